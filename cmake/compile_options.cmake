@@ -1,0 +1,29 @@
+# How every target of the project is compiled. Linked to as jouleprof_options.
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(jouleprof_options INTERFACE)
+target_compile_features(jouleprof_options INTERFACE cxx_std_20)
+target_compile_options(jouleprof_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # GCC 12 sees it in empty optionals
+  $<$<BOOL:${JOULEPROF_WERROR}>:-Werror>)
+# Symbols are hidden unless a file exports them: parts of this run inside other people's processes.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(JOULEPROF_SANITIZE)
+  target_compile_options(jouleprof_options INTERFACE
+    -fsanitize=${JOULEPROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(jouleprof_options INTERFACE -fsanitize=${JOULEPROF_SANITIZE})
+endif()

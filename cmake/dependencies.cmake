@@ -1,0 +1,22 @@
+# Third-party libraries, as Debian 12 and Ubuntu 24.04 package them (tools/setup installs them).
+# What ends up in an installed file is linked statically or is header-only.
+find_package(Threads REQUIRED)
+find_package(tl-expected REQUIRED)       # Result<T>: std::expected's spelling under C++20
+find_package(fmt REQUIRED)               # formatting that ignores the locale
+find_package(nlohmann_json REQUIRED)     # small JSON documents
+find_package(Eigen3 REQUIRED NO_MODULE)  # linear algebra of the estimators
+find_package(SQLiteCpp REQUIRED)         # the recording file
+find_package(CLI11 REQUIRED)             # the command line
+
+find_library(SQLITE3_STATIC libsqlite3.a REQUIRED)
+# SQLiteCpp's package asks for the shared SQLite.
+set_target_properties(SQLiteCpp PROPERTIES INTERFACE_LINK_LIBRARIES "")
+add_library(jouleprof_sqlite INTERFACE)
+target_link_libraries(jouleprof_sqlite INTERFACE SQLiteCpp ${SQLITE3_STATIC} Threads::Threads
+                                                 ${CMAKE_DL_LIBS} m)
+if(JOULEPROF_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(JOULEPROF_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

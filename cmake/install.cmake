@@ -1,0 +1,24 @@
+# What `make install` puts where: the tool, the headers, the library, a CMake package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(SKBUILD)  # a Python wheel carries the tool alone
+  install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin)
+  return()
+endif()
+
+install(TARGETS jouleprof RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS jouleprof_shared EXPORT jouleprof_targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/jouleprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/jouleprof)
+install(EXPORT jouleprof_targets NAMESPACE jouleprof:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/jouleprof-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/jouleprof-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/jouleprof-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/jouleprof-config.cmake
+              ${PROJECT_BINARY_DIR}/jouleprof-config-version.cmake
+        DESTINATION ${package_dir})

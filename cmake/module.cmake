@@ -1,0 +1,54 @@
+# jouleprof_module(NAME [DEPENDS target...])
+#
+# One folder, one static library `jouleprof_NAME` made of the folder's *.cpp, and one test program
+# `NAME_test` made of its *_test.cpp (testdata/ beside them is found through JOULEPROF_TESTDATA).
+function(jouleprof_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+
+  if(sources)
+    add_library(jouleprof_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(jouleprof_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(jouleprof_${name} ${scope} ${PROJECT_SOURCE_DIR}/src
+                                                        ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(jouleprof_${name} ${scope} jouleprof_options ${ARG_DEPENDS})
+
+  if(JOULEPROF_TESTS AND tests)
+    jouleprof_test(${name}_test SOURCES ${tests} DEPENDS jouleprof_${name})
+  endif()
+endfunction()
+
+# jouleprof_test(NAME SOURCES file... [DEPENDS target...]): a GoogleTest program; each of its tests
+# is a ctest of its own.
+function(jouleprof_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE jouleprof_options ${ARG_DEPENDS} GTest::gtest GTest::gmock
+                                        GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${name} PRIVATE
+    JOULEPROF_TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata"
+    JOULEPROF_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    JOULEPROF_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+endfunction()
+
+# jouleprof_fuzzer(NAME FILE [DEPENDS target...]): a libFuzzer program.
+function(jouleprof_fuzzer name file)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  if(JOULEPROF_FUZZ)
+    add_executable(${name} ${file})
+    target_link_libraries(${name} PRIVATE jouleprof_options ${ARG_DEPENDS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
+if(JOULEPROF_TESTS)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Checks that no file includes upwards: the floors of docs/architecture.md.
+
+Also forbids exceptions of our own, and vendor headers outside a vendor's one API file.
+Exits with 1 and one line per offence.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+
+# folder -> folders (besides itself) that it may include from
+BASE = {"base"}
+MODEL = BASE | {"model"}
+ALLOWED = {
+    "base": set(),
+    "abi": set(),
+    "model": BASE,
+    "meters": MODEL | {"abi"},
+    "spans": MODEL | {"abi"},
+    "recording": MODEL,
+    "importers": MODEL,
+    "analysis": MODEL,
+    "session": MODEL | {"meters", "spans", "recording"},
+    "report": MODEL,
+    "apps/nvml_sim": MODEL | {"abi"},
+    "apps/cli": None,  # anything but another app
+    "apps/lib": None,
+    "apps/python": None,
+}
+# a meter sees what lies beside the meters' folders and itself, never another meter
+METER_SEAM = {"meters/meter.h", "meters/cpu_model.h"}
+VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
+
+
+def folder_of(path):
+    """The floor's name of a file below src/, or None."""
+    for name in sorted(ALLOWED, key=len, reverse=True):
+        if path == name or path.startswith(name + "/"):
+            return name
+    return None
+
+
+def offences(path):
+    """Yields (line, message) for one source file."""
+    relative = path.relative_to(SRC).as_posix()
+    own = folder_of(relative)
+    if own is None:
+        yield 1, "lies in a folder that has no floor; add it to tools/check_floors.py"
+        return
+    is_test = path.stem.endswith(("_test", "_fuzz"))
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        # A library's own exception, thrown to where that library's are caught, is that library's.
+        if re.search(r"\bthrow\b(?! SQLite::)", line.split("//")[0]) and not is_test:
+            yield number, "throws; return a Result instead"
+        match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+        if not match:
+            continue
+        target = match.group(1)
+        if VENDOR.match(target) and "_abi" not in relative and "_api" not in relative:
+            yield number, f"includes {target} outside its API file"
+        other = folder_of(target)
+        if other is None or other == own:
+            meters = [p.split("/")[1] for p in (relative, target) if p.startswith("meters/")]
+            if len(meters) == 2 and meters[0] != meters[1] and target not in METER_SEAM:
+                yield number, f"one meter includes another: {target}"
+            continue
+        if other.startswith("apps/"):
+            yield number, f"includes another app: {target}"
+        elif ALLOWED[own] is not None and other not in ALLOWED[own]:
+            yield number, f"{own} may not include {target}"
+
+
+def main():
+    found = 0
+    for path in sorted(SRC.rglob("*")):
+        if path.suffix in {".h", ".hpp", ".cpp", ".c"}:
+            for line, message in offences(path):
+                print(f"{path.relative_to(ROOT)}:{line}: {message}")
+                found += 1
+    for path in sorted((ROOT / "include").rglob("*.h*")):
+        for line, text in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*"([^"]+)"', text)
+            if match and not match.group(1).startswith("jouleprof/"):
+                print(f"{path.relative_to(ROOT)}:{line}: a public header includes {match.group(1)}")
+                found += 1
+    print(f"floors: {found} offence(s)" if found else "floors: ok")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
