@@ -1,0 +1,110 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace jouleprof {
+namespace {
+
+Errc code_of(int err) {
+  switch (err) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENODEV:
+    case ENXIO:
+      return Errc::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Errc::kPermissionDenied;
+    case EOPNOTSUPP:
+    case ENOSYS:
+      return Errc::kUnsupported;
+    case EINVAL:
+    case EISDIR:
+      return Errc::kInvalidArgument;
+    case ETIMEDOUT:
+      return Errc::kTimeout;
+    default:
+      return Errc::kUnavailable;
+  }
+}
+
+}  // namespace
+
+Error system_error(std::string_view what, int err) {
+  return {code_of(err), fmt::format("{}: {}", what, std::strerror(err))};
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return tl::unexpected(system_error(fmt::format("cannot open {}", path.string()), errno));
+  }
+  std::string text;
+  std::array<char, 16384> chunk;
+  for (;;) {
+    const ssize_t n = ::read(fd, chunk.data(), chunk.size());
+    if (n > 0 && text.size() + static_cast<std::size_t>(n) <= limit) {
+      text.append(chunk.data(), static_cast<std::size_t>(n));
+      continue;
+    }
+    const int err = errno;
+    if (n < 0 && err == EINTR) continue;
+    ::close(fd);
+    if (n == 0) return text;
+    if (n < 0) {
+      return tl::unexpected(system_error(fmt::format("cannot read {}", path.string()), err));
+    }
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is longer than {} bytes", path.string(), limit));
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  const auto begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+Result<std::string> read_attribute(const std::filesystem::path& path) {
+  auto text = read_file(path, 1 << 20);
+  if (!text) return text;
+  return std::string(trim(std::string_view(*text).substr(0, text->find('\n'))));
+}
+
+Result<long long> read_integer(const std::filesystem::path& path) {
+  auto text = read_attribute(path);
+  if (!text) return forward_error(text);
+  long long value = 0;
+  const auto [end, err] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (err != std::errc{} || end != text->data() + text->size()) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{} holds '{}', not a whole number", path.string(), *text));
+  }
+  return value;
+}
+
+Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) {
+  std::error_code err;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator it(path, err), end; !err && it != end;
+       it.increment(err)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (err) {
+    return tl::unexpected(system_error(fmt::format("cannot list {}", path.string()), err.value()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace jouleprof

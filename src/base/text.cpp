@@ -1,0 +1,115 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "base/file.h"
+
+namespace jouleprof {
+namespace {
+
+template <typename T>
+std::optional<T> parse(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, err] = std::from_chars(text.data(), end, value);
+  if (text.empty() || err != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  return parse<std::int64_t>(text);
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  const auto value = parse<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const auto end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::vector<std::string_view> split_blanks(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  std::vector<std::string_view> parts;
+  for (auto begin = text.find_first_not_of(kBlank); begin != std::string_view::npos;) {
+    const auto end = text.find_first_of(kBlank, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kBlank, end);
+  }
+  return parts;
+}
+
+Result<std::vector<std::string>> split_csv(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted) {
+      if (c != '"') {
+        fields.back() += c;
+      } else if (i + 1 < line.size() && line[i + 1] == '"') {
+        fields.back() += '"';
+        ++i;
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && fields.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c != '\r' || i + 1 != line.size()) {
+      fields.back() += c;
+    }
+  }
+  if (quoted) return fail(Errc::kCorrupt, "a quoted field is not closed");
+  return fields;
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+Result<Duration> parse_duration(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"ns", 1e-9}, {"s", 1}, {"h", 3600}}};
+  const std::string_view word = trim(text);
+  for (const auto& [unit, scale] : kUnits) {
+    if (!word.ends_with(unit)) continue;
+    const auto number = parse_number(trim(word.substr(0, word.size() - unit.size())));
+    // Beyond 30 years a count of nanoseconds is near its end.
+    if (!number || *number < 0 || *number * scale > 1e9) break;
+    return duration_of(*number * scale);
+  }
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("'{}' is not a duration; write it with a unit, such as 20ms, 0.5s or 2min",
+                  text));
+}
+
+std::string shortest(double value) {
+  std::array<char, 32> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+}  // namespace jouleprof

@@ -1,0 +1,39 @@
+// Reading and writing numbers and fields without regard to the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "jouleprof/units.h"
+
+namespace jouleprof {
+
+// The whole text as a number; nothing if any of it is left over. Neither looks at the locale.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_number(std::string_view text);  // finite numbers only
+
+// The parts of `text` between separators; empty parts are kept. An empty text has one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// The parts of `text` between runs of blanks.
+std::vector<std::string_view> split_blanks(std::string_view text);
+
+// The fields of one CSV record (RFC 4180: quotes, doubled quotes, commas within quotes).
+// Errors: corrupt when a quote is left open.
+Result<std::vector<std::string>> split_csv(std::string_view line);
+
+// A field quoted for CSV where it has to be.
+std::string csv_field(std::string_view text);
+
+// A duration that a user wrote with its unit: 100us, 10ms, 0.5s, 2min, 1h.
+// Errors: invalid_argument, also when the unit is missing.
+Result<Duration> parse_duration(std::string_view text);
+
+// The shortest decimal that reads back as the same number ("0.1", "1e+30").
+std::string shortest(double value);
+
+}  // namespace jouleprof

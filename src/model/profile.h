@@ -1,0 +1,97 @@
+// What a report shows: the result of analysing a recording.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "jouleprof/units.h"
+#include "model/domain.h"
+#include "model/process.h"
+#include "model/provenance.h"
+#include "model/recording.h"
+
+namespace jouleprof::model {
+
+// An energy with what it is worth.
+struct Measurement {
+  Energy energy;
+  // Half the width of the 95 % interval of the true energy, the sensor's gain error included.
+  Energy error;
+  // The same without the gain error: what a comparison on the same device has to exceed.
+  Energy repeatability;
+  Provenance provenance = Provenance::kMeasured;
+  std::string sensor;  // Sensor::name, several joined by " + "
+  std::string method;  // "fused", "counter", "samples", "model", ...
+
+  // The interval's ends; energy cannot be negative, so the lower one is at least zero.
+  Energy low() const { return std::max(energy - error, Energy{}); }
+  Energy high() const { return energy + error; }
+};
+
+// How a whole was found three ways. Parts sum exactly to the whole; the others agree or a warning
+// says that they don't.
+struct Balance {
+  std::optional<Energy> counter;   // the energy counter's own difference over the span
+  std::optional<Energy> integral;  // the integral of the power samples alone
+  std::optional<Energy> parts;     // idle + processes + others + unattributed
+};
+
+// One domain over the analysed span.
+struct DomainProfile {
+  Domain domain;
+  std::optional<Measurement> energy;  // absent: see `reason`
+  std::string reason;                 // why `energy` is absent
+  std::optional<Measurement> idle;    // what it would have drawn at idle over the same span
+  std::optional<Power> mean_power;
+  std::optional<Power> peak_power;  // over the sensor's own averaging window
+  std::optional<Duration> peak_window;
+  Balance balance;
+  // energy == idle_part + sum of ProcessProfile::parts + others + unattributed, exactly, when
+  // attributed. `idle_part` is idle's energy, held to at most `energy`.
+  std::optional<Energy> idle_part;
+  std::optional<Energy> others;        // active energy of processes outside the command's tree
+  std::optional<Energy> unattributed;  // active energy that no process can be charged with
+};
+
+// The share of one process in one domain.
+struct ProcessShare {
+  DomainId domain{};
+  Energy energy;  // of the active energy; idle is nobody's
+};
+
+struct ProcessProfile {
+  Process process;
+  std::optional<Duration> cpu_time;  // within the span, unseen children's included
+  std::optional<std::uint64_t> peak_pss_bytes;
+  std::optional<std::uint64_t> peak_uss_bytes;
+  std::optional<std::uint64_t> peak_gpu_memory_bytes;
+  std::optional<double> mean_sm_utilisation;
+  std::vector<ProcessShare> shares;
+  Provenance provenance = Provenance::kEstimated;  // a share is a model, even of measured energy
+};
+
+// A power curve for drawing and export: mean power of each step.
+struct PowerStep {
+  HostTime begin{};
+  HostTime end{};
+  Power power;
+};
+
+struct Profile {
+  RunInfo run;
+  HostTime begin{};  // of the analysed span
+  HostTime end{};
+  RealTime start_time{};
+  std::vector<DomainProfile> domains;     // in the recording's order
+  std::vector<ProcessProfile> processes;  // of the command's tree, by energy, greatest first
+  std::optional<Overhead> overhead;
+  std::vector<std::string> warnings;  // in words, each once
+  bool simulated = false;             // any sensor was a simulated device's
+
+  Duration duration() const { return end - begin; }
+};
+
+}  // namespace jouleprof::model

@@ -1,0 +1,56 @@
+// What measures a domain, and what is known about how it does so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jouleprof/units.h"
+#include "model/domain.h"
+#include "model/provenance.h"
+
+namespace jouleprof::model {
+
+enum class SensorKind {
+  kEnergyCounter,  // accumulates energy; steps at its update edges
+  kPowerRing,      // the driver's own buffer of stamped samples, each a mean over `window`
+  kPowerInstant,   // polled; a mean over `window`, renewed every `refresh`
+  kPowerAverage,   // polled; a moving average of about a second, never used for less than seconds
+  kGauge,          // anything that is not power: clocks, temperature, utilisation, ...
+};
+
+std::string_view to_string(SensorKind kind);  // energy_counter, power_ring, ...
+std::optional<SensorKind> parse_sensor_kind(std::string_view text);
+
+enum class SensorId : std::uint32_t {};
+
+// What is known of a sensor. An absent trait is unknown, not zero.
+struct SensorTraits {
+  std::optional<Duration> refresh;    // between two new values
+  std::optional<Duration> window;     // each value is the mean over this long ...
+  std::optional<Duration> lag;        // ... ending this long before its stamp
+  std::optional<Duration> read_cost;  // CPU time of one read
+  std::optional<Energy> wrap;         // a counter starts again from zero after this much
+  Energy quantum{};                   // a counter's smallest step
+  // Relative error of the sensor's scale at 95 %: the same for every reading of one device, so it
+  // bounds joules, not ratios on one device. 0.05 = 5 %.
+  double gain_error = 0.05;
+
+  bool operator==(const SensorTraits&) const = default;
+};
+
+struct Sensor {
+  SensorId id{};
+  DomainId domain{};
+  SensorKind kind{};
+  // The interface it is read through: "nvmlDeviceGetTotalEnergyConsumption",
+  // "powercap:intel-rapl:0/energy_uj". For a gauge, the quantity with its unit: see gauge_names.h.
+  std::string name;
+  Provenance provenance = Provenance::kMeasured;
+  SensorTraits traits;
+
+  bool operator==(const Sensor&) const = default;
+};
+
+}  // namespace jouleprof::model
