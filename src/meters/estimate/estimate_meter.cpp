@@ -1,0 +1,128 @@
+#include "meters/estimate/estimate_meter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/file.h"
+#include "meters/cpu_model.h"
+
+namespace jouleprof::meters {
+namespace {
+
+constexpr Duration kShortestPeriod = std::chrono::milliseconds{100};
+constexpr Duration kUsualPeriod = std::chrono::milliseconds{500};
+constexpr std::int64_t kFewestTicks = 2;
+constexpr Duration kSecond = std::chrono::seconds{1};
+
+constexpr std::string_view kNoDram =
+    "no readable sensor, and no estimate: DRAM power follows memory traffic, which the load does "
+    "not show";
+
+// The logical CPUs online: /proc/stat has a line "cpu<n>" for each.
+int count_cpus(std::string_view proc_stat) {
+  int count = 0;
+  for (const std::string_view line : split(proc_stat, '\n')) {
+    if (line.size() > 3 && line.starts_with("cpu") && line[3] >= '0' && line[3] <= '9') ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EstimateMeter>> EstimateMeter::open(const EstimateOptions& options) {
+  if (options.cpu_tdp && !(std::isfinite(options.cpu_tdp->watts()) && *options.cpu_tdp > Power{})) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("a CPU's design power must be above 0 W, not {}", options.cpu_tdp->watts()));
+  }
+  auto text = read_file(options.root / "proc/stat");
+  if (!text) return forward_error(text);
+  const int cpus = count_cpus(*text);
+  if (cpus == 0) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{} lists no processor", (options.root / "proc/stat").string()));
+  }
+  CpuModel cpu = read_cpu_model(options.root);
+  const Power tdp =
+      options.cpu_tdp.value_or(cpus * estimate::default_tdp_per_cpu(cpu.vendor, cpu.name));
+  std::unique_ptr<EstimateMeter> meter(new EstimateMeter(options, std::move(cpu.name), tdp, cpus));
+  auto now = meter->read_cpu_time();
+  if (!now) return forward_error(now);
+  meter->last_ = *now;
+  meter->last_at_ = meter->clock_();
+  return meter;
+}
+
+EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_name, Power tdp,
+                             int cpus)
+    : proc_stat_(options.root / "proc/stat"),
+      clock_(options.clock),
+      ticks_per_second_(options.ticks_per_second),
+      model_(tdp, cpus),
+      domains_(2),
+      sensors_(1) {
+  const Duration wanted = options.demand.poll_period > Duration{}
+                              ? options.demand.poll_period
+                              : std::min(kUsualPeriod, options.demand.shortest_window / 5);
+  probes_.push_back({"CPU load", std::max(kShortestPeriod, wanted)});
+
+  model::Domain& cpu = domains_[0];
+  cpu.id = model::DomainId{0};
+  cpu.kind = model::DomainKind::kCpu;
+  cpu.device = "package-0";
+  cpu.name = std::move(cpu_name);
+
+  model::Domain& dram = domains_[1];
+  dram.id = model::DomainId{1};
+  dram.kind = model::DomainKind::kDram;
+  dram.device = cpu.device;
+  dram.name = "DRAM";
+  dram.unavailable_reason = kNoDram;
+  missing_.push_back({"DRAM", {Errc::kUnsupported, std::string(kNoDram)}, ""});
+
+  model::Sensor& sensor = sensors_[0];
+  sensor.id = model::SensorId{0};
+  sensor.domain = cpu.id;
+  sensor.kind = model::SensorKind::kPowerInstant;
+  sensor.name = "load model";
+  sensor.provenance = model::Provenance::kEstimated;
+  sensor.traits.refresh = probes_[0].period;
+  sensor.traits.window = probes_[0].period;
+  sensor.traits.lag = Duration::zero();
+  sensor.traits.gain_error =
+      options.cpu_tdp ? estimate::kGainErrorKnownTdp : estimate::kGainErrorDefaultTdp;
+}
+
+Result<estimate::CpuTime> EstimateMeter::read_cpu_time() const {
+  auto text = read_file(proc_stat_);
+  if (!text) return forward_error(text);
+  return estimate::parse_cpu_time(*text, ticks_per_second_);
+}
+
+HostTime EstimateMeter::read(std::size_t index, model::Readings& out) {
+  const model::SensorId sensor = sensors_.at(index).id;
+  auto time = read_cpu_time();
+  const HostTime now = clock_();
+  const HostTime next = now + probes_[index].period;
+  if (!time) {
+    out.failures.push_back({sensor, now, std::move(time.error())});
+    return next;
+  }
+  const Duration interval = now - last_at_;
+  const bool went_back = time->busy < last_.busy;
+  if (!went_back && interval < kFewestTicks * kSecond / ticks_per_second_) return next;
+  if (went_back) {
+    out.failures.push_back(
+        {sensor, now, {Errc::kCorrupt, "the CPU time of /proc/stat went backwards"}});
+  } else {
+    out.powers.push_back({sensor, now, model_.mean_power(time->busy - last_.busy, interval)});
+  }
+  last_ = *time;
+  last_at_ = now;
+  return next;
+}
+
+}  // namespace jouleprof::meters

@@ -1,0 +1,57 @@
+// The power and energy inputs of the hwmon chips in /sys.
+// https://docs.kernel.org/hwmon/sysfs-interface.html
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace jouleprof::meters::hwmon {
+
+enum class Form {
+  kPowerAverage,    // power<n>_average, uW
+  kPowerInput,      // power<n>_input, uW
+  kEnergyInput,     // energy<n>_input, uJ since the driver was loaded
+  kVoltageCurrent,  // in<n>_input in mV times curr<n>_input in mA
+};
+
+struct Channel {
+  std::string driver;            // the chip's `name`: "amdgpu", "ina3221", "power_meter", ...
+  std::string chip;              // "hwmon3": not the same after the next boot
+  std::string bus_address;       // of the device behind it: "0000:03:00.0"; `chip` where unknown
+  std::filesystem::path folder;  // where the inputs are
+  std::filesystem::path device;  // the device's own folder
+  Form form{};
+  int number = 0;
+  std::string label;  // as the driver or the firmware gives it; may be empty
+
+  // "power1": what all the channel's files begin with.
+  std::string input() const;
+  // "power1_average"; for a product of two files, the first.
+  std::string attribute() const;
+  // "hwmon:amdgpu/power1_average": the same from boot to boot.
+  std::string sensor_name() const;
+};
+
+// Every such input under <root>/sys/class/hwmon, in the order of drivers, devices and numbers.
+// Of average and input of one power, both are listed; of voltage and current, only where the chip
+// has no power of its own. Errors: not_found when the machine has no hwmon chip at all.
+Result<std::vector<Channel>> find_channels(const std::filesystem::path& root);
+
+// Reads the channel: microwatts, or microjoules for kEnergyInput. Errors: as the kernel gives them;
+// corrupt for what cannot be a power or an energy (negative, or above 100 kW: firmware that knows
+// nothing answers 4294967295 mW).
+Result<std::int64_t> read_channel(const Channel& channel);
+
+// True when the driver says that this input is switched off.
+bool is_switched_off(const Channel& channel);
+
+// A whole number in a file beside the channel, such as power1_average_interval; nothing where there
+// is none.
+std::optional<long long> read_setting(const Channel& channel, const std::string& attribute);
+
+}  // namespace jouleprof::meters::hwmon

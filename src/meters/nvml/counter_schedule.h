@@ -1,0 +1,49 @@
+// When to read an energy counter whose every read burns milliseconds of CPU.
+#pragma once
+
+#include "base/clock.h"
+#include "meters/nvml/edge_tracker.h"
+
+namespace jouleprof::meters::nvml {
+
+struct CounterPlan {
+  Duration refresh{};         // between two updates
+  bool every_update = false;  // short windows: one read after each update; else one in 5 s
+  HostTime first_burst{};     // begin of the first dense reads (several devices take turns)
+};
+
+// Begins with a second of reads 25 ms apart, so that the updates' phase can be fitted. Then reads
+// rarely, half-way between two expected updates, where a late update cannot be mistaken; or, for
+// short windows, once after each. Once a minute six reads around an update follow its phase.
+class CounterSchedule {
+ public:
+  explicit CounterSchedule(const CounterPlan& plan) : plan_(plan), edges_(plan.refresh) {}
+
+  // A read was begun at `before` and done at `after`; `changed_since`: since the read that began
+  // then, the value changed. Returns when to read next.
+  HostTime next(HostTime before, HostTime after, std::optional<HostTime> changed_since);
+
+  // The value went back: the driver was reloaded, and its updates begin anew.
+  void restart(HostTime now);
+
+  // How often a steady read is due.
+  Duration period() const;
+
+  const EdgeTracker& edges() const { return edges_; }
+
+ private:
+  HostTime steady(HostTime now) const;
+  HostTime begin_burst(HostTime now);
+
+  CounterPlan plan_;
+  EdgeTracker edges_;
+  HostTime burst_end_{};  // of the first dense reads
+  bool learning_ = true;  // within them, or before
+  int burst_left_ = 0;    // reads left around one update
+  Duration burst_spacing_{};
+  HostTime last_burst_{};
+};
+
+inline constexpr Duration kDenseSpacing = std::chrono::milliseconds(25);
+
+}  // namespace jouleprof::meters::nvml

@@ -1,0 +1,171 @@
+#include "meters/nvml/gauges.h"
+
+#include <fmt/format.h>
+
+#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/nvml_value.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::meters::nvml {
+
+using abi::Device;
+using abi::Return;
+
+namespace {
+
+std::optional<double> scaled(unsigned long long value, double factor) {
+  if (is_sentinel(value)) return std::nullopt;
+  return static_cast<double>(value) * factor;
+}
+
+// Percent as the driver gives it; more than 100 is no utilisation.
+std::optional<double> ratio(unsigned percent) {
+  if (percent > 100) return std::nullopt;
+  return percent / 100.0;
+}
+
+template <abi::ClockType kType>
+Return clock(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (!api.clock_info) return Return::kFunctionNotFound;
+  unsigned mhz = 0;
+  const Return code = api.clock_info(device, kType, &mhz);
+  values[0] = scaled(mhz, 1e6);
+  return code;
+}
+
+Return temperature(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (api.temperature_v) {
+    abi::Temperature t{abi::kTemperatureVersion, abi::TemperatureSensor::kGpu, 0};
+    const Return code = api.temperature_v(device, &t);
+    if (!is_unsupported(code)) {
+      values[0] = static_cast<double>(t.temperature);
+      return code;
+    }
+  }
+  if (!api.temperature) return Return::kFunctionNotFound;
+  unsigned celsius = 0;
+  const Return code = api.temperature(device, abi::TemperatureSensor::kGpu, &celsius);
+  values[0] = scaled(celsius, 1);
+  return code;
+}
+
+Return utilisation(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (!api.utilisation) return Return::kFunctionNotFound;
+  abi::Utilization u{};
+  const Return code = api.utilisation(device, &u);
+  values = {ratio(u.gpu), ratio(u.memory)};
+  return code;
+}
+
+// Encoder, decoder, JPEG and optical-flow engines share one form.
+template <auto kFunction>
+Return engine(const NvmlApi& api, Device device, GaugeValues& values) {
+  const auto function = api.*kFunction;
+  if (!function) return Return::kFunctionNotFound;
+  unsigned percent = 0;
+  unsigned period_us = 0;
+  const Return code = function(device, &percent, &period_us);
+  values[0] = ratio(percent);
+  return code;
+}
+
+Return memory_used(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (api.memory_info_v2) {
+    abi::MemoryV2 m{};
+    m.version = abi::kMemoryV2Version;
+    const Return code = api.memory_info_v2(device, &m);
+    if (!is_unsupported(code)) {
+      values[0] = scaled(m.used, 1);
+      return code;
+    }
+  }
+  if (!api.memory_info) return Return::kFunctionNotFound;
+  abi::Memory m{};
+  const Return code = api.memory_info(device, &m);
+  values[0] = scaled(m.used, 1);
+  return code;
+}
+
+Return power_limit(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (!api.power_limit) return Return::kFunctionNotFound;
+  unsigned mw = 0;
+  const Return code = api.power_limit(device, &mw);
+  values[0] = scaled(mw, 1e-3);
+  return code;
+}
+
+Return clock_event_reasons(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (!api.clock_event_reasons) return Return::kFunctionNotFound;
+  unsigned long long reasons = 0;
+  const Return code = api.clock_event_reasons(device, &reasons);
+  values[0] = scaled(reasons, 1);
+  return code;
+}
+
+}  // namespace
+
+const std::vector<GaugeCall>& gauge_calls() {
+  namespace g = model::gauge;
+  static const std::vector<GaugeCall> kCalls{
+      {"nvmlDeviceGetClockInfo", {g::kSmClock, {}}, clock<abi::ClockType::kSm>},
+      {"nvmlDeviceGetClockInfo", {g::kMemoryClock, {}}, clock<abi::ClockType::kMem>},
+      {"nvmlDeviceGetTemperature", {g::kTemperature, {}}, temperature},
+      {"nvmlDeviceGetUtilizationRates", {g::kGpuUtilisation, g::kMemoryUtilisation}, utilisation},
+      {"nvmlDeviceGetEncoderUtilization",
+       {g::kEncoderUtilisation, {}},
+       engine<&NvmlApi::encoder_utilisation>},
+      {"nvmlDeviceGetDecoderUtilization",
+       {g::kDecoderUtilisation, {}},
+       engine<&NvmlApi::decoder_utilisation>},
+      {"nvmlDeviceGetJpgUtilization",
+       {g::kJpegUtilisation, {}},
+       engine<&NvmlApi::jpeg_utilisation>},
+      {"nvmlDeviceGetOfaUtilization", {g::kOfaUtilisation, {}}, engine<&NvmlApi::ofa_utilisation>},
+      {"nvmlDeviceGetMemoryInfo", {g::kMemoryUsed, {}}, memory_used},
+      {"nvmlDeviceGetEnforcedPowerLimit", {g::kPowerLimit, {}}, power_limit},
+      {"nvmlDeviceGetCurrentClocksEventReasons", {g::kClockEventReasons, {}}, clock_event_reasons},
+  };
+  return kCalls;
+}
+
+void StateProbe::add(const GaugeCall& call, std::array<std::optional<model::SensorId>, 2> sensors) {
+  items_.push_back({&call, sensors, {}, false});
+}
+
+HostTime StateProbe::read(model::Readings& out) {
+  const HostTime begin = clock_.now().host;
+  if (!fields_.read(out)) return begin + kLostRetry;
+  for (auto& item : items_) {
+    if (!read(item, out)) return begin + kLostRetry;
+  }
+  std::erase_if(items_, [](const Item& item) { return item.dropped; });
+  return begin + period_;
+}
+
+// False when the device is lost.
+bool StateProbe::read(Item& item, model::Readings& out) {
+  GaugeValues values;
+  const Return code = item.call->read(api_, device_, values);
+  const HostTime at = clock_.now().host;
+  if (is_unsupported(code)) {
+    item.dropped = true;
+    return true;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!item.sensors[i]) continue;
+    if (code != Return::kSuccess) {
+      item.states[i].failed(*item.sensors[i], at, nvml_error(api_, item.call->function, code), out);
+    } else if (!values[i]) {
+      item.states[i].failed(*item.sensors[i], at,
+                            {Errc::kUnavailable, fmt::format("{}: the driver gave no usable value",
+                                                             item.call->function)},
+                            out);
+    } else {
+      item.states[i].succeeded();
+      out.gauges.push_back({*item.sensors[i], at, *values[i]});
+    }
+  }
+  return !is_lost(code);
+}
+
+}  // namespace jouleprof::meters::nvml

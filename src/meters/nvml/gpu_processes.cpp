@@ -1,0 +1,124 @@
+#include "meters/nvml/gpu_processes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/nvml_value.h"
+
+namespace jouleprof::meters::nvml {
+
+using abi::Return;
+
+namespace {
+
+using Memory = std::optional<std::uint64_t>;
+
+unsigned long long stamp(RealTime t) {
+  return static_cast<unsigned long long>(
+      std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch()).count());
+}
+
+// A call that fills an array of unknown length, with room to spare for what comes in between.
+template <typename T, typename Call>
+Return fill(std::vector<T>& array, const Call& call) {
+  array.resize(std::max<std::size_t>(array.capacity(), 32));
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    auto count = static_cast<unsigned>(array.size());
+    const Return code = call(&count, array.data());
+    if (code == Return::kSuccess) {
+      array.resize(std::min<std::size_t>(count, array.size()));
+      return code;
+    }
+    if (code != Return::kInsufficientSize) {
+      array.clear();
+      return code;
+    }
+    array.resize(std::max<std::size_t>(count, array.size()) + 32);
+  }
+  array.clear();
+  return Return::kInsufficientSize;
+}
+
+// Memory by pid: the sum over the MIG instances a process has contexts in.
+std::map<unsigned, Memory> by_pid(const std::vector<abi::ProcessInfo>& infos) {
+  std::map<unsigned, Memory> memory;
+  for (const auto& info : infos) {
+    Memory& sum = memory[info.pid];
+    if (info.used_gpu_memory == abi::kNotAvailable64) continue;
+    sum = sum.value_or(0) + info.used_gpu_memory;
+  }
+  return memory;
+}
+
+// A process with both kinds of context is in both lists, with the same memory.
+void merge(std::map<unsigned, Memory>& into, const std::map<unsigned, Memory>& from) {
+  for (const auto& [pid, memory] : from) {
+    Memory& known = into[pid];
+    known = std::max(known, memory);  // an absent value is the least
+  }
+}
+
+std::optional<double> mean_utilisation(const std::vector<abi::ProcessUtilizationSample>& samples,
+                                       unsigned pid) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& s : samples) {
+    if (s.pid != pid) continue;
+    sum += s.sm_util / 100.0;
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+}  // namespace
+
+GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain,
+                           RealTime since)
+    : api_(api), device_(device), domain_(domain), last_seen_(stamp(since)) {}
+
+// Fills samples_ with what is new and sound; false where utilisation can't be had.
+bool GpuProcesses::read_utilisation(const ClockPoint& now) {
+  samples_.clear();
+  if (!api_.process_utilisation) return false;
+  // After the wall clock was set back, nothing would be newer for a long time.
+  const auto present = stamp(now.real);
+  if (last_seen_ > present) last_seen_ = present - std::min(present, 1'000'000ULL);
+  const Return code = fill(samples_, [&](unsigned* count, abi::ProcessUtilizationSample* samples) {
+    return api_.process_utilisation(device_, samples, count, last_seen_);
+  });
+  // Old processes can come back with stamps long gone, and stamps lie in the future never.
+  std::erase_if(samples_, [&](const abi::ProcessUtilizationSample& s) {
+    return s.timestamp <= last_seen_ || s.timestamp > present + 1'000'000 || s.sm_util > 100;
+  });
+  for (const auto& s : samples_) last_seen_ = std::max(last_seen_, s.timestamp);
+  return code == Return::kSuccess || code == Return::kNotFound;
+}
+
+Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out) {
+  std::map<unsigned, Memory> memory;
+  auto result = Return::kFunctionNotFound;
+  for (const auto list : {api_.compute_processes, api_.graphics_processes}) {
+    if (!list) continue;
+    const Return code = fill(infos_, [&](unsigned* count, abi::ProcessInfo* infos) {
+      return list(device_, count, infos);
+    });
+    if (code == Return::kSuccess) merge(memory, by_pid(infos_));
+    if (result != Return::kSuccess) result = code;
+  }
+  if (result != Return::kSuccess) return result;
+  const bool utilisation_known = read_utilisation(now);
+  for (const auto& [pid, bytes] : memory) {
+    model::GpuProcessUse use;
+    use.pid = static_cast<pid_t>(pid);
+    use.domain = domain_;
+    use.at = now.host;
+    use.memory_bytes = bytes;
+    if (utilisation_known) use.sm_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
+    out.push_back(use);
+  }
+  return result;
+}
+
+}  // namespace jouleprof::meters::nvml

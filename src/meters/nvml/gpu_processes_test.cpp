@@ -1,0 +1,124 @@
+#include "meters/nvml/gpu_processes.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "meters/nvml/fake_nvml.h"
+#include "meters/nvml/nvml_meter.h"
+
+namespace jouleprof::meters::nvml {
+namespace {
+
+using namespace std::chrono_literals;
+
+class GpuProcessesTest : public testing::Test {
+ protected:
+  GpuProcessesTest() : gpu_(fake_.gpus.emplace_back()) {
+    processes_.emplace(api_, gpu_.device(), model::DomainId{2}, fake_.clock.real);
+    fake_.pass(1s);
+  }
+  unsigned long long stamp(Duration ago) const {
+    return static_cast<unsigned long long>((fake_.clock.real - ago).time_since_epoch().count() /
+                                           1000);
+  }
+  void busy(unsigned pid, unsigned percent, Duration ago) {
+    gpu_.utilisation.push_back({pid, stamp(ago), percent, 0, 0, 0});
+  }
+  std::vector<model::GpuProcessUse> read() {
+    std::vector<model::GpuProcessUse> uses;
+    code_ = processes_->read(fake_.clock, uses);
+    return uses;
+  }
+
+  FakeNvml fake_;
+  NvmlApi api_ = fake_.api();
+  FakeGpu& gpu_;
+  std::optional<GpuProcesses> processes_;
+  abi::Return code_{};
+};
+
+constexpr unsigned kNone = abi::kNotAvailable32;
+
+TEST_F(GpuProcessesTest, MergesBothListsAndUtilisation) {
+  gpu_.compute = {{10, 500, kNone, kNone}, {11, abi::kNotAvailable64, kNone, kNone}};
+  gpu_.graphics = {{10, 500, kNone, kNone}, {12, 70, kNone, kNone}};
+  busy(10, 40, 600ms);
+  busy(10, 60, 300ms);
+  busy(12, 20, 100ms);
+  const auto uses = read();
+  ASSERT_EQ(uses.size(), 3u);
+  EXPECT_EQ(uses[0].pid, 10);
+  EXPECT_EQ(uses[0].memory_bytes, 500u);  // once, though in both lists
+  EXPECT_DOUBLE_EQ(uses[0].sm_utilisation.value(), 0.5);
+  EXPECT_EQ(uses[0].domain, model::DomainId{2});
+  EXPECT_EQ(uses[0].at, fake_.clock.host);
+  EXPECT_FALSE(uses[1].memory_bytes);
+  EXPECT_EQ(uses[1].sm_utilisation, 0.0);  // runs, and was never busy
+  EXPECT_EQ(uses[2].memory_bytes, 70u);
+  EXPECT_DOUBLE_EQ(uses[2].sm_utilisation.value(), 0.2);
+}
+
+TEST_F(GpuProcessesTest, SumsOverMigInstances) {
+  gpu_.compute = {{10, 500, 1, 0}, {10, 300, 2, 0}};
+  const auto uses = read();
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_EQ(uses[0].memory_bytes, 800u);
+}
+
+TEST_F(GpuProcessesTest, IgnoresStaleAndAbsurdSamples) {
+  gpu_.compute = {{10, 500, kNone, kNone}};
+  busy(10, 80, 100ms);
+  busy(10, 10, 30s);     // before the interval
+  busy(10, 4000, 50ms);  // no utilisation
+  busy(10, 10, -3600s);  // in the future
+  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.8);
+  fake_.pass(1s);
+  EXPECT_EQ(read()[0].sm_utilisation, 0.0);  // nothing new
+}
+
+TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
+  gpu_.compute = {{10, 500, kNone, kNone}};
+  busy(10, 80, 100ms);
+  read();
+  fake_.set_wall_clock(-3600s);
+  fake_.pass(1s);
+  gpu_.utilisation.clear();
+  busy(10, 30, 100ms);
+  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.3);
+}
+
+TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
+  gpu_.compute = {{10, 500, kNone, kNone}};
+  gpu_.utilisation_code = abi::Return::kNotSupported;
+  EXPECT_FALSE(read()[0].sm_utilisation);
+  gpu_.utilisation_code = abi::Return::kNotFound;  // nobody was busy
+  EXPECT_EQ(read()[0].sm_utilisation, 0.0);
+  api_.process_utilisation = nullptr;
+  EXPECT_FALSE(read()[0].sm_utilisation);
+}
+
+TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {
+  for (unsigned i = 0; i < 200; ++i) gpu_.compute.push_back({1000 + i, i, kNone, kNone});
+  EXPECT_EQ(read().size(), 200u);
+  EXPECT_EQ(read().size(), 200u);
+}
+
+TEST_F(GpuProcessesTest, MeterTellsUnsupportedFromFailedFromEmpty) {
+  NvmlOptions options;
+  options.clock = fake_.seam();
+  auto meter = NvmlMeter::open(api_, options);
+  ASSERT_TRUE(meter);
+  auto uses = (*meter)->read_processes();
+  ASSERT_TRUE(uses && *uses);
+  EXPECT_TRUE((*uses)->empty());
+  gpu_.processes_code = abi::Return::kNotSupported;
+  EXPECT_FALSE((*meter)->read_processes());
+  gpu_.processes_code = abi::Return::kNoPermission;
+  uses = (*meter)->read_processes();
+  ASSERT_TRUE(uses && !*uses);
+  EXPECT_EQ(uses->error().code, Errc::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace jouleprof::meters::nvml

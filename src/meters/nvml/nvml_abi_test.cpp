@@ -1,0 +1,336 @@
+// Our declarations against the vendor's, where its header is installed.
+#include "abi/nvml_abi.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<nvml.h>)
+// The header renames functions to their newest version unless told not to.
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include <nvml.h>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace jouleprof::abi {
+namespace {
+
+// Same place, same size.
+#define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
+  static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
+                sizeof(ours::our_member) == sizeof(theirs::their_member))
+#define SAME_SIZE(ours, theirs) \
+  static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs))
+#define SAME_VALUE(ours, theirs) \
+  static_assert(static_cast<unsigned long long>(ours) == static_cast<unsigned long long>(theirs))
+
+SAME_SIZE(Return, nvmlReturn_t);
+SAME_VALUE(Return::kSuccess, NVML_SUCCESS);
+SAME_VALUE(Return::kUninitialized, NVML_ERROR_UNINITIALIZED);
+SAME_VALUE(Return::kInvalidArgument, NVML_ERROR_INVALID_ARGUMENT);
+SAME_VALUE(Return::kNotSupported, NVML_ERROR_NOT_SUPPORTED);
+SAME_VALUE(Return::kNoPermission, NVML_ERROR_NO_PERMISSION);
+SAME_VALUE(Return::kAlreadyInitialized, NVML_ERROR_ALREADY_INITIALIZED);
+SAME_VALUE(Return::kNotFound, NVML_ERROR_NOT_FOUND);
+SAME_VALUE(Return::kInsufficientSize, NVML_ERROR_INSUFFICIENT_SIZE);
+SAME_VALUE(Return::kInsufficientPower, NVML_ERROR_INSUFFICIENT_POWER);
+SAME_VALUE(Return::kDriverNotLoaded, NVML_ERROR_DRIVER_NOT_LOADED);
+SAME_VALUE(Return::kTimeout, NVML_ERROR_TIMEOUT);
+SAME_VALUE(Return::kIrqIssue, NVML_ERROR_IRQ_ISSUE);
+SAME_VALUE(Return::kLibraryNotFound, NVML_ERROR_LIBRARY_NOT_FOUND);
+SAME_VALUE(Return::kFunctionNotFound, NVML_ERROR_FUNCTION_NOT_FOUND);
+SAME_VALUE(Return::kCorruptedInforom, NVML_ERROR_CORRUPTED_INFOROM);
+SAME_VALUE(Return::kGpuIsLost, NVML_ERROR_GPU_IS_LOST);
+SAME_VALUE(Return::kResetRequired, NVML_ERROR_RESET_REQUIRED);
+SAME_VALUE(Return::kOperatingSystem, NVML_ERROR_OPERATING_SYSTEM);
+SAME_VALUE(Return::kLibRmVersionMismatch, NVML_ERROR_LIB_RM_VERSION_MISMATCH);
+SAME_VALUE(Return::kInUse, NVML_ERROR_IN_USE);
+SAME_VALUE(Return::kMemory, NVML_ERROR_MEMORY);
+SAME_VALUE(Return::kNoData, NVML_ERROR_NO_DATA);
+SAME_VALUE(Return::kVgpuEccNotSupported, NVML_ERROR_VGPU_ECC_NOT_SUPPORTED);
+SAME_VALUE(Return::kInsufficientResources, NVML_ERROR_INSUFFICIENT_RESOURCES);
+SAME_VALUE(Return::kFreqNotSupported, NVML_ERROR_FREQ_NOT_SUPPORTED);
+SAME_VALUE(Return::kArgumentVersionMismatch, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+SAME_VALUE(Return::kDeprecated, NVML_ERROR_DEPRECATED);
+SAME_VALUE(Return::kNotReady, NVML_ERROR_NOT_READY);
+SAME_VALUE(Return::kGpuNotFound, NVML_ERROR_GPU_NOT_FOUND);
+SAME_VALUE(Return::kInvalidState, NVML_ERROR_INVALID_STATE);
+SAME_VALUE(Return::kUnknown, NVML_ERROR_UNKNOWN);
+
+SAME_VALUE(kInitFlagNoGpus, NVML_INIT_FLAG_NO_GPUS);
+SAME_VALUE(kInitFlagNoAttach, NVML_INIT_FLAG_NO_ATTACH);
+SAME_VALUE(kSystemDriverVersionLength, NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
+SAME_VALUE(kSystemNvmlVersionLength, NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE);
+SAME_VALUE(kDeviceNameLength, NVML_DEVICE_NAME_BUFFER_SIZE);
+SAME_VALUE(kDeviceNameV2Length, NVML_DEVICE_NAME_V2_BUFFER_SIZE);
+SAME_VALUE(kDeviceUuidLength, NVML_DEVICE_UUID_BUFFER_SIZE);
+SAME_VALUE(kDeviceUuidV2Length, NVML_DEVICE_UUID_V2_BUFFER_SIZE);
+SAME_VALUE(kDeviceSerialLength, NVML_DEVICE_SERIAL_BUFFER_SIZE);
+SAME_VALUE(kPciBusIdLength, NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE);
+SAME_VALUE(kPciBusIdLegacyLength, NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE);
+SAME_VALUE(kNotAvailable64, NVML_VALUE_NOT_AVAILABLE);
+
+SAME_SIZE(Architecture, nvmlDeviceArchitecture_t);
+SAME_VALUE(Architecture::kKepler, NVML_DEVICE_ARCH_KEPLER);
+SAME_VALUE(Architecture::kMaxwell, NVML_DEVICE_ARCH_MAXWELL);
+SAME_VALUE(Architecture::kPascal, NVML_DEVICE_ARCH_PASCAL);
+SAME_VALUE(Architecture::kVolta, NVML_DEVICE_ARCH_VOLTA);
+SAME_VALUE(Architecture::kTuring, NVML_DEVICE_ARCH_TURING);
+SAME_VALUE(Architecture::kAmpere, NVML_DEVICE_ARCH_AMPERE);
+SAME_VALUE(Architecture::kAda, NVML_DEVICE_ARCH_ADA);
+SAME_VALUE(Architecture::kHopper, NVML_DEVICE_ARCH_HOPPER);
+SAME_VALUE(Architecture::kBlackwell, NVML_DEVICE_ARCH_BLACKWELL);
+#ifdef NVML_DEVICE_ARCH_T23X  // not yet in CUDA 13.0's
+SAME_VALUE(Architecture::kT23x, NVML_DEVICE_ARCH_T23X);
+#endif
+SAME_VALUE(Architecture::kUnknown, NVML_DEVICE_ARCH_UNKNOWN);
+
+SAME_SIZE(Brand, nvmlBrandType_t);
+SAME_VALUE(Brand::kTesla, NVML_BRAND_TESLA);
+SAME_VALUE(Brand::kGeforce, NVML_BRAND_GEFORCE);
+SAME_VALUE(Brand::kNvidiaCloudGaming, NVML_BRAND_NVIDIA_CLOUD_GAMING);
+SAME_VALUE(Brand::kNvidia, NVML_BRAND_NVIDIA);
+SAME_VALUE(Brand::kTitanRtx, NVML_BRAND_TITAN_RTX);
+SAME_SIZE(EnableState, nvmlEnableState_t);
+SAME_VALUE(EnableState::kEnabled, NVML_FEATURE_ENABLED);
+SAME_SIZE(ClockType, nvmlClockType_t);
+SAME_VALUE(ClockType::kSm, NVML_CLOCK_SM);
+SAME_VALUE(ClockType::kMem, NVML_CLOCK_MEM);
+SAME_VALUE(ClockType::kVideo, NVML_CLOCK_VIDEO);
+SAME_SIZE(ClockId, nvmlClockId_t);
+SAME_VALUE(ClockId::kAppClockTarget, NVML_CLOCK_ID_APP_CLOCK_TARGET);
+SAME_VALUE(ClockId::kCustomerBoostMax, NVML_CLOCK_ID_CUSTOMER_BOOST_MAX);
+SAME_SIZE(TemperatureSensor, nvmlTemperatureSensors_t);
+SAME_VALUE(TemperatureSensor::kGpu, NVML_TEMPERATURE_GPU);
+SAME_SIZE(TemperatureThreshold, nvmlTemperatureThresholds_t);
+SAME_VALUE(TemperatureThreshold::kGpuMax, NVML_TEMPERATURE_THRESHOLD_GPU_MAX);
+SAME_SIZE(PState, nvmlPstates_t);
+SAME_VALUE(PState::k15, NVML_PSTATE_15);
+SAME_VALUE(PState::kUnknown, NVML_PSTATE_UNKNOWN);
+SAME_SIZE(ComputeMode, nvmlComputeMode_t);
+SAME_VALUE(ComputeMode::kProhibited, NVML_COMPUTEMODE_PROHIBITED);
+SAME_VALUE(ComputeMode::kExclusiveProcess, NVML_COMPUTEMODE_EXCLUSIVE_PROCESS);
+
+SAME_VALUE(kReasonGpuIdle, nvmlClocksEventReasonGpuIdle);
+SAME_VALUE(kReasonApplicationsClocksSetting, nvmlClocksEventReasonApplicationsClocksSetting);
+SAME_VALUE(kReasonSwPowerCap, nvmlClocksEventReasonSwPowerCap);
+SAME_VALUE(kReasonHwSlowdown, nvmlClocksThrottleReasonHwSlowdown);
+SAME_VALUE(kReasonSyncBoost, nvmlClocksEventReasonSyncBoost);
+SAME_VALUE(kReasonSwThermalSlowdown, nvmlClocksEventReasonSwThermalSlowdown);
+SAME_VALUE(kReasonHwThermalSlowdown, nvmlClocksThrottleReasonHwThermalSlowdown);
+SAME_VALUE(kReasonHwPowerBrakeSlowdown, nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
+SAME_VALUE(kReasonDisplayClockSetting, nvmlClocksEventReasonDisplayClockSetting);
+
+SAME_VALUE(kFieldMemoryTemperature, NVML_FI_DEV_MEMORY_TEMP);
+SAME_VALUE(kFieldTotalEnergyConsumption, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION);
+SAME_VALUE(kFieldPowerAverage, NVML_FI_DEV_POWER_AVERAGE);
+SAME_VALUE(kFieldPowerInstant, NVML_FI_DEV_POWER_INSTANT);
+SAME_VALUE(kFieldPowerMinLimit, NVML_FI_DEV_POWER_MIN_LIMIT);
+SAME_VALUE(kFieldPowerMaxLimit, NVML_FI_DEV_POWER_MAX_LIMIT);
+SAME_VALUE(kFieldPowerDefaultLimit, NVML_FI_DEV_POWER_DEFAULT_LIMIT);
+SAME_VALUE(kFieldPowerCurrentLimit, NVML_FI_DEV_POWER_CURRENT_LIMIT);
+SAME_VALUE(kFieldEnergy, NVML_FI_DEV_ENERGY);
+SAME_VALUE(kFieldPowerRequestedLimit, NVML_FI_DEV_POWER_REQUESTED_LIMIT);
+SAME_VALUE(kScopeGpu, NVML_POWER_SCOPE_GPU);
+SAME_VALUE(kScopeModule, NVML_POWER_SCOPE_MODULE);
+SAME_VALUE(kScopeMemory, NVML_POWER_SCOPE_MEMORY);
+
+SAME_SIZE(SamplingType, nvmlSamplingType_t);
+SAME_VALUE(SamplingType::kTotalPower, NVML_TOTAL_POWER_SAMPLES);
+SAME_VALUE(SamplingType::kGpuUtilization, NVML_GPU_UTILIZATION_SAMPLES);
+SAME_VALUE(SamplingType::kMemoryUtilization, NVML_MEMORY_UTILIZATION_SAMPLES);
+SAME_VALUE(SamplingType::kEncoderUtilization, NVML_ENC_UTILIZATION_SAMPLES);
+SAME_VALUE(SamplingType::kDecoderUtilization, NVML_DEC_UTILIZATION_SAMPLES);
+SAME_VALUE(SamplingType::kProcessorClock, NVML_PROCESSOR_CLK_SAMPLES);
+SAME_VALUE(SamplingType::kMemoryClock, NVML_MEMORY_CLK_SAMPLES);
+SAME_VALUE(SamplingType::kModulePower, NVML_MODULE_POWER_SAMPLES);
+SAME_VALUE(SamplingType::kJpegUtilization, NVML_JPG_UTILIZATION_SAMPLES);
+SAME_VALUE(SamplingType::kOfaUtilization, NVML_OFA_UTILIZATION_SAMPLES);
+SAME_SIZE(ValueType, nvmlValueType_t);
+SAME_VALUE(ValueType::kDouble, NVML_VALUE_TYPE_DOUBLE);
+SAME_VALUE(ValueType::kUnsignedInt, NVML_VALUE_TYPE_UNSIGNED_INT);
+SAME_VALUE(ValueType::kUnsignedLong, NVML_VALUE_TYPE_UNSIGNED_LONG);
+SAME_VALUE(ValueType::kUnsignedLongLong, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
+SAME_VALUE(ValueType::kSignedLongLong, NVML_VALUE_TYPE_SIGNED_LONG_LONG);
+SAME_VALUE(ValueType::kSignedInt, NVML_VALUE_TYPE_SIGNED_INT);
+SAME_VALUE(ValueType::kUnsignedShort, NVML_VALUE_TYPE_UNSIGNED_SHORT);
+
+SAME_SIZE(Value, nvmlValue_t);
+SAME_SIZE(FieldValue, nvmlFieldValue_t);
+SAME_MEMBER(FieldValue, field_id, nvmlFieldValue_t, fieldId);
+SAME_MEMBER(FieldValue, scope_id, nvmlFieldValue_t, scopeId);
+SAME_MEMBER(FieldValue, timestamp, nvmlFieldValue_t, timestamp);
+SAME_MEMBER(FieldValue, latency_usec, nvmlFieldValue_t, latencyUsec);
+SAME_MEMBER(FieldValue, value_type, nvmlFieldValue_t, valueType);
+SAME_MEMBER(FieldValue, nvml_return, nvmlFieldValue_t, nvmlReturn);
+SAME_MEMBER(FieldValue, value, nvmlFieldValue_t, value);
+SAME_SIZE(Sample, nvmlSample_t);
+SAME_MEMBER(Sample, timestamp, nvmlSample_t, timeStamp);
+SAME_MEMBER(Sample, value, nvmlSample_t, sampleValue);
+SAME_SIZE(Utilization, nvmlUtilization_t);
+SAME_MEMBER(Utilization, gpu, nvmlUtilization_t, gpu);
+SAME_MEMBER(Utilization, memory, nvmlUtilization_t, memory);
+SAME_SIZE(Memory, nvmlMemory_t);
+SAME_MEMBER(Memory, total, nvmlMemory_t, total);
+SAME_MEMBER(Memory, free, nvmlMemory_t, free);
+SAME_MEMBER(Memory, used, nvmlMemory_t, used);
+SAME_SIZE(MemoryV2, nvmlMemory_v2_t);
+SAME_MEMBER(MemoryV2, version, nvmlMemory_v2_t, version);
+SAME_MEMBER(MemoryV2, total, nvmlMemory_v2_t, total);
+SAME_MEMBER(MemoryV2, reserved, nvmlMemory_v2_t, reserved);
+SAME_MEMBER(MemoryV2, free, nvmlMemory_v2_t, free);
+SAME_MEMBER(MemoryV2, used, nvmlMemory_v2_t, used);
+SAME_SIZE(PciInfo, nvmlPciInfo_t);
+SAME_MEMBER(PciInfo, bus_id_legacy, nvmlPciInfo_t, busIdLegacy);
+SAME_MEMBER(PciInfo, domain, nvmlPciInfo_t, domain);
+SAME_MEMBER(PciInfo, bus, nvmlPciInfo_t, bus);
+SAME_MEMBER(PciInfo, device, nvmlPciInfo_t, device);
+SAME_MEMBER(PciInfo, pci_device_id, nvmlPciInfo_t, pciDeviceId);
+SAME_MEMBER(PciInfo, pci_subsystem_id, nvmlPciInfo_t, pciSubSystemId);
+SAME_MEMBER(PciInfo, bus_id, nvmlPciInfo_t, busId);
+SAME_SIZE(ProcessInfoV1, nvmlProcessInfo_v1_t);
+SAME_MEMBER(ProcessInfoV1, used_gpu_memory, nvmlProcessInfo_v1_t, usedGpuMemory);
+SAME_SIZE(ProcessInfo, nvmlProcessInfo_t);
+SAME_MEMBER(ProcessInfo, pid, nvmlProcessInfo_t, pid);
+SAME_MEMBER(ProcessInfo, used_gpu_memory, nvmlProcessInfo_t, usedGpuMemory);
+SAME_MEMBER(ProcessInfo, gpu_instance_id, nvmlProcessInfo_t, gpuInstanceId);
+SAME_MEMBER(ProcessInfo, compute_instance_id, nvmlProcessInfo_t, computeInstanceId);
+SAME_SIZE(ProcessUtilizationSample, nvmlProcessUtilizationSample_t);
+SAME_MEMBER(ProcessUtilizationSample, pid, nvmlProcessUtilizationSample_t, pid);
+SAME_MEMBER(ProcessUtilizationSample, timestamp, nvmlProcessUtilizationSample_t, timeStamp);
+SAME_MEMBER(ProcessUtilizationSample, sm_util, nvmlProcessUtilizationSample_t, smUtil);
+SAME_MEMBER(ProcessUtilizationSample, mem_util, nvmlProcessUtilizationSample_t, memUtil);
+SAME_MEMBER(ProcessUtilizationSample, enc_util, nvmlProcessUtilizationSample_t, encUtil);
+SAME_MEMBER(ProcessUtilizationSample, dec_util, nvmlProcessUtilizationSample_t, decUtil);
+SAME_SIZE(Temperature, nvmlTemperature_t);
+SAME_MEMBER(Temperature, version, nvmlTemperature_t, version);
+SAME_MEMBER(Temperature, sensor_type, nvmlTemperature_t, sensorType);
+SAME_MEMBER(Temperature, temperature, nvmlTemperature_t, temperature);
+SAME_SIZE(PowerValue, nvmlPowerValue_v2_t);
+SAME_MEMBER(PowerValue, power_scope, nvmlPowerValue_v2_t, powerScope);
+SAME_MEMBER(PowerValue, power_value_mw, nvmlPowerValue_v2_t, powerValueMw);
+SAME_SIZE(C2cModeInfo, nvmlC2cModeInfo_v1_t);
+SAME_VALUE(kMemoryV2Version, nvmlMemory_v2);
+SAME_VALUE(kTemperatureVersion, nvmlTemperature_v1);
+SAME_VALUE(kPowerValueVersion, nvmlPowerValue_v2);
+SAME_VALUE(kMigDisabled, NVML_DEVICE_MIG_DISABLE);
+SAME_VALUE(kMigEnabled, NVML_DEVICE_MIG_ENABLE);
+
+// Two function types a caller cannot tell apart: as many parameters, each passed the same way and,
+// behind a pointer, of the same size.
+template <typename A, typename B>
+struct SameParameter
+    : std::bool_constant<sizeof(A) == sizeof(B) &&
+                         std::is_floating_point_v<A> == std::is_floating_point_v<B> &&
+                         std::is_pointer_v<A> == std::is_pointer_v<B>> {};
+template <typename A, typename B>
+struct SamePointee : std::bool_constant<sizeof(A) == sizeof(B)> {};
+template <>
+struct SamePointee<DeviceHandle, std::remove_pointer_t<nvmlDevice_t>> : std::true_type {};
+template <typename A, typename B>
+struct SameParameter<A*, B*> : SamePointee<A, B> {};
+
+template <typename Ours, typename Theirs>
+struct SameFunction : std::false_type {};
+template <typename R, typename... A, typename S, typename... B>
+  requires(sizeof...(A) == sizeof...(B))
+struct SameFunction<R(A...), S(B...)>
+    : std::bool_constant<SameParameter<R, S>::value && (SameParameter<A, B>::value && ...)> {};
+
+#define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::nvml##name)>::value)
+
+SAME_FUNCTION(Init);
+SAME_FUNCTION(Init_v2);
+SAME_FUNCTION(InitWithFlags);
+SAME_FUNCTION(Shutdown);
+SAME_FUNCTION(ErrorString);
+SAME_FUNCTION(SystemGetDriverVersion);
+SAME_FUNCTION(SystemGetNVMLVersion);
+SAME_FUNCTION(SystemGetCudaDriverVersion);
+SAME_FUNCTION(SystemGetCudaDriverVersion_v2);
+SAME_FUNCTION(SystemGetProcessName);
+SAME_FUNCTION(DeviceGetCount);
+SAME_FUNCTION(DeviceGetCount_v2);
+SAME_FUNCTION(DeviceGetHandleByIndex);
+SAME_FUNCTION(DeviceGetHandleByIndex_v2);
+SAME_FUNCTION(DeviceGetHandleByUUID);
+SAME_FUNCTION(DeviceGetHandleBySerial);
+SAME_FUNCTION(DeviceGetHandleByPciBusId);
+SAME_FUNCTION(DeviceGetHandleByPciBusId_v2);
+SAME_FUNCTION(DeviceGetName);
+SAME_FUNCTION(DeviceGetUUID);
+SAME_FUNCTION(DeviceGetSerial);
+SAME_FUNCTION(DeviceGetIndex);
+SAME_FUNCTION(DeviceGetMinorNumber);
+SAME_FUNCTION(DeviceGetPciInfo);
+SAME_FUNCTION(DeviceGetPciInfo_v2);
+SAME_FUNCTION(DeviceGetPciInfo_v3);
+SAME_FUNCTION(DeviceGetBrand);
+SAME_FUNCTION(DeviceGetArchitecture);
+SAME_FUNCTION(DeviceGetCudaComputeCapability);
+SAME_FUNCTION(DeviceGetNumGpuCores);
+SAME_FUNCTION(DeviceGetComputeMode);
+SAME_FUNCTION(DeviceGetPersistenceMode);
+SAME_FUNCTION(DeviceSetPersistenceMode);
+SAME_FUNCTION(DeviceGetC2cModeInfoV);
+SAME_FUNCTION(DeviceGetMemoryInfo);
+SAME_FUNCTION(DeviceGetMemoryInfo_v2);
+SAME_FUNCTION(DeviceGetUtilizationRates);
+SAME_FUNCTION(DeviceGetEncoderUtilization);
+SAME_FUNCTION(DeviceGetDecoderUtilization);
+SAME_FUNCTION(DeviceGetJpgUtilization);
+SAME_FUNCTION(DeviceGetOfaUtilization);
+SAME_FUNCTION(DeviceGetTemperature);
+SAME_FUNCTION(DeviceGetTemperatureV);
+SAME_FUNCTION(DeviceGetTemperatureThreshold);
+SAME_FUNCTION(DeviceGetPerformanceState);
+SAME_FUNCTION(DeviceGetPowerState);
+SAME_FUNCTION(DeviceGetCurrentClocksEventReasons);
+SAME_FUNCTION(DeviceGetCurrentClocksThrottleReasons);
+SAME_FUNCTION(DeviceGetSupportedClocksEventReasons);
+SAME_FUNCTION(DeviceGetSupportedClocksThrottleReasons);
+SAME_FUNCTION(DeviceGetClockInfo);
+SAME_FUNCTION(DeviceGetMaxClockInfo);
+SAME_FUNCTION(DeviceGetClock);
+SAME_FUNCTION(DeviceGetApplicationsClock);
+SAME_FUNCTION(DeviceGetDefaultApplicationsClock);
+SAME_FUNCTION(DeviceSetApplicationsClocks);
+SAME_FUNCTION(DeviceResetApplicationsClocks);
+SAME_FUNCTION(DeviceGetSupportedMemoryClocks);
+SAME_FUNCTION(DeviceGetSupportedGraphicsClocks);
+SAME_FUNCTION(DeviceSetGpuLockedClocks);
+SAME_FUNCTION(DeviceResetGpuLockedClocks);
+SAME_FUNCTION(DeviceSetMemoryLockedClocks);
+SAME_FUNCTION(DeviceResetMemoryLockedClocks);
+SAME_FUNCTION(DeviceGetPowerUsage);
+SAME_FUNCTION(DeviceGetPowerManagementMode);
+SAME_FUNCTION(DeviceGetPowerManagementLimit);
+SAME_FUNCTION(DeviceGetPowerManagementLimitConstraints);
+SAME_FUNCTION(DeviceGetPowerManagementDefaultLimit);
+SAME_FUNCTION(DeviceGetEnforcedPowerLimit);
+SAME_FUNCTION(DeviceSetPowerManagementLimit);
+SAME_FUNCTION(DeviceSetPowerManagementLimit_v2);
+SAME_FUNCTION(DeviceGetTotalEnergyConsumption);
+SAME_FUNCTION(DeviceGetFieldValues);
+SAME_FUNCTION(DeviceGetSamples);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses_v2);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses_v3);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v2);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v3);
+SAME_FUNCTION(DeviceGetProcessUtilization);
+SAME_FUNCTION(DeviceGetMigMode);
+SAME_FUNCTION(DeviceGetMaxMigDeviceCount);
+SAME_FUNCTION(DeviceGetMigDeviceHandleByIndex);
+SAME_FUNCTION(DeviceIsMigDeviceHandle);
+SAME_FUNCTION(DeviceGetDeviceHandleFromMigDeviceHandle);
+SAME_FUNCTION(DeviceGetGpuInstanceId);
+SAME_FUNCTION(DeviceGetComputeInstanceId);
+
+TEST(NvmlAbi, MatchesTheVendorsHeader) { SUCCEED() << "checked while compiling"; }
+
+}  // namespace
+}  // namespace jouleprof::abi
+#else
+TEST(NvmlAbi, MatchesTheVendorsHeader) { GTEST_SKIP() << "nvml.h is not installed"; }
+#endif

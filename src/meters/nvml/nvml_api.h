@@ -1,0 +1,65 @@
+// The driver's library as a struct of function pointers: the one place that knows how to find it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "abi/nvml_abi.h"
+#include "base/dynlib.h"
+#include "base/result.h"
+
+namespace jouleprof::meters::nvml {
+
+inline constexpr const char* kLibraryName = "libnvidia-ml.so.1";
+
+// Where versions of a function share one layout, the newest the library has. Any pointer but the
+// first four may be null: what it would have read is then not available. Copies share the library.
+struct NvmlApi {
+  abi::fn::Init_v2* init = nullptr;
+  abi::fn::Shutdown* shutdown = nullptr;
+  abi::fn::DeviceGetCount_v2* device_count = nullptr;
+  abi::fn::DeviceGetHandleByIndex_v2* device_by_index = nullptr;
+
+  abi::fn::ErrorString* error_string = nullptr;
+  abi::fn::SystemGetDriverVersion* driver_version = nullptr;
+
+  abi::fn::DeviceGetName* name = nullptr;
+  abi::fn::DeviceGetUUID* uuid = nullptr;
+  abi::fn::DeviceGetArchitecture* architecture = nullptr;
+  abi::fn::DeviceGetCudaComputeCapability* compute_capability = nullptr;
+  abi::fn::DeviceGetMigMode* mig_mode = nullptr;
+  abi::fn::DeviceGetMaxMigDeviceCount* max_mig_devices = nullptr;
+  abi::fn::DeviceGetMigDeviceHandleByIndex* mig_device_by_index = nullptr;
+
+  abi::fn::DeviceGetTotalEnergyConsumption* total_energy = nullptr;
+  abi::fn::DeviceGetSamples* samples = nullptr;
+  abi::fn::DeviceGetFieldValues* field_values = nullptr;
+  abi::fn::DeviceGetPowerUsage* power_usage = nullptr;
+
+  abi::fn::DeviceGetClockInfo* clock_info = nullptr;
+  abi::fn::DeviceGetTemperature* temperature = nullptr;
+  abi::fn::DeviceGetTemperatureV* temperature_v = nullptr;
+  abi::fn::DeviceGetUtilizationRates* utilisation = nullptr;
+  abi::fn::DeviceGetEncoderUtilization* encoder_utilisation = nullptr;
+  abi::fn::DeviceGetDecoderUtilization* decoder_utilisation = nullptr;
+  abi::fn::DeviceGetJpgUtilization* jpeg_utilisation = nullptr;
+  abi::fn::DeviceGetOfaUtilization* ofa_utilisation = nullptr;
+  abi::fn::DeviceGetMemoryInfo* memory_info = nullptr;
+  abi::fn::DeviceGetMemoryInfo_v2* memory_info_v2 = nullptr;
+  abi::fn::DeviceGetEnforcedPowerLimit* power_limit = nullptr;
+  abi::fn::DeviceGetCurrentClocksEventReasons* clock_event_reasons = nullptr;
+
+  abi::fn::DeviceGetComputeRunningProcesses_v3* compute_processes = nullptr;
+  abi::fn::DeviceGetGraphicsRunningProcesses_v3* graphics_processes = nullptr;
+  abi::fn::DeviceGetProcessUtilization* process_utilisation = nullptr;
+
+  // The library is a simulator and says so: nothing it tells was measured.
+  bool simulated = false;
+  std::shared_ptr<DynLib> library;
+};
+
+// Loads `path` (empty: kLibraryName) without initialising it. Errors: not_found, with what to
+// install; unsupported when the file is no NVML library.
+Result<NvmlApi> load_nvml(const std::string& path);
+
+}  // namespace jouleprof::meters::nvml

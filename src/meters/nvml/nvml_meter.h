@@ -1,0 +1,77 @@
+// NVIDIA GPUs through the driver's library.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meters/meter.h"
+#include "meters/nvml/gpu.h"
+#include "meters/nvml/gpu_processes.h"
+#include "meters/nvml/gpu_traits.h"
+#include "meters/nvml/nvml_api.h"
+#include "meters/nvml/nvml_clock.h"
+#include "meters/nvml/probe_reader.h"
+
+namespace jouleprof::meters {
+
+struct NvmlOptions {
+  std::string library;  // a path or SONAME; empty: libnvidia-ml.so.1
+  Demand demand;
+  // Indices and UUIDs (their beginnings, and those of MIG instances, do); empty: every GPU.
+  std::vector<std::string> devices;
+  nvml::Calibrations calibrations;  // overrides the traits known for the generation
+  nvml::NvmlClock clock;            // for tests
+};
+
+// Domains: kGpu "gpu<N>", N being NVML's index; kGpuMemory within it where the driver tells the
+// memory's power; kModule where it tells the power of a superchip's module (then the energy counter
+// is the module's, and the GPU, where it is told apart, is within it). A GPU in MIG mode is
+// measured as a whole; its instances are domains within it ("gpu0:mig1"), with UUIDs and without
+// energy.
+//
+// Sensors are what the device was found to answer, never what its name promises. A library that
+// calls itself a simulator gives provenance `simulated`.
+//
+// Probes of each device: the energy counter (a read burns 2.6 ms of CPU: see CounterSchedule), the
+// ring of samples (each second, or sooner for short windows), the instant power where there is no
+// ring (as often as it renews, at most 100 Hz, or at Demand::poll_period), and its state (gauges
+// and one-second averages, each second). Opening takes 10 to 50 ms a device.
+class NvmlMeter : public Meter {
+ public:
+  // Errors: not_found without driver, library or GPU; permission_denied; unavailable when the
+  // driver refuses (versions that do not match, GPU lost); invalid_argument for a device that does
+  // not exist. Each message says what to do.
+  static Result<std::unique_ptr<NvmlMeter>> open(const NvmlOptions& options = {});
+  // The same on functions given, which take the place of the library's.
+  static Result<std::unique_ptr<NvmlMeter>> open(nvml::NvmlApi api, const NvmlOptions& options);
+  ~NvmlMeter() override;
+
+  std::string name() const override { return "NVML"; }
+  const std::vector<model::Domain>& domains() const override { return domains_; }
+  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
+  const std::vector<Missing>& missing() const override { return missing_; }
+  const std::vector<Probe>& probes() const override { return probes_; }
+  HostTime read(std::size_t index, model::Readings& out) override;
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() override;
+
+  const std::vector<nvml::Gpu>& gpus() const { return gpus_; }           // those that were selected
+  const std::string& driver_version() const { return driver_version_; }  // empty when not told
+
+ private:
+  friend class NvmlMeterBuilder;
+  NvmlMeter(nvml::NvmlApi api, const NvmlOptions& options);
+
+  nvml::NvmlApi api_;
+  nvml::NvmlClock clock_;
+  std::string driver_version_;
+  std::vector<nvml::Gpu> gpus_;
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<Missing> missing_;
+  std::vector<Probe> probes_;
+  std::vector<std::unique_ptr<nvml::ProbeReader>> readers_;  // as probes_
+  std::vector<nvml::GpuProcesses> processes_;                // one a usable GPU
+};
+
+}  // namespace jouleprof::meters

@@ -1,0 +1,284 @@
+#include "meters/nvml/nvml_meter_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "meters/nvml/counter_probe.h"
+#include "meters/nvml/gauges.h"
+#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/ring_probe.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::meters {
+
+using abi::Return;
+using model::DomainId;
+using model::DomainKind;
+using model::SensorId;
+using model::SensorKind;
+using nvml::Gpu;
+using nvml::GpuTraits;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration kStatePeriod = 2s;
+constexpr Duration kFastestPoll = 10ms;
+// From this window on, a counter read every few seconds is enough.
+constexpr Duration kLongWindow = 2s;
+// Counters that read densely at one time: each takes some 10 % of the thread then.
+constexpr int kDenseTogether = 3;
+
+// A ring read is due every 1.6 s, sooner for short windows, and well before samples are lost.
+Duration ring_period(const Demand& demand, Duration span) {
+  const Duration wanted = demand.shortest_window >= kLongWindow
+                              ? Duration(1600ms)
+                              : std::clamp<Duration>(demand.shortest_window, 100ms, 1s);
+  return std::min(wanted, span * 2 / 3);
+}
+
+}  // namespace
+
+void NvmlMeterBuilder::add(const Gpu& gpu) {
+  if (gpu.error) {
+    const DomainId id = add_domain(gpu, DomainKind::kGpu, std::nullopt);
+    meter_.domains_[static_cast<std::size_t>(id)].unavailable_reason = gpu.error->message;
+    add_missing(gpu, "", *gpu.error, gpu.fix);
+    return;
+  }
+  const auto& api = meter_.api_;
+  const auto scopes = nvml::find_powers(api, gpu.handle, gpu.generation);
+  const bool module = scopes.module.any();
+  Polls polls{{api, gpu.handle, meter_.clock_}, {api, gpu.handle, meter_.clock_}, {}};
+
+  // On a superchip the counter covers the module.
+  std::optional<DomainId> root;
+  if (module) {
+    root = add_domain(gpu, DomainKind::kModule, std::nullopt);
+    const GpuTraits traits = traits_of(gpu, true);
+    if (counter_works(gpu)) add_counter(gpu, *root, traits);
+    const bool ring = add_ring(gpu, *root, traits, abi::SamplingType::kModulePower);
+    add_powers(gpu, *root, scopes.module, traits, !ring, polls);
+  }
+  if (!module || scopes.gpu.any()) {
+    const DomainId id = add_domain(gpu, DomainKind::kGpu, root);
+    const GpuTraits traits = traits_of(gpu, false);
+    const std::size_t sensors_before = meter_.sensors_.size();
+    if (!module && counter_works(gpu)) add_counter(gpu, id, traits);
+    const bool ring = add_ring(gpu, id, traits, abi::SamplingType::kTotalPower);
+    add_powers(gpu, id, scopes.gpu, traits, !ring, polls);
+    if (meter_.sensors_.size() == sensors_before) {
+      meter_.domains_[static_cast<std::size_t>(id)].unavailable_reason =
+          "the driver tells neither energy nor power of this device";
+    }
+    root = id;
+  }
+  if (!scopes.gpu.instant && !module) {
+    add_missing(gpu, "instant power",
+                nvml::nvml_error(api, nvml::name_of({abi::kFieldPowerInstant, abi::kScopeGpu}),
+                                 scopes.instant_code),
+                nvml::fix_for(scopes.instant_code));
+  }
+  if (scopes.memory.any()) {
+    const DomainId id = add_domain(gpu, DomainKind::kGpuMemory, root);
+    // The mean over a second, read each second, misses nothing.
+    add_powers(gpu, id, scopes.memory, traits_of(gpu, false), !scopes.memory.average, polls);
+  } else {
+    add_missing(gpu, "memory power",
+                {Errc::kUnsupported, "the driver does not tell the memory's share of the power"},
+                "");
+  }
+  add_mig_domains(gpu, *root);
+  add_poll_probe(gpu, polls);
+  add_state_probe(gpu, *root, polls);
+  meter_.processes_.emplace_back(api, gpu.handle, *root, meter_.clock_.now().real);
+}
+
+bool NvmlMeterBuilder::counter_works(const Gpu& gpu) {
+  Return code{};
+  auto total = nvml::read_total_energy(meter_.api_, gpu.handle, code);
+  if (total && *total == Energy{}) {
+    // It may just have begun; one that stays at zero does not count.
+    meter_.clock_.sleep(250ms);
+    total = nvml::read_total_energy(meter_.api_, gpu.handle, code);
+    if (total && *total == Energy{}) {
+      total = fail(Errc::kUnsupported, "nvmlDeviceGetTotalEnergyConsumption stays at zero");
+    }
+  }
+  if (total) return true;
+  add_missing(gpu, "energy counter", std::move(total.error()), nvml::fix_for(code));
+  return false;
+}
+
+void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTraits& known) {
+  model::SensorTraits traits = known.counter;
+  traits.read_cost = cost_of([&] {
+    Return code{};
+    (void)nvml::read_total_energy(meter_.api_, gpu.handle, code);
+  });
+  const SensorId sensor =
+      add_sensor(domain, SensorKind::kEnergyCounter, "nvmlDeviceGetTotalEnergyConsumption", traits);
+  nvml::CounterPlan plan;
+  plan.refresh = traits.refresh.value_or(100ms);
+  plan.every_update = options_.demand.shortest_window < kLongWindow;
+  plan.first_burst = meter_.clock_.now().host + std::chrono::seconds(counters_++ / kDenseTogether);
+  add_probe(
+      gpu.device() + " energy counter", nvml::CounterSchedule(plan).period(),
+      std::make_unique<nvml::CounterProbe>(meter_.api_, gpu.handle, sensor, plan, meter_.clock_));
+}
+
+bool NvmlMeterBuilder::add_ring(const Gpu& gpu, DomainId domain, const GpuTraits& known,
+                                abi::SamplingType type) {
+  nvml::RingContent ring;
+  Return code = nvml::read_ring(meter_.api_, gpu.handle, type, ring);
+  for (int attempt = 0; code == Return::kNoData && attempt < 4; ++attempt) {
+    meter_.clock_.sleep(50ms);  // the driver may just have begun to sample
+    code = nvml::read_ring(meter_.api_, gpu.handle, type, ring);
+  }
+  if (code != Return::kSuccess) {
+    add_missing(gpu, "power sample ring",
+                nvml::nvml_error(meter_.api_, "nvmlDeviceGetSamples", code), nvml::fix_for(code));
+    return false;
+  }
+  model::SensorTraits traits = known.ring;
+  const bool calibrated = options_.calibrations.contains(gpu.uuid) &&
+                          options_.calibrations.at(gpu.uuid).ring.refresh.has_value();
+  if (const auto refresh = ring.refresh(); refresh && !calibrated) traits.refresh = refresh;
+  traits.read_cost = cost_of([&] { (void)nvml::read_ring(meter_.api_, gpu.handle, type, ring); });
+  const bool module = type == abi::SamplingType::kModulePower;
+  const SensorId sensor =
+      add_sensor(domain, SensorKind::kPowerRing,
+                 module ? "nvmlDeviceGetSamples (module)" : "nvmlDeviceGetSamples", traits);
+  const Duration refresh = traits.refresh.value_or(20ms);
+  const Duration period = ring_period(options_.demand, refresh * ring.capacity);
+  add_probe(gpu.device() + (module ? " module power samples" : " power samples"), period,
+            std::make_unique<nvml::RingProbe>(meter_.api_, gpu.handle, type, sensor,
+                                              std::move(ring), refresh, period, meter_.clock_));
+  return true;
+}
+
+void NvmlMeterBuilder::add_powers(const Gpu& gpu, DomainId domain, const nvml::ScopePowers& powers,
+                                  const GpuTraits& known, bool often, Polls& polls) {
+  const auto add_one = [&](const nvml::Field& field, SensorKind kind, model::SensorTraits traits,
+                           bool poll_often) {
+    traits.read_cost = cost_of([&] { (void)nvml::read_fields(meter_.api_, gpu.handle, {field}); });
+    const SensorId sensor = add_sensor(domain, kind, nvml::name_of(field), traits);
+    if (!poll_often) return polls.with_state.add(sensor, field, kind);
+    const Duration refresh = std::max(traits.refresh.value_or(100ms), kFastestPoll);
+    polls.period = polls.often.empty() ? refresh : std::min(polls.period, refresh);
+    polls.often.add(sensor, field, kind);
+  };
+  if (powers.instant) add_one(*powers.instant, SensorKind::kPowerInstant, known.instant, often);
+  if (powers.average) {
+    add_one(*powers.average, SensorKind::kPowerAverage, known.average, often && !powers.instant);
+  }
+}
+
+void NvmlMeterBuilder::add_poll_probe(const Gpu& gpu, Polls& polls) {
+  if (polls.often.empty()) return;
+  if (options_.demand.poll_period > Duration{}) {
+    polls.period = std::max(options_.demand.poll_period, kFastestPoll);
+  }
+  add_probe(
+      gpu.device() + " power", polls.period,
+      std::make_unique<nvml::PowerPollProbe>(std::move(polls.often), polls.period, meter_.clock_));
+}
+
+void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& polls) {
+  const auto& api = meter_.api_;
+  const nvml::Field memory_temperature{abi::kFieldMemoryTemperature, abi::kScopeGpu};
+  if (const auto answer = nvml::read_fields(api, gpu.handle, {memory_temperature}).front();
+      answer.code == Return::kSuccess && answer.value && *answer.value > 0) {
+    const auto sensor =
+        add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
+    polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
+  }
+  auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
+                                                  kStatePeriod, meter_.clock_);
+  for (const auto& call : nvml::gauge_calls()) {
+    nvml::GaugeValues values;
+    if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
+    std::array<std::optional<SensorId>, 2> sensors;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i]) {
+        sensors[i] = add_sensor(domain, SensorKind::kGauge, std::string(call.names[i]), {});
+      }
+    }
+    if (sensors[0] || sensors[1]) state->add(call, sensors);
+  }
+  if (state->empty()) return;
+  add_probe(gpu.device() + " state", kStatePeriod, std::move(state));
+}
+
+DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,
+                                      std::optional<DomainId> parent) {
+  model::Domain domain;
+  domain.id = DomainId(static_cast<std::uint32_t>(meter_.domains_.size()));
+  domain.kind = kind;
+  domain.device = gpu.device();
+  domain.name = gpu.name;
+  domain.uuid = gpu.uuid;
+  domain.parent = parent;
+  meter_.domains_.push_back(domain);
+  return domain.id;
+}
+
+void NvmlMeterBuilder::add_mig_domains(const Gpu& gpu, DomainId parent) {
+  for (const auto& mig : gpu.mig_devices) {
+    const DomainId id = add_domain(gpu, DomainKind::kGpu, parent);
+    auto& domain = meter_.domains_[static_cast<std::size_t>(id)];
+    domain.device = fmt::format("{}:mig{}", gpu.device(), mig.index);
+    domain.name = mig.name;
+    domain.uuid = mig.uuid;
+    domain.unavailable_reason =
+        "the GPU is in MIG mode, and its power can only be measured as a whole";
+  }
+}
+
+GpuTraits NvmlMeterBuilder::traits_of(const Gpu& gpu, bool module) const {
+  const GpuTraits known = nvml::default_traits(gpu.generation, module);
+  const auto calibrated = options_.calibrations.find(gpu.uuid);
+  if (calibrated == options_.calibrations.end()) return known;
+  return nvml::overlay(known, calibrated->second);
+}
+
+SensorId NvmlMeterBuilder::add_sensor(DomainId domain, SensorKind kind, std::string name,
+                                      const model::SensorTraits& traits) {
+  model::Sensor sensor;
+  sensor.id = SensorId(static_cast<std::uint32_t>(meter_.sensors_.size()));
+  sensor.domain = domain;
+  sensor.kind = kind;
+  sensor.name = std::move(name);
+  sensor.provenance =
+      meter_.api_.simulated ? model::Provenance::kSimulated : model::Provenance::kMeasured;
+  sensor.traits = traits;
+  meter_.sensors_.push_back(std::move(sensor));
+  return meter_.sensors_.back().id;
+}
+
+void NvmlMeterBuilder::add_probe(std::string name, Duration period,
+                                 std::unique_ptr<nvml::ProbeReader> reader) {
+  meter_.probes_.push_back({std::move(name), period});
+  meter_.readers_.push_back(std::move(reader));
+}
+
+void NvmlMeterBuilder::add_missing(const Gpu& gpu, std::string_view what, Error error,
+                                   std::string fix) {
+  std::string name = gpu.device();
+  if (!what.empty()) name += fmt::format(" {}", what);
+  meter_.missing_.push_back({std::move(name), std::move(error), std::move(fix)});
+}
+
+Duration NvmlMeterBuilder::cost_of(const std::function<void()>& call) const {
+  auto least = Duration::max();
+  for (int i = 0; i < 2; ++i) {
+    const Duration begin = meter_.clock_.thread_cpu_time();
+    call();
+    least = std::min(least, meter_.clock_.thread_cpu_time() - begin);
+  }
+  return least;
+}
+
+}  // namespace jouleprof::meters

@@ -1,0 +1,63 @@
+// Reads the driver's ring of stamped power samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "meters/nvml/nvml_api.h"
+#include "meters/nvml/nvml_clock.h"
+#include "meters/nvml/probe_reader.h"
+
+namespace jouleprof::meters::nvml {
+
+// A ring: how many samples fit in it, and what it held when it was read.
+struct RingContent {
+  abi::ValueType value_type{};
+  std::vector<abi::Sample> samples;  // as the driver orders them
+  unsigned capacity = 0;
+  // The median distance of neighbouring stamps; absent with fewer than eight samples.
+  std::optional<Duration> refresh() const;
+};
+
+// Fills `ring` with everything in the ring of `type` (total or module power), and asks for its
+// capacity first where that is zero. Returns the driver's code; kNoData when it is empty.
+abi::Return read_ring(const NvmlApi& api, abi::Device device, abi::SamplingType type,
+                      RingContent& ring);
+
+// The driver stamps samples with the wall clock. Each read fetches the whole ring and takes what
+// was not in it at the read before, by stamp, so that a wall clock set back does not hide samples;
+// stamps become host time by how the clocks stand at the read, or stood at the one before when
+// only that puts the sample between the two. Samples that a step of the wall clock leaves without
+// a sure place, or that were overwritten before they could be read, are told of as failures.
+class RingProbe : public ProbeReader {
+ public:
+  // `known` is what the ring held when the sensor was found: none of it is given out.
+  RingProbe(const NvmlApi& api, abi::Device device, abi::SamplingType type, model::SensorId sensor,
+            RingContent known, Duration refresh, Duration period, const NvmlClock& clock);
+
+  HostTime read(model::Readings& out) override;
+
+ private:
+  std::optional<HostTime> place(std::uint64_t stamp, const ClockPoint& now) const;
+  void take(const ClockPoint& now, model::Readings& out);
+  void finish(std::size_t unplaced, const ClockPoint& now, model::Readings& out);
+  void remember();
+
+  const NvmlApi& api_;
+  abi::Device device_;
+  abi::SamplingType type_;
+  model::SensorId sensor_;
+  Duration refresh_;
+  Duration period_;
+  const NvmlClock& clock_;
+  ReadState state_;
+  RingContent ring_;
+  std::vector<std::uint64_t> seen_;  // the stamps of the read before, sorted
+  ClockPoint last_read_;
+  HostTime newest_;                         // host time of the latest sample so far
+  bool first_ = true;                       // nothing was promised before the first read
+  std::vector<model::PowerReading> fresh_;  // kept to spare allocations
+};
+
+}  // namespace jouleprof::meters::nvml

@@ -1,0 +1,55 @@
+// CPU package, cores, uncore, DRAM and platform energy from RAPL counters (Intel since Sandy
+// Bridge, AMD since Zen), through powercap or, where that may not be read, perf events.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meters/meter.h"
+#include "meters/rapl/perf.h"
+#include "meters/rapl/source.h"
+
+namespace jouleprof::meters {
+
+struct RaplOptions {
+  std::filesystem::path root = "/";
+  Demand demand = {};
+  rapl::OpenEvent open_event = rapl::open_event;
+};
+
+// Domains: a package is kCpu ("package-0", or "package-0-die-1" where dies count apart); core and
+// uncore are its children; dram is beside it, for package energy does not contain it; psys is
+// kPlatform, which contains packages and more and is never added to a total.
+//
+// Not thread safe, as every Meter. Costs one read per counter, some microseconds each.
+class RaplMeter : public Meter {
+ public:
+  // Errors: not_found on a machine without RAPL (most virtual machines).
+  // Where RAPL exists but may not be read, the meter opens without sensors or domains, and
+  // missing() says what each interface answered and how to be let in.
+  static Result<std::unique_ptr<RaplMeter>> open(const RaplOptions& options = {});
+
+  std::string name() const override { return "RAPL"; }
+  const std::vector<model::Domain>& domains() const override { return domains_; }
+  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
+  const std::vector<Missing>& missing() const override { return missing_; }
+  // One for all counters. 100 ms, or 10 ms for windows below a second, or the demanded poll
+  // period; in any case short enough to see every wrap at 1 kW a package.
+  const std::vector<Probe>& probes() const override { return probes_; }
+  HostTime read(std::size_t index, model::Readings& out) override;
+
+ private:
+  RaplMeter(rapl::Source source, const RaplOptions& options);
+  void add_domains(std::vector<rapl::Place> places, const std::string& cpu_name);
+  std::vector<model::Domain>::iterator find_domain(const rapl::Place& place);
+
+  std::vector<rapl::Counter> counters_;  // as sensors_
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<Missing> missing_;
+  std::vector<Probe> probes_;
+};
+
+}  // namespace jouleprof::meters
