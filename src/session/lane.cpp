@@ -1,0 +1,214 @@
+#include "session/lane.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace jouleprof::session {
+namespace {
+
+constexpr Duration kHangs = std::chrono::seconds{10};
+constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
+constexpr Duration kLongestSleep = std::chrono::hours{1};
+
+constexpr HostTime kNever = HostTime::max();
+
+std::chrono::steady_clock::time_point steady(HostTime t) {
+  // libstdc++'s and libc++'s steady clock is CLOCK_MONOTONIC, as is ours.
+  return std::chrono::steady_clock::time_point{t.time_since_epoch()};
+}
+
+template <typename T, typename Id>
+void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                       const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto index = static_cast<std::size_t>(item.*id);
+    if (index >= map.size() || !map[index]) continue;
+    item.*id = *map[index];
+    to.push_back(std::move(item));
+  }
+}
+
+}  // namespace
+
+struct Lane::State {
+  std::unique_ptr<meters::Meter> meter;  // used by the lane's thread only, once it runs
+  std::string name;
+  IdMap ids;
+  Duration process_period{};
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  bool stop = false;
+  bool read_now = false;
+  bool done = false;
+  Sampled out;
+  std::string call;  // the call that the thread is in; empty when in none
+  HostTime call_began{};
+  bool hang_told = false;
+
+  void enter(std::string what) {
+    const std::lock_guard lock(mutex);
+    call = std::move(what);
+    call_began = HostClock::now();
+  }
+
+  std::string hanging(HostTime now) const {
+    return fmt::format("{}: '{}' has not answered for {:.1f} s", name, call,
+                       seconds(now - call_began));
+  }
+
+  HostTime read(std::size_t probe, model::Readings& scratch) {
+    enter(meter->probes()[probe].name);
+    scratch.clear();
+    const HostTime next = meter->read(probe, scratch);
+    const std::lock_guard lock(mutex);
+    call.clear();
+    append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.powers, out.readings.powers, &model::PowerReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.failures, out.readings.failures, &model::ReadFailure::sensor,
+                      ids.sensors);
+    return next;
+  }
+
+  // Whether it is worth asking again.
+  bool read_processes() {
+    enter("processes on the devices");
+    auto uses = meter->read_processes();
+    const std::lock_guard lock(mutex);
+    call.clear();
+    if (!uses) return false;
+    if (!*uses) {
+      out.warnings.push_back(
+          {HostClock::now(), fmt::format("{} cannot tell which processes use its devices: {}", name,
+                                         uses->error().message)});
+      return uses->error().code == Errc::kUnavailable;
+    }
+    append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
+    return true;
+  }
+};
+
+Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_period)
+    : state_(std::make_shared<State>()) {
+  state_->name = meter->name();
+  state_->meter = std::move(meter);
+  state_->ids = std::move(ids);
+  state_->process_period = process_period;
+}
+
+Lane::~Lane() {
+  if (!thread_.joinable()) return;
+  ask_to_stop();
+  Sampled ignored;
+  finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+}
+
+void Lane::start() {
+  // Signals are for the session's thread.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([state = state_] { run(state); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Lane::run(const std::shared_ptr<State>& state) {
+  // Lets the kernel join our wake-ups with others.
+  prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(kShortestSleep.count()));
+  State& s = *state;
+  const std::size_t probes = s.meter->probes().size();
+  const HostTime begin = HostClock::now();
+  std::vector<HostTime> due(probes, begin);
+  HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
+  model::Readings scratch;
+
+  bool last = false;
+  while (!last) {
+    bool all = false;
+    {
+      std::unique_lock lock(s.mutex);
+      HostTime next = begin + (HostClock::now() - begin) + kLongestSleep;
+      for (const HostTime t : due) next = std::min(next, t);
+      next = std::min(next, processes_due);
+      s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now; });
+      last = s.stop;
+      all = last || std::exchange(s.read_now, false);
+    }
+    for (std::size_t i = 0; i < probes; ++i) {
+      const HostTime now = HostClock::now();
+      if (!all && due[i] > now) continue;
+      due[i] = std::max(s.read(i, scratch), now + kShortestSleep);
+    }
+    const HostTime now = HostClock::now();
+    if (processes_due == kNever || (!all && processes_due > now)) continue;
+    // On a grid, so that it falls together with probes of the same period.
+    while (processes_due <= now) processes_due += s.process_period;
+    if (!s.read_processes()) processes_due = kNever;
+  }
+  const std::lock_guard lock(s.mutex);
+  s.done = true;
+  s.changed.notify_all();
+}
+
+void Lane::take(Sampled& out) {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  const auto append = [](auto& from, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(s.out.readings.counters, out.readings.counters);
+  append(s.out.readings.powers, out.readings.powers);
+  append(s.out.readings.gauges, out.readings.gauges);
+  append(s.out.readings.failures, out.readings.failures);
+  append(s.out.gpu_processes, out.gpu_processes);
+  append(s.out.warnings, out.warnings);
+  s.out.clear();
+  const HostTime now = HostClock::now();
+  if (!s.call.empty() && !s.hang_told && now - s.call_began > kHangs) {
+    s.hang_told = true;
+    out.warnings.push_back({now, s.hanging(now)});
+  }
+}
+
+void Lane::ask_to_read() {
+  const std::lock_guard lock(state_->mutex);
+  state_->read_now = true;
+  state_->changed.notify_all();
+}
+
+void Lane::ask_to_stop() {
+  const std::lock_guard lock(state_->mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+}
+
+void Lane::finish(HostTime deadline, Sampled& out) {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(state_->mutex);
+  const bool done =
+      state_->changed.wait_until(lock, steady(deadline), [this] { return state_->done; });
+  if (!done) {
+    const HostTime now = HostClock::now();
+    out.warnings.push_back({now, state_->hanging(now) + "; what it would have read is missing"});
+    state_->hang_told = true;
+  }
+  lock.unlock();
+  take(out);
+  if (done) {
+    thread_.join();
+  } else {
+    thread_.detach();
+    state_ = nullptr;
+  }
+}
+
+}  // namespace jouleprof::session

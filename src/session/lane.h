@@ -1,0 +1,69 @@
+// The thread of one meter: reads each of its probes when it is due.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "meters/meter.h"
+#include "model/recording.h"
+
+namespace jouleprof::session {
+
+// What has been read since the last time, with ids that are unique over all meters.
+struct Sampled {
+  model::Readings readings;
+  std::vector<model::GpuProcessUse> gpu_processes;
+  std::vector<model::Warning> warnings;
+
+  void clear() {
+    readings.clear();
+    gpu_processes.clear();
+    warnings.clear();
+  }
+};
+
+// How a meter's ids become unique ones; an id that is absent is left out of the recording.
+struct IdMap {
+  std::vector<std::optional<model::SensorId>> sensors;  // by the meter's own id
+  std::vector<std::optional<model::DomainId>> domains;
+};
+
+// A meter whose call never returns blocks its own lane only; the lane is then abandoned, and the
+// meter lives as long as the call.
+// Thread safety: one thread calls everything.
+class Lane {
+ public:
+  // `process_period`: how often to ask for the processes on the devices; zero: never.
+  Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_period);
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+  ~Lane();
+
+  void start();
+
+  // Appends what has been read, and a warning about a call that has been hanging for long.
+  void take(Sampled& out);
+
+  // Asks for a read of every probe now, due or not: something begins or ends here.
+  void ask_to_read();
+
+  // Asks for the last reads: every probe once more.
+  void ask_to_stop();
+
+  // Waits for them until `deadline`. If a call still hangs then, its lane is abandoned with a
+  // warning that names it. Nothing is read afterwards.
+  void finish(HostTime deadline, Sampled& out);
+
+ private:
+  struct State;
+  static void run(const std::shared_ptr<State>& state);
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace jouleprof::session

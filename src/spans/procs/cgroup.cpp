@@ -1,0 +1,149 @@
+#include "spans/procs/cgroup.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::spans {
+namespace {
+
+namespace fs = std::filesystem;
+
+// This process's own cgroup v2 folder.
+std::optional<fs::path> own_folder(const fs::path& root) {
+  const auto groups = read_file(root / "proc/self/cgroup");
+  const auto mounts = read_file(root / "proc/self/mountinfo");
+  if (!groups || !mounts) return std::nullopt;
+  std::optional<std::string> own;
+  for (const auto line : split(*groups, '\n')) {
+    if (line.starts_with("0::/")) own = line.substr(3);
+  }
+  // A path with ".." lies outside what this process is shown of the hierarchy.
+  if (!own || own->find("/..") != std::string::npos) return std::nullopt;
+  for (const auto line : split(*mounts, '\n')) {
+    // id parent device root mount-point options ... - type source options (proc_pid_mountinfo(5))
+    const auto dash = line.find(" - ");
+    if (dash == std::string_view::npos || !line.substr(dash + 3).starts_with("cgroup2 ")) continue;
+    const auto fields = split_blanks(line.substr(0, dash));
+    if (fields.size() < 5) continue;
+    std::string_view below = *own;
+    if (fields[3] != "/") {
+      if (!below.starts_with(fields[3])) continue;
+      below.remove_prefix(fields[3].size());
+    }
+    const auto trimmed = fs::path(std::string(below)).relative_path();
+    const fs::path folder = root / fs::path(std::string(fields[4])).relative_path() / trimmed;
+    std::error_code ignored;
+    if (fs::is_directory(folder, ignored)) return folder.lexically_normal();
+  }
+  return std::nullopt;
+}
+
+bool has_mark(const fs::path& folder, const char* name) {
+  char value = 0;
+  return getxattr(folder.c_str(), name, &value, 1) == 1 && value == '1';
+}
+
+// Where systemd manages the tree, root may write anywhere and should not: only groups marked as
+// delegated are others' to divide. (systemd.io/CGROUP_DELEGATION)
+bool is_delegated(const fs::path& own, const fs::path& root) {
+  std::error_code ignored;
+  if (geteuid() != 0 || !fs::exists(root / "run/systemd/system", ignored)) return true;
+  for (fs::path folder = own; folder.has_relative_path(); folder = folder.parent_path()) {
+    if (has_mark(folder, "user.delegate") || has_mark(folder, "trusted.delegate")) return true;
+  }
+  return false;
+}
+
+Result<void> write_pid(const fs::path& folder, pid_t pid) {
+  const fs::path file = folder / "cgroup.procs";
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return tl::unexpected(system_error(fmt::format("cannot open {}", file.string()), errno));
+  }
+  const std::string text = fmt::format("{}\n", pid);
+  const ssize_t n = ::write(fd, text.data(), text.size());
+  const int err = errno;
+  ::close(fd);
+  if (n < 0) {
+    return tl::unexpected(
+        system_error(fmt::format("cannot move process {} to {}", pid, folder.string()), err));
+  }
+  return {};
+}
+
+void append_members(const fs::path& folder, std::vector<pid_t>& out) {
+  const auto text = read_file(folder / "cgroup.procs");
+  if (!text) return;
+  for (const auto word : split_blanks(*text)) {
+    for (const auto line : split(word, '\n')) {
+      if (const auto pid = parse_integer(line)) out.push_back(static_cast<pid_t>(*pid));
+    }
+  }
+}
+
+// `folder` and all groups below it, the deepest first.
+std::vector<fs::path> groups_below(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code err;
+  for (fs::directory_iterator it(folder, err), end; !err && it != end; it.increment(err)) {
+    std::error_code ignored;
+    if (!it->is_directory(ignored)) continue;
+    auto below = groups_below(it->path());
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  all.push_back(folder);
+  return all;
+}
+
+}  // namespace
+
+Result<Cgroup> Cgroup::create(const std::string& name, const fs::path& root) {
+  const auto own = own_folder(root);
+  if (!own) {
+    return fail(Errc::kUnsupported, "no cgroup v2 hierarchy holds this process");
+  }
+  if (!is_delegated(*own, root)) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{} is systemd's and was not delegated", own->string()));
+  }
+  const fs::path folder = *own / name;
+  ::rmdir(folder.c_str());  // one of the same name that was left behind, if it is empty
+  if (::mkdir(folder.c_str(), 0755) != 0) {
+    return tl::unexpected(system_error(fmt::format("cannot create {}", folder.string()), errno));
+  }
+  return Cgroup(folder);
+}
+
+Cgroup::Cgroup(Cgroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+Cgroup::~Cgroup() {
+  if (path_.empty()) return;
+  std::vector<pid_t> left;
+  list(left);
+  for (const pid_t pid : left) static_cast<void>(write_pid(path_.parent_path(), pid));
+  for (const auto& folder : groups_below(path_)) ::rmdir(folder.c_str());
+}
+
+Result<void> Cgroup::add(pid_t pid) const { return write_pid(path_, pid); }
+
+void Cgroup::list(std::vector<pid_t>& out) const {
+  for (const auto& folder : groups_below(path_)) append_members(folder, out);
+}
+
+}  // namespace jouleprof::spans

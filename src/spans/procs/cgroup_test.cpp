@@ -1,0 +1,57 @@
+#include "spans/procs/cgroup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::spans {
+namespace {
+
+using testing::UnorderedElementsAre;
+
+constexpr const char* kMounts =
+    "30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+    "31 24 0:27 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n";
+
+TEST(Cgroup, IsMadeBelowTheOwnOne) {
+  const TempTree tree{{"proc/self/cgroup", "4:cpu:/x\n0::/user/me\n"},
+                      {"proc/self/mountinfo", kMounts},
+                      {"sys/fs/cgroup/unified/user/me/cgroup.procs", ""}};
+  auto group = Cgroup::create("mine", tree.root());
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_EQ(group->path(), tree / "sys/fs/cgroup/unified/user/me/mine");
+
+  tree.write("sys/fs/cgroup/unified/user/me/mine/cgroup.procs", "12\n13\n");
+  tree.write("sys/fs/cgroup/unified/user/me/mine/below/deep/cgroup.procs", "14\n");
+  std::vector<pid_t> pids;
+  group->list(pids);
+  EXPECT_THAT(pids, UnorderedElementsAre(12, 13, 14));
+  ASSERT_TRUE(group->add(99));
+  EXPECT_THAT(*read_file(group->path() / "cgroup.procs"), testing::StartsWith("99\n"));
+}
+
+TEST(Cgroup, UndelegatedGroupsOfSystemdAreLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root could write there anyway";
+  const TempTree tree{{"proc/self/cgroup", "0::/user/me\n"},
+                      {"proc/self/mountinfo", kMounts},
+                      {"run/systemd/system/x", ""},
+                      {"sys/fs/cgroup/unified/user/me/cgroup.procs", ""}};
+  const auto group = Cgroup::create("mine", tree.root());
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().code, Errc::kUnsupported);
+}
+
+TEST(Cgroup, WithoutAHierarchyItIsUnsupported) {
+  const TempTree old{{"proc/self/cgroup", "4:cpu:/x\n"}, {"proc/self/mountinfo", kMounts}};
+  EXPECT_EQ(Cgroup::create("mine", old.root()).error().code, Errc::kUnsupported);
+  const TempTree outside{{"proc/self/cgroup", "0::/../../elsewhere\n"},
+                         {"proc/self/mountinfo", kMounts}};
+  EXPECT_EQ(Cgroup::create("mine", outside.root()).error().code, Errc::kUnsupported);
+  EXPECT_EQ(Cgroup::create("mine", outside / "none").error().code, Errc::kUnsupported);
+}
+
+}  // namespace
+}  // namespace jouleprof::spans

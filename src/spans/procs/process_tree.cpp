@@ -1,0 +1,274 @@
+#include "spans/procs/process_tree.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace jouleprof::spans {
+namespace {
+
+// A process that has just begun is about to become another program: its memory says nothing yet.
+constexpr Duration kSettled = std::chrono::milliseconds{500};
+
+Duration thread_cpu_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+}  // namespace
+
+void ProcessTree::follow(const TreeOptions& options) {
+  options_ = options;
+  for (const auto& entry : entries_) ended_[entry.process.pid] = entry.process.id;
+  entries_.clear();
+  known_.clear();
+  not_adopted_.clear();
+  root_listed_ = false;
+  if (options_.root == 0 || options_.adopter == 0) return;
+  std::vector<pid_t> present;
+  if (!procs_.children(options_.adopter, 2, present)) scan(present);
+  for (const pid_t pid : present) {
+    const auto stat = procs_.stat(pid);
+    if (stat && pid != options_.root) not_adopted_[pid] = stat->start_ticks;
+  }
+}
+
+void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all) {
+  if (options_.root == 0) return;
+  if (!std::exchange(root_listed_, true)) adopt({options_.root}, out);
+  if (!no_forks) {
+    // A new process may have children already, which only the next round finds.
+    for (std::size_t first = 0;;) {
+      const auto found = discover(first);
+      if (found.empty()) break;
+      first = entries_.size();
+      adopt(found, out);
+    }
+  }
+  // Parents are read before their children: see ChildTime.
+  for (auto& entry : entries_) read(entry, at, out);
+  settle();
+  read_memory(at);
+  for (auto& entry : entries_) emit(entry, at, all, out);
+  for (const auto& entry : entries_) {
+    if (!entry.gone) continue;
+    known_.erase(entry.process.pid);
+    ended_[entry.process.pid] = entry.process.id;
+  }
+  std::erase_if(entries_, [](const Entry& e) { return e.gone; });
+}
+
+// New processes: all (`first` 0), or the children of entries from `first` on.
+std::vector<pid_t> ProcessTree::discover(std::size_t first) {
+  std::vector<pid_t> found;
+  std::size_t tasks = 0;
+  for (const auto& entry : entries_) tasks += static_cast<std::size_t>(entry.threads);
+  bool listed = true;
+  if (options_.group != nullptr) {
+    if (first == 0) options_.group->list(found);
+  } else if (tasks > procs_.count_estimate()) {
+    listed = false;  // a file for each thread costs more than one for each process
+  } else {
+    for (std::size_t i = first; i < entries_.size(); ++i) {
+      const auto& entry = entries_[i];
+      if (entry.zombie || procs_.children(entry.process.pid, entry.threads, found)) continue;
+      listed = listed && !procs_.stat(entry.process.pid).has_value();
+    }
+  }
+  // Zombies are in no group's list, and orphans are nobody's children but the adopter's.
+  if (listed && first == 0 && options_.adopter != 0) {
+    listed = procs_.children(options_.adopter, 2, found);
+  }
+  if (!listed) scan(found);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  std::erase_if(found, [this](pid_t pid) { return !is_news(pid); });
+  return found;
+}
+
+bool ProcessTree::is_news(pid_t pid) {
+  if (known_.contains(pid)) return false;
+  const auto own = not_adopted_.find(pid);
+  if (own == not_adopted_.end()) return true;
+  const auto stat = procs_.stat(pid);
+  return stat && stat->start_ticks != own->second;
+}
+
+// Everyone whose parent is in the tree or is the adopter.
+void ProcessTree::scan(std::vector<pid_t>& out) {
+  std::vector<pid_t> pids;
+  procs_.all(pids);
+  for (const pid_t pid : pids) {
+    if (known_.contains(pid)) continue;
+    const auto stat = procs_.stat(pid);
+    if (!stat) continue;
+    if (known_.contains(stat->parent) ||
+        (options_.adopter != 0 && stat->parent == options_.adopter)) {
+      out.push_back(pid);
+    }
+  }
+}
+
+model::Process ProcessTree::describe(const ProcessStat& stat, bool in_tree) {
+  model::Process process;
+  process.id = model::ProcessId{next_id_++};
+  process.pid = stat.pid;
+  process.own_pid = procs_.own_pid(stat.pid);
+  process.parent_pid = stat.parent;
+  process.name = stat.name;
+  process.command_line = procs_.command_line(stat.pid);
+  process.start = ProcFs::start_time(stat.start_ticks);
+  process.in_tree = in_tree;
+  return process;
+}
+
+void ProcessTree::adopt(const std::vector<pid_t>& pids, TreeChanges& out) {
+  std::map<pid_t, ProcessStat> fresh;
+  for (const pid_t pid : pids) {
+    if (auto stat = procs_.stat(pid)) fresh.emplace(pid, std::move(*stat));
+  }
+  while (!fresh.empty()) {
+    // One whose parent is not waiting here itself.
+    auto next = std::find_if(fresh.begin(), fresh.end(),
+                             [&](const auto& f) { return !fresh.contains(f.second.parent); });
+    if (next == fresh.end()) next = fresh.begin();  // pids reused while they were listed
+    Entry entry;
+    entry.process = describe(next->second, true);
+    entry.start_ticks = next->second.start_ticks;
+    entry.parent = next->second.parent;
+    entry.threads = next->second.threads;
+    known_.insert(entry.process.pid);
+    out.processes.push_back(entry.process);
+    entries_.push_back(std::move(entry));
+    fresh.erase(next);
+  }
+}
+
+void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
+  auto& process = entry.process;
+  const auto stat = procs_.stat(process.pid);
+  bool changed = false;
+  if (stat ? stat->start_ticks != entry.start_ticks : stat.error().code == Errc::kNotFound) {
+    entry.gone = true;
+    if (!process.end) process.end = at, changed = true;
+  } else if (stat) {
+    entry.read_at = at;
+    entry.parent = stat->parent;
+    entry.threads = stat->threads;
+    entry.zombie = stat->ended();
+    entry.cpu_time = stat->cpu_time;
+    entry.children_cpu_time = stat->children_cpu_time;
+    entry.rss_bytes = entry.zombie ? std::nullopt : std::optional(stat->rss_bytes);
+    if (entry.zombie && !process.end) process.end = at, changed = true;
+    // What was first seen between fork and exec had its parent's name and command line.
+    if (!entry.zombie && (++entry.looks == 2 || stat->name != process.name)) {
+      auto command_line = procs_.command_line(process.pid);
+      changed = stat->name != process.name || command_line != process.command_line;
+      process.name = stat->name;
+      process.command_line = std::move(command_line);
+    }
+  }
+  if (changed) out.processes.push_back(process);
+}
+
+void ProcessTree::settle() {
+  std::unordered_map<pid_t, Entry*> by_pid;
+  for (auto& entry : entries_) by_pid[entry.process.pid] = &entry;
+  // Children stand behind their parents: going backwards, what a whole branch passes up adds up.
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (!entry->gone) continue;
+    const auto parent = by_pid.find(entry->parent);
+    if (parent != by_pid.end()) parent->second->listed_gone += entry->counted();
+  }
+  for (auto& entry : entries_) {
+    if (entry.gone) continue;
+    entry.children.update(entry.children_cpu_time, std::exchange(entry.listed_gone, Duration{}));
+  }
+}
+
+void ProcessTree::read_memory(HostTime at) {
+  if (at < memory_allowed_) return;
+  Entry* next = nullptr;  // the longest unread
+  for (auto& entry : entries_) {
+    if (entry.gone || entry.zombie || at - entry.process.start < kSettled) continue;
+    if (entry.memory_at != HostTime{} && at - entry.memory_at < options_.memory_period) continue;
+    if (next == nullptr || entry.memory_at < next->memory_at) next = &entry;
+  }
+  if (next == nullptr) return;
+  const Duration before = thread_cpu_time();
+  next->memory = procs_.memory(next->process.pid);
+  next->memory_at = at;
+  memory_allowed_ = at + duration_of(seconds(thread_cpu_time() - before) / options_.memory_budget);
+}
+
+void ProcessTree::emit(Entry& entry, HostTime at, bool all, TreeChanges& out) {
+  if (entry.read_at != at) {
+    // Gone: that it stood still up to the last look is not forgotten.
+    if (entry.skipped) out.readings.push_back(*entry.skipped);
+    entry.skipped.reset();
+    return;
+  }
+  model::ProcessReading now{entry.process.id, at, entry.cpu_time, entry.children.unseen(), {}, {},
+                            entry.rss_bytes};
+  const bool has_memory = entry.memory_at == at && entry.memory;
+  if (has_memory) {
+    now.pss_bytes = entry.memory->pss_bytes;
+    now.uss_bytes = entry.memory->uss_bytes;
+  }
+  const auto& last = entry.written;
+  if (!all && !has_memory && last && last->cpu_time == now.cpu_time &&
+      last->unseen_children_cpu_time == now.unseen_children_cpu_time &&
+      last->rss_bytes == now.rss_bytes) {
+    entry.skipped = now;
+    return;
+  }
+  if (entry.skipped) out.readings.push_back(*entry.skipped);
+  entry.skipped.reset();
+  out.readings.push_back(now);
+  entry.written = now;
+}
+
+std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, TreeChanges& out) {
+  for (const auto& entry : entries_) {
+    if (entry.process.pid == pid) return entry.process.id;
+  }
+  const auto stat = procs_.stat(pid);
+  const auto known = outsiders_.find(pid);
+  if (known != outsiders_.end()) {
+    if (stat && stat->start_ticks == known->second.start_ticks) return known->second.process.id;
+    known->second.process.end = at;
+    out.processes.push_back(known->second.process);
+    outsiders_.erase(known);
+  }
+  if (!stat) {
+    // A driver may still name one that has just ended.
+    const auto ended = ended_.find(pid);
+    return ended != ended_.end() ? std::optional(ended->second) : std::nullopt;
+  }
+  Outsider outsider{describe(*stat, false), stat->start_ticks};
+  out.processes.push_back(outsider.process);
+  const auto id = outsider.process.id;
+  outsiders_.emplace(pid, std::move(outsider));
+  return id;
+}
+
+std::vector<model::Process> ProcessTree::alive() const {
+  std::vector<model::Process> out;
+  for (const auto& entry : entries_) {
+    if (!entry.process.end) out.push_back(entry.process);
+  }
+  return out;
+}
+
+std::vector<pid_t> ProcessTree::zombies_of(pid_t parent) const {
+  std::vector<pid_t> out;
+  for (const auto& entry : entries_) {
+    if (entry.zombie && entry.parent == parent) out.push_back(entry.process.pid);
+  }
+  return out;
+}
+
+}  // namespace jouleprof::spans

@@ -1,0 +1,122 @@
+// The processes that descend from one, and what each of them uses.
+//
+// CPU time is neither lost nor counted twice: a listed process is charged with what it used, as
+// read; what a listed process used after it was last read, and what children used that were never
+// listed, reaches the parent that waits for them and is its unseen_children_cpu_time (see
+// child_time.h).
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "model/process.h"
+#include "spans/procs/cgroup.h"
+#include "spans/procs/child_time.h"
+#include "spans/procs/procfs.h"
+
+namespace jouleprof::spans {
+
+struct TreeOptions {
+  pid_t root = 0;  // 0: none
+  // The process whose children the orphans of the tree become (PR_SET_CHILD_SUBREAPER): its
+  // children are in the tree, but for those that it has now. 0: none.
+  pid_t adopter = 0;
+  // A group that holds exactly the tree. Must outlive it.
+  const Cgroup* group = nullptr;
+  // PSS and USS: how often for one process, and which share of a core all such reads may take.
+  Duration memory_period = std::chrono::seconds{5};
+  double memory_budget = 0.0002;
+};
+
+// What one look brought.
+struct TreeChanges {
+  std::vector<model::Process> processes;  // new, renamed or ended ones, as they are now
+  std::vector<model::ProcessReading> readings;
+
+  void clear() {
+    processes.clear();
+    readings.clear();
+  }
+};
+
+// Thread safety: none.
+class ProcessTree {
+ public:
+  // `procs` must outlive the tree. Without a tree to follow there is only identify().
+  explicit ProcessTree(ProcFs& procs) : procs_(procs) {}
+
+  // The tree to look at from now on. Ids go on: no two processes ever share one.
+  void follow(const TreeOptions& options);
+
+  // Looks at the tree and appends what is new. A process whose figures stand still is not repeated,
+  // unless `all`. With `no_forks` (nothing was forked on the machine since the last look) new
+  // processes are not searched for.
+  void update(HostTime at, TreeChanges& out, bool no_forks = false, bool all = false);
+
+  // Who has this pid now, for processes that a driver names. One outside the tree is listed, with
+  // in_tree false, when it is first asked for. Nothing where there is no such process.
+  std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out);
+
+  // Those of the tree that had not ended at the last look.
+  std::vector<model::Process> alive() const;
+
+  // Children of `parent` in the tree that have ended and wait to be reaped.
+  std::vector<pid_t> zombies_of(pid_t parent) const;
+
+ private:
+  struct Entry {
+    model::Process process;
+    std::uint64_t start_ticks = 0;
+    // As last read:
+    HostTime read_at{};
+    pid_t parent = 0;
+    int threads = 1;
+    bool zombie = false;
+    Duration cpu_time{};
+    Duration children_cpu_time{};
+    std::optional<std::uint64_t> rss_bytes;
+    std::optional<ProcessMemory> memory;
+    HostTime memory_at{};
+
+    int looks = 0;
+    bool gone = false;
+    ChildTime children;
+    Duration listed_gone{};  // passed up by children found gone in this look
+    std::optional<model::ProcessReading> written;
+    std::optional<model::ProcessReading>
+        skipped;  // the last one, equal to `written` but for its time
+
+    // All that was counted of it, under its own name or others': what its parent will be charged
+    // with again when it waits for it.
+    Duration counted() const { return cpu_time + children.counted() + listed_gone; }
+  };
+  struct Outsider {
+    model::Process process;
+    std::uint64_t start_ticks = 0;
+  };
+
+  std::vector<pid_t> discover(std::size_t first);
+  void scan(std::vector<pid_t>& out);
+  bool is_news(pid_t pid);
+  void adopt(const std::vector<pid_t>& pids, TreeChanges& out);
+  void read(Entry& entry, HostTime at, TreeChanges& out);
+  void settle();
+  void read_memory(HostTime at);
+  static void emit(Entry& entry, HostTime at, bool all, TreeChanges& out);
+  model::Process describe(const ProcessStat& stat, bool in_tree);
+
+  ProcFs& procs_;
+  TreeOptions options_;
+  std::uint32_t next_id_ = 0;
+  std::vector<Entry> entries_;  // alive or zombies; parents before their children
+  bool root_listed_ = false;
+  std::unordered_set<pid_t> known_;                       // of entries_
+  std::unordered_map<pid_t, std::uint64_t> not_adopted_;  // the adopter's own, with their start
+  std::unordered_map<pid_t, Outsider> outsiders_;
+  std::unordered_map<pid_t, model::ProcessId> ended_;  // of the tree
+  HostTime memory_allowed_{};
+};
+
+}  // namespace jouleprof::spans

@@ -1,0 +1,265 @@
+#include "spans/procs/procfs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::spans {
+namespace {
+
+constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO
+
+Duration of_ticks(std::uint64_t ticks) {
+  static const std::uint64_t per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return std::chrono::seconds{ticks / per_second} +
+         Duration{(ticks % per_second) * 1'000'000'000 / per_second};
+}
+
+// Numbers between blanks, one after the other.
+class Numbers {
+ public:
+  explicit Numbers(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+  template <typename T>
+  bool next(T& value) {
+    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t')) ++at_;
+    const auto [rest, err] = std::from_chars(at_, end_, value);
+    at_ = rest;
+    return err == std::errc{};
+  }
+  bool skip(int fields) {
+    long long ignored = 0;
+    unsigned long long wide = 0;
+    for (; fields > 0; --fields) {
+      if (!next(ignored) && !next(wide)) return false;
+    }
+    return true;
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+// The number after `key` at the beginning of a line.
+std::optional<std::uint64_t> field(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    if (at != 0 && text[at - 1] != '\n') continue;
+    std::uint64_t value = 0;
+    if (Numbers(text.substr(at + key.size())).next(value)) return value;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void append_pids(std::string_view text, std::vector<pid_t>& out) {
+  Numbers numbers(text);
+  for (pid_t pid = 0; numbers.next(pid);) out.push_back(pid);
+}
+
+// The numeric names in the folder open at `fd`, which is closed.
+void append_numeric_names(int fd, std::vector<pid_t>& out) {
+  DIR* folder = fdopendir(fd);
+  if (folder == nullptr) {
+    ::close(fd);
+    return;
+  }
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    append_pids(entry->d_name, out);
+  }
+  closedir(folder);
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  // The name may hold anything, blanks and brackets included: it ends at the last bracket.
+  const auto open = text.find('(');
+  const auto close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
+      close + 2 >= text.size()) {
+    return std::nullopt;
+  }
+  ProcessStat stat;
+  std::uint64_t user = 0, system = 0, children_user = 0, children_system = 0, rss_pages = 0;
+  if (!Numbers(text.substr(0, open)).next(stat.pid)) return std::nullopt;
+  stat.name = text.substr(open + 1, close - open - 1);
+  stat.state = text[close + 2];
+  Numbers rest(text.substr(close + 3));
+  const bool complete = rest.next(stat.parent) && rest.skip(9) && rest.next(user) &&
+                        rest.next(system) && rest.next(children_user) &&
+                        rest.next(children_system) && rest.skip(2) && rest.next(stat.threads) &&
+                        rest.skip(1) && rest.next(stat.start_ticks) && rest.skip(1) &&
+                        rest.next(rss_pages);
+  if (!complete) return std::nullopt;
+  stat.cpu_time = of_ticks(user + system);
+  stat.children_cpu_time = of_ticks(children_user + children_system);
+  static const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  stat.rss_bytes = rss_pages * page;
+  return stat;
+}
+
+ProcFs::ProcFs(const std::filesystem::path& root)
+    : folder_(root / "proc"), fd_(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  buffer_.resize(16384);
+}
+
+ProcFs::~ProcFs() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int ProcFs::read(const char* path) {
+  buffer_.resize(buffer_.capacity());
+  const int fd = ::openat(fd_, path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  std::size_t size = 0;
+  for (;;) {
+    if (size == buffer_.size()) buffer_.resize(2 * size);
+    const ssize_t n = ::read(fd, buffer_.data() + size, buffer_.size() - size);
+    if (n > 0) {
+      size += static_cast<std::size_t>(n);
+      continue;
+    }
+    const int err = n < 0 ? errno : 0;
+    if (err == EINTR) continue;
+    ::close(fd);
+    buffer_.resize(size);
+    return err;
+  }
+}
+
+Error ProcFs::error(const char* path, int err) const {
+  // ESRCH: the process ended between opening and reading.
+  return system_error(fmt::format("cannot read {}/{}", folder_.string(), path),
+                      err == ESRCH ? ENOENT : err);
+}
+
+Result<ProcessStat> ProcFs::stat(pid_t pid) {
+  std::array<char, 48> path;
+  *fmt::format_to(path.data(), "{}/stat", pid) = '\0';
+  if (const int err = read(path.data()); err != 0) return tl::unexpected(error(path.data(), err));
+  auto stat = parse_process_stat(buffer_);
+  if (!stat) {
+    return fail(Errc::kCorrupt, fmt::format("{}/{} is not a process's status: '{}'",
+                                            folder_.string(), path.data(), trim(buffer_)));
+  }
+  return std::move(*stat);
+}
+
+bool ProcFs::children(pid_t pid, int threads, std::vector<pid_t>& out) {
+  std::array<char, 64> path;
+  if (threads <= 1) {
+    *fmt::format_to(path.data(), "{}/task/{}/children", pid, pid) = '\0';
+    if (read(path.data()) != 0) return false;
+    append_pids(buffer_, out);
+    return true;
+  }
+  *fmt::format_to(path.data(), "{}/task", pid) = '\0';
+  const int folder = ::openat(fd_, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return false;
+  std::vector<pid_t> tasks;
+  append_numeric_names(folder, tasks);
+  bool any = false;
+  for (const pid_t task : tasks) {
+    *fmt::format_to(path.data(), "{}/task/{}/children", pid, task) = '\0';
+    if (read(path.data()) != 0) continue;
+    any = true;
+    append_pids(buffer_, out);
+  }
+  return any;
+}
+
+void ProcFs::all(std::vector<pid_t>& out) {
+  const int folder = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) append_numeric_names(folder, out);
+}
+
+std::size_t ProcFs::count_estimate() const {
+  // The kernel counts every process as a link of /proc.
+  struct stat status {};
+  return fd_ >= 0 && fstat(fd_, &status) == 0 ? static_cast<std::size_t>(status.st_nlink) : 0;
+}
+
+std::string ProcFs::command_line(pid_t pid) {
+  if (read(fmt::format("{}/cmdline", pid).c_str()) != 0) return {};
+  std::string text = buffer_.substr(0, buffer_.find_last_not_of('\0') + 1);
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+std::optional<pid_t> ProcFs::own_pid(pid_t pid) {
+  if (read(fmt::format("{}/status", pid).c_str()) != 0) return std::nullopt;
+  const std::string_view text = buffer_;
+  constexpr std::string_view kKey = "\nNSpid:";
+  const auto at = text.find(kKey);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto line = text.substr(at + kKey.size());
+  std::vector<pid_t> pids;
+  append_pids(line.substr(0, line.find('\n')), pids);
+  if (pids.size() < 2 || pids.back() == pid) return std::nullopt;
+  return pids.back();
+}
+
+std::optional<ProcessMemory> ProcFs::memory(pid_t pid) {
+  if (read(fmt::format("{}/smaps_rollup", pid).c_str()) != 0) return std::nullopt;
+  const auto pss = field(buffer_, "Pss:");
+  const auto clean = field(buffer_, "Private_Clean:");
+  const auto dirty = field(buffer_, "Private_Dirty:");
+  if (!pss || !clean || !dirty) return std::nullopt;
+  const auto huge = field(buffer_, "Private_Hugetlb:").value_or(0);
+  return ProcessMemory{*pss * 1024, (*clean + *dirty + huge) * 1024};
+}
+
+Result<ProcFs::Machine> ProcFs::machine(HostTime at) {
+  if (const int err = read("stat"); err != 0) return tl::unexpected(error("stat", err));
+  // user nice system idle iowait irq softirq steal: what the hypervisor took is neither busy nor
+  // idle, and guest time is in user already.
+  std::array<std::uint64_t, 7> t{};
+  if (!buffer_.starts_with("cpu ")) {
+    return fail(Errc::kCorrupt, fmt::format("{}/stat has no line 'cpu'", folder_.string()));
+  }
+  Numbers numbers(std::string_view(buffer_).substr(4));
+  for (auto& value : t) {
+    if (!numbers.next(value)) {
+      return fail(Errc::kCorrupt, fmt::format("{}/stat: too few CPU times", folder_.string()));
+    }
+  }
+  Machine machine;
+  machine.reading.at = at;
+  const std::uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6];
+  machine.reading.busy_cpu_time = of_ticks(busy);
+  machine.reading.total_cpu_time = of_ticks(busy + t[3] + t[4]);
+  machine.forks = field(buffer_, "processes ");
+
+  if (const int err = read("meminfo"); err != 0) return tl::unexpected(error("meminfo", err));
+  const auto total = field(buffer_, "MemTotal:");
+  const auto available = field(buffer_, "MemAvailable:");
+  if (!total || !available || *available > *total) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{}/meminfo lacks MemTotal or MemAvailable", folder_.string()));
+  }
+  machine.reading.memory_used_bytes = (*total - *available) * 1024;
+  return machine;
+}
+
+HostTime ProcFs::start_time(std::uint64_t start_ticks) {
+  return HostTime{of_ticks(start_ticks) - ClockPoint::now().suspended};
+}
+
+bool in_pid_namespace(const std::filesystem::path& root) {
+  std::error_code err;
+  const auto target = std::filesystem::read_symlink(root / "proc/self/ns/pid", err);
+  return !err && target.string() != kInitialPidNamespace;
+}
+
+}  // namespace jouleprof::spans

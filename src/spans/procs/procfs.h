@@ -1,0 +1,92 @@
+// What the kernel tells of processes and of the machine, through /proc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "model/process.h"
+
+namespace jouleprof::spans {
+
+// /proc/PID/stat (proc_pid_stat(5)). CPU times have the kernel's display resolution, 10 ms.
+struct ProcessStat {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  char state = '?';
+  std::string name;
+  Duration cpu_time{};           // user and system, all threads
+  Duration children_cpu_time{};  // of children that were waited for, and theirs
+  int threads = 0;
+  std::uint64_t start_ticks = 0;  // after boot; with the pid it identifies a process
+  std::uint64_t rss_bytes = 0;
+
+  // It runs no more; its parent has not waited for it yet.
+  bool ended() const { return (state == 'Z' && threads <= 1) || state == 'X' || state == 'x'; }
+};
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+struct ProcessMemory {
+  std::uint64_t pss_bytes = 0;
+  std::uint64_t uss_bytes = 0;
+};
+
+// Reads below `root`/proc. Folder and buffers are kept between calls.
+// Thread safety: none.
+class ProcFs {
+ public:
+  explicit ProcFs(const std::filesystem::path& root = "/");
+  ProcFs(const ProcFs&) = delete;
+  ProcFs& operator=(const ProcFs&) = delete;
+  ~ProcFs();
+
+  // Errors: not_found when there is no such process; others as read_file's.
+  Result<ProcessStat> stat(pid_t pid);
+
+  // Appends the children of all of a process's `threads`. False where the kernel does not list them
+  // (CONFIG_PROC_CHILDREN) or the process is gone.
+  bool children(pid_t pid, int threads, std::vector<pid_t>& out);
+
+  // Appends every process there is.
+  void all(std::vector<pid_t>& out);
+
+  // About how many processes there are, without listing them.
+  std::size_t count_estimate() const;
+
+  std::string command_line(pid_t pid);             // blank-separated; empty when it cannot be read
+  std::optional<pid_t> own_pid(pid_t pid);         // its pid as it sees itself, where that differs
+  std::optional<ProcessMemory> memory(pid_t pid);  // expensive: walks the page tables
+
+  struct Machine {
+    model::MachineReading reading;
+    std::optional<std::uint64_t> forks;  // processes and threads begun since boot
+  };
+  // Errors: as read_file's; corrupt.
+  Result<Machine> machine(HostTime at);
+
+  // When a process began, from ProcessStat::start_ticks. To the tick (10 ms), and right for one
+  // that began after the machine last slept.
+  static HostTime start_time(std::uint64_t start_ticks);
+
+ private:
+  int read(const char* path);  // into buffer_; 0 or an errno
+  Error error(const char* path, int err) const;
+
+  std::filesystem::path folder_;
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+// Whether this process runs in a PID namespace of its own, so that the pids a driver tells (the
+// machine's) mean nothing to it.
+bool in_pid_namespace(const std::filesystem::path& root = "/");
+
+}  // namespace jouleprof::spans
