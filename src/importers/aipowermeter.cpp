@@ -1,0 +1,299 @@
+// AIPowerMeter's power_metrics.json: one JSON object a line, {"date", "metrics": {"cpu", "gpu"}}.
+//
+// Both schemas are read: the older one (mem_use_abs, cpu_uses, one nvidia_draw_absolute) and the
+// newer one (per_process_*, per_gpu_*; the string "END OF RECORDING SEGMENT" on a line of its own
+// where recording stopped). Powers are watts, -1 or null where there is none. Dates are local time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/builder.h"
+#include "importers/importer.h"
+#include "importers/lines.h"
+#include "importers/stamps.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSegmentEnd = "END OF RECORDING SEGMENT";
+// A record of some hundred processes is a few 10 kB.
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;
+
+struct PowerField {
+  std::string_view key;
+  model::DomainKind kind;
+  std::string_view device;
+  std::string_view name;
+};
+
+// RAPL, summed over the packages.
+constexpr std::array<PowerField, 5> kCpuFields{
+    {{"intel_power", model::DomainKind::kCpu, "cpu", "CPU packages"},
+     {"total_dram_power", model::DomainKind::kDram, "dram", "DRAM"},
+     {"total_cpu_power", model::DomainKind::kCpuCores, "cores", "CPU cores"},
+     {"uncore_power", model::DomainKind::kCpuUncore, "uncore", "CPU uncore"},
+     {"psys_power", model::DomainKind::kPlatform, "psys", "Platform"}}};
+
+const json* member(const json& object, std::string_view key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nullptr : &*found;
+}
+
+// A number, or the one number of a list (how uncore_power is written).
+std::optional<double> number_of(const json* value) {
+  if (value && value->is_array() && value->size() == 1) value = &value->front();
+  if (!value || !value->is_number()) return std::nullopt;
+  return value->get<double>();
+}
+
+bool is_pid(std::string_view text) {
+  const auto pid = parse_integer(text);
+  return pid && *pid > 0 && *pid <= INT32_MAX;
+}
+
+class Import {
+ public:
+  explicit Import(const std::string& path) : path_(path), builder_("aipowermeter") {}
+
+  // A file's lines; they are only checked here, so that the memory needed stays that of the result.
+  Result<void> scan(const SourceText& source) {
+    bool starts_segment = true;
+    return for_each_line(source, [&](const json& line, std::size_t number) -> Result<void> {
+      if (line.is_string()) {
+        starts_segment = true;
+        return {};
+      }
+      const json* date = member(line, "date");
+      const auto at = date && date->is_string()
+                          ? parse_calendar_time(date->get_ref<const std::string&>())
+                          : std::nullopt;
+      const json* metrics = member(line, "metrics");
+      if (!at || !metrics || !metrics->is_object()) {
+        return fail_at(source, number,
+                       "not a record of AIPowerMeter: it needs a 'date' as '2026-11-21 03:13:59.5' "
+                       "and an object 'metrics'");
+      }
+      stamps_.push_back({*at, starts_segment});
+      starts_segment = false;
+      return {};
+    });
+  }
+
+  void lay_out_stamps() {
+    layout_ = lay_out(stamps_);
+    builder_.set_clock(layout_, local_to_real);
+    builder_.warn("the dates are local time, read in this machine's time zone");
+  }
+
+  Result<void> add(const SourceText& source) {
+    return for_each_line(source, [&](const json& line, std::size_t) -> Result<void> {
+      if (const json* metrics = member(line, "metrics")) {
+        add_record(*metrics, layout_.times[next_++]);
+      }
+      return {};
+    });
+  }
+
+  bool empty() const { return stamps_.empty(); }
+
+  Result<model::Recording> finish() && {
+    set_parents();
+    return std::move(builder_).finish(path_, layout_.times.front(), layout_.times.back());
+  }
+
+ private:
+  // Calls `take` with each line's value and number. A last line without a line end that is not
+  // whole is what an interrupted run leaves: it is left out.
+  template <typename F>
+  Result<void> for_each_line(const SourceText& source, F take) {
+    for (Lines lines(source.text); lines.next();) {
+      if (trim(lines.text()).empty()) continue;
+      if (lines.text().size() > kLongestLine) {
+        return fail_at(source, lines.number(), "longer than 16 MiB; not a record of AIPowerMeter");
+      }
+      const json line = json::parse(lines.text(), nullptr, false);
+      const bool fits = line.is_object() || line == kSegmentEnd;
+      if (!fits && !lines.ended()) {
+        // Once: files are gone through twice.
+        if (builder_.recording().run.complete) {
+          builder_.warn(cut_off_warning(source, lines.number()));
+        }
+        builder_.recording().run.complete = false;
+        return {};
+      }
+      if (!fits) {
+        return fail_at(source, lines.number(),
+                       fmt::format("{} is not a JSON record of AIPowerMeter", show(lines.text())));
+      }
+      if (auto taken = take(line, lines.number()); !taken) return taken;
+    }
+    return {};
+  }
+
+  void add_record(const json& metrics, HostTime at) {
+    if (const json* cpu = member(metrics, "cpu")) {
+      for (const PowerField& field : kCpuFields) {
+        add_power(field.kind, std::string(field.device), std::string(field.name),
+                  model::SensorKind::kPowerInstant, std::string(field.key), at,
+                  number_of(member(*cpu, field.key)));
+      }
+      note_own_pids(*cpu, at);
+    }
+    const json* gpu = member(metrics, "gpu");
+    if (!gpu) return;
+    const json* draws = member(*gpu, "per_gpu_power_draw");
+    if (draws && draws->is_object() && !draws->empty()) {
+      for (const auto& [index, watts] : draws->items()) {
+        add_power(model::DomainKind::kGpu, "gpu" + index, "GPU " + index,
+                  model::SensorKind::kPowerAverage, "per_gpu_power_draw", at, number_of(&watts));
+      }
+    } else {
+      add_power(model::DomainKind::kGpu, "gpus", "All NVIDIA GPUs",
+                model::SensorKind::kPowerAverage, "nvidia_draw_absolute", at,
+                number_of(member(*gpu, "nvidia_draw_absolute")));
+    }
+    add_gpu_processes(*gpu, at);
+  }
+
+  void add_power(model::DomainKind kind, const std::string& device, const std::string& name,
+                 model::SensorKind sensor_kind, const std::string& key, HostTime at,
+                 std::optional<double> watts) {
+    if (watts == -1) watts.reset();
+    auto found = sensors_.find(device);
+    if (found == sensors_.end()) {
+      if (!watts) return;
+      const auto domain = builder_.add_domain(kind, device, name);
+      const auto sensor = builder_.add_sensor(domain, sensor_kind, "AIPowerMeter " + key);
+      found = sensors_.emplace(device, std::pair{domain, sensor}).first;
+    }
+    builder_.add_power(found->second.second, at, watts);
+  }
+
+  // What contains what: psys the packages and DRAM, the packages their cores and uncore.
+  void set_parents() {
+    const auto set = [this](const char* child, const char* parent) {
+      const auto inner = sensors_.find(child), outer = sensors_.find(parent);
+      if (inner == sensors_.end() || outer == sensors_.end()) return;
+      builder_.domain(inner->second.first).parent = outer->second.first;
+    };
+    set("cores", "cpu");
+    set("uncore", "cpu");
+    set("cpu", "psys");
+    set("dram", "psys");
+  }
+
+  model::Process& process(const std::string& pid, HostTime at) {
+    const auto [found, is_new] = processes_.try_emplace(pid, processes_.size());
+    auto& all = builder_.recording().processes;
+    if (is_new) {
+      model::Process process;
+      process.id = static_cast<model::ProcessId>(found->second);
+      process.pid = static_cast<pid_t>(*parse_integer(pid));
+      process.name = "(unknown)";
+      process.start = at;
+      all.push_back(std::move(process));
+    }
+    return all[found->second];
+  }
+
+  // The experiment's own processes. Their share of the CPU's time is recorded, but not the time
+  // itself, so that no CPU readings can be made of it.
+  void note_own_pids(const json& cpu, HostTime at) {
+    for (const std::string_view key : {"per_process_mem_use_abs", "mem_use_abs"}) {
+      const json* uses = member(cpu, key);
+      if (!uses || !uses->is_object()) continue;
+      for (const auto& [pid, bytes] : uses->items()) {
+        if (is_pid(pid)) process(pid, at).in_tree = true;
+      }
+    }
+  }
+
+  void add_gpu_processes(const json& gpu, HostTime at) {
+    std::map<std::pair<std::string, std::string>, model::GpuProcessReading> readings;
+    const auto for_each = [&](std::string_view key, auto set) {
+      const json* gpus = member(gpu, key);
+      if (!gpus || !gpus->is_object()) return;
+      for (const auto& [index, pids] : gpus->items()) {
+        const auto sensor = sensors_.find("gpu" + index);
+        if (sensor == sensors_.end() || !pids.is_object()) continue;
+        for (const auto& [pid, value] : pids.items()) {
+          const auto number = number_of(&value);
+          if (!is_pid(pid) || !number || *number < 0) continue;
+          auto& reading = readings[{index, pid}];
+          reading.process = process(pid, at).id;
+          reading.domain = sensor->second.first;
+          reading.at = at;
+          set(reading, *number);
+        }
+      }
+    };
+    for_each("per_gpu_per_pid_utilization_absolute", [](auto& reading, double share) {
+      if (share <= 1) reading.sm_utilisation = share;
+    });
+    for_each("per_gpu_attributable_mem_use", [](auto& reading, double bytes) {
+      if (bytes < 1e15) reading.memory_bytes = static_cast<std::uint64_t>(bytes);
+    });
+    auto& all = builder_.recording().process_readings.gpu_processes;
+    for (const auto& [key, reading] : readings) all.push_back(reading);
+  }
+
+  const std::string& path_;
+  RecordingBuilder builder_;
+  std::vector<Stamp> stamps_;
+  Layout layout_;
+  std::size_t next_ = 0;
+  std::map<std::string, std::pair<model::DomainId, model::SensorId>> sensors_;  // by device
+  std::map<std::string, std::size_t> processes_;                                // by pid
+};
+
+bool recognises(std::string_view text) {
+  for (Lines lines(text); lines.next();) {
+    const std::string_view line = trim(lines.text());
+    if (line.empty()) continue;
+    if (line.starts_with('"')) return line == fmt::format("\"{}\"", kSegmentEnd);
+    return line.starts_with('{') && line.find("\"metrics\"") != std::string_view::npos &&
+           line.find("\"date\"") != std::string_view::npos;
+  }
+  return false;
+}
+
+Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+  const std::string& path = sources.front().path;
+  Import import(path);
+  for (const SourceText& source : sources) {
+    if (auto scanned = import.scan(source); !scanned) return forward_error(scanned);
+  }
+  if (import.empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: no whole record of AIPowerMeter in it", path));
+  }
+  import.lay_out_stamps();
+  for (const SourceText& source : sources) {
+    if (auto added = import.add(source); !added) return forward_error(added);
+  }
+  auto recording = std::move(import).finish();
+  if (recording && options.interval) {
+    recording->warnings.push_back(
+        {HostTime{}, "the records have dates of their own: the interval given is not used"});
+  }
+  return recording;
+}
+
+}  // namespace
+
+const Importer kAiPowerMeterImporter{
+    {"aipowermeter", "AIPowerMeter's power_metrics.json; several files follow each other in time"},
+    true,
+    recognises,
+    read};
+
+}  // namespace jouleprof::importers

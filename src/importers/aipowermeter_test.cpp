@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "importers/testing.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A record of the newer schema at second `s` with one power each.
+std::string record(const std::string& s, const std::string& cpu, const std::string& gpu = "") {
+  return R"({"date": "2026-11-21 03:00:)" + s + R"(", "metrics": {"cpu": {)" + cpu + "}" +
+         (gpu.empty() ? "" : R"(, "gpu": {)" + gpu + "}") + "}}\n";
+}
+
+const model::Domain* domain(const model::Recording& recording, std::string_view device) {
+  for (const auto& d : recording.domains) {
+    if (d.device == device) return &d;
+  }
+  return nullptr;
+}
+
+TEST(AiPowerMeter, ReadsTheNewerSchema) {
+  const std::string gpu =
+      R"("nvidia_draw_absolute": 100.0, "per_gpu_power_draw": {"0": 30.5, "1": 69.5},
+         "per_gpu_attributable_mem_use": {"0": {}, "1": {"77": 1048576}},
+         "per_gpu_per_pid_utilization_absolute": {"0": {"5": 0.25}, "1": {"77": 0.5}},
+         "per_gpu_attributable_power": {"1": 69.5, "all": 69.5})";
+  std::string flat = gpu;
+  std::erase(flat, '\n');
+  const std::string cpu =
+      R"("per_process_mem_use_abs": {"77": 4096}, "intel_power": 40.5, "psys_power": 60,
+         "uncore_power": [0.5], "total_cpu_power": 30, "total_dram_power": 5)";
+  std::string flat_cpu = cpu;
+  std::erase(flat_cpu, '\n');
+  const auto recording =
+      import_text(record("00", flat_cpu, flat) + record("02.500000", flat_cpu, flat));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->run.source, "import:aipowermeter");
+  EXPECT_EQ(recording->run.work_end, HostTime{std::chrono::milliseconds{2500}});
+  EXPECT_EQ(recording->clock_points.size(), 2u);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 40.5 * 2.5, 1e-9);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "uncore")), 1.25, 1e-9);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu1")), 69.5 * 2.5, 1e-9);
+  EXPECT_EQ(domain(*recording, "gpus"), nullptr);  // nothing is counted twice
+  const auto* psys = domain(*recording, "psys");
+  const auto* cpus = domain(*recording, "cpu");
+  ASSERT_TRUE(psys && cpus);
+  EXPECT_EQ(cpus->parent, psys->id);
+  EXPECT_EQ(domain(*recording, "dram")->parent, psys->id);
+  EXPECT_EQ(domain(*recording, "cores")->parent, cpus->id);
+
+  ASSERT_EQ(recording->processes.size(), 2u);
+  EXPECT_EQ(recording->processes[0].pid, 77);
+  EXPECT_TRUE(recording->processes[0].in_tree);
+  EXPECT_EQ(recording->processes[1].pid, 5);
+  EXPECT_FALSE(recording->processes[1].in_tree);
+  const auto& uses = recording->process_readings.gpu_processes;
+  ASSERT_EQ(uses.size(), 4u);
+  EXPECT_EQ(uses[1].process, recording->processes[0].id);
+  EXPECT_EQ(uses[1].sm_utilisation, 0.5);
+  EXPECT_EQ(uses[1].memory_bytes, 1048576u);
+  EXPECT_EQ(uses[0].memory_bytes, std::nullopt);
+}
+
+TEST(AiPowerMeter, ReadsTheOlderSchema) {
+  const std::string cpu = R"("mem_use_abs": {"9": 1}, "intel_power": 10, "psys_power": -1)";
+  const std::string gpu = R"("nvidia_draw_absolute": 88.25)";
+  const auto recording = import_text(record("00", cpu, gpu) + record("04", cpu, gpu));
+  ASSERT_TRUE(recording);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpus")), 353, 1e-9);
+  EXPECT_EQ(domain(*recording, "psys"), nullptr);
+  EXPECT_EQ(domain(*recording, "cpu")->parent, std::nullopt);
+  EXPECT_TRUE(recording->processes.at(0).in_tree);
+}
+
+TEST(AiPowerMeter, NothingIsDrawnBetweenSegments) {
+  const std::string cpu = R"("intel_power": 10)";
+  const auto recording =
+      import_text(record("00", cpu) + record("01", cpu) + "\"END OF RECORDING SEGMENT\"\n" +
+                  record("03", cpu) + record("04", cpu) + "\"END OF RECORDING SEGMENT\"\n");
+  ASSERT_TRUE(recording);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 20, 1e-6);
+  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 2 s"));
+  EXPECT_TRUE(recording->run.complete);
+}
+
+TEST(AiPowerMeter, SeveralFilesAreSegments) {
+  const std::string cpu = R"("intel_power": 10)";
+  const auto recording = import_texts(std::vector<SourceText>{
+      {"a", record("00", cpu) + record("01", cpu)}, {"b", record("02", cpu) + record("03", cpu)}});
+  ASSERT_TRUE(recording);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 20, 1e-6);
+}
+
+TEST(AiPowerMeter, AMissingValueIsAbsent) {
+  const auto recording =
+      import_text(record("00", R"("intel_power": 10, "psys_power": -1)") +
+                  record("01", R"("intel_power": null)") + record("02", R"("intel_power": -1)") +
+                  record("03", R"("intel_power": 10)"));
+  ASSERT_TRUE(recording);
+  EXPECT_EQ(recording->readings.powers.size(), 2u);
+  EXPECT_EQ(recording->readings.failures.size(), 2u);
+  EXPECT_EQ(recording->domains.size(), 1u);
+}
+
+TEST(AiPowerMeter, AnInterruptedRunKeepsItsWholeRecords) {
+  const std::string cpu = R"("intel_power": 10)";
+  const std::string whole = record("00", cpu) + record("01", cpu);
+  const auto recording = import_text(whole + record("02", cpu).substr(0, 50));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->readings.powers.size(), 2u);
+  EXPECT_FALSE(recording->run.complete);
+  EXPECT_TRUE(has_warning(*recording, "in, line 3"));
+  // A whole record is whole without a line end, too.
+  const auto all = import_text(whole.substr(0, whole.size() - 1));
+  ASSERT_TRUE(all);
+  EXPECT_TRUE(all->run.complete);
+  EXPECT_EQ(all->readings.powers.size(), 2u);
+}
+
+TEST(AiPowerMeter, BadRecordsAreNamedByLine) {
+  const std::string good = record("00", R"("intel_power": 10)");
+  EXPECT_THAT(import_error(good + "garbage\n" + good), HasSubstr("in, line 2: 'garbage' is not"));
+  EXPECT_THAT(import_error(good + "{\"metrics\": {}}\n"), HasSubstr("line 2: not a record"));
+  EXPECT_THAT(import_error("{\"date\": \"yesterday\", \"metrics\": {}}\n"), HasSubstr("line 1"));
+  EXPECT_THAT(import_error("\"END OF RECORDING SEGMENT\"\n"), HasSubstr("no whole record"));
+  EXPECT_THAT(import_error(good), HasSubstr("fewer than two"));
+}
+
+// The known answers were summed over time stamps held as doubles, which are 240 ns apart.
+constexpr double kStampRounding = 1e-5;
+
+TEST(AiPowerMeterPeers, ExampleData) {
+  JOULEPROF_PEER_FILE(file, "aipowermeter/example_data.power_metrics.json");
+  const auto recording = import_files({file});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(*recording->run.work_end - *recording->run.work_begin,
+            std::chrono::microseconds{17317741});
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 1141.261559, kStampRounding);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "dram")), 200.165402, kStampRounding);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 323.783011, kStampRounding);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu1")), 1199.646679, kStampRounding);
+  EXPECT_EQ(domain(*recording, "psys"), nullptr);
+}
+
+TEST(AiPowerMeterPeers, MeasurePower) {
+  JOULEPROF_PEER_FILE(file, "aipowermeter/measure_power.power_metrics.json");
+  const auto recording = import_files({file});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(*recording->run.work_end - *recording->run.work_begin,
+            std::chrono::microseconds{24127467});
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 562.127268, kStampRounding);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cores")), 493.494523, kStampRounding);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "psys")), 884.956594, kStampRounding);
+}
+
+}  // namespace
+}  // namespace jouleprof::importers

@@ -1,0 +1,115 @@
+#include "importers/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace jouleprof::importers {
+namespace {
+
+constexpr double kImpossibleWatts = 1e5;
+
+}  // namespace
+
+RecordingBuilder::RecordingBuilder(const std::string& format) {
+  recording_.run.source = "import:" + format;
+  recording_.run.complete = true;
+}
+
+model::DomainId RecordingBuilder::add_domain(model::DomainKind kind, std::string device,
+                                             std::string name) {
+  model::Domain domain;
+  domain.id = static_cast<model::DomainId>(recording_.domains.size());
+  domain.kind = kind;
+  domain.device = std::move(device);
+  domain.name = std::move(name);
+  recording_.domains.push_back(std::move(domain));
+  return recording_.domains.back().id;
+}
+
+model::SensorId RecordingBuilder::add_sensor(model::DomainId domain, model::SensorKind kind,
+                                             std::string name) {
+  model::Sensor sensor;
+  sensor.id = static_cast<model::SensorId>(recording_.sensors.size());
+  sensor.domain = domain;
+  sensor.kind = kind;
+  sensor.name = std::move(name);
+  recording_.sensors.push_back(std::move(sensor));
+  return recording_.sensors.back().id;
+}
+
+model::Domain& RecordingBuilder::domain(model::DomainId id) {
+  return recording_.domains[static_cast<std::size_t>(id)];
+}
+
+void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optional<double> watts) {
+  const bool possible = watts && *watts >= 0 && *watts < kImpossibleWatts;
+  if (possible) {
+    recording_.readings.powers.push_back({sensor, at, Power::watts(*watts)});
+    return;
+  }
+  if (watts) ++impossible_;
+  recording_.readings.failures.push_back(
+      {sensor,
+       at,
+       {Errc::kUnavailable, watts ? fmt::format("the file says {} W, which cannot be", *watts)
+                                  : std::string("the file has no value here")}});
+}
+
+void RecordingBuilder::add_gauge(model::SensorId sensor, HostTime at, double value) {
+  recording_.readings.gauges.push_back({sensor, at, value});
+}
+
+void RecordingBuilder::warn(std::string text) {
+  recording_.warnings.push_back({HostTime{}, std::move(text)});
+}
+
+void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Duration)) {
+  if (to_real) {
+    for (const Segment& segment : layout.segments) {
+      recording_.clock_points.push_back({segment.begin, to_real(segment.stamp_begin), {}});
+      if (segment.end != segment.begin) {
+        recording_.clock_points.push_back({segment.end, to_real(segment.stamp_end), {}});
+      }
+    }
+  }
+  if (layout.segments.size() > 1) {
+    warn(
+        fmt::format("the recording was paused {} time{}: {} not part of its time, and nothing is "
+                    "known of the energy then",
+                    layout.segments.size() - 1, layout.segments.size() == 2 ? "" : "s",
+                    layout.cut > Duration::zero()
+                        ? fmt::format("{:.0f} s without data are", seconds(layout.cut))
+                        : std::string("the pauses are")));
+  }
+  if (layout.backward_steps > 0) {
+    warn(fmt::format("time stamps go back {} time{}: the clock was set, or logs were joined",
+                     layout.backward_steps, layout.backward_steps == 1 ? "" : "s"));
+  }
+}
+
+Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostTime begin,
+                                                  HostTime end) && {
+  std::vector<std::size_t> counts(recording_.sensors.size());
+  for (const auto& power : recording_.readings.powers) {
+    ++counts[static_cast<std::size_t>(power.sensor)];
+  }
+  if (std::none_of(counts.begin(), counts.end(), [](std::size_t n) { return n >= 2; })) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{}: fewer than two power readings, so there is no energy to be had", path));
+  }
+  if (impossible_ > 0) {
+    warn(fmt::format("{} power value{} that no device can draw {} left out", impossible_,
+                     impossible_ == 1 ? "" : "s", impossible_ == 1 ? "was" : "were"));
+  }
+  if (!recording_.run.work_begin) {
+    recording_.run.work_begin = begin;
+    recording_.run.work_end = end;
+  }
+  return std::move(recording_);
+}
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,39 @@
+// One format's reader, and all of them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "importers/import.h"
+
+namespace jouleprof::importers {
+
+// A file in memory.
+struct SourceText {
+  std::string path;
+  std::string text;
+};
+
+struct Importer {
+  Format format;
+  bool several_files;  // whether read() takes more than one
+  // Whether `text` is, or was meant to be, of this format. Linear in the text at worst.
+  bool (*recognises)(std::string_view text);
+  Result<model::Recording> (*read)(std::span<const SourceText> sources,
+                                   const ImportOptions& options);
+};
+
+extern const Importer kDmonImporter;
+extern const Importer kAiPowerMeterImporter;
+extern const Importer kZeusMonitorImporter;
+extern const Importer kZeusWindowsImporter;
+extern const Importer kZeusSweepImporter;
+
+std::span<const Importer* const> importers();
+
+// import_files for texts that are already in memory.
+Result<model::Recording> import_texts(std::span<const SourceText> sources,
+                                      const ImportOptions& options = {});
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,196 @@
+// The power log of the old zeus_monitor program: "Time,Power[,Temp][,SMFreq][,Mem]", one GPU a
+// file. Time is UTC with nanoseconds, Power in mW (nvmlDeviceGetPowerUsage), SMFreq in MHz, Mem in
+// bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/builder.h"
+#include "importers/csv_table.h"
+#include "importers/importer.h"
+#include "importers/lines.h"
+#include "importers/stamps.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::importers {
+namespace {
+
+struct Column {
+  std::string_view name;
+  std::string_view gauge;
+  double scale;
+};
+
+constexpr std::array<Column, 3> kGauges{{{"Temp", model::gauge::kTemperature, 1},
+                                         {"SMFreq", model::gauge::kSmClock, 1e6},
+                                         {"Mem", model::gauge::kMemoryUsed, 1}}};
+
+struct Row {
+  Duration stamp{};
+  std::size_t file = 0;
+  std::optional<double> watts;
+  std::array<std::optional<double>, kGauges.size()> gauges;
+};
+
+struct Log {
+  std::vector<Row> rows;
+  std::optional<std::size_t> cut_off_line;
+};
+
+Result<std::optional<double>> parse_cell(const SourceText& source, std::size_t line,
+                                         std::string_view cell) {
+  cell = trim(cell);
+  if (cell.empty()) return std::optional<double>{};
+  const auto number = parse_number(cell);
+  if (!number) return fail_at(source, line, fmt::format("{} is not a number", show(cell)));
+  return std::optional<double>(*number);
+}
+
+Result<Log> read_log(const SourceText& source, std::size_t file) {
+  const auto header = csv_header(source.text);
+  const auto time = find_column(header, "Time");
+  const auto power = find_column(header, "Power");
+  if (!time) return missing_column(source, "Time");
+  if (!power) return missing_column(source, "Power");
+  std::array<std::optional<std::size_t>, kGauges.size()> gauges;
+  for (std::size_t i = 0; i < kGauges.size(); ++i) gauges[i] = find_column(header, kGauges[i].name);
+
+  Log log;
+  Lines lines(source.text);
+  lines.next();
+  while (lines.next()) {
+    if (trim(lines.text()).empty()) continue;
+    // 32303 cut to 32 would be a power, too.
+    if (!lines.ended()) {
+      log.cut_off_line = lines.number();
+      break;
+    }
+    const auto fields = split(lines.text(), ',');
+    if (fields.size() != header.size()) {
+      return fail_at(source, lines.number(),
+                     fmt::format("{} fields under a header of {}", fields.size(), header.size()));
+    }
+    Row row;
+    row.file = file;
+    const auto stamp = parse_calendar_time(trim(fields[*time]));
+    if (!stamp) {
+      return fail_at(
+          source, lines.number(),
+          fmt::format("{} is no time such as '2026-11-21 03:13:59.5'", show(fields[*time])));
+    }
+    row.stamp = *stamp;
+    auto milliwatts = parse_cell(source, lines.number(), fields[*power]);
+    if (!milliwatts) return forward_error(milliwatts);
+    if (*milliwatts) row.watts = **milliwatts * 1e-3;
+    for (std::size_t i = 0; i < kGauges.size(); ++i) {
+      if (!gauges[i]) continue;
+      auto value = parse_cell(source, lines.number(), fields[*gauges[i]]);
+      if (!value) return forward_error(value);
+      row.gauges[i] = *value;
+    }
+    log.rows.push_back(row);
+  }
+  if (log.rows.empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", source.path));
+  }
+  return log;
+}
+
+// The files' rows in the order of time. One file's own order is kept: its clock may have been set.
+Result<std::vector<Row>> join(std::vector<Log>& logs, std::span<const SourceText> sources) {
+  if (logs.size() == 1) return std::move(logs.front().rows);
+  std::vector<Row> rows;
+  const auto earlier = [](const Row& a, const Row& b) { return a.stamp < b.stamp; };
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    if (!std::is_sorted(logs[i].rows.begin(), logs[i].rows.end(), earlier)) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: its time stamps go back, so it cannot be put beside other logs; "
+                              "import it by itself",
+                              sources[i].path));
+    }
+    rows.insert(rows.end(), logs[i].rows.begin(), logs[i].rows.end());
+  }
+  std::stable_sort(rows.begin(), rows.end(), earlier);
+  return rows;
+}
+
+struct Gpu {
+  model::SensorId power{};
+  std::array<std::optional<model::SensorId>, kGauges.size()> gauges;
+};
+
+Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+  RecordingBuilder builder("zeus-monitor");
+  std::vector<Log> logs;
+  std::vector<Gpu> gpus;
+  for (const SourceText& source : sources) {
+    auto log = read_log(source, logs.size());
+    if (!log) return forward_error(log);
+    if (log->cut_off_line) {
+      builder.recording().run.complete = false;
+      builder.warn(cut_off_warning(source, *log->cut_off_line));
+    }
+    const auto domain =
+        builder.add_domain(model::DomainKind::kGpu, fmt::format("gpu{}", logs.size()),
+                           fmt::format("GPU of {}", source.path));
+    gpus.push_back(
+        {builder.add_sensor(domain, model::SensorKind::kPowerAverage, "nvmlDeviceGetPowerUsage"),
+         {}});
+    logs.push_back(std::move(*log));
+  }
+  auto rows = join(logs, sources);
+  if (!rows) return forward_error(rows);
+
+  std::vector<Stamp> stamps;
+  for (const Row& row : *rows) {
+    if (stamps.empty() || row.stamp != stamps.back().at) stamps.push_back({row.stamp, false});
+  }
+  const Layout layout = lay_out(stamps);
+  builder.set_clock(layout, utc_to_real);
+  std::size_t tick = 0;
+  for (const Row& row : *rows) {
+    if (row.stamp != stamps[tick].at) ++tick;
+    const HostTime at = layout.times[tick];
+    Gpu& gpu = gpus[row.file];
+    builder.add_power(gpu.power, at, row.watts);
+    for (std::size_t i = 0; i < kGauges.size(); ++i) {
+      if (!row.gauges[i]) continue;
+      if (!gpu.gauges[i]) {
+        gpu.gauges[i] = builder.add_sensor(
+            builder.recording().sensors[static_cast<std::size_t>(gpu.power)].domain,
+            model::SensorKind::kGauge, std::string(kGauges[i].gauge));
+      }
+      builder.add_gauge(*gpu.gauges[i], at, *row.gauges[i] * kGauges[i].scale);
+    }
+  }
+  builder.warn(sources.size() == 1
+                   ? "the log does not say which GPU it is of: it is called gpu0"
+                   : "the logs do not say which GPUs they are of: they are numbered as given");
+  builder.warn(
+      "the power was polled: a mean over the last second on Ampere and newer boards, over "
+      "10 to 100 ms on older ones, and the log does not say which");
+  if (options.interval) {
+    builder.warn("the log has time stamps of its own: the interval given is not used");
+  }
+  return std::move(builder).finish(sources.front().path, layout.times.front(), layout.times.back());
+}
+
+bool recognises(std::string_view text) {
+  const auto header = csv_header(text);
+  return find_column(header, "Time") && find_column(header, "Power");
+}
+
+}  // namespace
+
+const Importer kZeusMonitorImporter{
+    {"zeus-monitor", "power log of Zeus's zeus_monitor (Time,Power); several files: one a GPU"},
+    true,
+    recognises,
+    read};
+
+}  // namespace jouleprof::importers

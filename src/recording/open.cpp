@@ -1,0 +1,192 @@
+#include "recording/open.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "recording/schema.h"
+#include "recording/sqlite_file.h"
+
+namespace jouleprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyTimeoutMilliseconds = 2000;
+
+tl::unexpected<Error> corrupt(const fs::path& path, std::string_view what) {
+  return fail(Errc::kCorrupt, fmt::format("{} {}", path.string(), what));
+}
+
+// Where the file really is, if it can be read at all.
+Result<fs::path> locate(const fs::path& path) {
+  const std::string trying = fmt::format("cannot read {}", path.string());
+  std::error_code err;
+  const fs::path real = fs::canonical(path, err);
+  if (err) return tl::unexpected(system_error(trying, err.value()));
+  if (fs::is_directory(real, err)) return corrupt(path, "is a folder, not a recording");
+  if (!fs::is_regular_file(real, err)) return corrupt(path, "is not an ordinary file");
+  if (::faccessat(AT_FDCWD, real.c_str(), R_OK, AT_EACCESS) != 0) {
+    return tl::unexpected(system_error(trying, errno));
+  }
+  return real;
+}
+
+// The first bytes of a database file, as the file format's section 1.3 has them
+// (https://www.sqlite.org/fileformat2.html#the_database_header).
+class Header {
+ public:
+  // Read through SQLite: closing a descriptor of our own would drop the locks that a Writer of this
+  // very process may hold on the file.
+  explicit Header(SQLite::Database& db) {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(db.getHandle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (file == nullptr || file->pMethods == nullptr) return;
+    sqlite3_int64 size = 0;
+    if (file->pMethods->xFileSize(file, &size) != SQLITE_OK) return;
+    empty_ = size == 0;
+    file->pMethods->xRead(file, bytes_.data(), static_cast<int>(bytes_.size()), 0);
+  }
+
+  bool empty() const { return empty_; }
+  bool is_sqlite() const { return std::memcmp(bytes_.data(), "SQLite format 3", 16) == 0; }
+  bool uses_wal() const { return bytes_[19] == 2; }
+  std::int32_t user_version() const { return word(60); }
+  std::int32_t application_id() const { return word(68); }
+
+ private:
+  std::int32_t word(std::size_t at) const {
+    std::uint32_t value = 0;
+    for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | bytes_[i];
+    return static_cast<std::int32_t>(value);
+  }
+
+  std::array<unsigned char, 100> bytes_{};
+  bool empty_ = false;
+};
+
+Result<void> check_header(const fs::path& path, const Header& header) {
+  if (header.empty()) return corrupt(path, "is empty: the recording was cut off as it began");
+  if (!header.is_sqlite() || header.application_id() != kApplicationId) {
+    return corrupt(path, "is not a jouleprof recording");
+  }
+  if (header.user_version() > kSchemaVersion) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{} has schema version {}, and this jouleprof reads up to version {}; "
+                            "read it with a newer jouleprof",
+                            path.string(), header.user_version(), kSchemaVersion));
+  }
+  if (header.user_version() < 1) return corrupt(path, "is damaged: it has no schema version");
+  return {};
+}
+
+// A URI, because only that can say immutable.
+std::string uri(const fs::path& path, std::string_view query) {
+  std::string text = "file:";
+  for (const char c : path.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      text += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      text += c;
+    }
+  }
+  return text.append(query);
+}
+
+// One way of opening the file.
+struct Way {
+  const char* query = "";
+  int flags = SQLite::OPEN_READONLY;
+  bool alone = false;  // without locks and shared memory
+};
+
+std::unique_ptr<SQLite::Database> open_file(const fs::path& path, const Way& way) {
+  auto db = std::make_unique<SQLite::Database>(
+      uri(path, way.query), way.flags | SQLite::OPEN_URI | SQLite::OPEN_NOMUTEX,
+      kBusyTimeoutMilliseconds, way.alone ? "unix-none" : "");
+  set_limits(*db);
+  return db;
+}
+
+// Begins the transaction in which everything is read, which is where it shows whether this way
+// works.
+void begin(SQLite::Database& db, const Way& way) {
+  if (way.alone) db.exec("PRAGMA locking_mode = EXCLUSIVE");
+  db.exec("PRAGMA cell_size_check = ON");
+  db.exec("PRAGMA mmap_size = 0");
+  db.exec("BEGIN");
+  db.execAndGet("SELECT count(*) FROM sqlite_master");
+}
+
+// The next way to try after `code` came of `way`.
+std::optional<Way> after(const Way& way, int code) {
+  // A rollback journal left by a writer that died has to be played back, which is writing.
+  if (code == SQLITE_READONLY_ROLLBACK) {
+    return Way{.query = "", .flags = SQLite::OPEN_READWRITE};
+  }
+  // A write-ahead log without its shared memory, and no right to make that: read it on our own.
+  if (!way.alone && ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY)) {
+    return Way{.query = "", .flags = SQLite::OPEN_READONLY, .alone = true};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Error read_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
+  // What SQLite makes of damage has many codes, and "out of memory" is one of them.
+  if (e.getErrorCode() == SQLITE_NOMEM) {
+    return {Errc::kCorrupt,
+            fmt::format("cannot read {}: the file is damaged, or the memory does not "
+                        "suffice for it",
+                        path.string())};
+  }
+  Error error = sqlite_error("read " + path.string(), e, db);
+  if (error.code == Errc::kInternal) {
+    error = {Errc::kCorrupt,
+             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
+  }
+  return error;
+}
+
+Result<OpenFile> open_recording(const fs::path& path) {
+  auto real = locate(path);
+  if (!real) return forward_error(real);
+  OpenFile file;
+  file.path = *real;
+  Way way;
+  for (;;) {
+    try {
+      file.db = open_file(*real, way);
+      const Header header(*file.db);
+      if (auto fine = check_header(path, header); !fine) return forward_error(fine);
+      std::error_code err;
+      const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
+      if (err && header.uses_wal()) {
+        // The main file on its own is whole. Opened as usual it would get new side files.
+        way.query = "?immutable=1";
+        file.db = open_file(*real, way);
+      }
+      file.bytes = fs::file_size(*real, err) + (err ? 0 : log_bytes);
+      begin(*file.db, way);
+      return file;
+    } catch (const SQLite::Exception& e) {
+      const auto next = after(way, e.getExtendedErrorCode());
+      if (!next) {
+        return tl::unexpected(read_error(path, e, file.db ? file.db->getHandle() : nullptr));
+      }
+      way = *next;
+    }
+  }
+}
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,29 @@
+// Opening a recording that may be complete, cut off, being written, unwritable or hostile. Private
+// to this folder.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "base/result.h"
+
+namespace jouleprof::recording {
+
+struct OpenFile {
+  std::filesystem::path path;            // absolute, no links
+  std::uint64_t bytes = 0;               // with its write-ahead log
+  std::unique_ptr<SQLite::Database> db;  // within a read transaction: what it shows stays the same
+};
+
+// Opens a recording of this or an older schema version for reading, with limits set on what it can
+// make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
+Result<OpenFile> open_recording(const std::filesystem::path& path);
+
+// The error of a failed SQLite call while a recording is read. `db` may be null.
+Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
+
+}  // namespace jouleprof::recording

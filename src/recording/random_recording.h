@@ -1,0 +1,132 @@
+// Recordings with something in every field, for tests and as seeds of the fuzzer.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "model/recording.h"
+
+namespace jouleprof::recording {
+
+// The same seed gives the same recording. Readings are in the order of time, ids in order of size,
+// as a reader gives them back. `size` is the number of readings of each kind.
+class RandomRecording {
+ public:
+  explicit RandomRecording(unsigned seed, int size = 50) : random_(seed), size_(size) {}
+
+  model::Recording make() {
+    model::Recording r;
+    r.run = {text(),       text(),        text(),        {},      text(), maybe(pid()),
+             maybe(pid()), maybe(time()), maybe(time()), chance()};
+    for (int n = below(5); n > 0; --n) r.run.command.push_back(text());
+    for (int n = below(4); n > 0; --n) {
+      r.clock_points.push_back({time(), RealTime{duration()}, duration()});
+    }
+    for (unsigned i = 0; i < kDomains; ++i) r.domains.push_back(domain(i * 3));
+    for (unsigned i = 0; i < kSensors; ++i) r.sensors.push_back(sensor(i * 1000003));
+    for (unsigned i = 0; i < kProcesses; ++i) r.processes.push_back(process(i));
+    add_readings(r);
+    for (int n = below(3); n > 0; --n) {
+      const HostTime begin = time();
+      r.idle_spans.push_back({begin, begin + std::chrono::seconds{below(9)}});
+    }
+    for (int n = below(3); n > 0; --n) r.warnings.push_back({time(), text()});
+    if (chance()) r.overhead = model::Overhead{duration(), duration(), bytes()};
+    for (int n = below(4); n > 0; --n) r.imported_windows.push_back(imported_window());
+    return r;
+  }
+
+ private:
+  static constexpr unsigned kDomains = 4;
+  static constexpr unsigned kSensors = 6;
+  static constexpr unsigned kProcesses = 5;
+
+  int below(int n) { return std::uniform_int_distribution(0, n - 1)(random_); }
+  bool chance() { return below(2) == 0; }
+  template <class T>
+  std::optional<T> maybe(T value) {
+    return chance() ? std::optional(value) : std::nullopt;
+  }
+  std::string text() {
+    static const std::string kTexts[] = {
+        "",         "plain",          "naïve café ⚡",          "a 'b' \"c\"; DROP",
+        "\xff\xfe", "tab\tnew\nline", std::string("nul\0in", 6)};
+    return kTexts[below(std::size(kTexts))] + std::string(static_cast<std::size_t>(below(40)), 'x');
+  }
+  pid_t pid() { return below(1 << 22); }
+  Duration duration() {
+    return Duration{std::uniform_int_distribution<std::int64_t>(0, std::int64_t{1} << 61)(random_)};
+  }
+  HostTime time() { return HostTime{Duration{duration() / (1 + below(1000))}}; }
+  Energy energy() { return Energy::microjoules(duration().count()); }
+  std::uint64_t bytes() { return static_cast<std::uint64_t>(duration().count()); }
+  double number() { return std::uniform_real_distribution<double>(-1000, 1000)(random_); }
+
+  model::Domain domain(unsigned id) {
+    std::optional<model::DomainId> parent;
+    if (id > 0 && chance()) parent = model::DomainId{0};
+    return {model::DomainId{id},
+            model::DomainKind{below(8)},
+            text(),
+            text(),
+            text(),
+            parent,
+            chance(),
+            text()};
+  }
+  model::DomainId any_domain() {
+    return model::DomainId{3 * static_cast<unsigned>(below(kDomains))};
+  }
+  model::Sensor sensor(unsigned id) {
+    return {model::SensorId{id},
+            any_domain(),
+            model::SensorKind{below(5)},
+            text(),
+            model::Provenance{below(4)},
+            {maybe(duration()), maybe(duration()), maybe(duration()), maybe(duration()),
+             maybe(energy()), energy(), below(100) / 100.0}};
+  }
+  model::SensorId any_sensor() {
+    return model::SensorId{1000003 * static_cast<unsigned>(below(kSensors))};
+  }
+  model::Process process(unsigned id) {
+    return {model::ProcessId{id}, pid(),   maybe(pid()), pid(), text(), text(), time(),
+            maybe(time()),        chance()};
+  }
+  model::ProcessId any_process() {
+    return model::ProcessId{static_cast<unsigned>(below(kProcesses))};
+  }
+
+  model::ImportedWindow imported_window() {
+    model::ImportedWindow window{text(), maybe(time()), duration(), {}, {}};
+    for (int n = below(3); n > 0; --n) window.energies.push_back({any_domain(), energy()});
+    for (int n = below(3); n > 0; --n) window.labels.push_back({text(), text()});
+    return window;
+  }
+
+  void add_readings(model::Recording& r) {
+    HostTime at{std::chrono::hours{1000}};
+    for (int i = 0; i < size_; ++i) {
+      at += Duration{below(3) * 1'000'003};  // now and then two at once
+      r.readings.counters.push_back({any_sensor(), at, at + Duration{below(9)}, energy()});
+      r.readings.powers.push_back({any_sensor(), at, Power::watts(number())});
+      r.readings.gauges.push_back({any_sensor(), at, number() * 1e9});
+      r.process_readings.processes.push_back({any_process(), at, duration(), duration(),
+                                              maybe(bytes()), maybe(bytes()), maybe(bytes())});
+      r.process_readings.gpu_processes.push_back(
+          {any_process(), any_domain(), at, maybe(number()), maybe(bytes())});
+      r.process_readings.machine.push_back({at, duration(), duration(), bytes()});
+      if (below(10) == 0) {
+        r.readings.failures.push_back({any_sensor(), at, {Errc{below(8)}, text()}});
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  int size_;
+};
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,288 @@
+#include "recording/reader.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "recording/open.h"
+#include "recording/rows.h"
+#include "recording/schema.h"
+
+namespace jouleprof::recording {
+namespace {
+
+std::optional<Errc> parse_errc(std::string_view text) {
+  for (int code = 0; code <= static_cast<int>(Errc::kInternal); ++code) {
+    if (to_string(Errc{code}) == text) return Errc{code};
+  }
+  return std::nullopt;
+}
+
+// By time; readings of one instant stay in the order in which they came.
+template <class T, class TimeOf>
+void sort_by_time(std::vector<T>& items, TimeOf time_of) {
+  const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
+  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
+    std::stable_sort(items.begin(), items.end(), earlier);
+  }
+}
+
+// Reads the tables of one open file into one recording.
+class Reader {
+ public:
+  explicit Reader(const OpenFile& file) : db_(*file.db) {
+    // The file may have grown a little since it was measured.
+    const auto bytes = static_cast<std::int64_t>(file.bytes) + (1 << 20);
+    inspection_.bytes_left = bytes;
+    // A row of ours takes SQLite fewer steps than it has bytes; this is far beyond, and finite.
+    steps_left_ = bytes;
+    sqlite3_progress_handler(db_.getHandle(), kStepsAtOnce, &Reader::on_progress, this);
+  }
+  ~Reader() { sqlite3_progress_handler(db_.getHandle(), 0, nullptr, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // What is read is worth something only if there is no problem afterwards.
+  model::Recording read() {
+    for (const auto part :
+         {&Reader::check_tables, &Reader::read_run, &Reader::read_domains, &Reader::check_parents,
+          &Reader::read_sensors, &Reader::read_sensor_readings, &Reader::read_processes,
+          &Reader::read_process_readings, &Reader::read_notes, &Reader::read_imported_windows,
+          &Reader::sort}) {
+      if (inspection_.good()) (this->*part)();
+    }
+    return std::move(recording_);
+  }
+
+  const std::string& problem() const { return inspection_.problem; }
+
+ private:
+  static constexpr int kStepsAtOnce = 4096;
+  static int on_progress(void* self) {
+    return (static_cast<Reader*>(self)->steps_left_ -= kStepsAtOnce / 16) < 0;
+  }
+
+  Rows rows(std::string_view table) { return {db_, inspection_, table}; }
+  void complain(std::string what) { inspection_.problem = std::move(what); }
+
+  // Tables made by anything but our own statements (views, virtual tables, computed columns) could
+  // do anything. Whatever else is in the file is never looked at.
+  void check_tables() {
+    SQLite::Statement find(db_, "SELECT type, sql FROM sqlite_master WHERE name = ?");
+    for (const Table& table : tables()) {
+      find.bind(1, std::string(table.name));
+      if (!find.executeStep()) return complain(fmt::format("it has no table {}", table.name));
+      if (find.getColumn(0).getString() != "table" ||
+          find.getColumn(1).getString() != table.create_statement()) {
+        return complain(fmt::format("its table {} is not as it should be", table.name));
+      }
+      find.reset();
+    }
+  }
+
+  void read_run() {
+    Rows run = rows("run");
+    if (!run.next()) return complain("it says nothing of the run");
+    run.integer(1, 1);
+    recording_.run = {run.text(),
+                      run.text(),
+                      run.text(),
+                      {},
+                      run.text(),
+                      run.maybe(&Rows::small_integer),
+                      run.maybe(&Rows::small_integer),
+                      run.maybe(&Rows::host_time),
+                      run.maybe(&Rows::host_time),
+                      run.flag()};
+    for (Rows argument = rows("command_argument"); argument.next();) {
+      argument.integer();
+      recording_.run.command.push_back(argument.text());
+    }
+    for (Rows point = rows("clock_point"); point.next();) {
+      recording_.clock_points.push_back({point.host_time(), point.real_time(), point.duration()});
+    }
+  }
+
+  void read_domains() {
+    for (Rows row = rows("domain"); row.next();) {
+      model::Domain d;
+      d.id = row.new_id<model::DomainId>(domains_);
+      d.kind = row.named(&model::parse_domain_kind);
+      d.device = row.text();
+      d.name = row.text();
+      d.uuid = row.maybe(&Rows::text).value_or("");
+      if (const auto parent = row.maybe(&Rows::id)) d.parent = model::DomainId{*parent};
+      d.visible = row.flag();
+      d.unavailable_reason = row.maybe(&Rows::text).value_or("");
+      recording_.domains.push_back(std::move(d));
+    }
+  }
+
+  void check_parents() {
+    std::unordered_map<model::DomainId, std::optional<model::DomainId>> parents;
+    for (const auto& d : recording_.domains) parents[d.id] = d.parent;
+    for (const auto& d : recording_.domains) {
+      std::size_t depth = 0;
+      for (auto parent = d.parent; parent; parent = parents[*parent]) {
+        if (!parents.contains(*parent) || ++depth > kDeepestDomain) {
+          return complain(
+              fmt::format("domain {} has no proper parent", static_cast<std::uint32_t>(d.id)));
+        }
+      }
+    }
+  }
+
+  void read_sensors() {
+    for (Rows row = rows("sensor"); row.next();) {
+      model::Sensor s;
+      s.id = row.new_id<model::SensorId>(sensors_);
+      s.domain = row.reference<model::DomainId>(domains_);
+      s.kind = row.named(&model::parse_sensor_kind);
+      s.name = row.text();
+      s.provenance = row.named(&model::parse_provenance);
+      s.traits = {row.maybe(&Rows::duration),
+                  row.maybe(&Rows::duration),
+                  row.maybe(&Rows::duration),
+                  row.maybe(&Rows::duration),
+                  row.maybe(&Rows::energy),
+                  row.energy(),
+                  row.number()};
+      if (s.traits.gain_error < 0) row.complain("is negative");
+      recording_.sensors.push_back(std::move(s));
+    }
+  }
+
+  void read_sensor_readings() {
+    model::Readings& out = recording_.readings;
+    for (Rows row = rows("counter_reading"); row.next();) {
+      const auto sensor = row.reference<model::SensorId>(sensors_);
+      const HostTime before = row.host_time();
+      const HostTime after = row.host_time();
+      if (after < before) row.complain("is before it began");
+      out.counters.push_back({sensor, before, after, row.energy()});
+    }
+    for (Rows row = rows("power_reading"); row.next();) {
+      out.powers.push_back(
+          {row.reference<model::SensorId>(sensors_), row.host_time(), row.power()});
+    }
+    for (Rows row = rows("gauge_reading"); row.next();) {
+      out.gauges.push_back(
+          {row.reference<model::SensorId>(sensors_), row.host_time(), row.number()});
+    }
+    for (Rows row = rows("read_failure"); row.next();) {
+      out.failures.push_back({row.reference<model::SensorId>(sensors_),
+                              row.host_time(),
+                              {row.named(&parse_errc), row.text()}});
+    }
+  }
+
+  void read_processes() {
+    for (Rows row = rows("process"); row.next();) {
+      recording_.processes.push_back({row.new_id<model::ProcessId>(processes_), row.small_integer(),
+                                      row.maybe(&Rows::small_integer), row.small_integer(),
+                                      row.text(), row.text(), row.host_time(),
+                                      row.maybe(&Rows::host_time), row.flag()});
+    }
+  }
+
+  void read_process_readings() {
+    model::ProcessReadings& out = recording_.process_readings;
+    for (Rows row = rows("process_reading"); row.next();) {
+      out.processes.push_back({row.reference<model::ProcessId>(processes_), row.host_time(),
+                               row.duration(), row.duration(), row.maybe(&Rows::bytes),
+                               row.maybe(&Rows::bytes), row.maybe(&Rows::bytes)});
+    }
+    for (Rows row = rows("gpu_process_reading"); row.next();) {
+      out.gpu_processes.push_back({row.reference<model::ProcessId>(processes_),
+                                   row.reference<model::DomainId>(domains_), row.host_time(),
+                                   row.maybe(&Rows::number), row.maybe(&Rows::bytes)});
+    }
+    for (Rows row = rows("machine_reading"); row.next();) {
+      out.machine.push_back({row.host_time(), row.duration(), row.duration(), row.bytes()});
+    }
+  }
+
+  void read_notes() {
+    for (Rows row = rows("idle_span"); row.next();) {
+      const HostTime begin = row.host_time();
+      const HostTime end = row.host_time();
+      if (end < begin) row.complain("is before it began");
+      recording_.idle_spans.push_back({begin, end});
+    }
+    for (Rows row = rows("warning"); row.next();) {
+      recording_.warnings.push_back({row.host_time(), row.text()});
+    }
+    for (Rows row = rows("overhead"); row.next();) {
+      row.integer(1, 1);
+      recording_.overhead = {row.duration(), row.duration(), row.bytes()};
+    }
+  }
+
+  void read_imported_windows() {
+    std::vector<model::ImportedWindow>& out = recording_.imported_windows;
+    std::unordered_map<std::uint32_t, std::size_t> places;
+    for (Rows row = rows("imported_window"); row.next();) {
+      places[row.new_id<std::uint32_t>(imported_windows_)] = out.size();
+      out.push_back({row.text(), row.maybe(&Rows::host_time), row.duration(), {}, {}});
+    }
+    for (Rows row = rows("imported_window_energy"); row.next();) {
+      const auto window = row.reference<std::uint32_t>(imported_windows_);
+      const model::ImportedWindow::DomainEnergy energy{row.reference<model::DomainId>(domains_),
+                                                       row.energy()};
+      if (inspection_.good()) out[places[window]].energies.push_back(energy);
+    }
+    for (Rows row = rows("imported_window_label"); row.next();) {
+      const auto window = row.reference<std::uint32_t>(imported_windows_);
+      const model::ImportedWindow::Label label{row.text(), row.text()};
+      if (inspection_.good()) out[places[window]].labels.push_back(label);
+    }
+  }
+
+  void sort() {
+    const auto at = [](const auto& reading) { return reading.at; };
+    sort_by_time(recording_.readings.counters, [](const auto& r) { return r.before; });
+    sort_by_time(recording_.readings.powers, at);
+    sort_by_time(recording_.readings.gauges, at);
+    sort_by_time(recording_.readings.failures, at);
+    sort_by_time(recording_.process_readings.processes, at);
+    sort_by_time(recording_.process_readings.gpu_processes, at);
+    sort_by_time(recording_.process_readings.machine, at);
+  }
+
+  static constexpr std::size_t kDeepestDomain = 16;
+
+  SQLite::Database& db_;
+  Inspection inspection_;
+  std::int64_t steps_left_ = 0;
+  model::Recording recording_;
+  Ids domains_;
+  Ids sensors_;
+  Ids processes_;
+  Ids imported_windows_;
+};
+
+}  // namespace
+
+Result<model::Recording> read_recording(const std::filesystem::path& path) {
+  auto file = open_recording(path);
+  if (!file) return forward_error(file);
+  try {
+    Reader reader(*file);
+    model::Recording recording = reader.read();
+    if (reader.problem().empty()) return recording;
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(read_error(path, e, file->db->getHandle()));
+  } catch (const std::exception& e) {
+    return fail(Errc::kUnavailable, fmt::format("cannot read {}: {}", path.string(), e.what()));
+  }
+}
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,29 @@
+// What the writer and the reader share in dealing with SQLite: where the file really is, which
+// files lie beside it, limits, and errors in our words. Private to this folder.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace jouleprof::recording {
+
+inline constexpr std::string_view kWalSuffix = "-wal";
+inline constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", "-journal"};
+
+std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix);
+void remove_side_files(const std::filesystem::path& path);
+
+// No text longer than kLongestText, no statement of unreasonable size, no attached files; views,
+// triggers and functions that a file brings along do nothing.
+void set_limits(SQLite::Database& db);
+
+// The error of a failed SQLite call. `trying` is "write /x" or "read /x". `db` may be null.
+Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db);
+
+}  // namespace jouleprof::recording

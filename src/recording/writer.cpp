@@ -1,0 +1,299 @@
+#include "recording/writer.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "recording/create.h"
+#include "recording/insert.h"
+#include "recording/schema.h"
+#include "recording/sqlite_file.h"
+
+namespace jouleprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everything that is prepared on an open file.
+struct Statements {
+  explicit Statements(SQLite::Database& database) : db(database) {}
+
+  SQLite::Database& db;
+  SQLite::Statement begin{db, "BEGIN IMMEDIATE"};
+  SQLite::Statement commit{db, "COMMIT"};
+  SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
+  SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
+  Insert run{db, "run"};
+  Insert command_argument{db, "command_argument"};
+  Insert clock_point{db, "clock_point"};
+  Insert domain{db, "domain"};
+  Insert sensor{db, "sensor"};
+  Insert counter_reading{db, "counter_reading"};
+  Insert power_reading{db, "power_reading"};
+  Insert gauge_reading{db, "gauge_reading"};
+  Insert read_failure{db, "read_failure"};
+  Insert idle_span{db, "idle_span"};
+  Insert process{db, "process"};
+  Insert process_reading{db, "process_reading"};
+  Insert gpu_process_reading{db, "gpu_process_reading"};
+  Insert machine_reading{db, "machine_reading"};
+  Insert warning{db, "warning"};
+  Insert overhead{db, "overhead"};
+  Insert imported_window{db, "imported_window"};
+  Insert imported_window_energy{db, "imported_window_energy"};
+  Insert imported_window_label{db, "imported_window_label"};
+};
+
+void execute(SQLite::Statement& statement) {
+  statement.exec();
+  statement.reset();
+}
+
+std::optional<std::string> text_or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+}  // namespace
+
+struct Writer::Impl {
+  fs::path path;
+  std::unique_ptr<SQLite::Database> db;  // none once closed
+  std::unique_ptr<Statements> statements;
+  bool in_transaction = false;
+  std::int64_t imported_windows = 0;
+  std::optional<Error> failure;
+
+  // Does `change` within a transaction. After the first failure nothing is done any more.
+  template <class Change>
+  Result<void> attempt(Change&& change) {
+    if (failure) return tl::unexpected(*failure);
+    try {
+      if (!in_transaction) execute(statements->begin);
+      in_transaction = true;
+      change(*statements);
+      return {};
+    } catch (const SQLite::Exception& e) {
+      return give_up(sqlite_error("write " + path.string(), e, db->getHandle()));
+    } catch (const std::exception& e) {
+      return give_up(
+          {Errc::kUnavailable, fmt::format("cannot write {}: {}", path.string(), e.what())});
+    }
+  }
+
+  Result<void> give_up(Error error) {
+    sqlite3_exec(db->getHandle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    in_transaction = false;
+    failure = error;
+    return tl::unexpected(std::move(error));
+  }
+
+  Result<void> commit(bool may_wait) {
+    if (failure) return tl::unexpected(*failure);
+    if (!in_transaction) return {};
+    try {
+      execute(statements->commit);
+      in_transaction = false;
+      return {};
+    } catch (const SQLite::Exception& e) {
+      // Only with a rollback journal: somebody reads and does not stop. The transaction stays open.
+      if (e.getErrorCode() == SQLITE_BUSY && may_wait) {
+        statements->commit.tryReset();
+        return {};
+      }
+      return give_up(sqlite_error("write " + path.string(), e, db->getHandle()));
+    }
+  }
+
+  // Ends the write-ahead log, which takes that nobody else has the file open.
+  Result<void> leave_single_file() {
+    statements.reset();
+    for (int patience = 100;; --patience) {
+      try {
+        db->execAndGet("PRAGMA journal_mode = DELETE");
+        db.reset();
+        return {};
+      } catch (const SQLite::Exception& e) {
+        if (e.getErrorCode() != SQLITE_BUSY) {
+          return tl::unexpected(sqlite_error("finish " + path.string(), e, db->getHandle()));
+        }
+        if (patience == 0) {
+          return fail(Errc::kUnavailable,
+                      fmt::format("{} is complete, but open in another program: keep the files "
+                                  "named like it that end in -wal and -shm beside it",
+                                  path.string()));
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    }
+  }
+
+  void release() {
+    statements.reset();
+    db.reset();
+    if (!failure) {
+      failure = {Errc::kInternal, fmt::format("{} was finished already", path.string())};
+    }
+  }
+};
+
+Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Writer::Writer(Writer&&) noexcept = default;
+
+Writer& Writer::operator=(Writer&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+Writer::~Writer() {
+  if (impl_ && impl_->db) {
+    (void)impl_->commit(false);
+    impl_->release();
+  }
+}
+
+Result<Writer> Writer::create(const fs::path& path, const WriterOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  std::error_code err;
+  // The working directory may change while we write.
+  impl->path = fs::absolute(path, err);
+  if (err || path.empty()) {
+    return fail(Errc::kInvalidArgument, fmt::format("cannot create '{}': {}", path.string(),
+                                                    err ? err.message() : "no file name"));
+  }
+  auto db = create_database(impl->path, options.overwrite);
+  if (!db) return forward_error(db);
+  impl->db = std::move(*db);
+  try {
+    impl->statements = std::make_unique<Statements>(*impl->db);
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("write " + impl->path.string(), e, impl->db->getHandle()));
+  }
+  return Writer(std::move(impl));
+}
+
+Result<void> Writer::set_run(const model::RunInfo& run) {
+  return impl_->attempt([&](Statements& s) {
+    s.run(1, run.tool_version, run.host, run.source, run.working_directory, run.pid,
+          run.exit_status, run.work_begin, run.work_end, false);
+    execute(s.forget_command);
+    std::int64_t position = 0;
+    for (const auto& argument : run.command) s.command_argument(position++, argument);
+  });
+}
+
+Result<void> Writer::add(const ClockPoint& point) {
+  return impl_->attempt(
+      [&](Statements& s) { s.clock_point(point.host, point.real, point.suspended); });
+}
+
+Result<void> Writer::add(const model::Domain& d) {
+  return impl_->attempt([&](Statements& s) {
+    s.domain(d.id, model::to_string(d.kind), d.device, d.name, text_or_null(d.uuid), d.parent,
+             d.visible, text_or_null(d.unavailable_reason));
+  });
+}
+
+Result<void> Writer::add(const model::Sensor& sensor) {
+  return impl_->attempt([&](Statements& s) {
+    const model::SensorTraits& t = sensor.traits;
+    s.sensor(sensor.id, sensor.domain, model::to_string(sensor.kind), sensor.name,
+             model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.read_cost, t.wrap,
+             t.quantum, t.gain_error);
+  });
+}
+
+Result<void> Writer::add(const model::Process& p) {
+  return impl_->attempt([&](Statements& s) {
+    s.process(p.id, p.pid, p.own_pid, p.parent_pid, p.name, p.command_line, p.start, p.end,
+              p.in_tree);
+  });
+}
+
+Result<void> Writer::add(const model::IdleSpan& span) {
+  return impl_->attempt([&](Statements& s) { s.idle_span(span.begin, span.end); });
+}
+
+Result<void> Writer::add(const model::Warning& warning) {
+  return impl_->attempt([&](Statements& s) { s.warning(warning.at, warning.text); });
+}
+
+Result<void> Writer::add(const model::ImportedWindow& window) {
+  return impl_->attempt([&](Statements& s) {
+    const std::int64_t id = impl_->imported_windows++;
+    s.imported_window(id, window.name, window.begin, window.duration);
+    for (const auto& e : window.energies) s.imported_window_energy(id, e.domain, e.energy);
+    for (const auto& label : window.labels) s.imported_window_label(id, label.name, label.value);
+  });
+}
+
+Result<void> Writer::set_overhead(const model::Overhead& o) {
+  return impl_->attempt(
+      [&](Statements& s) { s.overhead(1, o.cpu_time, o.wall_time, o.peak_memory_bytes); });
+}
+
+Result<void> Writer::append(const model::Readings& readings) {
+  if (readings.empty()) return {};
+  return impl_->attempt([&](Statements& s) {
+    const auto impossible = [&s](model::SensorId sensor, HostTime at, double value) {
+      s.read_failure(sensor, at, to_string(Errc::kCorrupt),
+                     fmt::format("the sensor said {}, which cannot be", value));
+    };
+    for (const auto& r : readings.counters) s.counter_reading(r.sensor, r.before, r.after, r.total);
+    for (const auto& r : readings.powers) {
+      if (storable_power(r.power.watts())) {
+        s.power_reading(r.sensor, r.at, r.power);
+      } else {
+        impossible(r.sensor, r.at, r.power.watts());
+      }
+    }
+    for (const auto& r : readings.gauges) {
+      if (std::isfinite(r.value)) {
+        s.gauge_reading(r.sensor, r.at, r.value);
+      } else {
+        impossible(r.sensor, r.at, r.value);
+      }
+    }
+    for (const auto& r : readings.failures) {
+      s.read_failure(r.sensor, r.at, to_string(r.error.code), r.error.message);
+    }
+  });
+}
+
+Result<void> Writer::append(const model::ProcessReadings& readings) {
+  if (readings.empty()) return {};
+  return impl_->attempt([&](Statements& s) {
+    for (const auto& r : readings.processes) {
+      s.process_reading(r.process, r.at, r.cpu_time, r.unseen_children_cpu_time, r.pss_bytes,
+                        r.uss_bytes, r.rss_bytes);
+    }
+    for (const auto& r : readings.gpu_processes) {
+      s.gpu_process_reading(r.process, r.domain, r.at, r.sm_utilisation, r.memory_bytes);
+    }
+    for (const auto& r : readings.machine) {
+      s.machine_reading(r.at, r.busy_cpu_time, r.total_cpu_time, r.memory_used_bytes);
+    }
+  });
+}
+
+Result<void> Writer::commit() { return impl_->commit(true); }
+
+Result<void> Writer::finish() {
+  const auto done = impl_->attempt([](Statements& s) { execute(s.complete); });
+  const auto closed = close();
+  return done ? closed : done;
+}
+
+Result<void> Writer::close() {
+  auto done = impl_->commit(false);
+  if (done) done = impl_->leave_single_file();
+  impl_->release();
+  return done;
+}
+
+}  // namespace jouleprof::recording
