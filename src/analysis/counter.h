@@ -1,0 +1,66 @@
+// From what an energy counter said to the energy that went by.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/readings.h"
+#include "model/sensor.h"
+
+namespace jouleprof::analysis {
+
+// A reading after unwrapping. `energy` counts from the first reading and never decreases.
+// Only differences within one segment are known: between two segments the counter was lost sight
+// of (a reset, a wrap that cannot be counted), and `energy` stands still there.
+struct CounterPoint {
+  HostTime before{};
+  HostTime after{};
+  Energy energy;
+  std::uint32_t segment = 0;
+};
+
+// Something that a reader of the result should know.
+struct Note {
+  HostTime at{};
+  std::string text;
+};
+
+// No board draws more than this; a counter that says so did not count.
+inline constexpr Power kAbsurdPower = Power::watts(20e3);
+
+// Unwraps one counter's readings as they come.
+//
+// - A decrease is a wrap when the counter's range is known, the power that a wrap would mean is
+//   plausible, and no more than one wrap fits between the two reads at the power seen lately.
+//   Any other decrease is a reset. A stretch in which a wrap could have gone unseen is split too.
+// - Readings that cannot be true are dropped and noted: no-value patterns (all bits set, in
+//   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower.
+//   A jump that stays is a reset to another value.
+class CounterUnwrapper {
+ public:
+  explicit CounterUnwrapper(const model::SensorTraits& traits) : traits_(traits) {}
+
+  // Appends to `out` the points that `reading` makes certain: none, one, or two.
+  void push(const model::CounterReading& reading, std::vector<CounterPoint>& out);
+
+  const std::vector<Note>& notes() const { return notes_; }
+
+ private:
+  enum class Step { kForward, kReset, kImplausible };
+  Step judge(const model::CounterReading& from, const model::CounterReading& to, Energy& change);
+  void accept(const model::CounterReading& reading, Energy change, std::vector<CounterPoint>& out);
+  void split(const model::CounterReading& reading, const char* why, std::vector<CounterPoint>& out);
+
+  model::SensorTraits traits_;
+  std::optional<model::CounterReading> last_;
+  std::optional<model::CounterReading> doubtful_;  // an absurd jump, until the next reading decides
+  Energy energy_;
+  std::uint32_t segment_ = 0;
+  std::optional<Power> recent_;  // power lately
+  std::vector<Note> notes_;
+};
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,101 @@
+#include "analysis/recording_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+// nvml.h, nvmlClocksEventReasons: what keeps clocks down against the work's interest.
+constexpr std::uint64_t kSwPowerCap = 0x4;
+constexpr std::uint64_t kHwSlowdown = 0x8;
+constexpr std::uint64_t kSwThermal = 0x20;
+constexpr std::uint64_t kHwThermal = 0x40;
+constexpr std::uint64_t kHwPowerBrake = 0x80;
+
+void check_clocks(const model::Recording& recording, HostTime begin, HostTime end,
+                  std::vector<std::string>& out) {
+  auto points = recording.clock_points;
+  std::sort(points.begin(), points.end(),
+            [](const auto& a, const auto& b) { return a.host < b.host; });
+  Duration slept{};
+  Duration stepped{};
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto& a = points[i - 1];
+    const auto& b = points[i];
+    if (b.host < begin || a.host > end) continue;
+    const Duration sleep = b.suspended - a.suspended;
+    const Duration step = (b.real - a.real) - (b.host - a.host) - sleep;
+    if (sleep > 100ms) slept += sleep;
+    // Slewing by a time daemon stays far below this.
+    if (std::chrono::abs(step) > 100ms + (b.host - a.host) / 1000) stepped += step;
+  }
+  if (slept > Duration{}) {
+    out.push_back(fmt::format(
+        "the machine was suspended for {:.1f} s; that time is not in any figure", seconds(slept)));
+  }
+  if (stepped != Duration{}) {
+    out.push_back(
+        fmt::format("the wall clock was set by {:+.1f} s; times of day are as before or "
+                    "after it, energies are not affected",
+                    seconds(stepped)));
+  }
+}
+
+void check_limits(const model::Recording& recording, HostTime begin, HostTime end,
+                  std::vector<std::string>& out) {
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.kind != model::SensorKind::kGauge ||
+        sensor.name != model::gauge::kClockEventReasons) {
+      continue;
+    }
+    int all = 0;
+    int power = 0;
+    int thermal = 0;
+    for (const auto& r : recording.readings.gauges) {
+      if (r.sensor != sensor.id || r.at < begin || r.at > end || !(r.value >= 0)) continue;
+      const auto bits = static_cast<std::uint64_t>(r.value);
+      ++all;
+      power += (bits & (kSwPowerCap | kHwPowerBrake)) != 0;
+      thermal += (bits & (kSwThermal | kHwThermal)) != 0 ||
+                 ((bits & kHwSlowdown) != 0 && (bits & kHwPowerBrake) == 0);
+    }
+    const auto domain = std::find_if(recording.domains.begin(), recording.domains.end(),
+                                     [&](const auto& d) { return d.id == sensor.domain; });
+    const std::string device = domain == recording.domains.end() ? "gpu" : domain->device;
+    const auto tell = [&](int n, const char* what) {
+      if (n > 0) {
+        out.push_back(
+            fmt::format("{}: held back by its {} limit in {:.0f} % of the readings; clocks "
+                        "were lower than the work asked for",
+                        device, what, 100.0 * n / all));
+      }
+    };
+    tell(power, "power");
+    tell(thermal, "thermal or slowdown");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
+                                            HostTime end) {
+  std::vector<std::string> out;
+  if (!recording.run.complete) {
+    out.push_back("the recording was cut off; what it holds until then is shown");
+  }
+  for (const auto& w : recording.warnings) out.push_back(w.text);
+  check_clocks(recording, begin, end, out);
+  check_limits(recording, begin, end, out);
+  return out;
+}
+
+}  // namespace jouleprof::analysis
