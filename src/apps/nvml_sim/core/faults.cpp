@@ -1,0 +1,89 @@
+#include "apps/nvml_sim/core/faults.h"
+
+#include <algorithm>
+
+namespace jouleprof::nvml_sim {
+namespace {
+
+bool concerns(const Fault& fault, std::optional<unsigned> device) {
+  return !fault.device || !device || *fault.device == *device;
+}
+
+bool in_force(const Fault& fault, std::optional<unsigned> device, double t) {
+  return t >= fault.begin && t < fault.end && concerns(fault, device);
+}
+
+bool names(const Fault& fault, std::string_view call) {
+  if (fault.call == call) return true;
+  const auto suffix = call.rfind("_v");
+  return suffix != std::string_view::npos && call.substr(0, suffix) == fault.call;
+}
+
+void keep_latest(std::optional<double>& latest, double t) {
+  latest = latest ? std::max(*latest, t) : t;
+}
+
+}  // namespace
+
+std::optional<abi::Return> Faults::failure(std::string_view call, std::optional<unsigned> device,
+                                           double t) const {
+  for (const Fault& fault : faults_) {
+    if (!in_force(fault, device, t)) continue;
+    if (fault.kind == FaultKind::kDriverReload) return abi::Return::kDriverNotLoaded;
+    if (fault.kind == FaultKind::kGpuLost && device) return abi::Return::kGpuIsLost;
+    if (fault.kind == FaultKind::kFail && names(fault, call)) return fault.code;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> Faults::hangs_until(std::string_view call, std::optional<unsigned> device,
+                                          double t) const {
+  for (const Fault& fault : faults_) {
+    if (fault.kind == FaultKind::kHang && in_force(fault, device, t) && names(fault, call)) {
+      return fault.end;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Faults::sentinel(std::string_view call, unsigned device,
+                                              double t) const {
+  for (const Fault& fault : faults_) {
+    if (fault.kind == FaultKind::kSentinel && in_force(fault, device, t) && names(fault, call)) {
+      return fault.value;
+    }
+  }
+  return std::nullopt;
+}
+
+double Faults::sensor_time(SensorName sensor, unsigned device, double t) const {
+  double shown = t;
+  for (const Fault& fault : faults_) {
+    if (fault.kind == FaultKind::kFrozen && fault.sensor == sensor && in_force(fault, device, t)) {
+      shown = std::min(shown, fault.begin);
+    }
+  }
+  return shown;
+}
+
+std::optional<double> Faults::counter_origin(unsigned device, double t) const {
+  auto origin = last_reload(device, t);
+  for (const Fault& fault : faults_) {
+    if (fault.kind == FaultKind::kCounterReset && t >= fault.begin && concerns(fault, device)) {
+      keep_latest(origin, fault.begin);
+    }
+  }
+  return origin;
+}
+
+std::optional<double> Faults::last_reload(unsigned device, double t) const {
+  std::optional<double> last;
+  for (const Fault& fault : faults_) {
+    if (fault.kind == FaultKind::kDriverReload && t >= fault.end && concerns(fault, device)) {
+      keep_latest(last, fault.end);
+    }
+  }
+  return last;
+}
+
+}  // namespace jouleprof::nvml_sim

@@ -1,0 +1,103 @@
+#include "apps/nvml_sim/core/limited_power.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jouleprof::nvml_sim {
+namespace {
+
+// The joules of min(demand, limit) over a stretch without a break.
+double capped_stretch(const Curve& demand, double limit, double begin, double end) {
+  const double inside = begin + (end - begin) / 2;
+  const auto excess = [&](double t) { return demand.watts_near(t, inside) - limit; };
+  double over_at_begin = excess(begin);
+  const double over_at_end = excess(end);
+  if (over_at_begin <= 0 && over_at_end <= 0) return demand.joules(begin, end);
+  if (over_at_begin >= 0 && over_at_end >= 0) return limit * (end - begin);
+  // One crossing: the straight line's first (exact where the curve is one), then halving.
+  double low = begin;
+  double high = end;
+  double at = begin + (end - begin) * over_at_begin / (over_at_begin - over_at_end);
+  for (int i = 0; i < 100 && low < high; ++i) {
+    const double over = excess(at);
+    if (std::abs(over) <= 1e-12 * limit) break;
+    ((over > 0) == (over_at_begin > 0) ? low : high) = at;
+    at = low + (high - low) / 2;
+    if (at <= low || at >= high) break;
+  }
+  return over_at_begin > 0 ? limit * (at - begin) + demand.joules(at, end)
+                           : demand.joules(begin, at) + limit * (end - at);
+}
+
+}  // namespace
+
+LimitedPower::LimitedPower(CurvePtr demand, double limit_watts)
+    : demand_(std::move(demand)), limits_{{-kForever, limit_watts}} {}
+
+void LimitedPower::set_limit(double t, double limit_watts) {
+  const std::lock_guard lock(mutex_);
+  t = std::max(t, limits_.back().first);
+  limits_.emplace_back(t, limit_watts);
+  const double known = std::max(0.0, std::floor(t));
+  if (known + 1 < static_cast<double>(sums_.size())) {
+    sums_.resize(static_cast<std::size_t>(known) + 1);
+  }
+}
+
+double LimitedPower::limit_locked(double t) const {
+  const auto after = std::upper_bound(limits_.begin(), limits_.end(), t,
+                                      [](double at, const auto& l) { return at < l.first; });
+  return std::prev(after)->second;
+}
+
+double LimitedPower::limit(double t) const {
+  const std::lock_guard lock(mutex_);
+  return limit_locked(t);
+}
+
+double LimitedPower::watts(double t) const { return std::min(demand_->watts(t), limit(t)); }
+
+double LimitedPower::capped(double limit, double begin, double end) const {
+  if (demand_->highest() <= limit) return demand_->joules(begin, end);
+  if (demand_->lowest() >= limit) return limit * (end - begin);
+  double joules = 0;
+  while (begin < end) {
+    double next = std::min(end, demand_->next_break(begin));
+    if (next <= begin) next = std::nextafter(begin, kForever);  // a break rounded onto `begin`
+    joules += capped_stretch(*demand_, limit, begin, next);
+    begin = next;
+  }
+  return joules;
+}
+
+double LimitedPower::integrate(double begin, double end) const {
+  double joules = 0;
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    const double from = std::max(begin, limits_[i].first);
+    const double to = std::min(end, i + 1 < limits_.size() ? limits_[i + 1].first : kForever);
+    if (from < to) joules += capped(limits_[i].second, from, to);
+  }
+  return joules;
+}
+
+double LimitedPower::since_start(double t) const {
+  const auto whole = static_cast<std::size_t>(t);
+  while (sums_.size() <= whole) {
+    const auto second = static_cast<double>(sums_.size());
+    sums_.push_back(sums_.back() + integrate(second - 1, second));
+  }
+  return sums_[whole] + integrate(static_cast<double>(whole), t);
+}
+
+double LimitedPower::joules(double begin, double end) const {
+  constexpr double kShort = 5;
+  const std::lock_guard lock(mutex_);
+  const bool closed_form = limits_.size() == 1 && (demand_->highest() <= limits_.front().second ||
+                                                   demand_->lowest() >= limits_.front().second);
+  if (closed_form || end - begin < kShort) return integrate(begin, end);
+  const double before_start = begin < 0 ? integrate(begin, std::min(0.0, end)) : 0;
+  if (end <= 0) return before_start;
+  return before_start + since_start(end) - since_start(std::max(0.0, begin));
+}
+
+}  // namespace jouleprof::nvml_sim

@@ -1,0 +1,89 @@
+#include "apps/nvml_sim/core/sensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace jouleprof::nvml_sim {
+namespace {
+
+// SplitMix64's mixing step: neighbouring inputs give unrelated outputs.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31U);
+}
+
+double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p-53; }
+
+double mean_watts(const EnergyBetween& energy, double end, double window) {
+  return energy(end - window, end) / window;
+}
+
+double reading(double watts, double gain_error, double noise_watts, const Noise& noise,
+               std::int64_t number) {
+  const double error = noise_watts > 0 ? noise_watts * noise.gaussian(number) : 0;
+  return std::max(0.0, watts * (1 + gain_error) + error);
+}
+
+}  // namespace
+
+Noise::Noise(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) ^ stream)) {}
+
+std::uint64_t Noise::bits(std::int64_t number, std::uint64_t salt) const {
+  return mix(mix(state_ ^ static_cast<std::uint64_t>(number)) + salt);
+}
+
+double Noise::uniform(std::int64_t number) const { return unit(bits(number, 1)); }
+
+double Noise::gaussian(std::int64_t number) const {
+  // Box and Muller; 1 - u because a logarithm of 0 is none.
+  const double radius = std::sqrt(-2 * std::log(1 - unit(bits(number, 2))));
+  return radius * std::cos(2 * std::numbers::pi * unit(bits(number, 3)));
+}
+
+std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energy,
+                                const Noise& noise, double now, double emptied) {
+  const auto nominal = [&](std::int64_t k) {
+    return spec.phase + static_cast<double>(k) * spec.refresh;
+  };
+  const auto stamp = [&](std::int64_t k) {
+    return nominal(k) + (spec.jitter > 0 ? spec.jitter * (2 * noise.uniform(-1 - k) - 1) : 0);
+  };
+  auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
+  while (stamp(last) > now) --last;
+  std::vector<RingSample> samples;
+  for (std::int64_t k = last - spec.capacity + 1; k <= last; ++k) {
+    if (stamp(k) <= emptied) continue;
+    const double watts = mean_watts(energy, nominal(k) - spec.lag, spec.window);
+    samples.push_back({stamp(k), reading(watts, spec.gain_error, spec.noise_watts, noise, k)});
+  }
+  return samples;
+}
+
+std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, const Noise& noise,
+                         double now, double origin, double initial_joules) {
+  const auto edge = [&](std::int64_t k) {
+    return spec.phase + static_cast<double>(k) * spec.refresh;
+  };
+  const auto seen = [&](std::int64_t k) {
+    return edge(k) + spec.delay_min + (spec.delay_max - spec.delay_min) * noise.uniform(k);
+  };
+  auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
+  while (seen(last) > now) --last;
+  const double since =
+      edge(last) >= origin ? energy(origin, edge(last)) : -energy(edge(last), origin);
+  const double mj = std::max(0.0, initial_joules + since * (1 + spec.gain_error)) * 1e3;
+  return static_cast<std::uint64_t>(std::floor(mj / spec.quantum_mj) * spec.quantum_mj);
+}
+
+PolledValue polled_at(const PolledSpec& spec, const EnergyBetween& energy, const Noise& noise,
+                      double now) {
+  const auto k = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh));
+  const double renewed = spec.phase + static_cast<double>(k) * spec.refresh;
+  const double watts = mean_watts(energy, renewed - spec.lag, spec.window);
+  return {reading(watts, spec.gain_error, spec.noise_watts, noise, k), renewed};
+}
+
+}  // namespace jouleprof::nvml_sim
