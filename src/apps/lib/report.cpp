@@ -1,0 +1,90 @@
+// jouleprof_version and jouleprof_report_*.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "analysis/analyse.h"
+#include "jouleprof/jouleprof.h"
+#include "model/profile.h"
+#include "recording/reader.h"
+#include "report/render.h"
+
+struct jouleprof_report {
+  jouleprof::model::Profile profile;
+  std::string json;
+};
+
+namespace {
+
+using jouleprof::model::Provenance;
+
+jouleprof_status fail(const jouleprof::Error& e, char* error, size_t error_size) {
+  if (error != nullptr && error_size > 0) {
+    const size_t length = std::min(e.message.size(), error_size - 1);
+    std::memcpy(error, e.message.data(), length);
+    error[length] = '\0';
+  }
+  return static_cast<jouleprof_status>(static_cast<int>(e.code) + 1);
+}
+
+jouleprof_provenance to_c(Provenance p) { return static_cast<jouleprof_provenance>(p); }
+
+static_assert(static_cast<int>(Provenance::kMeasured) == JOULEPROF_MEASURED);
+static_assert(static_cast<int>(Provenance::kEstimated) == JOULEPROF_ESTIMATED);
+static_assert(static_cast<int>(Provenance::kSimulated) == JOULEPROF_SIMULATED);
+static_assert(static_cast<int>(Provenance::kUnavailable) == JOULEPROF_UNAVAILABLE_FIGURE);
+static_assert(static_cast<int>(jouleprof::Errc::kNotFound) + 1 == JOULEPROF_NOT_FOUND);
+static_assert(static_cast<int>(jouleprof::Errc::kInternal) + 1 == JOULEPROF_INTERNAL);
+
+}  // namespace
+
+const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
+
+jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** report, char* error,
+                                       size_t error_size) {
+  if (path == nullptr || report == nullptr) {
+    return fail({jouleprof::Errc::kInvalidArgument, "path and report must not be NULL"}, error,
+                error_size);
+  }
+  *report = nullptr;
+  const auto recording = jouleprof::recording::read_recording(path);
+  if (!recording) return fail(recording.error(), error, error_size);
+  auto profile = jouleprof::analysis::analyse(*recording);
+  if (!profile) return fail(profile.error(), error, error_size);
+  auto json = jouleprof::report::to_json(*profile);
+  *report = new jouleprof_report{std::move(*profile), std::move(json)};
+  return JOULEPROF_OK;
+}
+
+void jouleprof_report_close(jouleprof_report* report) { delete report; }
+
+double jouleprof_report_seconds(const jouleprof_report* report) {
+  return jouleprof::seconds(report->profile.duration());
+}
+
+size_t jouleprof_report_domain_count(const jouleprof_report* report) {
+  return report->profile.domains.size();
+}
+
+jouleprof_status jouleprof_report_domain(const jouleprof_report* report, size_t index,
+                                         jouleprof_domain_energy* domain) {
+  if (index >= report->profile.domains.size() || domain == nullptr) {
+    return JOULEPROF_INVALID_ARGUMENT;
+  }
+  const auto& d = report->profile.domains[index];
+  *domain = {};
+  domain->domain = to_string(d.domain.kind).data();
+  domain->device = d.domain.device.c_str();
+  domain->name = d.domain.name.c_str();
+  domain->reason = d.reason.c_str();
+  domain->provenance = JOULEPROF_UNAVAILABLE_FIGURE;
+  if (d.energy) {
+    domain->provenance = to_c(d.energy->provenance);
+    domain->energy_microjoules = d.energy->energy.microjoules();
+    domain->error_microjoules = d.energy->error.microjoules();
+    domain->repeatability_microjoules = d.energy->repeatability.microjoules();
+  }
+  return JOULEPROF_OK;
+}
+
+const char* jouleprof_report_json(const jouleprof_report* report) { return report->json.c_str(); }
