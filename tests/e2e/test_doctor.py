@@ -1,0 +1,46 @@
+"""jouleprof doctor."""
+
+import json
+
+
+def test_names_sensors_with_traits_and_use(gpu):
+    report = json.loads(gpu("doctor", "--json").out)
+    assert report["schema"] == "jouleprof.doctor/1" and report["can_measure"] is True
+    sensors = {s["kind"]: s for d in report["domains"] if d["domain"] == "gpu" for s in d["sensors"]}
+    assert sensors["energy_counter"]["refresh_seconds"] == 0.1
+    assert sensors["power_ring"]["refresh_seconds"] == 0.02
+    assert sensors["energy_counter"]["use"]
+    text = gpu("doctor").out
+    assert "nvmlDeviceGetTotalEnergyConsumption" in text and "[simulated]" in text
+
+
+def test_where_nothing_can_be_measured_it_says_so(tool):
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    process = tool("doctor", status=6)
+    assert "Nothing can be measured" in process.out
+    report = json.loads(tool("doctor", "--json", status=6).out)
+    assert report["can_measure"] is False
+    assert any("NVML" in m["what"] for m in report["missing"])
+
+
+def test_rapl_without_permission_names_the_least_invasive_fix(tool):
+    zone = tool.folder / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("262143328850\n")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    (zone / "energy_uj").mkdir()  # cannot be read, not even by root
+    missing = json.loads(tool("doctor", "--json", status=6).out)["missing"]
+    rapl = [m for m in missing if "RAPL" in m["what"] or "package-0" in m["what"]]
+    assert rapl and "chmod -R" not in json.dumps(missing)
+
+
+def test_rapl_is_measured(tool):
+    zone = tool.folder / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, text in {"name": "package-0", "energy_uj": "1000000",
+                       "max_energy_range_uj": "262143328850"}.items():
+        (zone / name).write_text(text + "\n")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    report = json.loads(tool("doctor", "--json").out)
+    assert [d["device"] for d in report["domains"] if d["domain"] == "cpu"] == ["package-0"]

@@ -1,0 +1,136 @@
+"""report, export and import: what they read, and what they refuse."""
+
+import csv
+import io
+import json
+import sqlite3
+
+import pytest
+from conftest import domain
+
+
+@pytest.fixture
+def recording(gpu):
+    gpu("run", "-q", "-o", "x.jprof", "--", "sleep", "3")
+    return gpu
+
+
+def test_a_part_of_a_recording(recording):
+    whole = recording.report("x.jprof")
+    parts = [recording.report("x.jprof", "--to", "1234ms"),
+             recording.report("x.jprof", "--from", "1234ms")]
+    total = domain(whole, "gpu")["energy_joules"]
+    assert sum(domain(p, "gpu")["energy_joules"] for p in parts) == pytest.approx(total, abs=2e-6)
+    assert parts[0]["duration_seconds"] == pytest.approx(1.234)
+
+
+def test_export_formats(recording):
+    rows = list(csv.DictReader(io.StringIO(recording("export", "x.jprof").out)))
+    gpu = [float(r["power_watts"]) for r in rows if r["device"] == "gpu0" and r["domain"] == "gpu"]
+    assert len(gpu) > 20 and abs(gpu[0] - 250) < 1
+    for name in ("counters", "gauges", "processes"):
+        assert recording("export", "x.jprof", "--format", name).out.count("\n") > 1
+    assert json.loads(recording("export", "x.jprof", "--format", "json").out) == recording.report("x.jprof")
+    recording("export", "x.jprof", "--format", "aipowermeter", "-o", "p.json")
+    recording("import", "p.json", "-o", "again.jprof")
+    again = recording.report("again.jprof")
+    whole = recording.report("x.jprof")
+    assert sum(d["energy_joules"] for d in again["domains"] if d["domain"] == "gpu") == pytest.approx(
+        domain(whole, "gpu")["energy_joules"], rel=0.02)
+    assert recording("export", "x.jprof", "-o", "p.json", status=7).err.count("\n") == 1
+
+
+def newer(path):
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 999")
+
+
+def cut(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2 + 100])
+
+
+@pytest.mark.parametrize("harm, status", [
+    (lambda p: p.unlink(), 3),
+    (lambda p: p.write_bytes(b""), 4),
+    (lambda p: p.write_bytes(b"not a recording at all\n" * 100), 4),
+    (newer, 5),
+    (cut, 4),
+])
+def test_bad_recordings_are_one_clear_line(recording, harm, status):
+    path = recording.folder / "x.jprof"
+    harm(path)
+    for verb in (["report", "x.jprof"], ["export", "x.jprof"], ["report", "x.jprof", "--json"]):
+        process = recording(*verb, status=status)
+        assert process.out == "" and process.err.count("\n") == 1
+        assert process.err.startswith("jouleprof: ") and "x.jprof" in process.err
+
+
+def test_a_folder_or_another_database_is_no_recording(tool):
+    assert tool("report", ".", status=None).returncode in (3, 4)
+    with sqlite3.connect(tool.folder / "other.db") as db:
+        db.execute("CREATE TABLE t(x)")
+    assert tool("report", "other.db", status=4).err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"\n\n", b"\x00\xff\xfe garbage \x80\n", b"a,b,c\n1,2,3\n",
+    b"# gpu    pwr  gtemp\n# Idx      W      C\n",  # header only
+    b"# gpu  gtemp\n# Idx  C\n    0   33\n",          # no power
+    b'{"date": "2021',
+])
+def test_bad_logs_are_one_clear_line(tool, content):
+    (tool.folder / "log").write_bytes(content)
+    process = tool("import", "log", "-o", "out.jprof", status=None)
+    assert process.returncode in (2, 4), process.err
+    assert process.err.count("\n") == 1 and "log" in process.err
+    assert not (tool.folder / "out.jprof").exists()
+
+
+def test_no_such_log(tool):
+    assert "nowhere" in tool("import", "nowhere", "-o", "x.jprof", status=3).err
+
+
+@pytest.mark.parametrize("name, active, idle", [
+    ("deit-t_power.csv", 68.000, 61.0),
+    ("deit-b-power.csv", 86.567, 61.0),
+    ("bert-b-128_power.csv", 80.773, 62.0),
+])
+def test_dmon_logs_give_their_known_answers(tool, peers, name, active, idle):
+    tool("import", peers / "nvidia_smi_dmon" / name, "-o", "x.jprof")
+    report = tool.report("x.jprof")
+    d = domain(report, "gpu")
+    assert d["mean_watts"] == pytest.approx(active, abs=0.01)
+    assert d["idle_joules"] / report["duration_seconds"] == pytest.approx(idle, abs=0.01)
+
+
+@pytest.mark.parametrize("name, seconds, joules", [
+    ("example_data.power_metrics.json", 17.317741,
+     {"package": 1141.261559, "dram": 200.165402, "gpu0": 323.783011, "gpu1": 1199.646679}),
+    ("measure_power.power_metrics.json", 24.127467, {"package": 562.127268, "platform": 884.956594}),
+])
+def test_aipowermeter_files_give_their_known_answers(tool, peers, name, seconds, joules):
+    tool("import", peers / "aipowermeter" / name, "-o", "x.jprof")
+    report = tool.report("x.jprof")
+    assert report["duration_seconds"] == pytest.approx(seconds, abs=1e-3)
+    kinds = {"package": "cpu", "dram": "dram", "platform": "platform"}
+    for key, truth in joules.items():
+        d = domain(report, "gpu", key) if key.startswith("gpu") else domain(report, kinds[key])
+        assert d["energy_joules"] == pytest.approx(truth, rel=1e-4), key
+
+
+def test_a_sweep_is_kept_row_by_row(tool, peers):
+    tool("import", peers / "zeus" / "summary_power_v100.csv", "-o", "x.jprof")
+    rows = list(csv.DictReader(io.StringIO(tool("export", "x.jprof", "--format", "windows").out)))
+    assert len(rows) > 68 and all(float(r["energy_joules"]) > 0 for r in rows)
+    process = tool("report", "x.jprof", status=5)
+    assert "--format windows" in process.err and process.err.count("\n") == 1
+
+
+def test_help_of_every_verb(tool):
+    assert "where did the energy go?" in tool("--help").out
+    for verb in ("doctor", "run", "monitor", "report", "export", "import"):
+        out = tool(verb, "--help").out
+        assert out.startswith(f"Usage: jouleprof {verb}") and "Examples:" in out
+    assert tool("frobnicate", status=2).err.count("\n") == 2
+    assert tool("--version").out.startswith("jouleprof ")

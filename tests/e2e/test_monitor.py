@@ -1,0 +1,50 @@
+"""jouleprof monitor."""
+
+import csv
+import io
+import json
+import re
+
+
+def test_csv(gpu):
+    rows = list(csv.DictReader(io.StringIO(gpu("monitor", "--format", "csv", "-d", "300ms", "-c", "4").out)))
+    mine = [r for r in rows if r["device"] == "gpu0"]
+    assert len(mine) == 4
+    assert abs(float(mine[-1]["power_watts"]) - 250) < 2
+
+
+def test_json_lines(gpu):
+    lines = gpu("monitor", "--format", "jsonl", "-d", "300ms", "-c", "3").out.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert json.loads(line)["devices"]
+
+
+def test_dmon_has_the_originals_columns(gpu):
+    out = gpu("monitor", "--format", "dmon", "-s", "puc", "-d", "1", "-c", "2").out.splitlines()
+    assert out[0].split() == "# gpu pwr gtemp mtemp sm mem enc dec jpg ofa mclk pclk".split()
+    assert out[1].split()[:5] == ["#", "Idx", "W", "C", "C"]
+    assert out[2].split()[:2] == ["0", "250"]
+    stamped = gpu("monitor", "--format", "dmon", "-s", "p", "-o", "DT", "-c", "1", "-i", "0").out
+    assert re.match(r"#Date +Time +gpu", stamped)
+    assert re.search(r"^ \d{8} +\d\d:\d\d:\d\d", stamped, re.M)
+
+
+def test_what_it_prints_can_be_imported_again(gpu):
+    log = gpu("monitor", "--format", "dmon", "-o", "DT", "-d", "1", "-c", "4").out
+    (gpu.folder / "dmon.log").write_text(log)
+    gpu("import", "dmon.log", "-o", "dmon.jprof")
+    assert "gpu0" in gpu("report", "dmon.jprof").out
+
+
+def test_bad_options(gpu):
+    for arguments in (["-s", "x"], ["--format", "xml"], ["-d", "1ms"], ["-c", "0"], ["-o", "X"]):
+        extra = [] if "--format" in arguments else ["--format", "dmon"]
+        assert gpu("monitor", *extra, *arguments, status=2).err.startswith("jouleprof: ")
+
+
+def test_the_reader_may_leave(gpu):
+    process = gpu.start("monitor", "--format", "csv", "-d", "50ms")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=20) is not None

@@ -1,0 +1,216 @@
+"""jouleprof run."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import HOPPER_250W, domain
+
+
+def test_constant_power_is_power_times_time(gpu):
+    gpu("run", "-o", "x.jprof", "--json", "x.json", "--", "sleep", "3")
+    report = json.loads((gpu.folder / "x.json").read_text())
+    d = domain(report, "gpu")
+    truth = 250 * report["duration_seconds"]
+    assert report["duration_seconds"] == pytest.approx(3, abs=0.5)
+    assert d["energy_joules"] == pytest.approx(truth, rel=1e-3)
+    low, high = d["interval_joules"]
+    assert low < truth < high
+    assert d["mean_watts"] == pytest.approx(250, rel=1e-3)
+    assert d["idle_joules"] == pytest.approx(truth, rel=5e-3)
+    assert d["provenance"] == "simulated"
+    assert report["simulated"] is True
+    assert report["complete"] is True and report["exit_status"] == 0
+    assert report["command"] == ["sleep", "3"]
+    assert gpu.report("x.jprof")["domains"] == report["domains"]
+
+
+def test_every_output_of_a_simulated_device_says_so(gpu):
+    process = gpu("run", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "1")
+    assert "simulated" in process.err.lower()
+    assert "simulated" in gpu("report", "x.jprof").out.lower()
+    assert "simulated" in gpu("report", "x.jprof", "--csv").out
+    assert "simulated" in gpu("monitor", "-c", "2", "-d", "200ms").out.lower()
+    assert "simulated" in gpu("doctor", "--json").out
+
+
+def test_parts_sum_exactly_to_the_whole(gpu):
+    loop = "import time\nend = time.time() + 2\nwhile time.time() < end: pass"
+    gpu("run", "-o", "x.jprof", "--", "sh", "-c", f"{sys.executable} -c '{loop}' & wait")
+    report = gpu.report("x.jprof")
+
+    def micro(joules):
+        return round(joules * 1e6)
+
+    checked = 0
+    for d in report["domains"]:
+        if d["energy_joules"] is None or d.get("balance", {}).get("parts_joules") is None:
+            continue
+        assert micro(d["balance"]["parts_joules"]) == micro(d["energy_joules"])
+        checked += 1
+    assert checked > 0
+
+
+def test_streams_and_status_are_the_commands_own(tool):
+    process = tool("run", "-q", "--no-record", "--idle", "0s", "--", "sh", "-c",
+                   "cat; echo err >&2; exit 7", status=7, stdin=subprocess.DEVNULL)
+    assert process.out == "" and process.err == "err\n"
+    process = tool.start("run", "-q", "--no-record", "--idle", "0s", "--", "cat", stdin=subprocess.PIPE)
+    assert process.communicate("through\n", timeout=60)[0] == "through\n"
+
+
+@pytest.mark.parametrize("command, status", [
+    (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
+    (["sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL),
+    (["/no/such/program"], 127),
+    (["/etc/passwd"], 126),
+])
+def test_exit_status_is_a_shells(tool, command, status):
+    process = tool("run", "--no-record", "--idle", "0s", "--", *command, status=status)
+    if status in (126, 127):
+        assert command[0] in process.err
+
+
+def test_a_termination_is_passed_on(tool):
+    process = tool.start("run", "-q", "--no-record", "--idle", "0s", "--", "sh", "-c",
+                         "trap 'echo got it; exit 3' TERM; echo ready; while :; do sleep 0.1; done")
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert out == "got it\n" and process.returncode == 3
+
+
+def test_kill_loses_at_most_a_second(gpu):
+    process = gpu.start("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "4")
+    time.sleep(3)
+    during = gpu.report("x.jprof")
+    assert during["complete"] is False
+    process.kill()
+    process.communicate(timeout=60)
+    after = gpu.report("x.jprof")
+    assert after["complete"] is False and after["duration_seconds"] > 1.5
+    assert domain(after, "gpu")["energy_joules"] == pytest.approx(
+        250 * after["duration_seconds"], rel=1e-2)
+    assert "cut off" in gpu("report", "x.jprof").out
+
+
+def test_nothing_is_overwritten(tool):
+    (tool.folder / "mine.jprof").write_text("precious")
+    process = tool("run", "-o", "mine.jprof", "--", "true", status=125)
+    assert "mine.jprof" in process.err and "--force" in process.err
+    assert (tool.folder / "mine.jprof").read_text() == "precious"
+    tool("run", "-q", "--idle", "0s", "-f", "-o", "mine.jprof", "--", "true")
+    tool("run", "-q", "--idle", "0s", "--", "true")
+    tool("run", "-q", "--idle", "0s", "--", "true")
+    assert (tool.folder / "true.jprof").exists() and (tool.folder / "true-2.jprof").exists()
+
+
+def test_nowhere_to_write_does_not_stop_the_command(gpu):
+    process = gpu("run", "--idle", "0s", "-o", "/proc/no/x.jprof", "--", "sh", "-c", "echo done; exit 5",
+                  status=5)
+    assert process.out == "done\n"
+    assert "/proc/no" in process.err and "gpu0" in process.err
+
+
+def test_a_full_disk_does_not_stop_the_command(gpu):
+    mount = gpu.folder / "small"
+    mount.mkdir()
+    if os.geteuid() != 0 or os.system(f"mount -t tmpfs -o size=200k tmpfs {mount} 2>/dev/null") != 0:
+        pytest.skip("needs to mount a small file system")
+    try:
+        process = gpu("run", "-o", "small/x.jprof", "--idle", "0s", "--", "sh", "-c",
+                      "head -c 1M /dev/zero > small/filler; sleep 3; exit 4", status=4)
+        assert "full" in process.err or "No space" in process.err
+    finally:
+        os.system(f"umount {mount}")
+
+
+def test_two_gpus_and_visibility(tool):
+    scenario = {"devices": [
+        {"uuid": "GPU-11111111-1111-1111-1111-111111111111", "generation": "hopper",
+         "power": {"shape": "constant", "watts": 250}},
+        {"uuid": "GPU-22222222-2222-2222-2222-222222222222", "generation": "hopper",
+         "power": {"shape": "constant", "watts": 400}}]}
+    tool.simulate(scenario)
+    tool.environment["CUDA_VISIBLE_DEVICES"] = "GPU-2222"
+    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "2")
+    report = tool.report("x.jprof")
+    mine = [d for d in report["domains"] if d["domain"] == "gpu" and d["visible"]]
+    assert [d["device"] for d in mine] == ["gpu1"]
+    assert mine[0]["mean_watts"] == pytest.approx(400, rel=1e-3)
+
+
+@pytest.mark.parametrize("generation", ["pascal", "volta", "turing", "ampere", "grace_hopper"])
+def test_every_generation(tool, generation):
+    tool.simulate({"devices": [{"generation": generation,
+                                "power": {"shape": "constant", "watts": 60}}]})
+    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "3")
+    report = tool.report("x.jprof")
+    found = [d for d in report["domains"]
+             if d["domain"] in ("gpu", "module") and d["energy_joules"] is not None]
+    assert found, report["domains"]
+    for d in found:
+        assert d["energy_joules"] == pytest.approx(60 * report["duration_seconds"], rel=5e-3), d
+
+
+def test_a_lost_gpu_has_no_energy_and_says_why(tool):
+    tool.simulate({**HOPPER_250W, "faults": {"kind": "gpu_lost", "device": 0, "at_seconds": 2}})
+    tool("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "4")
+    d = domain(tool.report("x.jprof"), "gpu")
+    assert d["energy_joules"] is None and d["interval_joules"] is None
+    assert d["provenance"] == "unavailable" and "lost" in d["reason"]
+
+
+def test_a_hanging_driver_does_not_stop_the_command(tool):
+    tool.simulate({**HOPPER_250W, "faults": {
+        "kind": "hang", "device": 0, "at_seconds": 1, "call": "nvmlDeviceGetSamples"}})
+    begin = time.monotonic()
+    tool("run", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "2")
+    assert time.monotonic() - begin < 20
+    assert any("has not answered" in w for w in tool.report("x.jprof")["warnings"])
+
+
+def test_attach_to_a_running_process(gpu):
+    victim = subprocess.Popen(["sleep", "2"])
+    gpu("run", "-o", "x.jprof", "--pid", victim.pid)
+    victim.wait()
+    assert domain(gpu.report("x.jprof"), "gpu")["energy_joules"] > 0
+    process = gpu("run", "--pid", "4194000", status=125)
+    assert "4194000" in process.err
+
+
+def test_processes_of_the_tree_are_listed(tool):
+    loop = "import time\nwhile time.process_time() < 1.5: pass"
+    (tool.folder / "burn.py").write_text(loop)
+    tool("run", "-q", "-o", "x.jprof", "--", "sh", "-c",
+         f"{sys.executable} burn.py & {sys.executable} burn.py & wait")
+    report = tool.report("x.jprof")
+    burners = [p for p in report["processes"] if "burn.py" in (p["command_line"] or "")]
+    assert len(burners) >= 2
+    assert sum(p["cpu_seconds"] for p in report["processes"]) == pytest.approx(3, rel=0.35)
+
+
+def test_configuration_file_environment_and_flags(tool):
+    (tool.folder / "config").write_text("idle = 0s  # quick\nquiet = true\n")
+    tool.environment["JOULEPROF_CONFIG"] = str(tool.folder / "config")
+    begin = time.monotonic()
+    process = tool("run", "--no-record", "--", "true")
+    assert process.err == "" and time.monotonic() - begin < 2
+    (tool.folder / "config").write_text("nonsense\n")
+    assert "line 1" in tool("run", "--", "true", status=125).err
+
+
+@pytest.mark.parametrize("arguments", [
+    ["run"], ["run", "true"], ["run", "--idle", "5", "--", "true"],
+    ["run", "--interval", "0s", "--", "true"], ["run", "--no-such", "--", "true"],
+    ["run", "--cpu-tdp", "-5", "--", "true"], ["run", "--devices", "gpu9", "--", "true"],
+    ["run", "--pid", "1", "--", "true"],
+])
+def test_bad_command_lines(tool, arguments):
+    process = tool(*arguments, status=125)
+    assert process.err.startswith("jouleprof: ") and process.out == ""
