@@ -1,0 +1,102 @@
+#include "apps/cli/calibration_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Points the store at a folder of its own, and back afterwards.
+class CalibrationStore : public testing::Test {
+ protected:
+  CalibrationStore() {
+    if (const char* state = std::getenv("XDG_STATE_HOME")) before_ = state;
+    setenv("XDG_STATE_HOME", tree_.root().c_str(), 1);
+  }
+  ~CalibrationStore() override {
+    if (before_) {
+      setenv("XDG_STATE_HOME", before_->c_str(), 1);
+    } else {
+      unsetenv("XDG_STATE_HOME");
+    }
+  }
+  void write(const std::string& text) { tree_.write("jouleprof/calibration.json", text); }
+
+  static meters::nvml::GpuTraits h100() {
+    meters::nvml::GpuTraits traits;
+    traits.counter.refresh = 100ms;
+    traits.ring.refresh = 20ms;
+    traits.ring.window = 25300us;
+    traits.ring.lag = 0ms;
+    traits.average.window = 1s;
+    return traits;
+  }
+
+  TempTree tree_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(CalibrationStore, GivesBackWhatWasKept) {
+  ASSERT_TRUE(keep_calibrations({{"GPU-1", h100()}}));
+  const auto all = read_calibrations();
+  ASSERT_EQ(all.size(), 1u);
+  const auto& traits = all.at("GPU-1");
+  EXPECT_EQ(traits.counter, h100().counter);
+  EXPECT_EQ(traits.ring, h100().ring);  // a lag of zero is not an unknown lag
+  EXPECT_EQ(traits.average, h100().average);
+  EXPECT_EQ(traits.instant, model::SensorTraits{});  // what was not found stays unknown
+}
+
+TEST_F(CalibrationStore, AddsAndReplacesByUuid) {
+  ASSERT_TRUE(keep_calibrations({{"GPU-1", h100()}, {"GPU-2", h100()}}));
+  auto other = h100();
+  other.ring.window = 100ms;
+  ASSERT_TRUE(keep_calibrations({{"GPU-2", other}, {"GPU-3", other}}));
+  const auto all = read_calibrations();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all.at("GPU-1").ring, h100().ring);
+  EXPECT_EQ(all.at("GPU-2").ring, other.ring);
+  EXPECT_EQ(all.at("GPU-3").ring, other.ring);
+}
+
+TEST_F(CalibrationStore, AMissingFileHasNone) { EXPECT_TRUE(read_calibrations().empty()); }
+
+TEST_F(CalibrationStore, AFileThatCannotBeUnderstoodHasNone) {
+  for (const char* text : {"", "garbage", "{", "[]", "42", "{}", R"({"devices": 3})",
+                           R"({"devices": ["GPU-1"]})", R"({"devices": {"GPU-1": 7}})"}) {
+    write(text);
+    EXPECT_TRUE(read_calibrations().empty()) << text;
+  }
+  // And can be written over.
+  ASSERT_TRUE(keep_calibrations({{"GPU-1", h100()}}));
+  EXPECT_EQ(read_calibrations().size(), 1u);
+}
+
+TEST_F(CalibrationStore, ATraitThatCannotBeTrueIsUnknown) {
+  write(R"({"devices": {"GPU-1": {"ring": {"refresh_seconds": -1, "window_seconds": "25 ms",
+            "lag_seconds": 1e300}, "instant": [1], "average": {"window_seconds": 1}}}})");
+  const auto all = read_calibrations();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all.at("GPU-1").ring, model::SensorTraits{});
+  EXPECT_EQ(all.at("GPU-1").instant, model::SensorTraits{});
+  EXPECT_EQ(all.at("GPU-1").average.window, Duration(1s));
+}
+
+TEST_F(CalibrationStore, TellsWhyItCannotKeep) {
+  tree_.write("jouleprof", "a file where the folder should be");
+  const auto kept = keep_calibrations({{"GPU-1", h100()}});
+  ASSERT_FALSE(kept);
+  EXPECT_NE(kept.error().message.find("calibration.json"), std::string::npos)
+      << kept.error().message;
+}
+
+}  // namespace
+}  // namespace jouleprof::cli

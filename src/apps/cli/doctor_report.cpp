@@ -1,0 +1,142 @@
+#include "apps/cli/doctor_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace jouleprof::cli {
+namespace {
+
+using model::Sensor;
+using model::SensorKind;
+using nlohmann::ordered_json;
+
+std::string time_text(Duration d) {
+  const double s = seconds(d);
+  if (s >= 1) return fmt::format("{:g} s", s);
+  if (s >= 1e-3) return fmt::format("{:.3g} ms", s * 1e3);
+  return fmt::format("{:.3g} us", s * 1e6);
+}
+
+std::string traits_text(const Sensor& sensor) {
+  const auto& t = sensor.traits;
+  std::string text;
+  const auto add = [&](std::string part) { text += (text.empty() ? "" : ", ") + part; };
+  if (t.refresh) add("renews every " + time_text(*t.refresh));
+  if (t.window) add("mean over " + time_text(*t.window));
+  if (t.lag) add("lags " + time_text(*t.lag));
+  if (t.read_cost) add("a read costs " + time_text(*t.read_cost) + " of CPU");
+  if (t.wrap) add(fmt::format("wraps after {:.4g} kJ", t.wrap->joules() / 1e3));
+  add(fmt::format("scale ±{:g} %", t.gain_error * 100));
+  return text;
+}
+
+ordered_json optional_seconds(const std::optional<Duration>& d) {
+  return d ? ordered_json(seconds(*d)) : ordered_json(nullptr);
+}
+
+ordered_json sensor_json(const Sensor& sensor) {
+  const auto& t = sensor.traits;
+  return {{"kind", to_string(sensor.kind)},
+          {"name", sensor.name},
+          {"provenance", to_string(sensor.provenance)},
+          {"refresh_seconds", optional_seconds(t.refresh)},
+          {"window_seconds", optional_seconds(t.window)},
+          {"lag_seconds", optional_seconds(t.lag)},
+          {"read_cost_seconds", optional_seconds(t.read_cost)},
+          {"gain_error_ratio", t.gain_error},
+          {"use", use_of(sensor)}};
+}
+
+}  // namespace
+
+std::string use_of(const Sensor& sensor) {
+  switch (sensor.kind) {
+    case SensorKind::kEnergyCounter:
+      return "the amount of energy";
+    case SensorKind::kPowerRing:
+      return "the course of power over time";
+    case SensorKind::kPowerInstant:
+      return sensor.provenance == model::Provenance::kEstimated ? "an estimate of the energy"
+                                                                : "the course of power over time";
+    case SensorKind::kPowerAverage:
+      return "a check; energy only where nothing better is there";
+    case SensorKind::kGauge:
+      return "shown beside the power";
+  }
+  return "";
+}
+
+std::string doctor_text(const MeterSet& found) {
+  std::string out;
+  for (const auto& meter : found.meters) {
+    for (const auto& domain : meter->domains()) {
+      std::string sensors;
+      std::string gauges;
+      for (const auto& sensor : meter->sensors()) {
+        if (sensor.domain != domain.id) continue;
+        if (sensor.kind == SensorKind::kGauge) {
+          gauges += (gauges.empty() ? "" : ", ") + sensor.name;
+          continue;
+        }
+        const bool measured = sensor.provenance == model::Provenance::kMeasured;
+        sensors += fmt::format("    {}{}\n      {}\n      for {}\n", sensor.name,
+                               measured ? "" : fmt::format("  [{}]", to_string(sensor.provenance)),
+                               traits_text(sensor), use_of(sensor));
+      }
+      if (sensors.empty() && gauges.empty()) continue;
+      out += fmt::format("  {} {}  {}{}\n{}", to_string(domain.kind), domain.device, domain.name,
+                         domain.uuid.empty() ? "" : "  " + domain.uuid, sensors);
+      if (!gauges.empty()) out += fmt::format("    beside it: {}\n", gauges);
+    }
+  }
+  if (!out.empty()) out = "Found\n" + out;
+  if (!found.missing.empty()) {
+    out += fmt::format("{}Not available\n", out.empty() ? "" : "\n");
+    for (const auto& missing : found.missing) {
+      out += fmt::format("  {}\n    {}\n", missing.what, missing.error.message);
+      if (!missing.fix.empty()) out += fmt::format("    to get it: {}\n", missing.fix);
+    }
+  }
+  out += found.can_measure() ? "\nNext: jouleprof run -- COMMAND\n"
+                             : "\nNothing can be measured here; what jouleprof tells about this "
+                               "machine is estimated.\n";
+  return out;
+}
+
+std::string doctor_json(const MeterSet& found) {
+  ordered_json domains = ordered_json::array();
+  for (const auto& meter : found.meters) {
+    for (const auto& domain : meter->domains()) {
+      ordered_json sensors = ordered_json::array();
+      for (const auto& sensor : meter->sensors()) {
+        if (sensor.domain == domain.id) sensors.push_back(sensor_json(sensor));
+      }
+      const auto text = [](const std::string& s) {
+        return s.empty() ? ordered_json(nullptr) : ordered_json(s);
+      };
+      domains.push_back({{"domain", to_string(domain.kind)},
+                         {"device", domain.device},
+                         {"name", text(domain.name)},
+                         {"uuid", text(domain.uuid)},
+                         {"meter", meter->name()},
+                         {"reason", text(domain.unavailable_reason)},
+                         {"sensors", std::move(sensors)}});
+    }
+  }
+  ordered_json missing = ordered_json::array();
+  for (const auto& m : found.missing) {
+    missing.push_back({{"what", m.what},
+                       {"kind", to_string(m.error.code)},
+                       {"reason", m.error.message},
+                       {"fix", m.fix.empty() ? ordered_json(nullptr) : ordered_json(m.fix)}});
+  }
+  const ordered_json document = {{"schema", "jouleprof.doctor/1"},
+                                 {"tool_version", JOULEPROF_VERSION},
+                                 {"can_measure", found.can_measure()},
+                                 {"domains", std::move(domains)},
+                                 {"missing", std::move(missing)}};
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "apps/cli/calibrate.h"
+#include "apps/cli/doctor_report.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/verb.h"
+
+namespace jouleprof::cli {
+namespace {
+
+class DoctorVerb : public Verb {
+ public:
+  std::string_view name() const override { return "doctor"; }
+
+  void declare(CLI::App& app) override {
+    app.add_flag("--json", json_, "");
+    app.add_flag("--calibrate", calibrate_, "");
+    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
+    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+  }
+
+  int run(const std::vector<std::string>&) override {
+    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
+    if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
+    if (calibrate_) {
+      if (const auto done = calibrate(devices_); !done) {
+        return complain(done.error(), kNothingToMeasure);
+      }
+    }
+    MeterOptions options;
+    options.cpu_tdp = *cpu_tdp;
+    options.devices = devices_;
+    const auto found = open_meters(options);
+    if (!found) return complain(found.error(), kUsageError);
+    const auto written = write_output("", false, [&](std::ostream& out) {
+      out << (json_ ? doctor_json(*found) : doctor_text(*found));
+    });
+    if (!written) return complain(written.error(), kCannotWrite);
+    return found->can_measure() ? kDone : kNothingToMeasure;
+  }
+
+ private:
+  bool json_ = false;
+  bool calibrate_ = false;
+  std::vector<std::string> devices_;
+  std::string cpu_tdp_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_doctor() { return std::make_unique<DoctorVerb>(); }
+
+}  // namespace jouleprof::cli

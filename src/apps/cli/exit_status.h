@@ -1,0 +1,26 @@
+// What the tool's exit status means. docs/cli.md has the same table.
+#pragma once
+
+#include "base/result.h"
+
+namespace jouleprof::cli {
+
+enum ExitStatus : int {
+  kDone = 0,
+  kInternalError = 1,
+  kUsageError = 2,
+  kCannotOpen = 3,
+  kBadContent = 4,
+  kUnknownContent = 5,
+  kNothingToMeasure = 6,
+  kCannotWrite = 7,
+  kNotStarted = 125,
+};
+
+// The status for an input that could not be read.
+int status_of_input(const Error& error);
+
+// Says the error on stderr, as one line, and returns `status`.
+int complain(const Error& error, int status);
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include "analysis/analyse.h"
+#include "apps/cli/clip.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/verb.h"
+#include "recording/reader.h"
+#include "report/aipowermeter.h"
+#include "report/export_samples.h"
+#include "report/render.h"
+
+namespace jouleprof::cli {
+namespace {
+
+Result<void> write_power_metrics(std::ostream& out, const Analysed& input,
+                                 const analysis::Options& part) {
+  std::vector<report::PowerCurve> curves;
+  for (const auto& domain : input.profile.domains) {
+    auto steps = analysis::power_curve(input.recording, domain.domain.id,
+                                       std::chrono::milliseconds{100}, part);
+    if (!steps.empty()) curves.push_back({domain.domain.id, std::move(steps)});
+  }
+  return report::write_aipowermeter(out, input.recording, curves);
+}
+
+class ExportVerb : public Verb {
+ public:
+  std::string_view name() const override { return "export"; }
+
+  void declare(CLI::App& app) override {
+    input_.declare(app);
+    app.add_option("--format", format_, "")
+        ->check(CLI::IsMember(
+            {"csv", "counters", "gauges", "processes", "windows", "json", "aipowermeter"}));
+    app.add_option("-o,--output", output_, "");
+    app.add_flag("-f,--force", force_, "");
+  }
+
+  int run(const std::vector<std::string>&) override {
+    if (format_ == "windows") return export_windows();
+    auto input = read_and_analyse(input_);
+    if (!input) return complain(input.error(), status_of_input(input.error()));
+    if (!input_.from.empty() || !input_.to.empty()) {
+      clip(input->recording, input->profile.begin, input->profile.end);
+    }
+    Result<void> made;
+    const auto written = write_output(output_, force_, [&](std::ostream& out) {
+      if (format_ == "csv") report::write_power_csv(out, input->recording);
+      if (format_ == "counters") report::write_counter_csv(out, input->recording);
+      if (format_ == "gauges") report::write_gauge_csv(out, input->recording);
+      if (format_ == "processes") out << report::processes_to_csv(input->profile);
+      if (format_ == "json") out << report::to_json(input->profile);
+      if (format_ == "aipowermeter") made = write_power_metrics(out, *input, *input_.options());
+    });
+    if (!written) return complain(written.error(), kCannotWrite);
+    if (!made) {
+      return complain({made.error().code, fmt::format("{}: {}", input_.file, made.error().message)},
+                      status_of_input(made.error()));
+    }
+    return kDone;
+  }
+
+ private:
+  // They are another tool's results: there is nothing to analyse.
+  int export_windows() const {
+    const auto recording = recording::read_recording(input_.file);
+    if (!recording) return complain(recording.error(), status_of_input(recording.error()));
+    const auto written = write_output(
+        output_, force_, [&](std::ostream& out) { report::write_window_csv(out, *recording); });
+    return written ? kDone : complain(written.error(), kCannotWrite);
+  }
+
+  Input input_;
+  std::string format_ = "csv";
+  std::string output_;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_export() { return std::make_unique<ExportVerb>(); }
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,44 @@
+// What `run` and `monitor` share: the options of measuring, and where the recording goes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/cli/meters.h"
+#include "model/recording.h"
+#include "recording/writer.h"
+#include "session/memory_sink.h"
+#include "session/sink.h"
+
+namespace jouleprof::cli {
+
+// The file a recording goes to, or memory where there is none.
+class Destination {
+ public:
+  // In memory alone.
+  Destination() = default;
+  // Errors: as Writer::create's.
+  static Result<Destination> file(const std::filesystem::path& path, bool overwrite);
+
+  session::Sink& sink();
+  const std::filesystem::path& path() const { return path_; }  // empty: in memory
+  // What was recorded, once the session has ended. Errors: as read_recording's.
+  Result<model::Recording> recording() const;
+  void remove();  // the file, where nothing was measured
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<recording::Writer> writer_;
+  std::unique_ptr<session::Sink> sink_;
+  std::shared_ptr<session::MemorySink> memory_;
+};
+
+// A name for the recording of `command`, after its script or program, that no file has yet:
+// "train.jprof", then "train-2.jprof", ...
+std::filesystem::path default_recording_name(const std::vector<std::string>& command);
+
+}  // namespace jouleprof::cli

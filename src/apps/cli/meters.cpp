@@ -1,0 +1,139 @@
+#include "apps/cli/meters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "apps/cli/calibration_store.h"
+#include "base/text.h"
+#include "meters/estimate/estimate_meter.h"
+#include "meters/hwmon/hwmon_meter.h"
+#include "meters/nvml/nvml_meter.h"
+#include "meters/rapl/rapl_meter.h"
+
+namespace jouleprof::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// A domain that people ask for and nothing can read: it is in every table, with the reason.
+class AbsentMeter : public meters::Meter {
+ public:
+  explicit AbsentMeter(std::vector<model::Domain> domains) : domains_(std::move(domains)) {
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      domains_[i].id = static_cast<model::DomainId>(i);
+    }
+  }
+  std::string name() const override { return "absent"; }
+  const std::vector<model::Domain>& domains() const override { return domains_; }
+  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
+  const std::vector<meters::Missing>& missing() const override { return missing_; }
+  const std::vector<meters::Probe>& probes() const override { return probes_; }
+  HostTime read(std::size_t, model::Readings&) override { return HostTime::max(); }
+
+ private:
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<meters::Missing> missing_;
+  std::vector<meters::Probe> probes_;
+};
+
+struct Collector {
+  MeterSet set;
+
+  template <typename M>
+  void add(Result<std::unique_ptr<M>> meter, std::string what, std::string fix = {}) {
+    if (!meter) {
+      set.missing.push_back({std::move(what), std::move(meter.error()), std::move(fix)});
+      return;
+    }
+    const auto& missing = (*meter)->missing();
+    set.missing.insert(set.missing.end(), missing.begin(), missing.end());
+    set.meters.push_back(std::move(*meter));
+  }
+
+  bool has(model::DomainKind kind, bool with_sensor) const {
+    for (const auto& meter : set.meters) {
+      for (const auto& domain : meter->domains()) {
+        if (domain.kind != kind) continue;
+        const auto& sensors = meter->sensors();
+        if (!with_sensor || std::any_of(sensors.begin(), sensors.end(), [&](const auto& s) {
+              return s.domain == domain.id && s.kind != model::SensorKind::kGauge;
+            })) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+bool MeterSet::can_measure() const {
+  return std::any_of(meters.begin(), meters.end(), [](const auto& meter) {
+    const auto& sensors = meter->sensors();
+    return std::any_of(sensors.begin(), sensors.end(), [](const model::Sensor& s) {
+      return s.kind != model::SensorKind::kGauge && s.provenance != model::Provenance::kEstimated;
+    });
+  });
+}
+
+Result<MeterSet> open_meters(const MeterOptions& options) {
+  Collector all;
+  std::filesystem::path root = environment("JOULEPROF_ROOT");
+  if (root.empty()) root = "/";
+
+  meters::NvmlOptions nvml;
+  nvml.library = environment("JOULEPROF_NVML_LIBRARY");
+  nvml.demand = options.demand;
+  nvml.calibrations = read_calibrations();
+  nvml.devices = options.devices;
+  auto gpus = meters::NvmlMeter::open(nvml);
+  if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
+  const std::string no_gpu = gpus ? "" : gpus.error().message;
+  all.add(std::move(gpus), "NVIDIA GPUs (NVML)");
+
+  all.add(meters::RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
+  all.add(meters::HwmonMeter::open({.root = root, .demand = options.demand}),
+          "other power sensors (hwmon)");
+  if (!all.has(model::DomainKind::kCpu, true)) {
+    all.add(meters::EstimateMeter::open(
+                {.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
+            "an estimate of the CPU's power");
+  }
+
+  std::vector<model::Domain> absent;
+  if (!all.has(model::DomainKind::kGpu, false) && !all.has(model::DomainKind::kModule, false)) {
+    model::Domain gpu;
+    gpu.kind = model::DomainKind::kGpu;
+    gpu.device = "gpu";
+    gpu.unavailable_reason = no_gpu.empty() ? "no GPU sensor was found" : no_gpu;
+    absent.push_back(std::move(gpu));
+  }
+  if (!all.has(model::DomainKind::kDram, false)) {
+    model::Domain dram;
+    dram.kind = model::DomainKind::kDram;
+    dram.device = "dram";
+    dram.unavailable_reason = "no DRAM sensor: this processor offers none, or RAPL can't be read";
+    absent.push_back(std::move(dram));
+  }
+  if (!absent.empty()) all.set.meters.push_back(std::make_unique<AbsentMeter>(std::move(absent)));
+  return std::move(all.set);
+}
+
+Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {
+  if (text.empty()) return std::optional<Power>{};
+  const auto watts = parse_number(text);
+  if (!watts || *watts <= 0 || *watts > 1e6) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--cpu-tdp {}: give watts, such as --cpu-tdp 105", text));
+  }
+  return std::optional<Power>{Power::watts(*watts)};
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,39 @@
+// Which meters there are: the one place that lists them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jouleprof/units.h"
+#include "meters/meter.h"
+
+namespace jouleprof::cli {
+
+struct MeterOptions {
+  meters::Demand demand;
+  std::optional<Power> cpu_tdp;  // for the estimate
+  // Those of GPUs that the user chose; others are not opened. Empty: all.
+  std::vector<std::string> devices;
+};
+
+struct MeterSet {
+  std::vector<std::unique_ptr<meters::Meter>> meters;
+  std::vector<meters::Missing> missing;  // of all meters, and of those that could not be opened
+
+  // At least one sensor of energy or power that is not a model.
+  bool can_measure() const;
+};
+
+// Opens everything this machine has. What can't be opened is in `missing`. A domain that people ask
+// for (gpu, cpu, dram) and that nothing can read is there without a sensor, with the reason.
+// JOULEPROF_NVML_LIBRARY names another NVML library; JOULEPROF_ROOT another root for /sys and
+// /proc (for tests). Errors: invalid_argument for a device that does not exist.
+Result<MeterSet> open_meters(const MeterOptions& options);
+
+// The option --cpu-tdp. Errors: invalid_argument.
+Result<std::optional<Power>> parse_cpu_tdp(const std::string& text);
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/measuring.h"
+#include "apps/cli/meters.h"
+#include "apps/cli/tick_snapshot.h"
+#include "apps/cli/verb.h"
+#include "base/text.h"
+#include "report/dmon.h"
+#include "report/monitor_table.h"
+#include "session/session.h"
+
+namespace jouleprof::cli {
+namespace {
+
+// Writes snapshots in one of the formats; the header comes before the first.
+using Printer = std::function<std::string(const report::Snapshot&)>;
+
+Result<Printer> make_printer(const std::string& format, const report::DmonOptions& dmon) {
+  if (format == "dmon") {
+    auto table = report::DmonTable::create(dmon);
+    if (!table) return forward_error(table);
+    return Printer([t = std::move(*table)](const auto& s) mutable { return t.rows(s); });
+  }
+  const auto with_header = [](std::string header, std::string (*rows)(const report::Snapshot&)) {
+    return Printer([header = std::move(header), rows](const report::Snapshot& s) mutable {
+      return std::exchange(header, {}) + rows(s);
+    });
+  };
+  if (format == "csv") {
+    return with_header(report::monitor_csv_header(), report::monitor_csv_rows);
+  }
+  if (format == "jsonl") return with_header({}, report::monitor_json_line);
+  return with_header(report::monitor_table_header(), report::monitor_table_rows);
+}
+
+class MonitorVerb : public Verb {
+ public:
+  std::string_view name() const override { return "monitor"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("--format", format_, "")
+        ->check(CLI::IsMember({"table", "csv", "jsonl", "dmon"}));
+    app.add_option("-d,--delay", delay_, "");
+    app.add_option("-c,--count", count_, "")->check(CLI::PositiveNumber);
+    app.add_option("-s,--select", select_, "");
+    app.add_option("-o,--options", stamps_, "");
+    app.add_option("-i,--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
+    app.add_option("--record", record_, "");
+    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+  }
+
+  int run(const std::vector<std::string>&) override {
+    const auto delay = parse_duration(parse_number(delay_) ? delay_ + "s" : delay_);
+    if (!delay) return complain(delay.error(), kUsageError);
+    if (*delay < std::chrono::milliseconds{10}) {
+      return complain({Errc::kInvalidArgument, "--delay must be at least 10ms"}, kUsageError);
+    }
+    auto printer = make_printer(format_, {.select = select_, .time = stamps_, .interval = *delay});
+    if (!printer) return complain(printer.error(), kUsageError);
+    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
+    if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
+    auto found = open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
+                              .cpu_tdp = *cpu_tdp,
+                              .devices = {}});
+    if (!found) return complain(found.error(), kUsageError);
+
+    auto destination =
+        record_.empty() ? Result<Destination>(Destination{}) : Destination::file(record_, false);
+    if (!destination) return complain(destination.error(), kCannotWrite);
+
+    session::SessionOptions options;
+    options.tool_version = JOULEPROF_VERSION;
+    options.devices = devices_;
+    options.tick_period = *delay;
+    if (count_) options.ticks = *count_;
+    std::stop_source stop;
+    options.stop = stop.get_token();
+    TickSnapshot snapshots;
+    bool written = true;
+    options.on_tick = [&](const session::Tick& tick) {
+      const std::string rows = (*printer)(snapshots.take(tick));
+      written = std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+      if (!written) stop.request_stop();  // the reader is gone: `monitor | head`
+    };
+    const auto result = session::run(options, std::move(found->meters),
+                                     record_.empty() ? nullptr : &destination->sink());
+    if (!result) return complain(result.error(), kUsageError);
+    for (const auto& warning : result->warnings) {
+      fmt::print(stderr, "jouleprof: {}\n", warning.text);
+    }
+    if (result->sink_error) return complain(*result->sink_error, kCannotWrite);
+    if (!record_.empty()) {
+      fmt::print(stderr, "jouleprof: wrote {}; next: jouleprof report {}\n", record_, record_);
+    }
+    return kDone;
+  }
+
+ private:
+  std::string format_ = "table";
+  std::string delay_ = "1s";
+  std::optional<std::uint64_t> count_;
+  std::string select_ = "puc";
+  std::string stamps_;
+  std::vector<std::string> devices_;
+  std::string record_;
+  std::string cpu_tdp_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_monitor() { return std::make_unique<MonitorVerb>(); }
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "analysis/analyse.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/measuring.h"
+#include "apps/cli/meters.h"
+#include "apps/cli/status_bar.h"
+#include "apps/cli/terminal.h"
+#include "apps/cli/verb.h"
+#include "base/text.h"
+#include "report/live_line.h"
+#include "report/render.h"
+#include "session/session.h"
+
+namespace jouleprof::cli {
+namespace {
+
+report::Snapshot snapshot_of(const session::Status& status) {
+  report::Snapshot snapshot;
+  snapshot.elapsed = status.elapsed;
+  for (const auto& [domain, power] : status.powers) {
+    if (domain->parent || !domain->visible || !domain->unavailable_reason.empty()) continue;
+    report::DeviceSnapshot device;
+    device.kind = domain->kind;
+    device.device = domain->device;
+    device.name = domain->name;
+    if (power) device.power_watts = power->watts();
+    snapshot.devices.push_back(std::move(device));
+  }
+  return snapshot;
+}
+
+class RunVerb : public Verb {
+ public:
+  std::string_view name() const override { return "run"; }
+
+  void declare(CLI::App& app) override {
+    auto* output = app.add_option("-o,--output", output_, "");
+    app.add_flag("-f,--force", force_, "");
+    app.add_flag("--no-record", no_record_, "")->excludes(output);
+    app.add_option("--json", json_, "");
+    app.add_option("--pid", pid_, "")->check(CLI::PositiveNumber);
+    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
+    app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
+    app.add_option("--shortest", shortest_, "");
+    app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
+    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_flag("-q,--quiet", quiet_, "");
+  }
+
+  int run(const std::vector<std::string>& command) override {
+    if (command.empty() == !pid_) {
+      return complain({Errc::kInvalidArgument,
+                       "say what to measure: jouleprof run -- COMMAND, or jouleprof run --pid PID\n"
+                       "Try 'jouleprof run --help'."},
+                      kNotStarted);
+    }
+    auto options = session_options(command);
+    if (!options) return complain(options.error(), kNotStarted);
+    auto meters = open();
+    if (!meters) return complain(meters.error(), kNotStarted);
+    auto destination = open_destination(command);
+    if (!destination) return complain(destination.error(), kNotStarted);
+
+    auto result = [&] {
+      StatusBar bar(!quiet_);
+      options->on_status = [&bar](const session::Status& status) {
+        if (bar.width() > 0) bar.show(report::live_line(snapshot_of(status), bar.width()));
+      };
+      return session::run(*options, std::move(meters->meters), &destination->sink());
+    }();
+    if (!result) {
+      destination->remove();
+      return complain(result.error(), kNotStarted);
+    }
+    if (result->start_error) {
+      destination->remove();
+      return complain(*result->start_error, result->exit_status.value_or(kNotStarted));
+    }
+    const int status = pid_ ? kDone : result->exit_status.value_or(kNotStarted);
+    if (result->sink_error) {
+      complain({result->sink_error->code,
+                fmt::format("the recording stopped early: {}; what came before is in {}",
+                            result->sink_error->message, destination->path().string())},
+               status);
+    }
+    conclude(*destination);
+    return status;
+  }
+
+ private:
+  Result<session::SessionOptions> session_options(const std::vector<std::string>& command) const {
+    session::SessionOptions options;
+    options.command = command;
+    options.tool_version = JOULEPROF_VERSION;
+    options.devices = devices_;
+    if (pid_) options.attach = *pid_;
+    const auto idle = parse_duration(idle_);
+    if (!idle) return tl::unexpected(idle.error());
+    options.idle_before = options.idle_after = *idle;
+    return options;
+  }
+
+  Result<MeterSet> open() const {
+    MeterOptions options;
+    const auto shortest = parse_duration(shortest_);
+    if (!shortest) return tl::unexpected(shortest.error());
+    options.demand.shortest_window = *shortest;
+    if (!interval_.empty()) {
+      const auto interval = parse_duration(interval_);
+      if (!interval) return tl::unexpected(interval.error());
+      if (*interval < std::chrono::milliseconds{1}) {
+        return fail(Errc::kInvalidArgument, "--interval must be at least 1ms");
+      }
+      options.demand.poll_period = *interval;
+    }
+    const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
+    if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
+    options.cpu_tdp = *cpu_tdp;
+    return open_meters(options);
+  }
+
+  // A name that the user chose and may not have is an error before anything starts. A place where
+  // nothing can be written must not keep the command from running.
+  Result<Destination> open_destination(const std::vector<std::string>& command) const {
+    if (no_record_) return Destination{};
+    const bool chosen = !output_.empty();
+    const std::filesystem::path path = chosen ? output_ : default_recording_name(command).string();
+    auto destination = Destination::file(path, force_);
+    if (destination) return destination;
+    if (chosen && destination.error().code == Errc::kInvalidArgument) return destination;
+    complain({destination.error().code, fmt::format("{}; measuring goes on without a recording",
+                                                    destination.error().message)},
+             kCannotWrite);
+    return Destination{};
+  }
+
+  void conclude(const Destination& destination) const {
+    const auto recording = destination.recording();
+    if (!recording) return void(complain(recording.error(), kInternalError));
+    const auto profile = analysis::analyse(*recording);
+    if (!profile) return void(complain(profile.error(), kInternalError));
+    if (!json_.empty()) {
+      const auto written =
+          write_output(json_, true, [&](std::ostream& out) { out << report::to_json(*profile); });
+      if (!written) complain(written.error(), kCannotWrite);
+    }
+    if (quiet_) return;
+    auto text = text_options(STDERR_FILENO);
+    text.recording_path = destination.path().string();
+    fmt::print(stderr, "{}", report::to_text(*profile, text));
+  }
+
+  std::string output_;
+  bool force_ = false;
+  bool no_record_ = false;
+  std::string json_;
+  std::optional<int> pid_;
+  std::vector<std::string> devices_;
+  std::string interval_;
+  std::string shortest_ = "5s";
+  std::string idle_ = "1s";
+  std::string cpu_tdp_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_run() { return std::make_unique<RunVerb>(); }
+
+}  // namespace jouleprof::cli

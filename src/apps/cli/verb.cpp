@@ -1,0 +1,43 @@
+#include "apps/cli/verb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "apps/cli/config_file.h"
+
+namespace jouleprof::cli {
+
+std::vector<std::unique_ptr<Verb>> make_verbs() {
+  std::vector<std::unique_ptr<Verb>> verbs;
+  verbs.push_back(make_doctor());
+  verbs.push_back(make_run());
+  verbs.push_back(make_monitor());
+  verbs.push_back(make_report());
+  verbs.push_back(make_export());
+  verbs.push_back(make_import());
+  return verbs;
+}
+
+Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
+  CLI::App app;
+  app.set_help_flag();
+  verb.declare(app);
+
+  const auto settings = read_config_file();
+  if (!settings) return tl::unexpected(settings.error());
+  try {
+    for (const auto& [name, value] : *settings) {
+      if (CLI::Option* option = app.get_option_no_throw("--" + name)) option->default_val(value);
+    }
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
+  } catch (const CLI::Error& e) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{}\nTry 'jouleprof {} --help'.", e.what(), verb.name()));
+  }
+  return {};
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,38 @@
+// One verb of the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace jouleprof::cli {
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  virtual std::string_view name() const = 0;
+  // Declares the options; their values are members, filled by parsing.
+  virtual void declare(CLI::App& app) = 0;
+  // Does it. `command` is what followed "--". Returns the exit status.
+  virtual int run(const std::vector<std::string>& command) = 0;
+};
+
+// All verbs, in the order of docs/cli.md. The one place that lists them.
+std::vector<std::unique_ptr<Verb>> make_verbs();
+
+std::unique_ptr<Verb> make_doctor();
+std::unique_ptr<Verb> make_run();
+std::unique_ptr<Verb> make_monitor();
+std::unique_ptr<Verb> make_report();
+std::unique_ptr<Verb> make_export();
+std::unique_ptr<Verb> make_import();
+
+// Parses `arguments` into a verb's options: flags before environment before configuration file.
+// Errors: invalid_argument.
+Result<void> parse(Verb& verb, std::vector<std::string> arguments);
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/cells.h"
+#include "report/example_profiles_test.h"
+#include "report/render.h"
+#include "tests/support/golden.h"
+
+namespace jouleprof::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::vector<std::string_view> lines_of(const std::string& text) {
+  auto lines = split(text, '\n');
+  lines.pop_back();
+  return lines;
+}
+
+TEST(ProfileText, GpuMachine) {
+  TextOptions options;
+  options.recording_path = "train.jprof";
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/gpu.txt", to_text(gpu_profile(), options)));
+}
+
+TEST(ProfileText, VirtualMachineWithAnEstimateOnly) {
+  TextOptions options;
+  options.recording_path = "make.jprof";
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/vm.txt", to_text(vm_profile(), options)));
+}
+
+TEST(ProfileText, LostGpuWithWarningsAndManyProcesses) {
+  TextOptions options;
+  options.recording_path = "runs/big one.jprof";
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/lost.txt", to_text(lost_profile(), options)));
+}
+
+TEST(ProfileText, OneGpuFitsOneScreen) {
+  TextOptions options;
+  options.recording_path = "train.jprof";
+  auto profile = gpu_profile();
+  profile.warnings = {"one", "two", "three", "four", "five"};
+  const std::string text = to_text(profile, options);
+  EXPECT_LE(lines_of(text).size(), 24u) << text;
+  for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80u) << line;
+  EXPECT_THAT(text, HasSubstr("3 more; each in --json"));
+}
+
+TEST(ProfileText, TwelveGpusAreFoldedIntoAScreensWidth) {
+  model::Profile profile = gpu_profile();
+  auto gpu = profile.domains[0];
+  profile.domains.clear();
+  for (unsigned i = 0; i < 12; ++i) {
+    gpu.domain.id = model::DomainId{i};
+    gpu.domain.device = "gpu" + std::to_string(i);
+    profile.domains.push_back(gpu);
+  }
+  const std::string text = to_text(profile);
+  for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80u) << line;
+  EXPECT_THAT(text, AllOf(HasSubstr("gpu6 "), Not(HasSubstr("gpu7 ")), HasSubstr("5 more")));
+  // 5 times 24 871.204518 J, and 12 times.
+  EXPECT_THAT(text, AllOf(HasSubstr("124.4 kJ"), HasSubstr("total      298.5 kJ"),
+                          HasSubstr("12 domains")));
+}
+
+TEST(ProfileText, NothingMeasuredSaysSo) {
+  const std::string text = to_text(model::Profile{});
+  EXPECT_THAT(text, HasSubstr("unavailable: no device"));
+  EXPECT_THAT(text, Not(HasSubstr("0 J")));
+  EXPECT_THAT(text, Not(HasSubstr("next")));
+}
+
+TEST(ProfileText, ASimulationIsNotToBeOverlooked) {
+  auto profile = gpu_profile();
+  profile.simulated = true;
+  for (auto& d : profile.domains) d.energy->provenance = model::Provenance::kSimulated;
+  const std::string text = to_text(profile);
+  EXPECT_THAT(text, StartsWith("SIMULATED"));
+  EXPECT_EQ(text.find(" measured\n"), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr(", SIMULATED: gpu0"));
+}
+
+TEST(ProfileText, ATotalIsAsGoodAsItsWorstPart) {
+  auto profile = gpu_profile();
+  profile.domains[1].energy->provenance = model::Provenance::kEstimated;
+  EXPECT_THAT(to_text(profile), HasSubstr("(run to run \xC2\xB1"
+                                          "0.2 %), ESTIMATED: gpu0"));
+}
+
+TEST(ProfileText, PartsThatDoNotSumAreShouted) {
+  auto profile = gpu_profile();
+  *profile.domains[0].balance.parts += Energy::joules(3);
+  EXPECT_THAT(to_text(profile), HasSubstr("off 3.000 J"));
+}
+
+TEST(ProfileText, ColourOnlyWhenAskedAndAsciiOnlyWhenAsked) {
+  TextOptions options;
+  const auto profile = vm_profile();
+  EXPECT_EQ(to_text(profile, options).find('\x1b'), std::string::npos);
+  options.colour = true;
+  EXPECT_NE(to_text(profile, options).find("\x1b[1;33mESTIMATED\x1b[0m"), std::string::npos);
+  options.colour = false;
+  options.ascii = true;
+  const std::string ascii = to_text(profile, options);
+  EXPECT_TRUE(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c > 0; })) << ascii;
+  EXPECT_THAT(ascii, HasSubstr("+-70 %"));
+}
+
+TEST(ProfileText, NamesCannotDriveTheTerminal) {
+  auto profile = gpu_profile();
+  const std::string evil =
+      "\x1b[2J\x1b]0;title\x07 bad\xFF\xC2\x9B"
+      "31m\r\nexit status 0";
+  profile.run.command = {evil};
+  profile.run.host = evil;
+  profile.processes[0].process.command_line = evil;
+  profile.domains[0].domain.device = evil;
+  profile.domains[3].energy.reset();
+  profile.domains[3].reason = evil;
+  profile.warnings = {evil};
+  TextOptions options;
+  options.recording_path = evil;
+  const std::string text = to_text(profile, options);
+  for (const char c : {'\x1b', '\x07', '\r', '\xFF', '\x9B'}) {
+    EXPECT_EQ(text.find(c), std::string::npos) << static_cast<int>(c);
+  }
+}
+
+TEST(ProfileText, TheNextCommandIsGivenInFull) {
+  TextOptions options;
+  options.next_command = "jouleprof export " + std::string(100, 'x') + ".jprof";
+  const std::string text = to_text(gpu_profile(), options);
+  EXPECT_THAT(std::string(lines_of(text).back()), HasSubstr(options.next_command));
+}
+
+TEST(ProfileText, APartOfARunSaysWhichPart) {
+  auto profile = gpu_profile();
+  profile.begin = at(110);
+  profile.end = at(112.5);
+  EXPECT_THAT(to_text(profile), HasSubstr("from 10.00 s to 12.50 s of the run"));
+  EXPECT_THAT(to_text(gpu_profile()), Not(HasSubstr("of the run")));
+}
+
+}  // namespace
+}  // namespace jouleprof::report

@@ -1,0 +1,35 @@
+// Numbers as text: short ones for people, exact decimals for programs. None looks at the locale.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "jouleprof/units.h"
+#include "model/provenance.h"
+
+namespace jouleprof::report {
+
+// For people: about four significant digits, never "-0".
+std::string energy_text(Energy e);       // "12.34 kJ", "999.9 mJ", "0 J"
+std::string number_text(double value);   // "148.0", "1234", "0.512"; "-" unless finite
+std::string percent_text(double ratio);  // 0.05 is "5.0 %"; a tiny one is never rounded to nothing
+std::string duration_text(Duration d);   // "831.2 ms", "83.42 s", "23 min 4 s", "2 h 5 min"
+std::string bytes_text(std::uint64_t bytes);  // "14.2 MiB"
+
+// The word in capitals unless it is "measured": nothing else may be taken for that.
+std::string provenance_word(model::Provenance p);
+
+// For programs: every digit that the value has.
+std::string joules_decimal(Energy e);                       // six decimals
+std::string seconds_decimal(Duration d);                    // nine decimals
+std::string fixed_decimal(double value, int decimals = 6);  // empty unless finite
+
+std::string utc_text(RealTime t);          // 2026-11-20T14:03:11.000250000Z
+std::string utc_seconds_text(RealTime t);  // 2026-11-20 14:03:11 UTC
+// Local time (TZ), `decimals` digits of the second, 0 to 9.
+std::string local_date_text(RealTime t, std::string_view separator);  // 2026-11-20
+std::string local_clock_text(RealTime t, int decimals);               // 14:03:11.250
+
+}  // namespace jouleprof::report

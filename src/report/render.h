@@ -1,0 +1,32 @@
+// A profile as people and programs read it.
+#pragma once
+
+#include <string>
+
+#include "model/profile.h"
+
+namespace jouleprof::report {
+
+struct TextOptions {
+  bool colour = false;
+  int width = 80;              // columns of the terminal
+  int height = 24;             // lines to stay within; many devices or warnings may take more
+  bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
+  std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
+  std::string next_command;    // named in the last line instead, as it is
+};
+
+// At most one screen. Names are made harmless for a terminal.
+std::string to_text(const model::Profile& profile, const TextOptions& options = {});
+
+// The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is
+// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD.
+std::string to_json(const model::Profile& profile);
+
+// One row a domain, with a header. What is unavailable is an empty field.
+std::string to_csv(const model::Profile& profile);
+
+// One row a process, with a header; after the fixed columns one "NAME_joules" for each domain.
+std::string processes_to_csv(const model::Profile& profile);
+
+}  // namespace jouleprof::report

@@ -1,0 +1,44 @@
+// Rows of aligned cells, and rows that carry a text across all columns.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace jouleprof::report {
+
+enum class Style { kPlain, kBold, kDim, kAttention, kAlarm };
+
+// `text` in the style's terminal colour, or as it is.
+std::string paint(std::string text, Style style, bool colour);
+
+struct Cell {
+  std::string text;
+  Style style = Style::kPlain;
+};
+
+class Table {
+ public:
+  // The first column stands at the left and may be cut; the others stand at the right, except those
+  // whose heading begins with '<', which stand at the left.
+  explicit Table(std::vector<std::string> headings);
+
+  void add(std::vector<Cell> cells);
+  // A label and a text beside it, wrapped to at most `max_lines` lines.
+  void add_text(Cell label, Cell text, std::size_t max_lines);
+
+  // Lines of `width` columns where that is possible without cutting a figure.
+  std::vector<std::string> lines(std::size_t width, bool colour) const;
+
+ private:
+  struct Row {
+    std::vector<Cell> cells;
+    std::size_t max_lines = 0;  // more than none: the second cell is a text across the columns
+  };
+
+  std::vector<std::string> headings_;
+  std::vector<bool> left_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace jouleprof::report

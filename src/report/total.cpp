@@ -1,0 +1,128 @@
+#include "report/total.h"
+
+#include <algorithm>
+
+namespace jouleprof::report {
+namespace {
+
+using model::DomainKind;
+using model::DomainProfile;
+using model::Profile;
+
+bool contains_others(DomainKind kind) {
+  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
+}
+
+const DomainProfile* find(const Profile& profile, model::DomainId id) {
+  const auto it = std::find_if(profile.domains.begin(), profile.domains.end(),
+                               [&](const DomainProfile& d) { return d.domain.id == id; });
+  return it == profile.domains.end() ? nullptr : &*it;
+}
+
+// Within a domain that is itself counted.
+bool is_part(const Profile& profile, const DomainProfile& d) {
+  if (!d.domain.parent) return false;
+  const DomainProfile* parent = find(profile, *d.domain.parent);
+  return parent == nullptr || !contains_others(parent->domain.kind);
+}
+
+}  // namespace
+
+std::optional<Energy> idle_of(const DomainProfile& d) {
+  if (d.idle_part) return d.idle_part;
+  if (!d.energy || !d.idle) return std::nullopt;
+  return std::min(d.idle->energy, d.energy->energy);
+}
+
+std::optional<Energy> dynamic_of(const DomainProfile& d) {
+  const auto idle = idle_of(d);
+  if (!d.energy || !idle) return std::nullopt;
+  return d.energy->energy - *idle;
+}
+
+std::optional<Energy> processes_of(const Profile& profile, const DomainProfile& d) {
+  if (!d.idle_part && !d.others && !d.unattributed) return std::nullopt;
+  Energy sum;
+  for (const auto& process : profile.processes) {
+    for (const auto& share : process.shares) {
+      if (share.domain == d.domain.id) sum += share.energy;
+    }
+  }
+  return sum;
+}
+
+Energy energy_of(const Profile& profile, const model::ProcessProfile& process) {
+  Energy sum;
+  for (const auto& share : process.shares) {
+    const DomainProfile* d = find(profile, share.domain);
+    if (d != nullptr && !contains_others(d->domain.kind) && !is_part(profile, *d)) {
+      sum += share.energy;
+    }
+  }
+  return sum;
+}
+
+Total total_of(const Profile& profile) {
+  Total total;
+  for (const DomainProfile& d : profile.domains) {
+    if (is_part(profile, d)) continue;
+    if (!d.domain.visible) {
+      total.excluded.push_back({&d, "not visible to the command"});
+    } else if (!d.energy) {
+      total.excluded.push_back({&d, "unavailable"});
+    } else if (contains_others(d.domain.kind)) {
+      total.excluded.push_back({&d, "contains other domains"});
+    } else {
+      total.counted.push_back(&d);
+    }
+  }
+  if (total.counted.empty()) return total;
+
+  const auto sum = [&](const auto& figure) {
+    std::optional<Energy> result = Energy{};
+    for (const DomainProfile* d : total.counted) {
+      const std::optional<Energy> part = figure(*d);
+      if (!part) return std::optional<Energy>{};
+      *result += *part;
+    }
+    return result;
+  };
+  total.idle = sum(idle_of);
+  total.processes = sum([&](const DomainProfile& d) { return processes_of(profile, d); });
+  total.others = sum([](const DomainProfile& d) { return d.others; });
+  total.unattributed = sum([](const DomainProfile& d) { return d.unattributed; });
+  total.parts = sum([](const DomainProfile& d) { return d.balance.parts; });
+  total.counter = sum([](const DomainProfile& d) { return d.balance.counter; });
+  total.integral = sum([](const DomainProfile& d) { return d.balance.integral; });
+
+  model::Measurement whole;
+  whole.provenance = model::Provenance::kUnavailable;
+  whole.method = "sum";
+  for (const DomainProfile* d : total.counted) {
+    whole.energy += d->energy->energy;
+    whole.error += d->energy->error;
+    whole.repeatability += d->energy->repeatability;
+    whole.provenance = combine(whole.provenance, d->energy->provenance);
+  }
+  total.energy = whole;
+  return total;
+}
+
+std::vector<std::string> labels_of(const Profile& profile) {
+  std::vector<std::string> labels;
+  for (const DomainProfile& d : profile.domains) {
+    const auto same = std::count_if(
+        profile.domains.begin(), profile.domains.end(),
+        [&](const DomainProfile& other) { return other.domain.device == d.domain.device; });
+    const std::string kind(to_string(d.domain.kind));
+    const bool is_whole = d.domain.kind == DomainKind::kCpu || d.domain.kind == DomainKind::kGpu;
+    if (d.domain.device.empty()) {
+      labels.push_back(kind);
+    } else {
+      labels.push_back(same > 1 && !is_whole ? kind + " " + d.domain.device : d.domain.device);
+    }
+  }
+  return labels;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,53 @@
+// What a profile's domains add up to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace jouleprof::report {
+
+// The sum over the domains that do not contain one another: those without a parent, except platform
+// and module, which contain others, and except what the command cannot see. A package within a
+// platform counts.
+//
+// Errors add up linearly, as if all sensors erred to the same side: the widest that can be.
+struct Total {
+  struct Excluded {
+    const model::DomainProfile* domain;
+    std::string why;
+  };
+  std::vector<const model::DomainProfile*> counted;
+  std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
+  std::optional<model::Measurement> energy;  // absent when nothing is counted
+  // Sums over `counted`, each absent unless every one of them has it.
+  std::optional<Energy> idle;
+  std::optional<Energy> processes;
+  std::optional<Energy> others;
+  std::optional<Energy> unattributed;
+  std::optional<Energy> parts;
+  std::optional<Energy> counter;
+  std::optional<Energy> integral;
+};
+
+// The pointers are into `profile`.
+Total total_of(const model::Profile& profile);
+
+// Idle energy as part of a domain's energy: never more than it.
+std::optional<Energy> idle_of(const model::DomainProfile& domain);
+std::optional<Energy> dynamic_of(const model::DomainProfile& domain);
+
+// What the command's processes have of a domain's energy; absent when it was not attributed.
+std::optional<Energy> processes_of(const model::Profile& profile,
+                                   const model::DomainProfile& domain);
+
+// A process's shares of those domains that have no parent.
+Energy energy_of(const model::Profile& profile, const model::ProcessProfile& process);
+
+// A short name for each domain, in order and different from each other: its device, and where
+// others have the same device too ("gpu0" and its memory), the kind before it.
+std::vector<std::string> labels_of(const model::Profile& profile);
+
+}  // namespace jouleprof::report
