@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "analysis/sensor_fit.h"
-#include "apps/cli/calibration_store.h"
+#include "meters/all/calibration_store.h"
 #include "apps/cli/cuda_load.h"
 #include "apps/cli/sensor_watch.h"
 #include "meters/nvml/nvml_error.h"
@@ -232,7 +232,7 @@ Result<void> calibrate(const std::vector<std::string>& devices) {
   if (const char* library = std::getenv("JOULEPROF_NVML_LIBRARY")) options.library = library;
   options.demand.shortest_window = 10ms;
   options.devices = devices;
-  options.calibrations = read_calibrations();
+  options.calibrations = meters::read_calibrations();
   auto meter = NvmlMeter::open(options);
   if (!meter) return forward_error(meter);
   auto session = NvmlSession::open(options.library);
@@ -254,8 +254,8 @@ Result<void> calibrate(const std::vector<std::string>& devices) {
     if (!first_error) first_error = std::move(traits.error());
   }
   if (!found.empty()) {
-    if (auto kept = keep_calibrations(found); !kept) return kept;
-    tell(fmt::format("kept in {}", calibration_path().string()));
+    if (auto kept = meters::keep_calibrations(found); !kept) return kept;
+    tell(fmt::format("kept in {}", meters::calibration_path().string()));
   }
   if (first_error) return tl::unexpected(std::move(*first_error));
   return {};

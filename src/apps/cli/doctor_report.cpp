@@ -67,7 +67,7 @@ std::string use_of(const Sensor& sensor) {
   return "";
 }
 
-std::string doctor_text(const MeterSet& found) {
+std::string doctor_text(const meters::MeterSet& found) {
   std::string out;
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -104,7 +104,7 @@ std::string doctor_text(const MeterSet& found) {
   return out;
 }
 
-std::string doctor_json(const MeterSet& found) {
+std::string doctor_json(const meters::MeterSet& found) {
   ordered_json domains = ordered_json::array();
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {

@@ -28,10 +28,10 @@ class DoctorVerb : public Verb {
         return complain(done.error(), kNothingToMeasure);
       }
     }
-    MeterOptions options;
+    meters::MeterOptions options;
     options.cpu_tdp = *cpu_tdp;
     options.devices = devices_;
-    const auto found = open_meters(options);
+    const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
     const auto written = write_output("", false, [&](std::ostream& out) {
       out << (json_ ? doctor_json(*found) : doctor_text(*found));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "recording/reader.h"
 
 namespace jouleprof::cli {
@@ -56,6 +57,16 @@ std::filesystem::path default_recording_name(const std::vector<std::string>& com
   std::filesystem::path path = stem + ".jprof";
   for (int n = 2; std::filesystem::exists(path); ++n) path = fmt::format("{}-{}.jprof", stem, n);
   return path;
+}
+
+Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {
+  if (text.empty()) return std::optional<Power>{};
+  const auto watts = parse_number(text);
+  if (!watts || *watts <= 0 || *watts > 1e6) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--cpu-tdp {}: give watts, such as --cpu-tdp 105", text));
+  }
+  return std::optional<Power>{Power::watts(*watts)};
 }
 
 }  // namespace jouleprof::cli

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/meters.h"
+#include "meters/all/open_meters.h"
 #include "model/recording.h"
 #include "recording/writer.h"
 #include "session/memory_sink.h"
@@ -40,5 +40,8 @@ class Destination {
 // A name for the recording of `command`, after its script or program, that no file has yet:
 // "train.jprof", then "train-2.jprof", ...
 std::filesystem::path default_recording_name(const std::vector<std::string>& command);
+
+// The option --cpu-tdp. Errors: invalid_argument.
+Result<std::optional<Power>> parse_cpu_tdp(const std::string& text);
 
 }  // namespace jouleprof::cli

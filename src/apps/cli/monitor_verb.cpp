@@ -4,7 +4,7 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/meters.h"
+#include "meters/all/open_meters.h"
 #include "apps/cli/tick_snapshot.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
@@ -62,7 +62,7 @@ class MonitorVerb : public Verb {
     if (!printer) return complain(printer.error(), kUsageError);
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    auto found = open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
+    auto found = meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
                               .cpu_tdp = *cpu_tdp,
                               .devices = {}});
     if (!found) return complain(found.error(), kUsageError);

@@ -6,7 +6,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/meters.h"
+#include "meters/all/open_meters.h"
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
@@ -104,8 +104,8 @@ class RunVerb : public Verb {
     return options;
   }
 
-  Result<MeterSet> open() const {
-    MeterOptions options;
+  Result<meters::MeterSet> open() const {
+    meters::MeterOptions options;
     const auto shortest = parse_duration(shortest_);
     if (!shortest) return tl::unexpected(shortest.error());
     options.demand.shortest_window = *shortest;
@@ -120,7 +120,7 @@ class RunVerb : public Verb {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
     options.cpu_tdp = *cpu_tdp;
-    return open_meters(options);
+    return meters::open_meters(options);
   }
 
   // A name that the user chose and may not have is an error before anything starts. A place where

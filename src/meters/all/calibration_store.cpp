@@ -1,4 +1,4 @@
-#include "apps/cli/calibration_store.h"
+#include "meters/all/calibration_store.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters {
 namespace {
 
 using model::SensorTraits;
@@ -53,8 +53,8 @@ std::filesystem::path calibration_path() {
   return std::filesystem::path(home) / ".local/state/jouleprof/calibration.json";
 }
 
-meters::nvml::Calibrations read_calibrations() {
-  meters::nvml::Calibrations all;
+nvml::Calibrations read_calibrations() {
+  nvml::Calibrations all;
   const auto text = read_file(calibration_path(), 1 << 20);
   if (!text) return all;
   const json document = json::parse(*text, nullptr, false);
@@ -69,7 +69,7 @@ meters::nvml::Calibrations read_calibrations() {
   return all;
 }
 
-Result<void> keep_calibrations(const meters::nvml::Calibrations& found) {
+Result<void> keep_calibrations(const nvml::Calibrations& found) {
   const auto path = calibration_path();
   if (path.empty()) {
     return fail(Errc::kNotFound,
@@ -95,4 +95,4 @@ Result<void> keep_calibrations(const meters::nvml::Calibrations& found) {
   return {};
 }
 
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters

@@ -1,4 +1,4 @@
-#include "apps/cli/calibration_store.h"
+#include "meters/all/calibration_store.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "tests/support/temp_tree.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,8 +30,8 @@ class CalibrationStore : public testing::Test {
   }
   void write(const std::string& text) { tree_.write("jouleprof/calibration.json", text); }
 
-  static meters::nvml::GpuTraits h100() {
-    meters::nvml::GpuTraits traits;
+  static nvml::GpuTraits h100() {
+    nvml::GpuTraits traits;
     traits.counter.refresh = 100ms;
     traits.ring.refresh = 20ms;
     traits.ring.window = 25300us;
@@ -99,4 +99,4 @@ TEST_F(CalibrationStore, TellsWhyItCannotKeep) {
 }
 
 }  // namespace
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters

@@ -10,18 +10,18 @@
 #include "jouleprof/units.h"
 #include "meters/meter.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters {
 
 struct MeterOptions {
-  meters::Demand demand;
+  Demand demand;
   std::optional<Power> cpu_tdp;  // for the estimate
   // Those of GPUs that the user chose; others are not opened. Empty: all.
   std::vector<std::string> devices;
 };
 
 struct MeterSet {
-  std::vector<std::unique_ptr<meters::Meter>> meters;
-  std::vector<meters::Missing> missing;  // of all meters, and of those that could not be opened
+  std::vector<std::unique_ptr<Meter>> meters;
+  std::vector<Missing> missing;  // of all meters, and of those that could not be opened
 
   // At least one sensor of energy or power that is not a model.
   bool can_measure() const;
@@ -33,7 +33,4 @@ struct MeterSet {
 // /proc (for tests). Errors: invalid_argument for a device that does not exist.
 Result<MeterSet> open_meters(const MeterOptions& options);
 
-// The option --cpu-tdp. Errors: invalid_argument.
-Result<std::optional<Power>> parse_cpu_tdp(const std::string& text);
-
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters

@@ -1,18 +1,17 @@
-#include "apps/cli/meters.h"
+#include "meters/all/open_meters.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "apps/cli/calibration_store.h"
-#include "base/text.h"
+#include "meters/all/calibration_store.h"
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters {
 namespace {
 
 std::string environment(const char* name) {
@@ -21,7 +20,7 @@ std::string environment(const char* name) {
 }
 
 // A domain that people ask for and nothing can read: it is in every table, with the reason.
-class AbsentMeter : public meters::Meter {
+class AbsentMeter : public Meter {
  public:
   explicit AbsentMeter(std::vector<model::Domain> domains) : domains_(std::move(domains)) {
     for (std::size_t i = 0; i < domains_.size(); ++i) {
@@ -31,15 +30,15 @@ class AbsentMeter : public meters::Meter {
   std::string name() const override { return "absent"; }
   const std::vector<model::Domain>& domains() const override { return domains_; }
   const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<meters::Missing>& missing() const override { return missing_; }
-  const std::vector<meters::Probe>& probes() const override { return probes_; }
+  const std::vector<Missing>& missing() const override { return missing_; }
+  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t, model::Readings&) override { return HostTime::max(); }
 
  private:
   std::vector<model::Domain> domains_;
   std::vector<model::Sensor> sensors_;
-  std::vector<meters::Missing> missing_;
-  std::vector<meters::Probe> probes_;
+  std::vector<Missing> missing_;
+  std::vector<Probe> probes_;
 };
 
 struct Collector {
@@ -88,21 +87,21 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   std::filesystem::path root = environment("JOULEPROF_ROOT");
   if (root.empty()) root = "/";
 
-  meters::NvmlOptions nvml;
+  NvmlOptions nvml;
   nvml.library = environment("JOULEPROF_NVML_LIBRARY");
   nvml.demand = options.demand;
   nvml.calibrations = read_calibrations();
   nvml.devices = options.devices;
-  auto gpus = meters::NvmlMeter::open(nvml);
+  auto gpus = NvmlMeter::open(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
   const std::string no_gpu = gpus ? "" : gpus.error().message;
   all.add(std::move(gpus), "NVIDIA GPUs (NVML)");
 
-  all.add(meters::RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
-  all.add(meters::HwmonMeter::open({.root = root, .demand = options.demand}),
+  all.add(RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
+  all.add(HwmonMeter::open({.root = root, .demand = options.demand}),
           "other power sensors (hwmon)");
   if (!all.has(model::DomainKind::kCpu, true)) {
-    all.add(meters::EstimateMeter::open(
+    all.add(EstimateMeter::open(
                 {.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
             "an estimate of the CPU's power");
   }
@@ -126,14 +125,4 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   return std::move(all.set);
 }
 
-Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {
-  if (text.empty()) return std::optional<Power>{};
-  const auto watts = parse_number(text);
-  if (!watts || *watts <= 0 || *watts > 1e6) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--cpu-tdp {}: give watts, such as --cpu-tdp 105", text));
-  }
-  return std::optional<Power>{Power::watts(*watts)};
-}
-
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters
