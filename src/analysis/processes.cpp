@@ -14,6 +14,8 @@ namespace {
 
 using model::DomainKind;
 
+constexpr double kShortestTold = 1e-3;  // seconds; a reading counts, whenever it came
+
 // A quantity that only grows, known at some times and taken as growing evenly in between.
 class Growing {
  public:
@@ -129,15 +131,26 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   for (std::size_t i = 0; i < recording.processes.size(); ++i) {
     index[static_cast<std::uint32_t>(recording.processes[i].id)] = i;
   }
-  std::vector<std::pair<double, int>> told(recording.processes.size());
+  // Each is the mean since the one before; a process alone on its GPU is asked for more rarely.
+  struct Told {
+    double weighted = 0;
+    double weight = 0;
+    std::map<model::DomainId, HostTime> last;
+  };
+  std::vector<Told> told(recording.processes.size());
   for (const auto& r : readings.gpu_processes) {
     const auto found = index.find(static_cast<std::uint32_t>(r.process));
     if (found == index.end() || !r.sm_utilisation || r.at < begin || r.at > end) continue;
-    told[found->second].first += *r.sm_utilisation;
-    ++told[found->second].second;
+    Told& t = told[found->second];
+    const auto last =
+        t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
+    const double weight = std::max(seconds(r.at - last.first->second), kShortestTold);
+    last.first->second = r.at;
+    t.weighted += weight * *r.sm_utilisation;
+    t.weight += weight;
   }
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (told[i].second > 0) use_.sm_utilisation[i] = told[i].first / told[i].second;
+    if (told[i].weight > 0) use_.sm_utilisation[i] = told[i].weighted / told[i].weight;
   }
 }
 

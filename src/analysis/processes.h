@@ -31,7 +31,7 @@ struct DomainSplit {
 // What the recording's processes used within a span.
 struct ProcessUse {
   std::vector<std::optional<Duration>> cpu_time;  // in the recording's order; unseen children's too
-  std::vector<std::optional<double>> sm_utilisation;  // mean of what was told
+  std::vector<std::optional<double>> sm_utilisation;  // time-weighted mean of what was told
 };
 
 // Splits active energy slice by slice, from one round of process readings to the next. The active

@@ -112,6 +112,37 @@ TEST(Processes, WithoutTheMachinesTimeNobodyIsCharged) {
   EXPECT_NEAR(split.unattributed.joules(), 600, 0.01);
 }
 
+TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
+  Machine m;
+  m.add(1, 10, 0);
+  m.add(2, 11, 6, false);
+  auto& readings = m.recording.process_readings.gpu_processes;
+  // Told once at first; with company from 6 s on, in every round.
+  for (int t = 1; t <= 6; ++t) {
+    readings.push_back(
+        {ProcessId{1}, kGpu0, at(t), t == 1 ? std::optional(0.1) : std::nullopt, {}});
+  }
+  for (int t = 7; t <= 10; ++t) {
+    readings.push_back({ProcessId{1}, kGpu0, at(t), 0.25, {}});
+    readings.push_back({ProcessId{2}, kGpu0, at(t), 0.75, {}});
+  }
+  const auto split = m.split(DomainKind::kGpu);
+  EXPECT_NEAR(split.shares[0].joules(), 60 * 6 + 15 * 4, 0.01);
+  EXPECT_NEAR(split.others.joules(), 45 * 4, 0.01);
+  EXPECT_EQ(split.unattributed, Energy{});
+}
+
+TEST(Processes, MeanUtilisationIsWeightedByTheTimeItWasToldOf) {
+  Machine m;
+  m.add(1, 10, 0);
+  auto& readings = m.recording.process_readings.gpu_processes;
+  readings.push_back({ProcessId{1}, kGpu0, at(1), 0.1, {}});
+  for (int t = 2; t <= 8; ++t) readings.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+  readings.push_back({ProcessId{1}, kGpu0, at(9), 0.9, {}});
+  const ProcessSplitter splitter(m.recording, at(0), at(10));
+  EXPECT_NEAR(*splitter.use().sm_utilisation[0], (0.1 * 1 + 0.9 * 8) / 9, 1e-9);
+}
+
 TEST(Processes, AnEmptyGpuIsUnattributed) {
   Machine m;
   m.add(1, 10, 0);

@@ -17,5 +17,9 @@ template <typename T>
 tl::unexpected<Error> forward_error(Result<T>& r) {
   return tl::unexpected<Error>(std::move(r.error()));
 }
+template <typename T>
+tl::unexpected<Error> forward_error(const Result<T>& r) {
+  return tl::unexpected<Error>(r.error());
+}
 
 }  // namespace jouleprof

@@ -19,6 +19,8 @@ namespace jouleprof::meters {
 struct Probe {
   std::string name;   // for messages: "gpu0 energy counter"
   Duration period{};  // how often it wants to be read
+  // What it fills: where nobody wants any of them, it need not be read. None named: anything.
+  std::vector<model::SensorId> sensors = {};
 };
 
 // A sensor that was looked for and can't be used.

@@ -33,4 +33,12 @@ std::span<const SnapshotField> snapshot_fields() {
   return kFields;
 }
 
+std::optional<double> busy_ratio(const model::MachineReading& from,
+                                 const model::MachineReading& to) {
+  const Duration busy = to.busy_cpu_time - from.busy_cpu_time;
+  const Duration total = to.total_cpu_time - from.total_cpu_time;
+  if (total <= Duration{} || busy < Duration{} || busy > total) return std::nullopt;
+  return seconds(busy) / seconds(total);
+}
+
 }  // namespace jouleprof::report

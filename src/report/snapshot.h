@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "jouleprof/units.h"
 #include "model/domain.h"
+#include "model/process.h"
 #include "model/provenance.h"
 
 namespace jouleprof::report {
@@ -61,5 +62,10 @@ struct SnapshotField {
 
 // All figures, in the order of the output's columns.
 std::span<const SnapshotField> snapshot_fields();
+
+// The share of the machine's CPU time that was busy between two readings. Absent where none passed,
+// or where a counter went back.
+std::optional<double> busy_ratio(const model::MachineReading& from,
+                                 const model::MachineReading& to);
 
 }  // namespace jouleprof::report

@@ -12,6 +12,9 @@ namespace {
 
 constexpr Duration kHangs = std::chrono::seconds{10};
 constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
+// What is due this soon is read now: waking up costs more than most reads. Less than what a probe
+// takes for a last read (see CounterProbe).
+constexpr Duration kSoon = std::chrono::microseconds{900};
 constexpr Duration kLongestSleep = std::chrono::hours{1};
 
 constexpr HostTime kNever = HostTime::max();
@@ -32,6 +35,14 @@ void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
   }
 }
 
+bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
+  return probe.sensors.empty() ||
+         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
+           const auto own = static_cast<std::size_t>(sensor);
+           return own < ids.sensors.size() && ids.sensors[own];
+         });
+}
+
 }  // namespace
 
 struct Lane::State {
@@ -39,6 +50,7 @@ struct Lane::State {
   std::string name;
   IdMap ids;
   Duration process_period{};
+  std::vector<std::size_t> wanted;  // the probes to read
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
@@ -102,6 +114,10 @@ Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_per
   state_->meter = std::move(meter);
   state_->ids = std::move(ids);
   state_->process_period = process_period;
+  const auto& probes = state_->meter->probes();
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (is_wanted(probes[i], state_->ids)) state_->wanted.push_back(i);
+  }
 }
 
 Lane::~Lane() {
@@ -112,6 +128,7 @@ Lane::~Lane() {
 }
 
 void Lane::start() {
+  if (state_->wanted.empty()) return;
   // Signals are for the session's thread.
   sigset_t all;
   sigset_t before;
@@ -125,9 +142,8 @@ void Lane::run(const std::shared_ptr<State>& state) {
   // Lets the kernel join our wake-ups with others.
   prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(kShortestSleep.count()));
   State& s = *state;
-  const std::size_t probes = s.meter->probes().size();
   const HostTime begin = HostClock::now();
-  std::vector<HostTime> due(probes, begin);
+  std::vector<HostTime> due(s.wanted.size(), begin);
   HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
   model::Readings scratch;
 
@@ -143,15 +159,15 @@ void Lane::run(const std::shared_ptr<State>& state) {
       last = s.stop;
       all = last || std::exchange(s.read_now, false);
     }
-    for (std::size_t i = 0; i < probes; ++i) {
+    for (std::size_t i = 0; i < s.wanted.size(); ++i) {
       const HostTime now = HostClock::now();
-      if (!all && due[i] > now) continue;
-      due[i] = std::max(s.read(i, scratch), now + kShortestSleep);
+      if (!all && due[i] > now + kSoon) continue;
+      due[i] = std::max(s.read(s.wanted[i], scratch), now + kShortestSleep);
     }
     const HostTime now = HostClock::now();
-    if (processes_due == kNever || (!all && processes_due > now)) continue;
+    if (processes_due == kNever || (!all && processes_due > now + kSoon)) continue;
     // On a grid, so that it falls together with probes of the same period.
-    while (processes_due <= now) processes_due += s.process_period;
+    while (processes_due <= now + kSoon) processes_due += s.process_period;
     if (!s.read_processes()) processes_due = kNever;
   }
   const std::lock_guard lock(s.mutex);

@@ -44,6 +44,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   ~Lane();
 
+  // Without a probe that fills a sensor to be kept there is nothing to do, and no thread.
   void start();
 
   // Appends what has been read, and a warning about a call that has been hanging for long.

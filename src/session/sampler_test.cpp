@@ -68,6 +68,23 @@ TEST(Sampler, LeavesOutWhatIsNotKept) {
   for (const auto& r : got.readings.powers) EXPECT_EQ(r.sensor, SensorId{5});
 }
 
+TEST(Sampler, DoesNotReadWhatIsNotKept) {
+  const auto memory_only = std::make_shared<NamingMeter::Counts>();
+  const auto nothing = std::make_shared<NamingMeter::Counts>();
+  Sampler sampler(
+      meters_of(std::make_unique<NamingMeter>(memory_only), std::make_unique<NamingMeter>(nothing)),
+      milliseconds{5}, [](const model::Domain& d) { return d.id == DomainId{1}; });
+  Sampled got;
+  sampler.start();
+  take_until(sampler, got, [&] { return got.readings.powers.size() >= 3; });
+  sampler.read_soon();
+  sampler.stop(seconds{20}, got);
+  EXPECT_EQ((*memory_only)[0], 0);
+  EXPECT_GE((*memory_only)[1], 3);
+  EXPECT_EQ((*nothing)[0] + (*nothing)[1], 0);
+  EXPECT_THAT(got.warnings, IsEmpty());
+}
+
 TEST(Sampler, ReadsEveryProbeALastTime) {
   auto meter = std::make_unique<FakeMeter>("gpu0", "GPU-0", std::chrono::hours{1});
   Sampler sampler(meters_of(std::move(meter)), Duration{});

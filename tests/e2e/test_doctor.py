@@ -14,6 +14,15 @@ def test_names_sensors_with_traits_and_use(gpu):
     assert "nvmlDeviceGetTotalEnergyConsumption" in text and "[simulated]" in text
 
 
+def test_json_names_a_calibration_that_failed(tool):
+    process = tool("doctor", "--json", "--calibrate", status=6)
+    calibration = json.loads(process.out)["calibration"]
+    assert calibration["done"] is False and calibration["kind"] == "not found"
+    assert process.err.startswith("jouleprof: ") and calibration["reason"] in process.err
+    assert tool("doctor", "--calibrate", status=6).out == ""
+    assert json.loads(tool("doctor", "--json", status=None).out)["calibration"] is None
+
+
 def test_where_nothing_can_be_measured_it_says_so(tool):
     tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
     process = tool("doctor", status=6)

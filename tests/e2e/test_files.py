@@ -1,9 +1,11 @@
 """report, export and import: what they read, and what they refuse."""
 
+import collections
 import csv
 import io
 import json
 import sqlite3
+import statistics
 
 import pytest
 from conftest import domain
@@ -119,12 +121,55 @@ def test_aipowermeter_files_give_their_known_answers(tool, peers, name, seconds,
         assert d["energy_joules"] == pytest.approx(truth, rel=1e-4), key
 
 
+def power_limit(window):
+    (value,) = [x["value"] for x in window["labels"] if x["name"] == "power_limit_watts"]
+    return int(value)
+
+
+def joules(window):
+    (energy,) = window["energy"]
+    assert energy["interval_joules"] is None and energy["provenance"] is None
+    return energy["energy_joules"]
+
+
 def test_a_sweep_is_kept_row_by_row(tool, peers):
     tool("import", peers / "zeus" / "summary_power_v100.csv", "-o", "x.jprof")
     rows = list(csv.DictReader(io.StringIO(tool("export", "x.jprof", "--format", "windows").out)))
-    assert len(rows) > 68 and all(float(r["energy_joules"]) > 0 for r in rows)
-    process = tool("report", "x.jprof", status=5)
-    assert "--format windows" in process.err and process.err.count("\n") == 1
+    assert len(rows) == 476 and all(float(r["energy_joules"]) > 0 for r in rows)
+    assert not any(r["interval_low_joules"] or r["provenance"] for r in rows)
+
+
+def test_a_sweep_is_reported_with_its_known_answers(tool, peers):
+    tool("import", peers / "zeus" / "summary_power_v100.csv", "-o", "x.jprof")
+    report = tool.report("x.jprof")
+    assert report["duration_seconds"] is None and report["total"]["energy_joules"] is None
+    groups = {}
+    for window in report["windows"]:
+        assert window["imported"] and window["count"] == 1
+        groups.setdefault(window["name"], []).append(window)
+    assert len(groups) == 68
+    least = [min(runs, key=joules) for runs in groups.values()]
+    highest = [max(runs, key=power_limit) for runs in groups.values()]
+    assert collections.Counter(map(power_limit, least)) == {
+        100: 24, 125: 21, 150: 15, 175: 4, 200: 2, 225: 1, 250: 1}
+    saving = [1 - joules(a) / joules(b) for a, b in zip(least, highest)]
+    slowdown = [a["mean_seconds"] / b["mean_seconds"] - 1 for a, b in zip(least, highest)]
+    assert 100 * statistics.mean(saving) == pytest.approx(21.36, abs=0.005)
+    assert 100 * statistics.mean(slowdown) == pytest.approx(16.53, abs=0.005)
+    text = tool("report", "x.jprof").out
+    assert "power limit W" in text and "Another tool's figures" in text and " more" in text
+    assert tool("report", "x.jprof", "--from", "1s", status=None).returncode == 2
+
+
+def test_a_window_log_is_reported_with_its_known_answers(tool, peers):
+    tool("import", peers / "zeus" / "profile_A40+bert-base-uncased+gpu0.csv", "-o", "x.jprof")
+    windows = tool.report("x.jprof")["windows"]
+    least = min(windows, key=joules)
+    assert (power_limit(least), joules(least)) == (200, pytest.approx(2481.354, abs=5e-4))
+    fastest = min(w["mean_seconds"] for w in windows)
+    bounded = min((w for w in windows if w["mean_seconds"] <= 1.1 * fastest), key=joules)
+    assert (power_limit(bounded), joules(bounded)) == (275, pytest.approx(2758.486, abs=5e-4))
+    assert "Another tool's figures" in tool("report", "x.jprof").out
 
 
 def test_help_of_every_verb(tool):

@@ -5,6 +5,8 @@ import io
 import json
 import re
 
+import pytest
+
 
 def test_csv(gpu):
     rows = list(csv.DictReader(io.StringIO(gpu("monitor", "--format", "csv", "-d", "300ms", "-c", "4").out)))
@@ -18,6 +20,16 @@ def test_json_lines(gpu):
     assert len(lines) == 3
     for line in lines:
         assert json.loads(line)["devices"]
+
+
+def test_the_cpus_utilisation_comes_with_the_second_look(tool):
+    lines = tool("monitor", "--format", "jsonl", "-d", "300ms", "-c", "8").out.splitlines()
+    shown = [d["utilisation_ratio"] for line in lines for d in json.loads(line)["devices"]
+             if d["domain"] == "cpu"]
+    if not shown:
+        pytest.skip("the CPU is not one package here")
+    assert shown[0] is None  # one look is no difference
+    assert 0 <= shown[-1] <= 1
 
 
 def test_dmon_has_the_originals_columns(gpu):

@@ -85,9 +85,9 @@ def test_a_termination_is_passed_on(tool):
     assert out == "got it\n" and process.returncode == 3
 
 
-def test_kill_loses_at_most_a_second(gpu):
-    process = gpu.start("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "4")
-    time.sleep(3)
+def test_kill_loses_only_the_last_seconds(gpu):
+    process = gpu.start("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "7")
+    time.sleep(5)
     during = gpu.report("x.jprof")
     assert during["complete"] is False
     process.kill()

@@ -48,6 +48,17 @@ ordered_json sensor_json(const Sensor& sensor) {
           {"use", use_of(sensor)}};
 }
 
+// Null where none was asked for.
+ordered_json calibration_json(const std::optional<Result<void>>& calibration) {
+  if (!calibration) return nullptr;
+  ordered_json json = {{"done", calibration->has_value()}, {"kind", nullptr}, {"reason", nullptr}};
+  if (!*calibration) {
+    json["kind"] = to_string(calibration->error().code);
+    json["reason"] = calibration->error().message;
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string use_of(const Sensor& sensor) {
@@ -104,7 +115,8 @@ std::string doctor_text(const meters::MeterSet& found) {
   return out;
 }
 
-std::string doctor_json(const meters::MeterSet& found) {
+std::string doctor_json(const meters::MeterSet& found,
+                        const std::optional<Result<void>>& calibration) {
   ordered_json domains = ordered_json::array();
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -131,11 +143,10 @@ std::string doctor_json(const meters::MeterSet& found) {
                        {"reason", m.error.message},
                        {"fix", m.fix.empty() ? ordered_json(nullptr) : ordered_json(m.fix)}});
   }
-  const ordered_json document = {{"schema", "jouleprof.doctor/1"},
-                                 {"tool_version", JOULEPROF_VERSION},
-                                 {"can_measure", found.can_measure()},
-                                 {"domains", std::move(domains)},
-                                 {"missing", std::move(missing)}};
+  const ordered_json document = {
+      {"schema", "jouleprof.doctor/1"},     {"tool_version", JOULEPROF_VERSION},
+      {"can_measure", found.can_measure()}, {"calibration", calibration_json(calibration)},
+      {"domains", std::move(domains)},      {"missing", std::move(missing)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -1,6 +1,7 @@
 // What doctor found, as text and as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "meters/all/open_meters.h"
@@ -11,6 +12,8 @@ namespace jouleprof::cli {
 std::string use_of(const model::Sensor& sensor);
 
 std::string doctor_text(const meters::MeterSet& found);
-std::string doctor_json(const meters::MeterSet& found);  // schema jouleprof.doctor/1
+// Schema jouleprof.doctor/1. `calibration`: how it went, where it was asked for.
+std::string doctor_json(const meters::MeterSet& found,
+                        const std::optional<Result<void>>& calibration);
 
 }  // namespace jouleprof::cli

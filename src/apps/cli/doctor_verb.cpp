@@ -4,6 +4,7 @@
 #include "apps/cli/doctor_report.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {
@@ -23,20 +24,21 @@ class DoctorVerb : public Verb {
   int run(const std::vector<std::string>&) override {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    if (calibrate_) {
-      if (const auto done = calibrate(devices_); !done) {
-        return complain(done.error(), kNothingToMeasure);
-      }
-    }
+    std::optional<Result<void>> calibration;
+    if (calibrate_) calibration = calibrate(devices_);
+    const bool failed = calibration && !*calibration;
+    // Whoever reads JSON gets a document in any case.
+    if (failed && !json_) return complain(calibration->error(), kNothingToMeasure);
     meters::MeterOptions options;
     options.cpu_tdp = *cpu_tdp;
     options.devices = devices_;
     const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
     const auto written = write_output("", false, [&](std::ostream& out) {
-      out << (json_ ? doctor_json(*found) : doctor_text(*found));
+      out << (json_ ? doctor_json(*found, calibration) : doctor_text(*found));
     });
     if (!written) return complain(written.error(), kCannotWrite);
+    if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/analyse.h"
+#include "analysis/windows.h"
 #include "apps/cli/clip.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
@@ -62,12 +63,17 @@ class ExportVerb : public Verb {
   }
 
  private:
-  // They are another tool's results: there is nothing to analyse.
+  // Windows without a time can't be analysed, and those with one need no profile.
   int export_windows() const {
     const auto recording = recording::read_recording(input_.file);
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
-    const auto written = write_output(
-        output_, force_, [&](std::ostream& out) { report::write_window_csv(out, *recording); });
+    analysis::WindowEnergies energies(*recording);
+    const auto written = write_output(output_, force_, [&](std::ostream& out) {
+      report::write_window_csv(out, *recording,
+                               [&](const model::Window& window, std::size_t domain) {
+                                 return energies.energy(window, domain);
+                               });
+    });
     return written ? kDone : complain(written.error(), kCannotWrite);
   }
 

@@ -1,5 +1,7 @@
 #include "apps/cli/tick_snapshot.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "model/gauge_names.h"
 
@@ -43,6 +45,14 @@ std::optional<unsigned> gpu_index(const model::Domain& domain) {
 
 }  // namespace
 
+void TickSnapshot::add_machine(const std::vector<model::MachineReading>& readings) {
+  for (const auto& now : readings) {
+    const auto ratio = machine_ ? report::busy_ratio(*machine_, now) : std::nullopt;
+    if (ratio) busy_ = {*ratio, now.at};
+    machine_ = now;
+  }
+}
+
 report::Snapshot TickSnapshot::take(const session::Tick& tick) {
   constexpr Duration kStale = std::chrono::seconds{10};
   if (!power_) {
@@ -50,9 +60,14 @@ report::Snapshot TickSnapshot::take(const session::Tick& tick) {
     begin_ = tick.begin;
   }
   power_->add(tick.readings);
+  add_machine(tick.process_readings.machine);
   for (const auto& reading : tick.readings.gauges) {
     gauges_[reading.sensor] = {reading.value, reading.at};
   }
+
+  const auto packages = std::count_if(
+      tick.domains.begin(), tick.domains.end(),
+      [](const model::Domain& d) { return d.kind == model::DomainKind::kCpu && !d.parent; });
 
   report::Snapshot snapshot;
   const ClockPoint now = ClockPoint::now();
@@ -78,6 +93,10 @@ report::Snapshot TickSnapshot::take(const session::Tick& tick) {
       if (gauge != gauges_.end() && tick.end - gauge->second.at < kStale) {
         set(device, sensor.name, gauge->second.value);
       }
+    }
+    if (domain.kind == model::DomainKind::kCpu && packages == 1 && !device.utilisation_ratio &&
+        busy_ && tick.end - busy_->at < kStale) {
+      device.utilisation_ratio = busy_->value;
     }
     if (has_sensor) snapshot.devices.push_back(std::move(device));
   }

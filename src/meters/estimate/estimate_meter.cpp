@@ -13,7 +13,9 @@ namespace jouleprof::meters {
 namespace {
 
 constexpr Duration kShortestPeriod = std::chrono::milliseconds{100};
-constexpr Duration kUsualPeriod = std::chrono::milliseconds{500};
+constexpr Duration kUsualPeriod = std::chrono::seconds{1};
+// Of /proc/stat: its first line at least.
+constexpr std::size_t kFirstLine = 512;
 constexpr std::int64_t kFewestTicks = 2;
 constexpr Duration kSecond = std::chrono::seconds{1};
 
@@ -96,8 +98,8 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
       options.cpu_tdp ? estimate::kGainErrorKnownTdp : estimate::kGainErrorDefaultTdp;
 }
 
-Result<estimate::CpuTime> EstimateMeter::read_cpu_time() const {
-  auto text = read_file(proc_stat_);
+Result<estimate::CpuTime> EstimateMeter::read_cpu_time() {
+  auto text = proc_stat_.read(kFirstLine);
   if (!text) return forward_error(text);
   return estimate::parse_cpu_time(*text, ticks_per_second_);
 }

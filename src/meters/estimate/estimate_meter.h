@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/kept_file.h"
 #include "meters/estimate/load_model.h"
 #include "meters/meter.h"
 
@@ -43,7 +44,7 @@ class EstimateMeter : public Meter {
   const std::vector<model::Domain>& domains() const override { return domains_; }
   const std::vector<model::Sensor>& sensors() const override { return sensors_; }
   const std::vector<Missing>& missing() const override { return missing_; }
-  // 500 ms, a fifth of the shortest window, or the demanded poll period, and never below 100 ms:
+  // A second, a fifth of the shortest window, or the demanded poll period, and never below 100 ms:
   // the kernel counts in ticks of 10 ms, so a shorter interval would show mostly rounding.
   const std::vector<Probe>& probes() const override { return probes_; }
   // Adds nothing when it comes less than two ticks after the last reading; the next one covers it.
@@ -52,9 +53,9 @@ class EstimateMeter : public Meter {
 
  private:
   EstimateMeter(const EstimateOptions& options, std::string cpu_name, Power tdp, int cpus);
-  Result<estimate::CpuTime> read_cpu_time() const;
+  Result<estimate::CpuTime> read_cpu_time();
 
-  std::filesystem::path proc_stat_;
+  KeptFile proc_stat_;
   std::function<HostTime()> clock_;
   long ticks_per_second_;
   estimate::LoadModel model_;

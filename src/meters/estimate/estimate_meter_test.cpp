@@ -200,7 +200,7 @@ TEST(Estimate, TooShortAnIntervalIsLeftToTheNext) {
   model::Readings out;
   const HostTime next = meter->read(0, out);
   EXPECT_TRUE(out.empty());
-  EXPECT_EQ(next, machine.now + 500ms);
+  EXPECT_EQ(next, machine.now + 1s);
   machine.run(90ms, 0);
   EXPECT_NEAR(read_watts(*meter), 20 + 80 * 0.1, 1e-9);
 }

@@ -138,7 +138,8 @@ void HwmonMeter::add_sensor(const Channel& channel, model::DomainId domain, cons
   sensor.name = channel.sensor_name();
   set_traits(channel, sensor);
   probes_.push_back({fmt::format("{} of {}", channel.sensor_name(), channel.bus_address),
-                     poll_period(sensor, demand)});
+                     poll_period(sensor, demand),
+                     {sensor.id}});
   sensors_.push_back(std::move(sensor));
   channels_.push_back(channel);
 }

@@ -25,10 +25,10 @@ class CounterProbeTest : public testing::Test {
       return static_cast<unsigned long long>(steps * (period / 1ms) * 300);
     };
   }
-  void start(bool every_update = false, Duration first_burst = {}) {
+  void start(bool every_update = false, Duration first_burst = {}, Duration rarely = 5s) {
     begin_ = fake_.clock.host;
     probe_.emplace(api_, gpu_.device(), model::SensorId{3},
-                   CounterPlan{100ms, every_update, begin_ + first_burst}, clock_);
+                   CounterPlan{100ms, every_update, begin_ + first_burst, rarely}, clock_);
   }
   // As a sampler does: reads when due, for `d`.
   void run(Duration d) {
@@ -84,6 +84,14 @@ TEST_F(CounterProbeTest, FollowsThePhaseOnceAMinute) {
     EXPECT_GT(out_.counters[i + 5].total, out_.counters[i].total);  // it brackets an update
   }
   EXPECT_GE(bursts, 8);
+}
+
+TEST_F(CounterProbeTest, BesideSamplesOneReadInTenSecondsIsEnough) {
+  start(false, {}, 10s);
+  run(600s);
+  // 40 at first, some 57 one by one, 6 in each of 4 bursts: 0.04 % of a core at 2.6 ms.
+  EXPECT_LT(out_.counters.size(), 125u);
+  EXPECT_GT(out_.counters.size(), 110u);
 }
 
 TEST_F(CounterProbeTest, ShortWindowsReadOnceAfterEachUpdate) {

@@ -10,14 +10,15 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kLearn = 1s;
-constexpr Duration kRarely = 5s;
-constexpr Duration kFollowEvery = 60s;
+constexpr int kFollowEvery = 12;  // rare reads
 constexpr int kFollowReads = 6;
 constexpr Duration kFollowSpacing = 8ms;
 
 }  // namespace
 
-Duration CounterSchedule::period() const { return plan_.every_update ? plan_.refresh : kRarely; }
+Duration CounterSchedule::period() const {
+  return plan_.every_update ? plan_.refresh : plan_.rarely;
+}
 
 HostTime CounterSchedule::next(HostTime before, HostTime after,
                                std::optional<HostTime> changed_since) {
@@ -35,7 +36,7 @@ HostTime CounterSchedule::next(HostTime before, HostTime after,
     last_burst_ = after;
     return steady(after);
   }
-  if (after - last_burst_ >= kFollowEvery) return begin_burst(after);
+  if (after - last_burst_ >= kFollowEvery * plan_.rarely) return begin_burst(after);
   return steady(after);
 }
 
@@ -55,7 +56,7 @@ HostTime CounterSchedule::steady(HostTime now) const {
     const auto edge = edges_.next_after(now - margin);
     return edge ? *edge + margin : now + plan_.refresh;
   }
-  const HostTime due = now + kRarely;
+  const HostTime due = now + plan_.rarely;
   const auto edge = edges_.next_after(due);
   return edge ? *edge - plan_.refresh / 2 : due;
 }

@@ -46,6 +46,7 @@ struct FakeGpu {
   std::vector<abi::ProcessInfo> graphics;
   abi::Return utilisation_code = abi::Return::kSuccess;
   std::vector<abi::ProcessUtilizationSample> utilisation;
+  int utilisation_reads = 0;
 
   abi::Device device() { return reinterpret_cast<abi::Device>(this); }
   void set_power(unsigned field, unsigned scope, unsigned mw) {
@@ -209,6 +210,7 @@ inline NvmlApi FakeNvml::api() {
   };
   a.process_utilisation = [](Device d, abi::ProcessUtilizationSample* to, unsigned* n,
                              unsigned long long) {
+    ++of(d).utilisation_reads;
     if (of(d).utilisation_code != Return::kSuccess) return of(d).utilisation_code;
     return fake::list(of(d).utilisation, n, to);
   };

@@ -25,9 +25,15 @@ const std::vector<GaugeCall>& gauge_calls();
 // All gauges of a device, and with them the powers that are slow by nature (one-second averages).
 class StateProbe : public ProbeReader {
  public:
+  // `gauge_every`: the calls, dearer than the fields, are made at one of so many reads.
   StateProbe(const NvmlApi& api, abi::Device device, FieldPoll fields, Duration period,
-             const NvmlClock& clock)
-      : api_(api), device_(device), fields_(std::move(fields)), period_(period), clock_(clock) {}
+             int gauge_every, const NvmlClock& clock)
+      : api_(api),
+        device_(device),
+        fields_(std::move(fields)),
+        period_(period),
+        gauge_every_(gauge_every),
+        clock_(clock) {}
 
   // A sensor for each name of `call`; absent for a value not to be kept.
   void add(const GaugeCall& call, std::array<std::optional<model::SensorId>, 2> sensors);
@@ -48,6 +54,8 @@ class StateProbe : public ProbeReader {
   abi::Device device_;
   FieldPoll fields_;
   Duration period_;
+  int gauge_every_;
+  int reads_ = 0;
   const NvmlClock& clock_;
   std::vector<Item> items_;
 };

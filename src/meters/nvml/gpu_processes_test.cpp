@@ -73,7 +73,7 @@ TEST_F(GpuProcessesTest, IgnoresStaleAndAbsurdSamples) {
   busy(10, 4000, 50ms);  // no utilisation
   busy(10, 10, -3600s);  // in the future
   EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.8);
-  fake_.pass(1s);
+  fake_.pass(30s);
   EXPECT_EQ(read()[0].sm_utilisation, 0.0);  // nothing new
 }
 
@@ -82,7 +82,7 @@ TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
   busy(10, 80, 100ms);
   read();
   fake_.set_wall_clock(-3600s);
-  fake_.pass(1s);
+  fake_.pass(30s);
   gpu_.utilisation.clear();
   busy(10, 30, 100ms);
   EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.3);
@@ -93,9 +93,48 @@ TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
   gpu_.utilisation_code = abi::Return::kNotSupported;
   EXPECT_FALSE(read()[0].sm_utilisation);
   gpu_.utilisation_code = abi::Return::kNotFound;  // nobody was busy
+  fake_.pass(30s);
   EXPECT_EQ(read()[0].sm_utilisation, 0.0);
+  fake_.pass(30s);
   api_.process_utilisation = nullptr;
   EXPECT_FALSE(read()[0].sm_utilisation);
+}
+
+TEST_F(GpuProcessesTest, AsksRarelyHowBusyALoneProcessIs) {
+  read();
+  EXPECT_EQ(gpu_.utilisation_reads, 0);  // nobody is there
+  gpu_.compute = {{10, 500, kNone, kNone}};
+  std::vector<std::optional<double>> told;
+  for (int second = 0; second < 65; second += 5) {
+    fake_.pass(5s);
+    busy(10, second < 35 ? 20 : 60, 2500ms);
+    told.push_back(read()[0].sm_utilisation);
+  }
+  EXPECT_EQ(gpu_.utilisation_reads, 3);
+  EXPECT_DOUBLE_EQ(told[0].value(), 0.2);
+  EXPECT_FALSE(told[1]);
+  EXPECT_DOUBLE_EQ(told[6].value(), 0.2);
+  EXPECT_DOUBLE_EQ(told[12].value(), 0.6);  // all of the 30 s before, and nothing else
+}
+
+TEST_F(GpuProcessesTest, AsksAtOnceWhenAnotherComes) {
+  gpu_.compute = {{10, 500, kNone, kNone}};
+  read();
+  fake_.pass(5s);
+  busy(10, 90, 1s);
+  EXPECT_FALSE(read()[0].sm_utilisation);
+  gpu_.compute.push_back({11, 500, kNone, kNone});
+  fake_.pass(5s);
+  busy(10, 30, 1s);
+  busy(11, 60, 1s);
+  const auto both = read();
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_DOUBLE_EQ(both[0].sm_utilisation.value(), 0.3);  // since the other can have been there
+  EXPECT_DOUBLE_EQ(both[1].sm_utilisation.value(), 0.6);
+  gpu_.compute = {{11, 500, kNone, kNone}};
+  fake_.pass(5s);
+  busy(11, 70, 1s);
+  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.7);  // not told of alone so far
 }
 
 TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {

@@ -33,10 +33,11 @@ struct NvmlOptions {
 // Sensors are what the device was found to answer, never what its name promises. A library that
 // calls itself a simulator gives provenance `simulated`.
 //
-// Probes of each device: the energy counter (a read burns 2.6 ms of CPU: see CounterSchedule), the
-// ring of samples (each second, or sooner for short windows), the instant power where there is no
-// ring (as often as it renews, at most 100 Hz, or at Demand::poll_period), and its state (gauges
-// and one-second averages, each second). Opening takes 10 to 50 ms a device.
+// Probes of each device: the energy counter (a read burns 2.6 ms of CPU: see CounterSchedule; in
+// long runs one in 10 s beside samples, in 5 s without), the ring of samples (every two seconds, or
+// sooner for short windows), the instant power where there is no ring (as often as it renews, at
+// most 100 Hz, or at Demand::poll_period), and its state (one-second averages every two seconds,
+// gauges as often, in long runs every four). Opening takes 10 to 50 ms a device.
 class NvmlMeter : public Meter {
  public:
   // Errors: not_found without driver, library or GPU; permission_denied; unavailable when the

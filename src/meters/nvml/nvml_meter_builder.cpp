@@ -28,20 +28,39 @@ constexpr Duration kStatePeriod = 2s;
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
 constexpr Duration kLongWindow = 2s;
+constexpr Duration kVeryLongWindow = 5s;
 // Counters that read densely at one time: each takes some 10 % of the thread then.
 constexpr int kDenseTogether = 3;
 
-// A ring read is due every 1.6 s, sooner for short windows, and well before samples are lost.
+// A ring read is due every 2 s, together with the state, sooner for short windows, and well before
+// samples are lost.
 Duration ring_period(const Demand& demand, Duration span) {
   const Duration wanted = demand.shortest_window >= kLongWindow
-                              ? Duration(1600ms)
+                              ? kStatePeriod
                               : std::clamp<Duration>(demand.shortest_window, 100ms, 1s);
-  return std::min(wanted, span * 2 / 3);
+  return std::min(wanted, span * 5 / 6);
+}
+
+// Samples give the shape between two reads of the counter, so it may be read more rarely.
+Duration counter_period(const Demand& demand, bool has_samples) {
+  return has_samples && demand.shortest_window >= kVeryLongWindow ? 10s : 5s;
 }
 
 }  // namespace
 
 void NvmlMeterBuilder::add(const Gpu& gpu) {
+  const std::size_t sensors_before = meter_.sensors_.size();
+  const std::size_t probes_before = meter_.probes_.size();
+  add_parts(gpu);
+  // A device is wanted as a whole or not at all.
+  for (std::size_t p = probes_before; p < meter_.probes_.size(); ++p) {
+    for (std::size_t s = sensors_before; s < meter_.sensors_.size(); ++s) {
+      meter_.probes_[p].sensors.push_back(meter_.sensors_[s].id);
+    }
+  }
+}
+
+void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   if (gpu.error) {
     const DomainId id = add_domain(gpu, DomainKind::kGpu, std::nullopt);
     meter_.domains_[static_cast<std::size_t>(id)].unavailable_reason = gpu.error->message;
@@ -58,7 +77,9 @@ void NvmlMeterBuilder::add(const Gpu& gpu) {
   if (module) {
     root = add_domain(gpu, DomainKind::kModule, std::nullopt);
     const GpuTraits traits = traits_of(gpu, true);
-    if (counter_works(gpu)) add_counter(gpu, *root, traits);
+    if (counter_works(gpu)) {
+      add_counter(gpu, *root, traits, abi::SamplingType::kModulePower);
+    }
     const bool ring = add_ring(gpu, *root, traits, abi::SamplingType::kModulePower);
     add_powers(gpu, *root, scopes.module, traits, !ring, polls);
   }
@@ -66,7 +87,9 @@ void NvmlMeterBuilder::add(const Gpu& gpu) {
     const DomainId id = add_domain(gpu, DomainKind::kGpu, root);
     const GpuTraits traits = traits_of(gpu, false);
     const std::size_t sensors_before = meter_.sensors_.size();
-    if (!module && counter_works(gpu)) add_counter(gpu, id, traits);
+    if (!module && counter_works(gpu)) {
+      add_counter(gpu, id, traits, abi::SamplingType::kTotalPower);
+    }
     const bool ring = add_ring(gpu, id, traits, abi::SamplingType::kTotalPower);
     add_powers(gpu, id, scopes.gpu, traits, !ring, polls);
     if (meter_.sensors_.size() == sensors_before) {
@@ -112,7 +135,8 @@ bool NvmlMeterBuilder::counter_works(const Gpu& gpu) {
   return false;
 }
 
-void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTraits& known) {
+void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTraits& known,
+                                   abi::SamplingType samples) {
   model::SensorTraits traits = known.counter;
   traits.read_cost = cost_of([&] {
     Return code{};
@@ -122,6 +146,10 @@ void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTra
       add_sensor(domain, SensorKind::kEnergyCounter, "nvmlDeviceGetTotalEnergyConsumption", traits);
   nvml::CounterPlan plan;
   plan.refresh = traits.refresh.value_or(100ms);
+  nvml::RingContent ring;
+  const bool has_samples =
+      nvml::read_ring(meter_.api_, gpu.handle, samples, ring) == Return::kSuccess;
+  plan.rarely = counter_period(options_.demand, has_samples);
   plan.every_update = options_.demand.shortest_window < kLongWindow;
   plan.first_burst = meter_.clock_.now().host + std::chrono::seconds(counters_++ / kDenseTogether);
   add_probe(
@@ -195,8 +223,9 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
         add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
     polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
   }
+  const int gauge_every = options_.demand.shortest_window >= kVeryLongWindow ? 2 : 1;
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
-                                                  kStatePeriod, meter_.clock_);
+                                                  kStatePeriod, gauge_every, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
     nvml::GaugeValues values;
     if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;

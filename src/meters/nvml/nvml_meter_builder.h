@@ -29,11 +29,14 @@ class NvmlMeterBuilder {
     Duration period{};  // of `often`
   };
 
+  void add_parts(const nvml::Gpu& gpu);
   bool counter_works(const nvml::Gpu& gpu);
   model::DomainId add_domain(const nvml::Gpu& gpu, model::DomainKind kind,
                              std::optional<model::DomainId> parent);
   void add_mig_domains(const nvml::Gpu& gpu, model::DomainId parent);
-  void add_counter(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits);
+  // `samples`: the ring that shows the same domain's course, if there is one.
+  void add_counter(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
+                   abi::SamplingType samples);
   bool add_ring(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
                 abi::SamplingType type);
   void add_powers(const nvml::Gpu& gpu, model::DomainId domain, const nvml::ScopePowers& powers,

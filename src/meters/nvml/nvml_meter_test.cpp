@@ -241,8 +241,11 @@ TEST_F(NvmlMeterTest, GpuLostAtTheStartIsAnUnavailableDomain) {
 TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
   add_hopper();
   open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 10s);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 2s);
+  options_.demand.shortest_window = 3s;
+  open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 5s);
-  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 1600ms);
   options_.demand.shortest_window = 100ms;
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 100ms);
@@ -250,7 +253,23 @@ TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
   options_.demand.shortest_window = 5s;
   fake_.gpus[0].ring_capacity = 20;  // 400 ms
   open();
-  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, Duration(400ms) * 2 / 3);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, Duration(400ms) * 5 / 6);
+  fake_.gpus[0].rings.clear();  // nothing shows the course between two reads of the counter
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 5s);
+}
+
+TEST_F(NvmlMeterTest, ProbesNameTheSensorsOfTheirDevice) {
+  add_hopper();
+  add_hopper();
+  open();
+  for (const auto& p : meter_->probes()) {
+    ASSERT_FALSE(p.sensors.empty());
+    for (const auto id : p.sensors) {
+      const auto& sensor = meter_->sensors()[std::size_t(id)];
+      EXPECT_TRUE(p.name.starts_with(meter_->domains()[std::size_t(sensor.domain)].device));
+    }
+  }
 }
 
 TEST_F(NvmlMeterTest, CalibrationOverridesWhatItKnows) {

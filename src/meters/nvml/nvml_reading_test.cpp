@@ -67,6 +67,7 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
 
 TEST_F(NvmlReadingTest, GaugeFailuresAndRemoval) {
   FakeGpu& gpu = add_hopper();
+  options_.demand.shortest_window = std::chrono::seconds(1);
   open();
   const std::size_t state = *probe("gpu0 state");
   model::Readings out;
@@ -85,6 +86,17 @@ TEST_F(NvmlReadingTest, GaugeFailuresAndRemoval) {
   EXPECT_TRUE(std::none_of(out.gauges.begin(), out.gauges.end(), [&](const auto& r) {
     return r.sensor == gauge(model::gauge::kTemperature)->id;
   }));
+}
+
+TEST_F(NvmlReadingTest, LongRunsReadGaugesAtEveryOtherRead) {
+  add_hopper();
+  open();
+  for (const bool with_gauges : {true, false, true, false}) {
+    model::Readings out;
+    meter_->read(*probe("gpu0 state"), out);
+    EXPECT_EQ(out.powers.size(), 3u);
+    EXPECT_EQ(!out.gauges.empty(), with_gauges);
+  }
 }
 
 TEST_F(NvmlReadingTest, MemoryTemperatureComesWithTheFields) {

@@ -170,6 +170,7 @@ RaplMeter::RaplMeter(Source source, const RaplOptions& options)
   }
   if (!counters_.empty()) {
     probes_.push_back({"RAPL counters", poll_period(options.demand, counters_)});
+    for (const auto& sensor : sensors_) probes_.back().sensors.push_back(sensor.id);
   }
 }
 

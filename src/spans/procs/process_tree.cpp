@@ -80,7 +80,8 @@ std::vector<pid_t> ProcessTree::discover(std::size_t first) {
   }
   // Zombies are in no group's list, and orphans are nobody's children but the adopter's.
   if (listed && first == 0 && options_.adopter != 0) {
-    listed = procs_.children(options_.adopter, 2, found);
+    // The kernel hands them to the first thread that lives: the main one.
+    listed = procs_.children(options_.adopter, 1, found);
   }
   if (!listed) scan(found);
   std::sort(found.begin(), found.end());

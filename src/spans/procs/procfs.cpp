@@ -110,7 +110,10 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 }
 
 ProcFs::ProcFs(const std::filesystem::path& root)
-    : folder_(root / "proc"), fd_(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    : folder_(root / "proc"),
+      stat_(folder_ / "stat"),
+      memory_(folder_ / "meminfo"),
+      fd_(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   buffer_.resize(16384);
 }
 
@@ -221,14 +224,15 @@ std::optional<ProcessMemory> ProcFs::memory(pid_t pid) {
 }
 
 Result<ProcFs::Machine> ProcFs::machine(HostTime at) {
-  if (const int err = read("stat"); err != 0) return tl::unexpected(error("stat", err));
+  auto stat = stat_.read();
+  if (!stat) return forward_error(stat);
   // user nice system idle iowait irq softirq steal: what the hypervisor took is neither busy nor
   // idle, and guest time is in user already.
   std::array<std::uint64_t, 7> t{};
-  if (!buffer_.starts_with("cpu ")) {
+  if (!stat->starts_with("cpu ")) {
     return fail(Errc::kCorrupt, fmt::format("{}/stat has no line 'cpu'", folder_.string()));
   }
-  Numbers numbers(std::string_view(buffer_).substr(4));
+  Numbers numbers(stat->substr(4));
   for (auto& value : t) {
     if (!numbers.next(value)) {
       return fail(Errc::kCorrupt, fmt::format("{}/stat: too few CPU times", folder_.string()));
@@ -239,11 +243,12 @@ Result<ProcFs::Machine> ProcFs::machine(HostTime at) {
   const std::uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6];
   machine.reading.busy_cpu_time = of_ticks(busy);
   machine.reading.total_cpu_time = of_ticks(busy + t[3] + t[4]);
-  machine.forks = field(buffer_, "processes ");
+  machine.forks = field(*stat, "processes ");
 
-  if (const int err = read("meminfo"); err != 0) return tl::unexpected(error("meminfo", err));
-  const auto total = field(buffer_, "MemTotal:");
-  const auto available = field(buffer_, "MemAvailable:");
+  auto memory = memory_.read();
+  if (!memory) return forward_error(memory);
+  const auto total = field(*memory, "MemTotal:");
+  const auto available = field(*memory, "MemAvailable:");
   if (!total || !available || *available > *total) {
     return fail(Errc::kCorrupt,
                 fmt::format("{}/meminfo lacks MemTotal or MemAvailable", folder_.string()));

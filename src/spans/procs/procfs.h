@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/kept_file.h"
 #include "base/result.h"
 #include "model/process.h"
 
@@ -81,6 +82,8 @@ class ProcFs {
   Error error(const char* path, int err) const;
 
   std::filesystem::path folder_;
+  KeptFile stat_;
+  KeptFile memory_;
   int fd_ = -1;
   std::string buffer_;
 };

@@ -60,7 +60,7 @@ TEST(ProcFs, ReadsTheMachine) {
 TEST(ProcFs, AMachineItCannotReadIsAnError) {
   const TempTree tree{{"proc/stat", "cpu  1 2\n"}};
   EXPECT_EQ(ProcFs(tree.root()).machine({}).error().code, Errc::kCorrupt);
-  EXPECT_EQ(ProcFs(tree / "nothing").machine({}).error().code, Errc::kUnavailable);
+  EXPECT_EQ(ProcFs(tree / "nothing").machine({}).error().code, Errc::kNotFound);
 }
 
 TEST(ProcFs, MemorySumsPrivatePages) {
