@@ -12,24 +12,13 @@
 #include "analysis/recording_checks.h"
 #include "analysis/recording_timelines.h"
 #include "analysis/timeline.h"
+#include "analysis/why_silent.h"
+#include "analysis/windows.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Why a domain without sensors has no energy.
-std::string why_silent(const model::Recording& r, const model::Domain& domain) {
-  if (!domain.unavailable_reason.empty()) return domain.unavailable_reason;
-  for (const auto& f : r.readings.failures) {
-    for (const auto& s : r.sensors) {
-      if (s.id == f.sensor && s.domain == domain.id && s.kind != model::SensorKind::kGauge) {
-        return f.error.message;
-      }
-    }
-  }
-  return "no reading was recorded";
-}
 
 class Analysis {
  public:
@@ -58,6 +47,7 @@ class Analysis {
       profile_.domains.push_back(analyse(recording_.domains[i], timelines_[i]));
     }
     finish_processes();
+    profile_.windows = window_groups(recording_, timelines_, part());
     return std::move(profile_);
   }
 
@@ -65,6 +55,12 @@ class Analysis {
   void warn(std::string text) {
     auto& all = profile_.warnings;
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+  }
+
+  // What was chosen of the work; nothing: all of it.
+  std::optional<RecordedSpan> part() const {
+    if (begin_ == work_begin_ && end_ == work_end_) return std::nullopt;
+    return RecordedSpan{begin_, end_};
   }
 
   double offset(HostTime t) const { return seconds(t - work_begin_); }
@@ -245,15 +241,18 @@ class Analysis {
 
 Result<model::Profile> analyse(const model::Recording& recording, const Options& options) {
   const auto known = recorded_span(recording);
-  if (!known && !recording.imported_windows.empty()) {
-    return fail(Errc::kUnsupported,
-                "it holds windows that another tool measured, and no readings; "
-                "`jouleprof export --format windows` lists them");
-  }
-  if (!known) {
+  if (!known && recording.imported_windows.empty()) {
     return fail(Errc::kCorrupt, "the recording holds no readings and no time of the work");
   }
   Timelines timelines = timelines_of(recording);
+  mark_windows(timelines, recording.windows);
+  if (!known) {
+    if (options.from || options.to) {
+      return fail(Errc::kInvalidArgument,
+                  "it holds windows without a time, so no part of it can be chosen");
+    }
+    return Analysis(recording, timelines, {}, {}, {}, {}).run();
+  }
   const HostTime work_begin =
       recording.run.work_begin ? *recording.run.work_begin : common_begin(timelines, known->begin);
   const HostTime work_end = recording.run.work_end

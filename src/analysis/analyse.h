@@ -18,7 +18,8 @@ struct Options {
 
 // The energy of every domain and process over the span. A domain whose energy can't be had is in
 // the result with its reason. Errors: invalid_argument when the span is empty or lies outside what
-// was recorded; corrupt when the recording has no time at all.
+// was recorded, or there is no time to choose by; corrupt when the recording has neither a time nor
+// windows. Windows that another tool measured may be all that a profile holds (has_span()).
 Result<model::Profile> analyse(const model::Recording& recording, const Options& options = {});
 
 // The mean power of one domain over each step, for drawing and export: over all that was recorded,

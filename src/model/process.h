@@ -50,7 +50,7 @@ struct GpuProcessReading {
   ProcessId process{};
   DomainId domain{};
   HostTime at{};
-  std::optional<double> sm_utilisation;  // 0 to 1, mean since the reading before
+  std::optional<double> sm_utilisation;  // 0 to 1, mean since it was last told
   std::optional<std::uint64_t> memory_bytes;
 
   bool operator==(const GpuProcessReading&) const = default;

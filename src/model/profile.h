@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,6 +82,30 @@ struct PowerStep {
   Power power;
 };
 
+// What windows took in one domain: a sum over those for which there is a figure.
+struct WindowEnergy {
+  DomainId domain{};
+  std::size_t count = 0;              // windows in the sum
+  std::optional<Measurement> energy;  // of windows of this recording
+  std::optional<Energy> told;         // of imported ones: another tool's, its error is not known
+  std::string reason;                 // why a window is not in the sum; empty when all are
+};
+
+// All windows of one name; of imported ones, all of one name and the same labels. Windows that
+// overlap or nest count in full, each.
+struct WindowGroup {
+  std::string name;
+  std::vector<ImportedWindow::Label> labels;
+  bool imported = false;
+  std::size_t count = 0;
+  Duration total_time{};
+  std::vector<WindowEnergy> energies;  // one for each of the profile's domains, in their order
+
+  Duration mean_time() const {
+    return count > 0 ? total_time / static_cast<std::int64_t>(count) : Duration{};
+  }
+};
+
 struct Profile {
   RunInfo run;
   HostTime begin{};  // of the analysed span
@@ -88,10 +114,14 @@ struct Profile {
   std::vector<DomainProfile> domains;     // in the recording's order
   std::vector<ProcessProfile> processes;  // of the command's tree, by energy, greatest first
   std::optional<Overhead> overhead;
+  // In the order in which a name first appears; imported ones last.
+  std::vector<WindowGroup> windows;
   std::vector<std::string> warnings;  // in words, each once
   bool simulated = false;             // any sensor was a simulated device's
 
   Duration duration() const { return end - begin; }
+  // False: it holds nothing but windows that another tool timed, and no moment is known.
+  bool has_span() const { return end > begin || run.work_begin.has_value(); }
 };
 
 }  // namespace jouleprof::model

@@ -58,6 +58,18 @@ struct Overhead {
   bool operator==(const Overhead&) const = default;
 };
 
+// A named stretch of the measured program's work; windows may nest and overlap.
+struct Window {
+  std::string name;
+  HostTime begin{};
+  HostTime end{};
+  pid_t pid = 0;
+  pid_t thread = 0;
+  bool device_time = false;  // the edges are the GPU's own, mapped to host time
+
+  bool operator==(const Window&) const = default;
+};
+
 // A named stretch whose energy another tool found: no readings of its own, only its totals.
 struct ImportedWindow {
   struct DomainEnergy {
@@ -93,6 +105,7 @@ struct Recording {
   ProcessReadings process_readings;
   std::vector<Warning> warnings;
   std::optional<Overhead> overhead;
+  std::vector<Window> windows;
   std::vector<ImportedWindow> imported_windows;  // in the file's order
 };
 

@@ -101,7 +101,9 @@ TEST_F(Damaged, BitsFlipped) {
     const auto read = read_recording(tree_ / "content");
     if (read) continue;
     ++errors;
-    EXPECT_EQ(read.error().code, Errc::kCorrupt) << read.error().message;
+    // A bit of the version makes the file a newer one.
+    EXPECT_THAT(read.error().code, testing::AnyOf(Errc::kCorrupt, Errc::kUnsupported))
+        << read.error().message;
   }
   EXPECT_GT(errors, 20);
 }
@@ -171,6 +173,14 @@ TEST_F(Damaged, ValuesThatNoColumnMayHave) {
            "UPDATE read_failure SET code = 'tired'",
            "UPDATE process SET pid = 4294967296",
            "INSERT INTO idle_span VALUES (2, 1)",
+           "UPDATE window SET window_series = 4000000000",
+           "UPDATE window SET duration_nanoseconds = -1",
+           "UPDATE window SET begin_nanoseconds = 4611686018427387903, duration_nanoseconds = 1",
+           "UPDATE window_series SET device_time = 2",
+           "UPDATE window_series SET name = printf('%.*c', 257, 'x')",
+           "UPDATE window_series SET pid = 4294967296",
+           "DELETE FROM window_series",
+           "DROP TABLE window",
            "INSERT INTO imported_window_energy VALUES (99, 0, 1)",
            "INSERT INTO imported_window_label VALUES (99, 'a', 'b')",
            "DELETE FROM run",

@@ -169,6 +169,7 @@ Result<OpenFile> open_recording(const fs::path& path) {
       file.db = open_file(*real, way);
       const Header header(*file.db);
       if (auto fine = check_header(path, header); !fine) return forward_error(fine);
+      file.version = header.user_version();
       std::error_code err;
       const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
       if (err && header.uses_wal()) {

@@ -16,6 +16,7 @@ namespace jouleprof::recording {
 struct OpenFile {
   std::filesystem::path path;            // absolute, no links
   std::uint64_t bytes = 0;               // with its write-ahead log
+  std::int32_t version = 0;              // of its schema
   std::unique_ptr<SQLite::Database> db;  // within a read transaction: what it shows stays the same
 };
 

@@ -35,6 +35,7 @@ class RandomRecording {
     }
     for (int n = below(3); n > 0; --n) r.warnings.push_back({time(), text()});
     if (chance()) r.overhead = model::Overhead{duration(), duration(), bytes()};
+    add_windows(r);
     for (int n = below(4); n > 0; --n) r.imported_windows.push_back(imported_window());
     return r;
   }
@@ -98,6 +99,16 @@ class RandomRecording {
   }
   model::ProcessId any_process() {
     return model::ProcessId{static_cast<unsigned>(below(kProcesses))};
+  }
+
+  void add_windows(model::Recording& r) {
+    HostTime begin{std::chrono::hours{1000}};
+    const std::string names[] = {text(), text(), text()};
+    for (int i = 0; i < size_; ++i) {
+      begin += Duration{below(3) * 1'000'003};
+      r.windows.push_back({names[below(3)], begin, begin + Duration{duration() / (1 + below(1000))},
+                           1 + below(3), 1 + below(3), chance()});
+    }
   }
 
   model::ImportedWindow imported_window() {

@@ -14,6 +14,7 @@
 #include "recording/open.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
+#include "recording/window_rows.h"
 
 namespace jouleprof::recording {
 namespace {
@@ -37,7 +38,7 @@ void sort_by_time(std::vector<T>& items, TimeOf time_of) {
 // Reads the tables of one open file into one recording.
 class Reader {
  public:
-  explicit Reader(const OpenFile& file) : db_(*file.db) {
+  explicit Reader(const OpenFile& file) : db_(*file.db), version_(file.version) {
     // The file may have grown a little since it was measured.
     const auto bytes = static_cast<std::int64_t>(file.bytes) + (1 << 20);
     inspection_.bytes_left = bytes;
@@ -54,8 +55,8 @@ class Reader {
     for (const auto part :
          {&Reader::check_tables, &Reader::read_run, &Reader::read_domains, &Reader::check_parents,
           &Reader::read_sensors, &Reader::read_sensor_readings, &Reader::read_processes,
-          &Reader::read_process_readings, &Reader::read_notes, &Reader::read_imported_windows,
-          &Reader::sort}) {
+          &Reader::read_process_readings, &Reader::read_notes, &Reader::read_own_windows,
+          &Reader::read_imported_windows, &Reader::sort}) {
       if (inspection_.good()) (this->*part)();
     }
     return std::move(recording_);
@@ -77,6 +78,7 @@ class Reader {
   void check_tables() {
     SQLite::Statement find(db_, "SELECT type, sql FROM sqlite_master WHERE name = ?");
     for (const Table& table : tables()) {
+      if (table.since > version_) continue;
       find.bind(1, std::string(table.name));
       if (!find.executeStep()) return complain(fmt::format("it has no table {}", table.name));
       if (find.getColumn(0).getString() != "table" ||
@@ -225,6 +227,10 @@ class Reader {
     }
   }
 
+  void read_own_windows() {
+    if (version_ >= 2) recording_.windows = read_windows(db_, inspection_);
+  }
+
   void read_imported_windows() {
     std::vector<model::ImportedWindow>& out = recording_.imported_windows;
     std::unordered_map<std::uint32_t, std::size_t> places;
@@ -254,11 +260,13 @@ class Reader {
     sort_by_time(recording_.process_readings.processes, at);
     sort_by_time(recording_.process_readings.gpu_processes, at);
     sort_by_time(recording_.process_readings.machine, at);
+    sort_by_time(recording_.windows, [](const auto& w) { return w.begin; });
   }
 
   static constexpr std::size_t kDeepestDomain = 16;
 
   SQLite::Database& db_;
+  std::int32_t version_;
   Inspection inspection_;
   std::int64_t steps_left_ = 0;
   model::Recording recording_;

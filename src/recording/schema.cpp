@@ -10,7 +10,7 @@ namespace {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Table, 19> kTables{{
+constexpr std::array<Table, 21> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -104,6 +104,18 @@ constexpr std::array<Table, 19> kTables{{
     {"warning",
      "at_nanoseconds INTEGER NOT NULL, "
      "text TEXT NOT NULL"},
+    {"window_series",
+     "id INTEGER PRIMARY KEY, "
+     "name TEXT NOT NULL, "
+     "pid INTEGER NOT NULL, "
+     "thread INTEGER NOT NULL, "
+     "device_time INTEGER NOT NULL CHECK (device_time IN (0, 1))",
+     2},
+    {"window",
+     "window_series INTEGER NOT NULL REFERENCES window_series, "
+     "begin_nanoseconds INTEGER NOT NULL, "
+     "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)",
+     2},
     {"imported_window",
      "id INTEGER PRIMARY KEY, "
      "name TEXT NOT NULL, "

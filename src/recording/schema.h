@@ -13,7 +13,7 @@ namespace jouleprof::recording {
 inline constexpr std::int32_t kApplicationId = 0x4A505246;
 
 // PRAGMA user_version. Any change of a table is a new version; FORMAT.md has the rule.
-inline constexpr std::int32_t kSchemaVersion = 1;
+inline constexpr std::int32_t kSchemaVersion = 2;
 
 // What a file may hold. The writer stores nothing beyond these, the reader accepts nothing beyond
 // them, and within them the sum or difference of two cannot overflow.
@@ -27,6 +27,7 @@ inline bool storable_power(double watts) { return std::abs(watts) <= kLargestPow
 struct Table {
   std::string_view name;
   std::string_view columns;  // between the parentheses of CREATE TABLE
+  std::int32_t since = 1;    // files of older versions do not have it
 
   std::string create_statement() const;
 };

@@ -35,6 +35,7 @@ inline void expect_equal(const model::Recording& a, const model::Recording& b) {
   EXPECT_TRUE(a.process_readings == b.process_readings);
   EXPECT_EQ(a.warnings, b.warnings);
   EXPECT_EQ(a.overhead, b.overhead);
+  EXPECT_EQ(a.windows, b.windows);
   EXPECT_EQ(a.imported_windows, b.imported_windows);
 }
 

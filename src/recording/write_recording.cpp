@@ -23,6 +23,7 @@ Result<void> write_all(Writer& writer, const model::Recording& recording) {
   if (done && recording.overhead) done = writer.set_overhead(*recording.overhead);
   if (done) done = writer.append(recording.readings);
   if (done) done = writer.append(recording.process_readings);
+  if (done) done = writer.append(recording.windows);
   if (!done) return done;
   return recording.run.complete ? writer.finish() : writer.close();
 }

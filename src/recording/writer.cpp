@@ -11,44 +11,14 @@
 #include <thread>
 
 #include "recording/create.h"
-#include "recording/insert.h"
 #include "recording/schema.h"
 #include "recording/sqlite_file.h"
+#include "recording/statements.h"
 
 namespace jouleprof::recording {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Everything that is prepared on an open file.
-struct Statements {
-  explicit Statements(SQLite::Database& database) : db(database) {}
-
-  SQLite::Database& db;
-  SQLite::Statement begin{db, "BEGIN IMMEDIATE"};
-  SQLite::Statement commit{db, "COMMIT"};
-  SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
-  SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
-  Insert run{db, "run"};
-  Insert command_argument{db, "command_argument"};
-  Insert clock_point{db, "clock_point"};
-  Insert domain{db, "domain"};
-  Insert sensor{db, "sensor"};
-  Insert counter_reading{db, "counter_reading"};
-  Insert power_reading{db, "power_reading"};
-  Insert gauge_reading{db, "gauge_reading"};
-  Insert read_failure{db, "read_failure"};
-  Insert idle_span{db, "idle_span"};
-  Insert process{db, "process"};
-  Insert process_reading{db, "process_reading"};
-  Insert gpu_process_reading{db, "gpu_process_reading"};
-  Insert machine_reading{db, "machine_reading"};
-  Insert warning{db, "warning"};
-  Insert overhead{db, "overhead"};
-  Insert imported_window{db, "imported_window"};
-  Insert imported_window_energy{db, "imported_window_energy"};
-  Insert imported_window_label{db, "imported_window_label"};
-};
 
 void execute(SQLite::Statement& statement) {
   statement.exec();
@@ -279,6 +249,11 @@ Result<void> Writer::append(const model::ProcessReadings& readings) {
       s.machine_reading(r.at, r.busy_cpu_time, r.total_cpu_time, r.memory_used_bytes);
     }
   });
+}
+
+Result<void> Writer::append(const std::vector<model::Window>& windows) {
+  if (windows.empty()) return {};
+  return impl_->attempt([&](Statements& s) { s.windows.append(windows); });
 }
 
 Result<void> Writer::commit() { return impl_->commit(true); }

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "model/recording.h"
@@ -57,6 +57,8 @@ class Writer {
   // a gauge that is no finite number is kept as a ReadFailure: no such thing was measured.
   Result<void> append(const model::Readings& readings);
   Result<void> append(const model::ProcessReadings& readings);
+  // In any order. One that ends before it begins is left out; a name's first 256 bytes are kept.
+  Result<void> append(const std::vector<model::Window>& windows);
 
   // Makes everything so far readable by others and safe from the death of this process.
   Result<void> commit();

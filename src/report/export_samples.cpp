@@ -106,29 +106,4 @@ void write_gauge_csv(std::ostream& out, const Recording& recording) {
              [](const model::GaugeReading& r) { return finite(r.value); });
 }
 
-void write_window_csv(std::ostream& out, const Recording& recording) {
-  const ClockMap clocks(recording.clock_points);
-  std::map<model::DomainId, const model::Domain*> domains;
-  for (const auto& d : recording.domains) domains[d.id] = &d;
-  out << "name,begin_unix_seconds,duration_seconds,device,domain,energy_joules,labels\n";
-  for (const auto& window : recording.imported_windows) {
-    std::string begin;
-    if (window.begin && !recording.clock_points.empty()) {
-      begin = seconds_decimal(clocks.to_real(*window.begin).time_since_epoch());
-    }
-    std::string labels;
-    for (const auto& [name, value] : window.labels) {
-      labels += (labels.empty() ? "" : ";") + name + '=' + value;
-    }
-    for (const auto& [id, energy] : window.energies) {
-      const auto domain = domains.find(id);
-      if (domain == domains.end()) continue;
-      out << csv_field(printable(window.name)) << ',' << begin << ','
-          << seconds_decimal(window.duration) << ',' << csv_field(printable(domain->second->device))
-          << ',' << to_string(domain->second->kind) << ',' << joules_decimal(energy) << ','
-          << csv_field(printable(labels)) << '\n';
-    }
-  }
-}
-
 }  // namespace jouleprof::report

@@ -1,15 +1,20 @@
 // What a recording's sensors said, as CSV: every reading as it was read, in the order of time.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <ostream>
 
+#include "base/result.h"
+#include "model/profile.h"
 #include "model/recording.h"
 
 namespace jouleprof::report {
 
-// All three write a header and one row a reading. `time_unix_seconds` is wall time (nine decimals;
-// empty when the recording holds no clock points), `time_seconds` counts from the begin of the
-// work, or from the first reading where there was none; readings before it have a negative one.
+// The first three write a header and one row a reading. `time_unix_seconds` is wall time (nine
+// decimals; empty when the recording holds no clock points), `time_seconds` counts from the begin
+// of the work, or from the first reading where there was none; readings before it have a negative
+// one.
 
 // time_unix_seconds,time_seconds,device,domain,sensor,power_watts
 void write_power_csv(std::ostream& out, const model::Recording& recording);
@@ -21,8 +26,17 @@ void write_counter_csv(std::ostream& out, const model::Recording& recording);
 // time_unix_seconds,time_seconds,device,domain,quantity,value: the quantity names its unit.
 void write_gauge_csv(std::ostream& out, const model::Recording& recording);
 
-// Windows that another tool measured, one row a domain of each; times and energies are that tool's:
-// name,begin_unix_seconds,duration_seconds,device,domain,energy_joules,labels ("name=value;...").
-void write_window_csv(std::ostream& out, const model::Recording& recording);
+// The energy of a window in the domain at this place of the recording's list.
+using WindowEnergyOf =
+    std::function<Result<model::Measurement>(const model::Window& window, std::size_t domain)>;
+
+// One row a domain of each window: name,begin_unix_seconds,begin_seconds,duration_seconds,device,
+// domain,energy_joules,interval_low_joules,interval_high_joules,repeatability_joules,provenance,
+// reason,labels ("name=value;..."). A window's own process, thread and clock are its labels "pid",
+// "thread" and "edges" ("host" or "device"). Imported windows come last; their times and energies
+// are another tool's, so interval, repeatability and provenance are empty, and what that tool had
+// no figure for has no row.
+void write_window_csv(std::ostream& out, const model::Recording& recording,
+                      const WindowEnergyOf& energy_of);
 
 }  // namespace jouleprof::report

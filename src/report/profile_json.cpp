@@ -4,6 +4,7 @@
 #include "report/quantity.h"
 #include "report/render.h"
 #include "report/total.h"
+#include "report/window_json.h"
 
 namespace jouleprof::report {
 namespace {
@@ -162,7 +163,7 @@ std::string to_json(const Profile& profile) {
       profile.start_time == RealTime{} ? Json(nullptr) : Json(utc_text(profile.start_time));
   j["offset_seconds"] =
       optional_json(run.work_begin, [&](HostTime t) { return seconds_json(profile.begin - t); });
-  j["duration_seconds"] = seconds_json(profile.duration());
+  j["duration_seconds"] = profile.has_span() ? seconds_json(profile.duration()) : Json(nullptr);
   j["complete"] = run.complete;
   j["simulated"] = profile.simulated;
   j["total"] = total_json(profile, total);
@@ -170,6 +171,7 @@ std::string to_json(const Profile& profile) {
   for (const DomainProfile& d : profile.domains) j["domains"].push_back(domain_json(profile, d));
   j["processes"] = Json::array();
   for (const auto& p : profile.processes) j["processes"].push_back(process_json(profile, p));
+  j["windows"] = windows_json(profile);
   j["balance"] =
       balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
                    total.parts ? total.idle : std::nullopt, total.processes, total.others,

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "report/example_profiles_test.h"
+#include "report/example_windows_test.h"
 #include "report/monitor_table.h"
 #include "report/render.h"
 
@@ -58,6 +58,7 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   std::set<std::string> keys;
   collect(parsed(gpu_profile()), "", keys);
   collect(parsed(lost_profile()), "", keys);
+  collect(parsed(sweep_profile(1)), "", keys);
   EXPECT_EQ(keys, documented("jouleprof.profile/1"));
 }
 

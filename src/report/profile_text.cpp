@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kMostProcesses = 5;
 constexpr std::size_t kFewestProcesses = 2;
 constexpr std::size_t kMostWarnings = 3;
+constexpr std::size_t kMostWindows = 12;
+constexpr std::size_t kFewestWindows = 5;
 
 std::string command_text(const model::RunInfo& run) {
   std::string text;
@@ -25,6 +27,12 @@ std::string command_text(const model::RunInfo& run) {
 std::string result_text(const TextContext& c) {
   const auto& run = c.profile.run;
   std::string text;
+  if (!c.profile.has_span()) {
+    std::size_t windows = 0;
+    for (const auto& group : c.profile.windows) windows += group.count;
+    return fmt::format("{} windows that another tool measured, no readings; when is not known",
+                       windows);
+  }
   if (run.exit_status) {
     text = fmt::format("exit status {}", *run.exit_status);
     if (*run.exit_status > 128 && *run.exit_status <= 192) {
@@ -101,14 +109,16 @@ Lines foot(const TextContext& c) {
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);
-  std::array<Lines, 5> blocks{head(c), domain_block(c), {}, balance_block(c), foot(c)};
+  std::array<Lines, 6> blocks{head(c), domain_block(c), {}, {}, balance_block(c), foot(c)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(std::max(options.height, 1));
-  // The processes get what is left: rows beside a heading and a line for those folded.
-  const std::size_t room = height > used + 2 ? height - used - 2 : 0;
-  blocks[2] = process_block(c, std::clamp(room, kFewestProcesses, kMostProcesses));
+  // Windows and processes get what is left: rows beside a heading and a line for those folded.
+  const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
+  blocks[2] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
   used += blocks[2].size();
+  blocks[3] = process_block(c, std::clamp(room(), kFewestProcesses, kMostProcesses));
+  used += blocks[3].size();
 
   std::string text;
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -9,9 +9,9 @@ namespace jouleprof::report {
 
 struct TextOptions {
   bool colour = false;
-  int width = 80;              // columns of the terminal
-  int height = 24;             // lines to stay within; many devices or warnings may take more
-  bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
+  int width = 80;      // columns of the terminal
+  int height = 24;     // lines to stay within; many devices, windows or warnings may take more
+  bool ascii = false;  // "+-" instead of the sign, '?' for what is beyond ASCII
   std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
   std::string next_command;    // named in the last line instead, as it is
 };

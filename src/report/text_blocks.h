@@ -38,6 +38,8 @@ struct TextContext {
 
 Lines domain_block(const TextContext& context);
 Lines balance_block(const TextContext& context);
+// At most `most` windows of either kind, measured and imported, and a line for the rest.
+Lines window_block(const TextContext& context, std::size_t most);
 Lines process_block(const TextContext& context, std::size_t most);
 
 Style style_of(model::Provenance p);

@@ -1,0 +1,43 @@
+// What a Writer has prepared. Private to this folder.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
+
+#include "recording/insert.h"
+#include "recording/window_rows.h"
+
+namespace jouleprof::recording {
+
+// Everything that is prepared on an open file.
+struct Statements {
+  explicit Statements(SQLite::Database& database) : db(database) {}
+
+  SQLite::Database& db;
+  SQLite::Statement begin{db, "BEGIN IMMEDIATE"};
+  SQLite::Statement commit{db, "COMMIT"};
+  SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
+  SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
+  Insert run{db, "run"};
+  Insert command_argument{db, "command_argument"};
+  Insert clock_point{db, "clock_point"};
+  Insert domain{db, "domain"};
+  Insert sensor{db, "sensor"};
+  Insert counter_reading{db, "counter_reading"};
+  Insert power_reading{db, "power_reading"};
+  Insert gauge_reading{db, "gauge_reading"};
+  Insert read_failure{db, "read_failure"};
+  Insert idle_span{db, "idle_span"};
+  Insert process{db, "process"};
+  Insert process_reading{db, "process_reading"};
+  Insert gpu_process_reading{db, "gpu_process_reading"};
+  Insert machine_reading{db, "machine_reading"};
+  Insert warning{db, "warning"};
+  Insert overhead{db, "overhead"};
+  WindowRows windows{db};
+  Insert imported_window{db, "imported_window"};
+  Insert imported_window_energy{db, "imported_window_energy"};
+  Insert imported_window_label{db, "imported_window_label"};
+};
+
+}  // namespace jouleprof::recording

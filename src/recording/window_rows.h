@@ -1,0 +1,45 @@
+// The windows' two tables, both ways. Private to this folder.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "model/recording.h"
+#include "recording/insert.h"
+#include "recording/rows.h"
+
+namespace jouleprof::recording {
+
+// Bytes of a window's name in a file. A longer one is cut there, at a character's beginning: every
+// window that is read has a copy of its name, so that a small file must not hold large names.
+inline constexpr std::size_t kLongestWindowName = 256;
+
+// Throws SQLite::Exception.
+class WindowRows {
+ public:
+  explicit WindowRows(SQLite::Database& db) : window_(db, "window"), series_(db, "window_series") {}
+
+  // Windows that end before they begin, or lie beyond what a file may hold, are left out.
+  void append(const std::vector<model::Window>& windows);
+
+ private:
+  using Series = std::tuple<std::string, pid_t, pid_t, bool>;  // name, pid, thread, device time
+
+  std::int64_t series_of(const model::Window& window);
+
+  Insert window_;
+  Insert series_;
+  std::map<Series, std::int64_t> known_;
+  std::int64_t next_ = 0;
+};
+
+// In the file's order. Of no worth if there is a problem afterwards.
+std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection);
+
+}  // namespace jouleprof::recording
