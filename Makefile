@@ -20,7 +20,7 @@ demo: build ## profile a real command here, then show a recorded run of an H100
 	@tools/demo
 
 test: setup $(VENV)/ready ## build and run every test
-	cmake --preset ci -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python3
+	cmake --preset ci -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python3 -DJOULEPROF_PYTHON=ON
 	cmake --build --preset ci -j $(JOBS)
 	ctest --preset ci -j $(JOBS)
 
@@ -47,8 +47,14 @@ fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
 	cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS) --target import_fuzz recording_reader_fuzz
 	tools/fuzz build/fuzz $(FUZZ_SECONDS)
 
-bench: build $(VENV)/ready ## measure what measuring costs
-	$(VENV)/bin/python3 bench/run.py build/release
+BENCH_VENV = build/bench_venv
+bench: build $(BENCH_VENV)/ready ## measure what measuring costs, beside other tools
+	$(BENCH_VENV)/bin/python3 bench/run.py build/release --json build/bench.json
+
+$(BENCH_VENV)/ready: bench/requirements.txt
+	python3 -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install -q -r bench/requirements.txt
+	touch $@
 
 install: build ## install into PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)
