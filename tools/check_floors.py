@@ -24,7 +24,7 @@ ALLOWED = {
     "recording": MODEL,
     "importers": MODEL,
     "analysis": MODEL,
-    "session": MODEL | {"meters", "spans", "recording"},
+    "session": MODEL | {"meters", "spans", "recording", "analysis"},
     "report": MODEL,
     "apps/nvml_sim": MODEL | {"abi"},
     "apps/cli": None,  # anything but another app

@@ -70,6 +70,133 @@ JOULEPROF_API jouleprof_status jouleprof_report_domain(const jouleprof_report* r
 /* The object that `jouleprof report --json` prints; lives as long as the report. */
 JOULEPROF_API const char* jouleprof_report_json(const jouleprof_report* report);
 
+/* ---- Windows: the energy of a stretch of this program's own run ----
+ *
+ * A monitor samples in a thread of its own. A window is two clock stamps; its energy is found from
+ * the monitor's timeline when it is asked for. jouleprof_window_begin and jouleprof_window_end make
+ * no system call beyond the clock's (vDSO), no allocation after a thread's first window, and take
+ * no lock unless a thread ends more than 4096 windows before the monitor's thread runs.
+ *
+ * All functions below may be called from any thread at the same time, except
+ * jouleprof_monitor_close. After a fork the child's copy of a monitor measures nothing: energies
+ * are JOULEPROF_UNAVAILABLE, and the child opens one of its own.
+ */
+
+typedef struct jouleprof_monitor jouleprof_monitor;
+
+/* Zero everything, then set `size` to sizeof(jouleprof_monitor_options). */
+typedef struct jouleprof_monitor_options {
+  size_t size;
+  /* Words as `jouleprof run --devices` takes them, separated by commas: "gpu0,cpu", "GPU-4f...".
+   * NULL: all that this process can see (CUDA_VISIBLE_DEVICES is honoured). */
+  const char* devices;
+  /* Record into this *.jprof file too, readings and windows. NULL: not. */
+  const char* log;
+  int overwrite; /* whether `log` may exist */
+  /* The shortest window whose energy matters; below 5 s sensors are read more often, which costs up
+   * to 3 % of one core on some GPUs. 0: 50 ms. */
+  int64_t shortest_window_nanoseconds;
+  /* For how long after its begin a window is resolved in full detail; older begins are known to one
+   * second. 0: 10 minutes. */
+  int64_t history_nanoseconds;
+  /* Sample here even when the program runs under `jouleprof run`. 0: use that one's timeline, so
+   * that the windows land in its recording. */
+  int own_sampler;
+} jouleprof_monitor_options;
+
+/* Errors: JOULEPROF_INVALID_ARGUMENT (unknown device, `log` exists), JOULEPROF_UNAVAILABLE (nothing
+ * at all can be measured or estimated here), and the file's. */
+JOULEPROF_API jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* options,
+                                                      jouleprof_monitor** monitor, char* error,
+                                                      size_t error_size);
+/* Ends the sampling and finishes the log. */
+JOULEPROF_API void jouleprof_monitor_close(jouleprof_monitor* monitor);
+
+/* What a monitor gives energies of. Texts live as long as the monitor. */
+typedef struct jouleprof_domain {
+  const char* domain; /* "gpu", "cpu", "dram", ... */
+  const char* device; /* "gpu0", "package-0" */
+  const char* name;   /* "NVIDIA H100 80GB HBM3" */
+  const char* uuid;   /* "GPU-..."; "" where there is none */
+  const char* reason; /* why there will be no energy of it; "" otherwise */
+  /* Of a whole GPU that this process can see: its place among them, as CUDA counts under
+   * CUDA_VISIBLE_DEVICES. Otherwise -1. */
+  int visible_index;
+  int gpu_index; /* of a GPU: its place on the machine, as nvidia-smi counts. Otherwise -1. */
+} jouleprof_domain;
+
+JOULEPROF_API size_t jouleprof_monitor_domain_count(const jouleprof_monitor* monitor);
+/* JOULEPROF_INVALID_ARGUMENT when there is no domain `index`. */
+JOULEPROF_API jouleprof_status jouleprof_monitor_domain(const jouleprof_monitor* monitor,
+                                                        size_t index, jouleprof_domain* domain);
+/* "own" or "run": whose sampler this is. */
+JOULEPROF_API const char* jouleprof_monitor_source(const jouleprof_monitor* monitor);
+
+/* A number for a window's name, the same for the same text; 0 is the empty name. Takes a lock: call
+ * it once, keep the number. */
+JOULEPROF_API uint32_t jouleprof_monitor_name(jouleprof_monitor* monitor, const char* name);
+
+/* On CLOCK_MONOTONIC. */
+typedef struct jouleprof_window {
+  int64_t begin_nanoseconds;
+  int64_t end_nanoseconds; /* 0 while it is open */
+  uint32_t name;
+  uint32_t flags; /* JOULEPROF_WINDOW_... */
+} jouleprof_window;
+
+/* The edges are the GPU's own, mapped to this clock; otherwise they are the caller's. */
+#define JOULEPROF_WINDOW_DEVICE_TIME 1u
+
+JOULEPROF_API int64_t jouleprof_now(void); /* CLOCK_MONOTONIC in nanoseconds */
+JOULEPROF_API jouleprof_window jouleprof_window_begin(uint32_t name);
+JOULEPROF_API void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window);
+/* Hands in a window whose edges were found otherwise. JOULEPROF_INVALID_ARGUMENT when it ends
+ * before it begins, or is still open. */
+JOULEPROF_API jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor,
+                                                    const jouleprof_window* window);
+
+/* An energy in one domain. */
+typedef struct jouleprof_energy {
+  jouleprof_provenance provenance;   /* JOULEPROF_UNAVAILABLE_FIGURE: see `reason` */
+  int64_t energy_microjoules;        /* meaningless when unavailable, as the next two */
+  int64_t error_microjoules;         /* half of the 95 % interval */
+  int64_t repeatability_microjoules; /* the same, without what is common to one device */
+  char sensor[96];
+  char method[32];
+  char reason[192];
+} jouleprof_energy;
+
+/* The energy of a closed window in every domain: `energies` has room for as many as there are
+ * domains. Waits, for `timeout_nanoseconds` at most (negative: 5 s), until the sensors have told of
+ * the window's end: about 0.15 s after it. What was told once stays told: asking again gives the
+ * same, a window split in parts gives parts that sum to the whole exactly.
+ * Errors: JOULEPROF_INVALID_ARGUMENT (still open, or ends before it begins), JOULEPROF_UNAVAILABLE
+ * (after a fork). A domain whose energy can't be had says so in its `provenance` and `reason`. */
+JOULEPROF_API jouleprof_status jouleprof_window_energy(jouleprof_monitor* monitor,
+                                                       const jouleprof_window* window,
+                                                       int64_t timeout_nanoseconds,
+                                                       jouleprof_energy* energies, char* error,
+                                                       size_t error_size);
+
+/* All windows of one name so far. */
+typedef struct jouleprof_total {
+  uint64_t count;
+  int64_t nanoseconds; /* their lengths together */
+  uint64_t
+      resolved_count; /* of those whose energy is in `energies`: nearly all but the last 5 s' */
+} jouleprof_total;
+
+/* The energies of all windows of one name together, with windows that overlap counted each for
+ * itself. Keeps no window, so millions of them cost no memory; windows shorter than 0.1 s are
+ * resolved in steps of 5 ms, with an interval that says what that leaves open. Waits, for
+ * `timeout_nanoseconds` at most (negative: 10 s), until all windows ended so far are resolved.
+ * Errors: as jouleprof_window_energy's; JOULEPROF_NOT_FOUND for a name without a window. */
+JOULEPROF_API jouleprof_status jouleprof_monitor_total(jouleprof_monitor* monitor, uint32_t name,
+                                                       int64_t timeout_nanoseconds,
+                                                       jouleprof_total* total,
+                                                       jouleprof_energy* energies, char* error,
+                                                       size_t error_size);
+
 #ifdef __cplusplus
 }
 #endif

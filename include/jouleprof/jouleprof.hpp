@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jouleprof/jouleprof.h"
@@ -15,6 +17,19 @@
 namespace jouleprof {
 
 inline std::string version() { return jouleprof_version(); }
+
+namespace detail {
+
+// Calls a function of the C interface that takes an error buffer as its last two arguments.
+template <typename Call>
+Result<void> checked(Call&& call) {
+  std::array<char, 512> message{};
+  const jouleprof_status status = call(message.data(), message.size());
+  if (status == JOULEPROF_OK) return {};
+  return tl::unexpected<Error>(Error{static_cast<Errc>(status - 1), message.data()});
+}
+
+}  // namespace detail
 
 // The energy of one domain of a recording.
 struct DomainEnergy {
@@ -33,13 +48,11 @@ class Report {
  public:
   // Errors: as jouleprof_report_open's.
   static Result<Report> open(const std::string& path) {
-    std::array<char, 512> message{};
     jouleprof_report* report = nullptr;
-    const auto status =
-        jouleprof_report_open(path.c_str(), &report, message.data(), message.size());
-    if (status != JOULEPROF_OK) {
-      return tl::unexpected<Error>(Error{static_cast<Errc>(status - 1), message.data()});
-    }
+    const auto opened = detail::checked([&](char* error, std::size_t size) {
+      return jouleprof_report_open(path.c_str(), &report, error, size);
+    });
+    if (!opened) return tl::unexpected<Error>(opened.error());
     return Report(report);
   }
 
@@ -69,5 +82,179 @@ class Report {
   explicit Report(jouleprof_report* report) : report_(report) {}
   std::unique_ptr<jouleprof_report, Close> report_;
 };
+
+// What a Monitor gives energies of.
+struct DomainInfo {
+  std::string domain;                // "gpu", "cpu", "dram", ...
+  std::string device;                // "gpu0"
+  std::string name;                  // "NVIDIA H100 80GB HBM3"
+  std::string uuid;                  // "GPU-..."; empty where there is none
+  std::string reason;                // why there will be no energy of it; empty otherwise
+  std::optional<int> visible_index;  // of a board this process can see, as CUDA counts
+};
+
+// The energy of a window, or of all windows of one name, in one domain.
+struct Measurement {
+  DomainInfo domain;
+  jouleprof_provenance provenance = JOULEPROF_UNAVAILABLE_FIGURE;
+  std::optional<Energy> energy;  // absent: see `reason`
+  std::string reason;
+  Energy error;          // half of the 95 % interval
+  Energy repeatability;  // the same, without what is common to one device
+  std::string sensor;
+  std::string method;
+};
+
+// All windows of one name.
+struct Total {
+  std::uint64_t count = 0;
+  std::uint64_t resolved_count = 0;  // of which are in `energies`
+  Duration length{};                 // together
+  std::vector<Measurement> energies;
+};
+
+struct MonitorOptions {
+  std::string devices;  // as `jouleprof run --devices`; empty: all that this process can see
+  std::string log;      // a *.jprof to record into; empty: none
+  bool overwrite = false;
+  Duration shortest_window{};  // zero: 50 ms
+  Duration history{};          // zero: 10 minutes
+  bool own_sampler = false;    // even under `jouleprof run`
+};
+
+class Window;
+
+// Samples in a thread of its own. Thread safety: all functions from any thread.
+class Monitor {
+ public:
+  // A window's name as a number: look it up once, where windows are short.
+  class Name {
+   public:
+    std::uint32_t number() const { return number_; }
+
+   private:
+    friend class Monitor;
+    explicit Name(std::uint32_t number) : number_(number) {}
+    std::uint32_t number_;
+  };
+
+  // Errors: as jouleprof_monitor_open's.
+  static Result<Monitor> open(const MonitorOptions& options = {}) {
+    jouleprof_monitor_options c{};
+    c.size = sizeof(c);
+    c.devices = options.devices.empty() ? nullptr : options.devices.c_str();
+    c.log = options.log.empty() ? nullptr : options.log.c_str();
+    c.overwrite = options.overwrite;
+    c.shortest_window_nanoseconds = options.shortest_window.count();
+    c.history_nanoseconds = options.history.count();
+    c.own_sampler = options.own_sampler;
+    jouleprof_monitor* monitor = nullptr;
+    const auto opened = detail::checked([&](char* error, std::size_t size) {
+      return jouleprof_monitor_open(&c, &monitor, error, size);
+    });
+    if (!opened) return tl::unexpected<Error>(opened.error());
+    return Monitor(monitor);
+  }
+
+  Name name(const std::string& text) {
+    return Name(jouleprof_monitor_name(monitor_.get(), text.c_str()));
+  }
+
+  // A window that begins now and ends when it goes out of scope, or at end().
+  Window window(Name name);
+  Window window(const std::string& name);
+
+  std::vector<DomainInfo> domains() const {
+    std::vector<DomainInfo> out(jouleprof_monitor_domain_count(monitor_.get()));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      jouleprof_domain d{};
+      jouleprof_monitor_domain(monitor_.get(), i, &d);
+      out[i] = {d.domain, d.device, d.name, d.uuid, d.reason, std::nullopt};
+      if (d.visible_index >= 0) out[i].visible_index = d.visible_index;
+    }
+    return out;
+  }
+
+  // The energy between two instants of jouleprof_now(), by domain. Waits until the sensors have
+  // told of `end`, about 0.15 s after it. Errors: as jouleprof_window_energy's.
+  Result<std::vector<Measurement>> energy(const jouleprof_window& window) {
+    std::vector<jouleprof_energy> found(jouleprof_monitor_domain_count(monitor_.get()));
+    const auto ok = detail::checked([&](char* error, std::size_t size) {
+      return jouleprof_window_energy(monitor_.get(), &window, -1, found.data(), error, size);
+    });
+    if (!ok) return tl::unexpected<Error>(ok.error());
+    return measurements(found);
+  }
+
+  // All windows of a name that have ended. Errors: as jouleprof_monitor_total's.
+  Result<Total> total(Name name) {
+    std::vector<jouleprof_energy> found(jouleprof_monitor_domain_count(monitor_.get()));
+    jouleprof_total total{};
+    const auto ok = detail::checked([&](char* error, std::size_t size) {
+      return jouleprof_monitor_total(monitor_.get(), name.number(), -1, &total, found.data(), error,
+                                     size);
+    });
+    if (!ok) return tl::unexpected<Error>(ok.error());
+    return Total{total.count, total.resolved_count, Duration{total.nanoseconds},
+                 measurements(found)};
+  }
+  Result<Total> total(const std::string& text) { return total(name(text)); }
+
+  jouleprof_monitor* get() { return monitor_.get(); }
+
+ private:
+  struct Close {
+    void operator()(jouleprof_monitor* m) const { jouleprof_monitor_close(m); }
+  };
+  explicit Monitor(jouleprof_monitor* monitor) : monitor_(monitor) {}
+
+  std::vector<Measurement> measurements(const std::vector<jouleprof_energy>& found) const {
+    std::vector<Measurement> out;
+    const auto all = domains();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const jouleprof_energy& e = found[i];
+      Measurement m{all[i],   e.provenance, std::nullopt, e.reason,
+                    Energy{}, Energy{},     e.sensor,     e.method};
+      if (e.provenance != JOULEPROF_UNAVAILABLE_FIGURE) {
+        m.energy = Energy::microjoules(e.energy_microjoules);
+        m.error = Energy::microjoules(e.error_microjoules);
+        m.repeatability = Energy::microjoules(e.repeatability_microjoules);
+      }
+      out.push_back(std::move(m));
+    }
+    return out;
+  }
+
+  std::unique_ptr<jouleprof_monitor, Close> monitor_;
+};
+
+// A stretch of the program, from its making to its end. Costs two clock stamps. The monitor must
+// outlive it. Thread safety: one thread at a time; any may end it.
+class Window {
+ public:
+  Window(Monitor& monitor, Monitor::Name name)
+      : monitor_(monitor.get()), window_(jouleprof_window_begin(name.number())) {}
+  Window(Window&& other) noexcept
+      : monitor_(std::exchange(other.monitor_, nullptr)), window_(other.window_) {}
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  Window& operator=(Window&&) = delete;
+  ~Window() { end(); }
+
+  // Ends the window, once: the first call counts. Ask Monitor::energy for what it took.
+  jouleprof_window end() {
+    if (monitor_ != nullptr) jouleprof_window_end(std::exchange(monitor_, nullptr), &window_);
+    return window_;
+  }
+  // Forgets the window: it is in no total and no recording.
+  void cancel() { monitor_ = nullptr; }
+
+ private:
+  jouleprof_monitor* monitor_;
+  jouleprof_window window_;
+};
+
+inline Window Monitor::window(Name name) { return Window(*this, name); }
+inline Window Monitor::window(const std::string& text) { return Window(*this, name(text)); }
 
 }  // namespace jouleprof

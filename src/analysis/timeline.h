@@ -73,6 +73,12 @@ class EnergyTimeline {
   // extent by more than a little, or lies in a gap. O(log n) once the timeline is computed.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
 
+  // The energy up to `t` from an origin of the timeline's own: differences are energies. The origin
+  // may move until the first stretch is settled. Absent where energy() would be unavailable.
+  std::optional<Energy> up_to(HostTime t);
+  // Up to where nothing that comes in changes anything; absent before the first stretch is settled.
+  std::optional<HostTime> settled_until();
+
   // The mean power of each step from `begin` on; nothing for steps outside the extent.
   std::vector<model::PowerStep> curve(HostTime begin, HostTime end, Duration step);
 

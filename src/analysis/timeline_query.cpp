@@ -100,6 +100,21 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
   return m;
 }
 
+std::optional<Energy> EnergyTimeline::up_to(HostTime t) {
+  refresh();
+  if (knots_.size() < 2) return std::nullopt;
+  const double at = time_->seconds_of(t);
+  const double reach = 3 * seconds(resolution());
+  if (at < knots_.front().at - reach || at > knots_.back().at + reach) return std::nullopt;
+  return cumulative(t);
+}
+
+std::optional<HostTime> EnergyTimeline::settled_until() {
+  refresh();
+  if (settled_ == 0) return std::nullopt;
+  return time_->host_of(knots_[settled_ - 1].at);
+}
+
 std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end, Duration step) {
   std::vector<model::PowerStep> out;
   const auto known = extent();

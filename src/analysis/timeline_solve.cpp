@@ -68,7 +68,7 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
     while (a < active.size() && active[a].to < t) ++a;
     const bool fine = a < active.size() && active[a].from <= t;
     const bool clear = (knots.empty() || t - knots.back() >= 0.3 * h) &&
-                       (mark == marks_.end() || *mark - t >= 0.3 * h);
+                       (mark == marks_.end() || *mark >= stop + h || *mark - t >= 0.3 * h);
     if ((fine || n % kCoarse == 0) && clear) knots.push_back(t);
     if (t >= stop && knots.size() >= 3 && knots.back() >= stop) break;
   }

@@ -154,7 +154,50 @@ TEST_P(RandomWindows, AreCovered) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ReadEvery, RandomWindows, testing::Values(0.02, 0.1, 0.107, 1.0, 5.0));
+INSTANTIATE_TEST_SUITE_P(ReadEvery, RandomWindows,
+                         testing::Values(0.02, 0.1, 0.107, 1.0, 5.0, 10.0));
+
+// As a long run is sampled: a dense second, then a read in 10 s between two updates, and every two
+// minutes six around one. The clocks drift apart by 3.6 ms meanwhile.
+TEST(Timeline, LongRunsWithDriftAreCovered) {
+  const Truth truth = mixed(3, 400);
+  GpuSensors gpu;
+  gpu.drift = 3e-5;
+  gpu.gain = 1.01;
+  const double period = gpu.edge_every * (1 + gpu.drift);
+  const auto edge_after = [&](double t) {
+    return gpu.phase + std::ceil((t - gpu.phase) / period) * period;
+  };
+  std::vector<double> times;
+  for (double t = 0.1; t < 1.1; t += 0.025) times.push_back(t);
+  for (int i = 1; 10 * i < 390; ++i) {
+    times.push_back(edge_after(10.0 * i) - period / 2);
+    if (i % 12 != 0) continue;
+    for (int k = 0; k < 6; ++k) {
+      times.push_back(edge_after(10.0 * i + 1) + 0.008 * (k - 2.5) - 0.0036);
+    }
+  }
+  times.push_back(edge_after(395) - period / 2);
+  EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+  for (const auto& r : gpu.samples(truth, 0, truth.end())) timeline.append(r);
+  for (const auto& r : gpu.reads(truth, times)) timeline.append(r);
+  std::mt19937 random(11);
+  for (const double length : {0.1, 1.0, 5.0, 30.0}) {
+    std::uniform_real_distribution<double> start(1.0, 394 - length);
+    Score score;
+    for (int i = 0; i < 200; ++i) {
+      const double a = start(random);
+      const auto m = timeline.energy(at(a), at(a + length));
+      ASSERT_TRUE(m) << m.error().message;
+      score.add(*m, truth.joules(a, a + length));
+    }
+    EXPECT_GE(score.coverage(), 0.9) << length;
+    EXPECT_LT(std::abs(score.bias()), 0.01) << length;
+    if (length >= 5) {
+      EXPECT_LT(score.rms(), 0.01) << length;
+    }
+  }
+}
 
 TEST(Timeline, AMixedIntervalIsNotUselesslyWide) {
   const Truth truth = mixed(1, 20);
@@ -186,7 +229,7 @@ TEST(Timeline, ClosedFormsOfRampSquareAndSine) {
 
 TEST(Timeline, LoadLockedToTheCounterIsRightAtEveryPhase) {
   for (int phase = 0; phase < 5; ++phase) {
-    for (const double read_every : {0.1, 5.0}) {
+    for (const double read_every : {0.1, 5.0, 10.0}) {
       Truth truth;
       const double begin = 1 + 0.02 * phase;
       truth.hold(120, begin);

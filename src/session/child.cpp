@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -17,18 +18,30 @@ namespace jouleprof::session {
 namespace {
 
 // After fork() in a process with threads: async-signal-safe calls only.
-[[noreturn]] void become(char* const* argv, int go, int failure) {
+[[noreturn]] void become(char* const* argv, char* const* environment, int go, int failure) {
   char byte = 0;
   ssize_t n = 0;
   do {
     n = ::read(go, &byte, 1);
   } while (n < 0 && errno == EINTR);
   if (n == 1) {
-    ::execvp(argv[0], argv);
+    ::execvpe(argv[0], argv, environment);
     const int err = errno;
     [[maybe_unused]] const ssize_t told = ::write(failure, &err, sizeof err);
   }
   ::_exit(127);
+}
+
+// This process's own, with "NAME=value" in place of whatever NAME is there.
+std::vector<char*> environment_with(const std::string& variable) {
+  const std::string_view name = std::string_view(variable).substr(0, variable.find('=') + 1);
+  std::vector<char*> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (variable.empty() || !std::string_view(*entry).starts_with(name)) all.push_back(*entry);
+  }
+  if (!variable.empty()) all.push_back(const_cast<char*>(variable.c_str()));
+  all.push_back(nullptr);
+  return all;
 }
 
 // Whether a program of this name can be seen at all, executable or not.
@@ -62,7 +75,8 @@ StartFailure start_failure(const std::string& program, int err) {
 
 }  // namespace
 
-Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals) {
+Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
+                             const std::string& variable) {
   int go[2];
   int failure[2];
   // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
@@ -78,6 +92,7 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
   std::vector<char*> argv;
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  const auto environment = environment_with(variable);
 
   // Until the child has the tool's own dispositions back, a signal must not reach our handlers
   // there.
@@ -91,7 +106,7 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
     signals.restore();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::close(go[1]);
-    become(argv.data(), go[0], failure[1]);
+    become(argv.data(), environment.data(), go[0], failure[1]);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(go[0]);

@@ -111,6 +111,26 @@ TEST_F(ChildTest, SignalsAreAsTheToolWasGivenThem) {
   EXPECT_EQ(field(written(), "SigBlk:"), 0u);
 }
 
+TEST_F(ChildTest, AVariableReplacesTheToolsOwn) {
+  const auto environment = [&](const std::string& variable) {
+    auto child = Child::prepare({"/bin/sh", "-c", "env | grep ^JOULEPROF_TEST > " + out()},
+                                *signals, variable);
+    EXPECT_TRUE(child) << child.error().message;
+    EXPECT_FALSE(child->release());
+    child->reap();
+    return written();
+  };
+  setenv("JOULEPROF_TEST", "outer", 1);
+  setenv("JOULEPROF_TEST2", "2", 1);
+  EXPECT_THAT(environment("JOULEPROF_TEST=a b"),
+              testing::AllOf(testing::HasSubstr("JOULEPROF_TEST=a b\n"),
+                             testing::HasSubstr("JOULEPROF_TEST2=2\n"),
+                             testing::Not(testing::HasSubstr("outer"))));
+  EXPECT_THAT(environment(""), testing::HasSubstr("JOULEPROF_TEST=outer\n"));
+  unsetenv("JOULEPROF_TEST");
+  unsetenv("JOULEPROF_TEST2");
+}
+
 TEST_F(ChildTest, WhatWasIgnoredStaysIgnored) {
   signals.reset();
   for (const int number : {SIGHUP, SIGCHLD}) signal(number, SIG_IGN);

@@ -10,6 +10,7 @@ namespace jouleprof::session {
 namespace {
 
 constexpr Duration kLate = std::chrono::seconds{2};
+constexpr Duration kAnswering = std::chrono::milliseconds{10};  // between looks for new readings
 
 Duration of(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
@@ -79,6 +80,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
   for (;;) {
     while (const auto signal = signals_.next()) on_signal(*signal);
     if ((ended && ended()) || (!child && interrupted())) return;
+    serve_windows();
     HostTime now = HostClock::now();
     // Whatever is due soon is done now: waking up is what costs most.
     const HostTime soon = now + options_.commit_period / 10;
@@ -89,7 +91,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
       flush();
       next_collect_ = now + options_.commit_period;
     }
-    if (options_.on_status && now >= next_status_) tell_status(now);
+    if (options_.on_status && soon >= next_status_) tell_status(now);
     if (options_.on_tick && now >= next_tick_) tick(now);
     if (options_.ticks && ticks_ >= *options_.ticks) return;
     if (now >= until) return;
@@ -97,6 +99,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     HostTime next = std::min({until, processes.next(), next_collect_});
     if (options_.on_status) next = std::min(next, next_status_);
     if (options_.on_tick) next = std::min(next, next_tick_);
+    if (windows != nullptr && windows->is_waiting()) next = std::min(next, now + kAnswering);
     if (next <= HostClock::now()) continue;
     signals_.wait(next, fd);
     now = HostClock::now();
@@ -138,6 +141,7 @@ void Engine::take_in(Sampled&& sampled) {
   live_.add(sampled.readings);
   copy_append(sampled.gpu_processes, uses_);
   for (auto& warning : sampled.warnings) warn(std::move(warning.text));
+  if (windows != nullptr) windows->append(sampled.readings);
   Batch got;
   got.readings = std::move(sampled.readings);
   if (options_.on_tick) {
@@ -147,6 +151,12 @@ void Engine::take_in(Sampled&& sampled) {
     copy_append(got.readings.failures, tick_readings_.failures);
   }
   batch_.append(std::move(got));
+}
+
+void Engine::serve_windows() {
+  if (windows == nullptr) return;
+  if (windows->take_read_wish()) sampler_.read_soon();
+  if (windows->is_waiting()) collect();
 }
 
 void Engine::watch_clock() {
@@ -180,6 +190,13 @@ void Engine::tick(HostTime now) {
 void Engine::post_run() { batch_.run = run; }
 
 void Engine::flush() {
+  if (windows != nullptr) {
+    Batch got;
+    std::vector<std::string> warnings;
+    windows->take(got.windows, warnings);
+    batch_.append(std::move(got));
+    for (auto& text : warnings) warn(std::move(text));
+  }
   if (auto error = recorder_.error()) {
     warn(fmt::format("the recording ends early: {}", error->message));
   }
@@ -190,6 +207,7 @@ SessionResult Engine::finish() {
   Sampled sampled;
   sampler_.stop(options_.patience, sampled);
   take_in(std::move(sampled));
+  if (windows != nullptr) windows->stop();
   look_at_processes(true);
   batch_.clock_points.push_back(ClockPoint::now());
 

@@ -12,6 +12,7 @@
 #include "session/sampler.h"
 #include "session/session.h"
 #include "session/signals.h"
+#include "session/window_server.h"
 
 namespace jouleprof::session {
 
@@ -45,11 +46,13 @@ class Engine {
   model::RunInfo run;
   ProcessWatch processes;
   std::optional<int> interrupted_by;
-  pid_t child = 0;  // the one child that is not to be reaped
+  pid_t child = 0;                  // the one child that is not to be reaped
+  WindowServer* windows = nullptr;  // outlives the engine; stopped in finish()
 
  private:
   void collect();
   void take_in(Sampled&& sampled);
+  void serve_windows();
   void watch_clock();
   void tell_status(HostTime now);
   void tick(HostTime now);

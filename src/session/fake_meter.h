@@ -1,6 +1,7 @@
 // Meters for tests.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -98,6 +99,23 @@ class HangingMeter final : public FakeMeter {
  private:
   std::shared_ptr<Gate> gate_;
   std::shared_ptr<Gate> destroyed_;
+};
+
+// Its probes name their sensors, and it counts how often each is read.
+class NamingMeter final : public FakeMeter {
+ public:
+  using Counts = std::array<std::atomic<int>, 2>;
+  explicit NamingMeter(std::shared_ptr<Counts> counts) : counts_(std::move(counts)) {
+    probes_[0].sensors = {model::SensorId{0}};
+    probes_[1].sensors = {model::SensorId{1}, model::SensorId{2}};
+  }
+  HostTime read(std::size_t index, model::Readings& out) override {
+    ++(*counts_)[index];
+    return FakeMeter::read(index, out);
+  }
+
+ private:
+  std::shared_ptr<Counts> counts_;
 };
 
 // Every read fails.

@@ -44,6 +44,10 @@ class MemorySink final : public Sink {
     all.machine.insert(all.machine.end(), r.machine.begin(), r.machine.end());
     return {};
   }
+  Result<void> append(const std::vector<model::Window>& w) override {
+    recording.windows.insert(recording.windows.end(), w.begin(), w.end());
+    return {};
+  }
   Result<void> commit() override { return {}; }
   Result<void> finish() override { return recording.run.complete = true, ok(); }
 

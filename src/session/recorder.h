@@ -23,6 +23,7 @@ struct Batch {
   std::optional<model::Overhead> overhead;
   model::Readings readings;
   model::ProcessReadings process_readings;
+  std::vector<model::Window> windows;
 
   bool empty() const;
   void append(Batch&& later);

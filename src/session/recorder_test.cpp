@@ -26,6 +26,20 @@ TEST(Recorder, WritesAllInOrderAndFinishes) {
   EXPECT_TRUE(sink.recording.run.complete);
 }
 
+TEST(Recorder, WindowsAreWrittenToo) {
+  MemorySink sink;
+  Recorder recorder(&sink);
+  for (const char* name : {"a", "b"}) {
+    Batch batch;
+    batch.windows.push_back({name, {}, {}, 1, 2, false});
+    recorder.post(std::move(batch));
+  }
+  ASSERT_TRUE(recorder.finish());
+  ASSERT_EQ(sink.recording.windows.size(), 2u);
+  EXPECT_EQ(sink.recording.windows[0].name, "a");
+  EXPECT_EQ(sink.recording.windows[1].name, "b");
+}
+
 TEST(Recorder, ADestroyedOneLeavesTheRecordingIncomplete) {
   MemorySink sink;
   { Recorder(&sink).post(of_power(1)); }

@@ -19,6 +19,8 @@
 #include "base/text.h"
 #include "session/child.h"
 #include "session/engine.h"
+#include "session/run_info.h"
+#include "session/window_server.h"
 
 namespace jouleprof::session {
 namespace {
@@ -26,16 +28,6 @@ namespace {
 // How far the readings must reach past the work: a sensor's window and lag, and the next edge of a
 // counter that steps every 100 ms.
 constexpr Duration kTail = std::chrono::milliseconds{150};
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-std::string working_directory() {
-  std::error_code err;
-  return std::filesystem::current_path(err).string();
-}
 
 // Orphans of the command become our children while this exists.
 class Subreaper {
@@ -112,6 +104,12 @@ void wait_for_tail(HostTime work_end) {
   if (left > Duration{}) std::this_thread::sleep_for(left);
 }
 
+// How the command's programs find this session.
+std::string session_variable(const Engine& engine) {
+  if (engine.windows == nullptr) return "";
+  return fmt::format("{}={}", kSessionVariable, engine.windows->path().string());
+}
+
 // What a session came to, beside what the engine knows.
 struct Outcome {
   std::optional<int> exit_status;
@@ -123,7 +121,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   idle(engine, Phase::kIdleBefore, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
-  auto child = Child::prepare(options.command, signals);
+  auto child = Child::prepare(options.command, signals, session_variable(engine));
   if (!child) return forward_error(child);
   if (options.use_cgroup) {
     auto made = spans::Cgroup::create(fmt::format("jouleprof-{}", ::getpid()), options.root);
@@ -210,12 +208,9 @@ Environment environment_of(pid_t pid, const std::filesystem::path& root) {
 }
 
 model::RunInfo describe(const SessionOptions& options) {
-  model::RunInfo run;
-  run.tool_version = options.tool_version;
-  run.host = host_name();
+  model::RunInfo run = run_info_here(options.tool_version);
   run.source = options.attach ? "attach" : options.command.empty() ? "monitor" : "run";
   run.command = options.command;
-  run.working_directory = working_directory();
   return run;
 }
 
@@ -229,7 +224,7 @@ Result<SessionResult> run(const SessionOptions& options,
   auto joined = joined_domains(meters);
   const auto selected = select_devices(joined, options.devices);
   if (!selected) return tl::unexpected(selected.error());
-  const auto warnings = apply_visibility(
+  const auto visibility = apply_visibility(
       joined, options.attach ? environment_of(*options.attach, options.root) : options.environment);
   std::map<model::DomainId, bool> keep;
   std::map<model::DomainId, bool> visible;
@@ -244,12 +239,24 @@ Result<SessionResult> run(const SessionOptions& options,
 
   auto signals = SignalStream::create();
   if (!signals) return forward_error(signals);
+  Result<std::unique_ptr<WindowServer>> windows{nullptr};
+  if (!options.command.empty() && !options.attach) {
+    std::vector<OfferedDomain> offered;
+    for (const auto& domain : joined) offered.push_back({domain, keep[domain.id]});
+    windows = WindowServer::start(std::move(offered), sampler.sensors(),
+                                  [stream = signals->get()] { stream->wake(); });
+  }
   const Subreaper subreaper;
   std::optional<spans::Cgroup> group;  // outlives the engine, which looks into it
   Engine engine(options, **signals, std::move(sampler), std::move(domains), sink);
   engine.run = describe(options);
+  if (windows) engine.windows = windows->get();
   engine.start();
-  for (const auto& warning : warnings) engine.warn(warning);
+  for (const auto& warning : visibility.warnings) engine.warn(warning);
+  if (!windows) {
+    engine.warn(
+        fmt::format("windows of the command are not recorded: {}", windows.error().message));
+  }
 
   Result<Outcome> outcome = Outcome{};
   if (options.attach) {

@@ -51,7 +51,7 @@ struct SessionOptions {
   Duration process_period = std::chrono::seconds{1};
   // The driver keeps what the processes used since it was last asked; asking burns 2.8 ms of CPU.
   Duration gpu_process_period = std::chrono::seconds{5};
-  Duration commit_period = std::chrono::milliseconds{800};
+  Duration commit_period = std::chrono::seconds{1};
   std::vector<std::string> devices;  // as select_devices(); empty: all
   bool use_cgroup = true;            // put the command into a cgroup of its own where possible
   std::string tool_version;
@@ -86,8 +86,9 @@ struct SessionResult {
 // Runs a session in the calling thread; one at a time in a process. Callbacks come from this
 // thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
 // process group and signal dispositions; signals that are sent to the tool while it runs are passed
-// on, those of the terminal reach it anyway. What happens to the sink or to a meter never disturbs
-// the command.
+// on, those of the terminal reach it anyway. Beside the tool's environment it has JOULEPROF_SESSION,
+// by which its programs' windows find this session (window_protocol.h). What happens to the sink or
+// to a meter never disturbs the command.
 //
 // Errors: invalid_argument (unknown device), not_found or permission_denied (`attach`), unavailable
 // (no process can be made). Once the command runs there are none.

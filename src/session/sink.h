@@ -1,6 +1,8 @@
 // Where a session puts what it records: what a recording::Writer does, as an interface.
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "model/recording.h"
 
@@ -22,6 +24,7 @@ class Sink {
   virtual Result<void> set_overhead(const model::Overhead& overhead) = 0;
   virtual Result<void> append(const model::Readings& readings) = 0;
   virtual Result<void> append(const model::ProcessReadings& readings) = 0;
+  virtual Result<void> append(const std::vector<model::Window>& windows) = 0;
   virtual Result<void> commit() = 0;
   virtual Result<void> finish() = 0;
 };
@@ -45,6 +48,9 @@ class WriterSink final : public Sink {
   Result<void> append(const model::Readings& readings) override { return writer_.append(readings); }
   Result<void> append(const model::ProcessReadings& readings) override {
     return writer_.append(readings);
+  }
+  Result<void> append(const std::vector<model::Window>& windows) override {
+    return writer_.append(windows);
   }
   Result<void> commit() override { return writer_.commit(); }
   Result<void> finish() override { return writer_.finish(); }

@@ -183,7 +183,6 @@ Selection rocm(const std::vector<std::pair<std::string, std::string>>& lists, st
 
 void hide_others(std::vector<Domain>& domains, const std::vector<model::DomainId>& boards,
                  const Selection& selection) {
-  if (selection.open) return;
   for (std::size_t i = 0; i < boards.size(); ++i) {
     const bool visible =
         std::find(selection.places.begin(), selection.places.end(), i) != selection.places.end();
@@ -200,9 +199,8 @@ std::optional<std::string> process_environment(const std::string& name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-std::vector<std::string> apply_visibility(std::vector<Domain>& domains,
-                                          const Environment& environment) {
-  std::vector<std::string> warnings;
+Visibility apply_visibility(std::vector<Domain>& domains, const Environment& environment) {
+  Visibility out;
   std::vector<model::DomainId> nvidia;
   std::vector<model::DomainId> amd;
   for (const auto& domain : domains) {
@@ -210,20 +208,29 @@ std::vector<std::string> apply_visibility(std::vector<Domain>& domains,
     if (is_nvidia(domain)) nvidia.push_back(domain.id);
     if (is_amd(domain)) amd.push_back(domain.id);
   }
-  const auto cuda_list = environment("CUDA_VISIBLE_DEVICES");
-  const auto apply = [&](const std::vector<model::DomainId>& boards, const Selection& selection) {
-    hide_others(domains, boards, selection);
-    warnings.insert(warnings.end(), selection.warnings.begin(), selection.warnings.end());
+  const auto apply = [&](const std::vector<model::DomainId>& boards,
+                         const std::optional<Selection>& selection) {
+    if (!selection || selection->open) {
+      out.order.insert(out.order.end(), boards.begin(), boards.end());
+    } else {
+      hide_others(domains, boards, *selection);
+      for (const std::size_t place : selection->places) out.order.push_back(boards[place]);
+    }
+    if (!selection) return;
+    out.warnings.insert(out.warnings.end(), selection->warnings.begin(), selection->warnings.end());
   };
-  if (cuda_list && !nvidia.empty()) {
-    apply(nvidia, cuda(*cuda_list, domains, nvidia, environment));
-  }
+  std::optional<Selection> chosen;
+  const auto cuda_list = environment("CUDA_VISIBLE_DEVICES");
+  if (cuda_list && !nvidia.empty()) chosen = cuda(*cuda_list, domains, nvidia, environment);
+  apply(nvidia, chosen);
+  chosen.reset();
   std::vector<std::pair<std::string, std::string>> lists;
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     if (const auto list = environment(name)) lists.emplace_back(name, *list);
   }
-  if (!lists.empty() && !amd.empty()) apply(amd, rocm(lists, amd.size()));
-  return warnings;
+  if (!lists.empty() && !amd.empty()) chosen = rocm(lists, amd.size());
+  apply(amd, chosen);
+  return out;
 }
 
 Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,

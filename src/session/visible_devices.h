@@ -16,17 +16,21 @@ namespace jouleprof::session {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
+struct Visibility {
+  // The boards that stay visible, as the runtime numbers them: NVIDIA's, then AMD's.
+  std::vector<model::DomainId> order;
+  std::vector<std::string> warnings;  // what the user should know
+};
+
 // Sets Domain::visible as the CUDA and ROCm runtimes would decide for a process with this
 // environment (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES);
 // what lies within an invisible GPU is invisible too. GPUs of one vendor must be in PCI order.
-// Where a variable leaves it open which boards it means, all stay visible. Returns what the user
-// should know.
+// Where a variable leaves it open which boards it means, all stay visible.
 //
 // Rules: CUDA C++ Programming Guide, "CUDA Environment Variables"; ROCm, "GPU isolation
 // techniques". NVIDIA_VISIBLE_DEVICES is the container runtime's, which hides the others from the
 // tool as well.
-std::vector<std::string> apply_visibility(std::vector<model::Domain>& domains,
-                                          const Environment& environment);
+Visibility apply_visibility(std::vector<model::Domain>& domains, const Environment& environment);
 
 // Which of `domains` a user's words select, with all that lies within them. A word is "all", a
 // device ("gpu1", "package-0"), a number (a GPU's place), a UUID or the beginning of one, or a kind

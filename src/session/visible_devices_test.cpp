@@ -51,6 +51,10 @@ class Machine {
   DomainId last_board_{};
 };
 
+std::vector<std::string> warnings_after(std::vector<Domain>& domains, const Environment& with) {
+  return apply_visibility(domains, with).warnings;
+}
+
 // The devices that stay visible, the memory of each being as visible as itself.
 std::string visible(const std::vector<Domain>& domains) {
   std::string out;
@@ -111,7 +115,7 @@ TEST(ApplyVisibility, CudaListsInAllForms) {
   for (const auto& c : cases) {
     auto machine = four();
     const auto warnings =
-        apply_visibility(machine.domains, environment({{"CUDA_VISIBLE_DEVICES", c.list}}));
+        warnings_after(machine.domains, environment({{"CUDA_VISIBLE_DEVICES", c.list}}));
     EXPECT_EQ(visible(machine.domains), c.expected) << "'" << c.list << "'";
     EXPECT_THAT(warnings, IsEmpty()) << c.list;
     EXPECT_TRUE(machine.domains[0].visible);  // the CPU
@@ -120,7 +124,7 @@ TEST(ApplyVisibility, CudaListsInAllForms) {
 
 TEST(ApplyVisibility, UnsetLeavesAllVisible) {
   auto machine = four();
-  EXPECT_THAT(apply_visibility(machine.domains, environment({})), IsEmpty());
+  EXPECT_THAT(warnings_after(machine.domains, environment({})), IsEmpty());
   EXPECT_EQ(visible(machine.domains), "0123");
   // The container runtime's variable is no business of the tool's.
   apply_visibility(machine.domains, environment({{"NVIDIA_VISIBLE_DEVICES", "1"}}));
@@ -150,7 +154,7 @@ TEST(ApplyVisibility, MigDevicesShowTheirBoard) {
   };
   for (const auto& c : cases) {
     auto domains = machine.domains;
-    EXPECT_THAT(apply_visibility(domains, environment({{"CUDA_VISIBLE_DEVICES", c.list}})),
+    EXPECT_THAT(warnings_after(domains, environment({{"CUDA_VISIBLE_DEVICES", c.list}})),
                 IsEmpty());
     EXPECT_EQ(visible(domains), c.expected) << c.list;
   }
@@ -159,11 +163,11 @@ TEST(ApplyVisibility, MigDevicesShowTheirBoard) {
 TEST(ApplyVisibility, AMigDeviceOnAnUnknownBoard) {
   Machine one;
   one.gpu("gpu0", "GPU-1");
-  EXPECT_THAT(apply_visibility(one.domains, environment({{"CUDA_VISIBLE_DEVICES", "MIG-q"}})),
+  EXPECT_THAT(warnings_after(one.domains, environment({{"CUDA_VISIBLE_DEVICES", "MIG-q"}})),
               IsEmpty());
   EXPECT_EQ(visible(one.domains), "0");
   auto several = four();
-  EXPECT_THAT(apply_visibility(several.domains, environment({{"CUDA_VISIBLE_DEVICES", "MIG-q"}})),
+  EXPECT_THAT(warnings_after(several.domains, environment({{"CUDA_VISIBLE_DEVICES", "MIG-q"}})),
               ElementsAre(HasSubstr("MIG-q")));
   EXPECT_EQ(visible(several.domains), "0123");
 }
@@ -172,20 +176,19 @@ TEST(ApplyVisibility, NumbersAmongDifferentModelsAreAmbiguous) {
   Machine mixed;
   mixed.gpu("gpu0", "GPU-1", "T4").gpu("gpu1", "GPU-2", "H100").gpu("gpu2", "GPU-3", "T4");
   auto domains = mixed.domains;
-  EXPECT_THAT(apply_visibility(domains, environment({{"CUDA_VISIBLE_DEVICES", "0"}})),
+  EXPECT_THAT(warnings_after(domains, environment({{"CUDA_VISIBLE_DEVICES", "0"}})),
               ElementsAre(HasSubstr("CUDA_DEVICE_ORDER=PCI_BUS_ID")));
   EXPECT_EQ(visible(domains), "012");
 
   for (const auto& [list, expected] :
        std::map<std::string, std::string>{{"0,1,2", "012"}, {"", ""}, {"-1", ""}, {"GPU-3", "2"}}) {
     domains = mixed.domains;
-    EXPECT_THAT(apply_visibility(domains, environment({{"CUDA_VISIBLE_DEVICES", list}})),
-                IsEmpty());
+    EXPECT_THAT(warnings_after(domains, environment({{"CUDA_VISIBLE_DEVICES", list}})), IsEmpty());
     EXPECT_EQ(visible(domains), expected) << list;
   }
   domains = mixed.domains;
-  EXPECT_THAT(apply_visibility(domains, environment({{"CUDA_VISIBLE_DEVICES", "2"},
-                                                     {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}})),
+  EXPECT_THAT(warnings_after(domains, environment({{"CUDA_VISIBLE_DEVICES", "2"},
+                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}})),
               IsEmpty());
   EXPECT_EQ(visible(domains), "2");
 }
@@ -197,7 +200,7 @@ TEST(ApplyVisibility, RocmFiltersTwice) {
     machine.gpu(device, "", "AMD GPU");
   const auto visible_with = [&](const Variables& variables, std::size_t warnings = 0) {
     auto domains = machine.domains;
-    EXPECT_EQ(apply_visibility(domains, environment(variables)).size(), warnings);
+    EXPECT_EQ(warnings_after(domains, environment(variables)).size(), warnings);
     std::string out;
     for (const auto& d : domains) {
       if (d.visible && !d.parent) out += d.device + " ";
@@ -240,6 +243,23 @@ TEST(SelectDevices, UnknownWordsAreErrors) {
   EXPECT_THAT(selected(machine, {"4"}), HasSubstr("'4'"));
   EXPECT_THAT(selected(machine, {"GPU-aa"}), HasSubstr("several devices begin with 'GPU-aa'"));
   EXPECT_THAT(selected(machine, {""}), HasSubstr("names no device"));
+}
+
+TEST(VisibilityTest, BoardsAreNumberedInTheOrderOfTheList) {
+  Machine machine;
+  machine.cpu().gpu("gpu0", "GPU-a").gpu("gpu1", "GPU-b").gpu("gpu2", "GPU-c");
+  const auto order_with = [&](const Variables& variables) {
+    auto domains = machine.domains;
+    std::string out;
+    for (const auto id : apply_visibility(domains, environment(variables)).order) {
+      out += domains[static_cast<std::size_t>(id)].device + " ";
+    }
+    return out;
+  };
+  EXPECT_EQ(order_with({}), "gpu0 gpu1 gpu2 ");
+  EXPECT_EQ(order_with({{"CUDA_VISIBLE_DEVICES", "2,0"}}), "gpu2 gpu0 ");
+  EXPECT_EQ(order_with({{"CUDA_VISIBLE_DEVICES", "GPU-b,GPU-a"}}), "gpu1 gpu0 ");
+  EXPECT_EQ(order_with({{"CUDA_VISIBLE_DEVICES", ""}}), "");
 }
 
 }  // namespace

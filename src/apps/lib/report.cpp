@@ -1,9 +1,8 @@
 // jouleprof_version and jouleprof_report_*.
-#include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "analysis/analyse.h"
+#include "apps/lib/status.h"
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
 #include "recording/reader.h"
@@ -14,29 +13,8 @@ struct jouleprof_report {
   std::string json;
 };
 
-namespace {
-
-using jouleprof::model::Provenance;
-
-jouleprof_status fail(const jouleprof::Error& e, char* error, size_t error_size) {
-  if (error != nullptr && error_size > 0) {
-    const size_t length = std::min(e.message.size(), error_size - 1);
-    std::memcpy(error, e.message.data(), length);
-    error[length] = '\0';
-  }
-  return static_cast<jouleprof_status>(static_cast<int>(e.code) + 1);
-}
-
-jouleprof_provenance to_c(Provenance p) { return static_cast<jouleprof_provenance>(p); }
-
-static_assert(static_cast<int>(Provenance::kMeasured) == JOULEPROF_MEASURED);
-static_assert(static_cast<int>(Provenance::kEstimated) == JOULEPROF_ESTIMATED);
-static_assert(static_cast<int>(Provenance::kSimulated) == JOULEPROF_SIMULATED);
-static_assert(static_cast<int>(Provenance::kUnavailable) == JOULEPROF_UNAVAILABLE_FIGURE);
-static_assert(static_cast<int>(jouleprof::Errc::kNotFound) + 1 == JOULEPROF_NOT_FOUND);
-static_assert(static_cast<int>(jouleprof::Errc::kInternal) + 1 == JOULEPROF_INTERNAL);
-
-}  // namespace
+using jouleprof::lib::fail;
+using jouleprof::lib::to_c;
 
 const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
 

@@ -1,0 +1,15 @@
+// A window as the thread that ended it hands it on.
+#pragma once
+
+#include <cstdint>
+
+namespace jouleprof::spans {
+
+struct WindowRecord {
+  std::int64_t begin = 0;  // nanoseconds of CLOCK_MONOTONIC
+  std::int64_t end = 0;
+  std::uint32_t name = 0;
+  std::uint32_t flags = 0;
+};
+
+}  // namespace jouleprof::spans
