@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(SKBUILD)  # a Python wheel carries the tool alone
+if(SKBUILD)  # a Python wheel carries the tool, and what src/apps/python installs
   install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin)
   return()
 endif()
