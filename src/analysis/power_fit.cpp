@@ -1,11 +1,16 @@
 #include "analysis/power_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <utility>
 
 namespace jouleprof::analysis {
 namespace {
+
+constexpr double kLookBack = 3.5;  // time constants
 
 // Symmetric positive definite, stored by rows of the lower triangle's band.
 class BandedSystem {
@@ -13,13 +18,13 @@ class BandedSystem {
   BandedSystem(std::size_t n, std::size_t band)
       : n_(n), width_(band + 1), a_(n * width_, 0.0), b_(n, 0.0) {}
 
-  // Adds weight * (row . x - value)^2.
-  template <std::size_t N>
-  void add(const std::size_t (&index)[N], const double (&factor)[N], double value, double weight) {
-    for (std::size_t i = 0; i < N; ++i) {
-      b_[index[i]] += weight * factor[i] * value;
-      for (std::size_t j = 0; j < N; ++j) {
-        if (index[j] <= index[i]) at(index[i], index[j]) += weight * factor[i] * factor[j];
+  // Adds weight * (row . x - value)^2, the row being `factor` from index `first` on.
+  void add(std::size_t first, std::span<const double> factor, double value, double weight) {
+    for (std::size_t i = 0; i < factor.size(); ++i) {
+      if (factor[i] == 0) continue;
+      b_[first + i] += weight * factor[i] * value;
+      for (std::size_t j = 0; j <= i; ++j) {
+        at(first + i, first + j) += weight * factor[i] * factor[j];
       }
     }
   }
@@ -70,13 +75,57 @@ Place place(const std::vector<double>& knots, double t) {
   return {i, std::clamp((t - knots[i]) / (knots[i + 1] - knots[i]), 0.0, 1.0)};
 }
 
+// A row of the system: factors of the energies at knots from `first` on.
+struct Row {
+  std::size_t first = 0;
+  std::vector<double> factor;
+
+  void add(std::size_t knot, double value) {
+    if (factor.empty()) first = knot;
+    if (knot < first) {
+      factor.insert(factor.begin(), first - knot, 0.0);
+      first = knot;
+    }
+    if (knot - first >= factor.size()) factor.resize(knot - first + 1, 0.0);
+    factor[knot - first] += value;
+  }
+};
+
+// Adds `times` the energy up to t.
+void add_energy(const std::vector<double>& knots, double t, double times, Row& row) {
+  const Place at = place(knots, t);
+  row.add(at.knot, times * (1 - at.fraction));
+  row.add(at.knot + 1, times * at.fraction);
+}
+
+// Adds `times` the energy seen up to t.
+void add_energy_seen(const std::vector<double>& knots, double t, double rise, double times,
+                     Row& row) {
+  add_energy(knots, t, times, row);
+  if (rise <= 0) return;
+  // y(t): each cell's power with the weight that is left of it.
+  double weight_at_end = 1;
+  for (std::size_t c = place(knots, t).knot + 1; c-- > 0;) {
+    const bool last = c == 0 || t - knots[c] > kLookBack * rise;
+    const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / rise);
+    const double watts =
+        times * rise * (weight_at_end - weight_at_begin) / (knots[c + 1] - knots[c]);
+    row.add(c + 1, -watts);
+    row.add(c, watts);
+    if (last) return;
+    weight_at_end = weight_at_begin;
+  }
+}
+
 // Power of every cell as the samples show it: where the reweighting starts.
 std::vector<double> first_guess(const FitProblem& p, double reference) {
   std::vector<double> watts(p.knots.size() - 1, 0.0);
   std::size_t i = 0;
   for (std::size_t c = 0; c < watts.size() && !p.means.empty(); ++c) {
     const double t = 0.5 * (p.knots[c] + p.knots[c + 1]);
-    const auto centre = [&](std::size_t m) { return 0.5 * (p.means[m].begin + p.means[m].end); };
+    const auto centre = [&](std::size_t m) {
+      return 0.5 * (p.means[m].begin + p.means[m].end) - p.rise;
+    };
     while (i + 1 < p.means.size() && centre(i + 1) <= t) ++i;
     double w = p.means[i].watts;
     if (i + 1 < p.means.size() && t > centre(i)) {
@@ -96,33 +145,36 @@ std::vector<double> fit_energy(const FitProblem& p) {
   // Solved as the difference from a constant power, so that constant readings give it back exactly.
   const double reference = p.means.empty() ? 0.0 : p.means.front().watts;
 
-  struct MeanPlace {
-    Place begin, end;
+  // Rows of what was read, with their values and weights.
+  struct Reading {
+    Row row;
+    double value, weight;
   };
-  std::vector<MeanPlace> mean_places;
-  mean_places.reserve(p.means.size());
+  std::vector<Reading> readings;
+  readings.reserve(p.means.size() + p.points.size());
   std::size_t band = 2;
+  const auto take = [&](Row row, double value, double weight) {
+    band = std::max(band, row.factor.size() - 1);
+    readings.push_back({std::move(row), value, weight});
+  };
   for (const auto& m : p.means) {
-    mean_places.push_back({place(p.knots, m.begin), place(p.knots, m.end)});
-    band = std::max(band, mean_places.back().end.knot + 1 - mean_places.back().begin.knot);
-  }
-  BandedSystem fixed(n, band);
-  for (std::size_t i = 0; i < p.means.size(); ++i) {
-    const auto& m = p.means[i];
-    const auto& [a, b] = mean_places[i];
     const double length = m.end - m.begin;
-    const std::size_t index[] = {a.knot, a.knot + 1, b.knot, b.knot + 1};
-    const double factor[] = {a.fraction - 1, -a.fraction, 1 - b.fraction, b.fraction};
-    fixed.add(index, factor, (m.watts - reference) * length,
-              1.0 / (m.sigma * m.sigma * length * length));
+    Row row;
+    add_energy_seen(p.knots, m.begin, p.rise, -1, row);
+    add_energy_seen(p.knots, m.end, p.rise, 1, row);
+    take(std::move(row), (m.watts - reference) * length,
+         1.0 / (m.sigma * m.sigma * length * length));
   }
   for (const auto& q : p.points) {
-    const Place at = place(p.knots, q.at);
-    fixed.add({at.knot, at.knot + 1}, {1 - at.fraction, at.fraction},
-              q.joules - reference * (q.at - origin), 1.0 / (q.sigma * q.sigma));
+    const double rise = q.seen ? p.rise : 0.0;
+    Row row;
+    add_energy_seen(p.knots, q.at, rise, 1, row);
+    take(std::move(row), q.joules - reference * (q.at - rise - origin), 1.0 / (q.sigma * q.sigma));
   }
+  BandedSystem fixed(n, band);
+  for (const auto& r : readings) fixed.add(r.row.first, r.row.factor, r.value, r.weight);
   // Without any point the energy's origin is free: the first knot has none.
-  fixed.add({std::size_t{0}}, {1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
+  fixed.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
 
   std::vector<double> watts = first_guess(p, reference);
   std::vector<double> joules;
@@ -138,13 +190,13 @@ std::vector<double> fit_energy(const FitProblem& p) {
       if (!p.usual_jump.empty() && p.usual_jump[k] > 0) {
         weight = std::min(weight, 1.0 / (p.usual_jump[k] * p.usual_jump[k]));
       }
-      system.add({k - 1, k, k + 1}, {before, -before - after, after}, 0.0, weight);
+      system.add(k - 1, std::array{before, -before - after, after}, 0.0, weight);
     }
     for (std::size_t c = 0; c + 1 < n; ++c) {
       if (round > 0 && watts[c] + reference < p.floor_watts) held[c] = 1;
       if (!held[c]) continue;
       const double per = 1.0 / (p.knots[c + 1] - p.knots[c]);
-      system.add({c, c + 1}, {-per, per}, p.floor_watts - reference, 1.0 / noise);
+      system.add(c, std::array{-per, per}, p.floor_watts - reference, 1.0 / noise);
     }
     joules = system.solve();
     for (std::size_t c = 0; c + 1 < n; ++c) {

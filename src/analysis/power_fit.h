@@ -8,14 +8,18 @@ namespace jouleprof::analysis {
 
 // All times in seconds, energies in joules.
 struct FitProblem {
-  // The mean power over [begin, end] was `watts`, give or take `sigma`.
+  // The mean power over [begin, end], as it is seen, was `watts`, give or take `sigma`.
   struct Mean {
     double begin, end, watts, sigma;
   };
-  // The energy since the reference was `joules` at `at`, give or take `sigma`.
+  // The energy since the reference was `joules` at `at`, give or take `sigma`. `seen`: as it is
+  // seen.
   struct Point {
     double at, joules, sigma;
+    bool seen = false;
   };
+  // Power is seen through a first-order lag of this time constant; 0: as it is.
+  double rise = 0;
   std::vector<double> knots;  // increasing, at least three
   std::vector<Mean> means;    // each within the knots
   std::vector<Point> points;  // each within the knots
@@ -27,6 +31,10 @@ struct FitProblem {
 };
 
 // The energy at each knot, never decreasing, with power constant between knots.
+//
+// What is seen of power P is y with rise * dy/dt = P - y, so that the energy seen up to t is E(t) -
+// rise * y(t): linear in E at the knots of the last 3.5 time constants, before which power is taken
+// as constant.
 //
 // Least squares over E at the knots. Each mean and each point is a row; a third set of rows says
 // that power rarely changes: the change D at a knot costs log(D^2 + noise^2), found by iteratively

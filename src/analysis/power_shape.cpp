@@ -38,7 +38,8 @@ void PowerShape::push(const model::PowerReading& reading) {
     if (between_reads < refresh && changed) late = 0.5 * between_reads;
   }
   last_watts_ = watts;
-  add(at - lag - late - window(), at - lag - late, watts);
+  const double end = at - lag - late - (1 - kRiseWindow / 2) * rise();
+  add(end - window(), end, watts);
 }
 
 void PowerShape::add(double begin, double end, double watts) {

@@ -28,7 +28,8 @@ struct PowerSample {
 };
 
 // Collects one power sensor's readings as samples placed where they belong: the mean over `window`
-// that ended `lag` before the stamp.
+// that ended `lag` before the stamp. A sensor that also follows the load with a first-order lag is
+// taken for the plain mean that is nearest to it: as late on average, 1.6 time constants longer.
 //
 // A polled value that repeats is a new sample only when the sensor has had the time to renew it;
 // so polling faster than the sensor changes nothing. A sensor without a known refresh renews with
@@ -60,7 +61,13 @@ class PowerShape {
   // Seconds in [from, to] in which no sample came for much longer than usual.
   double gap_seconds(double from, double to) const;
 
-  double window() const { return sensor_.traits.window ? seconds(*sensor_.traits.window) : 0.0; }
+  double window() const { return mean_window() + kRiseWindow * rise(); }
+  // The sensor's own response, before that simplification, counted from a sample's end.
+  double rise() const { return sensor_.traits.rise ? seconds(*sensor_.traits.rise) : 0.0; }
+  double mean_window() const {
+    return sensor_.traits.window ? seconds(*sensor_.traits.window) : 0.0;
+  }
+  double mean_end(const PowerSample& s) const { return s.end + (1 - kRiseWindow / 2) * rise(); }
   double spacing() const { return usual_; }  // between samples, lately; 0 when there is only one
   // Of the time, how much the samples see: 1 unless windows are known and shorter than the spacing.
   double seen_fraction() const;
@@ -69,6 +76,8 @@ class PowerShape {
   const model::Sensor& sensor() const { return sensor_; }
 
  private:
+  static constexpr double kRiseWindow = 1.6;
+
   void add(double begin, double end, double watts);
   double plain_energy(double t) const;
 

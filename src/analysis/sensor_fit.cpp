@@ -273,7 +273,8 @@ Result<SensorFit> fit_power_sensor(std::span<const BusySpan> busy,
   const Shape start{best.window / 2, best.centre, std::min(best.window / 4, best.centre / 4)};
   const Shape risen = problem.search(start, {start.window / 2, start.window / 4, start.window / 4});
   if (risen.rise > kFinest && problem.fit(risen).left < (1 - kMuchBetter) * line.left) {
-    fit.rise_time = duration_of(risen.rise);
+    fit.risen = {duration_of(risen.rise), duration_of(risen.window),
+                 duration_of(std::max(risen.lag(), 0.0))};
   }
   return fit;
 }

@@ -30,9 +30,15 @@ struct SensorFit {
   Power idle;          // without the load
   Power step;          // what the load adds
   double r_squared = 0;
-  // Set where a first-order rise before the averaging tells the readings much better: its time
-  // constant. Card or sensor may cause it; window and lag above are those of the plain mean still.
-  std::optional<Duration> rise_time;
+  // Where a first-order rise before the averaging tells the readings much better: its time
+  // constant, and the window and lag that go with it. Card or sensor may cause it; window and lag
+  // above are those of the plain mean still.
+  struct Risen {
+    Duration rise{};
+    Duration window{};
+    Duration lag{};
+  };
+  std::optional<Risen> risen;
 };
 
 enum class Stamps {

@@ -91,7 +91,7 @@ TEST(SensorFit, FindsWindowAndLagOfARing) {
     EXPECT_GT(ms(fit->window.error), 0.05);
     EXPECT_GT(ms(fit->lag.error), 0.02);  // at zero, too
     EXPECT_GT(fit->r_squared, 0.98);
-    EXPECT_FALSE(fit->rise_time) << window << " " << lag;
+    EXPECT_FALSE(fit->risen) << window << " " << lag;
   }
 }
 
@@ -171,8 +171,8 @@ TEST(SensorFit, TellsOfASlowRise) {
   }
   const auto fit = fit_power_sensor(load.busy, readings, Stamps::kOfSensor);
   ASSERT_TRUE(fit) << fit.error().message;
-  ASSERT_TRUE(fit->rise_time);
-  EXPECT_NEAR(ms(*fit->rise_time), 60, 3);
+  ASSERT_TRUE(fit->risen);
+  EXPECT_NEAR(ms(fit->risen->rise), 60, 3);
 }
 
 TEST(SensorFit, FindsThoseOfARecordedH100) {

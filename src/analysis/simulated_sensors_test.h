@@ -42,6 +42,21 @@ class Truth {
            (joules_[i] - joules_[i - 1]) * (t - times_[i - 1]) / (times_[i] - times_[i - 1]);
   }
   double joules(double a, double b) const { return joules(b) - joules(a); }
+  // What a sensor that rises so has seen up to t; before time zero the first power held for ever.
+  double joules_seen(double t, double rise) const {
+    if (rise <= 0) return joules(t);
+    double power = joules_[1] / times_[1];
+    for (std::size_t i = 1; i < times_.size() && times_[i - 1] < t; ++i) {
+      const double level = (joules_[i] - joules_[i - 1]) / (times_[i] - times_[i - 1]);
+      const double length = std::min(times_[i], t) - times_[i - 1];
+      if (t - times_[i] > 40 * rise) {
+        power = level;  // long settled by then, or as good as
+        continue;
+      }
+      power = level + (power - level) * std::exp(-length / rise);
+    }
+    return joules(t) - rise * power;
+  }
 
  private:
   std::vector<double> times_{0};
@@ -61,6 +76,7 @@ struct GpuSensors {
   unsigned seed = 1;
   double window = 0.025;
   double lag = 0.0025;
+  double rise = 0;  // both sensors follow the load with a first-order lag
   double sample_every = 0.020;
   bool jitter = true;    // stamps 7 to 46 ms apart
   double noise = 0.002;  // of a sample
@@ -76,6 +92,7 @@ struct GpuSensors {
     model::Sensor s{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "counter", {}, {}};
     s.traits.refresh = duration_of(edge_every);
     s.traits.quantum = Energy::millijoules(1);
+    if (rise > 0) s.traits.rise = duration_of(rise);
     return s;
   }
   model::Sensor ring() const {
@@ -83,6 +100,7 @@ struct GpuSensors {
     s.traits.refresh = duration_of(sample_every);
     s.traits.window = duration_of(window);
     s.traits.lag = duration_of(lag);
+    if (rise > 0) s.traits.rise = duration_of(rise);
     return s;
   }
 
@@ -102,7 +120,8 @@ struct GpuSensors {
       }
       if (t + stamp <= last + 0.005) continue;
       last = t + stamp;
-      const double mean = truth.joules(t - lag - window, t - lag) / window;
+      const double mean =
+          (truth.joules_seen(t - lag, rise) - truth.joules_seen(t - lag - window, rise)) / window;
       const double watts = mean * gain * (1 + noise * normal(random));
       out.push_back({kRing, at(t + stamp), Power::milliwatts(std::llround(watts * 1e3))});
     }
@@ -130,7 +149,8 @@ struct GpuSensors {
       busy_until = t + length;
       const auto seen = std::upper_bound(visible.begin(), visible.end(), sampled);
       const double edge = phase + (static_cast<double>(seen - visible.begin()) - 1) * period;
-      const auto millijoules = std::llround((1e3 + truth.joules(std::max(edge, 0.0))) * 1e3);
+      const auto millijoules =
+          std::llround((1e3 + truth.joules_seen(std::max(edge, 0.0), rise)) * 1e3);
       out.push_back({kCounter, at(t), at(t + length), Energy::millijoules(millijoules)});
     }
     return out;

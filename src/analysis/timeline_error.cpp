@@ -33,7 +33,8 @@ double EnergyTimeline::swing(double t) const {
 double EnergyTimeline::place_sigma(double t) const {
   double tau = 0;
   if (uses_fit()) {
-    tau = (is_edge(t) ? 0.03 : 0.12) * shape_->window();
+    const double marked = shape_->rise() > 0 ? 0.05 : 0.03;
+    tau = (is_edge(t) ? marked : 0.12) * shape_->window();
   } else if (shape_ && !shape_->samples().empty()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
   } else {
@@ -104,7 +105,10 @@ double EnergyTimeline::sigma(double a, double b) const {
   if (inside < 1e299) sum += inside;
   if (shaped && shape_->window() > length) {
     // A pulse shorter than a sample's window may lie inside or outside of the window asked for.
-    sum += std::pow(0.6 * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
+    // A slow rise hides how high it was, too.
+    const bool hidden = shape_->rise() > 0 && !(is_edge(a) && is_edge(b));
+    sum += std::pow(
+        (hidden ? 1.2 : 0.6) * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
   }
   // What lies beyond the data is a guess.
   const double beyond = std::max(knots_.front().at - a, 0.0) + std::max(b - knots_.back().at, 0.0);

@@ -11,6 +11,7 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr double kNormal95 = 1.96;
+constexpr double kRoomRisen = 0.3;
 // How far, in seconds, from one of its own anchors a counter is still interpolated.
 constexpr double kCounterReach = 0.15;
 
@@ -53,7 +54,7 @@ bool EnergyTimeline::is_marked(double t) const {
 // A mark with room enough on both sides: nearer ones would make a level out of noise.
 bool EnergyTimeline::is_edge(double t) const {
   if (!is_marked(t)) return false;
-  const double room = 0.8 * shape_->window();
+  const double room = (shape_->rise() > 0 ? kRoomRisen : 0.8) * shape_->window();
   const auto after = std::upper_bound(marks_.begin(), marks_.end(), t + 1e-6);
   const auto here = std::lower_bound(marks_.begin(), marks_.end(), t - 1e-6);
   return (after == marks_.end() || *after - t > room) &&

@@ -8,6 +8,16 @@
 namespace jouleprof::analysis {
 namespace {
 
+// How the samples are believed: the part of a step between two neighbours that a stamp's jitter may
+// make of a sample; the changes that mean nothing, and those that are usual at a mark, as parts of
+// the highest power. A sensor that rises slowly has short means, which a stamp's jitter hurts more,
+// and its samples tell of power by themselves where they are rare: found on bursts of an H200.
+struct Belief {
+  double jitter, noise, jump;
+};
+constexpr Belief kPlainMean{0.056, 0.005, 0.5};
+constexpr Belief kRisen{0.1, 0.04, 2.0};
+
 constexpr double kTrusted = 0.002;  // seconds; within a fit no lattice counts as less certain
 
 }  // namespace
@@ -77,6 +87,8 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
 
 std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop) const {
   FitProblem problem;
+  problem.rise = shape_->rise();
+  const Belief belief = problem.rise > 0 ? kRisen : kPlainMean;
   const double window = shape_->window();
   // Settled knots are held fast, as far back as a sample may reach.
   std::size_t context = settled_;
@@ -85,7 +97,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
                                    : (anchors_.empty() ? 0.0 : anchors_.front().joules);
   for (std::size_t k = context; k < settled_; ++k) {
     problem.knots.push_back(knots_[k].at);
-    problem.points.push_back({knots_[k].at, knots_[k].joules - base, 1e-4});
+    problem.points.push_back({knots_[k].at, knots_[k].joules - base, 1e-4, false});
   }
   if (settled_ == 0) problem.knots.push_back(start);
   for (const double t : fit_knots(problem.knots.back(), stop)) problem.knots.push_back(t);
@@ -102,17 +114,22 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
   bool calm = true;
   for (std::size_t i = range.first; i < range.last; ++i) {
     const auto& s = samples[i];
-    if (s.begin < problem.knots.front() - 1e-9 || s.end > problem.knots.back() + 1e-9) continue;
+    const double end = shape_->mean_end(s);
+    const double begin = end - shape_->mean_window();
+    if (s.begin < problem.knots.front() - 1e-9 || end > problem.knots.back() + 1e-9) continue;
     const double before = i > 0 ? samples[i - 1].watts : s.watts;
     const double after = i + 1 < samples.size() ? samples[i + 1].watts : s.watts;
     const double steep = std::abs(after - before);
     // A stamp that is off by some percent of the window reads a slope wrongly.
     const double sigma =
-        ratio * std::sqrt(std::pow(0.003 * s.watts, 2) + std::pow(0.056 * steep, 2)) +
+        ratio * std::sqrt(std::pow(0.003 * s.watts, 2) + std::pow(belief.jitter * steep, 2)) +
         0.0005 * highest + 0.01;
-    problem.means.push_back({s.begin, s.end, ratio * s.watts, sigma});
+    problem.means.push_back({begin, end, ratio * s.watts, sigma});
     calm = calm && steep <= 0.02 * s.watts + 0.5;
   }
+  // Both see the same board.
+  const double counter_rise =
+      sensors_.counter && sensors_.counter->traits.rise ? problem.rise : 0.0;
   const double quantum = sensors_.counter ? sensors_.counter->traits.quantum.joules() : 0.0;
   for (std::size_t i = settled_anchors_; i < anchors_.size(); ++i) {
     const auto& [anchor, joules] = anchors_[i];
@@ -121,17 +138,20 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
     const double moved = anchor.on_lattice
                              ? std::min(anchor.sigma, kTrusted) * shape_->swing(anchor.at) * ratio
                              : anchor.sigma * highest;
-    problem.points.push_back(
-        {anchor.at, joules - base, std::hypot(0.3 * quantum, 3e-5 * highest, moved) + 1e-6});
+    // Its place is that of the energy itself; the counter saw it a rise later.
+    const bool seen =
+        counter_rise > 0 && anchor.on_lattice && anchor.at + counter_rise <= problem.knots.back();
+    problem.points.push_back({seen ? anchor.at + counter_rise : anchor.at, joules - base,
+                              std::hypot(0.3 * quantum, 3e-5 * highest, moved) + 1e-6, seen});
   }
   if (!marks_.empty()) {
     problem.usual_jump.assign(problem.knots.size(), 0.0);
     for (std::size_t k = 0; k < problem.knots.size(); ++k) {
-      if (is_edge(problem.knots[k])) problem.usual_jump[k] = 0.5 * highest;
+      if (is_edge(problem.knots[k])) problem.usual_jump[k] = belief.jump * highest;
     }
   }
   problem.floor_watts = 0.7 * std::min(lowest, highest);
-  problem.noise_watts = std::max(0.005 * highest, 0.01);
+  problem.noise_watts = std::max(belief.noise * highest, 0.01);
   problem.rounds = calm ? 2 : 6;
 
   const std::vector<double> joules = fit_energy(problem);

@@ -49,7 +49,7 @@ struct Score {
 };
 
 // Bursts of `length` at 600 W after pauses of 20 to 120 ms at 120 W, each a window.
-Score bursts(double length, bool marked) {
+Score bursts(double length, bool marked, double rise = 0) {
   Score score;
   for (unsigned seed = 1; seed <= 3; ++seed) {
     std::mt19937 random(seed);
@@ -66,6 +66,13 @@ Score bursts(double length, bool marked) {
     GpuSensors gpu;
     gpu.seed = seed;
     gpu.phase = 0.01 + 0.02 * seed;
+    if (rise > 0) {
+      gpu.rise = rise;
+      gpu.window = 0.003;
+      gpu.lag = 0.0027;
+      gpu.earliest_visible = 0;
+      gpu.latest_visible = 0.012;
+    }
     EnergyTimeline timeline = fused(gpu, truth);
     if (marked) {
       for (const auto& [a, b] : windows) timeline.mark(at(a)), timeline.mark(at(b));
@@ -92,6 +99,19 @@ TEST(Timeline, MarksTakeTheBiasAway) {
     EXPECT_LT(std::abs(score.bias()), 0.005) << length;
     EXPECT_LT(score.rms(), 0.02) << length;
     EXPECT_GE(score.coverage(), 0.9) << length;
+  }
+}
+
+// As Hopper's sensors are.
+TEST(Timeline, ASlowRiseOfTheSensorsIsTakenOut) {
+  for (const double length : {0.010, 0.050, 0.100, 0.500}) {
+    for (const bool marked : {false, true}) {
+      const Score score = bursts(length, marked, 0.014);
+      if (length >= 0.050) {
+        EXPECT_LT(std::abs(score.bias()), marked ? 0.01 : 0.08) << length;
+      }
+      EXPECT_GE(score.coverage(), 0.9) << length << " " << marked;
+    }
   }
 }
 

@@ -27,9 +27,12 @@ enum class SensorId : std::uint32_t {};
 
 // What is known of a sensor. An absent trait is unknown, not zero.
 struct SensorTraits {
-  std::optional<Duration> refresh;    // between two new values
-  std::optional<Duration> window;     // each value is the mean over this long ...
-  std::optional<Duration> lag;        // ... ending this long before its stamp
+  std::optional<Duration> refresh;  // between two new values
+  std::optional<Duration> window;   // each value is the mean over this long ...
+  std::optional<Duration> lag;      // ... ending this long before its stamp
+  // Before that mean is taken, power follows the load with a first-order lag of this time constant:
+  // board and sensor together. Absent: at once.
+  std::optional<Duration> rise;
   std::optional<Duration> read_cost;  // CPU time of one read
   std::optional<Energy> wrap;         // a counter starts again from zero after this much
   Energy quantum{};                   // a counter's smallest step

@@ -82,7 +82,15 @@ TEST_F(Damaged, ANewerVersionIsNamedWithOurs) {
 TEST_F(Damaged, Truncated) {
   const std::string whole = bytes_of(path_);
   for (std::size_t size = 0; size < whole.size(); size += 997) {
-    EXPECT_EQ(code_of_content(whole.substr(0, size)), Errc::kCorrupt) << size;
+    replace(whole.substr(0, size));
+    const auto read = read_recording(tree_ / "content");
+    // The last pages may hold nothing of the recording.
+    if (read) {
+      EXPECT_GT(size, whole.size() * 9 / 10);
+      expect_equal(*read, RandomRecording(5).make());
+    } else {
+      EXPECT_EQ(read.error().code, Errc::kCorrupt) << size;
+    }
   }
 }
 

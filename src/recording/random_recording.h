@@ -88,7 +88,7 @@ class RandomRecording {
             text(),
             model::Provenance{below(4)},
             {maybe(duration()), maybe(duration()), maybe(duration()), maybe(duration()),
-             maybe(energy()), energy(), below(100) / 100.0}};
+             maybe(duration()), maybe(energy()), energy(), below(100) / 100.0}};
   }
   model::SensorId any_sensor() {
     return model::SensorId{1000003 * static_cast<unsigned>(below(kSensors))};

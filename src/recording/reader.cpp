@@ -152,12 +152,21 @@ class Reader {
       s.traits = {row.maybe(&Rows::duration),
                   row.maybe(&Rows::duration),
                   row.maybe(&Rows::duration),
+                  std::nullopt,
                   row.maybe(&Rows::duration),
                   row.maybe(&Rows::energy),
                   row.energy(),
                   row.number()};
       if (s.traits.gain_error < 0) row.complain("is negative");
       recording_.sensors.push_back(std::move(s));
+    }
+    if (version_ < 2) return;
+    for (Rows row = rows("sensor_rise"); row.next();) {
+      const auto id = row.reference<model::SensorId>(sensors_);
+      const Duration rise = row.duration();
+      for (auto& sensor : recording_.sensors) {
+        if (sensor.id == id) sensor.traits.rise = rise;
+      }
     }
   }
 

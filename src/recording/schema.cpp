@@ -10,7 +10,7 @@ namespace {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Table, 21> kTables{{
+constexpr std::array<Table, 22> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -51,6 +51,10 @@ constexpr std::array<Table, 21> kTables{{
      "wrap_microjoules INTEGER, "
      "quantum_microjoules INTEGER NOT NULL, "
      "gain_error_ratio REAL NOT NULL CHECK (gain_error_ratio BETWEEN 0 AND 1000)"},
+    {"sensor_rise",
+     "id INTEGER PRIMARY KEY REFERENCES sensor, "
+     "rise_nanoseconds INTEGER NOT NULL",
+     2},
     {"counter_reading",
      "sensor INTEGER NOT NULL REFERENCES sensor, "
      "before_nanoseconds INTEGER NOT NULL, "

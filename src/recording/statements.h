@@ -23,6 +23,7 @@ struct Statements {
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};
   Insert sensor{db, "sensor"};
+  Insert sensor_rise{db, "sensor_rise"};
   Insert counter_reading{db, "counter_reading"};
   Insert power_reading{db, "power_reading"};
   Insert gauge_reading{db, "gauge_reading"};

@@ -90,7 +90,10 @@ TEST(WindowRows, AnOlderFileHasNone) {
   model::Recording recording = RandomRecording(3).make();
   ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
   recording.windows.clear();
-  run_sql(tree / "x.jprof", "DROP TABLE window; DROP TABLE window_series; PRAGMA user_version = 1");
+  for (auto& sensor : recording.sensors) sensor.traits.rise.reset();
+  run_sql(tree / "x.jprof",
+          "DROP TABLE window; DROP TABLE window_series; DROP TABLE sensor_rise; "
+          "PRAGMA user_version = 1");
   auto read = read_recording(tree / "x.jprof");
   ASSERT_TRUE(read) << read.error().message;
   expect_equal(*read, recording);

@@ -175,6 +175,7 @@ Result<void> Writer::add(const model::Sensor& sensor) {
     s.sensor(sensor.id, sensor.domain, model::to_string(sensor.kind), sensor.name,
              model::to_string(sensor.provenance), t.refresh, t.window, t.lag, t.read_cost, t.wrap,
              t.quantum, t.gain_error);
+    if (t.rise) s.sensor_rise(sensor.id, *t.rise);
   });
 }
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "analysis/sensor_fit.h"
-#include "meters/all/calibration_store.h"
 #include "apps/cli/cuda_load.h"
 #include "apps/cli/sensor_watch.h"
+#include "meters/all/calibration_store.h"
 #include "meters/nvml/nvml_error.h"
 #include "meters/nvml/nvml_meter.h"
 
@@ -131,6 +131,12 @@ void tell_row(std::string_view sensor, std::string_view trait,
              milliseconds(found.value), milliseconds(found.error));
 }
 
+void tell_value(std::string_view trait, const std::optional<Duration>& assumed, Duration found) {
+  fmt::print(stderr, "  {:<16}{:<10}{:<13}{:.3g} ms\n", "", trait,
+             assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
+             milliseconds(found));
+}
+
 // Fits one power sensor and shows the result. Nothing for a sensor that the GPU does not have.
 Result<std::optional<model::SensorTraits>> fit_sensor(
     std::string_view name, const std::optional<model::SensorTraits>& assumed,
@@ -143,18 +149,22 @@ Result<std::optional<model::SensorTraits>> fit_sensor(
     return tl::unexpected(fit.error());
   }
   tell_row(name, "refresh", assumed->refresh, fit->refresh);
-  tell_row("", "window", assumed->window, fit->window);
-  tell_row("", "lag", assumed->lag, fit->lag);
+  if (!fit->risen) {
+    tell_row("", "window", assumed->window, fit->window);
+    tell_row("", "lag", assumed->lag, fit->lag);
+  }
   fmt::print(stderr, "  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n",
              "", fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
-  if (fit->rise_time) {
-    fmt::print(stderr, "  {:<16}power rises and falls with a time constant of {:.2g} ms\n", "",
-               milliseconds(*fit->rise_time));
+  if (fit->risen) {
+    tell_value("rise", assumed->rise, fit->risen->rise);
+    tell_value("window", assumed->window, fit->risen->window);
+    tell_value("lag", assumed->lag, fit->risen->lag);
   }
   model::SensorTraits traits;
   traits.refresh = fit->refresh.value;
-  traits.window = fit->window.value;
-  traits.lag = fit->lag.value;
+  traits.window = fit->risen ? fit->risen->window : fit->window.value;
+  traits.lag = fit->risen ? fit->risen->lag : fit->lag.value;
+  if (fit->risen) traits.rise = fit->risen->rise;
   return traits;
 }
 
@@ -209,6 +219,8 @@ Result<nvml::GpuTraits> calibrate_gpu(const nvml::NvmlApi& api, NvmlMeter& meter
                                   watched.instant, analysis::Stamps::kOfPoll);
   const auto average = fit_sensor("average power", assumed(SensorKind::kPowerAverage), *busy,
                                   watched.average, analysis::Stamps::kOfPoll);
+  // The counter integrates what the samples show.
+  if (ring && *ring) traits.counter.rise = (*ring)->rise;
   // What the course of power is taken from decides whether this was a good run.
   bool decided = false;
   for (const auto& [found, into] :

@@ -24,6 +24,7 @@ std::string traits_text(const Sensor& sensor) {
   const auto add = [&](std::string part) { text += (text.empty() ? "" : ", ") + part; };
   if (t.refresh) add("renews every " + time_text(*t.refresh));
   if (t.window) add("mean over " + time_text(*t.window));
+  if (t.rise) add("rises in " + time_text(*t.rise));
   if (t.lag) add("lags " + time_text(*t.lag));
   if (t.read_cost) add("a read costs " + time_text(*t.read_cost) + " of CPU");
   if (t.wrap) add(fmt::format("wraps after {:.4g} kJ", t.wrap->joules() / 1e3));
@@ -42,6 +43,7 @@ ordered_json sensor_json(const Sensor& sensor) {
           {"provenance", to_string(sensor.provenance)},
           {"refresh_seconds", optional_seconds(t.refresh)},
           {"window_seconds", optional_seconds(t.window)},
+          {"rise_seconds", optional_seconds(t.rise)},
           {"lag_seconds", optional_seconds(t.lag)},
           {"read_cost_seconds", optional_seconds(t.read_cost)},
           {"gain_error_ratio", t.gain_error},

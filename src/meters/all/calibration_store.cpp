@@ -30,6 +30,7 @@ SensorTraits traits_at(const json& object, const char* key) {
   traits.refresh = duration_at(*it, "refresh_seconds");
   traits.window = duration_at(*it, "window_seconds");
   traits.lag = duration_at(*it, "lag_seconds");
+  traits.rise = duration_at(*it, "rise_seconds");
   return traits;
 }
 
@@ -38,6 +39,7 @@ json to_json(const SensorTraits& traits) {
   if (traits.refresh) object["refresh_seconds"] = seconds(*traits.refresh);
   if (traits.window) object["window_seconds"] = seconds(*traits.window);
   if (traits.lag) object["lag_seconds"] = seconds(*traits.lag);
+  if (traits.rise) object["rise_seconds"] = seconds(*traits.rise);
   return object;
 }
 

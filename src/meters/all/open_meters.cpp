@@ -101,9 +101,9 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   all.add(HwmonMeter::open({.root = root, .demand = options.demand}),
           "other power sensors (hwmon)");
   if (!all.has(model::DomainKind::kCpu, true)) {
-    all.add(EstimateMeter::open(
-                {.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
-            "an estimate of the CPU's power");
+    all.add(
+        EstimateMeter::open({.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
+        "an estimate of the CPU's power");
   }
 
   std::vector<model::Domain> absent;

@@ -44,6 +44,11 @@ GpuTraits default_traits(const Generation& generation, bool module) {
   t.ring.refresh = 20ms;
   t.ring.window = t.instant.window.value_or(25ms);
   t.ring.lag = Duration(2500us);
+  if (generation.architecture == Architecture::kHopper && !module) {
+    t.ring.window = 3ms;
+    t.ring.lag = Duration(2700us);
+    t.ring.rise = t.counter.rise = 14ms;
+  }
   t.average = traits(100ms, 1s);
   return t;
 }
@@ -57,7 +62,12 @@ bool power_usage_is_instant(const Generation& generation) {
 
 model::SensorTraits overlay(model::SensorTraits base, const model::SensorTraits& calibrated) {
   if (calibrated.refresh) base.refresh = calibrated.refresh;
-  if (calibrated.window) base.window = calibrated.window;
+  if (calibrated.window) {  // of one fit
+    base.window = calibrated.window;
+    base.rise = calibrated.rise;
+  } else if (calibrated.rise) {
+    base.rise = calibrated.rise;
+  }
   if (calibrated.lag) base.lag = calibrated.lag;
   return base;
 }

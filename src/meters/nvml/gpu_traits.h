@@ -29,7 +29,8 @@ struct Generation {
 };
 
 // Published and measured refresh periods and averaging windows: Yang, Adamek, Armour, "Part-time
-// Power Measurements" (SC'24) for Pascal to Hopper; ring and counter as read on an H100. `module`:
+// Power Measurements" (SC'24) for Pascal to Hopper; ring and counter as read on an H100. Hopper's
+// response as fitted to bursts of known times on an H100 and H200s (docs/validation.md). `module`:
 // a superchip's module scope.
 GpuTraits default_traits(const Generation& generation, bool module);
 

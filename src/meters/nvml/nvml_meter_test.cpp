@@ -29,7 +29,9 @@ TEST_F(NvmlMeterTest, HopperHasCounterRingAndMemory) {
   EXPECT_EQ(find(SensorKind::kEnergyCounter)->provenance, model::Provenance::kMeasured);
   ASSERT_TRUE(find(SensorKind::kPowerRing));
   EXPECT_EQ(find(SensorKind::kPowerRing)->traits.refresh, 20ms);
-  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.window, 25ms);
+  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.window, 3ms);
+  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.rise, 14ms);
+  EXPECT_EQ(find(SensorKind::kEnergyCounter)->traits.rise, 14ms);
   EXPECT_TRUE(find(SensorKind::kPowerAverage, DomainKind::kGpuMemory));
   EXPECT_FALSE(probe("gpu0 power"));  // the ring makes fast polling needless
   EXPECT_TRUE(meter_->missing().empty());
@@ -281,7 +283,8 @@ TEST_F(NvmlMeterTest, CalibrationOverridesWhatItKnows) {
   open();
   EXPECT_EQ(find(SensorKind::kPowerRing)->traits.window, 24ms);
   EXPECT_EQ(find(SensorKind::kPowerRing)->traits.refresh, 19ms);
-  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.lag, 2500us);
+  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.rise, std::nullopt);  // of one fit with the window
+  EXPECT_EQ(find(SensorKind::kPowerRing)->traits.lag, 2700us);
   EXPECT_EQ(find(SensorKind::kEnergyCounter)->traits.refresh, 100ms);
 }
 

@@ -141,6 +141,7 @@ void ReplayMeter::shift(HostTime start, double speed) {
     s.traits.refresh = scale(s.traits.refresh, speed);
     s.traits.window = scale(s.traits.window, speed);
     s.traits.lag = scale(s.traits.lag, speed);
+    s.traits.rise = scale(s.traits.rise, speed);
     s.traits.wrap = scale(s.traits.wrap, speed);
     s.traits.quantum = scale(s.traits.quantum, speed);
   }

@@ -176,6 +176,11 @@ SensorsSpec sensors_of(std::string_view generation) {
     s.counter = counter(0.1);
     s.memory_scope = true;
     s.power_usage_is_average = true;
+    if (generation == "hopper") {
+      s.ring->window = 0.003;
+      s.ring->lag = 0.0027;
+      s.ring->rise = s.counter->rise = 0.014;
+    }
     if (generation == "grace_hopper") {
       s.instant = polled(0.1, 0.02);
       s.gpu_scope = false;

@@ -42,6 +42,7 @@ struct RingSpec {
   double refresh = 0.02;
   double window = 0.025;
   double lag = 0;
+  double rise = 0;    // time constant with which it follows the power
   double jitter = 0;  // stamps lie up to this far on either side; below refresh / 2
   double phase = 0;
   int capacity = 120;
@@ -53,6 +54,7 @@ struct RingSpec {
 
 struct CounterSpec {
   double refresh = 0.1;
+  double rise = 0;  // as the ring's
   double phase = 0;
   double delay_min = 0, delay_max = 0;  // from an edge until its update is seen; below refresh
   double quantum_mj = 1;

@@ -114,6 +114,7 @@ void read_ring(JsonObject o, RingSpec& ring) {
   read_milliseconds(o, "refresh_ms", ring.refresh, 0.1, 60'000);
   read_milliseconds(o, "window_ms", ring.window, 0.01, 60'000);
   read_milliseconds(o, "lag_ms", ring.lag, 0, 60'000);
+  read_milliseconds(o, "rise_ms", ring.rise, 0, 60'000);
   read_milliseconds(o, "jitter_ms", ring.jitter, 0, 60'000);
   read_milliseconds(o, "phase_ms", ring.phase, -60'000, 60'000);
   std::int64_t capacity = ring.capacity;
@@ -129,6 +130,7 @@ void read_ring(JsonObject o, RingSpec& ring) {
 
 void read_counter(JsonObject o, CounterSpec& counter) {
   read_milliseconds(o, "refresh_ms", counter.refresh, 0.1, 60'000);
+  read_milliseconds(o, "rise_ms", counter.rise, 0, 60'000);
   read_milliseconds(o, "phase_ms", counter.phase, -60'000, 60'000);
   read_milliseconds(o, "delay_min_ms", counter.delay_min, 0, 60'000);
   read_milliseconds(o, "delay_max_ms", counter.delay_max, 0, 60'000);

@@ -79,7 +79,7 @@ TEST(Scenario, PresetsAreChangedKeyByKeyAndSensorsTakenAway) {
   ASSERT_TRUE(scenario) << scenario.error().message;
   const auto& sensors = scenario->devices.front().sensors;
   EXPECT_DOUBLE_EQ(sensors.ring->lag, 0.005);
-  EXPECT_DOUBLE_EQ(sensors.ring->window, 0.025);
+  EXPECT_DOUBLE_EQ(sensors.ring->window, 0.003);
   EXPECT_FALSE(sensors.instant);
   EXPECT_FALSE(sensors.average);
   EXPECT_TRUE(sensors.counter);

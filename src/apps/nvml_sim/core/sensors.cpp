@@ -29,6 +29,28 @@ double reading(double watts, double gain_error, double noise_watts, const Noise&
 
 }  // namespace
 
+EnergyBetween as_seen(EnergyBetween energy, double rise) {
+  if (rise <= 0) return energy;
+  // What is shown at t: the power of the last four time constants, by weight, in steps of a quarter
+  // of one within which it is taken as uniform; what lies before as the last step.
+  const auto shown = [energy, rise](double t) {
+    constexpr int kSteps = 16;
+    const double step = rise / 4;
+    double watts = 0;
+    double weight_at_end = 1;
+    for (int i = 0; i < kSteps; ++i) {
+      const double weight_at_begin = i + 1 < kSteps ? std::exp(-0.25 * (i + 1)) : 0.0;
+      const double end = t - i * step;
+      watts += (weight_at_end - weight_at_begin) * energy(end - step, end) / step;
+      weight_at_end = weight_at_begin;
+    }
+    return watts;
+  };
+  return [energy, rise, shown](double begin, double end) {
+    return energy(begin, end) - rise * (shown(end) - shown(begin));
+  };
+}
+
 Noise::Noise(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) ^ stream)) {}
 
 std::uint64_t Noise::bits(std::int64_t number, std::uint64_t salt) const {
@@ -53,10 +75,11 @@ std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energ
   };
   auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
   while (stamp(last) > now) --last;
+  const EnergyBetween seen = as_seen(energy, spec.rise);
   std::vector<RingSample> samples;
   for (std::int64_t k = last - spec.capacity + 1; k <= last; ++k) {
     if (stamp(k) <= emptied) continue;
-    const double watts = mean_watts(energy, nominal(k) - spec.lag, spec.window);
+    const double watts = mean_watts(seen, nominal(k) - spec.lag, spec.window);
     samples.push_back({stamp(k), reading(watts, spec.gain_error, spec.noise_watts, noise, k)});
   }
   return samples;
@@ -72,8 +95,9 @@ std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, c
   };
   auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
   while (seen(last) > now) --last;
+  const EnergyBetween counted = as_seen(energy, spec.rise);
   const double since =
-      edge(last) >= origin ? energy(origin, edge(last)) : -energy(edge(last), origin);
+      edge(last) >= origin ? counted(origin, edge(last)) : -counted(edge(last), origin);
   const double mj = std::max(0.0, initial_joules + since * (1 + spec.gain_error)) * 1e3;
   return static_cast<std::uint64_t>(std::floor(mj / spec.quantum_mj) * spec.quantum_mj);
 }

@@ -15,6 +15,10 @@ namespace jouleprof::nvml_sim {
 // The true joules between two times, the first not after the second.
 using EnergyBetween = std::function<double(double begin, double end)>;
 
+// The energy as a sensor sees it that follows the power with a first-order lag of this time
+// constant: the true energy less `rise` x the change of what it shows. 0: the true energy.
+EnergyBetween as_seen(EnergyBetween energy, double rise);
+
 // Noise that depends on nothing but the scenario's seed, the sensor and the value's number.
 class Noise {
  public:
@@ -30,7 +34,7 @@ class Noise {
 
 struct RingSample {
   double stamp = 0;  // jitter included
-  double watts = 0;  // the mean over [t - lag - window, t - lag], t the stamp without jitter
+  double watts = 0;  // the mean seen over [t - lag - window, t - lag], t the stamp without jitter
 };
 
 // What the ring holds at `now`, oldest first: at most `capacity` samples, with stamps in
@@ -38,8 +42,8 @@ struct RingSample {
 std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energy,
                                 const Noise& noise, double now, double emptied = -kForever);
 
-// What the counter shows at `now`, in millijoules: initial_joules and the energy from `origin` to
-// the last edge whose update can be seen, rounded down to the quantum. An edge before `origin`
+// What the counter shows at `now`, in millijoules: initial_joules and the energy seen from `origin`
+// to the last edge whose update can be seen, rounded down to the quantum. An edge before `origin`
 // counts backwards, and never below 0.
 std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, const Noise& noise,
                          double now, double origin, double initial_joules);

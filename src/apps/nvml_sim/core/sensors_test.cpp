@@ -31,6 +31,29 @@ TEST(Ring, StampsAWindowAndALag) {
   EXPECT_NEAR(ring.front().stamp, 1.043 - 119 * 0.02, 1e-9);
 }
 
+TEST(Ring, FollowsAStepWithItsRise) {
+  RingSpec spec;
+  spec.window = 0.001;
+  spec.rise = 0.014;
+  const auto energy = of(piecewise({{1, 100}, {1, 500}}, false));
+  for (const auto& sample : ring_at(spec, energy, kNoise, 1.2)) {
+    const double since = sample.stamp - 0.0005 - 1;
+    const double expected = since > 0 ? 500 - 400 * std::exp(-since / 0.014) : 100;
+    EXPECT_NEAR(sample.watts, expected, 12) << sample.stamp;
+  }
+}
+
+TEST(Counter, IsBehindByItsRiseAndLosesNothing) {
+  CounterSpec spec;
+  spec.rise = 0.014;
+  const auto energy = of(piecewise({{1, 100}, {1, 500}}, false));
+  const auto millijoules = [&](double t) {
+    return double(counter_at(spec, energy, kNoise, t, 0, 0));
+  };
+  EXPECT_NEAR(millijoules(1.95), (100 + 450 - 0.014 * 400) * 1e3, 30);  // at the edge of 1.9 s
+  EXPECT_NEAR(millijoules(2.95) - millijoules(1.95), 500e3, 2);
+}
+
 TEST(Ring, JitteredStampsStayInOrderAndNearTheirPlace) {
   RingSpec spec;
   spec.jitter = 0.009;
