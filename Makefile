@@ -35,7 +35,7 @@ check: setup ## format, floors and documentation are in order
 	tools/check_docs
 
 # The test programs in which several threads meet.
-THREADED = session_test nvml_sim_core_test recording_test
+THREADED = session_test windows_test nvml_sim_core_test recording_test
 sanitize: setup ## unit tests under the address, undefined-behaviour and thread sanitizers
 	cmake --preset asan && cmake --build --preset asan -j $(JOBS) && ctest --preset asan -j $(JOBS) -LE e2e
 	cmake --preset tsan && cmake --build --preset tsan -j $(JOBS) --target $(THREADED)

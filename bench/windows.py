@@ -37,12 +37,9 @@ def simulate(build):
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def contenders():
+def contenders(monitor):
     """name -> (begin, end) of one window."""
     found = {}
-    import jouleprof
-
-    monitor = jouleprof.Monitor(cuda=False)
     found["jouleprof, `with`"] = (None, monitor)
     found["jouleprof, begin_window / end_window"] = (
         lambda: monitor.begin_window("step", sync_execution=False),
@@ -96,12 +93,16 @@ def time_pairs(begin, end, seconds=0.5):
 
 
 def pairs(rounds):
-    found = contenders()
+    import jouleprof
+
+    monitor = jouleprof.Monitor(cuda=False)
+    found = contenders(monitor)
     times = {name: [] for name in found}
     for _ in range(rounds):
         for name, (begin, end) in found.items():
             times[name] += time_pairs(begin, end)
     medians = {name: statistics.median(all) for name, all in times.items()}
+    monitor.close()
     base = medians["jouleprof, `with`"]
     print("| one window | caller's time, median | 99th percentile | against jouleprof |")
     print("|---|---|---|---|")
@@ -114,7 +115,7 @@ def pairs(rounds):
     return rows
 
 
-def loop(rounds, iterations=100):
+def loop(rounds, iterations=50):
     """A window around each iteration of an inference loop on the GPU."""
     import timm
     import torch
@@ -143,23 +144,28 @@ def loop(rounds, iterations=100):
     for batch in (1, 64):
         images = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
         times = {name: [] for name in variants}
+
+        def iterate(variant, count, images=images):
+            for _ in range(count):
+                if variant is None:
+                    model(images)
+                elif variant == "zeus":
+                    zeus.begin_window("step")
+                    model(images)
+                    zeus.end_window("step")
+                else:
+                    with variant():
+                        model(images)
+
         with torch.inference_mode():
-            for _ in range(20):
-                model(images)
-            for _ in range(rounds):
-                for name, variant in variants.items():
+            iterate(None, 20)
+            for turn in range(rounds):
+                names = list(variants)
+                for name in names[turn % len(names):] + names[:turn % len(names)]:
+                    iterate(variants[name], 10)
                     torch.cuda.synchronize()
                     first = time.perf_counter()
-                    for _ in range(iterations):
-                        if variant is None:
-                            model(images)
-                        elif variant == "zeus":
-                            zeus.begin_window("step")
-                            model(images)
-                            zeus.end_window("step")
-                        else:
-                            with variant():
-                                model(images)
+                    iterate(variants[name], iterations)
                     torch.cuda.synchronize()
                     times[name].append((time.perf_counter() - first) / iterations)
         plain = statistics.median(times["no window"])

@@ -1,14 +1,41 @@
 """jouleprof: an energy profiler for deep-learning jobs.
 
+    with jouleprof.window("epoch") as epoch:
+        train()
+    print(epoch.energy)
+
 Importing this package needs no GPU, no driver and no privileges. The command-line tool comes with
 it: ``python -m jouleprof run -- python train.py``.
 """
 
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["__version__"]
+from ._default import measure, monitor, steps, total, window
+from ._energy import Domain, Energy
+from ._errors import (
+    Corrupt,
+    Error,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    Timeout,
+    Unavailable,
+    Unsupported,
+)
+from ._factors import Cost, Factors
+from ._measurement import Measurement, Total
+from ._monitor import Monitor
+from ._native import now
+from ._window import Window
+
+__all__ = [
+    "Corrupt", "Cost", "Domain", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
+    "Measurement", "Monitor", "NotFound", "PermissionDenied", "Timeout", "Total", "Unavailable",
+    "Unsupported", "Window", "__version__", "measure", "monitor", "now", "steps", "total", "window",
+]
 
 try:
     __version__ = version("jouleprof")
-except PackageNotFoundError:  # imported from a source tree
+except PackageNotFoundError:  # imported from a build tree
     __version__ = "0+unknown"

@@ -26,8 +26,8 @@ class Child {
   // `command`: a program (found through PATH as a shell does) and its arguments; not empty.
   // Errors: unavailable when there are no processes or descriptors left.
   // `variable`: a "NAME=value" that its environment has beside the tool's; "" for none.
-  static Result<Child> prepare(const std::vector<std::string>& command,
-                               const SignalStream& signals, const std::string& variable = "");
+  static Result<Child> prepare(const std::vector<std::string>& command, const SignalStream& signals,
+                               const std::string& variable = "");
 
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

@@ -25,6 +25,9 @@ class EnergySource {
   EnergySource& operator=(const EnergySource&) = delete;
 
   virtual const std::vector<model::Domain>& domains() const = 0;  // fixed
+  // The machine's boards as this program's runtime (CUDA, ROCm) numbers them, among them those that
+  // domains() leaves out. Fixed.
+  virtual const std::vector<model::DomainId>& visible_boards() const = 0;
   // Whose sampler this is: "own", or "run" when it is that of `jouleprof run` around this program.
   virtual std::string_view kind() const = 0;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <thread>
 
 #include "session/fake_meter.h"
 #include "session/memory_sink.h"
@@ -182,6 +183,8 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
   const auto& r = memory.recording;
   EXPECT_TRUE(r.run.complete);
   EXPECT_EQ(r.run.source, "library");
+  ASSERT_FALSE(r.run.command.empty());
+  EXPECT_THAT(r.run.command.front(), testing::EndsWith("session_test"));
   EXPECT_TRUE(r.run.work_begin && r.run.work_end);
   EXPECT_FALSE(r.readings.counters.empty());
   ASSERT_EQ(r.windows.size(), 1u);

@@ -60,13 +60,16 @@ Result<Welcome> greet(int fd) {
 }
 
 // Those that the program asks for, or can see, of what the machine has.
-Result<std::vector<model::Domain>> choose(const Welcome& welcome,
-                                          const RunMonitorOptions& options) {
+struct Choice {
+  std::vector<model::Domain> domains;
+  std::vector<model::DomainId> visible_boards;
+};
+Result<Choice> choose(const Welcome& welcome, const RunMonitorOptions& options) {
   std::vector<model::Domain> all;
   for (const auto& offered : welcome.domains) all.push_back(offered.domain);
   const auto selected = select_devices(all, options.devices);
   if (!selected) return tl::unexpected(selected.error());
-  (void)apply_visibility(all, options.environment);
+  auto order = apply_visibility(all, options.environment).order;
   std::vector<model::Domain> chosen;
   std::unordered_map<model::DomainId, bool> has;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -82,7 +85,7 @@ Result<std::vector<model::Domain>> choose(const Welcome& welcome,
   for (auto& domain : chosen) {
     if (domain.parent && !has.contains(*domain.parent)) domain.parent.reset();
   }
-  return chosen;
+  return Choice{std::move(chosen), std::move(order)};
 }
 
 // In the order of `domains`.
@@ -110,14 +113,19 @@ Result<std::unique_ptr<RunMonitor>> RunMonitor::connect(const std::filesystem::p
   Descriptor connection(*fd);
   const auto welcome = greet(connection.get());
   if (!welcome) return tl::unexpected(welcome.error());
-  auto domains = choose(*welcome, options);
-  if (!domains) return forward_error(domains);
+  auto choice = choose(*welcome, options);
+  if (!choice) return forward_error(choice);
   auto link = std::make_unique<RunLink>(connection.release());
-  return std::unique_ptr<RunMonitor>(new RunMonitor(std::move(link), std::move(*domains)));
+  return std::unique_ptr<RunMonitor>(new RunMonitor(std::move(link), std::move(choice->domains),
+                                                    std::move(choice->visible_boards)));
 }
 
-RunMonitor::RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains)
-    : pid_(::getpid()), domains_(std::move(domains)), link_(std::move(link)) {}
+RunMonitor::RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains,
+                       std::vector<model::DomainId> visible_boards)
+    : pid_(::getpid()),
+      domains_(std::move(domains)),
+      visible_boards_(std::move(visible_boards)),
+      link_(std::move(link)) {}
 
 RunMonitor::~RunMonitor() {
   if (::getpid() == pid_) return;

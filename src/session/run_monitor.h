@@ -30,6 +30,7 @@ class RunMonitor final : public EnergySource {
   ~RunMonitor() override;
 
   const std::vector<model::Domain>& domains() const override { return domains_; }
+  const std::vector<model::DomainId>& visible_boards() const override { return visible_boards_; }
   std::string_view kind() const override { return "run"; }
   std::uint32_t name(std::string_view text) override;
   void add(const spans::WindowRecord& window) noexcept override;
@@ -37,12 +38,14 @@ class RunMonitor final : public EnergySource {
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) override;
 
  private:
-  RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains);
+  RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains,
+             std::vector<model::DomainId> visible_boards);
 
   Result<void> check_process() const;
 
   const pid_t pid_;
   const std::vector<model::Domain> domains_;
+  const std::vector<model::DomainId> visible_boards_;
   std::unique_ptr<RunLink> link_;  // never touched in a forked child
 };
 

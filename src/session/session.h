@@ -86,9 +86,9 @@ struct SessionResult {
 // Runs a session in the calling thread; one at a time in a process. Callbacks come from this
 // thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
 // process group and signal dispositions; signals that are sent to the tool while it runs are passed
-// on, those of the terminal reach it anyway. Beside the tool's environment it has JOULEPROF_SESSION,
-// by which its programs' windows find this session (window_protocol.h). What happens to the sink or
-// to a meter never disturbs the command.
+// on, those of the terminal reach it anyway. Beside the tool's environment it has
+// JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h). What
+// happens to the sink or to a meter never disturbs the command.
 //
 // Errors: invalid_argument (unknown device), not_found or permission_denied (`attach`), unavailable
 // (no process can be made). Once the command runs there are none.

@@ -65,9 +65,13 @@ class ExportVerb : public Verb {
  private:
   // Windows without a time can't be analysed, and those with one need no profile.
   int export_windows() const {
-    const auto recording = recording::read_recording(input_.file);
+    auto recording = recording::read_recording(input_.file);
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
-    analysis::WindowEnergies energies(*recording);
+    analysis::WindowEnergies energies(*recording);  // told of all windows, whatever is exported
+    if (auto ok = keep_part(*recording); !ok) {
+      return complain({ok.error().code, fmt::format("{}: {}", input_.file, ok.error().message)},
+                      status_of_input(ok.error()));
+    }
     const auto written = write_output(output_, force_, [&](std::ostream& out) {
       report::write_window_csv(out, *recording,
                                [&](const model::Window& window, std::size_t domain) {
@@ -75,6 +79,21 @@ class ExportVerb : public Verb {
                                });
     });
     return written ? kDone : complain(written.error(), kCannotWrite);
+  }
+
+  // Of the windows those that begin between --from and --to, as a report has them.
+  Result<void> keep_part(model::Recording& recording) const {
+    if (input_.from.empty() && input_.to.empty()) return {};
+    const auto options = input_.options();
+    if (!options) return tl::unexpected(options.error());
+    const auto profile = analysis::analyse(recording, *options);
+    if (!profile) return forward_error(profile);
+    const auto outside = [&](std::optional<HostTime> begin) {
+      return !begin || *begin < profile->begin || *begin >= profile->end;
+    };
+    std::erase_if(recording.windows, [&](const auto& w) { return outside(w.begin); });
+    std::erase_if(recording.imported_windows, [&](const auto& w) { return outside(w.begin); });
+    return {};
   }
 
   Input input_;

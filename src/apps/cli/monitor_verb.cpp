@@ -4,10 +4,10 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measuring.h"
-#include "meters/all/open_meters.h"
 #include "apps/cli/tick_snapshot.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
+#include "meters/all/open_meters.h"
 #include "report/dmon.h"
 #include "report/monitor_table.h"
 #include "session/session.h"
@@ -63,8 +63,8 @@ class MonitorVerb : public Verb {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
     auto found = meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
-                              .cpu_tdp = *cpu_tdp,
-                              .devices = {}});
+                                      .cpu_tdp = *cpu_tdp,
+                                      .devices = {}});
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =

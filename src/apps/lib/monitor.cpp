@@ -154,10 +154,8 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
   }
   made->kind = made->source->kind();
   made->pid = getpid();
-  auto domains = made->source->domains();
-  const auto order =
-      jouleprof::session::apply_visibility(domains, jouleprof::session::process_environment).order;
-  for (const auto& domain : domains) {
+  const auto& order = made->source->visible_boards();
+  for (const auto& domain : made->source->domains()) {
     const auto place = std::find(order.begin(), order.end(), domain.id);
     made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
                                                          : -1);

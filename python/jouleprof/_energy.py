@@ -1,0 +1,148 @@
+"""The energy of one domain: a figure with its interval and where it comes from."""
+
+import dataclasses
+import math
+from typing import Iterable, Optional
+
+from . import _text
+
+PROVENANCES = ("measured", "estimated", "simulated", "unavailable")
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """What energy is told of: a whole GPU, a processor package, memory, a part of one."""
+
+    kind: str  # "gpu", "cpu", "dram", "gpu_memory", ...
+    device: str  # "gpu0", "package-0"
+    name: str  # "NVIDIA H100 80GB HBM3"
+    uuid: str  # "GPU-..."; "" where there is none
+    reason: str  # why there will be no energy of it; "" otherwise
+    index: Optional[int]  # of a GPU: as CUDA counts under CUDA_VISIBLE_DEVICES
+    gpu_index: Optional[int]  # of a GPU: as nvidia-smi counts
+
+    @classmethod
+    def of(cls, native):
+        kind, device, name, uuid, reason, index, gpu_index = native
+        return cls(kind, device, name, uuid, reason, None if index < 0 else index,
+                   None if gpu_index < 0 else gpu_index)
+
+    @property
+    def label(self) -> str:
+        """"gpu0", "package-0"; with the kind where the device alone would not say it."""
+        return self.device if self.kind in ("gpu", "cpu") else f"{self.kind} {self.device}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it adds to a total: no part of another domain, and contains none."""
+        return self.kind in ("gpu", "cpu", "dram") and not self.uuid.startswith("MIG-")
+
+
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    """An energy in one domain, or of several together. Absent figures are None, never 0."""
+
+    domain: Optional[Domain]  # None: a total
+    microjoules: Optional[int]
+    error_microjoules: Optional[int]  # half of the 95 % interval
+    repeatability_microjoules: Optional[int]  # the same, without what is common to one device
+    provenance: str  # "measured", "estimated", "simulated", "unavailable"
+    sensor: str = ""
+    method: str = ""
+    reason: str = ""  # why there is no figure, or what a total lacks
+
+    @classmethod
+    def of(cls, domain, native):
+        provenance, energy, error, repeatability, sensor, method, reason = native
+        word = PROVENANCES[provenance]
+        if word == "unavailable":
+            return cls.unavailable(domain, reason or domain.reason, sensor, method)
+        return cls(domain, energy, error, repeatability, word, sensor, method, reason)
+
+    @classmethod
+    def unavailable(cls, domain, reason, sensor="", method=""):
+        return cls(domain, None, None, None, "unavailable", sensor, method, reason)
+
+    @property
+    def joules(self) -> Optional[float]:
+        return _joules(self.microjoules)
+
+    @property
+    def low(self) -> Optional[float]:
+        """The lower end of the 95 % interval; no energy is below zero."""
+        if self.microjoules is None:
+            return None
+        return max(0, self.microjoules - self.error_microjoules) * 1e-6
+
+    @property
+    def high(self) -> Optional[float]:
+        if self.microjoules is None:
+            return None
+        return (self.microjoules + self.error_microjoules) * 1e-6
+
+    @property
+    def error(self) -> Optional[float]:
+        """Half of the 95 % interval, in joules; includes the sensor's gain error."""
+        return _joules(self.error_microjoules)
+
+    @property
+    def repeatability(self) -> Optional[float]:
+        """Half of the 95 % interval of a difference's one side, on the same device, in joules."""
+        return _joules(self.repeatability_microjoules)
+
+    def __repr__(self):
+        what = self.domain.label if self.domain else "total"
+        if self.microjoules is None:
+            return f"<Energy {what}: unavailable: {self.reason}>"
+        return (f"<Energy {what}: {_text.joules(self.joules)} "
+                f"{_text.interval(self.joules, self.error)}, {_text.word(self.provenance)}>")
+
+
+def _joules(microjoules):
+    return None if microjoules is None else microjoules * 1e-6
+
+
+def combined_provenance(words: Iterable[str]) -> str:
+    """Of a sum: simulated before estimated before measured."""
+    words = set(words)
+    for word in ("simulated", "estimated", "measured"):
+        if word in words:
+            return word
+    return "unavailable"
+
+
+def total_of(energies) -> Energy:
+    """The sum over the whole devices that have a figure; errors add up as if of one sign."""
+    whole = [e for e in energies if e.domain is None or e.domain.is_whole]
+    found = [e for e in whole if e.microjoules is not None]
+    missing = [e.domain.label for e in whole if e.microjoules is None and e.domain]
+    reason = "without " + ", ".join(missing) if missing else ""
+    if not found:
+        return Energy.unavailable(None, reason or "no domain has a figure", method="sum")
+    return Energy(
+        None,
+        sum(e.microjoules for e in found),
+        sum(e.error_microjoules for e in found),
+        sum(e.repeatability_microjoules for e in found),
+        combined_provenance(e.provenance for e in found),
+        sensor=" + ".join(e.domain.label for e in found if e.domain),
+        method="sum",
+        reason=reason,
+    )
+
+
+def total_of_ranks(energies) -> Energy:
+    """As total_of, for independent devices: gains add up, repeatabilities in quadrature."""
+    total = total_of(energies)
+    if total.microjoules is None:
+        return total
+    found = [e for e in energies
+             if e.microjoules is not None and (e.domain is None or e.domain.is_whole)]
+    gain = sum(math.sqrt(max(0, e.error_microjoules**2 - e.repeatability_microjoules**2))
+               for e in found)
+    repeatability = math.sqrt(sum(e.repeatability_microjoules**2 for e in found))
+    return dataclasses.replace(
+        total,
+        error_microjoules=math.ceil(math.hypot(gain, repeatability)),
+        repeatability_microjoules=math.ceil(repeatability),
+    )

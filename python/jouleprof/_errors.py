@@ -1,0 +1,57 @@
+"""One tree of exceptions: everything that jouleprof raises is a jouleprof.Error."""
+
+__all__ = [
+    "Error", "NotFound", "PermissionDenied", "Unsupported", "Unavailable", "Corrupt",
+    "InvalidArgument", "Timeout", "Internal", "checked",
+]
+
+
+class Error(Exception):
+    """What jouleprof raises; each kind below is also the built-in exception of its meaning."""
+
+
+class NotFound(Error, LookupError):
+    """There is no such thing."""
+
+
+class PermissionDenied(Error, PermissionError):
+    """The system does not allow it."""
+
+
+class Unsupported(Error, NotImplementedError):
+    """Not possible with this device, driver or file."""
+
+
+class Unavailable(Error, RuntimeError):
+    """Nothing can be measured here, or not any more."""
+
+
+class Corrupt(Error):
+    """A file does not hold what it should."""
+
+
+class InvalidArgument(Error, ValueError):
+    """The call itself is wrong."""
+
+
+class Timeout(Error, TimeoutError):
+    """It took longer than allowed."""
+
+
+class Internal(Error):
+    """A bug of jouleprof."""
+
+
+# By the number that the C interface gives (jouleprof_status).
+_KINDS = {
+    1: NotFound, 2: PermissionDenied, 3: Unsupported, 4: Unavailable, 5: Corrupt,
+    6: InvalidArgument, 7: Timeout, 8: Internal,
+}
+
+
+def checked(answer):
+    """The answer of a native call, unless it is a failure (status, message): that is raised."""
+    if isinstance(answer, tuple) and len(answer) == 2:
+        status, message = answer
+        raise _KINDS.get(status, Internal)(message)
+    return answer

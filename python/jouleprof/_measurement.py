@@ -1,0 +1,124 @@
+"""What a window's energy comes to."""
+
+import dataclasses
+from typing import Dict, Optional, Tuple
+
+from . import _text
+from ._energy import Domain, Energy, total_of
+from ._errors import NotFound
+from ._factors import Cost, Factors
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """The energy of a window, or of several. Can be pickled, compared and kept after the monitor.
+
+    A figure that could not be had is None, or is not in the dict: never 0.
+    """
+
+    name: str
+    time: float  # seconds
+    edges: str  # "host", "device" or "synchronised": what began and ended the window
+    energies: Tuple[Energy, ...]  # every domain's, in the monitor's order
+    begin: Optional[int] = None  # CLOCK_MONOTONIC, nanoseconds; None for a sum of windows
+    end: Optional[int] = None
+    fixed_total: Optional[Energy] = dataclasses.field(default=None, repr=False)
+
+    @property
+    def total(self) -> Energy:
+        """The sum of the domains that have a figure: which, its `sensor` says; which have none, its
+        `reason`. Parts of other domains are not added."""
+        return self.fixed_total if self.fixed_total is not None else total_of(self.energies)
+
+    def __getitem__(self, device: str) -> Energy:
+        """The energy of a device ("gpu0", "package-0"), as a whole if it has parts, or of what its
+        label names ("gpu_memory gpu0", "dram package-0")."""
+        found = [e for e in self.energies if device in (e.domain.device, e.domain.label)]
+        if not found:
+            devices = ", ".join(e.domain.label for e in self.energies)
+            raise NotFound(f"no device is called '{device}'; this measurement has: {devices}")
+        return next((e for e in found if e.domain.label == device), found[0])
+
+    # The same names as a Zeus measurement has.
+
+    @property
+    def gpu_energy(self) -> Dict[int, float]:
+        """Joules by GPU, as CUDA counts them; a GPU without a figure is not in it."""
+        gpus = [e for e in self._whole("gpu") if e.domain.index is not None]
+        return {e.domain.index: e.joules for e in sorted(gpus, key=lambda e: e.domain.index)}
+
+    @property
+    def cpu_energy(self) -> Optional[Dict[int, float]]:
+        """Joules by processor package, estimates too; None without any figure."""
+        return self._by_package("cpu")
+
+    @property
+    def dram_energy(self) -> Optional[Dict[int, float]]:
+        return self._by_package("dram")
+
+    @property
+    def total_energy(self) -> Optional[float]:
+        """Joules of all GPUs; None unless every GPU has a figure."""
+        gpus = [e for e in self.energies if e.domain.kind == "gpu" and e.domain.is_whole]
+        if not gpus or any(e.microjoules is None for e in gpus):
+            return None
+        return sum(e.microjoules for e in gpus) * 1e-6
+
+    def cost(self, factors: Factors) -> Cost:
+        """What the total comes to in kWh, money and CO2e, by the factors that you give."""
+        return Cost.of(self.total, factors)
+
+    def _whole(self, kind):
+        return [e for e in self.energies
+                if e.domain.kind == kind and e.domain.is_whole and e.microjoules is not None]
+
+    def _by_package(self, kind):
+        places = [e for e in self.energies if e.domain.kind == kind]
+        found = {i: e.joules for i, e in enumerate(places) if e.microjoules is not None}
+        return found or None
+
+    def table(self) -> str:
+        """One line a domain."""
+        total = self.total
+        rows = [("", "energy", "95 %", "rerun", "power", "", "")]
+        for e in (*self.energies, total):
+            label = _label(e.domain)
+            if e.microjoules is None:
+                rows.append((label, "-", "-", "-", "-", "unavailable", e.reason))
+                continue
+            power = f"{_text.number(e.joules / self.time)} W" if self.time > 0 else "-"
+            rows.append((label, _text.joules(e.joules), _text.interval(e.joules, e.error),
+                         _text.interval(e.joules, e.repeatability), power,
+                         _text.word(e.provenance), e.reason))
+        return f"{self._title()}\n{_text.table(rows)}"
+
+    def _title(self):
+        name = f"{self.name}: " if self.name else ""
+        return f"{name}{_text.seconds(self.time)} ({self.edges} edges)"
+
+    def __str__(self):
+        return self.table()
+
+    def __repr__(self):
+        total = self.total
+        if total.microjoules is None:
+            return f"<{type(self).__name__} {self._title()}: no figure; {total.reason}>"
+        without = f", {total.reason}" if total.reason else ""
+        return (f"<{type(self).__name__} {self._title()}: {_text.joules(total.joules)} "
+                f"{_text.interval(total.joules, total.error)}, {_text.word(total.provenance)}: "
+                f"{total.sensor}{without}>")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Total(Measurement):
+    """All windows of one name so far."""
+
+    count: int = 0
+    resolved_count: int = 0  # of those whose energy is in it
+
+    def _title(self):
+        return f"{super()._title()}, {self.count} windows"
+
+
+def _label(domain: Optional[Domain]):
+    return "total" if domain is None else domain.label if domain.is_whole else f" {domain.label}"

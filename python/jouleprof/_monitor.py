@@ -1,0 +1,249 @@
+"""The monitor: samples in a thread of its own and tells what windows cost."""
+
+import atexit
+import collections
+import functools
+import os
+import sys
+import threading
+import weakref
+
+from . import _measuring, _opening, _ranks, _sync
+from ._energy import Domain, Energy
+from ._errors import InvalidArgument, NotFound, checked
+from ._marks import Marker, torch_with_cuda
+from ._measurement import Measurement, Total
+from ._native import now as _now
+from ._stack import Popped
+from ._steps import Steps
+from ._window import Window
+
+_modules = sys.modules
+_open_monitors = weakref.WeakSet()
+# Names are kept for ever; a program that makes up one for each of its windows runs out of them, not
+# of memory. Windows beyond are the library's nameless ones.
+_NAMES = 10_000
+
+
+class Monitor:
+    """Tells the energy of stretches of this program: `with monitor.window("epoch") as epoch: ...`.
+
+    devices: words as `jouleprof run --devices` takes them ("gpu0,cpu"), or a list of them; None: all
+        that this process can see; "rank": this rank's GPU, and on each machine's first rank the
+        processors and memory.
+    log: record into this *.jprof file too; overwrite: whether it may exist.
+    shortest_window: seconds; sensors are read more often for short ones.
+    history: for how many seconds windows are resolved in full detail.
+    own_sampler: sample here even under `jouleprof run`.
+    gpu_indices: only these GPUs, as CUDA counts them; processors and memory as well.
+    cuda: "auto": put window edges on the GPU's timeline where PyTorch uses CUDA; False: never.
+
+    All methods may be called from any thread. After a fork the child needs a monitor of its own.
+    """
+
+    def __init__(self, devices=None, *, log=None, overwrite=False, shortest_window=0.05,
+                 history=600.0, own_sampler=False, gpu_indices=None, cuda="auto"):
+        if cuda not in ("auto", True, False):
+            raise InvalidArgument('cuda is "auto", True or False')
+        options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
+                   "history": history, "own_sampler": own_sampler}
+        self._native, self._all_domains, self._wanted = _opening.open_native(
+            devices, gpu_indices, options)
+        self._process = os.getpid()
+        self._gpus = sorted(
+            d.index for d in self.domains if d.index is not None and d.kind == "gpu")
+        self._cuda = bool(cuda) and bool(self._gpus)
+        self._marker = None
+        self._numbers = {}  # of names
+        self._edges = collections.defaultdict(collections.Counter)  # by name, but for the host's
+        self._lock = threading.Lock()
+        self._by_key = {}
+        self._stack = []
+        self._synchronise = functools.partial(_sync.synchronise, self._gpus)
+        _open_monitors.add(self)
+
+    # ---- windows
+
+    def window(self, name="", sync_execution=None):
+        """A window for a `with`. sync_execution: None: edges on the GPU's timeline where PyTorch uses
+        CUDA, the host's elsewhere; True: waits for the GPUs at both ends; False: the host's."""
+        if sync_execution is None:
+            mode = self._marker
+            if mode is None and self._cuda and "torch" in _modules:
+                mode = self._look_for_cuda()
+        else:
+            mode = self._synchronise if sync_execution else None
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._number(name)
+        return Window(self, self._native, name, number, mode)
+
+    def begin_window(self, key, sync_execution=None, restart=False):
+        """Begins a window that `end_window(key)` ends, maybe in another function or thread.
+        restart: forget one of this key that is still open, instead of raising InvalidArgument."""
+        if not restart and key in self._by_key:
+            raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
+        window = self.window(key, sync_execution)
+        self._by_key[key] = window
+        window.__enter__()
+
+    def end_window(self, key, sync_execution=None, cancel=False):
+        """Ends it and returns it: a Window with a measurement's fields, found when asked for.
+        cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
+        window = self._by_key.pop(key, None)
+        if window is None:
+            raise InvalidArgument(f"no window '{key}' is open")
+        if cancel:
+            return None
+        if sync_execution is True and not callable(window._mode):
+            self._synchronise()
+        window.__exit__(None, None, None)
+        return window
+
+    def push_window(self):
+        """Begins a window on a stack."""
+        self._stack.append(self.window("").__enter__())
+
+    def pop_window(self):
+        """Ends the last window pushed; returns its `time` and `energy`, a list of joules by GPU."""
+        if not self._stack:
+            raise InvalidArgument("no window was pushed")
+        window = self._stack.pop()
+        window.__exit__(None, None, None)
+        return Popped(window, self._gpus)
+
+    def measure(self, name, sync_execution=None):
+        """A decorator: a window of this name around each call of a function or coroutine."""
+        return _measuring.decorator(functools.partial(self.window, name, sync_execution))
+
+    def steps(self, loader, name="step", epoch="epoch", sync_execution=None):
+        """Iterates over `loader` with a window around each step, and one around all of them."""
+        return Steps(self, loader, name, epoch, sync_execution)
+
+    # ---- what they come to
+
+    def total(self, name, timeout=None):
+        """All windows of this name so far; costs the same for one and for millions."""
+        self._settle()
+        if name not in self._numbers:
+            raise NotFound(f"there is no window '{name}'")
+        nanoseconds = -1 if timeout is None else round(timeout * 1e9)
+        count, length, resolved, found = checked(
+            self._native.total(self._numbers[name], nanoseconds))
+        return Total(name=name, time=length * 1e-9, energies=self.energies_of(found), count=count,
+                     edges=self._edges_of(self._numbers[name], count), resolved_count=resolved)
+
+    def sum_over_ranks(self, measurement, group=None):
+        """The measurement of every rank of a torch.distributed group together; every rank calls it,
+        and gets the same. A device that several ranks measured counts once."""
+        return _ranks.sum_over_ranks(measurement, group)
+
+    @staticmethod
+    def now():
+        """The clock of windows: CLOCK_MONOTONIC in nanoseconds."""
+        return _now()
+
+    def between(self, begin, end, name="", timeout=None):
+        """The measurement of a stretch between two values of now()."""
+        nanoseconds = -1 if timeout is None else round(timeout * 1e9)
+        number = self._number(name)
+        found = checked(self._native.energy(begin, end, number, False, nanoseconds))
+        return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
+                           energies=self.energies_of(found), begin=begin, end=end)
+
+    def energies_of(self, found):
+        """Native energies as ours; for the classes around the monitor."""
+        return tuple(Energy.of(self._all_domains[i], found[i]) for i in self._wanted)
+
+    # ---- the monitor itself
+
+    @property
+    def domains(self) -> "list[Domain]":
+        return [self._all_domains[i] for i in self._wanted]
+
+    @property
+    def gpu_indices(self) -> "list[int]":
+        """The GPUs measured, as CUDA counts them."""
+        return list(self._gpus)
+
+    @property
+    def source(self) -> str:
+        """"own", or "run": the sampler of the `jouleprof run` around this program."""
+        return self._native.source()
+
+    @property
+    def closed(self) -> bool:
+        return self._native.closed
+
+    def close(self):
+        """Ends the sampling and finishes the log. What was not asked for before is lost."""
+        if not self._native.closed:
+            if os.getpid() == self._process:
+                try:
+                    self._settle()
+                except RuntimeError:
+                    pass  # CUDA's own trouble, of which the program has heard elsewhere
+            self._native.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+
+    def __repr__(self):
+        devices = ", ".join(d.label for d in self.domains if d.is_whole)
+        return f"<jouleprof.Monitor {'closed' if self.closed else self.source}: {devices}>"
+
+    def _number(self, name):
+        if len(self._numbers) >= _NAMES:
+            return 0
+        number = self._native.name(name)
+        self._numbers[name] = number
+        return number
+
+    def _look_for_cuda(self):
+        torch = torch_with_cuda()
+        if torch is not None:
+            with self._lock:
+                if self._marker is None:
+                    self._marker = Marker(torch, self._add, _now, self._gpus)
+        return self._marker
+
+    def _add(self, begin, end, number):
+        if not self._native.closed:
+            checked(self._native.add(begin, end, number, True))
+            self._count_edges(number, "device")
+
+    def _settle(self):
+        if self._marker is not None:
+            self._marker.settle_completed()
+
+    def _count_edges(self, number, edges):
+        with self._lock:
+            self._edges[number][edges] += 1
+
+    def _edges_of(self, number, count):
+        """Of `count` windows of one name."""
+        with self._lock:
+            counts = self._edges.get(number) or {"host": count}
+            return next((edges for edges, n in counts.items() if n >= count), "mixed")
+
+    def _after_fork(self):
+        self._lock = threading.Lock()
+        self._marker = None  # CUDA is of no use in a forked child
+        self._cuda = False
+
+
+@atexit.register
+def _close_all():
+    for monitor in list(_open_monitors):
+        monitor.close()
+
+
+def _after_fork_in_child():
+    for monitor in list(_open_monitors):
+        monitor._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,47 @@
+"""Measurements of several processes as one."""
+
+import dataclasses
+import socket
+import sys
+
+from ._energy import total_of_ranks
+from ._errors import Unavailable
+from ._measurement import Measurement
+
+
+def sum_over_ranks(measurement, group=None):
+    """Gathers every rank's measurement of a torch.distributed group and adds them up."""
+    torch = sys.modules.get("torch")
+    distributed = getattr(torch, "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        raise Unavailable("sum_over_ranks needs torch.distributed to be initialised")
+    if not isinstance(measurement, Measurement):
+        measurement = measurement.energy  # a window
+    gathered = [None] * distributed.get_world_size(group)
+    distributed.all_gather_object(gathered, (socket.gethostname(), measurement), group=group)
+    return combined(gathered)
+
+
+def combined(gathered):
+    """One measurement of a list of (host, measurement)."""
+    energies, seen = [], set()
+    hosts = len({host for host, _ in gathered})
+    for host, measurement in gathered:
+        for energy in measurement.energies:
+            domain = energy.domain
+            identity = (host, domain.kind, domain.uuid or domain.device)
+            if identity in seen:
+                continue
+            seen.add(identity)
+            if hosts > 1:
+                domain = dataclasses.replace(domain, device=f"{host}:{domain.device}")
+            energies.append(dataclasses.replace(energy, domain=domain))
+    measurements = [m for _, m in gathered]
+    edges = {m.edges for m in measurements}
+    return Measurement(
+        name=measurements[0].name,
+        time=max(m.time for m in measurements),
+        edges=edges.pop() if len(edges) == 1 else "mixed",
+        energies=tuple(energies),
+        fixed_total=total_of_ranks(energies),
+    )

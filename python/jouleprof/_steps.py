@@ -1,0 +1,52 @@
+"""A loop over a data loader, measured."""
+
+
+class Steps:
+    """An iterable around another. Each time it is iterated over is an epoch.
+
+    A step reaches from asking for a batch to asking for the next, so that steps fill their epoch; the
+    last, which finds the loader empty, is no step. `break` ends both windows.
+
+    `step` and `epoch` are the last windows that have ended, `epochs` all of those.
+    """
+
+    def __init__(self, monitor, loader, name, epoch, sync_execution):
+        self._monitor = monitor
+        self._loader = loader
+        self._name = name
+        self._epoch_name = epoch
+        self._sync = sync_execution
+        self.step = None
+        self.epochs = []
+
+    @property
+    def epoch(self):
+        return self.epochs[-1] if self.epochs else None
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self):
+        if self._epoch_name is None:
+            yield from self._each_step()
+            return
+        epoch = self._monitor.window(self._epoch_name, self._sync).__enter__()
+        try:
+            yield from self._each_step()
+        finally:
+            epoch.__exit__(None, None, None)
+            self.epochs.append(epoch)
+
+    def _each_step(self):
+        batches = iter(self._loader)
+        while True:
+            step = self._monitor.window(self._name, self._sync).__enter__()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return  # never ended, so it never was
+            try:
+                yield batch
+            finally:
+                step.__exit__(None, None, None)
+                self.step = step

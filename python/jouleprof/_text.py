@@ -1,0 +1,63 @@
+"""Numbers as text for people: about four significant digits, never a figure that is not there."""
+
+import math
+
+_JOULES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
+
+
+def number(value):
+    """Four significant digits without an exponent: 3.086, 148.0, 12345."""
+    if value == 0:
+        return "0"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 9)}f}"
+
+
+def joules(value):
+    """"12.34 kJ"; "-" for None."""
+    if value is None:
+        return "-"
+    for scale, unit in _JOULES:
+        if abs(value) >= scale:
+            return f"{number(value / scale)} {unit}"
+    return "0 J"
+
+
+def seconds(value):
+    """"831.2 ms", "83.42 s"."""
+    if value is None:
+        return "-"
+    if abs(value) >= 1:
+        return f"{number(value)} s"
+    if abs(value) >= 1e-3:
+        return f"{number(value * 1e3)} ms"
+    return f"{number(value * 1e6)} us"
+
+
+def word(provenance):
+    """The provenance, in capitals unless it is "measured": nothing else may be taken for that."""
+    return provenance if provenance in ("measured", "unavailable") else provenance.upper()
+
+
+def interval(value, error):
+    """"±5.0 %", or in joules where it is wider than the figure."""
+    if value is None or error is None:
+        return "-"
+    if value <= 0 or error > value:
+        return f"±{joules(error)}"
+    percent = 100 * error / value
+    return f"±{percent:.2g} %" if percent < 0.995 else f"±{percent:.1f} %"
+
+
+def table(rows):
+    """Rows of cells, columns lined up; the first and the last two to the left."""
+    columns = len(rows[0])
+    widths = [max(len(row[i]) for row in rows) for i in range(columns)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if 0 < i < columns - 2 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,164 @@
+"""A window: a stretch of the program whose energy can be asked for when it has ended."""
+
+import asyncio
+
+from ._energy import Energy
+from ._errors import InvalidArgument, checked
+from ._measurement import Measurement
+from ._native import now
+
+
+class Window:
+    """Made by Monitor.window and its relatives; one `with` each.
+
+    Begin and end take a clock stamp each and never wait (except when told to synchronise). Each of
+    the fields below waits, at first, until the sensors have told of the window's end: some 0.15 s.
+    """
+
+    __slots__ = ("_monitor", "_native", "_name", "_id", "_mode", "_begin", "_end", "_stretch",
+                 "_edges", "_measurement", "__weakref__")
+
+    def __init__(self, monitor, native, name, number, mode):
+        self._monitor = monitor
+        self._native = native
+        self._name = name
+        self._id = number
+        self._mode = mode  # None: host stamps; a Marker; or a function that synchronises
+        self._begin = 0
+        self._end = 0
+        self._measurement = None
+
+    def __enter__(self):
+        if self._begin:
+            raise InvalidArgument(f"window '{self._name}' has begun before; make a new one")
+        if self._mode is not None:
+            self._begin_marked()
+        self._begin = now()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._mode is None:
+            self._end = self._native.end(self._begin, self._id)
+        else:
+            self._end_marked(failed=kind is not None)
+
+    async def __aenter__(self):
+        return self.__enter__()
+
+    async def __aexit__(self, kind, error, trace):
+        self.__exit__(kind, error, trace)
+
+    def _begin_marked(self):
+        self._stretch = None
+        if callable(self._mode):
+            self._edges = "synchronised" if self._mode() else "host"
+        else:
+            self._stretch = self._mode.begin(self._id)
+            self._edges = "device" if self._stretch is not None else "host"
+
+    def _end_marked(self, failed):
+        # After an error the device may be of no use, and what it says shall not hide the error.
+        if callable(self._mode):
+            if failed:
+                self._edges = "host"
+            else:
+                self._mode()
+        elif self._stretch is not None:
+            if not failed and self._mode.end(self._stretch):
+                self._end = now()
+                return
+            self._stretch = None  # or its end is within a graph that is being captured
+            self._edges = "host"
+        self._end = self._native.end(self._begin, self._id)
+        if self._edges == "synchronised":
+            self._monitor._count_edges(self._id, "synchronised")
+
+    # ---- afterwards
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def energy(self) -> Measurement:
+        """The measurement; found once, then kept."""
+        return self._measurement if self._measurement is not None else self.wait()
+
+    def wait(self, timeout=None) -> Measurement:
+        """The same, waiting for `timeout` seconds at most; what the sensors have not told by then
+        is unavailable, with a reason."""
+        if self._measurement is None:
+            begin, end = self._stretch_of_time()
+            is_device = self.edges == "device"
+            nanoseconds = -1 if timeout is None else round(timeout * 1e9)
+            found = checked(self._native.energy(begin, end, self._id, is_device, nanoseconds))
+            measurement = Measurement(
+                name=self._name,
+                time=(end - begin) * 1e-9,
+                edges=self.edges,
+                energies=self._monitor.energies_of(found),
+                begin=begin,
+                end=end,
+            )
+            if timeout is not None and any(
+                    e.microjoules is None and not e.domain.reason for e in measurement.energies):
+                return measurement  # somebody may wait longer another time
+            self._measurement = measurement
+        return self._measurement
+
+    async def energy_async(self, timeout=None) -> Measurement:
+        """The same without holding up the event loop."""
+        if self._measurement is not None:
+            return self._measurement
+        return await asyncio.get_running_loop().run_in_executor(None, self.wait, timeout)
+
+    @property
+    def edges(self) -> str:
+        """"host", "device" or "synchronised": what begins and ends it."""
+        return "host" if self._mode is None or not self._begin else self._edges
+
+    @property
+    def time(self) -> float:
+        """Seconds. With edges on the device, waits until that has passed them."""
+        begin, end = self._stretch_of_time()
+        return (end - begin) * 1e-9
+
+    # What Zeus calls a measurement's fields.
+
+    @property
+    def gpu_energy(self):
+        return self.energy.gpu_energy
+
+    @property
+    def cpu_energy(self):
+        return self.energy.cpu_energy
+
+    @property
+    def dram_energy(self):
+        return self.energy.dram_energy
+
+    @property
+    def total_energy(self):
+        return self.energy.total_energy
+
+    @property
+    def total(self) -> Energy:
+        return self.energy.total
+
+    def cost(self, factors):
+        return self.energy.cost(factors)
+
+    def _stretch_of_time(self):
+        if not self._end:
+            state = "still open" if self._begin else "not begun"
+            raise InvalidArgument(f"window '{self._name}' is {state}")
+        if self._mode is not None and self._stretch is not None:
+            return self._mode.edges(self._stretch)
+        return self._begin, self._end
+
+    def __reduce__(self):
+        raise TypeError("a window belongs to its monitor; pickle its `energy`")
+
+    def __repr__(self):
+        state = "ended" if self._end else "open" if self._begin else "not begun"
+        return f"<Window '{self._name}' {state}>"

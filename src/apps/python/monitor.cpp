@@ -1,0 +1,146 @@
+#include "apps/python/monitor.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace jouleprof::python {
+namespace {
+
+using Message = std::array<char, 512>;
+
+nb::object failure(jouleprof_status status, const char* message) {
+  return nb::make_tuple(static_cast<int>(status), message);
+}
+
+nb::object closed() { return failure(JOULEPROF_UNAVAILABLE, "the monitor is closed"); }
+
+// The driver's texts are not always UTF-8.
+nb::object text(const char* bytes) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::strlen(bytes)), "replace"));
+}
+
+nb::list list_of(const std::vector<jouleprof_energy>& energies) {
+  nb::list result;
+  for (const auto& e : energies) {
+    result.append(nb::make_tuple(static_cast<int>(e.provenance), e.energy_microjoules,
+                                 e.error_microjoules, e.repeatability_microjoules, text(e.sensor),
+                                 text(e.method), text(e.reason)));
+  }
+  return result;
+}
+
+std::vector<jouleprof_energy> room_for_energies(const jouleprof_monitor* monitor) {
+  return std::vector<jouleprof_energy>(jouleprof_monitor_domain_count(monitor));
+}
+
+}  // namespace
+
+Monitor::Monitor(jouleprof_monitor* opened) : opened_(opened, jouleprof_monitor_close) {}
+
+void Monitor::close() {
+  auto last = std::move(opened_);
+  const nb::gil_scoped_release others_may_run;
+  last.reset();
+}
+
+std::string Monitor::source() const {
+  return opened_ ? jouleprof_monitor_source(opened_.get()) : "";
+}
+
+nb::object Monitor::domains() const {
+  if (!opened_) return closed();
+  nb::list result;
+  const std::size_t count = jouleprof_monitor_domain_count(opened_.get());
+  for (std::size_t i = 0; i < count; ++i) {
+    jouleprof_domain d{};
+    const auto status = jouleprof_monitor_domain(opened_.get(), i, &d);
+    if (status != JOULEPROF_OK) return failure(status, "a domain vanished");
+    result.append(nb::make_tuple(text(d.domain), text(d.device), text(d.name), text(d.uuid),
+                                 text(d.reason), d.visible_index, d.gpu_index));
+  }
+  return result;
+}
+
+std::uint32_t Monitor::name(const std::string& text) {
+  return opened_ ? jouleprof_monitor_name(opened_.get(), text.c_str()) : 0;
+}
+
+std::int64_t Monitor::end(std::int64_t begin, std::uint32_t name) noexcept {
+  jouleprof_window window{begin, 0, name, 0};
+  if (!opened_) return jouleprof_now();
+  jouleprof_window_end(opened_.get(), &window);
+  return window.end_nanoseconds;
+}
+
+nb::object Monitor::add(std::int64_t begin, std::int64_t end, std::uint32_t name,
+                        bool device_time) {
+  if (!opened_) return closed();
+  const jouleprof_window window{begin, end, name, device_time ? JOULEPROF_WINDOW_DEVICE_TIME : 0};
+  const auto status = jouleprof_window_add(opened_.get(), &window);
+  if (status != JOULEPROF_OK) return failure(status, "a window has to end after it begins");
+  return nb::bool_(true);
+}
+
+nb::object Monitor::energy(std::int64_t begin, std::int64_t end, std::uint32_t name,
+                           bool device_time, std::int64_t timeout) {
+  if (!opened_) return closed();
+  auto energies = room_for_energies(opened_.get());
+  Message message{};
+  jouleprof_status status;
+  {
+    auto kept_open = opened_;
+    const nb::gil_scoped_release others_may_run;
+    const jouleprof_window window{begin, end, name, device_time ? JOULEPROF_WINDOW_DEVICE_TIME : 0};
+    status = jouleprof_window_energy(kept_open.get(), &window, timeout, energies.data(),
+                                     message.data(), message.size());
+    kept_open.reset();
+  }
+  if (status != JOULEPROF_OK) return failure(status, message.data());
+  return list_of(energies);
+}
+
+nb::object Monitor::total(std::uint32_t name, std::int64_t timeout) {
+  if (!opened_) return closed();
+  auto energies = room_for_energies(opened_.get());
+  jouleprof_total total{};
+  Message message{};
+  jouleprof_status status;
+  {
+    auto kept_open = opened_;
+    const nb::gil_scoped_release others_may_run;
+    status = jouleprof_monitor_total(kept_open.get(), name, timeout, &total, energies.data(),
+                                     message.data(), message.size());
+    kept_open.reset();
+  }
+  if (status != JOULEPROF_OK) return failure(status, message.data());
+  return nb::make_tuple(total.count, total.nanoseconds, total.resolved_count, list_of(energies));
+}
+
+nb::object open_monitor(const std::optional<std::string>& devices,
+                        const std::optional<std::string>& log, bool overwrite,
+                        std::int64_t shortest_window, std::int64_t history, bool own_sampler) {
+  jouleprof_monitor_options options{};
+  options.size = sizeof options;
+  options.devices = devices ? devices->c_str() : nullptr;
+  options.log = log ? log->c_str() : nullptr;
+  options.overwrite = overwrite ? 1 : 0;
+  options.shortest_window_nanoseconds = shortest_window;
+  options.history_nanoseconds = history;
+  options.own_sampler = own_sampler ? 1 : 0;
+  jouleprof_monitor* monitor = nullptr;
+  Message message{};
+  jouleprof_status status;
+  {
+    const nb::gil_scoped_release others_may_run;
+    status = jouleprof_monitor_open(&options, &monitor, message.data(), message.size());
+  }
+  if (status != JOULEPROF_OK) return failure(status, message.data());
+  return nb::cast(new Monitor(monitor), nb::rv_policy::take_ownership);
+}
+
+}  // namespace jouleprof::python

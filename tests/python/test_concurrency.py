@@ -1,0 +1,144 @@
+"""Threads, event loops and forks."""
+
+import asyncio
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+import jouleprof
+from conftest import CONSTANT
+
+
+def test_sixteen_threads(gpu):
+    def work(number):
+        for _ in range(200):
+            with gpu.window("shared"):
+                with gpu.window(f"thread{number}"):
+                    pass
+        gpu.begin_window(f"key{number}")
+        gpu.end_window(f"key{number}").energy
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert gpu.total("shared").count == 3200
+    assert all(gpu.total(f"thread{n}").count == 200 for n in range(16))
+
+
+def test_a_window_may_end_in_another_thread(gpu):
+    gpu.begin_window("x")
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(gpu.end_window("x")))
+    time.sleep(0.05)
+    thread.start()
+    thread.join()
+    assert ended[0].energy.time >= 0.05
+
+
+def test_waiting_lets_other_threads_run(gpu):
+    with gpu.window("x") as w:
+        pass
+    waiting = threading.Thread(target=lambda: w.energy)
+    waiting.start()
+    turns = 0
+    while waiting.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 5
+    assert w.energy["gpu0"].joules is not None
+
+
+def test_coroutines(gpu):
+    turns = []
+
+    @gpu.measure("work")
+    async def work(seconds):
+        async with gpu.window("inner") as w:
+            await asyncio.sleep(seconds)
+        return w
+
+    async def count():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0.001)
+
+    async def main():
+        counting = asyncio.ensure_future(count())
+        windows = await asyncio.gather(*(work(0.02 * n) for n in range(1, 4)))
+        before = len(turns)
+        energies = await asyncio.gather(*(w.energy_async() for w in windows))
+        assert len(turns) > before  # the loop went on
+        counting.cancel()
+        return windows, energies
+
+    windows, energies = asyncio.run(main())
+    assert [w.energy for w in windows] == energies
+    assert [e.time >= 0.02 * n for n, e in enumerate(energies, 1)] == [True] * 3
+    assert gpu.total("work").count == gpu.total("inner").count == 3
+
+
+def test_wait_with_a_timeout(gpu):
+    with gpu.window("x") as w:
+        time.sleep(0.02)
+    assert w.wait(timeout=20)["gpu0"].joules is not None
+    assert w.wait() is w.energy
+
+
+def test_closing_while_another_thread_waits(gpu):
+    with gpu.window("x") as w:
+        pass
+    answers = []
+
+    def wait():
+        try:
+            answers.append(w.energy)
+        except jouleprof.Error as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    gpu.close()
+    thread.join()
+    assert len(answers) == 1
+
+
+def _child(gpu, window, queue):
+    answers = []
+    for ask in (lambda: window.energy, lambda: gpu.total("parent")):
+        try:
+            answers.append(ask())
+        except jouleprof.Unavailable:
+            answers.append("unavailable")
+    with gpu.window("child"):
+        pass
+    queue.put(answers)
+
+
+def test_a_forked_child_measures_nothing_with_its_parents_monitor(gpu):
+    with gpu.window("parent") as w:
+        pass
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(gpu, w, queue))
+    child.start()
+    assert queue.get(timeout=30) == ["unavailable"] * 2
+    child.join()
+    assert child.exitcode == 0
+    assert w.energy["gpu0"].joules is not None  # the parent goes on
+    assert gpu.total("parent").count == 1
+
+
+@pytest.mark.parametrize("method", ["spawn"])
+def test_measurements_travel_between_processes(gpu, method):
+    with gpu.window("x") as w:
+        pass
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(_total, (w.energy,)) == w.energy.total.microjoules
+
+
+def _total(measurement):
+    return measurement.total.microjoules

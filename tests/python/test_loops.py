@@ -1,0 +1,86 @@
+"""Loaders and decorated functions."""
+
+import time
+
+import pytest
+
+
+def test_steps_and_epochs(gpu):
+    loader = [1, 2, 3]
+    steps = gpu.steps(loader)
+    assert len(steps) == 3
+    for _ in range(2):
+        seen = []
+        for batch in steps:
+            seen.append(batch)
+            time.sleep(0.01)
+        assert seen == loader
+    total = gpu.total("step")
+    assert total.count == 6
+    assert gpu.total("epoch").count == len(steps.epochs) == 2
+    epochs = sum(e.time for e in steps.epochs)
+    assert 0.06 <= total.time <= epochs  # steps fill their epoch
+    assert steps.step.time >= 0.01
+    assert steps.epoch is steps.epochs[-1]
+    assert steps.epoch.energy["gpu0"].joules == pytest.approx(250 * steps.epoch.time, rel=0.1)
+
+
+def test_a_step_includes_the_wait_for_its_batch(gpu):
+    def slow():
+        for i in range(2):
+            time.sleep(0.05)
+            yield i
+
+    for _ in gpu.steps(slow(), name="slow", epoch=None):
+        pass
+    assert gpu.total("slow").time >= 0.1
+
+
+def test_leaving_a_loop_early(gpu):
+    steps = gpu.steps(range(10))
+    for i in steps:
+        if i == 2:
+            break
+    assert gpu.total("step").count == 3
+    assert len(steps.epochs) == 1
+    with pytest.raises(ZeroDivisionError):
+        for _ in steps:
+            raise ZeroDivisionError
+    assert gpu.total("step").count == 4
+    assert len(steps.epochs) == 2
+
+
+def test_decorated(gpu):
+    @gpu.measure("f")
+    def add(a, b=1):
+        """Adds."""
+        return a + b
+
+    assert add(1, b=2) == 3 and add(5) == 6
+    assert (add.__name__, add.__doc__) == ("add", "Adds.")
+    assert gpu.total("f").count == 2
+
+
+def test_decorated_generator(gpu):
+    @gpu.measure("g")
+    def numbers():
+        yield 1
+        return (yield 2)
+
+    assert list(numbers()) == [1, 2]
+    assert gpu.total("g").count == 1
+
+
+def test_decorated_asynchronous_generator(gpu):
+    import asyncio
+
+    @gpu.measure("g")
+    async def numbers():
+        for i in range(3):
+            yield i
+
+    async def main():
+        return [i async for i in numbers()]
+
+    assert asyncio.run(main()) == [0, 1, 2]
+    assert gpu.total("g").count == 1

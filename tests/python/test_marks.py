@@ -1,0 +1,214 @@
+"""Edges on the GPU's timeline, with a device whose clock is off and drifts."""
+
+import os
+import sys
+
+import pytest
+
+from fake_torch import Clock, FakeTorch
+from jouleprof._marks import Marker
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def torch(clock):
+    return FakeTorch(clock)
+
+
+@pytest.fixture
+def marker(torch, clock):
+    marker = Marker(torch, lambda *window: marker.added.append(window), clock.now)
+    marker.added = []
+    return marker
+
+
+def near(a, b, tolerance=30_000):
+    return abs(a - b) <= tolerance
+
+
+def test_a_window_is_where_the_device_was(marker, torch, clock):
+    torch.cuda.launch(40 * MS)  # still at work when the window begins
+    began = clock.host
+    stretch = marker.begin(7)
+    torch.cuda.launch(25 * MS)
+    assert marker.end(stretch)
+    assert clock.host - began < MS  # nobody waited
+    begin, end = marker.edges(stretch)
+    assert near(begin, began + 40 * MS) and near(end, began + 65 * MS)
+    assert marker.added == [(begin, end, 7)]
+
+
+def test_a_window_without_gpu_work_keeps_the_hosts_edges(marker, clock):
+    began = clock.host
+    stretch = marker.begin(1)
+    clock.host += 30 * MS
+    marker.end(stretch)
+    begin, end = marker.edges(stretch)
+    assert near(begin, began) and near(end, began + 30 * MS)
+    assert begin >= began
+
+
+@pytest.mark.parametrize("hours", [0.1, 3])
+def test_drift_does_not_add_up(marker, torch, clock, hours):
+    """50 ppm of three hours would be half a second."""
+    stretch = marker.begin(1)
+    first = clock.host
+    clock.host += int(hours * 3600e9)
+    torch.cuda.launch(10 * MS)
+    last = clock.host
+    marker.end(stretch)
+    begin, end = marker.edges(stretch)
+    assert near(begin, first)
+    assert near(end, last + 10 * MS, 1 * MS)  # float32 of hours
+    inner = marker.begin(2)
+    torch.cuda.launch(10 * MS)
+    marker.end(inner)
+    begin, end = marker.edges(inner)
+    assert near(end - begin, 10 * MS)
+
+
+def test_completed_windows_are_handed_over_without_being_asked_for(marker, torch, clock):
+    for _ in range(1000):
+        stretch = marker.begin(3)
+        torch.cuda.launch(MS)
+        marker.end(stretch)
+        clock.host += 10 * MS
+    assert len(marker.added) >= 960
+    assert torch.cuda.made < 200  # events are used again
+    assert all(near(end - begin, MS) for begin, end, _ in marker.added)
+    ends = [end for _, end, _ in marker.added]
+    assert ends == sorted(ends)
+
+
+def test_each_window_is_handed_over_once(marker, torch, clock):
+    stretches = []
+    for _ in range(10):
+        stretches.append(marker.begin(3))
+        torch.cuda.launch(MS)
+        marker.end(stretches[-1])
+    for stretch in reversed(stretches):
+        marker.edges(stretch)
+    marker.settle_completed()
+    assert len(marker.added) == 10
+
+
+def test_nothing_is_marked_while_a_graph_is_captured(marker, torch):
+    torch.cuda.capturing = True
+    assert marker.begin(1) is None
+    torch.cuda.capturing = False
+    stretch = marker.begin(1)
+    torch.cuda.capturing = True
+    assert not marker.end(stretch)
+
+
+def test_work_that_never_ends_holds_up_nobody(marker, torch, clock):
+    torch.cuda.launch(10**15)
+    before = clock.host
+    for _ in range(200):
+        marker.end(marker.begin(1))
+    assert clock.host - before < 10 * MS
+    assert marker.added == []
+
+
+class Host:
+    """A device on the host's own clock, for the monitor's windows."""
+
+    @staticmethod
+    def torch():
+        import jouleprof
+
+        class Now(Clock):
+            host = property(lambda self: jouleprof.now(), lambda self, value: None)
+
+            def now(self):
+                return jouleprof.now()
+
+            def device(self, host):
+                return host - 5e9
+
+            def wait_until(self, host):
+                while jouleprof.now() < host:
+                    pass
+
+        return FakeTorch(Now())
+
+
+def test_the_monitor_uses_marks_where_torch_does(gpu, monkeypatch):
+    with gpu.window("before") as before:
+        pass
+    torch = Host.torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with gpu.window("x") as w:
+        torch.cuda.launch(80 * MS)
+    with gpu.window("y", sync_execution=True) as synchronised:
+        pass
+    with gpu.window("y", sync_execution=False) as host:
+        pass
+    assert [e.energy.edges for e in (before, w, synchronised, host)] == [
+        "host", "device", "synchronised", "host"]
+    assert torch.cuda.synchronised == [0, 0]
+    assert 0.08 <= w.time < 0.2
+    e = w.energy["gpu0"]
+    assert e.low <= 250 * w.time <= e.high
+    assert gpu.total("x").count == 1
+    assert [gpu.total(name).edges for name in ("before", "x", "y")] == ["host", "device", "mixed"]
+
+
+def test_a_device_that_is_not_measured_is_not_marked(torch, clock):
+    assert Marker(torch, print, clock.now, devices=[1]).begin(1) is None
+
+
+def test_nothing_to_wait_for_is_no_synchronisation(gpu):
+    with gpu.window("x", sync_execution=True) as w:
+        pass
+    assert w.energy.edges == "host"
+
+
+def test_torch_without_cuda_in_use_is_left_alone(gpu, monkeypatch):
+    torch = Host.torch()
+    torch.cuda.initialised = False
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with gpu.window("x") as w:
+        pass
+    assert w.energy.edges == "host" and torch.cuda.made == 0
+
+
+def test_an_error_in_the_window_does_not_touch_the_device(gpu, monkeypatch):
+    torch = Host.torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with pytest.raises(ZeroDivisionError):
+        with gpu.window("x") as w:
+            made = torch.cuda.made
+            raise ZeroDivisionError
+    assert torch.cuda.made == made
+    assert w.energy.edges == "host"
+
+
+def test_cuda_false_means_the_hosts_edges(machine, monkeypatch):
+    from conftest import CONSTANT
+
+    monkeypatch.setitem(sys.modules, "torch", Host.torch())
+    monitor = machine.gpus(CONSTANT).monitor("gpu0", cuda=False)
+    with monitor.window("x") as w:
+        pass
+    assert w.energy.edges == "host"
+
+
+def test_a_forked_child_leaves_the_device_alone(gpu, monkeypatch):
+    torch = Host.torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with gpu.window("x"):
+        pass
+    made = torch.cuda.made
+    child = os.fork()
+    if child == 0:
+        with gpu.window("x") as w:
+            pass
+        os._exit(0 if torch.cuda.made == made and w.edges == "host" else 1)
+    assert os.waitpid(child, 0)[1] == 0

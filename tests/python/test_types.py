@@ -1,0 +1,88 @@
+"""The stubs say what there is."""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import pathlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+import jouleprof
+from jouleprof import _native
+
+FOLDER = pathlib.Path(jouleprof.__file__).parent
+
+USE = """
+import jouleprof
+
+monitor: jouleprof.Monitor = jouleprof.Monitor(gpu_indices=[0], log=None)
+with monitor.window("epoch") as window:
+    pass
+joules: "float | None" = window.energy.total.joules
+by_gpu: "dict[int, float]" = window.energy.gpu_energy
+reveal_type(window)
+text: int = window.energy.table()
+"""
+
+
+def test_the_stub_matches_the_extension():
+    tree = ast.parse((FOLDER / "_native.pyi").read_text())
+    functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    (monitor,) = [n for n in tree.body if isinstance(n, ast.ClassDef)]
+    methods = {n.name for n in monitor.body if isinstance(n, ast.FunctionDef)}
+    assert functions | {"Monitor"} == {n for n in vars(_native) if not n.startswith("_")}
+    assert methods == {n for n in vars(_native.Monitor) if not n.startswith("_")}
+
+
+@pytest.mark.parametrize("module", ["__init__", "zeus"])
+def test_the_public_stubs_match(module):
+    """Every name of the stub is there with the same parameters, and the other way round."""
+    there = importlib.import_module("jouleprof" if module == "__init__" else f"jouleprof.{module}")
+    tree = ast.parse((FOLDER / f"{module}.pyi").read_text())
+    stubbed = {n.name: n for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))
+               and hasattr(n, "name") and not n.name.startswith("_")}
+    assert set(stubbed) == set(there.__all__) - {"__version__"}
+    for name, node in stubbed.items():
+        if isinstance(node, ast.FunctionDef):
+            check_parameters(node, getattr(there, name))
+            continue
+        for method in node.body:
+            if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                check_parameters(method, inspect.getattr_static(getattr(there, name), method.name))
+        public = {n for n in vars(getattr(there, name)) if not n.startswith("_") and n != "of"}
+        missing = public - {getattr(n, "name", None) or n.target.id for n in node.body
+                            if hasattr(n, "name") or hasattr(n, "target")}
+        assert name in ("Energy", "Measurement", "Total", "Cost", "Factors") or not (
+            missing - {"energies_of"}), missing
+
+
+def check_parameters(node, function):
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, types.FunctionType):
+        return  # a property, or of the extension
+    there = list(inspect.signature(function).parameters)
+    arguments = node.args.args + node.args.kwonlyargs
+    assert [a.arg for a in arguments] == there, node.name
+
+
+def test_the_package_is_marked_as_typed():
+    assert (FOLDER / "py.typed").exists()
+    for name in jouleprof.__all__:
+        assert hasattr(jouleprof, name)
+
+
+def test_mypy(tmp_path):
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is missing (pip install mypy)")
+    (tmp_path / "use.py").write_text(USE)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "use.py"],
+        cwd=tmp_path, env={"MYPYPATH": str(FOLDER.parent), "PATH": ""}, check=False,
+        stdout=subprocess.PIPE, text=True)
+    assert 'Revealed type is "jouleprof.Window"' in done.stdout, done.stdout
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 1 and "use.py:10" in errors[0], done.stdout

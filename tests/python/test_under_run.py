@@ -1,0 +1,55 @@
+"""A script under `jouleprof run`: one sampler, one recording."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import CONSTANT
+
+SCRIPT = """
+import time, jouleprof
+monitor = jouleprof.Monitor()
+for _ in range(3):
+    with monitor.window("step") as w:
+        time.sleep(0.2)
+m = w.energy["gpu0"]
+print(monitor.source, m.provenance, m.joules / w.time)
+own = jouleprof.Monitor("gpu0", own_sampler=True)
+print(own.source)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists(os.environ.get("JOULEPROF_TOOL", "")),
+                    reason="JOULEPROF_TOOL is not built")
+def test_windows_land_in_the_recording(machine):
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    path = str(machine.folder / "run.jprof")
+    done = subprocess.run(
+        [tool, "run", "--idle", "0s", "--shortest", "50ms", "-o", path, "--",
+         sys.executable, "-c", SCRIPT],
+        check=False, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    source, provenance, watts, own = done.stdout.split()
+    assert (source, provenance, own) == ("run", "simulated", "own")
+    assert float(watts) == pytest.approx(250, rel=0.05)
+    report = json.loads(subprocess.run(
+        [tool, "report", path, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    (steps,) = [w for w in report["windows"] if w["name"] == "step"]
+    assert steps["count"] == 3
+    rows = exported(tool, path)
+    assert len(rows) == 3
+    second, third = (row["begin_seconds"] for row in rows[1:])
+    assert exported(tool, path, "--from", second + "s") == rows[1:]
+    assert exported(tool, path, "--from", second + "s", "--to", third + "s") == rows[1:2]
+
+
+def exported(tool, path, *part):
+    done = subprocess.run([tool, "export", path, "--format", "windows", *part], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return [row for row in csv.DictReader(done.stdout.splitlines())
+            if row["name"] == "step" and (row["device"], row["domain"]) == ("gpu0", "gpu")]

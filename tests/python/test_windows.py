@@ -1,0 +1,281 @@
+"""Windows on simulated GPUs whose true energy is known."""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jouleprof
+from conftest import CONSTANT, SQUARE
+
+
+def holds(energy, true):
+    """Whether the truth lies in the 95 % interval, of a figure that says it is simulated."""
+    assert energy.provenance == "simulated"
+    return energy.low <= true <= energy.high
+
+
+def test_importing_needs_nothing():
+    code = "import jouleprof, sys; assert 'torch' not in sys.modules; print(jouleprof.__version__)"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.1, 0.5])
+def test_constant_power(gpu, seconds):
+    with gpu.window("x") as w:
+        time.sleep(seconds)
+    m = w.energy
+    assert m.name == "x" and m.edges == "host"
+    assert m.time == w.time >= seconds
+    assert m.end - m.begin == round(m.time * 1e9)
+    assert holds(m["gpu0"], 250 * m.time)
+    assert m["gpu0"].joules == pytest.approx(250 * m.time, rel=0.05)
+    assert m["gpu0"].error > m["gpu0"].repeatability > 0
+    assert m["gpu0"].sensor and m["gpu0"].method
+    assert m.total.provenance == "simulated"
+    assert m.gpu_energy == {0: m["gpu0"].joules}
+    assert m.total_energy == m["gpu0"].joules
+    assert w.gpu_energy == m.gpu_energy and w.total_energy == m.total_energy
+    assert w.energy is m
+
+
+def test_square_power(machine):
+    monitor = machine.gpus(SQUARE).monitor("gpu0")
+    time.sleep(0.3)
+    for seconds in (0.25, 0.8):
+        with monitor.window("x") as w:
+            time.sleep(seconds)
+        m = w.energy
+        true = machine.truth(m.begin, m.end)
+        assert holds(m["gpu0"], true)
+        assert m["gpu0"].joules == pytest.approx(true, rel=0.1)
+
+
+def test_nested_and_overlapping(gpu):
+    with gpu.window("outer") as outer:
+        with gpu.window("left") as left:
+            time.sleep(0.05)
+        gpu.begin_window("early")
+        time.sleep(0.05)
+        gpu.begin_window("late")
+        time.sleep(0.05)
+        early = gpu.end_window("early")
+        time.sleep(0.05)
+        late = gpu.end_window("late")
+    parts = [w.energy["gpu0"].microjoules for w in (left, early)]
+    assert sum(parts) <= outer.energy["gpu0"].microjoules
+    assert early.energy.end > late.energy.begin
+    for w in (outer, left, early, late):
+        assert holds(w.energy["gpu0"], 250 * w.time)
+
+
+def test_a_split_window_conserves_energy_exactly(gpu):
+    a = gpu.now()
+    time.sleep(0.07)
+    b = gpu.now()
+    time.sleep(0.11)
+    c = gpu.now()
+    parts = [gpu.between(a, b), gpu.between(b, c)]
+    whole = gpu.between(a, c)
+    assert sum(p["gpu0"].microjoules for p in parts) == whole["gpu0"].microjoules
+
+
+def test_a_window_is_asked_for_too_early_or_twice(gpu):
+    w = gpu.window("x")
+    with pytest.raises(jouleprof.InvalidArgument, match="not begun"):
+        w.energy
+    with w:
+        with pytest.raises(jouleprof.InvalidArgument, match="still open"):
+            w.energy
+        with pytest.raises(jouleprof.InvalidArgument, match="still open"):
+            w.time
+    with pytest.raises(jouleprof.InvalidArgument, match="begun before"):
+        w.__enter__()
+    with pytest.raises(TypeError, match="pickle its"):
+        pickle.dumps(w)
+    assert pickle.loads(pickle.dumps(w.energy)) == w.energy
+
+
+def test_an_exception_ends_the_window(gpu):
+    with pytest.raises(ZeroDivisionError):
+        with gpu.window("x") as w:
+            raise ZeroDivisionError
+    assert w.time > 0
+
+
+def test_keys(gpu):
+    gpu.begin_window("x")
+    with pytest.raises(ValueError, match="'x' is open already"):
+        gpu.begin_window("x")
+    time.sleep(0.05)
+    gpu.begin_window("x", restart=True)
+    w = gpu.end_window("x")
+    assert w.time < 0.05
+    with pytest.raises(ValueError, match="no window 'x'"):
+        gpu.end_window("x")
+    gpu.begin_window("y", restart=True)
+    assert gpu.end_window("y", cancel=True) is None
+    with pytest.raises(ValueError):
+        gpu.end_window("y")
+    with pytest.raises(jouleprof.NotFound):
+        gpu.total("y")
+
+
+def test_a_stack_of_windows(gpu):
+    gpu.push_window()
+    gpu.push_window()
+    time.sleep(0.05)
+    inner = gpu.pop_window()
+    time.sleep(0.05)
+    outer = gpu.pop_window()
+    assert 0.05 <= inner.time < outer.time
+    seconds, joules = outer
+    assert seconds == outer.time and joules == outer.energy
+    assert joules == [pytest.approx(250 * seconds, rel=0.05)]
+    with pytest.raises(jouleprof.InvalidArgument):
+        gpu.pop_window()
+
+
+def test_totals(gpu):
+    for _ in range(20):
+        with gpu.window("step"):
+            time.sleep(0.01)
+    total = gpu.total("step")
+    assert total.count == total.resolved_count == 20
+    assert total.time >= 0.2
+    assert holds(total["gpu0"], 250 * total.time)
+    assert "20 windows" in str(total) and "20 windows" in repr(total)
+    assert pickle.loads(pickle.dumps(total)) == total
+    with pytest.raises(jouleprof.NotFound):
+        gpu.total("never")
+
+
+def test_several_gpus_by_their_number(machine, monkeypatch):
+    machine.gpus(*({**CONSTANT, "idle_watts": 100 * (i + 1)} for i in range(4)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    for monitor, watts in ((machine.monitor(gpu_indices=[0]), {0: 400}),
+                           (machine.monitor(gpu_indices=[1]), {1: 200}),
+                           (machine.monitor("gpu"), {0: 400, 1: 200})):
+        assert monitor.gpu_indices == sorted(watts) or set(monitor.gpu_indices) == set(watts)
+        with monitor.window("x") as w:
+            time.sleep(0.1)
+        assert w.gpu_energy == {i: pytest.approx(p * w.time, rel=0.05) for i, p in watts.items()}
+        monitor.close()
+    with pytest.raises(jouleprof.InvalidArgument, match="shows 2"):
+        machine.monitor(gpu_indices=[2])
+
+
+def test_a_monitor_per_rank(machine, monkeypatch):
+    machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 300})
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    with pytest.raises(jouleprof.InvalidArgument, match="LOCAL_RANK"):
+        machine.monitor("rank")
+    kinds = []
+    for rank in (0, 1):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        monitor = machine.monitor("rank")
+        assert monitor.gpu_indices == [rank]
+        kinds.append({d.kind for d in monitor.domains})
+        monitor.close()
+    assert "cpu" in kinds[0] and "cpu" not in kinds[1]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert machine.monitor("rank").gpu_indices == [0]
+
+
+def test_a_lost_gpu_is_absent(machine):
+    monitor = machine.gpus(CONSTANT, CONSTANT, faults={
+        "kind": "gpu_lost", "device": 1, "at_seconds": 1}).monitor("gpu")
+    time.sleep(1.5)
+    with monitor.window("x") as w:
+        time.sleep(0.2)
+    m = w.energy
+    assert set(m.gpu_energy) == {0}
+    assert m.total_energy is None
+    assert m["gpu1"].joules is None and m["gpu1"].reason
+    assert "gpu1" in m.total.reason
+
+
+def test_without_gpus(machine):
+    monitor = machine.monitor()
+    with monitor.window("x") as w:
+        time.sleep(0.05)
+    m = w.energy
+    assert m.gpu_energy == {} and m.total_energy is None
+    assert m.cpu_energy is None or m["package-0"].provenance in ("measured", "estimated")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"devices": "gpu77"}, {"gpu_indices": [-1]}, {"devices": "gpu0", "gpu_indices": [0]},
+    {"shortest_window": 0}, {"history": -1}, {"cuda": "maybe"},
+])
+def test_wrong_arguments(machine, wrong):
+    machine.gpus(CONSTANT)
+    with pytest.raises(jouleprof.InvalidArgument):
+        machine.monitor(**wrong)
+
+
+def test_a_log_file(machine):
+    path = machine.folder / "run.jprof"
+    with machine.gpus(CONSTANT).monitor("gpu0", log=path) as monitor:
+        with monitor.window("x"):
+            time.sleep(0.05)
+    assert monitor.closed and path.stat().st_size > 0
+    with pytest.raises(jouleprof.Error):
+        machine.monitor("gpu0", log=path)
+    machine.monitor("gpu0", log=path, overwrite=True)
+
+
+def test_a_closed_monitor_says_so(gpu):
+    with gpu.window("known") as known:
+        pass
+    known.energy
+    with gpu.window("unknown") as unknown:
+        pass
+    gpu.close()
+    gpu.close()
+    assert known.energy["gpu0"].joules is not None
+    with pytest.raises(jouleprof.Unavailable, match="closed"):
+        unknown.energy
+    with gpu.window("late"):
+        pass  # still harmless in somebody's training loop
+
+
+def test_the_default_monitor(machine):
+    machine.gpus(CONSTANT)
+    try:
+        with jouleprof.window("epoch") as epoch:
+            time.sleep(0.05)
+        assert epoch.energy["gpu0"].provenance == "simulated"
+        assert jouleprof.total("epoch").count == 1
+
+        @jouleprof.measure("f")
+        def f():
+            return 1
+
+        assert [f() for _ in jouleprof.steps(range(3))] == [1, 1, 1]
+        assert jouleprof.total("f").count == jouleprof.total("step").count == 3
+    finally:
+        jouleprof.monitor().close()
+
+
+def test_a_script_may_end_with_a_monitor_open(machine):
+    machine.gpus(CONSTANT)
+    code = "import jouleprof; w = jouleprof.window('x').__enter__(); m = jouleprof.monitor()"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ, check=False,
+                          stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_names_made_up_for_each_window(gpu):
+    from jouleprof import _monitor
+
+    for i in range(_monitor._NAMES + 100):
+        with gpu.window(f"step {i}") as w:
+            pass
+    assert w.energy.name == f"step {i}"
+    assert gpu.total("step 1").count == 1
+    with pytest.raises(jouleprof.NotFound):
+        gpu.total(f"step {i}")
