@@ -78,18 +78,19 @@ class Measurement:
         return found or None
 
     def table(self) -> str:
-        """One line a domain."""
+        """One line a domain. Long reasons are cut; `energies` has them in full."""
         total = self.total
         rows = [("", "energy", "95 %", "rerun", "power", "", "")]
         for e in (*self.energies, total):
             label = _label(e.domain)
             if e.microjoules is None:
-                rows.append((label, "-", "-", "-", "-", "unavailable", e.reason))
+                rows.append((label, "-", "-", "-", "-", "unavailable",
+                             _text.shortened(e.reason)))
                 continue
             power = f"{_text.number(e.joules / self.time)} W" if self.time > 0 else "-"
             rows.append((label, _text.joules(e.joules), _text.interval(e.joules, e.error),
                          _text.interval(e.joules, e.repeatability), power,
-                         _text.word(e.provenance), e.reason))
+                         _text.word(e.provenance), _text.shortened(e.reason)))
         return f"{self._title()}\n{_text.table(rows)}"
 
     def _title(self):

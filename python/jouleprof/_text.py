@@ -49,6 +49,11 @@ def interval(value, error):
     return f"±{percent:.2g} %" if percent < 0.995 else f"±{percent:.1f} %"
 
 
+def shortened(text, length=60):
+    """At most so long; what is cut off is marked."""
+    return text if len(text) <= length else text[:length - 3].rstrip() + "..."
+
+
 def table(rows):
     """Rows of cells, columns lined up; the first and the last two to the left."""
     columns = len(rows[0])

@@ -12,7 +12,7 @@
 //  - place: tau * swing, where swing is the difference between the highest and the lowest power
 //  that
 //    the samples show near the end, and tau what they leave open about when power changed: 0.12 of
-//    the window for sharp samples (0.03 where a mark() said that power may change just there, 0.05
+//    the window for sharp samples (0.03 where a mark() said that power may change just there, 0.07
 //    of a sensor that rises slowly), 0.29
 //    of window + spacing for coarse ones, 0.29 of the distance between anchors for a counter alone;
 //  - anchor: of the nearest edge, its timing uncertainty x swing (off the lattice: x power), and
@@ -23,8 +23,8 @@
 //    between two samples a fifth for the jitter of stamps and half for the time that neither sees;
 //    a quarter of the energy in a gap) and 1 % of the energy for a difference in scale.
 // A window that no anchor lies in takes the smaller of its own sampling error and its ends'
-// bridges. A window shorter than the sensor's window W adds 0.6 x (W - length) x swing, twice
-// that where the sensor rises slowly and an end is not marked. Without a
+// bridges. A window shorter than the sensor's window W adds 0.6 x (W - length) x swing;
+// where the sensor rises slowly 0.75, and 1.2 if an end is not marked. Without a
 // counter the sampling error runs over the whole window, with 0.5 % of the energy, and 3 % of the
 // energy in the time that sensors with gaps between windows do not see. repeatability = 1.96 x the
 // sum; error = repeatability and gain_error x energy in quadrature.

@@ -33,7 +33,7 @@ double EnergyTimeline::swing(double t) const {
 double EnergyTimeline::place_sigma(double t) const {
   double tau = 0;
   if (uses_fit()) {
-    const double marked = shape_->rise() > 0 ? 0.05 : 0.03;
+    const double marked = shape_->rise() > 0 ? 0.07 : 0.03;
     tau = (is_edge(t) ? marked : 0.12) * shape_->window();
   } else if (shape_ && !shape_->samples().empty()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
@@ -105,10 +105,10 @@ double EnergyTimeline::sigma(double a, double b) const {
   if (inside < 1e299) sum += inside;
   if (shaped && shape_->window() > length) {
     // A pulse shorter than a sample's window may lie inside or outside of the window asked for.
-    // A slow rise hides how high it was, too.
-    const bool hidden = shape_->rise() > 0 && !(is_edge(a) && is_edge(b));
-    sum += std::pow(
-        (hidden ? 1.2 : 0.6) * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
+    // A slow rise hides how high it was, too: most where no mark says when.
+    const bool marked = is_edge(a) && is_edge(b);
+    const double part = shape_->rise() <= 0 ? 0.6 : marked ? 0.75 : 1.2;
+    sum += std::pow(part * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
   }
   // What lies beyond the data is a guess.
   const double beyond = std::max(knots_.front().at - a, 0.0) + std::max(b - knots_.back().at, 0.0);

@@ -68,7 +68,7 @@ class LiveCore {
   std::uint64_t recorded_windows_ = 0;
   bool stop_ = false;
 
-  spans::WindowInbox inbox_;  // its consumer locks nothing: drained under the mutex, or by a thread
+  spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
   std::thread thread_;
 };
 
