@@ -63,7 +63,7 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
     const auto series = row.reference<std::uint32_t>(ids);
     const HostTime begin = row.host_time();
     const Duration length{row.integer(0)};
-    if (length > Duration{kLargestInteger} - begin.time_since_epoch() && begin > HostTime{}) {
+    if (begin > HostTime{} && length > Duration{kLargestInteger} - begin.time_since_epoch()) {
       row.complain("ends too late");
     }
     if (!inspection.good()) break;
