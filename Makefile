@@ -49,6 +49,7 @@ fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
 
 BENCH_VENV = build/bench_venv
 bench: build $(BENCH_VENV)/ready ## measure what measuring costs, beside other tools
+	$(BENCH_VENV)/bin/pip install -q .
 	$(BENCH_VENV)/bin/python3 bench/run.py build/release --json build/bench.json
 
 $(BENCH_VENV)/ready: bench/requirements.txt
