@@ -4,8 +4,8 @@
     windows.py OUT.json [--count 200] [--lengths 0.01,0.05,0.1,0.5,5] [--zeus]
 
 Work is an fp32 matrix product, repeated as often as fills the length; pauses of 20 to 120 ms lie
-between. What a repetition takes is found twice: looped alone for ten seconds before and after
-(`looped`), and from the energy counter over the whole series, less what the pauses draw (`balance`:
+between. What a repetition takes is found twice: looped alone for eight seconds before and after
+(`looped`; the table takes the first), and from the energy counter over the whole series, less what the pauses draw (`balance`:
 the counter's difference between two of its update edges; the pauses' power is measured in a long
 pause of the same kind). Neither owes anything to jouleprof.
 
