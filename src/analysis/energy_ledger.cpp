@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "model/window_sum.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -118,11 +120,7 @@ Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, H
   }
   const auto to = value(end);
   if (!to) return fail(Errc::kUnavailable, "readings end before the window does");
-  const double gain = m->energy > Energy{}
-                          ? std::sqrt(std::max(0.0, std::pow(m->error.joules(), 2) -
-                                                        std::pow(m->repeatability.joules(), 2))) /
-                                m->energy.joules()
-                          : 0.0;
+  const double gain = m->energy > Energy{} ? model::gain_joules(*m) / m->energy.joules() : 0.0;
   m->energy = *to - from;
   m->repeatability += doubt;
   m->error = Energy::joules(std::hypot(m->repeatability.joules(), gain * m->energy.joules()));

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "model/window_sum.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -15,12 +17,6 @@ constexpr Duration kLong = 100ms;
 
 std::int64_t step_of(HostTime t) { return t.time_since_epoch() / kStep; }
 HostTime begin_of(std::int64_t step) { return HostTime{step * kStep}; }
-
-// The gain error's part of a measurement's interval.
-double gain_of(const model::Measurement& m) {
-  return std::sqrt(
-      std::max(0.0, std::pow(m.error.joules(), 2) - std::pow(m.repeatability.joules(), 2)));
-}
 
 }  // namespace
 
@@ -82,7 +78,7 @@ void WindowTotals::resolve_steps(Name& name, std::int64_t steps, EnergyTimeline&
   }
   sum.joules += joules;
   const double ratio = whole->energy > Energy{} ? joules / whole->energy.joules() : 0.0;
-  sum.gain_joules += ratio * gain_of(*whole);
+  sum.gain_joules += ratio * model::gain_joules(*whole);
   sum.variance += std::pow(ratio * whole->repeatability.joules() / kNormal95, 2);
 }
 
@@ -102,7 +98,7 @@ void WindowTotals::resolve(Name& name, HostTime until, const Timelines& timeline
       }
       sum.kind = *m;
       sum.joules += m->energy.joules();
-      sum.gain_joules += gain_of(*m);
+      sum.gain_joules += model::gain_joules(*m);
       sum.variance += std::pow(m->repeatability.joules() / kNormal95, 2);
     }
     if (steps > 0) resolve_steps(name, steps, *timelines[i], sum);

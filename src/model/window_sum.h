@@ -1,6 +1,7 @@
 // The energy of several windows of one domain.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -9,21 +10,26 @@
 
 namespace jouleprof::model {
 
+// The gain error's part of a measurement's interval, in joules: gain^2 = error^2 - repeatability^2.
+inline double gain_joules(const Measurement& m) {
+  const double repeatability = m.repeatability.joules();
+  const double error = m.error.joules();
+  return std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
+}
+
 // Adds up windows that one timeline measured. What is uncertain of a window lies at its edges and
 // in its own samples, and is another draw for each window: repeatability adds in quadrature. The
 // sensor's gain is off by the same factor in all of them: that part of `error` adds linearly.
 //   repeatability = sqrt(sum of repeatability^2)
-//   error = sqrt(repeatability^2 + (sum of gain)^2), with gain^2 = error^2 - repeatability^2 of
-//   each
+//   error = sqrt(repeatability^2 + (sum of gain)^2)
 // A window that ends where the next begins errs against it; the sum then says too much, never too
 // little. Windows that overlap or nest share errors, and the sum may say too little.
 class WindowSum {
  public:
   void add(const Measurement& m) {
     const double repeatability = m.repeatability.joules();
-    const double error = m.error.joules();
     square_ += repeatability * repeatability;
-    gain_ += std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
+    gain_ += gain_joules(m);
     if (!sum_) {
       sum_ = m;
     } else {

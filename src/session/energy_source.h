@@ -1,11 +1,15 @@
 // What answers a program that asks for the energy of its own windows.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "analysis/window_totals.h"
+#include "base/result.h"
 #include "model/domain.h"
 #include "spans/windows/window_record.h"
 
@@ -44,6 +48,18 @@ class EnergySource {
 
  protected:
   EnergySource() = default;
+
+  // Threads of a source do not exist in a forked child, and its locks may be held forever there.
+  bool in_forked_child() const noexcept { return getpid() != pid_; }
+  // Errors: unavailable, in a forked child.
+  Result<void> check_process() const {
+    if (!in_forked_child()) return {};
+    return fail(Errc::kUnavailable,
+                "this monitor was opened before the process forked; open another one in the child");
+  }
+
+ private:
+  const pid_t pid_ = getpid();
 };
 
 }  // namespace jouleprof::session

@@ -1,11 +1,12 @@
 #include "session/lane.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "session/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -18,11 +19,6 @@ constexpr Duration kSoon = std::chrono::microseconds{900};
 constexpr Duration kLongestSleep = std::chrono::hours{1};
 
 constexpr HostTime kNever = HostTime::max();
-
-std::chrono::steady_clock::time_point steady(HostTime t) {
-  // libstdc++'s and libc++'s steady clock is CLOCK_MONOTONIC, as is ours.
-  return std::chrono::steady_clock::time_point{t.time_since_epoch()};
-}
 
 template <typename T, typename Id>
 void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
@@ -129,13 +125,7 @@ Lane::~Lane() {
 
 void Lane::start() {
   if (state_->wanted.empty()) return;
-  // Signals are for the session's thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([state = state_] { run(state); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([state = state_] { run(state); });
 }
 
 void Lane::run(const std::shared_ptr<State>& state) {

@@ -1,7 +1,6 @@
 #include "session/live_core.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "session/run_info.h"
+#include "session/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -22,11 +22,6 @@ constexpr Duration kAskAgain = 50ms;  // while an answer is awaited
 constexpr Duration kPoll = 3ms;
 // Windows recorded one by one; beyond it a recording would grow without bound.
 constexpr std::uint64_t kMostRecorded = 5'000'000;
-
-// libstdc++'s steady clock is CLOCK_MONOTONIC, as is ours.
-std::chrono::steady_clock::time_point steady(HostTime t) {
-  return std::chrono::steady_clock::time_point{t.time_since_epoch()};
-}
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -59,13 +54,7 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
   batch_.sensors = sampler_.sensors();
   for (const auto& text : warnings) batch_.warnings.push_back({HostClock::now(), text});
   sampler_.start();
-  // Signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { this->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([this] { this->run(); });
 }
 
 LiveCore::~LiveCore() {

@@ -1,7 +1,6 @@
 #include "session/live_monitor.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -62,20 +61,13 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
 
 LiveMonitor::LiveMonitor(std::unique_ptr<LiveCore> core,
                          std::vector<model::DomainId> visible_boards)
-    : pid_(getpid()), visible_boards_(std::move(visible_boards)), core_(std::move(core)) {}
+    : visible_boards_(std::move(visible_boards)), core_(std::move(core)) {}
 
 LiveMonitor::~LiveMonitor() {
-  // In a forked child its threads do not exist, and its locks may be held forever.
-  if (getpid() != pid_) (void)core_.release();
+  if (in_forked_child()) (void)core_.release();
 }
 
 const std::vector<model::Domain>& LiveMonitor::domains() const { return core_->domains(); }
-
-Result<void> LiveMonitor::check_process() const {
-  if (getpid() == pid_) return {};
-  return fail(Errc::kUnavailable,
-              "this monitor was opened before the process forked; open another one in the child");
-}
 
 std::uint32_t LiveMonitor::name(std::string_view text) {
   return check_process() ? core_->name(text) : 0;

@@ -43,9 +43,6 @@ class LiveMonitor final : public EnergySource {
  private:
   LiveMonitor(std::unique_ptr<LiveCore> core, std::vector<model::DomainId> visible_boards);
 
-  Result<void> check_process() const;
-
-  const pid_t pid_;
   const std::vector<model::DomainId> visible_boards_;
   std::unique_ptr<LiveCore> core_;  // never touched in a forked child, but to hand a window in
 };

@@ -1,9 +1,9 @@
 #include "session/recorder.h"
 
-#include <signal.h>
-
 #include <iterator>
 #include <utility>
+
+#include "session/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -50,12 +50,7 @@ void Batch::append(Batch&& later) {
 
 Recorder::Recorder(Sink* sink) : sink_(sink) {
   if (sink_ == nullptr) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([this] { run(); });
 }
 
 Recorder::~Recorder() {

@@ -1,7 +1,6 @@
 #include "session/run_link.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+
+#include "session/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -22,11 +23,6 @@ constexpr Duration kLastSend = 1s;
 constexpr std::size_t kMostWaiting = 1'000'000;  // windows, while the tool does not take them
 constexpr std::size_t kNamesInPacket = 16;
 constexpr std::size_t kLongestName = 500;  // bytes; escaped, they still fit into a packet
-
-// libstdc++'s steady clock is CLOCK_MONOTONIC, as is ours.
-std::chrono::steady_clock::time_point steady(HostTime t) {
-  return std::chrono::steady_clock::time_point{t.time_since_epoch()};
-}
 
 int milliseconds_until(HostTime t) {
   const Duration left = std::clamp<Duration>(t - HostClock::now(), 0s, 1h);
@@ -46,13 +42,7 @@ RunLink::RunLink(int fd)
       inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }),
       poke_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   name("");
-  // Signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([this] { work(); });
 }
 
 RunLink::~RunLink() {

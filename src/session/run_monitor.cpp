@@ -122,22 +122,14 @@ Result<std::unique_ptr<RunMonitor>> RunMonitor::connect(const std::filesystem::p
 
 RunMonitor::RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains,
                        std::vector<model::DomainId> visible_boards)
-    : pid_(::getpid()),
-      domains_(std::move(domains)),
+    : domains_(std::move(domains)),
       visible_boards_(std::move(visible_boards)),
       link_(std::move(link)) {}
 
 RunMonitor::~RunMonitor() {
-  if (::getpid() == pid_) return;
-  // In a forked child its thread does not exist, and its locks may be held forever.
+  if (!in_forked_child()) return;
   ::close(link_->fd());
   (void)link_.release();
-}
-
-Result<void> RunMonitor::check_process() const {
-  if (::getpid() == pid_) return {};
-  return fail(Errc::kUnavailable,
-              "this monitor was opened before the process forked; open another one in the child");
 }
 
 std::uint32_t RunMonitor::name(std::string_view text) {

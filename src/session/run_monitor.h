@@ -41,9 +41,6 @@ class RunMonitor final : public EnergySource {
   RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains,
              std::vector<model::DomainId> visible_boards);
 
-  Result<void> check_process() const;
-
-  const pid_t pid_;
   const std::vector<model::Domain> domains_;
   const std::vector<model::DomainId> visible_boards_;
   std::unique_ptr<RunLink> link_;  // never touched in a forked child

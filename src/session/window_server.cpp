@@ -1,7 +1,6 @@
 #include "session/window_server.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "session/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -46,13 +46,7 @@ Result<std::unique_ptr<WindowServer>> WindowServer::start(std::vector<OfferedDom
   }
   std::unique_ptr<WindowServer> server(new WindowServer(
       std::move(*socket), poke, std::move(domains), std::move(sensors), std::move(wake)));
-  // Signals are for the session's thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  server->thread_ = std::thread([self = server.get()] { self->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  server->thread_ = start_without_signals([self = server.get()] { self->run(); });
   return server;
 }
 

@@ -15,6 +15,7 @@
 #include "recording/writer.h"
 #include "session/live_monitor.h"
 #include "session/run_monitor.h"
+#include "session/window_protocol.h"
 
 using jouleprof::Duration;
 using jouleprof::Errc;
@@ -105,7 +106,7 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
 // The timeline of a `jouleprof run` around this program. False: there is none that answers, and a
 // sampler of its own does as well.
 Result<bool> open_run(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
-  const char* const socket = std::getenv("JOULEPROF_SESSION");
+  const char* const socket = std::getenv(jouleprof::session::kSessionVariable);
   const bool around = socket != nullptr && *socket != '\0';
   if (!around || options.own_sampler != 0 || options.log != nullptr) return false;
   auto connected = jouleprof::session::RunMonitor::connect(
