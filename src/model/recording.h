@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
+#include "model/activity.h"
 #include "model/domain.h"
 #include "model/process.h"
 #include "model/readings.h"
@@ -106,6 +107,7 @@ struct Recording {
   std::vector<Warning> warnings;
   std::optional<Overhead> overhead;
   std::vector<Window> windows;
+  std::vector<Trace> traces;  // of processes that were traced
   std::vector<ImportedWindow> imported_windows;  // in the file's order
 };
 

@@ -1,0 +1,134 @@
+#include "model/activity_codec.h"
+
+#include <limits>
+#include <utility>
+
+namespace jouleprof::model {
+namespace {
+
+void put(std::string& bytes, std::uint64_t value) {
+  while (value >= 0x80) {
+    bytes.push_back(static_cast<char>(value | 0x80));
+    value >>= 7;
+  }
+  bytes.push_back(static_cast<char>(value));
+}
+
+std::uint64_t zigzag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+std::int64_t unzigzag(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+}
+
+}  // namespace
+
+void ActivityEncoder::add(const BinEntry& entry) {
+  put(bytes_, entry.bin - bin_);
+  put(bytes_, entry.kernel_class);
+  put(bytes_, entry.busy_nanoseconds);
+  put(bytes_, entry.launches);
+  bin_ = entry.bin;
+}
+
+void ActivityEncoder::add(const ScopeEntry& entry) {
+  put(bytes_, entry.kernel_class);
+  put(bytes_, entry.scope);
+  put(bytes_, entry.launches);
+  put(bytes_, entry.busy_nanoseconds);
+}
+
+void ActivityEncoder::add(const EventEntry& entry) {
+  put(bytes_, zigzag(entry.start_nanoseconds - start_));
+  put(bytes_, entry.duration_nanoseconds);
+  put(bytes_, entry.kernel_class);
+  put(bytes_, entry.scope == kNone ? 0 : std::uint64_t{entry.scope} + 1);
+  put(bytes_, entry.stream);
+  start_ = entry.start_nanoseconds;
+}
+
+void ActivityEncoder::add(const LayerEntry& entry) {
+  put(bytes_, entry.layer);
+  put(bytes_, static_cast<std::uint64_t>(entry.phase));
+  put(bytes_, entry.calls);
+  put(bytes_, entry.wall_nanoseconds);
+  put(bytes_, entry.cpu_nanoseconds);
+}
+
+std::string ActivityEncoder::take() {
+  bin_ = 0;
+  start_ = 0;
+  return std::exchange(bytes_, {});
+}
+
+bool ActivityDecoder::number(std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; at_ != end_ && shift < 64; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at_++);
+    if (shift == 63 && byte > 1) break;
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return true;
+  }
+  ok_ = false;
+  at_ = end_;
+  return false;
+}
+
+bool ActivityDecoder::index(std::uint32_t& value) {
+  std::uint64_t wide = 0;
+  if (!number(wide)) return false;
+  if (wide >= kNone) {
+    ok_ = false;
+    at_ = end_;
+    return false;
+  }
+  value = static_cast<std::uint32_t>(wide);
+  return true;
+}
+
+bool ActivityDecoder::next(BinEntry& entry) {
+  if (at_ == end_) return false;
+  std::uint32_t step = 0;
+  if (!index(step) || !index(entry.kernel_class) || !number(entry.busy_nanoseconds) ||
+      !number(entry.launches)) {
+    return false;
+  }
+  if (step >= kNone - bin_) return ok_ = false;
+  bin_ += step;
+  entry.bin = bin_;
+  return true;
+}
+
+bool ActivityDecoder::next(ScopeEntry& entry) {
+  return at_ != end_ && index(entry.kernel_class) && index(entry.scope) && number(entry.launches) &&
+         number(entry.busy_nanoseconds);
+}
+
+bool ActivityDecoder::next(EventEntry& entry) {
+  if (at_ == end_) return false;
+  std::uint64_t step = 0;
+  std::uint64_t scope = 0;
+  if (!number(step) || !number(entry.duration_nanoseconds) || !index(entry.kernel_class) ||
+      !number(scope) || !index(entry.stream)) {
+    return false;
+  }
+  if (scope > kNone || __builtin_add_overflow(start_, unzigzag(step), &start_)) return ok_ = false;
+  entry.start_nanoseconds = start_;
+  entry.scope = scope == 0 ? kNone : static_cast<std::uint32_t>(scope - 1);
+  return true;
+}
+
+bool ActivityDecoder::next(LayerEntry& entry) {
+  if (at_ == end_) return false;
+  std::uint64_t phase = 0;
+  if (!index(entry.layer) || !number(phase) || !number(entry.calls) ||
+      !number(entry.wall_nanoseconds) || !number(entry.cpu_nanoseconds)) {
+    return false;
+  }
+  if (phase > static_cast<std::uint64_t>(Phase::kOptimizer)) return ok_ = false;
+  entry.phase = static_cast<Phase>(phase);
+  return true;
+}
+
+}  // namespace jouleprof::model

@@ -1,0 +1,58 @@
+// Where inside a device the energy went: the result of attribution.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/domain.h"
+#include "model/profile.h"
+
+namespace jouleprof::model {
+
+// A kernel, a layer, a range or a phase. `energy` is active energy, above the device's idle power.
+struct ActivityRow {
+  std::string name;                      // readable: a kernel's is demangled
+  std::string detail;                    // a kernel's grid and block; a layer's type and shapes
+  std::uint32_t parent = kNone;          // the row of the same list that holds this one
+  std::uint64_t count = 0;               // launches of a kernel; calls of a layer, where known
+  std::uint64_t launches = 0;            // on the GPU, by this row itself
+  Duration busy{};                       // of the GPU, by this row itself; what overlaps is shared
+  std::optional<Measurement> energy;     // by this row itself; absent: see `reason`
+  std::optional<Measurement> inclusive;  // with all rows below it
+  // The interval is wider than the figure is worth: shown as "not resolvable".
+  bool resolvable = true;
+  std::string reason;           // why energy is absent or not resolvable, or how rows were merged
+  std::uint32_t group = kNone;  // kernels that the data can't tell apart share a group ...
+  std::optional<Measurement> group_energy;  // ... whose sum is known better than its parts
+  std::optional<double> macs;               // of a layer: multiply-accumulates of one call
+  std::uint64_t parameters = 0;             // of a layer
+};
+
+// One domain over the time that was traced.
+// measured.energy == idle + kernels + gaps + unattributed, exactly.
+struct ActivityProfile {
+  Domain domain;
+  HostTime begin{};
+  HostTime end{};
+  Measurement measured;
+  Energy idle;          // idle power over the whole span
+  Energy kernels;       // the sum of all kernels' energies
+  Energy gaps;          // above idle, while nothing ran between launches
+  Energy unattributed;  // what the model does not explain; may be negative
+  std::optional<Power> idle_power;
+  std::optional<Power> idle_error;     // half of its 95 % interval
+  double explained = 0;                // R^2: of the variance of the measured power
+  std::size_t rows = 0;                // measurements that the regression stood on
+  std::string method;                  // "regression on the energy counter and samples", "cpu time"
+  std::vector<ActivityRow> by_kernel;  // greatest energy first
+  std::vector<ActivityRow> by_layer;   // a parent before its children
+  std::vector<ActivityRow> by_range;   // a parent before its children
+  std::vector<ActivityRow> by_phase;
+  std::uint64_t launches = 0;
+  std::uint64_t dropped = 0;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace jouleprof::model

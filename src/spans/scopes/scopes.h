@@ -1,0 +1,34 @@
+// On whose behalf a thread launches work: the layer, the named range and the phase it is in, kept
+// where a launch callback reads them in a few nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "model/activity.h"
+#include "model/activity_sink.h"
+
+namespace jouleprof::scopes {
+
+// The calling thread's own. Layers and ranges set their part and put back what was there.
+model::Scope& this_thread() noexcept;
+
+// Asked when a thread that is in no layer launches: whether what it does (a backward pass, say)
+// belongs to one. Fills layer and phase and returns true, or leaves them alone. Must not throw,
+// block or allocate. nullptr: nobody to ask.
+using Finder = bool (*)(model::Scope& scope) noexcept;
+void set_finder(Finder finder) noexcept;
+
+// The identifier of what the calling thread does now; model::kNone when it is in no layer, range or
+// phase. A few nanoseconds when it is the same as before, no allocation after a scope was first
+// seen.
+std::uint32_t current() noexcept;
+
+// New identifiers. Thread-safe. model::kNone once there are 1,000,000 of a kind.
+std::uint32_t add(const model::Layer& layer);
+std::uint32_t add(const model::Range& range);  // the same range gives the same identifier
+
+// Defines, for the sink, what has been added since the last call: layers and ranges before the
+// scopes that name them.
+void tell(model::ActivitySink& sink);
+
+}  // namespace jouleprof::scopes
