@@ -37,6 +37,7 @@
 #include "analysis/counter.h"
 #include "analysis/counter_edges.h"
 #include "analysis/power_shape.h"
+#include "analysis/seen_power.h"
 #include "analysis/timeline_sensors.h"
 #include "base/result.h"
 #include "model/profile.h"
@@ -102,6 +103,13 @@ class EnergyTimeline {
 
   // The shortest window that the sensors resolve.
   Duration resolution();
+
+  // What the sensors said within [begin, end], one by one: the counter's increments between its
+  // edges, where those are known, and samples over known windows. In seconds of `base`. Both are as
+  // seen through rise(), which is not taken out here.
+  std::vector<SeenPower> seen(HostTime begin, HostTime end, TimeBase base);
+  // The time constant of the first-order lag through which the sensors see power; 0: none.
+  double rise() const;
 
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }

@@ -251,4 +251,49 @@ model::Provenance EnergyTimeline::provenance() const {
   return p;
 }
 
+double EnergyTimeline::rise() const {
+  if (shape_ && shape_->rise() > 0) return shape_->rise();
+  return sensors_.counter && sensors_.counter->traits.rise ? seconds(*sensors_.counter->traits.rise)
+                                                           : 0.0;
+}
+
+std::vector<SeenPower> EnergyTimeline::seen(HostTime begin, HostTime end, TimeBase base) {
+  refresh();
+  std::vector<SeenPower> out;
+  if (!time_) return out;
+  const double from = time_->seconds_of(begin);
+  const double to = time_->seconds_of(end);
+  const double shift = base.seconds_of(time_->origin);
+  const bool rises = sensors_.counter && sensors_.counter->traits.rise;
+  const double late = rises ? seconds(*sensors_.counter->traits.rise) : 0.0;
+  // An anchor's place is that of the energy itself; the counter saw it a rise later.
+  for (std::size_t i = 1; i < anchors_.size(); ++i) {
+    const Anchor& a = anchors_[i - 1].anchor;
+    const Anchor& b = anchors_[i].anchor;
+    if (a.at < from || b.at > to || a.segment != b.segment) continue;
+    const double length = b.at - a.at;
+    if (length <= 0 || a.sigma + b.sigma > 0.3 * length) continue;
+    const bool lattice = a.on_lattice && b.on_lattice && sensors_.counter->traits.refresh;
+    const double lateness = lattice ? late : 0.0;
+    // The lattice's own distance, where a later stretch of it was fitted a little differently.
+    const double period = lattice ? seconds(*sensors_.counter->traits.refresh) : 0.0;
+    const double updates = lattice ? std::round(length / period) : 0.0;
+    const double apart = updates > 0 && std::abs(length - updates * period) < 0.1 * period
+                             ? updates * period
+                             : length;
+    out.push_back({b.at - apart + lateness + shift, b.at + lateness + shift,
+                   (b.joules - a.joules) / apart, true});
+  }
+  if (shape_ && shape_->mean_window() > 0 &&
+      shape_->sensor().kind != model::SensorKind::kPowerAverage) {
+    for (const PowerSample& s : shape_->samples()) {
+      const double seen_until = shape_->mean_end(s);
+      const double seen_from = seen_until - shape_->mean_window();
+      if (seen_from < from || seen_until > to) continue;
+      out.push_back({seen_from + shift, seen_until + shift, s.watts, false});
+    }
+  }
+  return out;
+}
+
 }  // namespace jouleprof::analysis

@@ -14,6 +14,8 @@
 
 namespace jouleprof::model {
 
+enum class Phase : std::uint8_t { kNone = 0, kForward = 1, kBackward = 2, kOptimizer = 3 };
+
 // "None", wherever an index into one of Trace's lists may be missing.
 inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
@@ -35,8 +37,6 @@ struct KernelClass {
 
   bool operator==(const KernelClass&) const = default;
 };
-
-enum class Phase : std::uint8_t { kNone = 0, kForward = 1, kBackward = 2, kOptimizer = 3 };
 
 // A module of a model.
 struct Layer {

@@ -22,6 +22,9 @@ std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
+// One more, so that none is zero.
+std::uint64_t after(std::uint32_t scope) { return scope == kNone ? 0 : std::uint64_t{scope} + 1; }
+
 }  // namespace
 
 void ActivityEncoder::add(const BinEntry& entry) {
@@ -34,7 +37,7 @@ void ActivityEncoder::add(const BinEntry& entry) {
 
 void ActivityEncoder::add(const ScopeEntry& entry) {
   put(bytes_, entry.kernel_class);
-  put(bytes_, entry.scope);
+  put(bytes_, after(entry.scope));
   put(bytes_, entry.launches);
   put(bytes_, entry.busy_nanoseconds);
 }
@@ -43,7 +46,7 @@ void ActivityEncoder::add(const EventEntry& entry) {
   put(bytes_, zigzag(entry.start_nanoseconds - start_));
   put(bytes_, entry.duration_nanoseconds);
   put(bytes_, entry.kernel_class);
-  put(bytes_, entry.scope == kNone ? 0 : std::uint64_t{entry.scope} + 1);
+  put(bytes_, after(entry.scope));
   put(bytes_, entry.stream);
   start_ = entry.start_nanoseconds;
 }
@@ -87,6 +90,18 @@ bool ActivityDecoder::index(std::uint32_t& value) {
   return true;
 }
 
+bool ActivityDecoder::scope(std::uint32_t& value) {
+  std::uint64_t wide = 0;
+  if (!number(wide)) return false;
+  if (wide > kNone) {
+    ok_ = false;
+    at_ = end_;
+    return false;
+  }
+  value = wide == 0 ? kNone : static_cast<std::uint32_t>(wide - 1);
+  return true;
+}
+
 bool ActivityDecoder::next(BinEntry& entry) {
   if (at_ == end_) return false;
   std::uint32_t step = 0;
@@ -101,21 +116,19 @@ bool ActivityDecoder::next(BinEntry& entry) {
 }
 
 bool ActivityDecoder::next(ScopeEntry& entry) {
-  return at_ != end_ && index(entry.kernel_class) && index(entry.scope) && number(entry.launches) &&
+  return at_ != end_ && index(entry.kernel_class) && scope(entry.scope) && number(entry.launches) &&
          number(entry.busy_nanoseconds);
 }
 
 bool ActivityDecoder::next(EventEntry& entry) {
   if (at_ == end_) return false;
   std::uint64_t step = 0;
-  std::uint64_t scope = 0;
   if (!number(step) || !number(entry.duration_nanoseconds) || !index(entry.kernel_class) ||
-      !number(scope) || !index(entry.stream)) {
+      !scope(entry.scope) || !index(entry.stream)) {
     return false;
   }
-  if (scope > kNone || __builtin_add_overflow(start_, unzigzag(step), &start_)) return ok_ = false;
+  if (__builtin_add_overflow(start_, unzigzag(step), &start_)) return ok_ = false;
   entry.start_nanoseconds = start_;
-  entry.scope = scope == 0 ? kNone : static_cast<std::uint32_t>(scope - 1);
   return true;
 }
 

@@ -1,7 +1,7 @@
 // The entries of an ActivityChunk as bytes: unsigned LEB128 numbers, one entry after the other.
 //
 //   kBins    bin - previous entry's bin, kernel class, busy nanoseconds, launches
-//   kScopes  kernel class, scope, launches, busy nanoseconds
+//   kScopes  kernel class, scope + 1 (0: none), launches, busy nanoseconds
 //   kEvents  start - previous entry's start (zigzag, nanoseconds; first: from the chunk's begin),
 //            duration nanoseconds, kernel class, scope + 1 (0: none), stream
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
@@ -93,6 +93,7 @@ class ActivityDecoder {
  private:
   bool number(std::uint64_t& value);
   bool index(std::uint32_t& value);
+  bool scope(std::uint32_t& value);
 
   const char* at_;
   const char* end_;

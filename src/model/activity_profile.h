@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/activity.h"
 #include "model/domain.h"
 #include "model/profile.h"
 
@@ -28,6 +29,8 @@ struct ActivityRow {
   std::optional<Measurement> group_energy;  // ... whose sum is known better than its parts
   std::optional<double> macs;               // of a layer: multiply-accumulates of one call
   std::uint64_t parameters = 0;             // of a layer
+  std::string symbol;  // a kernel's name as the compiler wrote it; may be empty
+  std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
 };
 
 // One domain over the time that was traced.

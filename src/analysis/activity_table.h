@@ -1,0 +1,76 @@
+// What ran on one GPU, of all traced processes together: the regressors of attribution.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/time_base.h"
+#include "base/result.h"
+#include "model/domain.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+struct ActivityTable {
+  // Busy seconds of one class in one bin.
+  struct Entry {
+    std::uint32_t kernel_class = 0;
+    float busy = 0;
+  };
+  // [begin, begin + width), in seconds of `time`; bins don't overlap and lie in order.
+  struct Bin {
+    double begin = 0;
+    double width = 0;
+    std::size_t first = 0;  // its entries go up to the next bin's
+  };
+  // Totals are of the part that was asked for.
+  struct Class {
+    model::KernelClass key;
+    std::uint64_t launches = 0;
+    double busy = 0;  // seconds
+    // Seconds between launches, in bins in which something ran: by its share of their busy time.
+    double gap = 0;
+    double whole_busy = 0;  // seconds, of all that was traced
+  };
+  // What one class did for one scope of one process, in chunks that touch the part.
+  struct Share {
+    std::uint32_t kernel_class = 0;
+    std::uint32_t trace = 0;  // index into Recording::traces
+    std::uint32_t scope = model::kNone;
+    std::uint64_t launches = 0;
+    double busy = 0;
+  };
+
+  TimeBase time;
+  std::vector<Class> classes;
+  std::vector<Bin> bins;  // of all that was traced, and their entries
+  std::vector<Entry> entries;
+  std::vector<Share> shares;
+  double begin = 0;  // of the part's first bin with anything in it
+  double end = 0;    // of its last
+  double busy = 0;   // seconds of the part in which anything ran ...
+  double gap = 0;    // ... and between launches
+  double whole_busy = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t graph_launches = 0;
+  std::uint64_t graph_expanded = 0;
+  std::vector<std::string> problems;  // what the processes said went wrong
+
+  bool empty() const { return end <= begin; }  // nothing ran in the part
+  std::size_t end_of(std::size_t bin) const {
+    return bin + 1 < bins.size() ? bins[bin + 1].first : entries.size();
+  }
+};
+
+// The activity on `domain`; totals are of the bins that begin in [from, to). A device is the
+// domain's when its uuid is; one without a uuid, when the recording has one GPU only. Where
+// processes ran at once, a bin's times are scaled down to the bin. Very long recordings get wider
+// bins. Empty without activity. Errors: corrupt, when a chunk can't be decoded or names what is not
+// there.
+Result<ActivityTable> activity_on(const model::Recording& recording, const model::Domain& domain,
+                                  std::optional<HostTime> from, std::optional<HostTime> to);
+
+}  // namespace jouleprof::analysis

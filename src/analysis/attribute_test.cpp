@@ -1,0 +1,247 @@
+#include "analysis/attribute.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/synthetic_run_test.h"
+#include "model/activity_codec.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+
+model::ActivityProfile only(const model::Recording& recording, const Options& options = {}) {
+  const auto profiles = attribute(recording, options);
+  EXPECT_TRUE(profiles) << profiles.error().message;
+  EXPECT_EQ(profiles->size(), 1u);
+  return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
+}
+
+void expect_conserved(const model::ActivityProfile& p) {
+  EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
+  for (const auto* rows : {&p.by_kernel, &p.by_layer, &p.by_phase}) {
+    Energy sum;
+    for (const auto& row : *rows) {
+      if (row.energy) sum += row.energy->energy;
+    }
+    EXPECT_EQ(sum, p.kernels);
+  }
+}
+
+std::size_t index_of(const model::ActivityRow& row) {
+  return static_cast<std::size_t>(
+      std::stoul(row.name.substr(row.name.find_first_of("0123456789"))));
+}
+
+TEST(Attribute, FindsTheEnergyOfEachKernel) {
+  SyntheticRun run;
+  run.kernels = various_kernels(12);
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  ASSERT_EQ(p.by_kernel.size(), 12u);
+  double all = 0;
+  double off = 0;
+  for (const auto& row : p.by_kernel) {
+    const double truth = made.joules[index_of(row)];
+    EXPECT_NEAR(row.energy->energy.joules(), truth, 0.04 * truth) << row.name;
+    EXPECT_LT(std::abs(row.energy->energy.joules() - truth), row.energy->repeatability.joules());
+    EXPECT_NEAR(seconds(row.busy), made.busy[index_of(row)], 1e-6);
+    EXPECT_TRUE(row.resolvable);
+    all += truth;
+    off += std::abs(row.energy->energy.joules() - truth);
+  }
+  EXPECT_LT(off, 0.015 * all);
+  EXPECT_NEAR(p.idle_power->watts(), 120, 2);
+  EXPECT_GT(p.explained, 0.98);
+  EXPECT_LT(std::abs(p.unattributed.joules()), 0.01 * p.measured.energy.joules());
+}
+
+TEST(Attribute, ShortBurstsAreFoundByTheCounter) {
+  SyntheticRun run;
+  run.kernels = various_kernels(10);
+  run.shortest = 0.3e-3;
+  run.longest = 6e-3;
+  run.seconds = 60;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  double all = 0;
+  double off = 0;
+  int covered = 0;
+  for (const auto& row : p.by_kernel) {
+    const double truth = made.joules[index_of(row)];
+    all += truth;
+    off += std::abs(row.energy->energy.joules() - truth);
+    covered += std::abs(row.energy->energy.joules() - truth) <= row.energy->repeatability.joules();
+  }
+  EXPECT_LT(off, 0.03 * all);
+  EXPECT_GE(covered, 9);
+}
+
+TEST(Attribute, LayersAndPhasesHaveTheirKernelsEnergy) {
+  SyntheticRun run;
+  run.kernels = various_kernels(4);
+  auto made = synthesise(run);
+  auto& layers = made.recording.traces[0].layers;
+  layers[2].parent = layers[3].parent = 1;
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  ASSERT_EQ(p.by_layer.size(), 4u);
+  EXPECT_EQ(p.by_layer[3].parent, 1u);
+  const Energy children = p.by_layer[2].energy->energy + p.by_layer[3].energy->energy;
+  EXPECT_EQ(p.by_layer[1].inclusive->energy, p.by_layer[1].energy->energy + children);
+  ASSERT_EQ(p.by_phase.size(), 1u);
+  EXPECT_EQ(p.by_phase[0].name, "forward");
+  EXPECT_EQ(p.by_phase[0].energy->energy, p.kernels);
+  EXPECT_TRUE(p.by_range.empty());
+}
+
+TEST(Attribute, WhatAlwaysRunsTogetherIsKnownTogether) {
+  SyntheticRun run;
+  run.kernels = {{400, 20e-6, 1e-6}, {220, 20e-6, 1e-6}, {300, 10e-6, 1e-6}};
+  run.together = true;
+  run.wander = 0.02;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  double truth = 0;
+  for (const double j : made.joules) truth += j;
+  for (const auto& row : p.by_kernel) {
+    EXPECT_FALSE(row.resolvable) << row.name;
+    EXPECT_FALSE(row.reason.empty());
+    ASSERT_TRUE(row.group_energy);
+    EXPECT_NEAR(row.group_energy->energy.joules(), truth, 0.03 * truth);
+    EXPECT_LT(row.group_energy->repeatability.joules(), 0.08 * truth);
+    EXPECT_LT(std::abs(row.energy->energy.joules() - made.joules[index_of(row)]),
+              row.energy->repeatability.joules());
+  }
+}
+
+TEST(Attribute, ACapIsSaid) {
+  SyntheticRun run;
+  run.kernels = various_kernels(5);
+  run.cap = 400;
+  auto made = synthesise(run);
+  model::Sensor reasons{model::SensorId{9},    kGpu0, model::SensorKind::kGauge,
+                        "clock_event_reasons", {},    {}};
+  made.recording.sensors.push_back(reasons);
+  for (int s = 0; s < 30; ++s) made.recording.readings.gauges.push_back({reasons.id, at(s), 4.0});
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  ASSERT_FALSE(p.warnings.empty());
+  EXPECT_NE(p.warnings[0].find("held the clocks down"), std::string::npos);
+}
+
+TEST(Attribute, APartOfTheRunHasItsOwnEnergy) {
+  SyntheticRun run;
+  run.kernels = various_kernels(6);
+  auto made = synthesise(run);
+  made.recording.run.work_begin = at(0.5);
+  made.recording.run.work_end = at(31);
+  const auto whole = only(made.recording);
+  const auto first = only(made.recording, {std::nullopt, std::chrono::seconds{15}});
+  const auto rest = only(made.recording, {std::chrono::seconds{15}, std::nullopt});
+  expect_conserved(first);
+  EXPECT_NEAR((first.kernels + rest.kernels).joules(), whole.kernels.joules(),
+              0.02 * whole.kernels.joules());
+  EXPECT_LT(first.launches, whole.launches);
+}
+
+TEST(Attribute, ADeviceThatNothingIsKnownOfHasNoProfile) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 3;
+  auto made = synthesise(run);
+  made.recording.traces[0].devices[0].uuid = "GPU-another";
+  const auto profiles = attribute(made.recording);
+  ASSERT_TRUE(profiles);
+  EXPECT_TRUE(profiles->empty());
+}
+
+TEST(Attribute, DamagedActivityIsAnError) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 3;
+  auto made = synthesise(run);
+  made.recording.traces[0].chunks[0].bytes += '\xff';
+  const auto broken = attribute(made.recording);
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code, Errc::kCorrupt);
+  made = synthesise(run);
+  made.recording.traces[0].classes.resize(1);
+  EXPECT_FALSE(attribute(made.recording));
+}
+
+TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  // The same work, told by two processes: each bin is full twice.
+  made.recording.traces.push_back(made.recording.traces[0]);
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  double busy = 0;
+  for (const auto& row : p.by_kernel) busy += seconds(row.busy);
+  EXPECT_LE(busy, seconds(p.end - p.begin) * 1.0001);
+  EXPECT_EQ(p.by_layer.size(), 6u);
+}
+
+TEST(Attribute, OnACpuLayersShareByTimeAndAreEstimates) {
+  model::Recording r;
+  r.domains.push_back({kGpu0, model::DomainKind::kCpu, "package-0", "CPU", "", {}, true, ""});
+  model::Sensor counter{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "energy_uj", {}, {}};
+  counter.traits.refresh = std::chrono::milliseconds{1};
+  r.sensors = {counter};
+  // 20 W for a second, then 50 W for ten.
+  for (int i = 0; i <= 1100; ++i) {
+    const double t = 0.01 * i;
+    const double joules = 20 * std::min(t, 1.0) + 50 * std::max(t - 1, 0.0);
+    r.readings.counters.push_back({kCounter, at(t), at(t), Energy::joules(joules)});
+  }
+  r.idle_spans.push_back({at(0), at(1)});
+  r.run.work_begin = at(1);
+  r.run.work_end = at(11);
+  model::Process process;
+  process.id = model::ProcessId{1};
+  process.pid = 7;
+  process.in_tree = true;
+  process.start = at(1);
+  r.processes.push_back(process);
+  for (int s = 0; s <= 11; ++s) {
+    model::ProcessReading reading;
+    reading.process = process.id;
+    reading.at = at(s);
+    reading.cpu_time = std::chrono::seconds{std::max(s - 1, 0)};
+    r.process_readings.processes.push_back(reading);
+    model::MachineReading machine;
+    machine.at = at(s);
+    machine.busy_cpu_time = std::chrono::seconds{std::max(s - 1, 0)};
+    machine.total_cpu_time = std::chrono::seconds{2 * s};
+    r.process_readings.machine.push_back(machine);
+  }
+  model::Trace trace;
+  trace.pid = 7;
+  trace.layers = {a_layer("Net"), a_layer("fc", 0)};
+  model::ActivityEncoder encoder;
+  encoder.add(model::LayerEntry{0, model::Phase::kForward, 10, 2'000'000'000, 0});
+  encoder.add(model::LayerEntry{1, model::Phase::kForward, 20, 6'000'000'000, 0});
+  trace.chunks.push_back({model::ChunkKind::kLayers, model::kNone, at(1), at(11), encoder.take()});
+  r.traces.push_back(trace);
+
+  const auto p = only(r);
+  EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
+  ASSERT_EQ(p.by_layer.size(), 3u);
+  EXPECT_NEAR(p.by_layer[0].energy->energy.joules(), 60, 3);  // 30 W above idle for 2 of 10 s
+  EXPECT_NEAR(p.by_layer[1].energy->energy.joules(), 180, 9);
+  EXPECT_NEAR(p.by_layer[0].inclusive->energy.joules(), 240, 12);
+  EXPECT_EQ(p.by_layer[1].count, 20u);
+  EXPECT_EQ(p.by_layer[1].energy->provenance, model::Provenance::kEstimated);
+  EXPECT_EQ(p.by_layer[2].name, "(outside of layers)");
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

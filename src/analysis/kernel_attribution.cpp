@@ -1,0 +1,240 @@
+#include "analysis/kernel_attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "analysis/activity_rows.h"
+#include "analysis/activity_table.h"
+#include "analysis/kernel_model.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+// NVML's reasons that hold clocks below what the work asks for: software and hardware power caps,
+// hardware slowdown, thermal slowdowns, the power brake.
+constexpr unsigned long long kHeldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+constexpr double kNoContext = 25;  // watts that a context and its clocks may add to an idle board
+
+std::optional<double> held_down_share(const model::Recording& recording,
+                                      const model::Domain& domain, HostTime begin, HostTime end) {
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.domain != domain.id || sensor.name != model::gauge::kClockEventReasons) continue;
+    double held = 0;
+    double all = 0;
+    std::optional<model::GaugeReading> last;
+    for (const auto& r : recording.readings.gauges) {
+      if (r.sensor != sensor.id) continue;
+      if (last && r.at > begin && last->at < end) {
+        const double length = seconds(std::min(r.at, end) - std::max(last->at, begin));
+        all += length;
+        if ((static_cast<unsigned long long>(last->value) & kHeldDown) != 0) held += length;
+      }
+      last = r;
+    }
+    if (all > 0) return held / all;
+  }
+  return std::nullopt;
+}
+
+class Attribution {
+ public:
+  Attribution(const model::Recording& recording, const model::Domain& domain,
+              EnergyTimeline& timeline, ActivityTable table)
+      : recording_(recording), timeline_(timeline), table_(std::move(table)) {
+    out_.domain = domain;
+  }
+
+  std::optional<model::ActivityProfile> run() {
+    // Where the sensors tell of it: the last launches may come after the last reading.
+    const auto extent = timeline_.extent();
+    if (!extent) return std::nullopt;
+    out_.begin = std::max(table_.time.host_of(table_.begin), extent->begin);
+    out_.end = std::min(table_.time.host_of(table_.end), extent->end);
+    if (out_.end <= out_.begin) return std::nullopt;
+    const auto measured = timeline_.energy(out_.begin, out_.end);
+    if (!measured) return std::nullopt;
+    out_.measured = *measured;
+
+    collect();
+    const auto model = KernelModel::fit(table_, seen_, idle_, limit_watts(), timeline_.rise());
+    if (!model) {
+      explain_nothing();
+      return std::move(out_);
+    }
+    const auto& solution = model->solution();
+    out_.idle_power = Power::watts(model->idle_watts());
+    out_.idle_error = Power::watts(1.96 * model->idle_sigma());
+    out_.explained = solution.explained;
+    out_.rows = solution.rows;
+    out_.method = method();
+    out_.launches = table_.launches;
+    out_.dropped = table_.dropped;
+    const ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
+    out_.by_kernel = rows.kernels();
+    out_.by_layer = rows.layers();
+    out_.by_range = rows.ranges();
+    out_.by_phase = rows.phases();
+    balance(*model);
+    warn(*model);
+    return std::move(out_);
+  }
+
+ private:
+  double gain() const {
+    const auto& sensors = timeline_.sensors();
+    return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
+  }
+
+  // The highest limit that was in force; 0: not known.
+  double limit_watts() const {
+    double limit = 0;
+    for (const auto& sensor : recording_.sensors) {
+      if (sensor.domain != out_.domain.id || sensor.name != model::gauge::kPowerLimit) continue;
+      for (const auto& r : recording_.readings.gauges) {
+        if (r.sensor == sensor.id) limit = std::max(limit, r.value);
+      }
+    }
+    return limit;
+  }
+
+  std::string method() const {
+    const bool counter = std::any_of(seen_.begin(), seen_.end(), [](auto& s) { return s.counter; });
+    const bool samples =
+        std::any_of(seen_.begin(), seen_.end(), [](auto& s) { return !s.counter; });
+    return counter && samples ? "regression on the energy counter and power samples"
+           : counter          ? "regression on the energy counter"
+                              : "regression on power samples";
+  }
+
+  // The rows to learn from, and the idle power. A program that was run makes its context as it
+  // starts, and before that the board idles lower: only pauses between its launches tell. In other
+  // recordings what is near the activity does.
+  void collect() {
+    const bool ran = recording_.run.work_begin.has_value() && !recording_.run.command.empty();
+    const Duration around = ran ? Duration{} : Duration{3s};
+    const auto& last = table_.bins.back();
+    seen_ = timeline_.seen(table_.time.host_of(table_.bins.front().begin) - around,
+                           table_.time.host_of(last.begin + last.width) + around, table_.time);
+    std::erase_if(seen_, [](const SeenPower& s) { return s.watts < 0 || s.watts > 20e3; });
+    double watts = 0;
+    double time = 0;
+    double squares = 0;
+    std::size_t bin = 0;
+    std::vector<SeenPower> ordered = seen_;
+    std::sort(ordered.begin(), ordered.end(),
+              [](const SeenPower& a, const SeenPower& b) { return a.begin < b.begin; });
+    // Quiet: nothing ran since well before it began.
+    const double memory = 0.02 + 6 * timeline_.rise();
+    for (const SeenPower& s : ordered) {
+      while (bin < table_.bins.size() &&
+             table_.bins[bin].begin + table_.bins[bin].width < s.begin - memory) {
+        ++bin;
+      }
+      if (bin < table_.bins.size() && table_.bins[bin].begin < s.end) continue;
+      const double length = s.end - s.begin;
+      time += length;
+      watts += length * s.watts;
+      squares += length * s.watts * s.watts;
+    }
+    if (time > 0.2) {
+      const double mean = watts / time;
+      const double spread = std::sqrt(std::max(squares / time - mean * mean, 0.0));
+      // It drifts with temperature within a run.
+      idle_ = {mean, std::max({1.0, 0.01 * mean, 0.3 * spread})};
+      return;
+    }
+    double lowest = 1e300;
+    for (const SeenPower& s : seen_) lowest = std::min(lowest, s.watts);
+    idle_unseen_ = true;
+    for (const auto& span : recording_.idle_spans) {
+      const auto energy = timeline_.energy(span.begin, span.end);
+      if (!energy || span.end <= span.begin) continue;
+      const double idle = (energy->energy / (span.end - span.begin)).watts();
+      idle_ = {std::min(idle + kNoContext, std::max(lowest, idle)), kNoContext};
+      return;
+    }
+    idle_ = {0.6 * lowest, 0.3 * lowest + 1};
+  }
+
+  void explain_nothing() {
+    out_.unattributed = out_.measured.energy;
+    out_.method = "none";
+    out_.warnings.push_back(
+        "no sensor of this device tells power over known times, so nothing can be attributed");
+  }
+
+  void balance(const KernelModel& model) {
+    const Duration span = out_.end - out_.begin;
+    out_.idle = *out_.idle_power * span;
+    for (const auto& row : out_.by_kernel) {
+      if (row.energy) out_.kernels += row.energy->energy;
+    }
+    out_.gaps = Energy::joules(std::max(model.gap_watts(), 0.0) * table_.gap);
+    out_.unattributed = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
+  }
+
+  void warn(const KernelModel& model) {
+    auto& w = out_.warnings;
+    const auto held = held_down_share(recording_, out_.domain, out_.begin, out_.end);
+    if (held && *held > 0.02) {
+      w.push_back(fmt::format(
+          "power or heat held the clocks down for {:.0f} % of the time: kernels share what the cap "
+          "left them, and their energies hold for those clocks only",
+          100 * *held));
+    }
+    if (idle_unseen_) {
+      w.push_back(fmt::format(
+          "the GPU never paused for as long as it takes to see its idle power; it is taken as "
+          "{:.0f} +- {:.0f} W, and kernels' intervals include that",
+          model.idle_watts(), 1.96 * model.idle_sigma()));
+    }
+    if (table_.dropped > 0) {
+      w.push_back(
+          fmt::format("{} records of launches were dropped: their energy is in other kernels "
+                      "or unattributed",
+                      table_.dropped));
+    }
+    if (table_.graph_expanded > 0) {
+      w.push_back(
+          fmt::format("{} of {} launches of CUDA graphs were spread over their nodes as they "
+                      "ran in other launches",
+                      table_.graph_expanded, table_.graph_launches));
+    }
+    const double left = std::abs(out_.unattributed.joules());
+    if (left > 0.03 * out_.measured.energy.joules() + 1) {
+      w.push_back(fmt::format("{:.1f} % of the energy is not explained by what ran",
+                              100 * out_.unattributed.joules() / out_.measured.energy.joules()));
+    }
+    for (const auto& problem : table_.problems) w.push_back(problem);
+  }
+
+  const model::Recording& recording_;
+  EnergyTimeline& timeline_;
+  ActivityTable table_;
+  std::vector<SeenPower> seen_;
+  IdleHint idle_;
+  bool idle_unseen_ = false;
+  model::ActivityProfile out_;
+};
+
+}  // namespace
+
+Result<std::optional<model::ActivityProfile>> attribute_kernels(const model::Recording& recording,
+                                                                const model::Domain& domain,
+                                                                EnergyTimeline& timeline,
+                                                                std::optional<HostTime> from,
+                                                                std::optional<HostTime> to) {
+  auto table = activity_on(recording, domain, from, to);
+  if (!table) return tl::unexpected(table.error());
+  if (table->empty()) return std::nullopt;
+  return Attribution(recording, domain, timeline, std::move(*table)).run();
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,44 @@
+// Watts of each kernel class from rows that mix them: Bayesian least squares within bounds.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "analysis/power_rows.h"
+
+namespace jouleprof::analysis {
+
+// What is known of a column's watts before any row is looked at, and where they may lie.
+struct PowerPrior {
+  double mean = 0;
+  double sigma = 0;
+  double lowest = 0;
+  double highest = 0;
+};
+
+struct PowerSolution {
+  // Idle first, then the columns of the rows.
+  Eigen::VectorXd watts;
+  // Of `watts`, from the posterior; of those at a bound as if there were none.
+  Eigen::MatrixXd covariance;
+  // The same with the rows' errors as they were, however they hang together over a second. Larger
+  // than `covariance` where the model is wrong in the same way for a while.
+  Eigen::MatrixXd robust;
+  double counter_sigma = 0;  // watts that a counter's row of one edge distance is off by
+  double sample_sigma = 0;   // watts that a sample's row is off by
+  double explained = 0;      // R^2 of all rows, weighted
+  std::size_t rows = 0;
+
+  // The variance of `factor . watts`: the larger of both.
+  double variance(const Eigen::VectorXd& factor) const;
+};
+
+// The most likely watts for
+//   row.watts = idle + sum of share x watts + error,
+// counters' and samples' errors each with a variance of their own, found from what is left, and
+// each correlated with its neighbour's as what is left shows (stamps that jitter make neighbours
+// err in opposite ways). A row that is off by more than three sigma counts less. `priors`: idle's
+// first, then one for each column. Needs at least one row.
+PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors);
+
+}  // namespace jouleprof::analysis
