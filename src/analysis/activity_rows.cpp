@@ -101,6 +101,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     if (c.launches == 0 && c.busy == 0) continue;
     ActivityRow row;
     row.name = demangle(c.key.name);
+    if (row.name != c.key.name) row.symbol = c.key.name;
     row.detail = detail_of(c.key);
     row.count = row.launches = c.launches;
     row.busy = duration_of(c.busy);

@@ -15,7 +15,7 @@ namespace {
 using model::ActivityChunk;
 using model::ChunkKind;
 
-constexpr std::size_t kMostBins = 4'000'000;  // about 6 hours of 5 ms
+constexpr std::size_t kMostBins = 2'000'000;  // half an hour of 1 ms
 
 auto order_of(const model::KernelClass& c) {
   return std::tie(c.kind, c.name, c.grid, c.block, c.bytes);
@@ -69,7 +69,7 @@ class Builder {
   }
 
   void choose_width() {
-    Duration bin = std::chrono::milliseconds{5};
+    Duration bin = std::chrono::milliseconds{1};
     HostTime last = table_.time.origin;
     for (const auto& trace : recording_.traces) {
       bin = std::max(bin, trace.bin);

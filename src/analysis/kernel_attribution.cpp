@@ -43,6 +43,60 @@ std::optional<double> held_down_share(const model::Recording& recording,
   return std::nullopt;
 }
 
+// The power of a board that has a context but runs nothing. It drifts with temperature by several
+// percent, so that what is seen near work, and after much of it, counts most.
+class QuietPower {
+ public:
+  QuietPower(const ActivityTable& table, double memory) : table_(table), memory_(memory) {}
+
+  // In order of their begins.
+  void look(const SeenPower& s) {
+    const auto& bins = table_.bins;
+    while (next_ < bins.size() && bins[next_].begin < s.end) {
+      // Busy time of the last seconds, fading.
+      const auto& bin = bins[next_];
+      double busy = 0;
+      for (std::size_t i = bin.first; i < table_.end_of(next_); ++i) busy += table_.entries[i].busy;
+      heat_ = heat_ * std::exp(-(bin.begin - last_end_) / kWarm) + busy;
+      last_end_ = bin.begin + bin.width;
+      ++next_;
+    }
+    // Nothing may have run since well before it began.
+    if (last_end_ > s.begin - memory_) return;
+    const double since = s.begin - last_end_;
+    const double until = next_ < bins.size() ? bins[next_].begin - s.end : 1e9;
+    const double length = s.end - s.begin;
+    const double weight = length * std::exp(-std::min(since, until) / kNear) *
+                          (0.05 + heat_ * std::exp(-since / kWarm));
+    seconds_ += length;
+    weight_ += weight;
+    watts_ += weight * s.watts;
+    squares_ += weight * s.watts * s.watts;
+  }
+
+  // Absent when there was hardly any quiet.
+  std::optional<IdleHint> hint() const {
+    if (seconds_ < 0.1 || weight_ <= 0) return std::nullopt;
+    const double mean = watts_ / weight_;
+    const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
+    return IdleHint{mean, 0.5 + 0.3 * spread};
+  }
+
+ private:
+  static constexpr double kNear = 0.12;  // seconds from the nearest work
+  static constexpr double kWarm = 5;     // seconds that a board takes to cool a good part
+
+  const ActivityTable& table_;
+  double memory_;
+  std::size_t next_ = 0;
+  double last_end_ = -1e9;
+  double heat_ = 0;
+  double seconds_ = 0;
+  double weight_ = 0;
+  double watts_ = 0;
+  double squares_ = 0;
+};
+
 class Attribution {
  public:
   Attribution(const model::Recording& recording, const model::Domain& domain,
@@ -123,31 +177,14 @@ class Attribution {
     seen_ = timeline_.seen(table_.time.host_of(table_.bins.front().begin) - around,
                            table_.time.host_of(last.begin + last.width) + around, table_.time);
     std::erase_if(seen_, [](const SeenPower& s) { return s.watts < 0 || s.watts > 20e3; });
-    double watts = 0;
-    double time = 0;
-    double squares = 0;
-    std::size_t bin = 0;
+    scale_samples();
     std::vector<SeenPower> ordered = seen_;
     std::sort(ordered.begin(), ordered.end(),
               [](const SeenPower& a, const SeenPower& b) { return a.begin < b.begin; });
-    // Quiet: nothing ran since well before it began.
-    const double memory = 0.02 + 6 * timeline_.rise();
-    for (const SeenPower& s : ordered) {
-      while (bin < table_.bins.size() &&
-             table_.bins[bin].begin + table_.bins[bin].width < s.begin - memory) {
-        ++bin;
-      }
-      if (bin < table_.bins.size() && table_.bins[bin].begin < s.end) continue;
-      const double length = s.end - s.begin;
-      time += length;
-      watts += length * s.watts;
-      squares += length * s.watts * s.watts;
-    }
-    if (time > 0.2) {
-      const double mean = watts / time;
-      const double spread = std::sqrt(std::max(squares / time - mean * mean, 0.0));
-      // It drifts with temperature within a run.
-      idle_ = {mean, std::max({1.0, 0.01 * mean, 0.3 * spread})};
+    QuietPower quiet(table_, 0.02 + 6 * timeline_.rise());
+    for (const SeenPower& s : ordered) quiet.look(s);
+    if (const auto hint = quiet.hint()) {
+      idle_ = *hint;
       return;
     }
     double lowest = 1e300;
@@ -161,6 +198,18 @@ class Attribution {
       return;
     }
     idle_ = {0.6 * lowest, 0.3 * lowest + 1};
+  }
+
+  // Both sources see the same board; the counter decides where they differ by a factor.
+  void scale_samples() {
+    const auto counted = timeline_.counter_only(out_.begin, out_.end);
+    const auto sampled = timeline_.samples_only(out_.begin, out_.end);
+    if (!counted || !sampled || *sampled <= Energy{} || out_.end - out_.begin < 2s) return;
+    const double ratio = counted->joules() / sampled->joules();
+    if (std::abs(ratio - 1) > 0.1) return;  // something else is wrong; the report says so
+    for (SeenPower& s : seen_) {
+      if (!s.counter) s.watts *= ratio;
+    }
   }
 
   void explain_nothing() {
@@ -206,6 +255,12 @@ class Attribution {
           fmt::format("{} of {} launches of CUDA graphs were spread over their nodes as they "
                       "ran in other launches",
                       table_.graph_expanded, table_.graph_launches));
+    }
+    if (out_.explained < 0.8 && model.solution().rows > 50) {
+      w.push_back(fmt::format(
+          "what ran explains only {:.0f} % of how power varied: another program may have used the "
+          "GPU, or power hardly varied",
+          100 * out_.explained));
     }
     const double left = std::abs(out_.unattributed.joules());
     if (left > 0.03 * out_.measured.energy.joules() + 1) {

@@ -15,6 +15,7 @@ using Eigen::VectorXd;
 constexpr double kBlock = 1.0;    // seconds over which errors may hang together
 constexpr double kOutlier = 3.0;  // sigmas
 constexpr int kRounds = 4;
+constexpr double kBound = 1e-3;      // watts
 constexpr double kBestKnown = 0.01;  // of the mean power: no model of a kernel's power is better
 
 // What is known of the errors of one kind of rows.
@@ -60,8 +61,13 @@ class Solver {
     PowerSolution out;
     out.watts = watts;
     const Eigen::LDLT<MatrixXd> factor(information_);
-    out.covariance = factor.solve(MatrixXd::Identity(n_, n_));
-    out.robust = factor.solve(factor.solve(scatter()).transpose());
+    // What an error of idle moves: itself, and all others against it.
+    VectorXd moved = VectorXd::Zero(n_);
+    moved[0] = 1 / (kBound * kBound);
+    moved = factor.solve(moved);
+    const MatrixXd idle = std::pow(priors_[0].sigma, 2) * moved * moved.transpose();
+    out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
+    out.robust = factor.solve(factor.solve(scatter()).transpose()) + idle;
     out.counter_sigma = noise_[0].sigma;
     out.sample_sigma = noise_[1].sigma;
     out.explained = explained();
@@ -164,7 +170,8 @@ class Solver {
     data_ = information_;
     for (Index k = 0; k < n_; ++k) {
       const auto& prior = priors_[static_cast<std::size_t>(k)];
-      const double weight = 1 / (prior.sigma * prior.sigma);
+      const double sigma = k == 0 ? kBound : prior.sigma;
+      const double weight = 1 / (sigma * sigma);
       information_(k, k) += weight;
       right_[k] += weight * prior.mean;
     }

@@ -31,7 +31,7 @@ PowerRows random_rows(int n, double a, double b, double idle, double noise, doub
 }
 
 std::vector<PowerPrior> wide(double mean = 200) {
-  return {{100, 50, 0, 1000}, {mean, 500, 0, 2000}, {mean, 500, 0, 2000}};
+  return {{90, 1, 0, 1000}, {mean, 500, 0, 2000}, {mean, 500, 0, 2000}};
 }
 
 TEST(PowerRegression, FindsTheWattsExactlyWithoutNoise) {
@@ -50,6 +50,19 @@ TEST(PowerRegression, KnowsHowFarOffItMayBe) {
     EXPECT_LT(std::abs(found.watts[k] - truth[k]), 3.5 * std::sqrt(found.covariance(k, k)));
   }
   EXPECT_LT(std::sqrt(found.covariance(1, 1)), 4);
+}
+
+TEST(PowerRegression, IdleIsBoundAndItsErrorIsInAllOthers) {
+  auto priors = wide();
+  const auto sure = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  priors[0].mean = 95;
+  priors[0].sigma = 5;
+  const auto off = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  EXPECT_NEAR(off.watts[0], 95, 0.01);
+  EXPECT_NEAR(std::sqrt(off.covariance(0, 0)), 5, 0.1);
+  // The first column takes the opposite error, and says so.
+  EXPECT_LT(off.watts[1], sure.watts[1] - 3);
+  EXPECT_LT(std::abs(off.watts[1] - 350), 2 * std::sqrt(off.covariance(1, 1)));
 }
 
 TEST(PowerRegression, NeighboursThatErrOppositelyAreWorthMore) {
@@ -76,7 +89,7 @@ TEST(PowerRegression, ColumnsThatGoTogetherKeepThePriorAndAWideInterval) {
 }
 
 TEST(PowerRegression, WattsStayWithinTheirBounds) {
-  const auto found = solve_power(random_rows(300, 350, -80, 90, 1), wide());
+  const auto found = solve_power(random_rows(300, 350, -80, 90, 1), wide());  // -80 W: below idle
   EXPECT_EQ(found.watts[2], 0);
   EXPECT_GT(found.watts[1], 200);
 }
