@@ -4,10 +4,13 @@ include(CMakePackageConfigHelpers)
 
 if(SKBUILD)  # a Python wheel carries the tool, and what src/apps/python installs
   install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin)
+  install(TARGETS jouleprof_inject LIBRARY DESTINATION jouleprof)
   return()
 endif()
 
 install(TARGETS jouleprof RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# For traced programs; nothing links to it.
+install(TARGETS jouleprof_inject LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS jouleprof_shared EXPORT jouleprof_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/jouleprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

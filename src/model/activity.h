@@ -111,7 +111,7 @@ struct TraceStatus {
 struct Trace {
   pid_t pid = 0;
   std::string program;  // the process's name
-  Duration bin = std::chrono::milliseconds{5};
+  Duration bin = std::chrono::milliseconds{1};
   std::vector<TracedDevice> devices;
   std::vector<KernelClass> classes;
   std::vector<Layer> layers;

@@ -30,7 +30,7 @@ class ActivityBins {
  public:
   struct Options {
     std::uint32_t device = 0;                            // ActivityChunk::device
-    Duration bin = std::chrono::milliseconds{5};         // Trace::bin
+    Duration bin = std::chrono::milliseconds{1};         // Trace::bin
     Duration chunk = std::chrono::seconds{1};            // the longest span of one chunk
     Duration patience = std::chrono::milliseconds{500};  // how far launches may be out of order
     bool events = false;                                 // kEvents chunks, too

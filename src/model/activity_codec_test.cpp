@@ -53,8 +53,10 @@ TEST(ActivityCodec, BinsComeBack) {
 }
 
 TEST(ActivityCodec, ScopesComeBack) {
-  expect_round_trip<ScopeEntry>(
-      {{0, 0, 0, 0}, {3, kNone, 1, 1}, {kLastIndex, kLastIndex, kLargest, kLargest}, {1, 128, 2, 3}});
+  expect_round_trip<ScopeEntry>({{0, 0, 0, 0},
+                                 {3, kNone, 1, 1},
+                                 {kLastIndex, kLastIndex, kLargest, kLargest},
+                                 {1, 128, 2, 3}});
 }
 
 TEST(ActivityCodec, EventsComeBackInAnyOrder) {

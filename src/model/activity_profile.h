@@ -29,7 +29,7 @@ struct ActivityRow {
   std::optional<Measurement> group_energy;  // ... whose sum is known better than its parts
   std::optional<double> macs;               // of a layer: multiply-accumulates of one call
   std::uint64_t parameters = 0;             // of a layer
-  std::string symbol;  // a kernel's name as the compiler wrote it; may be empty
+  std::string symbol;                 // a kernel's name as the compiler wrote it; may be empty
   std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
 };
 

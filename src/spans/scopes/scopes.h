@@ -23,6 +23,11 @@ void set_finder(Finder finder) noexcept;
 // seen.
 std::uint32_t current() noexcept;
 
+// The identifier of the layer and phase of `node`, a scope that a node of a CUDA graph was captured
+// in, within the range of `launch`, the scope that the graph is launched in; each takes the other's
+// part where it has none. Either may be model::kNone.
+std::uint32_t merged(std::uint32_t node, std::uint32_t launch) noexcept;
+
 // New identifiers. Thread-safe. model::kNone once there are 1,000,000 of a kind.
 std::uint32_t add(const model::Layer& layer);
 std::uint32_t add(const model::Range& range);  // the same range gives the same identifier
@@ -30,5 +35,8 @@ std::uint32_t add(const model::Range& range);  // the same range gives the same 
 // Defines, for the sink, what has been added since the last call: layers and ranges before the
 // scopes that name them.
 void tell(model::ActivitySink& sink);
+
+// The next tell() is to a sink that has been told nothing yet.
+void tell_anew();
 
 }  // namespace jouleprof::scopes

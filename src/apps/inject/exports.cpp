@@ -1,0 +1,35 @@
+// What libjouleprof_inject.so exports: the drivers' entry points, and a few for Python.
+#include <cstdlib>
+
+#include "apps/inject/nvtx_hooks.h"
+#include "apps/inject/trace.h"
+
+#define JOULEPROF_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace inject = jouleprof::inject;
+
+// The CUDA driver calls this when it initialises, if CUDA_INJECTION64_PATH names this library.
+// Whatever went wrong here, CUDA starts.
+JOULEPROF_EXPORT int InitializeInjection(void) {
+  if (const char* folder = std::getenv("JOULEPROF_TRACE")) {
+    inject::begin(folder, std::getenv("JOULEPROF_TRACE_WHAT"));
+  }
+  inject::start_kernels();
+  return 1;
+}
+
+// NVTX calls this once from each library that uses it, if NVTX_INJECTION64_PATH names this library.
+JOULEPROF_EXPORT int InitializeInjectionNvtx2(
+    jouleprof::abi::nvtx::GetExportTable* get_export_table) {
+  return inject::fill_nvtx(get_export_table) ? 1 : 0;
+}
+
+// 0: traces into `folder` (see begin() in apps/inject/trace.h), from now on or already.
+JOULEPROF_EXPORT int jouleprof_trace_begin(const char* folder, const char* what) {
+  return inject::begin(folder, what) ? 0 : -1;
+}
+
+// Returns when all that ended before the call is in the spool.
+JOULEPROF_EXPORT void jouleprof_trace_flush(void) { inject::flush(); }
+
+JOULEPROF_EXPORT void jouleprof_trace_end(void) { inject::end(false); }

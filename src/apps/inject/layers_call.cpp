@@ -1,0 +1,224 @@
+#include "apps/inject/layers_call.h"
+
+#include <array>
+#include <cstring>
+
+#include "spans/layers/layers.h"
+#include "spans/layers/thread_layers.h"
+
+namespace jouleprof::inject {
+namespace {
+
+using abi::python::kArgumentsOffset;
+using abi::python::Object;
+using abi::python::VectorCall;
+using layers::ModuleEntry;
+using layers::ThreadLayers;
+
+constexpr int kMostFailures = 100;
+constexpr std::size_t kMostValues = 16;  // of a call, shown to introduce
+
+struct Hook {
+  PythonApi api;
+  VectorCall* function = nullptr;        // what was in its place before
+  VectorCall* implementation = nullptr;  // the same of _call_impl, when that is watched
+  bool direct = false;
+  Object* call_impl = nullptr;      // Module._call_impl
+  VectorCall* call = nullptr;       // what a Python function is called through
+  Object* get_attribute = nullptr;  // what types that change nothing about attributes have
+  Object* get_attribute_name = nullptr;
+  Object* introduce = nullptr;
+  Object* set_compiler = nullptr;  // or nullptr
+  Object* implementation_name = nullptr;
+  Object* compiled_name = nullptr;
+  int failures = 0;
+};
+
+Hook hook;
+
+// Puts back what the thread was in, also when an exception passes. These frames are not noexcept:
+// the interpreter ends its daemon threads at exit by unwinding them, Python's frames and ours.
+class Stay {
+ public:
+  Stay(ThreadLayers& thread, std::uint32_t layer) : thread_(thread) { thread.enter(layer, outer_); }
+  ~Stay() { thread_.leave(outer_); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+ private:
+  ThreadLayers& thread_;
+  ThreadLayers::Outer outer_;
+};
+
+// Whether self._call_impl is Module's and self._compiled_call_impl is None, found as Python would
+// find them, but sooner.
+bool is_plain(Object* self) {
+  if (hook.api.type_lookup == nullptr) return false;
+  Object* type = nullptr;
+  std::memcpy(&type, reinterpret_cast<const char*>(self) + abi::python::kObjectTypeOffset,
+              sizeof type);
+  if (hook.api.type_lookup(type, hook.implementation_name) != hook.call_impl ||
+      hook.api.type_lookup(type, hook.compiled_name) != hook.api.none ||
+      hook.api.type_lookup(type, hook.get_attribute_name) != hook.get_attribute) {
+    return false;
+  }
+  Object* own = hook.api.get_dict(self, nullptr);
+  if (own == nullptr) {
+    hook.api.clear_error();
+    return false;
+  }
+  const bool changed = hook.api.dict_item(own, hook.implementation_name) != nullptr ||
+                       hook.api.dict_item(own, hook.compiled_name) != nullptr;
+  hook.api.dec_ref(own);
+  return !changed;
+}
+
+// What the Python function does, without its frame where it would only call _call_impl.
+Object* call_through(Object* callable, Object* const* arguments, std::size_t count,
+                     Object* keyword_names) {
+  if (hook.direct && is_plain(arguments[0])) {
+    // arguments[-1] is the caller's affair, and allowed or not as before.
+    return hook.call(hook.call_impl, arguments, count, keyword_names);
+  }
+  return hook.function(callable, arguments, count, keyword_names);
+}
+
+// Sets what torch.compile has the interpreter hand frames to; returns what it was (new reference),
+// or nullptr.
+Object* set_compiler(Object* compiler) {
+  if (hook.set_compiler == nullptr) return nullptr;
+  Object* before = hook.api.vectorcall_dict(hook.set_compiler, &compiler, 1, nullptr);
+  if (before == nullptr) hook.api.clear_error();
+  return before;
+}
+
+// Asks Python who this is. nullptr: it does not know either.
+const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std::size_t count,
+                             Object* keyword_names) {
+  if (hook.failures >= kMostFailures) return nullptr;
+  std::array<Object*, kMostValues + 2> values{};
+  values[0] = arguments[0];
+  const std::uint32_t caller = thread.layer();
+  values[1] = hook.api.from_unsigned(caller == model::kNone ? 0 : std::uint64_t{caller} + 1);
+  std::size_t size = 2;
+  std::size_t given = count & ~kArgumentsOffset;
+  if (keyword_names != nullptr)
+    given += static_cast<std::size_t>(hook.api.tuple_size(keyword_names));
+  for (std::size_t i = 1; i < given && size < values.size(); ++i) values[size++] = arguments[i];
+  // Inside of what torch.compile runs, the interpreter would hand this Python to it as well.
+  Object* const compiler = set_compiler(hook.api.none);
+  Object* answer = hook.api.vectorcall_dict(hook.introduce, values.data(), size, nullptr);
+  if (answer == nullptr) hook.api.clear_error();
+  if (compiler != nullptr) {
+    Object* const mine = set_compiler(compiler);
+    if (mine != nullptr) hook.api.dec_ref(mine);
+    hook.api.dec_ref(compiler);
+  }
+  hook.api.dec_ref(values[1]);
+  if (answer == nullptr) {
+    if (++hook.failures == kMostFailures) {
+      layers::set_problem("layers are missing: modules could not be told apart");
+    }
+    return nullptr;
+  }
+  hook.api.dec_ref(answer);
+  return LayersCall::modules().find(arguments[0]);
+}
+
+Object* call_function(Object* callable, Object* const* arguments, std::size_t count,
+                      Object* keyword_names) {
+  if (!layers::active() || (count & ~kArgumentsOffset) == 0) {
+    return hook.function(callable, arguments, count, keyword_names);
+  }
+  ThreadLayers* thread = ThreadLayers::mine();
+  if (thread == nullptr) return hook.function(callable, arguments, count, keyword_names);
+  const ModuleEntry* entry = LayersCall::modules().find(arguments[0]);
+  if (entry == nullptr) entry = introduce(*thread, arguments, count, keyword_names);
+  if (entry == nullptr || entry->layer == model::kNone ||
+      (entry->inner && thread->layer() == entry->layer)) {
+    return call_through(callable, arguments, count, keyword_names);
+  }
+  const Stay stay(*thread, entry->layer);
+  return call_through(callable, arguments, count, keyword_names);
+}
+
+// Of a module that the thread is not in yet: its __call__ was passed by.
+Object* call_implementation(Object* callable, Object* const* arguments, std::size_t count,
+                            Object* keyword_names) {
+  if (!layers::active() || (count & ~kArgumentsOffset) == 0) {
+    return hook.implementation(callable, arguments, count, keyword_names);
+  }
+  ThreadLayers* thread = ThreadLayers::mine();
+  if (thread == nullptr) return hook.implementation(callable, arguments, count, keyword_names);
+  const ModuleEntry* entry = LayersCall::modules().find(arguments[0]);
+  if (entry == nullptr) entry = introduce(*thread, arguments, count, keyword_names);
+  if (entry == nullptr || entry->layer == model::kNone || thread->layer() == entry->layer) {
+    return hook.implementation(callable, arguments, count, keyword_names);
+  }
+  const Stay stay(*thread, entry->layer);
+  return hook.implementation(callable, arguments, count, keyword_names);
+}
+
+// Where a Python function keeps what C calls it through; nullptr: not where it should be.
+VectorCall** place_of(const PythonApi& api, Object* function) {
+  std::ptrdiff_t offset = 0;
+  std::memcpy(&offset,
+              static_cast<const char*>(api.function_type) + abi::python::kTypeVectorcallOffset,
+              sizeof offset);
+  if (offset < 16 || offset > 512 || offset % 8 != 0) return nullptr;
+  return reinterpret_cast<VectorCall**>(reinterpret_cast<char*>(function) + offset);
+}
+
+void put(const PythonApi& api, Object* function, VectorCall* call) {
+  // From 3.12 on code may be specialised to what a function's calls do; this undoes it.
+  if (api.set_vectorcall != nullptr) {
+    api.set_vectorcall(function, call);
+  } else {
+    *place_of(api, function) = call;
+  }
+}
+
+}  // namespace
+
+layers::ModuleMap& LayersCall::modules() {
+  static auto* only = new layers::ModuleMap;  // never destroyed: threads call while a process exits
+  return *only;
+}
+
+Result<void> LayersCall::install(const PythonApi& api, Object* function, Object* implementation,
+                                 bool also_implementation, Object* introduce,
+                                 Object* set_compiler) {
+  if (hook.function != nullptr) return {};
+  VectorCall** place = place_of(api, function);
+  VectorCall** other = place_of(api, introduce);
+  // Both are plain Python functions, so both have the interpreter's own.
+  if (place == nullptr || *place == nullptr || *place != *other) {
+    return fail(Errc::kUnsupported,
+                "layers are not told: this Python's functions are not laid out as known, or "
+                "torch.nn.Module.__call__ is replaced already");
+  }
+  hook.api = api;
+  hook.introduce = introduce;
+  hook.set_compiler = set_compiler;
+  hook.implementation_name = api.intern("_call_impl");
+  hook.compiled_name = api.intern("_compiled_call_impl");
+  hook.get_attribute_name = api.intern("__getattribute__");
+  hook.direct = implementation != nullptr;
+  hook.call_impl = implementation;
+  if (implementation != nullptr && api.type_lookup != nullptr) {
+    hook.get_attribute = api.type_lookup(api.object_type, hook.get_attribute_name);
+  }
+  api.inc_ref(introduce);
+  api.inc_ref(function);
+  hook.function = *place;
+  hook.call = *place;
+  if (implementation != nullptr) api.inc_ref(implementation);
+  if (implementation != nullptr && also_implementation) {
+    hook.implementation = *place_of(api, implementation);
+    put(api, implementation, &call_implementation);
+  }
+  put(api, function, &call_function);
+  return {};
+}
+
+}  // namespace jouleprof::inject

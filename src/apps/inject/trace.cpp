@@ -1,0 +1,152 @@
+#include "apps/inject/trace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/inject/spool_sink.h"
+#include "base/text.h"
+#include "spans/cupti/loaded_libraries.h"
+#include "spans/layers/layers.h"
+#include "spans/scopes/scopes.h"
+
+namespace jouleprof::inject {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds{10};
+constexpr Duration kPatienceAtExit = std::chrono::seconds{5};
+
+struct State {
+  std::mutex mutex;  // guards what follows
+  cupti::Tracer* tracer = nullptr;
+  bool kernels_wanted = false;
+  std::vector<cupti::Tracer::Source> sources;
+  bool at_exit = false;
+};
+
+// Never destroyed: threads launch work while the process exits.
+State& state() {
+  static State& only = []() -> State& {
+    auto* made = new State;
+    // Locks are taken in this order: ours, then the scopes'. Whoever registers last locks first.
+    scopes::tell_anew();
+    pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); },
+                   [] {
+                     // The parent's tracer has no thread here, and its spool is the parent's.
+                     state().tracer = nullptr;
+                     layers::set_active(false);
+                     cupti::Tracer::forget_all();
+                     state().mutex.unlock();
+                   });
+    return *made;
+  }();
+  return only;
+}
+
+bool wants(std::string_view what, std::string_view word) {
+  for (const std::string_view part : split(what, ',')) {
+    if (part == word) return true;
+  }
+  return false;
+}
+
+// Not under the state's lock: CUPTI may initialise CUDA, which calls start_kernels(), or wait for a
+// thread that does.
+void start_cupti(cupti::Tracer& tracer) {
+  tracer.start_cupti(
+      [] { return cupti::load_cupti(cupti::cupti_candidates(cupti::loaded_libraries())); });
+}
+
+// The tracer, if it wants kernels.
+cupti::Tracer* kernel_tracer() {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  return s.kernels_wanted ? s.tracer : nullptr;
+}
+
+bool make_tracer(const char* folder, const char* what) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (s.tracer != nullptr) return true;
+  if (folder == nullptr || *folder == '\0') return false;
+  const std::string_view wanted = what != nullptr ? what : "kernels";
+  cupti::Tracer::Options options;
+  options.events = wants(wanted, "events");
+  model::Trace header;
+  header.pid = getpid();
+  header.program = program_invocation_short_name;
+  auto writer = spool::SpoolWriter::open(folder, header);
+  if (!writer) return false;
+  s.tracer = new cupti::Tracer(std::make_unique<SpoolSink>(std::move(*writer)), options);
+  s.kernels_wanted = wants(wanted, "kernels");
+  if (wants(wanted, "layers")) {
+    s.tracer->add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });
+    layers::set_active(true);
+  }
+  for (const auto source : s.sources) s.tracer->add_source(source);
+  if (!s.at_exit) {
+    s.at_exit = true;
+    std::atexit([] { end(true); });
+  }
+  return true;
+}
+
+}  // namespace
+
+bool begin(const char* folder, const char* what) noexcept {
+  try {
+    if (!make_tracer(folder, what)) return false;
+    if (cupti::is_loaded(cupti::loaded_libraries(), "libcuda.so")) start_kernels();
+    return true;
+  } catch (...) {  // no memory: no trace
+    return false;
+  }
+}
+
+void start_kernels() noexcept {
+  try {
+    if (cupti::Tracer* tracer = kernel_tracer()) start_cupti(*tracer);
+  } catch (...) {  // no memory: no kernels
+  }
+}
+
+void flush() noexcept {
+  cupti::Tracer* tracer = nullptr;
+  {
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    tracer = s.tracer;
+  }
+  if (tracer != nullptr) tracer->flush(kPatience);
+}
+
+void end(bool exiting) noexcept {
+  cupti::Tracer* tracer = nullptr;
+  {
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    tracer = std::exchange(s.tracer, nullptr);
+  }
+  if (tracer == nullptr) return;
+  layers::set_active(false);
+  tracer->end(exiting ? kPatienceAtExit : kPatience, exiting);
+}
+
+void add_source(cupti::Tracer::Source source) noexcept {
+  try {
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    s.sources.push_back(source);
+    if (s.tracer != nullptr) s.tracer->add_source(source);
+  } catch (...) {  // no memory: it is not asked
+  }
+}
+
+}  // namespace jouleprof::inject

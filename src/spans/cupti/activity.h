@@ -1,0 +1,24 @@
+// One thing that ran on a device.
+#pragma once
+
+#include <cstdint>
+
+#include "model/activity.h"
+
+namespace jouleprof::cupti {
+
+struct Activity {
+  std::int64_t start = 0;  // HostTime, nanoseconds
+  std::int64_t end = 0;
+  std::uint32_t device = 0;  // CUDA's ordinal; model::kNone: not known
+  std::uint32_t kernel_class = 0;
+  std::uint32_t scope = model::kNone;
+  std::uint32_t stream = 0;
+  std::uint32_t graph = 0;        // the executable graph that it belongs to; 0: none
+  std::uint32_t correlation = 0;  // of the launch
+  bool whole_graph = false;       // a launch of a graph, seen as one
+
+  bool is_node() const { return graph != 0 && !whole_graph; }
+};
+
+}  // namespace jouleprof::cupti

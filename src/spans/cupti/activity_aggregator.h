@@ -1,0 +1,80 @@
+// Takes what ran, in about the order of time, and tells a sink of it in bins, by scope and, if
+// wanted, one by one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "model/activity_sink.h"
+#include "spans/cupti/activity.h"
+#include "spans/cupti/device_timeline.h"
+#include "spans/cupti/graph_templates.h"
+
+namespace jouleprof::cupti {
+
+struct AggregatorOptions {
+  Duration bin = std::chrono::milliseconds{1};
+  bool events = false;
+  // Records come this much later than others that began at the same time, at most.
+  Duration settle = std::chrono::seconds{1};
+  std::size_t most_waiting = 1'000'000;  // 48 MB: beyond, less time is given to late ones
+};
+
+// A graph's launch that was seen as one record is spread over its nodes, where those were seen
+// once. Thread safety: one thread.
+class ActivityAggregator {
+ public:
+  explicit ActivityAggregator(model::ActivitySink& sink, AggregatorOptions options = {});
+
+  // What is known of a device. One that activity was told of stays as it was told.
+  void device(const model::TracedDevice& device);
+  void add(const Activity& activity);
+
+  // Orders what has waited long enough; `all`: everything. `dropped`: records may be missing.
+  void settle(bool all, bool dropped);
+  // Tells the sink of what was settled. Scopes that are in it must have been defined by now.
+  void tell();
+
+  std::uint64_t activities() const { return activities_; }
+  std::uint64_t late() const { return late_; }
+  std::uint64_t graph_launches() const { return graph_launches_; }
+  std::uint64_t graph_expanded() const { return graph_expanded_; }
+  std::uint64_t unplaced() const { return unplaced_; }  // of a device that is not known
+  // How many graphs were launched whose nodes had never been seen.
+  std::size_t unknown_graphs() const { return unknown_graphs_.size(); }
+  std::uint64_t node_launches() const { return templates_.launches(); }
+
+ private:
+  struct Order {
+    std::int64_t start;
+    std::uint32_t index;
+  };
+
+  DeviceTimeline& timeline(std::uint32_t ordinal);
+  void expand_graphs(std::int64_t until);
+  std::int64_t watermark(bool all);
+
+  model::ActivitySink& sink_;
+  AggregatorOptions options_;
+  std::unordered_map<std::uint32_t, model::TracedDevice> known_;  // by ordinal
+  std::vector<std::uint32_t> indices_;                            // by ordinal; kNone: not told
+  std::vector<DeviceTimeline> timelines_;                         // as told
+  GraphTemplates templates_;
+  std::unordered_set<std::uint32_t> unknown_graphs_;
+  std::vector<Activity> waiting_;
+  std::vector<Order> order_;
+  std::vector<Activity> later_;
+  std::size_t waiting_graphs_ = 0;
+  std::int64_t newest_ = INT64_MIN;
+  std::int64_t settled_ = INT64_MIN;
+  std::uint64_t activities_ = 0;
+  std::uint64_t late_ = 0;
+  std::uint64_t graph_launches_ = 0;
+  std::uint64_t graph_expanded_ = 0;
+  std::uint64_t unplaced_ = 0;
+};
+
+}  // namespace jouleprof::cupti

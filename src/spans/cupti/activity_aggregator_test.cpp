@@ -1,0 +1,319 @@
+#include "spans/cupti/activity_aggregator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "spans/cupti/memory_sink.h"
+
+namespace jouleprof::cupti {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMs;
+constexpr std::int64_t kBegin = 1000 * kSecond;  // a multiple of the bin
+
+using Sum = MemorySink::Sum;
+
+Activity kernel(std::int64_t start, std::int64_t end, std::uint32_t kernel_class = 0,
+                std::uint32_t scope = model::kNone, std::uint32_t device = 0) {
+  Activity a;
+  a.start = kBegin + start;
+  a.end = kBegin + end;
+  a.kernel_class = kernel_class;
+  a.scope = scope;
+  a.device = device;
+  return a;
+}
+
+struct Aggregated {
+  MemorySink sink;
+  ActivityAggregator aggregator;
+
+  explicit Aggregated(AggregatorOptions options = {}) : aggregator(sink, options) {}
+  void settle(bool all = false) {
+    aggregator.settle(all, false);
+    aggregator.tell();
+  }
+  Sum bin(std::int64_t n, std::uint32_t kernel_class = 0) const {
+    const auto bins = sink.bins(0);
+    const auto found = bins.find({kBegin / (5 * kMs) + n, kernel_class});
+    return found == bins.end() ? Sum{} : found->second;
+  }
+};
+
+TEST(ActivityAggregator, PutsTimeIntoBins) {
+  Aggregated a;
+  a.aggregator.add(kernel(1 * kMs, 2 * kMs));
+  a.aggregator.add(kernel(4 * kMs, 11 * kMs));
+  a.aggregator.add(kernel(15 * kMs, 20 * kMs));
+  a.settle(true);
+  EXPECT_EQ(a.bin(0), (Sum{2 * kMs, 2}));
+  EXPECT_EQ(a.bin(1), (Sum{5 * kMs, 0}));
+  EXPECT_EQ(a.bin(2), (Sum{1 * kMs, 0}));
+  EXPECT_EQ(a.bin(3), (Sum{5 * kMs, 1}));
+  EXPECT_EQ(a.bin(4), Sum{});
+  EXPECT_EQ(a.aggregator.activities(), 3U);
+  EXPECT_EQ(a.aggregator.late(), 0U);
+}
+
+TEST(ActivityAggregator, SharesWhatOverlaps) {
+  Aggregated a;
+  // 0-6 alone, 6-9 two, 9-10 three, 10-12 two, 12-20 one
+  a.aggregator.add(kernel(0, 20, 0));
+  a.aggregator.add(kernel(6, 12, 1));
+  a.aggregator.add(kernel(9, 10, 2));
+  a.settle(true);
+  // 1 ns that 3 share goes to the first.
+  EXPECT_EQ(a.sink.of_class(0), (Sum{6 + 2 + 1 + 1 + 8, 1}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{1 + 0 + 1, 1}));
+  EXPECT_EQ(a.sink.of_class(2), (Sum{0, 1}));
+  EXPECT_EQ(a.sink.total(0).busy, 20U);
+}
+
+TEST(ActivityAggregator, TwoAtOnceForTheSameTimeHalveIt) {
+  Aggregated a;
+  a.aggregator.add(kernel(0, 10 * kMs, 0));
+  a.aggregator.add(kernel(0, 10 * kMs, 1));
+  a.settle(true);
+  EXPECT_EQ(a.bin(0, 0), (Sum{5 * kMs / 2, 1}));
+  EXPECT_EQ(a.bin(1, 0), (Sum{5 * kMs / 2, 0}));
+  EXPECT_EQ(a.bin(1, 1), (Sum{5 * kMs / 2, 0}));
+}
+
+TEST(ActivityAggregator, NoDurationIsALaunch) {
+  Aggregated a;
+  a.aggregator.add(kernel(7 * kMs, 7 * kMs, 3, 9));
+  a.settle(true);
+  EXPECT_EQ(a.bin(1, 3), (Sum{0, 1}));
+  EXPECT_EQ(a.sink.scopes().at({3, 9}), (Sum{0, 1}));
+}
+
+// Any records, told in any pieces: the shares sum to the time that anything ran, exactly.
+TEST(ActivityAggregator, SharesSumToTheUnion) {
+  for (unsigned seed = 0; seed != 20; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int n) { return static_cast<std::int64_t>(random() % unsigned(n)); };
+    Aggregated a;
+    std::vector<Activity> all;
+    for (std::int64_t t = 0; t < 6 * kSecond;) {
+      all.push_back(kernel(t, t + pick(20'000'000), static_cast<std::uint32_t>(pick(7)),
+                           pick(3) == 0 ? model::kNone : static_cast<std::uint32_t>(pick(5))));
+      t += pick(10'000'000);
+    }
+    std::int64_t busy = 0;
+    std::int64_t reached = 0;
+    std::uint64_t launches_in_scopes = 0;
+    for (const Activity& k : all) {
+      busy += std::max<std::int64_t>(0, k.end - std::max(reached, k.start));
+      reached = std::max(reached, k.end);
+      launches_in_scopes += k.scope != model::kNone;
+    }
+    // Out of order by up to half a second, as buffers of several threads are.
+    auto shuffled = all;
+    std::stable_sort(shuffled.begin(), shuffled.end(), [&](const Activity& x, const Activity& y) {
+      return x.start / (kSecond / 2) < y.start / (kSecond / 2);
+    });
+    for (std::size_t i = 0; i + 8 < shuffled.size(); i += 8) {
+      std::shuffle(shuffled.begin() + static_cast<std::ptrdiff_t>(i),
+                   shuffled.begin() + static_cast<std::ptrdiff_t>(i) + 8, random);
+    }
+    for (std::size_t i = 0; i != shuffled.size(); ++i) {
+      a.aggregator.add(shuffled[i]);
+      if (i % 100 == 99) a.settle();
+    }
+    a.settle(true);
+    EXPECT_EQ(a.aggregator.late(), 0U);
+    EXPECT_EQ(a.sink.total(0), (Sum{static_cast<std::uint64_t>(busy), all.size()}));
+    std::map<std::int64_t, std::uint64_t> filled;
+    for (const auto& [key, sum] : a.sink.bins(0)) filled[key.first] += sum.busy;
+    for (const auto& [bin, sum] : filled) EXPECT_LE(sum, std::uint64_t{5 * kMs});
+    std::uint64_t in_scopes = 0;
+    for (const auto& [key, sum] : a.sink.scopes()) in_scopes += sum.launches;
+    EXPECT_EQ(in_scopes, launches_in_scopes);
+  }
+}
+
+TEST(ActivityAggregator, ScopesSumToTheirClasses) {
+  Aggregated a;
+  a.aggregator.add(kernel(0, 10, 0, 4));
+  a.aggregator.add(kernel(5, 15, 0, 5));
+  a.aggregator.add(kernel(20, 2 * kSecond, 1, 4));  // told in two parts
+  a.aggregator.add(kernel(2 * kSecond + 500 * kMs, 2 * kSecond + 600 * kMs, 1, 5));
+  a.settle();
+  // What still runs is in both, as far as it was told.
+  std::uint64_t in_scopes = 0;
+  for (const auto& [key, sum] : a.sink.scopes()) in_scopes += sum.busy;
+  EXPECT_EQ(in_scopes, a.sink.total(0).busy);
+  EXPECT_GT(in_scopes, std::uint64_t{kSecond});
+  a.settle(true);
+  const auto scopes = a.sink.scopes();
+  EXPECT_EQ(scopes.at({0, 4}), (Sum{8, 1}));
+  EXPECT_EQ(scopes.at({0, 5}), (Sum{7, 1}));
+  EXPECT_EQ(scopes.at({1, 4}), (Sum{2 * kSecond - 20, 1}));
+  EXPECT_EQ(scopes.at({1, 5}), (Sum{100 * kMs, 1}));
+}
+
+TEST(ActivityAggregator, WaitsForWhatMayStillCome) {
+  Aggregated a;
+  a.aggregator.add(kernel(500 * kMs, 600 * kMs));
+  a.settle();
+  EXPECT_TRUE(a.sink.trace.chunks.empty());
+  a.aggregator.add(kernel(100 * kMs, 200 * kMs));
+  a.aggregator.add(kernel(1700 * kMs, 1750 * kMs));
+  a.settle();
+  EXPECT_EQ(a.aggregator.late(), 0U);
+  EXPECT_EQ(a.sink.total(0), (Sum{200 * kMs, 2}));
+}
+
+TEST(ActivityAggregator, LateIsCountedInFull) {
+  Aggregated a({.events = true});
+  a.aggregator.add(kernel(0, 2 * kMs, 0));
+  a.aggregator.add(kernel(3 * kSecond, 3 * kSecond + kMs, 0));
+  a.settle();
+  a.aggregator.add(kernel(kMs, 7 * kMs, 1, 6));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.late(), 1U);
+  EXPECT_EQ(a.bin(0, 0), (Sum{2 * kMs, 1}));
+  EXPECT_EQ(a.bin(0, 1), (Sum{4 * kMs, 1}));
+  EXPECT_EQ(a.bin(1, 1), (Sum{2 * kMs, 0}));
+  EXPECT_EQ(a.sink.scopes().at({1, 6}), (Sum{6 * kMs, 1}));
+  EXPECT_EQ(a.sink.events().size(), 3U);
+}
+
+TEST(ActivityAggregator, DevicesAreApart) {
+  Aggregated a;
+  a.aggregator.device({1, "GPU-1", "one"});
+  a.aggregator.add(kernel(0, 10, 0, 1, 1));
+  a.aggregator.add(kernel(0, 10, 0, 1, 0));
+  a.aggregator.add(kernel(0, 10, 0, 1, model::kNone));
+  a.settle(true);
+  ASSERT_EQ(a.sink.trace.devices.size(), 2U);
+  EXPECT_EQ(a.sink.trace.devices[0], (model::TracedDevice{1, "GPU-1", "one"}));
+  EXPECT_EQ(a.sink.trace.devices[1], (model::TracedDevice{0, "", ""}));
+  EXPECT_EQ(a.sink.total(0), (Sum{10, 1}));
+  EXPECT_EQ(a.sink.total(1), (Sum{10, 1}));
+  EXPECT_EQ(a.aggregator.unplaced(), 1U);
+}
+
+TEST(ActivityAggregator, KeepsEachLaunchIfWanted) {
+  Aggregated a({.events = true});
+  a.aggregator.add(kernel(2 * kMs, 9 * kMs, 1, 3));
+  a.aggregator.add(kernel(3 * kMs, 4 * kMs, 2));
+  a.settle(true);
+  const auto events = a.sink.events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].first, kBegin + 2 * kMs);
+  EXPECT_EQ(events[0].second.duration_nanoseconds, std::uint64_t{7 * kMs});
+  EXPECT_EQ(events[0].second.scope, 3U);
+  EXPECT_EQ(events[1].first, kBegin + 3 * kMs);
+  EXPECT_EQ(events[1].second.scope, model::kNone);
+}
+
+TEST(ActivityAggregator, MemoryIsBounded) {
+  Aggregated a({.most_waiting = 1000});
+  for (int i = 0; i != 1500; ++i) a.aggregator.add(kernel(i * 1000, i * 1000 + 500));
+  a.settle();
+  EXPECT_EQ(a.sink.total(0).launches, 750U);
+  a.settle(true);
+  EXPECT_EQ(a.sink.total(0), (Sum{1500 * 500, 1500}));
+}
+
+// Graphs
+
+Activity node(std::int64_t start, std::int64_t end, std::uint32_t kernel_class,
+              std::uint32_t correlation, std::uint32_t graph = 7) {
+  Activity a = kernel(start, end, kernel_class);
+  a.graph = graph;
+  a.correlation = correlation;
+  return a;
+}
+
+Activity graph(std::int64_t start, std::int64_t end, std::uint32_t correlation,
+               std::uint32_t id = 7) {
+  Activity a = node(start, end, 99, correlation, id);
+  a.whole_graph = true;
+  return a;
+}
+
+TEST(ActivityAggregator, SpreadsAGraphOverItsNodes) {
+  Aggregated a;
+  a.aggregator.add(graph(-100, 700, 1));  // before its nodes were seen, and of double the duration
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1350, 1, 2));
+  a.aggregator.add(node(1350, 1400, 0, 2));
+  a.aggregator.add(graph(2000, 2400, 3));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 2U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 2U);
+  EXPECT_EQ(a.aggregator.unknown_graphs(), 1U);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{300 + 150 + 150, 6}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{400 + 200 + 200, 3}));
+  EXPECT_EQ(a.sink.of_class(99), Sum{});
+}
+
+TEST(ActivityAggregator, AGraphNeverSeenStaysOne) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1, 8));
+  a.aggregator.add(graph(200, 300, 2, 9));
+  a.aggregator.add(graph(400, 500, 3, 9));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 2U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 0U);
+  EXPECT_EQ(a.aggregator.unknown_graphs(), 1U);
+  EXPECT_EQ(a.sink.of_class(99), (Sum{200, 2}));
+}
+
+TEST(ActivityAggregator, ALaterLookAtTheNodesReplacesAnEarlierOne) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1));
+  a.aggregator.add(node(100, 200, 1, 1));
+  a.settle();
+  a.settle();
+  // Two nodes now of another shape, the first launch's only: the second is not mixed into it.
+  a.aggregator.add(node(1000, 1300, 0, 2));
+  a.aggregator.add(node(1300, 1400, 1, 2));
+  a.aggregator.add(node(2000, 2100, 5, 3));
+  a.settle();
+  a.settle();
+  a.aggregator.add(graph(5000, 5400, 4));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 300 + 300, 3}));
+  EXPECT_EQ(a.sink.of_class(5), (Sum{100, 1}));
+}
+
+TEST(ActivityAggregator, FewerNodesAfterDropsAreNotBelieved) {
+  for (const bool dropped : {false, true}) {
+    Aggregated a;
+    a.aggregator.add(node(0, 100, 0, 1));
+    a.aggregator.add(node(100, 200, 1, 1));
+    a.settle();
+    a.settle();
+    a.aggregator.add(node(1000, 1100, 0, 2));
+    a.aggregator.settle(false, dropped);
+    a.aggregator.settle(false, dropped);
+    a.aggregator.add(graph(5000, 5200, 4));
+    a.settle(true);
+    EXPECT_EQ(a.sink.of_class(1).launches, dropped ? 2U : 1U);
+  }
+}
+
+TEST(ActivityAggregator, ExpandedNodesWaitAsOthersDo) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1));
+  a.aggregator.add(node(900, 1000, 1, 1));
+  a.settle();
+  // Two seconds: its second half lies in what may still change.
+  a.aggregator.add(graph(1 * kSecond, 3 * kSecond, 2));
+  a.settle();
+  a.aggregator.add(kernel(2900 * kMs, 2950 * kMs, 2));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.late(), 0U);
+  EXPECT_EQ(a.sink.of_class(1).busy + a.sink.of_class(2).busy, std::uint64_t{100 + 200 * kMs});
+}
+
+}  // namespace
+}  // namespace jouleprof::cupti

@@ -1,0 +1,242 @@
+#include "spans/cupti/collector.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "spans/cupti/loaded_libraries.h"
+#include "spans/scopes/scopes.h"
+
+namespace jouleprof::cupti {
+namespace {
+
+namespace abi = abi::cupti;
+using abi::ActivityKind;
+using abi::DriverCall;
+using abi::ResourceCall;
+using abi::RuntimeCall;
+
+std::atomic<Collector*> in_use{nullptr};
+
+constexpr ActivityKind kKinds[] = {ActivityKind::kDevice, ActivityKind::kConcurrentKernel,
+                                   ActivityKind::kMemcpy, ActivityKind::kMemcpy2,
+                                   ActivityKind::kMemset};
+constexpr DriverCall kDriverCalls[] = {
+    DriverCall::kLaunchKernel,
+    DriverCall::kLaunchKernelPtsz,
+    DriverCall::kLaunchCooperativeKernel,
+    DriverCall::kLaunchCooperativeKernelPtsz,
+    DriverCall::kLaunchKernelEx,
+    DriverCall::kLaunchKernelExPtsz,
+    DriverCall::kGraphLaunch,
+    DriverCall::kGraphLaunchPtsz,
+    DriverCall::kMemcpyHtoD,
+    DriverCall::kMemcpyHtoDAsync,
+    DriverCall::kMemcpyDtoH,
+    DriverCall::kMemcpyDtoHAsync,
+    DriverCall::kMemcpyDtoD,
+    DriverCall::kMemcpyDtoDAsync,
+    DriverCall::kMemcpyAsync,
+    DriverCall::kMemcpyHtoDAsyncPtsz,
+    DriverCall::kMemcpyDtoHAsyncPtsz,
+    DriverCall::kMemcpyDtoDAsyncPtsz,
+    DriverCall::kMemcpyAsyncPtsz,
+    DriverCall::kMemsetD8Async,
+    DriverCall::kMemsetD16Async,
+    DriverCall::kMemsetD32Async,
+    DriverCall::kMemsetD8AsyncPtsz,
+    DriverCall::kMemsetD16AsyncPtsz,
+    DriverCall::kMemsetD32AsyncPtsz,
+};
+constexpr RuntimeCall kRuntimeCalls[] = {
+    RuntimeCall::kLaunchKernel,
+    RuntimeCall::kLaunchKernelPtsz,
+    RuntimeCall::kLaunchCooperativeKernel,
+    RuntimeCall::kLaunchCooperativeKernelPtsz,
+    RuntimeCall::kLaunchKernelExC,
+    RuntimeCall::kLaunchKernelExCPtsz,
+    RuntimeCall::kGraphLaunch,
+    RuntimeCall::kGraphLaunchPtsz,
+    RuntimeCall::kLaunchKernel13,
+    RuntimeCall::kLaunchKernel13Ptsz,
+    RuntimeCall::kMemcpyAsync,
+    RuntimeCall::kMemcpyAsyncPtsz,
+    RuntimeCall::kMemsetAsync,
+    RuntimeCall::kMemsetAsyncPtsz,
+};
+constexpr ResourceCall kResourceCalls[] = {ResourceCall::kGraphNodeCreated,
+                                           ResourceCall::kGraphNodeCloned,
+                                           ResourceCall::kGraphNodeDestroyStarting};
+
+}  // namespace
+
+Collector::Collector(CuptiApi api, std::size_t most_buffers, std::function<void()> wake)
+    : api_(std::move(api)), buffers_(most_buffers), wake_(std::move(wake)) {}
+
+std::string Collector::words(abi::Result result) const {
+  const char* text = nullptr;
+  if (api_.result_string(result, &text) != abi::Result::kSuccess || text == nullptr) {
+    return fmt::format("CUPTI error {}", static_cast<unsigned>(result));
+  }
+  return text;
+}
+
+Result<void> Collector::start() {
+  in_use.store(this);
+  if (auto enabled = enable(); !enabled) {
+    in_use.store(nullptr);
+    return enabled;
+  }
+  subscribe();
+  return {};
+}
+
+Result<void> Collector::enable() {
+  const auto registered = api_.register_callbacks(&buffer_requested, &buffer_completed);
+  if (registered != abi::Result::kSuccess) {
+    return fail(Errc::kUnavailable,
+                fmt::format("no kernels are traced: {} does not hand over its records ({})",
+                            api_.path, words(registered)));
+  }
+  for (const ActivityKind kind : kKinds) {
+    const auto result = api_.enable(kind);
+    if (result == abi::Result::kSuccess || kind != ActivityKind::kConcurrentKernel) continue;
+    if (result == abi::Result::kInsufficientPrivileges ||
+        result == abi::Result::kVirtualizedDeviceInsufficientPrivileges) {
+      return fail(Errc::kPermissionDenied,
+                  fmt::format("no kernels are traced: the driver lets only root profile ({}); the "
+                              "administrator can allow it with the module option "
+                              "NVreg_RestrictProfilingToAdminUsers=0",
+                              words(result)));
+    }
+    return fail(Errc::kUnavailable,
+                fmt::format("no kernels are traced: CUPTI refuses ({}). If {} uses CUPTI in this "
+                            "process, let it write its trace and run `jouleprof annotate` on that",
+                            words(result), likely_profiler(loaded_libraries())));
+  }
+  return {};
+}
+
+void Collector::subscribe() {
+  const auto result = api_.subscribe(&subscriber_, &callback, this);
+  if (result == abi::Result::kMultipleSubscribersNotSupported) {
+    subscriber_ = nullptr;
+    problem_ = fmt::format(
+        "kernels are not related to layers and ranges: {} takes CUPTI's callbacks in this process. "
+        "Run without it, or run `jouleprof annotate` on the trace that it writes",
+        likely_profiler(loaded_libraries()));
+    return;
+  }
+  if (result != abi::Result::kSuccess) {
+    subscriber_ = nullptr;
+    problem_ = fmt::format(
+        "kernels are not related to layers and ranges: CUPTI refuses callbacks "
+        "({})",
+        words(result));
+    return;
+  }
+  // A call that this driver does not have is no loss.
+  for (const DriverCall call : kDriverCalls) {
+    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
+  }
+  for (const ResourceCall call : kResourceCalls) {
+    api_.enable_callback(1, subscriber_, abi::Domain::kResource, static_cast<std::uint32_t>(call));
+  }
+}
+
+void Collector::watch_runtime_calls() {
+  if (subscriber_ == nullptr) return;
+  for (const RuntimeCall call : kRuntimeCalls) {
+    api_.enable_callback(1, subscriber_, abi::Domain::kRuntimeApi,
+                         static_cast<std::uint32_t>(call));
+  }
+}
+
+void Collector::stop() {
+  if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
+  subscriber_ = nullptr;
+  for (const ActivityKind kind : kKinds) api_.disable(kind);
+  graph_nodes(true);
+  Collector* self = this;
+  in_use.compare_exchange_strong(self, nullptr);
+}
+
+void Collector::forget() noexcept { in_use.store(nullptr); }
+
+void Collector::graph_nodes(bool nodes) {
+  if (nodes != graph_records_) return;
+  const auto result =
+      nodes ? api_.disable(ActivityKind::kGraphTrace) : api_.enable(ActivityKind::kGraphTrace);
+  // A CUPTI without such records goes on node by node.
+  if (result == abi::Result::kSuccess) graph_records_ = !nodes;
+}
+
+std::uint64_t Collector::take_dropped() {
+  std::size_t dropped = 0;
+  if (api_.dropped_records(nullptr, 0, &dropped) != abi::Result::kSuccess) return 0;
+  return dropped;
+}
+
+void Collector::buffer_requested(std::uint8_t** buffer, std::size_t* size,
+                                 std::size_t* most_records) {
+  Collector* self = in_use.load();
+  *buffer = self != nullptr ? self->buffers_.take() : nullptr;
+  *size = *buffer != nullptr ? BufferPool::kBytes : 0;
+  *most_records = 0;
+}
+
+void Collector::buffer_completed(abi::Context, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                                 std::size_t valid) {
+  Collector* self = in_use.load();
+  if (self == nullptr) return;
+  self->buffers_.full(buffer, valid);
+  if (valid != 0) self->wake_();
+}
+
+void Collector::callback(void* user, abi::Domain domain, std::uint32_t call, const void* data) {
+  auto* self = static_cast<Collector*>(user);
+  if (data == nullptr || in_use.load(std::memory_order_relaxed) != self) return;
+  if (domain == abi::Domain::kResource) {
+    const auto& resource = *static_cast<const abi::ResourceData*>(data);
+    if (resource.descriptor != nullptr) {
+      self->on_graph_node(call, *static_cast<const abi::GraphData*>(resource.descriptor));
+    }
+  } else {
+    self->on_launch(domain, call, *static_cast<const abi::CallbackData*>(data));
+  }
+}
+
+void Collector::on_launch(abi::Domain domain, std::uint32_t call,
+                          const abi::CallbackData& data) noexcept {
+  if (data.site != abi::Site::kEnter) return;
+  launches_.put(data.correlation_id, scopes::current());
+  last_launch_.store(data.correlation_id, std::memory_order_relaxed);
+  if (domain == abi::Domain::kDriverApi &&
+      (call == static_cast<std::uint32_t>(DriverCall::kGraphLaunch) ||
+       call == static_cast<std::uint32_t>(DriverCall::kGraphLaunchPtsz))) {
+    graph_launches_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Collector::on_graph_node(std::uint32_t call, const abi::GraphData& data) noexcept {
+  std::uint64_t node = 0;
+  if (api_.graph_node_id(data.node, &node) != abi::Result::kSuccess) return;
+  switch (static_cast<ResourceCall>(call)) {
+    case ResourceCall::kGraphNodeCreated:
+      nodes_.created(node, scopes::current());
+      break;
+    case ResourceCall::kGraphNodeCloned:
+      if (std::uint64_t original = 0;
+          api_.graph_node_id(data.original_node, &original) == abi::Result::kSuccess) {
+        nodes_.cloned(node, original);
+      }
+      break;
+    case ResourceCall::kGraphNodeDestroyStarting:
+      nodes_.destroyed(node);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace jouleprof::cupti

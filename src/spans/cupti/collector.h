@@ -1,0 +1,72 @@
+// What CUPTI calls: takes full buffers, and notes on whose behalf work is launched.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "spans/cupti/buffer_pool.h"
+#include "spans/cupti/correlation_table.h"
+#include "spans/cupti/cupti_api.h"
+#include "spans/cupti/graph_nodes.h"
+
+namespace jouleprof::cupti {
+
+// One at a time in a process, because CUPTI hands buffers to plain functions. It is never destroyed
+// once it was started: CUPTI may call at any time.
+class Collector {
+ public:
+  // `wake` is called, from any thread, when a buffer is full.
+  Collector(CuptiApi api, std::size_t most_buffers, std::function<void()> wake);
+
+  // Turns records and callbacks on. Errors: unavailable, unsupported, permission_denied: there are
+  // no records at all. Where there are records but no callbacks, problem() says why.
+  Result<void> start();
+  // Turns them off. Not while the process exits: the driver may be gone.
+  void stop();
+  // After a fork, in the child: CUPTI's calls are ignored from now on.
+  static void forget() noexcept;
+
+  // CUDA graphs node by node, or one record a launch.
+  void graph_nodes(bool nodes);
+  // Launch callbacks of the runtime's calls too; those of the driver's calls are always on.
+  void watch_runtime_calls();
+
+  const CuptiApi& api() const { return api_; }
+  BufferPool& buffers() { return buffers_; }
+  const CorrelationTable& launches() const { return launches_; }
+  const GraphNodes& nodes() const { return nodes_; }
+  bool subscribed() const { return subscriber_ != nullptr; }
+  const std::string& problem() const { return problem_; }
+
+  std::uint32_t last_launch() const { return last_launch_.load(std::memory_order_relaxed); }
+  std::uint64_t graph_launches() const { return graph_launches_.load(std::memory_order_relaxed); }
+  // Records that CUPTI had no room for since the last call.
+  std::uint64_t take_dropped();
+
+ private:
+  static abi::cupti::BufferRequested buffer_requested;
+  static abi::cupti::BufferCompleted buffer_completed;
+  static abi::cupti::Callback callback;
+
+  Result<void> enable();
+  void subscribe();
+  void on_launch(abi::cupti::Domain domain, std::uint32_t call,
+                 const abi::cupti::CallbackData& data) noexcept;
+  void on_graph_node(std::uint32_t call, const abi::cupti::GraphData& data) noexcept;
+  std::string words(abi::cupti::Result result) const;
+
+  CuptiApi api_;
+  BufferPool buffers_;
+  std::function<void()> wake_;
+  CorrelationTable launches_;
+  GraphNodes nodes_;
+  abi::cupti::Subscriber subscriber_ = nullptr;
+  bool graph_records_ = false;
+  std::string problem_;
+  std::atomic<std::uint32_t> last_launch_{0};
+  std::atomic<std::uint64_t> graph_launches_{0};
+};
+
+}  // namespace jouleprof::cupti

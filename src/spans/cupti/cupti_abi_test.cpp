@@ -1,0 +1,240 @@
+// Our declarations against the vendor's, where its headers are installed.
+#include "abi/cupti_abi.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<cupti.h>) && __has_include(<cuda.h>)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include <cupti.h>
+#pragma GCC diagnostic pop
+
+#include <cstddef>
+#include <type_traits>
+
+namespace jouleprof::abi::cupti {
+namespace {
+
+// Same place, same size.
+#define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
+  static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
+                sizeof(ours::our_member) == sizeof(theirs::their_member))
+#define SAME_VALUE(ours, theirs) \
+  static_assert(static_cast<unsigned long long>(ours) == static_cast<unsigned long long>(theirs))
+
+SAME_VALUE(Result::kSuccess, CUPTI_SUCCESS);
+SAME_VALUE(Result::kInvalidParameter, CUPTI_ERROR_INVALID_PARAMETER);
+SAME_VALUE(Result::kMaxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED);
+SAME_VALUE(Result::kNotInitialized, CUPTI_ERROR_NOT_INITIALIZED);
+SAME_VALUE(Result::kInvalidKind, CUPTI_ERROR_INVALID_KIND);
+SAME_VALUE(Result::kNotSupported, CUPTI_ERROR_NOT_SUPPORTED);
+SAME_VALUE(Result::kInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+SAME_VALUE(Result::kMultipleSubscribersNotSupported,
+           CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+SAME_VALUE(Result::kVirtualizedDeviceInsufficientPrivileges,
+           CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+SAME_VALUE(Result::kUnknown, CUPTI_ERROR_UNKNOWN);
+static_assert(sizeof(Result) == sizeof(CUptiResult));
+
+SAME_VALUE(ActivityKind::kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME_VALUE(ActivityKind::kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME_VALUE(ActivityKind::kKernel, CUPTI_ACTIVITY_KIND_KERNEL);
+SAME_VALUE(ActivityKind::kDevice, CUPTI_ACTIVITY_KIND_DEVICE);
+SAME_VALUE(ActivityKind::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+SAME_VALUE(ActivityKind::kMemcpy2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+SAME_VALUE(ActivityKind::kGraphTrace, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+static_assert(sizeof(ActivityKind) == sizeof(CUpti_ActivityKind));
+SAME_VALUE(kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+SAME_VALUE(Domain::kDriverApi, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME_VALUE(Domain::kRuntimeApi, CUPTI_CB_DOMAIN_RUNTIME_API);
+SAME_VALUE(Domain::kResource, CUPTI_CB_DOMAIN_RESOURCE);
+static_assert(sizeof(Domain) == sizeof(CUpti_CallbackDomain));
+SAME_VALUE(Site::kEnter, CUPTI_API_ENTER);
+SAME_VALUE(Site::kExit, CUPTI_API_EXIT);
+SAME_VALUE(ResourceCall::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+SAME_VALUE(ResourceCall::kGraphNodeDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING);
+SAME_VALUE(ResourceCall::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+
+#define SAME_DRIVER_CALL(ours, theirs) \
+  SAME_VALUE(DriverCall::ours, CUPTI_DRIVER_TRACE_CBID_##theirs)
+SAME_DRIVER_CALL(kLaunchKernel, cuLaunchKernel);
+SAME_DRIVER_CALL(kLaunchKernelPtsz, cuLaunchKernel_ptsz);
+SAME_DRIVER_CALL(kLaunchCooperativeKernel, cuLaunchCooperativeKernel);
+SAME_DRIVER_CALL(kLaunchCooperativeKernelPtsz, cuLaunchCooperativeKernel_ptsz);
+SAME_DRIVER_CALL(kLaunchKernelEx, cuLaunchKernelEx);
+SAME_DRIVER_CALL(kLaunchKernelExPtsz, cuLaunchKernelEx_ptsz);
+SAME_DRIVER_CALL(kGraphLaunch, cuGraphLaunch);
+SAME_DRIVER_CALL(kGraphLaunchPtsz, cuGraphLaunch_ptsz);
+SAME_DRIVER_CALL(kMemcpyHtoD, cuMemcpyHtoD_v2);
+SAME_DRIVER_CALL(kMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2);
+SAME_DRIVER_CALL(kMemcpyDtoH, cuMemcpyDtoH_v2);
+SAME_DRIVER_CALL(kMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2);
+SAME_DRIVER_CALL(kMemcpyDtoD, cuMemcpyDtoD_v2);
+SAME_DRIVER_CALL(kMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2);
+SAME_DRIVER_CALL(kMemcpyAsync, cuMemcpyAsync);
+SAME_DRIVER_CALL(kMemcpyHtoDAsyncPtsz, cuMemcpyHtoDAsync_v2_ptsz);
+SAME_DRIVER_CALL(kMemcpyDtoHAsyncPtsz, cuMemcpyDtoHAsync_v2_ptsz);
+SAME_DRIVER_CALL(kMemcpyDtoDAsyncPtsz, cuMemcpyDtoDAsync_v2_ptsz);
+SAME_DRIVER_CALL(kMemcpyAsyncPtsz, cuMemcpyAsync_ptsz);
+SAME_DRIVER_CALL(kMemsetD8Async, cuMemsetD8Async);
+SAME_DRIVER_CALL(kMemsetD16Async, cuMemsetD16Async);
+SAME_DRIVER_CALL(kMemsetD32Async, cuMemsetD32Async);
+SAME_DRIVER_CALL(kMemsetD8AsyncPtsz, cuMemsetD8Async_ptsz);
+SAME_DRIVER_CALL(kMemsetD16AsyncPtsz, cuMemsetD16Async_ptsz);
+SAME_DRIVER_CALL(kMemsetD32AsyncPtsz, cuMemsetD32Async_ptsz);
+
+#define SAME_RUNTIME_CALL(ours, theirs) \
+  SAME_VALUE(RuntimeCall::ours, CUPTI_RUNTIME_TRACE_CBID_##theirs)
+SAME_RUNTIME_CALL(kLaunchKernel, cudaLaunchKernel_v7000);
+SAME_RUNTIME_CALL(kLaunchKernelPtsz, cudaLaunchKernel_ptsz_v7000);
+SAME_RUNTIME_CALL(kLaunchCooperativeKernel, cudaLaunchCooperativeKernel_v9000);
+SAME_RUNTIME_CALL(kLaunchCooperativeKernelPtsz, cudaLaunchCooperativeKernel_ptsz_v9000);
+SAME_RUNTIME_CALL(kLaunchKernelExC, cudaLaunchKernelExC_v11060);
+SAME_RUNTIME_CALL(kLaunchKernelExCPtsz, cudaLaunchKernelExC_ptsz_v11060);
+SAME_RUNTIME_CALL(kGraphLaunch, cudaGraphLaunch_v10000);
+SAME_RUNTIME_CALL(kGraphLaunchPtsz, cudaGraphLaunch_ptsz_v10000);
+#if CUPTI_API_VERSION >= 130000
+SAME_RUNTIME_CALL(kLaunchKernel13, __cudaLaunchKernel_v13000);
+SAME_RUNTIME_CALL(kLaunchKernel13Ptsz, __cudaLaunchKernel_ptsz_v13000);
+#endif
+SAME_RUNTIME_CALL(kMemcpyAsync, cudaMemcpyAsync_v3020);
+SAME_RUNTIME_CALL(kMemcpyAsyncPtsz, cudaMemcpyAsync_ptsz_v7000);
+SAME_RUNTIME_CALL(kMemsetAsync, cudaMemsetAsync_v3020);
+SAME_RUNTIME_CALL(kMemsetAsyncPtsz, cudaMemsetAsync_ptsz_v7000);
+
+// The library that is loaded decides which version of a record it writes: the prefix holds for all
+// that CUDA 12.0 to 13 write.
+#define SAME_KERNEL(theirs)                                                  \
+  SAME_MEMBER(ActivityKernel, kind, theirs, kind);                           \
+  SAME_MEMBER(ActivityKernel, start, theirs, start);                         \
+  SAME_MEMBER(ActivityKernel, end, theirs, end);                             \
+  SAME_MEMBER(ActivityKernel, completed, theirs, completed);                 \
+  SAME_MEMBER(ActivityKernel, device_id, theirs, deviceId);                  \
+  SAME_MEMBER(ActivityKernel, context_id, theirs, contextId);                \
+  SAME_MEMBER(ActivityKernel, stream_id, theirs, streamId);                  \
+  SAME_MEMBER(ActivityKernel, correlation_id, theirs, correlationId);        \
+  SAME_MEMBER(ActivityKernel, grid_id, theirs, gridId);                      \
+  SAME_MEMBER(ActivityKernel, name, theirs, name);                           \
+  SAME_MEMBER(ActivityKernel, graph_node_id, theirs, graphNodeId);           \
+  SAME_MEMBER(ActivityKernel, graph_id, theirs, graphId);                    \
+  SAME_VALUE(offsetof(ActivityKernel, grid), offsetof(theirs, gridX));       \
+  SAME_VALUE(offsetof(ActivityKernel, grid) + 8, offsetof(theirs, gridZ));   \
+  SAME_VALUE(offsetof(ActivityKernel, block), offsetof(theirs, blockX));     \
+  SAME_VALUE(offsetof(ActivityKernel, block) + 8, offsetof(theirs, blockZ)); \
+  static_assert(sizeof(ActivityKernel) <= sizeof(theirs))
+#define SAME_PLACE(ours, theirs)                            \
+  SAME_MEMBER(ours, kind, theirs, kind);                    \
+  SAME_MEMBER(ours, bytes, theirs, bytes);                  \
+  SAME_MEMBER(ours, start, theirs, start);                  \
+  SAME_MEMBER(ours, end, theirs, end);                      \
+  SAME_MEMBER(ours, device_id, theirs, deviceId);           \
+  SAME_MEMBER(ours, context_id, theirs, contextId);         \
+  SAME_MEMBER(ours, stream_id, theirs, streamId);           \
+  SAME_MEMBER(ours, correlation_id, theirs, correlationId); \
+  SAME_MEMBER(ours, graph_node_id, theirs, graphNodeId);    \
+  SAME_MEMBER(ours, graph_id, theirs, graphId);             \
+  static_assert(sizeof(ours) <= sizeof(theirs))
+#define SAME_COPY(theirs)                                    \
+  SAME_PLACE(ActivityMemcpy, theirs);                        \
+  SAME_MEMBER(ActivityMemcpy, copy_kind, theirs, copyKind);  \
+  SAME_MEMBER(ActivityMemcpy, source_kind, theirs, srcKind); \
+  SAME_MEMBER(ActivityMemcpy, destination_kind, theirs, dstKind)
+#define SAME_PEER_COPY(theirs)                                            \
+  SAME_PLACE(ActivityMemcpyPeer, theirs);                                 \
+  SAME_MEMBER(ActivityMemcpyPeer, source_device_id, theirs, srcDeviceId); \
+  SAME_MEMBER(ActivityMemcpyPeer, destination_device_id, theirs, dstDeviceId)
+#define SAME_GRAPH(theirs)                                                \
+  SAME_MEMBER(ActivityGraphTrace, kind, theirs, kind);                    \
+  SAME_MEMBER(ActivityGraphTrace, correlation_id, theirs, correlationId); \
+  SAME_MEMBER(ActivityGraphTrace, start, theirs, start);                  \
+  SAME_MEMBER(ActivityGraphTrace, end, theirs, end);                      \
+  SAME_MEMBER(ActivityGraphTrace, device_id, theirs, deviceId);           \
+  SAME_MEMBER(ActivityGraphTrace, graph_id, theirs, graphId);             \
+  SAME_MEMBER(ActivityGraphTrace, context_id, theirs, contextId);         \
+  SAME_MEMBER(ActivityGraphTrace, stream_id, theirs, streamId);           \
+  static_assert(sizeof(ActivityGraphTrace) <= sizeof(theirs))
+#define SAME_DEVICE(theirs)                                       \
+  SAME_MEMBER(ActivityDevice, kind, theirs, kind);                \
+  SAME_MEMBER(ActivityDevice, id, theirs, id);                    \
+  SAME_MEMBER(ActivityDevice, uuid, theirs, uuid);                \
+  SAME_MEMBER(ActivityDevice, name, theirs, name);                \
+  SAME_MEMBER(ActivityDevice, mig_enabled, theirs, isMigEnabled); \
+  SAME_MEMBER(ActivityDevice, mig_uuid, theirs, migUuid);         \
+  static_assert(sizeof(ActivityDevice) <= sizeof(theirs))
+
+// Version 12.0's headers have the first of each as its newest; 13.0's have all.
+#if CUPTI_API_VERSION >= 130000
+SAME_KERNEL(CUpti_ActivityKernel8);
+SAME_KERNEL(CUpti_ActivityKernel9);
+SAME_KERNEL(CUpti_ActivityKernel10);
+SAME_COPY(CUpti_ActivityMemcpy5);
+SAME_COPY(CUpti_ActivityMemcpy6);
+SAME_PEER_COPY(CUpti_ActivityMemcpyPtoP3);
+SAME_PEER_COPY(CUpti_ActivityMemcpyPtoP4);
+SAME_PLACE(ActivityMemset, CUpti_ActivityMemset3);
+SAME_PLACE(ActivityMemset, CUpti_ActivityMemset4);
+SAME_GRAPH(CUpti_ActivityGraphTrace);
+SAME_GRAPH(CUpti_ActivityGraphTrace2);
+SAME_DEVICE(CUpti_ActivityDevice4);
+SAME_DEVICE(CUpti_ActivityDevice5);
+#else
+SAME_KERNEL(CUpti_ActivityKernel8);
+SAME_COPY(CUpti_ActivityMemcpy5);
+SAME_PEER_COPY(CUpti_ActivityMemcpyPtoP4);
+SAME_PLACE(ActivityMemset, CUpti_ActivityMemset4);
+SAME_GRAPH(CUpti_ActivityGraphTrace);
+SAME_DEVICE(CUpti_ActivityDevice4);
+#endif
+
+SAME_MEMBER(CallbackData, site, CUpti_CallbackData, callbackSite);
+SAME_MEMBER(CallbackData, context, CUpti_CallbackData, context);
+SAME_MEMBER(CallbackData, correlation_id, CUpti_CallbackData, correlationId);
+SAME_MEMBER(ResourceData, context, CUpti_ResourceData, context);
+SAME_MEMBER(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_MEMBER(GraphData, graph, CUpti_GraphData, graph);
+SAME_MEMBER(GraphData, node, CUpti_GraphData, node);
+SAME_MEMBER(GraphData, original_node, CUpti_GraphData, originalNode);
+SAME_MEMBER(GraphData, node_type, CUpti_GraphData, nodeType);
+
+// Two types that a caller cannot tell apart: passed the same way.
+template <typename A, typename B>
+struct SameParameter
+    : std::bool_constant<sizeof(A) == sizeof(B) &&
+                         std::is_floating_point_v<A> == std::is_floating_point_v<B> &&
+                         std::is_pointer_v<A> == std::is_pointer_v<B>> {};
+template <typename Ours, typename Theirs>
+struct SameFunction : std::false_type {};
+template <typename R, typename... A, typename S, typename... B>
+  requires(sizeof...(A) == sizeof...(B))
+struct SameFunction<R(A...), S(B...)>
+    : std::bool_constant<(std::is_void_v<R> ? std::is_void_v<S> : true) &&
+                         (SameParameter<A, B>::value && ...)> {};
+
+#define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::cupti##name)>::value)
+SAME_FUNCTION(GetVersion);
+SAME_FUNCTION(GetResultString);
+SAME_FUNCTION(ActivityEnable);
+SAME_FUNCTION(ActivityDisable);
+SAME_FUNCTION(ActivityRegisterCallbacks);
+SAME_FUNCTION(ActivityGetNextRecord);
+SAME_FUNCTION(ActivityGetNumDroppedRecords);
+SAME_FUNCTION(ActivityFlushAll);
+SAME_FUNCTION(Subscribe);
+SAME_FUNCTION(Unsubscribe);
+SAME_FUNCTION(EnableCallback);
+SAME_FUNCTION(GetGraphNodeId);
+static_assert(
+    SameFunction<BufferRequested, std::remove_pointer_t<CUpti_BuffersCallbackRequestFunc>>::value);
+static_assert(
+    SameFunction<BufferCompleted, std::remove_pointer_t<CUpti_BuffersCallbackCompleteFunc>>::value);
+static_assert(SameFunction<Callback, std::remove_pointer_t<CUpti_CallbackFunc>>::value);
+
+TEST(CuptiAbi, MatchesTheVendorsHeaders) { SUCCEED() << "checked while compiling"; }
+
+}  // namespace
+}  // namespace jouleprof::abi::cupti
+#else
+TEST(CuptiAbi, MatchesTheVendorsHeaders) {
+  GTEST_SKIP() << "cupti.h is not installed (CUDA toolkit, or pip install nvidia-cuda-cupti)";
+}
+#endif

@@ -1,0 +1,40 @@
+// CUPTI as a struct of function pointers: the one place that knows how to find it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "abi/cupti_abi.h"
+#include "base/dynlib.h"
+#include "base/result.h"
+
+namespace jouleprof::cupti {
+
+// All pointers are set in what load_cupti() returns. Copies share the library.
+struct CuptiApi {
+  abi::cupti::fn::GetVersion* get_version = nullptr;
+  abi::cupti::fn::GetResultString* result_string = nullptr;
+  abi::cupti::fn::ActivityEnable* enable = nullptr;
+  abi::cupti::fn::ActivityDisable* disable = nullptr;
+  abi::cupti::fn::ActivityRegisterCallbacks* register_callbacks = nullptr;
+  abi::cupti::fn::ActivityGetNextRecord* next_record = nullptr;
+  abi::cupti::fn::ActivityGetNumDroppedRecords* dropped_records = nullptr;
+  abi::cupti::fn::ActivityFlushAll* flush_all = nullptr;
+  abi::cupti::fn::Subscribe* subscribe = nullptr;
+  abi::cupti::fn::Unsubscribe* unsubscribe = nullptr;
+  abi::cupti::fn::EnableCallback* enable_callback = nullptr;
+  abi::cupti::fn::GetGraphNodeId* graph_node_id = nullptr;
+  std::shared_ptr<DynLib> library;
+  std::string path;
+};
+
+// Where CUPTI may be, best first: what the process has loaded, by its names, beside the loaded
+// libraries of CUDA, in the usual places. `loaded`: paths of the process's libraries.
+std::vector<std::string> cupti_candidates(const std::vector<std::string>& loaded);
+
+// Loads the first of `candidates` that is CUPTI of CUDA 12 or newer. Errors: not_found, with what
+// to install; unsupported when there is only an older one.
+Result<CuptiApi> load_cupti(const std::vector<std::string>& candidates);
+
+}  // namespace jouleprof::cupti

@@ -1,0 +1,18 @@
+// A device as CUDA's driver names it, for where CUPTI told of none.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "model/activity.h"
+
+namespace jouleprof::cupti {
+
+// Asks the driver that the process has loaded; what it does not tell stays empty.
+model::TracedDevice driver_device(std::uint32_t ordinal);
+
+// "GPU-..." or "MIG-...", by `kind`; empty where all sixteen bytes are zero.
+std::string uuid_text(const char* kind, std::span<const unsigned char, 16> uuid);
+
+}  // namespace jouleprof::cupti

@@ -1,0 +1,42 @@
+// When launches of CUDA graphs are recorded node by node, and when, cheaply, as one record each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+
+namespace jouleprof::cupti {
+
+// Node by node from the start until 0.2 s after the first launch of a graph, and then for a few
+// launches now and then: after 1 s, 2 s, ... and every minute in the end, sooner again when a graph
+// turns up whose nodes have not been seen. Two such times never begin within one second.
+class GraphSampler {
+ public:
+  // What has been seen so far, from the process's start.
+  struct Seen {
+    std::uint64_t launches = 0;      // of graphs
+    std::size_t unknown_graphs = 0;  // launched, and their nodes never seen
+  };
+
+  // Whether node by node from now on.
+  bool nodes(HostTime now, const Seen& seen);
+
+  // When to ask again; nothing: any time.
+  std::optional<HostTime> next() const { return next_; }
+
+ private:
+  bool begin(HostTime now, const Seen& seen);
+  bool end(HostTime now);
+
+  bool first_ = true;
+  bool nodes_ = true;
+  std::optional<HostTime> next_;
+  HostTime begun_{};
+  std::uint64_t launches_before_ = 0;
+  std::size_t unknown_before_ = 0;
+  Duration interval_ = std::chrono::seconds{1};
+};
+
+}  // namespace jouleprof::cupti

@@ -1,0 +1,97 @@
+// Follows what this process runs on its GPUs, and tells a sink of it about once a second.
+#pragma once
+
+#include <semaphore.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/activity_sink.h"
+#include "spans/cupti/activity_aggregator.h"
+#include "spans/cupti/collector.h"
+#include "spans/cupti/graph_sampler.h"
+#include "spans/cupti/kernel_classes.h"
+#include "spans/cupti/record_reader.h"
+#include "spans/cupti/stamp_converter.h"
+
+namespace jouleprof::cupti {
+
+// Has a thread of its own, which takes no signals; only that thread calls the sink. Never
+// destroyed: whoever made one keeps it until the process ends, because the driver may call at any
+// time. Thread safety: all functions from any thread.
+class Tracer {
+ public:
+  struct Options {
+    bool events = false;  // keep each launch
+    std::size_t most_buffers = 24;
+    Duration period = std::chrono::seconds{1};
+    Duration taken_away_after = std::chrono::seconds{10};
+  };
+  // Tells of something else that it collects. Called on the tracer's thread, about once a second
+  // and at the end, after layers, ranges and scopes were defined.
+  using Source = void (*)(model::ActivitySink& sink);
+
+  // The sink is destroyed on the tracer's thread, when all was told.
+  Tracer(std::unique_ptr<model::ActivitySink> sink, Options options);
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  // Begins to collect kernels; once: later calls, also those that come meanwhile, do nothing. Holds
+  // no lock while CUPTI works, because CUPTI may wait for whoever calls this at the same time. With
+  // an error in what `load` returns, or where CUPTI refuses, the status says why there are no
+  // kernels.
+  void start_cupti(const std::function<Result<CuptiApi>()>& load);
+  void add_source(Source source);
+
+  // Returns when all that ended before is told; false when that took longer than `timeout`.
+  bool flush(Duration timeout);
+  // Tells all, then ends; false when that took longer than `timeout`. `exiting`: the process is
+  // about to end, and the driver may be half gone.
+  bool end(Duration timeout, bool exiting);
+
+  // After a fork, in the child: the parent's tracers collect nothing here.
+  static void forget_all() noexcept { Collector::forget(); }
+
+ private:
+  struct Kernels;  // what there is once CUPTI was started
+
+  void run();
+  void wait_until(HostTime deadline);
+  void drain(Kernels& kernels);
+  void round(bool all, bool forced);
+  void sample_graphs(Kernels& kernels);
+  void watch(Kernels& kernels);
+  bool taken_away(Kernels& kernels, HostTime now, std::uint32_t launch) const;
+  void tell_status(bool ended);
+  void finish(std::uint64_t flushes, bool ended);
+  bool wait_for(std::uint64_t flush, Duration timeout);
+
+  const Options options_;
+  std::unique_ptr<model::ActivitySink> sink_;
+  sem_t wake_;
+  std::atomic<std::uint64_t> flushes_wanted_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> cupti_started_{false};
+  std::atomic<Kernels*> kernels_{nullptr};
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable told_;
+  std::uint64_t flushes_done_ = 0;
+  bool ended_ = false;
+  std::string start_problem_;
+  std::vector<Source> sources_;
+  std::thread thread_;
+
+  // The tracer's thread's own
+  HostTime next_round_{};
+  model::TraceStatus last_status_;
+  bool any_status_ = false;
+};
+
+}  // namespace jouleprof::cupti

@@ -1,0 +1,91 @@
+// How often layers were called in one thread, and for how long it was in them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "model/activity.h"
+
+namespace jouleprof::layers {
+
+// Calls of a layer in one phase, and the time in its own code.
+struct LayerTime {
+  std::uint64_t calls = 0;
+  std::uint64_t wall_nanoseconds = 0;
+};
+
+// One thread writes, one thread at a time reads; neither waits for the other.
+class LayerTimes {
+ public:
+  static constexpr std::uint32_t kMaxLayers = 1 << 18;  // of later ones no time is taken
+
+  class Cell {
+   public:
+    void call() noexcept { raise(calls_, 1); }
+    void spend(Duration time) noexcept {
+      raise(wall_nanoseconds_, static_cast<std::uint64_t>(time.count()));
+    }
+    LayerTime read() const noexcept {
+      return {calls_.load(std::memory_order_relaxed),
+              wall_nanoseconds_.load(std::memory_order_relaxed)};
+    }
+
+   private:
+    // Only one thread writes, so no locked instruction is needed.
+    static void raise(std::atomic<std::uint64_t>& value, std::uint64_t by) noexcept {
+      value.store(value.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+    }
+    std::atomic<std::uint64_t> calls_{0};
+    std::atomic<std::uint64_t> wall_nanoseconds_{0};
+  };
+
+  // nullptr: too many layers, no memory, or a phase that layers have no calls in.
+  Cell* cell(std::uint32_t layer, model::Phase phase) noexcept {
+    if (layer >= kMaxLayers) return nullptr;
+    Page* page = pages_[layer / kPageLayers].load(std::memory_order_relaxed);
+    if (page == nullptr && (page = add_page(layer / kPageLayers)) == nullptr) return nullptr;
+    return &page->cells[2 * (layer % kPageLayers) + (phase == model::Phase::kBackward ? 1 : 0)];
+  }
+
+  // What was added since the last call: take(layer, phase, LayerTime).
+  template <typename Take>
+  void drain(Take&& take) {
+    for (std::uint32_t p = 0; p < kPages; ++p) {
+      Page* page = pages_[p].load(std::memory_order_acquire);
+      if (page == nullptr) continue;
+      for (std::uint32_t i = 0; i < page->cells.size(); ++i) {
+        const LayerTime now = page->cells[i].read();
+        LayerTime& told = page->told[i];
+        const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds};
+        if (more.calls == 0 && more.wall_nanoseconds == 0) continue;
+        told = now;
+        take(p * kPageLayers + i / 2, i % 2 != 0 ? model::Phase::kBackward : model::Phase::kForward,
+             more);
+      }
+    }
+  }
+
+  LayerTimes() = default;
+  ~LayerTimes();
+  LayerTimes(const LayerTimes&) = delete;
+  LayerTimes& operator=(const LayerTimes&) = delete;
+
+ private:
+  static constexpr std::uint32_t kPageLayers = 512;
+  static constexpr std::uint32_t kPages = kMaxLayers / kPageLayers;
+
+  struct Page {
+    std::array<Cell, 2 * kPageLayers> cells;      // of each layer: forward, backward
+    std::array<LayerTime, 2 * kPageLayers> told;  // the reader's
+  };
+
+  Page* add_page(std::uint32_t index) noexcept;
+
+  std::array<std::atomic<Page*>, kPages> pages_{};
+};
+
+}  // namespace jouleprof::layers

@@ -1,0 +1,273 @@
+#include "spans/layers/thread_layers.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "model/activity_codec.h"
+#include "spans/layers/layers.h"
+#include "spans/scopes/scopes.h"
+
+namespace jouleprof::layers {
+namespace {
+
+constexpr std::size_t kMaxThreads = 4096;
+constexpr std::size_t kMaxRings = 128;
+
+std::atomic<bool> is_active{false};
+std::atomic<const Autograd*> autograd_in_use{nullptr};
+std::array<std::atomic<SequenceRing*>, kMaxRings> rings{};
+
+constinit thread_local ThreadLayers* this_threads = nullptr;
+constinit thread_local const SequenceRing* last_ring = nullptr;
+
+}  // namespace
+
+// Every thread's, and what has been told of them.
+class ThreadLayersList {
+ public:
+  // Never destroyed: threads call layers while the process exits.
+  static ThreadLayersList& all() {
+    static ThreadLayersList* only = [] {
+      auto* list = new ThreadLayersList;
+      // A forked child has one thread, and tells only what it does itself.
+      pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                     [] {
+                       all().forget();
+                       all().mutex_.unlock();
+                     });
+      return list;
+    }();
+    return *only;
+  }
+
+  ThreadLayers* add() noexcept {
+    try {
+      const std::scoped_lock lock(mutex_);
+      if (!free_.empty()) {
+        ThreadLayers* again = free_.back();
+        free_.pop_back();
+        again->ended_.store(false, std::memory_order_relaxed);
+        again->sequence_ = 0;
+        again->cell_ = nullptr;
+        again->depth_ = 0;
+        again->autograd_ = nullptr;
+        return again;
+      }
+      if (threads_.size() >= kMaxThreads) return nullptr;
+      threads_.push_back(std::make_unique<ThreadLayers>());
+      free_.reserve(threads_.size());
+      return threads_.back().get();
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+
+  // The thread ends: what it was may be another's, once it has been told.
+  void end(ThreadLayers* thread) noexcept {
+    if (thread->ring_ != nullptr) thread->ring_->ended.store(true, std::memory_order_release);
+    thread->ring_ = nullptr;
+    thread->no_ring_ = false;
+    thread->ended_.store(true, std::memory_order_release);
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(thread);  // has room: add() saw to it
+  }
+
+  SequenceRing* add_ring(std::uint64_t thread) noexcept {
+    const std::scoped_lock lock(mutex_);
+    for (auto& place : rings) {
+      SequenceRing* ring = place.load(std::memory_order_relaxed);
+      if (ring == nullptr) {
+        ring = new (std::nothrow) SequenceRing;
+        if (ring == nullptr) return nullptr;
+        ring->thread.store(thread, std::memory_order_relaxed);
+        place.store(ring, std::memory_order_release);
+        return ring;
+      }
+    }
+    for (std::size_t i = 0; i < rings.size(); ++i) {
+      next_ring_ = (next_ring_ + 1) % rings.size();
+      SequenceRing* ring = rings[next_ring_].load(std::memory_order_relaxed);
+      if (!ring->ended.load(std::memory_order_acquire)) continue;
+      ring->thread.store(0, std::memory_order_release);
+      ring->clear();
+      ring->ended.store(false, std::memory_order_relaxed);
+      ring->thread.store(thread, std::memory_order_release);
+      return ring;
+    }
+    return nullptr;
+  }
+
+  void tell(model::ActivitySink& sink, HostTime now) {
+    std::map<std::pair<std::uint32_t, model::Phase>, LayerTime> sums;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const auto& thread : threads_) {
+        thread->times_.drain([&](std::uint32_t layer, model::Phase phase, const LayerTime& more) {
+          LayerTime& sum = sums[{layer, phase}];
+          sum.calls += more.calls;
+          sum.wall_nanoseconds += more.wall_nanoseconds;
+        });
+      }
+    }
+    const HostTime begin = std::exchange(told_, now);
+    if (sums.empty()) return;
+    scopes::tell(sink);  // after the sums were taken, so that it knows all their layers
+    model::ActivityEncoder encoder;
+    for (const auto& [key, sum] : sums) {
+      encoder.add(model::LayerEntry{key.first, key.second, sum.calls, sum.wall_nanoseconds, 0});
+    }
+    model::ActivityChunk chunk;
+    chunk.kind = model::ChunkKind::kLayers;
+    chunk.begin = std::min(begin, now);
+    chunk.end = now;
+    chunk.bytes = encoder.take();
+    sink.add(chunk);
+  }
+
+  void start() { told_ = HostClock::now(); }
+
+  std::string problem() {
+    const std::scoped_lock lock(mutex_);
+    return problem_;
+  }
+  void set_problem(const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    if (problem_.empty()) problem_ = text;
+  }
+
+ private:
+  void forget() {
+    is_active.store(false, std::memory_order_relaxed);
+    for (const auto& thread : threads_) {
+      thread->times_.drain([](std::uint32_t, model::Phase, const LayerTime&) {});
+    }
+    told_ = HostClock::now();
+  }
+
+  std::mutex mutex_;  // guards all but told_
+  std::vector<std::unique_ptr<ThreadLayers>> threads_;
+  std::vector<ThreadLayers*> free_;
+  std::size_t next_ring_ = 0;
+  std::string problem_;
+  HostTime told_ = HostClock::now();  // the telling thread's
+};
+
+namespace {
+
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    if (this_threads != nullptr) ThreadLayersList::all().end(std::exchange(this_threads, nullptr));
+  }
+};
+thread_local AtThreadEnd at_thread_end;
+
+const SequenceRing* ring_of(std::uint64_t thread) noexcept {
+  if (last_ring != nullptr && last_ring->thread.load(std::memory_order_acquire) == thread) {
+    return last_ring;
+  }
+  for (const auto& place : rings) {
+    const SequenceRing* ring = place.load(std::memory_order_acquire);
+    if (ring == nullptr) return nullptr;
+    if (ring->thread.load(std::memory_order_acquire) == thread) return last_ring = ring;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool find_backward(model::Scope& scope) noexcept {
+  const Autograd* autograd = autograd_in_use.load(std::memory_order_acquire);
+  if (autograd == nullptr || !is_active.load(std::memory_order_relaxed)) return false;
+  const auto node = autograd->current();
+  if (!node) return false;
+  scope.phase = model::Phase::kBackward;
+  if (node->sequence == abi::torch::kAccumulateSequence) return true;
+  const SequenceRing* ring = ring_of(node->thread);
+  if (ring == nullptr) return true;
+  scope.layer = ring->find(node->sequence).value_or(model::kNone);
+  return true;
+}
+
+ThreadLayers* ThreadLayers::mine() noexcept {
+  if (this_threads != nullptr) return this_threads;
+  ThreadLayers* made = ThreadLayersList::all().add();
+  if (made == nullptr) return nullptr;
+  made->scope_ = &scopes::this_thread();
+  (void)at_thread_end;  // makes its destructor run at the thread's end
+  return this_threads = made;
+}
+
+void ThreadLayers::enter(std::uint32_t layer, Outer& outer) noexcept {
+  const HostTime now = HostClock::now();
+  outer = {scope_->layer, scope_->phase, cell_};
+  if (cell_ != nullptr) cell_->spend(now - last_);
+  last_ = now;
+  mark_sequence();
+  if (depth_++ == 0) {
+    // A layer called while a backward pass runs (checkpoints are computed again there) is part of
+    // that.
+    const bool backward = autograd_ != nullptr && autograd_->current().has_value();
+    scope_->phase = backward ? model::Phase::kBackward : model::Phase::kForward;
+  }
+  scope_->layer = layer;
+  cell_ = times_.cell(layer, scope_->phase);
+  if (cell_ != nullptr) cell_->call();
+}
+
+void ThreadLayers::leave(const Outer& outer) noexcept {
+  const HostTime now = HostClock::now();
+  if (cell_ != nullptr) cell_->spend(now - last_);
+  last_ = now;
+  mark_sequence();
+  --depth_;
+  scope_->layer = outer.layer;
+  scope_->phase = outer.phase;
+  cell_ = outer.cell;
+}
+
+// The numbers given out since the last mark are of the layer that the thread was in all that time.
+void ThreadLayers::mark_sequence() noexcept {
+  if (autograd_ == nullptr) {
+    autograd_ = autograd_in_use.load(std::memory_order_acquire);
+    if (autograd_ == nullptr) return;
+    sequence_ = autograd_->next_sequence();
+    return;
+  }
+  const std::uint64_t next = autograd_->next_sequence();
+  if (next == sequence_) return;
+  if (ring_ == nullptr && !no_ring_) {
+    ring_ = ThreadLayersList::all().add_ring(autograd_->this_thread());
+    no_ring_ = ring_ == nullptr;
+    if (no_ring_) set_problem("too many threads call layers: some backward passes have no layer");
+  }
+  if (ring_ != nullptr) ring_->push(sequence_, next, scope_->layer);
+  sequence_ = next;
+}
+
+void use_autograd(const Autograd& autograd) {
+  if (autograd_in_use.load(std::memory_order_acquire) != nullptr) return;
+  autograd_in_use.store(new Autograd(autograd), std::memory_order_release);
+  scopes::set_finder(&find_backward);
+}
+
+void tell(model::ActivitySink& sink, HostTime now) { ThreadLayersList::all().tell(sink, now); }
+
+void set_active(bool active) noexcept {
+  if (active && !is_active.load(std::memory_order_relaxed)) ThreadLayersList::all().start();
+  is_active.store(active, std::memory_order_relaxed);
+}
+
+bool active() noexcept { return is_active.load(std::memory_order_relaxed); }
+
+std::string problem() { return ThreadLayersList::all().problem(); }
+void set_problem(const std::string& text) { ThreadLayersList::all().set_problem(text); }
+
+}  // namespace jouleprof::layers

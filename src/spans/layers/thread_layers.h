@@ -1,0 +1,65 @@
+// The layer that a thread is in: for launch callbacks (spans/scopes), for the backward pass
+// (sequence_ring.h), and for the time spent there (layer_times.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "model/activity.h"
+#include "spans/layers/autograd.h"
+#include "spans/layers/layer_times.h"
+#include "spans/layers/sequence_ring.h"
+
+namespace jouleprof::layers {
+
+// All but drain() is the owning thread's alone.
+class ThreadLayers {
+ public:
+  // What the thread was doing before a layer was entered.
+  struct Outer {
+    std::uint32_t layer = model::kNone;
+    model::Phase phase = model::Phase::kNone;
+    LayerTimes::Cell* cell = nullptr;
+  };
+
+  // The calling thread's; nullptr: there are too many threads, or no memory.
+  static ThreadLayers* mine() noexcept;
+
+  // A call of `layer` begins; `outer` is put back by leave(), whatever way the call ends.
+  void enter(std::uint32_t layer, Outer& outer) noexcept;
+  void leave(const Outer& outer) noexcept;
+
+  std::uint32_t layer() const noexcept { return scope_->layer; }
+  bool outermost() const noexcept { return depth_ == 0; }
+
+  // Outside of layers: the optimizer's steps.
+  void set_phase(model::Phase phase) noexcept { scope_->phase = phase; }
+
+  LayerTimes& times() noexcept { return times_; }
+
+ private:
+  friend class ThreadLayersList;
+
+  void mark_sequence() noexcept;
+
+  model::Scope* scope_ = nullptr;
+  LayerTimes::Cell* cell_ = nullptr;
+  HostTime last_{};
+  std::uint32_t depth_ = 0;
+  std::uint64_t sequence_ = 0;  // nodes below it are accounted for
+  const Autograd* autograd_ = nullptr;
+  SequenceRing* ring_ = nullptr;
+  bool no_ring_ = false;
+  LayerTimes times_;
+  std::atomic<bool> ended_{false};
+};
+
+// From now on nodes of the graph are told apart by layers, and the finder of spans/scopes answers
+// for threads that run a backward pass. Kept for the life of the process.
+void use_autograd(const Autograd& autograd);
+
+// That finder: the layer and phase of the node that the calling thread runs the backward of.
+bool find_backward(model::Scope& scope) noexcept;
+
+}  // namespace jouleprof::layers
