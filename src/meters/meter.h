@@ -38,6 +38,8 @@ struct Demand {
   // How often a sensor without a buffer of its own is polled for power; zero: as often as it
   // renews.
   Duration poll_period{};
+  // How often an energy counter whose reads are costly is read; zero: as the shortest window asks.
+  Duration counter_period{};
 };
 
 // A source of readings: one driver or one kernel interface, with all its devices.

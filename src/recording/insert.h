@@ -19,6 +19,11 @@
 
 namespace jouleprof::recording {
 
+// Bytes that are no text.
+struct Blob {
+  const std::string& bytes;
+};
+
 // Throws SQLite::Exception.
 class Insert {
  public:
@@ -64,6 +69,11 @@ class Insert {
   // Without a copy: the value outlives the call that stores it.
   void bind(int column, const std::string& text) { statement_.bindNoCopy(column, text); }
   void bind(int column, std::string_view text) { statement_.bind(column, std::string(text)); }
+  void bind(int column, const Blob& blob) {
+    // Empty ones too: no pointer would be NULL.
+    statement_.bindNoCopy(column, blob.bytes.empty() ? "" : blob.bytes.data(),
+                          static_cast<int>(blob.bytes.size()));
+  }
   void bind(int column, Duration d) { statement_.bind(column, std::int64_t{d.count()}); }
   void bind(int column, HostTime t) { bind(column, t.time_since_epoch()); }
   void bind(int column, RealTime t) { bind(column, t.time_since_epoch()); }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/recording.h"
+#include "recording/spool/random_trace.h"
 
 namespace jouleprof::recording {
 
@@ -36,6 +37,10 @@ class RandomRecording {
     for (int n = below(3); n > 0; --n) r.warnings.push_back({time(), text()});
     if (chance()) r.overhead = model::Overhead{duration(), duration(), bytes()};
     add_windows(r);
+    for (unsigned n = 0; n < 2; ++n) {
+      r.traces.push_back(
+          spool::RandomTrace(static_cast<unsigned>(below(1 << 30)), size_ / 2).make());
+    }
     for (int n = below(4); n > 0; --n) r.imported_windows.push_back(imported_window());
     return r;
   }

@@ -14,6 +14,7 @@
 #include "recording/open.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
+#include "recording/trace_rows.h"
 #include "recording/window_rows.h"
 
 namespace jouleprof::recording {
@@ -56,7 +57,7 @@ class Reader {
          {&Reader::check_tables, &Reader::read_run, &Reader::read_domains, &Reader::check_parents,
           &Reader::read_sensors, &Reader::read_sensor_readings, &Reader::read_processes,
           &Reader::read_process_readings, &Reader::read_notes, &Reader::read_own_windows,
-          &Reader::read_imported_windows, &Reader::sort}) {
+          &Reader::read_all_traces, &Reader::read_imported_windows, &Reader::sort}) {
       if (inspection_.good()) (this->*part)();
     }
     return std::move(recording_);
@@ -238,6 +239,10 @@ class Reader {
 
   void read_own_windows() {
     if (version_ >= 2) recording_.windows = read_windows(db_, inspection_);
+  }
+
+  void read_all_traces() {
+    if (version_ >= 3) recording_.traces = read_traces(db_, inspection_);
   }
 
   void read_imported_windows() {

@@ -12,8 +12,8 @@ namespace jouleprof::recording {
 // still being written. Domains, sensors and processes come in the order of their ids, readings in
 // that of time (counters: of `before`; equal times in the order in which they were written), the
 // rest as written. All ids that are referred to exist, times and energies are within +-2^62 ns or
-// uJ, numbers are finite, intervals do not end before they begin, and domains' parents do not run
-// in a circle.
+// uJ, numbers are finite, intervals do not end before they begin, domains' parents do not run in a
+// circle, and of traces all holds that recording/spool/trace_check.h says.
 //
 // Needs no right to write, and leaves nothing behind; a cut-off file in a folder that may be
 // written to can have its side files renewed. Hostile files are an error within time and memory

@@ -63,6 +63,19 @@ std::string Rows::text() {
   return text;
 }
 
+std::string Rows::blob() {
+  const SQLite::Column value = statement_.getColumn(column_++);
+  if (!value.isBlob()) {
+    complain("is not a blob");
+    return {};
+  }
+  const int size = value.getBytes();
+  inspection_.bytes_left -= size;
+  return size == 0 ? std::string()
+                   : std::string(static_cast<const char*>(value.getBlob()),
+                                 static_cast<std::size_t>(size));
+}
+
 bool Rows::is_null() const { return statement_.isColumnNull(column_); }
 
 void Rows::complain(std::string_view what) {

@@ -42,6 +42,7 @@ class Rows {
                        std::int64_t highest = kLargestInteger);
   double number();  // finite
   std::string text();
+  std::string blob();
 
   bool flag() { return integer(0, 1) != 0; }
   Duration duration() { return Duration{integer()}; }

@@ -10,7 +10,7 @@ namespace {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Table, 22> kTables{{
+constexpr std::array<Table, 30> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -120,6 +120,74 @@ constexpr std::array<Table, 22> kTables{{
      "begin_nanoseconds INTEGER NOT NULL, "
      "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)",
      2},
+    {"trace",
+     "id INTEGER PRIMARY KEY, "
+     "pid INTEGER NOT NULL, "
+     "program TEXT NOT NULL, "
+     "bin_nanoseconds INTEGER NOT NULL",
+     3},
+    {"trace_status",
+     "id INTEGER PRIMARY KEY REFERENCES trace, "
+     "activities INTEGER NOT NULL, "
+     "dropped INTEGER NOT NULL, "
+     "late INTEGER NOT NULL, "
+     "graph_launches INTEGER NOT NULL, "
+     "graph_expanded INTEGER NOT NULL, "
+     "problem TEXT, "
+     "ended INTEGER NOT NULL CHECK (ended IN (0, 1))",
+     3},
+    {"traced_device",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "number INTEGER NOT NULL, "
+     "ordinal INTEGER NOT NULL, "
+     "uuid TEXT, "
+     "name TEXT NOT NULL",
+     3},
+    {"kernel_class",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "number INTEGER NOT NULL, "
+     "kind TEXT NOT NULL, "
+     "name TEXT NOT NULL, "
+     "grid_x INTEGER, "
+     "grid_y INTEGER, "
+     "grid_z INTEGER, "
+     "block_x INTEGER, "
+     "block_y INTEGER, "
+     "block_z INTEGER, "
+     "size_bytes INTEGER",
+     3},
+    {"layer",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "number INTEGER NOT NULL, "
+     "name TEXT NOT NULL, "
+     "type TEXT NOT NULL, "
+     "parent INTEGER, "
+     "shapes TEXT NOT NULL, "
+     "parameters INTEGER NOT NULL, "
+     "macs REAL, "
+     "compiled INTEGER NOT NULL CHECK (compiled IN (0, 1))",
+     3},
+    {"activity_range",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "number INTEGER NOT NULL, "
+     "name TEXT NOT NULL, "
+     "parent INTEGER",
+     3},
+    {"scope",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "number INTEGER NOT NULL, "
+     "layer INTEGER, "
+     "activity_range INTEGER, "
+     "phase TEXT",
+     3},
+    {"activity_chunk",
+     "trace INTEGER NOT NULL REFERENCES trace, "
+     "kind TEXT NOT NULL, "
+     "traced_device INTEGER, "
+     "begin_nanoseconds INTEGER NOT NULL, "
+     "end_nanoseconds INTEGER NOT NULL CHECK (end_nanoseconds >= begin_nanoseconds), "
+     "entries BLOB NOT NULL",
+     3},
     {"imported_window",
      "id INTEGER PRIMARY KEY, "
      "name TEXT NOT NULL, "

@@ -5,6 +5,7 @@
 #include <SQLiteCpp/Statement.h>
 
 #include "recording/insert.h"
+#include "recording/trace_rows.h"
 #include "recording/window_rows.h"
 
 namespace jouleprof::recording {
@@ -36,6 +37,7 @@ struct Statements {
   Insert warning{db, "warning"};
   Insert overhead{db, "overhead"};
   WindowRows windows{db};
+  TraceRows traces{db};
   Insert imported_window{db, "imported_window"};
   Insert imported_window_energy{db, "imported_window_energy"};
   Insert imported_window_label{db, "imported_window_label"};

@@ -36,6 +36,7 @@ inline void expect_equal(const model::Recording& a, const model::Recording& b) {
   EXPECT_EQ(a.warnings, b.warnings);
   EXPECT_EQ(a.overhead, b.overhead);
   EXPECT_EQ(a.windows, b.windows);
+  EXPECT_TRUE(a.traces == b.traces);
   EXPECT_EQ(a.imported_windows, b.imported_windows);
 }
 

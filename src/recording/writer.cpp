@@ -257,6 +257,10 @@ Result<void> Writer::append(const std::vector<model::Window>& windows) {
   return impl_->attempt([&](Statements& s) { s.windows.append(windows); });
 }
 
+Result<void> Writer::append(std::uint32_t trace, const model::Trace& more) {
+  return impl_->attempt([&](Statements& s) { s.traces.append(trace, more); });
+}
+
 Result<void> Writer::commit() { return impl_->commit(true); }
 
 Result<void> Writer::finish() {

@@ -1,6 +1,7 @@
 // Writes a *.jprof file while things happen. FORMAT.md describes the file.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -59,6 +60,11 @@ class Writer {
   Result<void> append(const model::ProcessReadings& readings);
   // In any order. One that ends before it begins is left out; a name's first 256 bytes are kept.
   Result<void> append(const std::vector<model::Window>& windows);
+
+  // More of trace number `trace` (Recording::traces): its lists are added to those that are there,
+  // its pid, program, bin and status replace them. Numbers count up from zero. What a trace names
+  // must be in an earlier part or in this one, as spool::TraceCheck has it; else reading it fails.
+  Result<void> append(std::uint32_t trace, const model::Trace& more);
 
   // Makes everything so far readable by others and safe from the death of this process.
   Result<void> commit();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -32,14 +33,16 @@ namespace {
   ::_exit(127);
 }
 
-// This process's own, with "NAME=value" in place of whatever NAME is there.
-std::vector<char*> environment_with(const std::string& variable) {
-  const std::string_view name = std::string_view(variable).substr(0, variable.find('=') + 1);
+// This process's own, with each "NAME=value" in place of whatever NAME is there.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   std::vector<char*> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    if (variable.empty() || !std::string_view(*entry).starts_with(name)) all.push_back(*entry);
+    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& v) {
+      return std::string_view(*entry).starts_with(v.substr(0, v.find('=') + 1));
+    });
+    if (!replaced) all.push_back(*entry);
   }
-  if (!variable.empty()) all.push_back(const_cast<char*>(variable.c_str()));
+  for (const auto& variable : variables) all.push_back(const_cast<char*>(variable.c_str()));
   all.push_back(nullptr);
   return all;
 }
@@ -76,7 +79,7 @@ StartFailure start_failure(const std::string& program, int err) {
 }  // namespace
 
 Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
-                             const std::string& variable) {
+                             const std::vector<std::string>& variables) {
   int go[2];
   int failure[2];
   // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
@@ -92,7 +95,7 @@ Result<Child> Child::prepare(const std::vector<std::string>& command, const Sign
   std::vector<char*> argv;
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  const auto environment = environment_with(variable);
+  const auto environment = environment_with(variables);
 
   // Until the child has the tool's own dispositions back, a signal must not reach our handlers
   // there.

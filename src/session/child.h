@@ -25,9 +25,9 @@ class Child {
  public:
   // `command`: a program (found through PATH as a shell does) and its arguments; not empty.
   // Errors: unavailable when there are no processes or descriptors left.
-  // `variable`: a "NAME=value" that its environment has beside the tool's; "" for none.
+  // `variables`: each a "NAME=value" that its environment has beside the tool's, or instead.
   static Result<Child> prepare(const std::vector<std::string>& command, const SignalStream& signals,
-                               const std::string& variable = "");
+                               const std::vector<std::string>& variables = {});
 
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

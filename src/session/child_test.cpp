@@ -112,9 +112,9 @@ TEST_F(ChildTest, SignalsAreAsTheToolWasGivenThem) {
 }
 
 TEST_F(ChildTest, AVariableReplacesTheToolsOwn) {
-  const auto environment = [&](const std::string& variable) {
+  const auto environment = [&](const std::vector<std::string>& variables) {
     auto child = Child::prepare({"/bin/sh", "-c", "env | grep ^JOULEPROF_TEST > " + out()},
-                                *signals, variable);
+                                *signals, variables);
     EXPECT_TRUE(child) << child.error().message;
     EXPECT_FALSE(child->release());
     child->reap();
@@ -122,11 +122,11 @@ TEST_F(ChildTest, AVariableReplacesTheToolsOwn) {
   };
   setenv("JOULEPROF_TEST", "outer", 1);
   setenv("JOULEPROF_TEST2", "2", 1);
-  EXPECT_THAT(environment("JOULEPROF_TEST=a b"),
+  EXPECT_THAT(environment({"JOULEPROF_TEST=a b"}),
               testing::AllOf(testing::HasSubstr("JOULEPROF_TEST=a b\n"),
                              testing::HasSubstr("JOULEPROF_TEST2=2\n"),
                              testing::Not(testing::HasSubstr("outer"))));
-  EXPECT_THAT(environment(""), testing::HasSubstr("JOULEPROF_TEST=outer\n"));
+  EXPECT_THAT(environment({}), testing::HasSubstr("JOULEPROF_TEST=outer\n"));
   unsetenv("JOULEPROF_TEST");
   unsetenv("JOULEPROF_TEST2");
 }

@@ -187,6 +187,21 @@ void Engine::tick(HostTime now) {
   while (next_tick_ <= now) next_tick_ += options_.tick_period;
 }
 
+void Engine::take_traces() {
+  // What cannot be recorded stays where it is.
+  if (traces == nullptr || recorder_.error()) return;
+  std::vector<std::string> warnings;
+  traces->take(batch_.traces, warnings);
+  for (auto& text : warnings) warn(std::move(text));
+}
+
+void Engine::end_traces() {
+  if (traces == nullptr || recorder_.error()) return;
+  std::vector<std::string> warnings;
+  traces->take_rest(batch_.traces, warnings, options_.patience);
+  for (auto& text : warnings) warn(std::move(text));
+}
+
 void Engine::post_run() { batch_.run = run; }
 
 void Engine::flush() {
@@ -197,6 +212,7 @@ void Engine::flush() {
     batch_.append(std::move(got));
     for (auto& text : warnings) warn(std::move(text));
   }
+  take_traces();
   if (auto error = recorder_.error()) {
     warn(fmt::format("the recording ends early: {}", error->message));
   }
@@ -209,6 +225,7 @@ SessionResult Engine::finish() {
   take_in(std::move(sampled));
   if (windows != nullptr) windows->stop();
   look_at_processes(true);
+  end_traces();
   batch_.clock_points.push_back(ClockPoint::now());
 
   const rusage usage = own_usage();
@@ -222,6 +239,10 @@ SessionResult Engine::finish() {
   if (!finished) {
     result.sink_error = finished.error();
     warn(fmt::format("the recording ends early: {}", finished.error().message));
+  }
+  if (traces != nullptr) {
+    const auto kept = traces->close(finished.has_value());
+    if (kept && result.sink_error) result.sink_error->message += "; " + *kept;
   }
   result.run = run;
   result.run.complete = finished.has_value();

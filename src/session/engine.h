@@ -12,6 +12,7 @@
 #include "session/sampler.h"
 #include "session/session.h"
 #include "session/signals.h"
+#include "session/trace_watch.h"
 #include "session/window_server.h"
 
 namespace jouleprof::session {
@@ -48,6 +49,7 @@ class Engine {
   std::optional<int> interrupted_by;
   pid_t child = 0;                  // the one child that is not to be reaped
   WindowServer* windows = nullptr;  // outlives the engine; stopped in finish()
+  TraceWatch* traces = nullptr;     // outlives the engine; asked for the rest in finish()
 
  private:
   void collect();
@@ -57,6 +59,8 @@ class Engine {
   void tell_status(HostTime now);
   void tick(HostTime now);
   void flush();
+  void take_traces();
+  void end_traces();
 
   const SessionOptions& options_;
   SignalStream& signals_;

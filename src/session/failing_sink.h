@@ -24,6 +24,7 @@ class FailingSink final : public Sink {
   Result<void> append(const model::Readings&) override { return now(); }
   Result<void> append(const model::ProcessReadings&) override { return now(); }
   Result<void> append(const std::vector<model::Window>&) override { return now(); }
+  Result<void> append(std::uint32_t, const model::Trace&) override { return now(); }
   Result<void> commit() override {
     if (commits_ == good_) full_ = true;
     if (!full_) ++commits_;

@@ -48,6 +48,24 @@ class MemorySink final : public Sink {
     recording.windows.insert(recording.windows.end(), w.begin(), w.end());
     return {};
   }
+  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
+    if (trace >= recording.traces.size()) recording.traces.resize(std::size_t{trace} + 1);
+    model::Trace& all = recording.traces[trace];
+    all.pid = more.pid;
+    all.program = more.program;
+    all.bin = more.bin;
+    all.status = more.status;
+    const auto add = [](const auto& from, auto& to) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    add(more.devices, all.devices);
+    add(more.classes, all.classes);
+    add(more.layers, all.layers);
+    add(more.ranges, all.ranges);
+    add(more.scopes, all.scopes);
+    add(more.chunks, all.chunks);
+    return {};
+  }
   Result<void> commit() override { return {}; }
   Result<void> finish() override { return recording.run.complete = true, ok(); }
 

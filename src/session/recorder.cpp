@@ -26,7 +26,7 @@ Result<void> add_all(Sink& sink, const std::vector<T>& items) {
 bool Batch::empty() const {
   return !run && clock_points.empty() && domains.empty() && sensors.empty() && processes.empty() &&
          idle_spans.empty() && warnings.empty() && !overhead && readings.empty() &&
-         process_readings.empty() && windows.empty();
+         process_readings.empty() && windows.empty() && traces.empty();
 }
 
 void Batch::append(Batch&& later) {
@@ -46,6 +46,7 @@ void Batch::append(Batch&& later) {
   move_append(later.process_readings.gpu_processes, process_readings.gpu_processes);
   move_append(later.process_readings.machine, process_readings.machine);
   move_append(later.windows, windows);
+  move_append(later.traces, traces);
 }
 
 Recorder::Recorder(Sink* sink) : sink_(sink) {
@@ -121,6 +122,9 @@ Result<void> Recorder::write(const Batch& batch) {
   if (ok && !batch.readings.empty()) ok = sink.append(batch.readings);
   if (ok && !batch.process_readings.empty()) ok = sink.append(batch.process_readings);
   if (ok && !batch.windows.empty()) ok = sink.append(batch.windows);
+  for (const auto& part : batch.traces) {
+    if (ok) ok = sink.append(part.trace, part.more);
+  }
   if (ok) ok = sink.commit();
   return ok;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "model/recording.h"
 #include "session/sink.h"
@@ -24,6 +26,11 @@ struct Batch {
   model::Readings readings;
   model::ProcessReadings process_readings;
   std::vector<model::Window> windows;
+  struct TracePart {
+    std::uint32_t trace = 0;
+    model::Trace more;
+  };
+  std::vector<TracePart> traces;
 
   bool empty() const;
   void append(Batch&& later);

@@ -20,6 +20,7 @@
 #include "session/child.h"
 #include "session/engine.h"
 #include "session/run_info.h"
+#include "session/trace_watch.h"
 #include "session/window_server.h"
 
 namespace jouleprof::session {
@@ -104,10 +105,20 @@ void wait_for_tail(HostTime work_end) {
   if (left > Duration{}) std::this_thread::sleep_for(left);
 }
 
-// How the command's programs find this session.
-std::string session_variable(const Engine& engine) {
-  if (engine.windows == nullptr) return "";
-  return fmt::format("{}={}", kSessionVariable, engine.windows->path().string());
+// How the command's programs find this session, and what brings them to tell of their work.
+std::vector<std::string> variables(const SessionOptions& options, Engine& engine) {
+  std::vector<std::string> all;
+  if (engine.windows != nullptr) {
+    all.push_back(fmt::format("{}={}", kSessionVariable, engine.windows->path().string()));
+  }
+  if (engine.traces != nullptr) {
+    std::vector<std::string> warnings;
+    for (auto& variable : engine.traces->variables(options.environment, warnings)) {
+      all.push_back(std::move(variable));
+    }
+    for (auto& text : warnings) engine.warn(std::move(text));
+  }
+  return all;
 }
 
 // What a session came to, beside what the engine knows.
@@ -121,7 +132,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   idle(engine, Phase::kIdleBefore, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
-  auto child = Child::prepare(options.command, signals, session_variable(engine));
+  auto child = Child::prepare(options.command, signals, variables(options, engine));
   if (!child) return forward_error(child);
   if (options.use_cgroup) {
     auto made = spans::Cgroup::create(fmt::format("jouleprof-{}", ::getpid()), options.root);
@@ -246,11 +257,18 @@ Result<SessionResult> run(const SessionOptions& options,
     windows = WindowServer::start(std::move(offered), sampler.sensors(),
                                   [stream = signals->get()] { stream->wake(); });
   }
+  std::unique_ptr<TraceWatch> traces;
+  if (options.trace.any()) {
+    auto made = TraceWatch::create(options.trace);
+    if (!made) return forward_error(made);
+    traces = std::move(*made);
+  }
   const Subreaper subreaper;
   std::optional<spans::Cgroup> group;  // outlives the engine, which looks into it
   Engine engine(options, **signals, std::move(sampler), std::move(domains), sink);
   engine.run = describe(options);
   if (windows) engine.windows = windows->get();
+  engine.traces = traces.get();
   engine.start();
   for (const auto& warning : visibility.warnings) engine.warn(warning);
   if (!windows) {

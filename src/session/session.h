@@ -40,6 +40,22 @@ struct Tick {
   const model::ProcessReadings& process_readings;  // the same
 };
 
+// What the command's processes tell of their work on GPUs, and how they are brought to it.
+struct TraceOptions {
+  bool kernels = false;
+  bool layers = false;                   // of PyTorch's models
+  bool events = false;                   // each launch
+  std::filesystem::path inject_library;  // libjouleprof_inject.so
+  std::filesystem::path python_hook;     // the folder of our sitecustomize.py, for layers
+  // Beside this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
+  // without a file, it lies with the temporary files. The folder goes when all was taken.
+  std::filesystem::path recording;
+  // With `attach`: the spool that the process already writes. Nothing in it is changed.
+  std::filesystem::path folder;
+
+  bool any() const { return kernels || layers || !folder.empty(); }
+};
+
 struct SessionOptions {
   // What is measured: this command; or the running process `attach` with its descendants; or,
   // without both, the machine.
@@ -55,6 +71,7 @@ struct SessionOptions {
   std::vector<std::string> devices;  // as select_devices(); empty: all
   bool use_cgroup = true;            // put the command into a cgroup of its own where possible
   std::string tool_version;
+  TraceOptions trace;
 
   // The machine: ends after this long, or so many ticks, or when `stop` says so.
   std::optional<Duration> duration;
@@ -87,8 +104,9 @@ struct SessionResult {
 // thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
 // process group and signal dispositions; signals that are sent to the tool while it runs are passed
 // on, those of the terminal reach it anyway. Beside the tool's environment it has
-// JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h). What
-// happens to the sink or to a meter never disturbs the command.
+// JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h), and
+// where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
+// never disturbs the command.
 //
 // Errors: invalid_argument (unknown device), not_found or permission_denied (`attach`), unavailable
 // (no process can be made). Once the command runs there are none.

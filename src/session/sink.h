@@ -1,6 +1,7 @@
 // Where a session puts what it records: what a recording::Writer does, as an interface.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,7 @@ class Sink {
   virtual Result<void> append(const model::Readings& readings) = 0;
   virtual Result<void> append(const model::ProcessReadings& readings) = 0;
   virtual Result<void> append(const std::vector<model::Window>& windows) = 0;
+  virtual Result<void> append(std::uint32_t trace, const model::Trace& more) = 0;
   virtual Result<void> commit() = 0;
   virtual Result<void> finish() = 0;
 };
@@ -51,6 +53,9 @@ class WriterSink final : public Sink {
   }
   Result<void> append(const std::vector<model::Window>& windows) override {
     return writer_.append(windows);
+  }
+  Result<void> append(std::uint32_t trace, const model::Trace& more) override {
+    return writer_.append(trace, more);
   }
   Result<void> commit() override { return writer_.commit(); }
   Result<void> finish() override { return writer_.finish(); }

@@ -1,33 +1,28 @@
 #include "meters/nvml/gpu_traits.h"
 
-#include <chrono>
-
 namespace jouleprof::meters::nvml {
 
 using abi::Architecture;
-using namespace std::chrono_literals;
 
 namespace {
 
-model::SensorTraits traits(Duration refresh, Duration window) {
-  model::SensorTraits t;
-  t.refresh = refresh;
-  t.window = window;
-  return t;
-}
-
-std::optional<model::SensorTraits> instant_traits(Architecture architecture) {
+std::optional<model::GpuGeneration> generation_of(Architecture architecture) {
+  using enum model::GpuGeneration;
   switch (architecture) {
     case Architecture::kPascal:
+      return kPascal;
     case Architecture::kVolta:
-      return traits(20ms, 10ms);
+      return kVolta;
     case Architecture::kTuring:
-      return traits(100ms, 100ms);
+      return kTuring;
     case Architecture::kAmpere:
+      return kAmpere;
     case Architecture::kAda:
+      return kAda;
     case Architecture::kHopper:
+      return kHopper;
     case Architecture::kBlackwell:
-      return traits(100ms, 25ms);
+      return kBlackwell;
     default:
       return std::nullopt;
   }
@@ -36,21 +31,7 @@ std::optional<model::SensorTraits> instant_traits(Architecture architecture) {
 }  // namespace
 
 GpuTraits default_traits(const Generation& generation, bool module) {
-  GpuTraits t;
-  t.counter.refresh = 100ms;
-  t.counter.quantum = Energy::millijoules(1);
-  t.instant = instant_traits(generation.architecture).value_or(model::SensorTraits{});
-  if (module) t.instant = traits(100ms, 20ms);
-  t.ring.refresh = 20ms;
-  t.ring.window = t.instant.window.value_or(25ms);
-  t.ring.lag = Duration(2500us);
-  if (generation.architecture == Architecture::kHopper && !module) {
-    t.ring.window = 3ms;
-    t.ring.lag = Duration(2700us);
-    t.ring.rise = t.counter.rise = 14ms;
-  }
-  t.average = traits(100ms, 1s);
-  return t;
+  return model::default_traits(generation_of(generation.architecture), module);
 }
 
 bool power_usage_is_instant(const Generation& generation) {

@@ -6,17 +6,12 @@
 #include <string>
 
 #include "abi/nvml_abi.h"
+#include "model/gpu_traits.h"
 #include "model/sensor.h"
 
 namespace jouleprof::meters::nvml {
 
-// The traits of one device's power sensors. Absent ones are unknown.
-struct GpuTraits {
-  model::SensorTraits counter;
-  model::SensorTraits ring;
-  model::SensorTraits instant;
-  model::SensorTraits average;
-};
+using model::GpuTraits;
 
 // Calibration results by device UUID.
 using Calibrations = std::map<std::string, GpuTraits>;
@@ -28,10 +23,7 @@ struct Generation {
   std::optional<int> minor;
 };
 
-// Published and measured refresh periods and averaging windows: Yang, Adamek, Armour, "Part-time
-// Power Measurements" (SC'24) for Pascal to Hopper; ring and counter as read on an H100. Hopper's
-// response as fitted to bursts of known times on an H100 and H200s (docs/validation.md). `module`:
-// a superchip's module scope.
+// Those of the device's generation. `module`: a superchip's module scope.
 GpuTraits default_traits(const Generation& generation, bool module);
 
 // nvmlDeviceGetPowerUsage tells the power now (up to Turing, and GA100) and not the mean of the

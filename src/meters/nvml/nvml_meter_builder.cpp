@@ -151,6 +151,10 @@ void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTra
       nvml::read_ring(meter_.api_, gpu.handle, samples, ring) == Return::kSuccess;
   plan.rarely = counter_period(options_.demand, has_samples);
   plan.every_update = options_.demand.shortest_window < kLongWindow;
+  if (const Duration wanted = options_.demand.counter_period; wanted > Duration{}) {
+    plan.every_update = wanted <= plan.refresh;
+    plan.rarely = wanted;
+  }
   plan.first_burst = meter_.clock_.now().host + std::chrono::seconds(counters_++ / kDenseTogether);
   add_probe(
       gpu.device() + " energy counter", nvml::CounterSchedule(plan).period(),

@@ -252,6 +252,14 @@ TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 100ms);
   EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 100ms);
+  options_.demand.counter_period = 700ms;
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 700ms);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 100ms);
+  options_.demand.counter_period = 50ms;  // sooner than it steps
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 100ms);
+  options_.demand.counter_period = {};
   options_.demand.shortest_window = 5s;
   fake_.gpus[0].ring_capacity = 20;  // 400 ms
   open();

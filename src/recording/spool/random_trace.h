@@ -1,0 +1,128 @@
+// Traces with something in every field, for tests and as seeds of the fuzzers.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+
+#include "model/activity.h"
+#include "model/activity_codec.h"
+#include "model/activity_sink.h"
+
+namespace jouleprof::spool {
+
+// Tells a sink the whole of a trace, definitions first.
+inline void tell(const model::Trace& trace, model::ActivitySink& sink) {
+  const auto define = [&sink](const auto& parts) {
+    std::uint32_t id = 0;
+    for (const auto& part : parts) sink.define(id++, part);
+  };
+  define(trace.devices);
+  define(trace.classes);
+  define(trace.layers);
+  define(trace.ranges);
+  define(trace.scopes);
+  for (const auto& chunk : trace.chunks) sink.add(chunk);
+  sink.status(trace.status);
+}
+
+// Collects what it is told.
+class TraceSink final : public model::ActivitySink {
+ public:
+  model::Trace trace;
+
+  void define(std::uint32_t, const model::TracedDevice& d) override { trace.devices.push_back(d); }
+  void define(std::uint32_t, const model::KernelClass& c) override { trace.classes.push_back(c); }
+  void define(std::uint32_t, const model::Layer& l) override { trace.layers.push_back(l); }
+  void define(std::uint32_t, const model::Range& r) override { trace.ranges.push_back(r); }
+  void define(std::uint32_t, const model::Scope& s) override { trace.scopes.push_back(s); }
+  void add(const model::ActivityChunk& c) override { trace.chunks.push_back(c); }
+  void status(const model::TraceStatus& s) override { trace.status = s; }
+};
+
+// The same seed gives the same trace. `size` is the number of entries of each chunk.
+class RandomTrace {
+ public:
+  explicit RandomTrace(unsigned seed, int size = 20) : random_(seed), size_(size) {}
+
+  model::Trace make() {
+    model::Trace t;
+    t.pid = static_cast<pid_t>(1 + below(100'000));
+    t.program = text();
+    t.bin = std::chrono::microseconds{1 + below(10'000)};
+    for (std::uint32_t i = 0; i < kMany; ++i) t.devices.push_back({below(16), text(), text()});
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+      t.classes.push_back({model::ActivityKind{static_cast<std::uint8_t>(below(4))},
+                           text(),
+                           {below(9), below(9), below(9)},
+                           {below(1025), 1, 1},
+                           std::uint64_t{below(1'000'000)} << below(30)});
+    }
+    for (std::uint32_t i = 0; i < kMany; ++i) t.layers.push_back(layer(i));
+    for (std::uint32_t i = 0; i < kMany; ++i) t.ranges.push_back({text(), index_or_none(i)});
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+      t.scopes.push_back({index_or_none(kMany), index_or_none(kMany), phase()});
+    }
+    for (std::uint32_t i = 0; i < kMany; ++i) t.chunks.push_back(chunk(t.bin));
+    t.status = {below(1000), below(1000), below(1000), below(1000), below(1000), text(), chance()};
+    return t;
+  }
+
+ private:
+  static constexpr std::uint32_t kMany = 5;
+
+  model::Layer layer(std::uint32_t i) {
+    model::Layer l{text(), text(), index_or_none(i), text(), below(1000), {}, chance()};
+    if (chance()) l.macs = below(1000) / 7.0;
+    return l;
+  }
+
+  model::ActivityChunk chunk(Duration bin) {
+    model::ActivityEncoder encoder;
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(4))};
+    const std::uint32_t bins = 1 + below(1000);
+    const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
+    std::uint32_t at = 0;
+    for (int i = 0; i < size_; ++i) {
+      at = std::min(at + below(5), bins - 1);
+      switch (kind) {
+        case model::ChunkKind::kBins:
+          encoder.add(model::BinEntry{at, below(kMany), below(1'000'000), below(100)});
+          break;
+        case model::ChunkKind::kScopes:
+          encoder.add(
+              model::ScopeEntry{below(kMany), index_or_none(kMany), below(100), below(1'000'000)});
+          break;
+        case model::ChunkKind::kEvents:
+          encoder.add(model::EventEntry{std::int64_t{below(1000)} - 3, below(1000), below(kMany),
+                                        index_or_none(kMany), below(10)});
+          break;
+        case model::ChunkKind::kLayers:
+          encoder.add(model::LayerEntry{below(kMany), phase(), below(9), below(999), below(999)});
+          break;
+      }
+    }
+    return {kind, kind == model::ChunkKind::kLayers ? model::kNone : below(kMany), begin,
+            begin + bins * bin, encoder.take()};
+  }
+
+  std::uint32_t below(std::uint32_t n) {
+    return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random_);
+  }
+  bool chance() { return below(2) == 0; }
+  std::uint32_t index_or_none(std::uint32_t n) {
+    return n == 0 || chance() ? model::kNone : below(n);
+  }
+  model::Phase phase() { return model::Phase{static_cast<std::uint8_t>(below(4))}; }
+  std::string text() {
+    std::string text;
+    for (std::uint32_t n = below(30); n > 0; --n) text += "aZ9 _<>:\"'\n\xC3\xA4"[below(14)];
+    return text;
+  }
+
+  std::mt19937 random_;
+  int size_;
+};
+
+}  // namespace jouleprof::spool

@@ -1,0 +1,214 @@
+#include "recording/spool/spool_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "base/file.h"
+#include "recording/spool/spool_process.h"
+
+namespace jouleprof::spool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
+
+struct Name {
+  pid_t pid = 0;
+  std::int64_t start = 0;
+  std::uint32_t segment = 0;
+};
+
+// PID-STARTNS-NNNN.spool
+std::optional<Name> parse_name(std::string_view text) {
+  Name name;
+  const char* end = text.data() + text.size();
+  const auto part = [&](const char* at, auto& value, std::string_view after) -> const char* {
+    if (at == nullptr) return nullptr;
+    const auto [stop, err] = std::from_chars(at, end, value);
+    const std::string_view rest(stop, static_cast<std::size_t>(end - stop));
+    if (err != std::errc{}) return nullptr;
+    return rest.starts_with(after) ? stop + after.size() : nullptr;
+  };
+  const char* at = part(text.data(), name.pid, "-");
+  at = part(at, name.start, "-");
+  at = part(at, name.segment, ".spool");
+  if (at != end || name.pid < 0 || name.start < 0) return std::nullopt;
+  return name;
+}
+
+// Reads on from `offset` until `size` bytes are there or the file ends.
+bool read_at(int fd, std::uint64_t offset, std::size_t size, std::string& bytes) {
+  bytes.resize(size);
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return true;
+}
+
+class Descriptor {
+ public:
+  // Never waits, whatever lies under that name.
+  explicit Descriptor(const fs::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+SpoolReader::SpoolReader(fs::path folder, const SpoolReaderOptions& options)
+    : folder_(std::move(folder)), options_(options) {}
+SpoolReader::~SpoolReader() = default;
+SpoolReader::SpoolReader(SpoolReader&&) noexcept = default;
+SpoolReader& SpoolReader::operator=(SpoolReader&&) noexcept = default;
+
+Result<void> SpoolReader::find_files(SpoolConsumer& consumer) {
+  auto names = list_folder(folder_);
+  if (!names) return forward_error(names);
+  for (const auto& text : *names) {
+    const auto name = parse_name(text);
+    if (!name) {
+      if (text.ends_with(".spool") && passed_over_.insert(text).second) {
+        consumer.warn(fmt::format("{} is not named as a spool file is; it is left out",
+                                  (folder_ / text).string()));
+      }
+      continue;
+    }
+    auto& process = processes_[{name->start, name->pid}];
+    if (!process) {
+      process = std::make_unique<Process>();
+      process->about.pid = name->pid;
+      process->about.start = HostTime{Duration{name->start}};
+    }
+    process->files.try_emplace(name->segment, File{.path = folder_ / text});
+  }
+  return {};
+}
+
+// All of the frames that are there.
+bool SpoolReader::read_process(Process& process, SpoolConsumer& consumer) {
+  bool any = false;
+  for (auto& [segment, file] : process.files) {
+    if (file.damaged || file.removed) continue;
+    const auto damaged = [&](std::string_view what) {
+      file.damaged = true;
+      consumer.warn(fmt::format("{} is damaged at byte {} ({}); the rest of it is left out",
+                                file.path.string(), file.taken, what));
+    };
+    const Descriptor fd(file.path);
+    struct stat now {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &now) != 0) {
+      damaged(std::strerror(errno));
+      continue;
+    }
+    if (!S_ISREG(now.st_mode)) {
+      damaged("it is not an ordinary file");
+      continue;
+    }
+    file.size = static_cast<std::uint64_t>(now.st_size);
+    std::size_t need = kReadAtOnce;
+    while (!file.damaged && file.taken < file.size) {
+      if (!read_at(fd.get(), file.taken, need, buffer_)) {
+        damaged(std::strerror(errno));
+        break;
+      }
+      std::string_view rest = buffer_;
+      if (file.taken == 0) {
+        if (rest.size() < kMagic.size()) break;
+        if (!rest.starts_with(kMagic)) {
+          damaged("it does not begin as a spool file does");
+          break;
+        }
+        rest.remove_prefix(kMagic.size());
+      }
+      Frame frame = first_frame(rest);
+      if (frame.state == Frame::State::kPartial) {
+        const std::size_t wanted = frame.size + kMagic.size();
+        // All that is there has been read; or the frame is longer than a piece.
+        if (file.taken + buffer_.size() >= file.size || wanted <= need) break;
+        need = wanted;
+        continue;
+      }
+      for (; frame.state == Frame::State::kWhole; frame = first_frame(rest)) {
+        const bool fine = file.begun ? process.take(frame, file, consumer)
+                                     : process.begin(frame, segment, file, consumer);
+        if (!fine) {
+          damaged("a frame does not hold what it should");
+          break;
+        }
+        any = true;
+        file.taken += frame.size + (file.taken == 0 ? kMagic.size() : 0);
+        rest.remove_prefix(frame.size);
+      }
+      if (!file.damaged && frame.state == Frame::State::kDamaged) damaged("wrong checksum");
+      need = kReadAtOnce;
+    }
+    const bool last = segment == process.files.rbegin()->first;
+    const bool finished = !last || process.ended;
+    if (!last && !file.damaged && file.taken < file.size) damaged("it breaks off");
+    if (options_.remove_finished && finished && !file.damaged && file.taken == file.size &&
+        ::unlink(file.path.c_str()) == 0) {
+      file.removed = true;
+    }
+  }
+  return any;
+}
+
+Result<bool> SpoolReader::poll(SpoolConsumer& consumer) {
+  // First the names, then the files: one that has a successor by now will not grow any more.
+  if (auto found = find_files(consumer); !found) return forward_error(found);
+  bool any = false;
+  for (auto& [key, process] : processes_) any |= read_process(*process, consumer);
+  return any;
+}
+
+std::vector<pid_t> SpoolReader::open_processes() const {
+  std::vector<pid_t> pids;
+  for (const auto& [key, process] : processes_) {
+    if (!process->ended) pids.push_back(process->about.pid);
+  }
+  return pids;
+}
+
+bool SpoolReader::damaged() const {
+  for (const auto& [key, process] : processes_) {
+    for (const auto& [segment, file] : process->files) {
+      if (file.damaged) return true;
+    }
+  }
+  return false;
+}
+
+bool SpoolReader::left_over() const {
+  for (const auto& [key, process] : processes_) {
+    for (const auto& [segment, file] : process->files) {
+      if (file.damaged || file.taken < file.size) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace jouleprof::spool

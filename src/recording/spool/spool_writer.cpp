@@ -1,0 +1,212 @@
+#include "recording/spool/spool_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "base/file.h"
+#include "recording/spool/fields.h"
+
+namespace jouleprof::spool {
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{4} << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(const std::filesystem::path& folder,
+                                                       const model::Trace& header,
+                                                       std::size_t segment_bytes) {
+  std::unique_ptr<SpoolWriter> writer(new SpoolWriter);
+  std::error_code err;
+  // The program may change its working folder.
+  writer->folder_ = std::filesystem::absolute(folder, err);
+  writer->owner_ = ::getpid();
+  writer->pid_ = header.pid;
+  writer->start_ = HostClock::now();
+  writer->bin_ = header.bin;
+  writer->program_ = header.program;
+  writer->segment_bytes_ = segment_bytes;
+  if (!writer->begin_segment()) {
+    return tl::unexpected(system_error(
+        fmt::format("cannot write the trace to {}", writer->segment_path(0).string()), errno));
+  }
+  return writer;
+}
+
+SpoolWriter::~SpoolWriter() {
+  if (fd_ >= 0 && descriptor_is_ours()) ::close(fd_);
+}
+
+std::filesystem::path SpoolWriter::segment_path(std::uint32_t segment) const {
+  return folder_ /
+         fmt::format("{}-{}-{:04}.spool", pid_, start_.time_since_epoch().count(), segment);
+}
+
+// Programs that become daemons close every descriptor that they did not open, and the number is
+// given out again: what is written then would land in a file of theirs.
+bool SpoolWriter::descriptor_is_ours() {
+  struct stat now {};
+  return fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+}
+
+bool SpoolWriter::failed(std::string_view what, int err) {
+  problem_ = fmt::format("{} {}: {}", what, segment_path(segment_).string(), std::strerror(err));
+  return false;
+}
+
+// Begins the file after the present one, or the first. errno says why it could not.
+bool SpoolWriter::begin_segment() {
+  const std::uint32_t number = fd_ < 0 ? 0 : segment_ + 1;
+  const int fd = ::open(segment_path(number).c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  std::string header;
+  std::string payload;
+  FieldWriter fields(payload);
+  put(fields, Header{pid_, start_, number, bin_, program_});
+  header = kMagic;
+  put_frame(header, FrameType::kHeader, payload);
+  struct stat made {};
+  const ssize_t written = ::write(fd, header.data(), header.size());
+  if (written != static_cast<ssize_t>(header.size()) || ::fstat(fd, &made) != 0) {
+    const int err = written < 0 ? errno : ENOSPC;
+    ::close(fd);
+    ::unlink(segment_path(number).c_str());
+    errno = err;
+    return false;
+  }
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+  segment_ = number;
+  size_ = header.size();
+  return true;
+}
+
+// Appends whole frames; all or nothing.
+bool SpoolWriter::write_out(std::string_view bytes) {
+  struct stat now {};
+  if (::fstat(fd_, &now) != 0 || now.st_dev != device_ || now.st_ino != inode_) {
+    const int fd =
+        ::open(segment_path(segment_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || ::fstat(fd, &now) != 0 || now.st_ino != inode_ || now.st_dev != device_) {
+      const int err = fd < 0 ? errno : ENOENT;
+      if (fd >= 0) ::close(fd);
+      fd_ = -1;
+      ended_ = true;
+      return failed("lost", err);
+    }
+    fd_ = fd;
+  }
+  if (now.st_nlink == 0) {  // the tool has taken all it wanted and gone
+    ended_ = true;
+    return failed("removed by its reader:", ENOENT);
+  }
+  // Where there is no room for another file the old one goes on.
+  if (size_ + bytes.size() > segment_bytes_) (void)begin_segment();
+  // Beyond it the kernel would send a signal that ends the program.
+  rlimit largest{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && size_ + bytes.size() > largest.rlim_cur) {
+    return failed("cannot write", EFBIG);
+  }
+  ssize_t written = 0;
+  do {
+    written = ::write(fd_, bytes.data(), bytes.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(bytes.size())) {
+    size_ += bytes.size();
+    return true;
+  }
+  const int err = written < 0 ? errno : ENOSPC;
+  // A torn frame would make all that follows unreadable.
+  if (written > 0 && ::ftruncate(fd_, static_cast<off_t>(size_)) != 0) ended_ = true;
+  return failed("cannot write", err);
+}
+
+template <class Fill>
+void SpoolWriter::frame(FrameType type, bool keep, Fill&& fill) noexcept {
+  if (ended_ || ::getpid() != owner_) return;
+  try {
+    payload_.clear();
+    frame_.clear();
+    FieldWriter fields(payload_);
+    fill(fields);
+    const bool fits = payload_.size() <= kLargestPayload;
+    if (fits) {
+      put_frame(frame_, type, payload_);
+      if (!kept_.empty() && write_out(kept_)) kept_.clear();
+      if (kept_.empty() && !ended_ && write_out(frame_)) return;
+    }
+    ++lost_;
+    if (!keep || ended_) return;
+    if (fits && kept_.size() + frame_.size() <= kMostKept) {
+      kept_ += frame_;
+      --lost_;
+    } else {
+      ended_ = true;  // what follows could not be understood without it
+    }
+  } catch (const std::exception&) {  // no memory
+    ++lost_;
+    ended_ = true;
+  }
+}
+
+void SpoolWriter::define(std::uint32_t id, const model::TracedDevice& device) {
+  frame(FrameType::kDevice, true, [&](FieldWriter& out) {
+    out.put(std::uint64_t{id});
+    put(out, device);
+  });
+}
+
+void SpoolWriter::define(std::uint32_t id, const model::KernelClass& kernel_class) {
+  frame(FrameType::kClass, true, [&](FieldWriter& out) {
+    out.put(std::uint64_t{id});
+    put(out, kernel_class);
+  });
+}
+
+void SpoolWriter::define(std::uint32_t id, const model::Layer& layer) {
+  frame(FrameType::kLayer, true, [&](FieldWriter& out) {
+    out.put(std::uint64_t{id});
+    put(out, layer);
+  });
+}
+
+void SpoolWriter::define(std::uint32_t id, const model::Range& range) {
+  frame(FrameType::kRange, true, [&](FieldWriter& out) {
+    out.put(std::uint64_t{id});
+    put(out, range);
+  });
+}
+
+void SpoolWriter::define(std::uint32_t id, const model::Scope& scope) {
+  frame(FrameType::kScope, true, [&](FieldWriter& out) {
+    out.put(std::uint64_t{id});
+    put(out, scope);
+  });
+}
+
+void SpoolWriter::add(const model::ActivityChunk& chunk) {
+  frame(FrameType::kChunk, false, [&](FieldWriter& out) { put(out, chunk); });
+}
+
+void SpoolWriter::status(const model::TraceStatus& status) {
+  frame(FrameType::kStatus, true, [&](FieldWriter& out) { put(out, status); });
+}
+
+void SpoolWriter::close() {
+  frame(FrameType::kEnd, false, [](FieldWriter&) {});
+  if (::getpid() == owner_) ended_ = true;
+}
+
+}  // namespace jouleprof::spool

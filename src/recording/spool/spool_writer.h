@@ -1,0 +1,91 @@
+// A traced process's side of the spool: appends what it did to files that the tool reads.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/activity_sink.h"
+#include "recording/spool/frame.h"
+
+namespace jouleprof::spool {
+
+// Writes PID-STARTNS-NNNN.spool in one folder, each file up to `segment_bytes`. Each call appends
+// one frame with one write(2). Nothing is thrown and no signal raised, whatever becomes of the
+// disk: a chunk that cannot be written is counted and forgotten; definitions and the status are
+// kept in memory (up to 4 MB) and written when there is room again.
+//
+// For strangers' processes: a descriptor that the program closed under us is noticed, and so is a
+// folder that was removed: then writing ends for good. A forked child that inherits one writes
+// nothing with it; it opens its own.
+//
+// Thread safety: none, as ActivitySink says.
+class SpoolWriter final : public model::ActivitySink {
+ public:
+  static constexpr std::size_t kSegmentBytes = std::size_t{16} << 20;
+
+  // Takes pid, program and bin of the header; the process's start is now. Errors: as the folder's:
+  // not_found, permission_denied, unavailable.
+  static Result<std::unique_ptr<SpoolWriter>> open(const std::filesystem::path& folder,
+                                                   const model::Trace& header,
+                                                   std::size_t segment_bytes = kSegmentBytes);
+  // Leaves the trace open-ended; close() ends it.
+  ~SpoolWriter() override;
+  SpoolWriter(const SpoolWriter&) = delete;
+  SpoolWriter& operator=(const SpoolWriter&) = delete;
+
+  void define(std::uint32_t id, const model::TracedDevice& device) override;
+  void define(std::uint32_t id, const model::KernelClass& kernel_class) override;
+  void define(std::uint32_t id, const model::Layer& layer) override;
+  void define(std::uint32_t id, const model::Range& range) override;
+  void define(std::uint32_t id, const model::Scope& scope) override;
+  void add(const model::ActivityChunk& chunk) override;
+  void status(const model::TraceStatus& status) override;
+
+  // Says that nothing more will come. Later calls do nothing.
+  void close();
+
+  // Chunks that could not be written; definitions without room count too.
+  std::uint64_t lost() const { return lost_; }
+  // Why writing failed last; empty while all went well.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  SpoolWriter() = default;
+
+  template <class Fill>
+  void frame(FrameType type, bool keep, Fill&& fill) noexcept;
+  bool write_out(std::string_view bytes);
+  bool descriptor_is_ours();
+  bool begin_segment();
+  bool failed(std::string_view what, int err);
+  std::filesystem::path segment_path(std::uint32_t segment) const;
+
+  std::filesystem::path folder_;
+  pid_t owner_ = 0;
+  pid_t pid_ = 0;
+  HostTime start_{};
+  Duration bin_{};
+  std::string program_;
+  std::size_t segment_bytes_ = kSegmentBytes;
+
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::uint32_t segment_ = 0;
+  std::size_t size_ = 0;  // of the segment, whole frames
+  bool ended_ = false;
+
+  std::string payload_;
+  std::string frame_;
+  std::string kept_;  // whole frames that did not find room
+  std::uint64_t lost_ = 0;
+  std::string problem_;
+};
+
+}  // namespace jouleprof::spool

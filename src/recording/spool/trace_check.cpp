@@ -1,0 +1,111 @@
+#include "recording/spool/trace_check.h"
+
+#include <cmath>
+
+#include "model/activity_codec.h"
+
+namespace jouleprof::spool {
+namespace {
+
+constexpr std::string_view kBroken = "holds what cannot be decoded";
+constexpr std::string_view kNoClass = "names a kernel class that is not defined";
+constexpr std::string_view kNoScope = "names a scope that is not defined";
+constexpr std::string_view kNoLayer = "names a layer that is not defined";
+constexpr std::string_view kNoRange = "names a range that is not defined";
+constexpr std::string_view kTooFar = "reaches beyond its end";
+constexpr std::string_view kBinTooFar = "reaches beyond its end by the bins of its trace";
+constexpr std::string_view kTooLong = "holds a time that cannot be";
+
+constexpr std::int64_t kFarBack = 86'400'000'000'000;  // a day: a launch is told when it ended
+// Far beyond any, and sums of them do not overflow.
+constexpr std::uint64_t kLongest = std::uint64_t{1} << 55;
+
+bool below_or_none(std::uint32_t id, std::uint32_t count) {
+  return id < count || id == model::kNone;
+}
+
+}  // namespace
+
+std::string_view TraceCheck::next(std::uint32_t id, std::uint32_t& count) {
+  if (id != count) return "is out of turn";
+  ++count;
+  return {};
+}
+
+std::string_view TraceCheck::define(std::uint32_t id, const model::TracedDevice&) {
+  return next(id, devices_);
+}
+
+std::string_view TraceCheck::define(std::uint32_t id, const model::KernelClass& c) {
+  if (c.kind > model::ActivityKind::kGraph) return "is of an unknown kind";
+  return next(id, classes_);
+}
+
+std::string_view TraceCheck::define(std::uint32_t id, const model::Layer& layer) {
+  if (!below_or_none(layer.parent, id)) return "has a parent that is not defined before it";
+  if (layer.macs && (!std::isfinite(*layer.macs) || *layer.macs < 0)) return "has impossible macs";
+  return next(id, layers_);
+}
+
+std::string_view TraceCheck::define(std::uint32_t id, const model::Range& range) {
+  if (!below_or_none(range.parent, id)) return "has a parent that is not defined before it";
+  return next(id, ranges_);
+}
+
+std::string_view TraceCheck::define(std::uint32_t id, const model::Scope& scope) {
+  if (!below_or_none(scope.layer, layers_)) return kNoLayer;
+  if (!below_or_none(scope.range, ranges_)) return kNoRange;
+  if (scope.phase > model::Phase::kOptimizer) return "is of an unknown phase";
+  return next(id, scopes_);
+}
+
+std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin) const {
+  using enum model::ChunkKind;
+  if (chunk.end < chunk.begin) return "ends before it begins";
+  const bool of_device = chunk.kind != kLayers;
+  if (of_device ? chunk.device >= devices_ : chunk.device != model::kNone) {
+    return "names a device that is not defined";
+  }
+  // Rounding at the edges, and records that came while the chunk was closed, are no damage.
+  const std::int64_t length = (chunk.end - chunk.begin).count() + 1'000'000'000;
+  model::ActivityDecoder decoder(chunk.bytes);
+  switch (chunk.kind) {
+    case kBins: {
+      if (bin <= Duration{}) return "has bins of no length";
+      for (model::BinEntry e; decoder.next(e);) {
+        if (e.kernel_class >= classes_) return kNoClass;
+        if (e.bin > length / bin.count()) return kBinTooFar;
+        if (e.busy_nanoseconds > kLongest || e.launches > kLongest) return kTooLong;
+      }
+      break;
+    }
+    case kScopes:
+      for (model::ScopeEntry e; decoder.next(e);) {
+        if (e.kernel_class >= classes_) return kNoClass;
+        if (e.scope >= scopes_ && e.scope != model::kNone) return kNoScope;
+        if (e.busy_nanoseconds > kLongest || e.launches > kLongest) return kTooLong;
+      }
+      break;
+    case kEvents:
+      for (model::EventEntry e; decoder.next(e);) {
+        if (e.kernel_class >= classes_) return kNoClass;
+        if (e.scope >= scopes_ && e.scope != model::kNone) return kNoScope;
+        if (e.start_nanoseconds > length || e.start_nanoseconds < -kFarBack) return kTooFar;
+        if (e.duration_nanoseconds > kLongest) return kTooLong;
+      }
+      break;
+    case kLayers:
+      for (model::LayerEntry e; decoder.next(e);) {
+        if (e.layer >= layers_) return kNoLayer;
+        if (e.wall_nanoseconds > kLongest || e.cpu_nanoseconds > kLongest || e.calls > kLongest) {
+          return kTooLong;
+        }
+      }
+      break;
+    default:
+      return "is of an unknown kind";
+  }
+  return decoder.ok() ? std::string_view{} : kBroken;
+}
+
+}  // namespace jouleprof::spool
