@@ -103,6 +103,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     row.name = demangle(c.key.name);
     if (row.name != c.key.name) row.symbol = c.key.name;
     row.detail = detail_of(c.key);
+    row.kernel = c.key;
     row.count = row.launches = c.launches;
     row.busy = duration_of(c.busy);
     Used used;

@@ -167,18 +167,28 @@ class Attribution {
                               : "regression on power samples";
   }
 
-  // The rows to learn from, and the idle power. A program that was run makes its context as it
-  // starts, and before that the board idles lower: only pauses between its launches tell. In other
-  // recordings what is near the activity does.
+  // The rows to learn from, and the idle power. What ran outside of the traced time is not known: a
+  // program that is run makes its context as it starts, and one that was profiled for a while ran
+  // before and after. Only an import tells of everything, and only pauses as low as any within
+  // count.
   void collect() {
-    const bool ran = recording_.run.work_begin.has_value() && !recording_.run.command.empty();
-    const Duration around = ran ? Duration{} : Duration{3s};
+    const bool all_told = recording_.run.source == "import:csv";
     const auto& last = table_.bins.back();
-    seen_ = timeline_.seen(table_.time.host_of(table_.bins.front().begin) - around,
-                           table_.time.host_of(last.begin + last.width) + around, table_.time);
+    const HostTime begin = table_.time.host_of(table_.bins.front().begin);
+    const HostTime end = table_.time.host_of(last.begin + last.width);
+    seen_ = timeline_.seen(begin, end, table_.time);
     std::erase_if(seen_, [](const SeenPower& s) { return s.watts < 0 || s.watts > 20e3; });
     scale_samples();
     std::vector<SeenPower> ordered = seen_;
+    if (all_told && !seen_.empty()) {
+      double lowest = 1e300;
+      for (const SeenPower& s : seen_) lowest = std::min(lowest, s.watts);
+      for (const auto& [from, to] : {std::pair{begin - 3s, begin}, std::pair{end, end + 3s}}) {
+        for (const SeenPower& s : timeline_.seen(from, to, table_.time)) {
+          if (s.watts < 1.1 * lowest) ordered.push_back(s);
+        }
+      }
+    }
     std::sort(ordered.begin(), ordered.end(),
               [](const SeenPower& a, const SeenPower& b) { return a.begin < b.begin; });
     QuietPower quiet(table_, 0.02 + 6 * timeline_.rise());

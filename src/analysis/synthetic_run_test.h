@@ -106,6 +106,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
   bins.finish();
 
   auto& r = out.recording;
+  r.run.source = "import:csv";  // all that ran is told
   r.domains.push_back(
       {kGpu0, model::DomainKind::kGpu, "gpu0", "Synthetic", "GPU-synthetic", {}, true, ""});
   r.sensors = {run.sensors.counter(), run.sensors.ring()};

@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
 #include "analysis/analyse.h"
+#include "analysis/attribute.h"
 #include "analysis/windows.h"
 #include "apps/cli/clip.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
+#include "base/gzip/gzip_stream.h"
 #include "recording/reader.h"
 #include "report/aipowermeter.h"
+#include "report/chrome_trace.h"
 #include "report/export_samples.h"
 #include "report/render.h"
 
@@ -32,8 +35,8 @@ class ExportVerb : public Verb {
   void declare(CLI::App& app) override {
     input_.declare(app);
     app.add_option("--format", format_, "")
-        ->check(CLI::IsMember(
-            {"csv", "counters", "gauges", "processes", "windows", "json", "aipowermeter"}));
+        ->check(CLI::IsMember({"csv", "counters", "gauges", "processes", "windows", "json",
+                               "aipowermeter", "chrome"}));
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
   }
@@ -53,6 +56,7 @@ class ExportVerb : public Verb {
       if (format_ == "processes") out << report::processes_to_csv(input->profile);
       if (format_ == "json") out << report::to_json(input->profile);
       if (format_ == "aipowermeter") made = write_power_metrics(out, *input, *input_.options());
+      if (format_ == "chrome") made = export_chrome(out, *input);
     });
     if (!written) return complain(written.error(), kCannotWrite);
     if (!made) {
@@ -63,6 +67,29 @@ class ExportVerb : public Verb {
   }
 
  private:
+  Result<void> export_chrome(std::ostream& out, const Analysed& input) const {
+    const auto profiles = analysis::attribute(input.recording, *input_.options());
+    if (!profiles) return forward_error(profiles);
+    analysis::WindowEnergies energies(input.recording);
+    report::ChromeTraceParts parts;
+    parts.profiles = &*profiles;
+    parts.version = JOULEPROF_VERSION;
+    parts.window_energy = [&](const model::Window& window, std::size_t domain) {
+      return energies.energy(window, domain);
+    };
+    for (const auto& domain : input.recording.domains) {
+      const auto step =
+          std::chrono::milliseconds{domain.kind == model::DomainKind::kGpu ? 20 : 100};
+      auto steps = analysis::power_curve(input.recording, domain.id, step, *input_.options());
+      if (!steps.empty()) parts.curves.push_back({domain.id, std::move(steps)});
+    }
+    if (!names_gzip(output_)) return report::write_chrome_trace(out, input.recording, parts);
+    GzipStream packed(out);
+    auto made = report::write_chrome_trace(packed, input.recording, parts);
+    packed.finish();
+    return made;
+  }
+
   // Windows without a time can't be analysed, and those with one need no profile.
   int export_windows() const {
     auto recording = recording::read_recording(input_.file);

@@ -3,6 +3,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
+#include "importers/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
 
@@ -14,22 +15,24 @@ class ImportVerb : public Verb {
   std::string_view name() const override { return "import"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "")->required();
+    app.add_option("FILES", files_, "");
     app.add_option("-o,--output", output_, "")->required();
     app.add_flag("-f,--force", force_, "");
     app.add_option("--format", format_, "");
     app.add_option("--interval", interval_, "");
+    app.add_option("--samples", csv_.samples, "");
+    app.add_option("--counter", csv_.counter, "");
+    app.add_option("--kernels", csv_.kernels, "");
+    app.add_option("--names", csv_.names, "");
+    app.add_option("--idle", csv_.idle, "")->allow_extra_args(false);
+    app.add_option("--device-name", csv_.device_name, "");
+    app.add_option("--sampled", csv_.sampled, "")
+        ->check(CLI::IsMember({"ring", "instant", "average"}));
+    app.add_flag("--events", csv_.events, "");
   }
 
   int run(const std::vector<std::string>&) override {
-    importers::ImportOptions options;
-    options.format = format_;
-    if (!interval_.empty()) {
-      const auto interval = parse_duration(interval_);
-      if (!interval) return complain(interval.error(), kUsageError);
-      options.interval = *interval;
-    }
-    auto recording = importers::import_files({files_.begin(), files_.end()}, options);
+    auto recording = format_ == "csv" ? import_tables() : import_logs();
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
     recording->run.tool_version = JOULEPROF_VERSION;
     const auto written = recording::write_recording(output_, *recording, {.overwrite = force_});
@@ -42,7 +45,32 @@ class ImportVerb : public Verb {
   }
 
  private:
+  Result<model::Recording> import_tables() const {
+    if (!files_.empty()) {
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("CSV files are named by what they hold (--samples {} ...)", files_.front()));
+    }
+    return importers::import_csv(csv_);
+  }
+
+  Result<model::Recording> import_logs() const {
+    if (!csv_.samples.empty() || !csv_.counter.empty() || !csv_.kernels.empty()) {
+      return fail(Errc::kInvalidArgument, "--samples, --counter and --kernels need --format csv");
+    }
+    if (files_.empty()) return fail(Errc::kInvalidArgument, "no file to import was named");
+    importers::ImportOptions options;
+    options.format = format_;
+    if (!interval_.empty()) {
+      const auto interval = parse_duration(interval_);
+      if (!interval) return tl::unexpected(interval.error());
+      options.interval = *interval;
+    }
+    return importers::import_files({files_.begin(), files_.end()}, options);
+  }
+
   std::vector<std::string> files_;
+  importers::CsvSources csv_;
   std::string output_;
   std::string format_;
   std::string interval_;

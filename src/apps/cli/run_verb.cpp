@@ -3,14 +3,18 @@
 #include <fstream>
 
 #include "analysis/analyse.h"
+#include "analysis/attribute.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/installed_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
+#include "report/activity.h"
+#include "report/cells.h"
 #include "report/live_line.h"
 #include "report/render.h"
 #include "session/session.h"
@@ -33,6 +37,8 @@ report::Snapshot snapshot_of(const session::Status& status) {
   return snapshot;
 }
 
+constexpr std::size_t kShownKernels = 5;
+
 class RunVerb : public Verb {
  public:
   std::string_view name() const override { return "run"; }
@@ -47,6 +53,11 @@ class RunVerb : public Verb {
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
     app.add_option("--shortest", shortest_, "");
     app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
+    auto* kernels = app.add_flag("--kernels", kernels_, "");
+    app.add_flag("--layers", layers_, "");
+    app.add_flag("--trace", events_, "")->needs(kernels);
+    app.add_option("--counter-interval", counter_interval_, "");
+    app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
     app.add_flag("-q,--quiet", quiet_, "");
   }
@@ -64,6 +75,7 @@ class RunVerb : public Verb {
     if (!meters) return complain(meters.error(), kNotStarted);
     auto destination = open_destination(command);
     if (!destination) return complain(destination.error(), kNotStarted);
+    options->trace.recording = destination->path();
 
     auto result = [&] {
       StatusBar bar(!quiet_);
@@ -101,14 +113,53 @@ class RunVerb : public Verb {
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
+    if (auto traced = choose_trace(options.trace); !traced) return forward_error(traced);
     return options;
   }
 
+  Result<void> choose_trace(session::TraceOptions& trace) const {
+    if (!trace_folder_.empty()) {
+      trace.folder = trace_folder_;
+      return {};
+    }
+    if (!kernels_ && !layers_) return {};
+    if (pid_) {
+      return fail(Errc::kInvalidArgument,
+                  "--kernels and --layers need the command from its start: jouleprof run --kernels "
+                  "-- COMMAND");
+    }
+    trace.kernels = kernels_;
+    trace.layers = layers_;
+    trace.events = events_;
+    auto library = find_inject_library();
+    if (!library) return forward_error(library);
+    trace.inject_library = std::move(*library);
+    if (layers_) {
+      auto hook = find_python_hook();
+      if (!hook) return forward_error(hook);
+      trace.python_hook = std::move(*hook);
+    }
+    return {};
+  }
+
+  bool is_traced() const { return kernels_ || layers_ || !trace_folder_.empty(); }
+
   Result<meters::MeterSet> open() const {
     meters::MeterOptions options;
-    const auto shortest = parse_duration(shortest_);
+    // Kernels are told apart by every step of the energy counter.
+    const auto shortest = parse_duration(!shortest_.empty() ? shortest_
+                                         : is_traced()      ? "1s"
+                                                            : "5s");
     if (!shortest) return tl::unexpected(shortest.error());
     options.demand.shortest_window = *shortest;
+    if (!counter_interval_.empty()) {
+      const auto interval = parse_duration(counter_interval_);
+      if (!interval) return tl::unexpected(interval.error());
+      if (*interval < std::chrono::milliseconds{10} || *interval > std::chrono::minutes{10}) {
+        return fail(Errc::kInvalidArgument, "--counter-interval must be from 10ms to 10min");
+      }
+      options.demand.counter_period = *interval;
+    }
     if (!interval_.empty()) {
       const auto interval = parse_duration(interval_);
       if (!interval) return tl::unexpected(interval.error());
@@ -152,6 +203,20 @@ class RunVerb : public Verb {
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.path().string();
     fmt::print(stderr, "{}", report::to_text(*profile, text));
+    if (is_traced()) show_kernels(*recording, destination);
+  }
+
+  // The first few, and how to see the rest.
+  void show_kernels(const model::Recording& recording, const Destination& destination) const {
+    const auto profiles = analysis::attribute(recording);
+    if (!profiles) return void(complain(profiles.error(), kInternalError));
+    const auto text = text_options(STDERR_FILENO);
+    const std::string kernels = report::activity_to_brief_text(*profiles, kShownKernels, text);
+    if (!kernels.empty()) fmt::print(stderr, "\n{}", kernels);
+    if (profiles->empty() || destination.path().empty()) return;
+    fmt::print(stderr, "next       jouleprof report {} --by {}\n",
+               report::printable(report::shell_word(destination.path().string()), text.ascii),
+               layers_ ? "layer" : "kernel");
   }
 
   std::string output_;
@@ -161,7 +226,12 @@ class RunVerb : public Verb {
   std::optional<int> pid_;
   std::vector<std::string> devices_;
   std::string interval_;
-  std::string shortest_ = "5s";
+  std::string shortest_;
+  bool kernels_ = false;
+  bool layers_ = false;
+  bool events_ = false;
+  std::string counter_interval_;
+  std::string trace_folder_;
   std::string idle_ = "1s";
   std::string cpu_tdp_;
   bool quiet_ = false;

@@ -30,6 +30,7 @@ std::unique_ptr<Verb> make_monitor();
 std::unique_ptr<Verb> make_report();
 std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
+std::unique_ptr<Verb> make_annotate();
 
 // Parses `arguments` into a verb's options: flags before environment before configuration file.
 // Errors: invalid_argument.

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "analysis/attribute.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/verb.h"
+#include "base/gzip/gzip_stream.h"
+#include "importers/torch_annotator.h"
+#include "importers/torch_trace.h"
+#include "recording/reader.h"
+
+namespace jouleprof::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The part of the recording that the trace covers, `more` at both ends. What ran outside was not
+// traced, so nothing may be concluded from the power there.
+analysis::Options part_of(const model::Recording& recording, const importers::TorchTrace& trace,
+                          Duration more) {
+  const ClockMap& clocks = trace.clocks();
+  const HostTime begin = clocks.to_host(trace.begin()) - more;
+  const HostTime end = clocks.to_host(trace.end()) + more;
+  analysis::Options part;
+  if (const auto work = recording.run.work_begin) {
+    // Counting from the work's begin, a part can't begin before it.
+    if (begin > *work) part.from = begin - *work;
+    if (end > *work) part.to = end - *work;
+  }
+  return part;
+}
+
+std::vector<importers::PowerTrack> tracks_of(const model::Recording& recording,
+                                             const importers::TorchTrace& trace) {
+  const analysis::Options part = part_of(recording, trace, 100ms);
+  std::vector<importers::PowerTrack> tracks;
+  for (const auto& domain : recording.domains) {
+    const bool gpu = domain.kind == model::DomainKind::kGpu;
+    auto steps = analysis::power_curve(recording, domain.id, gpu ? 20ms : 100ms, part);
+    if (steps.empty()) continue;
+    const std::string what = gpu ? "" : " " + std::string(to_string(domain.kind));
+    tracks.push_back({fmt::format("{}{} power (W)", domain.device, what), std::move(steps)});
+  }
+  return tracks;
+}
+
+class AnnotateVerb : public Verb {
+ public:
+  std::string_view name() const override { return "annotate"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("TRACE", trace_, "")->required();
+    app.add_option("--power", power_, "")->required();
+    app.add_option("-o,--output", output_, "")->required();
+    app.add_flag("-f,--force", force_, "");
+  }
+
+  int run(const std::vector<std::string>&) override {
+    auto recording = recording::read_recording(power_);
+    if (!recording) return complain(recording.error(), status_of_input(recording.error()));
+    auto trace = importers::TorchTrace::read(trace_, *recording);
+    if (!trace) return complain(trace.error(), status_of_input(trace.error()));
+    recording->traces = {trace->trace()};
+    const auto profiles = analysis::attribute(*recording, part_of(*recording, *trace, Duration{}));
+    if (!profiles) return complain(profiles.error(), status_of_input(profiles.error()));
+
+    importers::TorchAnnotator annotator(*trace, *profiles);
+    const auto tracks = tracks_of(*recording, *trace);
+    Result<importers::TorchAnnotation> made;
+    const auto written = write_output(output_, force_, [&](std::ostream& out) {
+      if (names_gzip(output_)) {
+        GzipStream packed(out);
+        made = annotator.write(packed, tracks, JOULEPROF_VERSION);
+        packed.finish();
+      } else {
+        made = annotator.write(out, tracks, JOULEPROF_VERSION);
+      }
+    });
+    if (!written) return complain(written.error(), kCannotWrite);
+    if (!made) return complain(made.error(), status_of_input(made.error()));
+    tell(*trace, *profiles, *made);
+    return kDone;
+  }
+
+ private:
+  void tell(const importers::TorchTrace& trace, const std::vector<model::ActivityProfile>& profiles,
+            const importers::TorchAnnotation& made) const {
+    const auto note = [](const std::string& text) {
+      fmt::print(stderr, "jouleprof: note: {}\n", text);
+    };
+    if (trace.cut_off()) {
+      note(fmt::format("{} is cut off: it is annotated up to its last whole event, and closed",
+                       trace_));
+    }
+    if (trace.launches().empty()) {
+      note(
+          "there is no GPU activity in the trace (ProfilerActivity.CUDA), so it got the course of "
+          "power and no energies");
+    }
+    if (made.without_energy > 0) {
+      note(
+          fmt::format("{} of {} kernels have no energy: the recording does not cover their time or "
+                      "their GPU",
+                      made.without_energy, made.without_energy + made.kernels));
+    }
+    for (const auto& profile : profiles) {
+      for (const auto& warning : profile.warnings) note(warning);
+    }
+    fmt::print(stderr,
+               "jouleprof: wrote {}: {} kernels and {} operators have their energy; open it "
+               "in ui.perfetto.dev\n",
+               output_, made.kernels, made.ranges);
+  }
+
+  std::string trace_;
+  std::string power_;
+  std::string output_;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_annotate() { return std::make_unique<AnnotateVerb>(); }
+
+}  // namespace jouleprof::cli

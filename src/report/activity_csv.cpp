@@ -1,0 +1,107 @@
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "report/activity.h"
+#include "report/activity_view.h"
+#include "report/cells.h"
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+std::string line_of(const Fields& fields) {
+  std::string line;
+  for (const auto& field : fields) {
+    // A line break within quotes is correct CSV that line-based tools fall over.
+    line += (line.empty() ? "" : ",") + csv_field(printable(field));
+  }
+  return line + '\n';
+}
+
+void add(Fields& fields, const std::optional<model::Measurement>& m) {
+  fields.push_back(m ? joules_decimal(m->energy) : "");
+  fields.push_back(m ? joules_decimal(m->low()) : "");
+  fields.push_back(m ? joules_decimal(m->high()) : "");
+}
+
+std::string number(const std::optional<double>& value, int decimals = 6) {
+  return value ? fixed_decimal(*value, decimals) : "";
+}
+
+}  // namespace
+
+std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
+                            const ActivityOptions& options) {
+  std::string csv = line_of({"by",
+                             "domain",
+                             "device",
+                             "uuid",
+                             "number",
+                             "parent",
+                             "depth",
+                             "name",
+                             "detail",
+                             "symbol",
+                             "calls",
+                             "launches",
+                             "busy_seconds",
+                             "energy_joules",
+                             "interval_low_joules",
+                             "interval_high_joules",
+                             "inclusive_joules",
+                             "inclusive_low_joules",
+                             "inclusive_high_joules",
+                             "energy_per_launch_joules",
+                             "mean_watts",
+                             "share_ratio",
+                             "resolvable",
+                             "group",
+                             "group_joules",
+                             "group_low_joules",
+                             "group_high_joules",
+                             "macs",
+                             "parameters",
+                             "provenance",
+                             "method",
+                             "reason"});
+  for (const auto& profile : profiles) {
+    for (const auto& line : view_of(profile, options).lines) {
+      const model::ActivityRow& row = *line.row;
+      const auto power = power_of(row);
+      Fields fields{std::string(to_string(options.by)),
+                    std::string(to_string(profile.domain.kind)),
+                    profile.domain.device,
+                    profile.domain.uuid,
+                    std::to_string(line.index),
+                    line.depth > 0 ? std::to_string(row.parent) : "",
+                    std::to_string(line.depth),
+                    row.name,
+                    row.detail,
+                    row.symbol,
+                    row.count > 0 ? std::to_string(row.count) : "",
+                    std::to_string(row.launches),
+                    seconds_decimal(row.busy)};
+      add(fields, row.energy);
+      add(fields, row.inclusive);
+      fields.push_back(number(joules_per_launch(row), 9));
+      fields.push_back(power ? fixed_decimal(power->watts()) : "");
+      fields.push_back(number(share_of(profile, whole_of(row))));
+      fields.emplace_back(!whole_of(row) ? "" : row.resolvable ? "true" : "false");
+      fields.push_back(row.group != model::kNone ? std::to_string(row.group) : "");
+      add(fields, row.group_energy);
+      fields.push_back(number(row.macs, 0));
+      fields.push_back(options.by == ActivityBy::kLayer ? std::to_string(row.parameters) : "");
+      fields.emplace_back(
+          to_string(whole_of(row) ? whole_of(row)->provenance : model::Provenance::kUnavailable));
+      fields.push_back(profile.method);
+      fields.push_back(row.reason);
+      csv += line_of(fields);
+    }
+  }
+  return csv;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,218 @@
+"""run --kernels and report --by, on a simulated GPU and a program that says what ran on it.
+
+The program's kernels are said to run exactly while the simulated board draws more, so what each of
+them took is known.
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import TOOL, Tool
+
+# Beside the tool in the build tree.
+PROGRAM = pathlib.Path(
+    os.environ.get("JOULEPROF_TRACED_PROGRAM")
+    or pathlib.Path(TOOL).resolve().parents[2] / "recording" / "spool" / "jouleprof_traced_program")
+UUID = "GPU-12345678-1234-1234-1234-123456789abc"
+IDLE = 100.0
+# Name, watts above idle, period, duty and phase in seconds. They never run at once.
+KERNELS = [("gemm", 300.0, 1.3, 0.31, 0.0), ("softmax", 120.0, 1.3, 0.23, 0.65)]
+SECONDS = 20
+
+
+def scenario():
+    parts = [{"shape": "constant", "watts": IDLE}]
+    for _, watts, period, duty, phase in KERNELS:
+        parts.append({"shape": "square", "low_watts": 0, "high_watts": watts,
+                      "period_seconds": period, "duty_ratio": duty, "phase_seconds": phase,
+                      "phase_from": "wall_clock", "from_seconds": 3, "to_seconds": 3 + SECONDS})
+    return {"devices": [{"generation": "hopper", "idle_watts": IDLE, "uuid": UUID, "power": parts}]}
+
+
+def command(*options, seconds=SECONDS):
+    squares = [f"{name}:{period}:{duty}:{phase}" for name, _, period, duty, phase in KERNELS]
+    return [str(PROGRAM), UUID, str(seconds), *options, *squares]
+
+
+@pytest.fixture
+def library(gpu):
+    """A library to inject: the traced program here is not one that loads it."""
+    path = gpu.folder / "libjouleprof_inject.so"
+    path.write_bytes(b"")
+    gpu.environment["JOULEPROF_INJECT_LIBRARY"] = str(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traced")
+    tool = Tool(folder).simulate(scenario())
+    (folder / "libjouleprof_inject.so").write_bytes(b"")
+    tool.environment["JOULEPROF_INJECT_LIBRARY"] = str(folder / "libjouleprof_inject.so")
+    # The board begins to work as the program does: after a second of idle, and the tool's start.
+    tool.environment["JOULEPROF_NVML_EPOCH"] = f"{time.time():.6f}"
+    begin = time.time() + 3
+    wait = f"import time; time.sleep(max(0, {begin!r} - time.time()))"
+    tool.run = tool("run", "--kernels", "-o", "x.jprof", "--idle", "1s", "--", "sh", "-c",
+                    f"{sys.executable} -c '{wait}'; exec " + " ".join(command()))
+    return tool
+
+
+def activity(tool, by, *options):
+    devices = json.loads(tool("report", "x.jprof", "--by", by, "--json", *options).out)["devices"]
+    assert len(devices) == 1
+    return devices[0]
+
+
+def micro(joules):
+    return round(joules * 1e6)
+
+
+def test_each_kernel_gets_what_it_took(traced):
+    device = activity(traced, "kernel")
+    launches = {name: int(count) for name, count in map(str.split, traced.run.out.splitlines())}
+    rows = {row["name"]: row for row in device["rows"]}
+    assert set(rows) == {"gemm", "softmax"}
+    for name, watts, _, _, _ in KERNELS:
+        row = rows[name]
+        assert row["launches"] == launches[name]
+        assert row["provenance"] == "simulated"
+        assert row["mean_watts"] == pytest.approx(watts, rel=0.1)
+        low, high = row["interval_joules"]
+        assert low < watts * row["busy_seconds"] < high
+        assert row["resolvable"] is True
+    assert [row["name"] for row in device["rows"]] == ["gemm", "softmax"]
+    assert device["idle_watts"] == pytest.approx(IDLE, rel=0.02)
+
+
+def test_everything_adds_up_exactly(traced):
+    for by in ("kernel", "layer", "phase"):
+        d = activity(traced, by)
+        parts = sum(micro(d[f"{part}_joules"])
+                    for part in ("idle", "kernels", "gaps", "unattributed"))
+        assert parts == micro(d["measured_joules"])
+    kernels = activity(traced, "kernel")
+    assert sum(micro(r["energy_joules"]) for r in kernels["rows"]) == micro(kernels["kernels_joules"])
+    layers = activity(traced, "layer")
+    assert sum(micro(r["energy_joules"] or 0) for r in layers["rows"]) == micro(layers["kernels_joules"])
+    assert micro(layers["rows"][0]["inclusive_joules"]) == micro(layers["kernels_joules"])
+
+
+def test_the_summary_shows_kernels_and_the_next_command(traced):
+    assert "gemm" in traced.run.err and "softmax" in traced.run.err
+    assert traced.run.err.rstrip().endswith("jouleprof report x.jprof --by kernel")
+    assert "nothing was traced" not in traced.run.err
+
+
+def test_nothing_is_left_beside_the_recording(traced):
+    assert not list(traced.folder.glob("*.spool*"))
+
+
+def test_text_and_csv(traced):
+    text = traced("report", "x.jprof", "--by", "kernel").out
+    assert text.startswith("SIMULATED") and "exactly" in text
+    assert text.index("gemm") < text.index("softmax")
+    assert "softmax" not in traced("report", "x.jprof", "--by", "kernel", "--top", "1").out
+    tree = traced("report", "x.jprof", "--by", "layer").out
+    assert re.search(r"^Model .*\n(  .*\n)?  gemm_layer", tree, re.MULTILINE)
+    assert "gemm_layer" not in traced("report", "x.jprof", "--by", "layer", "--depth", "1").out
+    rows = list(csv.DictReader(io.StringIO(traced("report", "x.jprof", "--by", "kernel", "--csv").out)))
+    assert [r["name"] for r in rows] == ["gemm", "softmax"]
+    assert float(rows[0]["energy_joules"]) > float(rows[1]["energy_joules"]) > 0
+
+
+def test_every_step_of_the_counter_is_read(traced):
+    rows = list(csv.DictReader(io.StringIO(traced("export", "x.jprof", "--format", "counters").out)))
+    assert len(rows) > 9 * SECONDS
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--by", "atom"], "kernel"),
+    (["--by", "kernel", "--sort", "name"], "energy"),
+    (["--sort", "time"], "--by"),
+    (["--by", "kernel", "--json", "--csv"], "--csv"),
+])
+def test_words_that_are_off(traced, arguments, word):
+    assert word in traced("report", "x.jprof", *arguments, status=2).err
+
+
+def test_a_recording_without_a_trace_says_so(gpu):
+    gpu("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "true")
+    assert "run --kernels" in gpu("report", "x.jprof", "--by", "kernel", status=4).err
+
+
+def test_without_kernels_the_report_says_why(gpu, library):
+    process = gpu("run", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", "true")
+    assert "nothing was traced" in process.err
+    assert "nothing was traced" in gpu("report", "x.jprof", "--by", "kernel", status=4).err
+
+
+def test_another_tools_library_is_left_alone(gpu, library):
+    gpu.environment["CUDA_INJECTION64_PATH"] = "/opt/nsight/injection.so"
+    process = gpu("run", "--kernels", "--no-record", "--idle", "0s", "--", "sh", "-c",
+                  "echo $CUDA_INJECTION64_PATH")
+    assert process.out == "/opt/nsight/injection.so\n"
+    assert "/opt/nsight/injection.so" in process.err
+
+
+def test_the_command_finds_the_library_and_the_folder(gpu, library):
+    process = gpu("run", "-q", "--kernels", "--trace", "-o", "x.jprof", "--idle", "0s", "--", "sh", "-c",
+                  "echo $CUDA_INJECTION64_PATH; echo $JOULEPROF_TRACE_WHAT; stat -c %a $JOULEPROF_TRACE")
+    assert process.out.split() == [str(library), "kernels,events", "700"]
+
+
+def test_a_killed_tool_leaves_the_trace_where_it_can_be_found(gpu, library):
+    process = gpu.start("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command(seconds=60))
+    deadline = time.time() + 20
+    while not list(gpu.folder.glob("x.jprof.spool/*.spool")) and time.time() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    spools = list(gpu.folder.glob("x.jprof.spool/*.spool"))
+    assert len(spools) == 1
+    os.kill(int(spools[0].name.split("-")[0]), 9)
+
+
+def test_a_killed_program_keeps_what_it_told(gpu, library):
+    gpu.simulate(scenario())
+    gpu("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command("--quit", seconds=2))
+    assert not list(gpu.folder.glob("*.spool*"))
+    with sqlite3.connect(gpu.folder / "x.jprof") as db:
+        assert db.execute("SELECT activities > 0, ended FROM trace_status").fetchall() == [(1, 0)]
+
+
+def test_a_running_process_is_joined_by_its_folder(gpu):
+    folder = gpu.simulate(scenario()).folder / "theirs"
+    folder.mkdir()
+    program = subprocess.Popen(command(seconds=4), env={**gpu.environment, "JOULEPROF_TRACE": str(folder)},
+                               stdout=subprocess.DEVNULL)
+    gpu("run", "-q", "--pid", program.pid, "--trace-folder", folder, "-o", "x.jprof")
+    assert program.wait() == 0
+    assert len(list(folder.iterdir())) == 1
+    names = {row["name"] for row in activity(gpu, "kernel")["rows"]}
+    assert names == {"gemm", "softmax"}
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--kernels", "--pid", "1"], "from its start"),
+    (["--trace", "--", "true"], "--kernels"),
+    (["--trace-folder", "x", "--", "true"], "--pid"),
+    (["--kernels", "--counter-interval", "1ms", "--", "true"], "10ms"),
+])
+def test_options_that_do_not_fit(gpu, library, arguments, word):
+    process = gpu("run", *arguments, status=None)
+    assert process.returncode in (2, 125) and word in process.err
+
+
+def test_a_library_that_is_not_there_is_named(gpu):
+    gpu.environment["JOULEPROF_INJECT_LIBRARY"] = "/nowhere/lib.so"
+    assert "/nowhere/lib.so" in gpu("run", "--kernels", "--", "true", status=125).err
