@@ -14,6 +14,12 @@ set_target_properties(SQLiteCpp PROPERTIES INTERFACE_LINK_LIBRARIES "")
 add_library(jouleprof_sqlite INTERFACE)
 target_link_libraries(jouleprof_sqlite INTERFACE SQLiteCpp ${SQLITE3_STATIC} Threads::Threads
                                                  ${CMAKE_DL_LIBS} m)
+
+find_library(ZLIB_STATIC libz.a REQUIRED)  # compressed traces and tables
+find_path(ZLIB_HEADERS zlib.h REQUIRED)
+add_library(jouleprof_zlib INTERFACE)
+target_include_directories(jouleprof_zlib SYSTEM INTERFACE ${ZLIB_HEADERS})
+target_link_libraries(jouleprof_zlib INTERFACE ${ZLIB_STATIC})
 if(JOULEPROF_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -1,0 +1,199 @@
+#include "base/json/json_view.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace jouleprof {
+namespace {
+
+enum Kind : std::uint8_t { kPlain, kQuote, kOpen, kClose };
+
+constexpr auto kKinds = [] {
+  std::array<Kind, 256> kinds{};
+  kinds['"'] = kQuote;
+  kinds['{'] = kinds['['] = kOpen;
+  kinds['}'] = kinds[']'] = kClose;
+  return kinds;
+}();
+
+Kind kind_of(char c) { return kKinds[static_cast<unsigned char>(c)]; }
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// Past the closing quote of the string that begins at `at`; nullptr when there is none.
+const char* past_string(const char* at, const char* end) {
+  const char* const first = at + 1;
+  at = first;
+  for (;;) {
+    const void* quote = std::memchr(at, '"', static_cast<std::size_t>(end - at));
+    if (!quote) return nullptr;
+    at = static_cast<const char*>(quote);
+    const char* before = at;
+    while (before != first && before[-1] == '\\') --before;
+    ++at;
+    if ((at - 1 - before) % 2 == 0) return at;
+  }
+}
+
+void append_utf8(std::string& out, std::uint32_t c) {
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+  } else if (c < 0x800) {
+    out += static_cast<char>(0xC0 | c >> 6);
+    out += static_cast<char>(0x80 | (c & 0x3F));
+  } else {
+    if (c < 0x10000) {
+      out += static_cast<char>(0xE0 | c >> 12);
+    } else {
+      out += static_cast<char>(0xF0 | c >> 18);
+      out += static_cast<char>(0x80 | (c >> 12 & 0x3F));
+    }
+    out += static_cast<char>(0x80 | (c >> 6 & 0x3F));
+    out += static_cast<char>(0x80 | (c & 0x3F));
+  }
+}
+
+std::uint32_t hex(std::string_view text) {
+  std::uint32_t value = 0;
+  for (const char c : text.substr(0, 4)) {
+    const int lower = c | 0x20;
+    const int digit = c >= '0' && c <= '9'           ? c - '0'
+                      : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10
+                                                     : 0;
+    value = value << 4 | static_cast<std::uint32_t>(digit);
+  }
+  return value;
+}
+
+}  // namespace
+
+JsonExtent json_extent(std::string_view text) {
+  if (text.empty()) return {JsonExtent::kMore, 0};
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* at = begin;
+  const auto whole = [&] { return JsonExtent{JsonExtent::kWhole, std::size_t(at - begin)}; };
+  const JsonExtent more{JsonExtent::kMore, 0};
+  switch (kind_of(*at)) {
+    case kQuote:
+      at = past_string(at, end);
+      return at ? whole() : more;
+    case kClose:
+      return {};
+    case kPlain:
+      if (*at == ',' || *at == ':' || is_space(*at)) return {};
+      while (at != end && kind_of(*at) != kClose && *at != ',' && !is_space(*at)) ++at;
+      return at == end ? more : whole();
+    case kOpen:
+      break;
+  }
+  std::size_t depth = 0;
+  while (at != end) {
+    switch (kind_of(*at)) {
+      case kPlain:
+        ++at;
+        break;
+      case kQuote:
+        at = past_string(at, end);
+        if (!at) return more;
+        break;
+      case kOpen:
+        ++depth;
+        ++at;
+        break;
+      case kClose:
+        ++at;
+        if (--depth == 0) return whole();
+        break;
+    }
+  }
+  return more;
+}
+
+std::size_t json_space(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_space(text[n])) ++n;
+  return n;
+}
+
+JsonMembers::JsonMembers(std::string_view object) {
+  if (object.size() >= 2 && object.front() == '{') rest_ = object.substr(1, object.size() - 1);
+}
+
+bool JsonMembers::next() {
+  const auto skip = [this](char c) {
+    rest_.remove_prefix(json_space(rest_));
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    rest_.remove_prefix(json_space(rest_));
+    return true;
+  };
+  skip(',');
+  if (rest_.empty() || rest_.front() != '"') return false;
+  JsonExtent extent = json_extent(rest_);
+  if (extent.state != JsonExtent::kWhole) return false;
+  key_ = rest_.substr(1, extent.size - 2);
+  rest_.remove_prefix(extent.size);
+  if (!skip(':')) return false;
+  extent = json_extent(rest_);
+  if (extent.state != JsonExtent::kWhole) return false;
+  value_ = rest_.substr(0, extent.size);
+  rest_.remove_prefix(extent.size);
+  return true;
+}
+
+std::string_view plain_json_string(std::string_view value) {
+  if (value.size() < 2 || value.front() != '"') return {};
+  value = value.substr(1, value.size() - 2);
+  return value.find('\\') == std::string_view::npos ? value : std::string_view{};
+}
+
+std::string json_string(std::string_view value) {
+  if (value.size() < 2 || value.front() != '"') return {};
+  value = value.substr(1, value.size() - 2);
+  std::string out;
+  out.reserve(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] != '\\' || ++i == value.size()) {
+      if (i < value.size()) out += value[i];
+      continue;
+    }
+    switch (value[i]) {
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
+      case 'u': {
+        std::uint32_t c = hex(value.substr(i + 1));
+        i += 4;
+        const bool high = c >= 0xD800 && c < 0xDC00;
+        if (high && i + 6 < value.size() && value[i + 1] == '\\' && value[i + 2] == 'u') {
+          const std::uint32_t low = hex(value.substr(i + 3));
+          if (low >= 0xDC00 && low < 0xE000) {
+            c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+            i += 6;
+          }
+        }
+        append_utf8(out, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
+        break;
+      }
+      default:
+        out += value[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace jouleprof

@@ -1,0 +1,81 @@
+// A big CSV file with a header line, read row by row; it may be compressed with gzip.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/gzip/gzip_reader.h"
+#include "base/result.h"
+
+namespace jouleprof::importers {
+
+// A column as a header may call it: the name tells the unit.
+struct ColumnName {
+  std::string_view name;
+  int decimals = 0;  // what is written is worth 10^decimals of the value's own unit
+};
+
+// A column that was found.
+struct CsvColumn {
+  std::size_t index = 0;
+  int decimals = 0;
+  std::string name;
+};
+
+class CsvFile {
+ public:
+  // Errors: as GzipReader; unavailable when there is no header line.
+  static Result<CsvFile> open(const std::filesystem::path& path);
+
+  // The one column that bears one of these names. Errors: corrupt when there is none (`names` are
+  // listed) or more than one.
+  Result<CsvColumn> column(std::span<const ColumnName> names);
+  // The same for a column that may be missing.
+  Result<std::optional<CsvColumn>> optional_column(std::span<const ColumnName> names);
+  // Errors: corrupt, for the first column that was not asked for.
+  Result<void> no_others() const;
+
+  // Goes to the next row; false at the end. Blank lines are passed over. A last line without a line
+  // end may have been cut off in the middle of a number: it is left out, and cut_off() tells.
+  // Errors: corrupt, with the line, when it has not as many fields as the header.
+  Result<bool> next();
+
+  std::string_view field(const CsvColumn& column) const { return fields_[column.index]; }
+  // A field as a whole number of the value's own unit, rounded. Errors: corrupt.
+  Result<std::int64_t> integer(const CsvColumn& column) const;
+
+  // corrupt: "PATH, line N, column 'NAME': MESSAGE".
+  tl::unexpected<Error> fail_at(const CsvColumn& column, std::string_view message) const;
+
+  std::size_t line() const { return line_; }
+  std::size_t rows() const { return rows_; }
+  const std::optional<std::string>& cut_off() const { return cut_off_; }
+  const std::string& path() const { return reader_.path(); }
+
+ private:
+  explicit CsvFile(GzipReader reader) : reader_(std::move(reader)) {}
+  Result<bool> next_line();
+  Result<void> split_line();
+
+  GzipReader reader_;
+  std::string buffer_;
+  std::size_t at_ = 0;
+  bool at_end_ = false;
+  std::string_view text_;  // within buffer_
+  bool ended_ = false;
+  std::size_t line_ = 0;
+  std::size_t rows_ = 0;
+  std::vector<std::string> header_;
+  std::vector<bool> asked_;
+  std::vector<std::string_view> fields_;
+  std::vector<std::string> quoted_;
+  std::optional<std::string> cut_off_;
+};
+
+}  // namespace jouleprof::importers
