@@ -4,13 +4,16 @@ include(CMakePackageConfigHelpers)
 
 if(SKBUILD)  # a Python wheel carries the tool, and what src/apps/python installs
   install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin)
-  install(TARGETS jouleprof_inject LIBRARY DESTINATION jouleprof)
+  install(TARGETS jouleprof_inject LIBRARY DESTINATION jouleprof/lib)
+  install(DIRECTORY python/hook/ DESTINATION jouleprof/_hook FILES_MATCHING PATTERN "*.py")
   return()
 endif()
 
 install(TARGETS jouleprof RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # For traced programs; nothing links to it.
 install(TARGETS jouleprof_inject LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY python/hook/ DESTINATION ${CMAKE_INSTALL_DATADIR}/jouleprof/python_hook
+        FILES_MATCHING PATTERN "*.py")
 install(TARGETS jouleprof_shared EXPORT jouleprof_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/jouleprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -12,6 +12,7 @@ namespace jouleprof::abi::cuda {
 using Result = int;
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;
+inline constexpr Result kNotInitialized = 3;
 inline constexpr Result kNoDevice = 100;
 inline constexpr Result kDeviceUnavailable = 46;  // in exclusive use of another process
 
@@ -37,6 +38,7 @@ inline constexpr int kAttributeMaxThreadsPerMultiprocessor = 39;
 namespace fn {
 
 using Init = Result(unsigned flags);
+using CtxGetCurrent = Result(Context* context);
 using GetErrorString = Result(Result error, const char** text);
 using DeviceGetCount = Result(int* count);
 using DeviceGet = Result(Device* device, int ordinal);

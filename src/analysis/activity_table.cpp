@@ -102,10 +102,11 @@ class Builder {
       if (!is_here(trace, chunk)) continue;
       any = true;
       model::ActivityDecoder decoder(chunk.bytes);
-      if (chunk.kind == ChunkKind::kBins) {
+      if (model::is_bins(chunk)) {
+        const Duration bin = model::bin_of(chunk, trace.bin);
         for (model::BinEntry e; decoder.next(e);) {
           if (e.kernel_class >= known.size()) return tl::unexpected(damaged(trace));
-          add(chunk.begin + e.bin * trace.bin, trace.bin, class_of(e.kernel_class), e);
+          add(chunk.begin + e.bin * bin, bin, class_of(e.kernel_class), e);
         }
       } else if (chunk.kind == ChunkKind::kScopes && !(from_ && chunk.end <= *from_) &&
                  !(to_ && chunk.begin >= *to_)) {

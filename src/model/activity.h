@@ -77,11 +77,15 @@ struct TracedDevice {
 };
 
 enum class ChunkKind : std::uint8_t {
-  kBins = 1,    // BinEntry: a device's activity in bins of Trace::bin
-  kScopes = 2,  // ScopeEntry: a device's activity by scope over the chunk's whole span
-  kEvents = 3,  // EventEntry: a device's every launch
-  kLayers = 4,  // LayerEntry: the host's calls of layers over the chunk's whole span
+  kBins = 1,      // BinEntry: a device's activity in bins of Trace::bin
+  kScopes = 2,    // ScopeEntry: a device's activity by scope over the chunk's whole span
+  kEvents = 3,    // EventEntry: a device's every launch
+  kLayers = 4,    // LayerEntry: the host's calls of layers over the chunk's whole span
+  kWideBins = 5,  // as kBins, in bins of kWide times that: of programs that run for long
 };
+
+// How much longer the bins of kWideBins are.
+inline constexpr int kWide = 8;
 
 // Entries of one kind, encoded (activity_codec.h).
 struct ActivityChunk {
@@ -93,6 +97,15 @@ struct ActivityChunk {
 
   bool operator==(const ActivityChunk&) const = default;
 };
+
+inline bool is_bins(const ActivityChunk& chunk) {
+  return chunk.kind == ChunkKind::kBins || chunk.kind == ChunkKind::kWideBins;
+}
+
+// The length of a chunk's bins in a trace whose Trace::bin is `bin`.
+inline Duration bin_of(const ActivityChunk& chunk, Duration bin) {
+  return chunk.kind == ChunkKind::kWideBins ? kWide * bin : bin;
+}
 
 // How tracing went. All counts are from the process's start.
 struct TraceStatus {

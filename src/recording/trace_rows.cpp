@@ -12,8 +12,9 @@ namespace jouleprof::recording {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"kernel", "memcpy", "memset", "graph"};
-constexpr std::array<std::string_view, 3> kPhases{"forward", "backward", "optimizer"};    // from 1
-constexpr std::array<std::string_view, 4> kChunks{"bins", "scopes", "events", "layers"};  // from 1
+constexpr std::array<std::string_view, 3> kPhases{"forward", "backward", "optimizer"};  // from 1
+constexpr std::array<std::string_view, 5> kChunks{"bins", "scopes", "events", "layers",
+                                                  "wide_bins"};  // from 1
 
 template <typename Enum, int First, std::size_t N>
 std::optional<Enum> parse(const std::array<std::string_view, N>& names, std::string_view text) {

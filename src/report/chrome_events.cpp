@@ -255,16 +255,17 @@ Result<void> ChromeLaunches::write_busy() {
   };
   std::optional<HostTime> end;  // of the bin before
   for (const auto& chunk : trace_.chunks) {
-    if (chunk.kind != model::ChunkKind::kBins || chunk.device != device_) continue;
+    if (!model::is_bins(chunk) || chunk.device != device_) continue;
+    const Duration length = model::bin_of(chunk, trace_.bin);
     model::ActivityDecoder decoder(chunk.bytes);
     std::optional<std::uint32_t> bin;
     std::uint64_t busy = 0;
     const auto put = [&] {
       if (!bin) return;
-      const HostTime begin = chunk.begin + *bin * trace_.bin;
+      const HostTime begin = chunk.begin + *bin * length;
       if (end && begin > *end) counter(*end, 0);
-      counter(begin, static_cast<double>(busy) / static_cast<double>(trace_.bin.count()));
-      end = begin + trace_.bin;
+      counter(begin, static_cast<double>(busy) / static_cast<double>(length.count()));
+      end = begin + length;
       busy = 0;
     };
     for (model::BinEntry e; decoder.next(e); busy += e.busy_nanoseconds) {

@@ -103,6 +103,12 @@ Object* step_end(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
+// forget(): the calls so far are not to be told
+Object* forget(Object*, Object* const*, Size) {
+  layers::forget();
+  return api.none_reference();
+}
+
 // problem(text): to be shown with the trace
 Object* problem(Object*, Object* const* arguments, Size count) {
   if (count == 1) layers::set_problem(text_of(arguments[0]));
@@ -124,6 +130,7 @@ MethodDef functions[] = {
     {"learn", &learn, abi::python::kMethFastcall, nullptr},
     {"step_begin", &step_begin, abi::python::kMethFastcall, nullptr},
     {"step_end", &step_end, abi::python::kMethFastcall, nullptr},
+    {"forget", &forget, abi::python::kMethFastcall, nullptr},
     {"problem", &problem, abi::python::kMethFastcall, nullptr},
     {"where", &where, abi::python::kMethFastcall, nullptr},
 };

@@ -13,6 +13,7 @@
 
 #include "apps/inject/spool_sink.h"
 #include "base/text.h"
+#include "spans/cupti/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/layers/layers.h"
 #include "spans/scopes/scopes.h"
@@ -59,9 +60,10 @@ bool wants(std::string_view what, std::string_view word) {
 
 // Not under the state's lock: CUPTI may initialise CUDA, which calls start_kernels(), or wait for a
 // thread that does.
-void start_cupti(cupti::Tracer& tracer) {
+void start_cupti(cupti::Tracer& tracer, bool whole_graphs) {
   tracer.start_cupti(
-      [] { return cupti::load_cupti(cupti::cupti_candidates(cupti::loaded_libraries())); });
+      [] { return cupti::load_cupti(cupti::cupti_candidates(cupti::loaded_libraries())); },
+      whole_graphs);
 }
 
 // The tracer, if it wants kernels.
@@ -103,7 +105,18 @@ bool make_tracer(const char* folder, const char* what) {
 bool begin(const char* folder, const char* what) noexcept {
   try {
     if (!make_tracer(folder, what)) return false;
-    if (cupti::is_loaded(cupti::loaded_libraries(), "libcuda.so")) start_kernels();
+    const char* injected = std::getenv("CUDA_INJECTION64_PATH");
+    switch (cupti::driver_state()) {
+      case cupti::DriverState::kAbsent:
+        break;
+      case cupti::DriverState::kLoaded:
+        // CUDA will call InitializeInjection() when it starts, where it was told to.
+        if (injected == nullptr || *injected == '\0') start_kernels();
+        break;
+      case cupti::DriverState::kInitialised:
+        if (cupti::Tracer* tracer = kernel_tracer()) start_cupti(*tracer, false);
+        break;
+    }
     return true;
   } catch (...) {  // no memory: no trace
     return false;
@@ -112,7 +125,7 @@ bool begin(const char* folder, const char* what) noexcept {
 
 void start_kernels() noexcept {
   try {
-    if (cupti::Tracer* tracer = kernel_tracer()) start_cupti(*tracer);
+    if (cupti::Tracer* tracer = kernel_tracer()) start_cupti(*tracer, true);
   } catch (...) {  // no memory: no kernels
   }
 }

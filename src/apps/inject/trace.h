@@ -10,7 +10,7 @@ namespace jouleprof::inject {
 
 // Begins to write a spool into `folder`; `what` is a comma list of kernels, layers and events.
 // False when the folder cannot be written. Does nothing while there is a trace already. Kernels are
-// traced from now on where CUDA's driver is loaded, else from start_kernels() on.
+// traced from now on where CUDA runs already, else from start_kernels() on.
 bool begin(const char* folder, const char* what) noexcept;
 
 // CUDA starts now: traces kernels if they are wanted.

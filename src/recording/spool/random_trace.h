@@ -80,7 +80,7 @@ class RandomTrace {
 
   model::ActivityChunk chunk(Duration bin) {
     model::ActivityEncoder encoder;
-    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(4))};
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(5))};
     const std::uint32_t bins = 1 + below(1000);
     const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
     std::uint32_t at = 0;
@@ -88,6 +88,7 @@ class RandomTrace {
       at = std::min(at + below(5), bins - 1);
       switch (kind) {
         case model::ChunkKind::kBins:
+        case model::ChunkKind::kWideBins:
           encoder.add(model::BinEntry{at, below(kMany), below(1'000'000), below(100)});
           break;
         case model::ChunkKind::kScopes:

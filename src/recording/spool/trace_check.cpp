@@ -70,11 +70,12 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
   const std::int64_t length = (chunk.end - chunk.begin).count() + 1'000'000'000;
   model::ActivityDecoder decoder(chunk.bytes);
   switch (chunk.kind) {
-    case kBins: {
+    case kBins:
+    case kWideBins: {
       if (bin <= Duration{}) return "has bins of no length";
       for (model::BinEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
-        if (e.bin > length / bin.count()) return kBinTooFar;
+        if (e.bin > length / model::bin_of(chunk, bin).count()) return kBinTooFar;
         if (e.busy_nanoseconds > kLongest || e.launches > kLongest) return kTooLong;
       }
       break;

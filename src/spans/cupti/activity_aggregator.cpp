@@ -109,7 +109,7 @@ DeviceTimeline& ActivityAggregator::timeline(std::uint32_t ordinal) {
     index = static_cast<std::uint32_t>(timelines_.size());
     const auto found = known_.find(ordinal);
     sink_.define(index, found != known_.end() ? found->second : driver_device(ordinal));
-    timelines_.emplace_back(index, options_.bin.count(), options_.events);
+    timelines_.emplace_back(index, options_.bin.count(), options_.fine.count(), options_.events);
   }
   return timelines_[index];
 }

@@ -17,6 +17,7 @@ namespace jouleprof::cupti {
 
 struct AggregatorOptions {
   Duration bin = std::chrono::milliseconds{1};
+  Duration fine = std::chrono::minutes{10};  // from then on bins are wide
   bool events = false;
   // Records come this much later than others that began at the same time, at most.
   Duration settle = std::chrono::seconds{1};

@@ -33,7 +33,13 @@ struct Aggregated {
   MemorySink sink;
   ActivityAggregator aggregator;
 
-  explicit Aggregated(AggregatorOptions options = {}) : aggregator(sink, options) {}
+  explicit Aggregated(AggregatorOptions options = {}) : aggregator(sink, with_bins(options)) {
+    sink.trace.bin = std::chrono::nanoseconds{5 * kMs};
+  }
+  static AggregatorOptions with_bins(AggregatorOptions options) {
+    options.bin = std::chrono::nanoseconds{5 * kMs};
+    return options;
+  }
   void settle(bool all = false) {
     aggregator.settle(all, false);
     aggregator.tell();
@@ -313,6 +319,32 @@ TEST(ActivityAggregator, ExpandedNodesWaitAsOthersDo) {
   a.settle(true);
   EXPECT_EQ(a.aggregator.late(), 0U);
   EXPECT_EQ(a.sink.of_class(1).busy + a.sink.of_class(2).busy, std::uint64_t{100 + 200 * kMs});
+}
+
+TEST(ActivityAggregator, BinsGetWideInALongProgram) {
+  Aggregated a({.fine = std::chrono::seconds{1}});
+  for (int i = 0; i < 300; ++i) {
+    a.aggregator.add(kernel(i * 10 * kMs, i * 10 * kMs + 3 * kMs));
+    if (i % 50 == 49) a.settle();
+  }
+  a.settle(true);
+  std::uint64_t busy = 0;
+  std::size_t wide = 0;
+  for (const auto& chunk : a.sink.trace.chunks) {
+    if (!model::is_bins(chunk)) continue;
+    wide += chunk.kind == model::ChunkKind::kWideBins;
+    // The first chunk is fine; nothing turns back.
+    EXPECT_EQ(wide > 0, chunk.kind == model::ChunkKind::kWideBins);
+    const Duration length = model::bin_of(chunk, a.sink.trace.bin);
+    model::ActivityDecoder decoder(chunk.bytes);
+    for (model::BinEntry e; decoder.next(e);) {
+      EXPECT_LE(e.busy_nanoseconds, static_cast<std::uint64_t>(length.count()));
+      EXPECT_LT(chunk.begin + e.bin * length, chunk.end);
+      busy += e.busy_nanoseconds;
+    }
+  }
+  EXPECT_GE(wide, 3u);
+  EXPECT_EQ(busy, 300u * 3 * kMs);
 }
 
 }  // namespace

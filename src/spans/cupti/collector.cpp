@@ -81,13 +81,19 @@ std::string Collector::words(abi::Result result) const {
   return text;
 }
 
-Result<void> Collector::start() {
+Result<void> Collector::start(bool whole_graphs) {
+  whole_graphs_ = whole_graphs;
   in_use.store(this);
   if (auto enabled = enable(); !enabled) {
     in_use.store(nullptr);
     return enabled;
   }
   subscribe();
+  // Without callbacks there is nobody to switch, and nodes stay.
+  if (whole_graphs_ && subscribed()) {
+    nodes_wanted_.store(false);
+    switch_graphs(false);
+  }
   return {};
 }
 
@@ -156,19 +162,40 @@ void Collector::stop() {
   if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
   subscriber_ = nullptr;
   for (const ActivityKind kind : kKinds) api_.disable(kind);
-  graph_nodes(true);
+  if (graph_records_.load()) api_.disable(ActivityKind::kGraphTrace);
   Collector* self = this;
   in_use.compare_exchange_strong(self, nullptr);
 }
 
 void Collector::forget() noexcept { in_use.store(nullptr); }
 
-void Collector::graph_nodes(bool nodes) {
-  if (nodes != graph_records_) return;
+void Collector::switch_graphs(bool nodes) noexcept {
   const auto result =
       nodes ? api_.disable(ActivityKind::kGraphTrace) : api_.enable(ActivityKind::kGraphTrace);
   // A CUPTI without such records goes on node by node.
-  if (result == abi::Result::kSuccess) graph_records_ = !nodes;
+  if (result == abi::Result::kSuccess) {
+    graph_records_.store(!nodes);
+  } else {
+    whole_graphs_ = false;
+  }
+}
+
+void Collector::on_graph_launch(abi::Site site) noexcept {
+  // A thread may have been in a launch when callbacks began.
+  static constinit thread_local bool within = false;
+  if (site == abi::Site::kEnter) {
+    graph_launches_.fetch_add(1, std::memory_order_relaxed);
+    within = within || pthread_rwlock_rdlock(&graph_launch_) == 0;
+    return;
+  }
+  if (!within) return;
+  within = false;
+  pthread_rwlock_unlock(&graph_launch_);
+  const bool nodes = nodes_wanted_.load(std::memory_order_relaxed);
+  if (nodes != graph_records_.load(std::memory_order_relaxed)) return;
+  if (pthread_rwlock_trywrlock(&graph_launch_) != 0) return;  // after the next launch
+  if (whole_graphs_ && nodes == graph_records_.load()) switch_graphs(nodes);
+  pthread_rwlock_unlock(&graph_launch_);
 }
 
 std::uint64_t Collector::take_dropped() {
@@ -208,14 +235,13 @@ void Collector::callback(void* user, abi::Domain domain, std::uint32_t call, con
 
 void Collector::on_launch(abi::Domain domain, std::uint32_t call,
                           const abi::CallbackData& data) noexcept {
+  const bool graph = domain == abi::Domain::kDriverApi &&
+                     (call == static_cast<std::uint32_t>(DriverCall::kGraphLaunch) ||
+                      call == static_cast<std::uint32_t>(DriverCall::kGraphLaunchPtsz));
+  if (graph) on_graph_launch(data.site);
   if (data.site != abi::Site::kEnter) return;
   launches_.put(data.correlation_id, scopes::current());
   last_launch_.store(data.correlation_id, std::memory_order_relaxed);
-  if (domain == abi::Domain::kDriverApi &&
-      (call == static_cast<std::uint32_t>(DriverCall::kGraphLaunch) ||
-       call == static_cast<std::uint32_t>(DriverCall::kGraphLaunchPtsz))) {
-    graph_launches_.fetch_add(1, std::memory_order_relaxed);
-  }
 }
 
 void Collector::on_graph_node(std::uint32_t call, const abi::GraphData& data) noexcept {

@@ -1,6 +1,8 @@
 // What CUPTI calls: takes full buffers, and notes on whose behalf work is launched.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <functional>
 #include <string>
@@ -20,16 +22,20 @@ class Collector {
   // `wake` is called, from any thread, when a buffer is full.
   Collector(CuptiApi api, std::size_t most_buffers, std::function<void()> wake);
 
-  // Turns records and callbacks on. Errors: unavailable, unsupported, permission_denied: there are
-  // no records at all. Where there are records but no callbacks, problem() says why.
-  Result<void> start();
+  // Turns records and callbacks on. `whole_graphs`: a graph's launch may be one record; not where
+  // graphs may have been made executable already (CUPTI crashes at their launch). Errors:
+  // unavailable, unsupported, permission_denied: there are no records at all. Where there are
+  // records but no callbacks, problem() says why.
+  Result<void> start(bool whole_graphs);
   // Turns them off. Not while the process exits: the driver may be gone.
   void stop();
   // After a fork, in the child: CUPTI's calls are ignored from now on.
   static void forget() noexcept;
 
-  // CUDA graphs node by node, or one record a launch.
-  void graph_nodes(bool nodes);
+  // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
+  // The thread that launches switches, between two launches of any thread, because CUPTI crashes
+  // where a launch is on its way.
+  void graph_nodes(bool nodes) { nodes_wanted_.store(nodes, std::memory_order_relaxed); }
   // Launch callbacks of the runtime's calls too; those of the driver's calls are always on.
   void watch_runtime_calls();
 
@@ -54,6 +60,8 @@ class Collector {
   void subscribe();
   void on_launch(abi::cupti::Domain domain, std::uint32_t call,
                  const abi::cupti::CallbackData& data) noexcept;
+  void on_graph_launch(abi::cupti::Site site) noexcept;
+  void switch_graphs(bool nodes) noexcept;
   void on_graph_node(std::uint32_t call, const abi::cupti::GraphData& data) noexcept;
   std::string words(abi::cupti::Result result) const;
 
@@ -63,7 +71,10 @@ class Collector {
   CorrelationTable launches_;
   GraphNodes nodes_;
   abi::cupti::Subscriber subscriber_ = nullptr;
-  bool graph_records_ = false;
+  bool whole_graphs_ = false;
+  std::atomic<bool> nodes_wanted_{true};
+  std::atomic<bool> graph_records_{false};
+  pthread_rwlock_t graph_launch_ = PTHREAD_RWLOCK_INITIALIZER;  // held to read while one goes on
   std::string problem_;
   std::atomic<std::uint32_t> last_launch_{0};
   std::atomic<std::uint64_t> graph_launches_{0};

@@ -39,6 +39,7 @@ bool DeviceTimeline::add(const Activity& activity) {
     return false;
   }
   advance(activity.start);
+  first_ = std::min(first_, activity.start);
   if (!chunk_open_) {
     chunk_open_ = true;
     first_bin_ = current_bin_;
@@ -144,7 +145,7 @@ void DeviceTimeline::tell(std::int64_t until, model::ActivitySink& sink) {
     const std::int64_t end = bin_of(now_ + bin_ - 1, bin_) * bin_;
     const HostTime begin = host(first_bin_ * bin_);
     if (!bins_.empty()) {
-      sink.add({model::ChunkKind::kBins, index_, begin, host(end), bins_.take()});
+      sink.add({bins_kind(), index_, begin, host(end), bins_.take()});
     }
     if (!event_entries_.empty()) {
       sink.add({model::ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
@@ -154,6 +155,19 @@ void DeviceTimeline::tell(std::int64_t until, model::ActivitySink& sink) {
     first_bin_ = current_bin_;
   }
   tell_late(sink);
+  if (!wide_ && first_ != INT64_MAX && now_ - first_ > fine_) widen();
+}
+
+// Between two chunks.
+void DeviceTimeline::widen() {
+  wide_ = true;
+  bin_ *= model::kWide;
+  current_bin_ = first_bin_ = bin_of(now_, bin_);
+  bin_end_ = (current_bin_ + 1) * bin_;
+}
+
+model::ChunkKind DeviceTimeline::bins_kind() const {
+  return wide_ ? model::ChunkKind::kWideBins : model::ChunkKind::kBins;
 }
 
 void DeviceTimeline::tell_scopes(std::int64_t end, model::ActivitySink& sink) {
@@ -193,7 +207,7 @@ void DeviceTimeline::tell_late(model::ActivitySink& sink) {
   }
   const HostTime begin = host(first * bin_);
   const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
-  sink.add({model::ChunkKind::kBins, index_, begin, end, bins.take()});
+  sink.add({bins_kind(), index_, begin, end, bins.take()});
   if (!events.empty()) {
     sink.add({model::ChunkKind::kEvents, index_, begin, end, events.take()});
   }

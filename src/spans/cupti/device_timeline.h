@@ -16,9 +16,10 @@ namespace jouleprof::cupti {
 // not divide go to those that began first, so that all shares of an instant sum to it exactly.
 class DeviceTimeline {
  public:
-  // `index`: the device's in Trace::devices. `bin`: nanoseconds.
-  DeviceTimeline(std::uint32_t index, std::int64_t bin, bool events)
-      : index_(index), bin_(bin), events_(events) {}
+  // `index`: the device's in Trace::devices. `bin`: nanoseconds. After `fine` nanoseconds bins get
+  // wide (model::kWide), so that a day of tracing stays small.
+  DeviceTimeline(std::uint32_t index, std::int64_t bin, std::int64_t fine, bool events)
+      : index_(index), bin_(bin), fine_(fine), events_(events) {}
 
   // Calls come in order of `start`. One that starts before what has been told already is late: it
   // is counted with its own full time, whatever ran beside it; false.
@@ -49,15 +50,20 @@ class DeviceTimeline {
   void put(std::uint32_t kernel_class, std::uint64_t busy, std::uint64_t launches);
   void enter_bin(std::int64_t bin);
   void close_bin();
+  void widen();
+  model::ChunkKind bins_kind() const;
   void put_event(const Activity& activity);
   void tell_late(model::ActivitySink& sink);
   void tell_scopes(std::int64_t end, model::ActivitySink& sink);
 
   std::uint32_t index_;
   std::int64_t bin_;
+  std::int64_t fine_;
   bool events_;
-  std::int64_t now_ = INT64_MIN;   // all before is shared
-  std::int64_t told_ = INT64_MIN;  // all before is told
+  bool wide_ = false;
+  std::int64_t first_ = INT64_MAX;  // begin of all
+  std::int64_t now_ = INT64_MIN;    // all before is shared
+  std::int64_t told_ = INT64_MIN;   // all before is told
   std::int64_t current_bin_ = 0;
   std::int64_t bin_end_ = INT64_MIN;
   std::int64_t first_bin_ = 0;  // of the chunk

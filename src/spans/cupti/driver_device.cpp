@@ -47,4 +47,15 @@ model::TracedDevice driver_device(std::uint32_t ordinal) {
   return device;
 }
 
+DriverState driver_state() {
+  namespace cuda = abi::cuda;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return DriverState::kAbsent;
+  const auto current = reinterpret_cast<cuda::fn::CtxGetCurrent*>(dlsym(driver, "cuCtxGetCurrent"));
+  cuda::Context context = nullptr;
+  const bool started = current != nullptr && current(&context) != cuda::kNotInitialized;
+  dlclose(driver);
+  return started ? DriverState::kInitialised : DriverState::kLoaded;
+}
+
 }  // namespace jouleprof::cupti

@@ -73,6 +73,8 @@ struct FakeCupti {
     data.site = abi::cupti::Site::kEnter;
     data.correlation_id = correlation;
     callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
+    data.site = abi::cupti::Site::kExit;
+    callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
   }
 
   void graph_node(abi::cupti::ResourceCall call, std::uint64_t id, std::uint64_t original = 0) {

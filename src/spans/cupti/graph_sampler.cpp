@@ -8,7 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kFirst = milliseconds{200};
+constexpr Duration kFirst = milliseconds{20};
 constexpr Duration kShortest = milliseconds{5};
 constexpr Duration kLongest = milliseconds{100};
 constexpr Duration kRarest = seconds{60};
@@ -31,13 +31,9 @@ bool GraphSampler::end(HostTime now) {
 }
 
 bool GraphSampler::nodes(HostTime now, const Seen& seen) {
-  if (first_) {
-    if (seen.launches == 0) return true;
-    if (!next_) next_ = now + kFirst;
-    if (now < *next_) return true;
-    first_ = false;
-    begun_ = now;
-    return end(now);
+  if (!next_) {
+    if (seen.launches == 0) return false;
+    next_ = now + kFirst;
   }
   if (nodes_) {
     if (now < *next_) return true;

@@ -9,9 +9,10 @@
 
 namespace jouleprof::cupti {
 
-// Node by node from the start until 0.2 s after the first launch of a graph, and then for a few
-// launches now and then: after 1 s, 2 s, ... and every minute in the end, sooner again when a graph
-// turns up whose nodes have not been seen. Two such times never begin within one second.
+// One record each from the start (CUPTI crashes when it is told so only after a graph was made
+// executable); node by node for a few launches now and then: 20 ms after a graph was first
+// launched, 1 s later, 2 s, ... and every minute in the end, sooner again when a graph turns up
+// whose nodes have not been seen. Two such times never begin within one second.
 class GraphSampler {
  public:
   // What has been seen so far, from the process's start.
@@ -30,8 +31,7 @@ class GraphSampler {
   bool begin(HostTime now, const Seen& seen);
   bool end(HostTime now);
 
-  bool first_ = true;
-  bool nodes_ = true;
+  bool nodes_ = false;
   std::optional<HostTime> next_;
   HostTime begun_{};
   std::uint64_t launches_before_ = 0;

@@ -54,7 +54,7 @@ Tracer::Tracer(std::unique_ptr<model::ActivitySink> sink, Options options)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load) {
+void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs) {
   if (stop_.load() || cupti_started_.exchange(true)) return;
   std::string problem;
   if (auto api = load(); !api) {
@@ -62,7 +62,7 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load) {
   } else {
     // Never destroyed: CUPTI may hold on to it even where it refused something.
     auto* kernels = new Kernels(std::move(*api), *sink_, options_, wake_);
-    const auto started = kernels->collector.start();
+    const auto started = kernels->collector.start(whole_graphs);
     problem = started ? kernels->collector.problem() : started.error().message;
     if (started) kernels_.store(kernels);
   }

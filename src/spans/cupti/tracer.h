@@ -46,7 +46,8 @@ class Tracer {
   // no lock while CUPTI works, because CUPTI may wait for whoever calls this at the same time. With
   // an error in what `load` returns, or where CUPTI refuses, the status says why there are no
   // kernels.
-  void start_cupti(const std::function<Result<CuptiApi>()>& load);
+  // `whole_graphs`: no graph can have been made executable yet.
+  void start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs);
   void add_source(Source source);
 
   // Returns when all that ended before is told; false when that took longer than `timeout`.

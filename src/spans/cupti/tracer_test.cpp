@@ -55,7 +55,7 @@ class TracerTest : public ::testing::Test {
   void start(Tracer::Options options = {}) {
     options.period = seconds{100};  // only when asked
     make(options);
-    tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); });
+    tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, true);
   }
   void make(Tracer::Options options) {
     tracer = new Tracer(std::make_unique<SharedSink>(sink), options);
@@ -213,14 +213,35 @@ TEST_F(TracerTest, NodesKeepTheScopeOfTheirCapture) {
   EXPECT_EQ(sink.trace.status.graph_expanded, 1U);
 }
 
-TEST_F(TracerTest, GraphsAreRecordedWholeAfterAWhile) {
+TEST_F(TracerTest, GraphsAreRecordedWholeButNowAndThen) {
   start();
+  // From the start: later, CUPTI would crash.
+  EXPECT_TRUE(cupti.enabled.contains(ActivityKind::kGraphTrace));
   cupti.launch(abi::DriverCall::kGraphLaunch, 1);
   tracer->flush(seconds{10});
-  EXPECT_FALSE(cupti.enabled.contains(ActivityKind::kGraphTrace));
-  std::this_thread::sleep_for(milliseconds{400});
+  const auto launch_until = [&](bool whole) {
+    for (int i = 0; i != 2000; ++i) {
+      std::this_thread::sleep_for(milliseconds{1});
+      // Switched by the thread that launches, after a launch.
+      const bool before = cupti.enabled.contains(ActivityKind::kGraphTrace);
+      std::this_thread::sleep_for(milliseconds{1});
+      if (before != cupti.enabled.contains(ActivityKind::kGraphTrace)) return false;
+      cupti.launch(abi::DriverCall::kGraphLaunch, 1);
+      if (cupti.enabled.contains(ActivityKind::kGraphTrace) == whole) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(launch_until(false));
+  EXPECT_TRUE(launch_until(true));
+}
+
+TEST_F(TracerTest, GraphsThatMayBeOlderAreRecordedByNode) {
+  make({});
+  tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, false);
+  cupti.launch(abi::DriverCall::kGraphLaunch, 1);
   tracer->flush(seconds{10});
-  EXPECT_TRUE(cupti.enabled.contains(ActivityKind::kGraphTrace));
+  std::this_thread::sleep_for(milliseconds{100});
+  EXPECT_FALSE(cupti.enabled.contains(ActivityKind::kGraphTrace));
 }
 
 TEST_F(TracerTest, RecordsWithoutTimesAreDropped) {
@@ -276,7 +297,7 @@ TEST_F(TracerTest, ARefusalIsTheStatus) {
 
 TEST_F(TracerTest, NoCuptiIsTheStatus) {
   make({.period = seconds{100}});
-  tracer->start_cupti([] { return load_cupti({"/nowhere/libcupti.so.13"}); });
+  tracer->start_cupti([] { return load_cupti({"/nowhere/libcupti.so.13"}); }, true);
   ASSERT_TRUE(tracer->end(seconds{10}, false));
   EXPECT_THAT(sink.trace.status.problem, HasSubstr("nvidia-cuda-cupti"));
   EXPECT_TRUE(sink.trace.status.ended);
@@ -339,7 +360,7 @@ TEST_F(TracerTest, AForkedChildIsSilent) {
 
 TEST_F(TracerTest, ManyThreadsLaunchWhileBuffersAreRead) {
   make({.period = milliseconds{1}});
-  tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); });
+  tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, true);
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t != 4; ++t) {
     threads.emplace_back([this, t] {
@@ -378,7 +399,7 @@ TEST_F(TracerTest, SourcesAreAskedAfterScopes) {
 
 TEST_F(TracerTest, TellsOfItselfOnceASecond) {
   make({.period = milliseconds{10}});
-  tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); });
+  tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, true);
   std::this_thread::sleep_for(milliseconds{300});
   ASSERT_TRUE(tracer->end(seconds{10}, true));
   EXPECT_GE(sink.statuses, 2);

@@ -13,6 +13,9 @@ namespace jouleprof::layers {
 // thread at a time. Nothing is told when there was nothing.
 void tell(model::ActivitySink& sink, HostTime now);
 
+// Forgets the calls and times since then.
+void forget();
+
 // While false, modules are called as if this library was not there. Starts as false.
 void set_active(bool active) noexcept;
 bool active() noexcept;

@@ -38,7 +38,7 @@ class SequenceRing {
     std::uint64_t high = head;  // the last entry whose first is not above `sequence` is before it
     while (low < high) {
       const std::uint64_t middle = low + (high - low) / 2;
-      if (at(middle).first.load(std::memory_order_relaxed) < sequence) {
+      if (at(middle).first.load(std::memory_order_relaxed) <= sequence) {
         low = middle + 1;
       } else {
         high = middle;

@@ -134,6 +134,11 @@ class ThreadLayersList {
 
   void start() { told_ = HostClock::now(); }
 
+  void forget_all() {
+    const std::scoped_lock lock(mutex_);
+    drop();
+  }
+
   std::string problem() {
     const std::scoped_lock lock(mutex_);
     return problem_;
@@ -146,10 +151,14 @@ class ThreadLayersList {
  private:
   void forget() {
     is_active.store(false, std::memory_order_relaxed);
+    drop();
+    told_ = HostClock::now();
+  }
+
+  void drop() {
     for (const auto& thread : threads_) {
       thread->times_.drain([](std::uint32_t, model::Phase, const LayerTime&) {});
     }
-    told_ = HostClock::now();
   }
 
   std::mutex mutex_;  // guards all but told_
@@ -259,6 +268,8 @@ void use_autograd(const Autograd& autograd) {
 }
 
 void tell(model::ActivitySink& sink, HostTime now) { ThreadLayersList::all().tell(sink, now); }
+
+void forget() { ThreadLayersList::all().forget_all(); }
 
 void set_active(bool active) noexcept {
   if (active && !is_active.load(std::memory_order_relaxed)) ThreadLayersList::all().start();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -28,6 +29,15 @@ struct ThreadRanges {
 };
 
 constinit thread_local ThreadRanges thread_ranges;
+
+std::atomic<int> threads_in_ranges{0};
+std::atomic<std::uint32_t> newest{model::kNone};
+
+void changed(std::size_t before, const ThreadRanges& mine) noexcept {
+  if (before == 0 && mine.depth != 0) threads_in_ranges.fetch_add(1, std::memory_order_relaxed);
+  if (before != 0 && mine.depth == 0) threads_in_ranges.fetch_sub(1, std::memory_order_relaxed);
+  newest.store(this_thread().range, std::memory_order_relaxed);
+}
 
 std::uint64_t mixed(std::uint64_t x) noexcept {
   x = (x ^ x >> 32) * 0xD6E8FEB86659FD93ULL;
@@ -77,6 +87,7 @@ int push_range(const void* domain, std::string_view name) noexcept {
   std::uint32_t& range = this_thread().range;
   range = id_of(mine, name, range);
   mine.levels[mine.depth++] = {domain, range};
+  changed(mine.depth - 1, mine);
   return around;
 }
 
@@ -94,7 +105,14 @@ int pop_range(const void* domain) noexcept {
             mine.levels.begin() + static_cast<std::ptrdiff_t>(at) - 1);
   --mine.depth;
   this_thread().range = mine.depth == 0 ? model::kNone : mine.levels[mine.depth - 1].range;
+  changed(mine.depth + 1, mine);
   return count(mine, domain);
+}
+
+std::uint32_t lone_range() noexcept {
+  return threads_in_ranges.load(std::memory_order_relaxed) == 1
+             ? newest.load(std::memory_order_relaxed)
+             : model::kNone;
 }
 
 }  // namespace jouleprof::scopes

@@ -16,4 +16,8 @@ int push_range(const void* domain, std::string_view name) noexcept;
 // The number of ranges of the domain that are left; -1, and nothing done, when there was none.
 int pop_range(const void* domain) noexcept;
 
+// The range that the process is in, when one thread only has any open: also that of threads that
+// work for it and name none, as those of a backward pass do. model::kNone otherwise.
+std::uint32_t lone_range() noexcept;
+
 }  // namespace jouleprof::scopes

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "spans/scopes/range_stack.h"
+
 namespace jouleprof::scopes {
 namespace {
 
@@ -110,6 +112,9 @@ std::uint32_t current() noexcept {
   model::Scope scope = mine.now;
   if (scope.layer == model::kNone) {
     if (const Finder ask = finder_in_use.load(std::memory_order_acquire)) ask(scope);
+    if (scope.phase == model::Phase::kBackward && scope.range == model::kNone) {
+      scope.range = lone_range();
+    }
   }
   if (scope == mine.last.scope) return mine.last.id;
   if (scope == model::Scope{}) return model::kNone;

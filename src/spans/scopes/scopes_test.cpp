@@ -188,5 +188,28 @@ TEST(Scopes, AForkedChildTellsAllAnew) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(Scopes, ABackwardPassIsInTheRangeOfTheOnlyThreadThatHasOne) {
+  set_finder([](model::Scope& scope) noexcept {
+    scope.phase = model::Phase::kBackward;
+    return true;
+  });
+  push_range(nullptr, "training");
+  const std::uint32_t training = this_thread().range;
+  EXPECT_EQ(lone_range(), training);
+  std::uint32_t there = model::kNone;
+  std::uint32_t two = 0;
+  std::thread([&] {
+    there = current();
+    push_range(nullptr, "mine");
+    two = lone_range();
+    pop_range(nullptr);
+  }).join();
+  EXPECT_EQ(two, model::kNone);
+  EXPECT_EQ(told().scopes.at(there).range, training);
+  pop_range(nullptr);
+  EXPECT_EQ(lone_range(), model::kNone);
+  set_finder(nullptr);
+}
+
 }  // namespace
 }  // namespace jouleprof::scopes

@@ -1,0 +1,45 @@
+"""Calling a model with whatever was given as its inputs."""
+
+from collections.abc import Mapping
+
+
+def call(model, inputs):
+    """`inputs`: a tensor, a tuple or list of arguments, a dict or a Hugging Face BatchEncoding."""
+    if is_mapping(inputs):
+        return model(**inputs)
+    if isinstance(inputs, (tuple, list)):
+        return model(*inputs)
+    return model(inputs)
+
+
+def is_mapping(inputs):
+    return isinstance(inputs, Mapping) or hasattr(inputs, "keys")
+
+
+def generate(model, inputs, tokens, options):
+    """Exactly `tokens` new ones, whatever the model would like to say."""
+    options = {**options, "max_new_tokens": tokens, "min_new_tokens": tokens}
+    if is_mapping(inputs):
+        return model.generate(**inputs, **options)
+    if isinstance(inputs, (tuple, list)):
+        return model.generate(*inputs, **options)
+    return model.generate(inputs, **options)
+
+
+def macs_by_module(model, inputs):
+    """Multiply-accumulates of one call by torchinfo, by the address of each module that calls no
+    other; empty without torchinfo, and where it can't say."""
+    try:
+        import torchinfo
+    except ImportError:
+        return {}
+    given = {"input_data": dict(inputs) if is_mapping(inputs) else inputs}
+    try:
+        layers = torchinfo.summary(model, verbose=0, depth=100, **given).summary_list
+    except Exception:
+        return {}
+    found = {}
+    for layer in layers:
+        if layer.is_leaf_layer:
+            found[layer.layer_id] = found.get(layer.layer_id, 0) + layer.macs
+    return found

@@ -1,0 +1,231 @@
+"""Results as rows, text and CSV. All energies and times are of one run: the mean over the runs."""
+
+import csv
+import math
+import pathlib
+
+from .. import _text
+
+# After the columns that other layer profilers have.
+_OURS = ("energy_low_j", "energy_high_j", "provenance", "resolvable", "inclusive_energy_j",
+         "inclusive_low_j", "inclusive_high_j", "calls", "launches", "reason")
+
+
+def _per_run(value, runs):
+    return None if value is None else value / runs
+
+
+def _interval(row, name, runs):
+    low, high = row[name] if row[name] is not None else (None, None)
+    return _per_run(low, runs), _per_run(high, runs)
+
+
+def _common(row, device, order, runs):
+    low, high = _interval(row, "interval_joules", runs)
+    inclusive_low, inclusive_high = _interval(row, "inclusive_interval_joules", runs)
+    return {
+        "exec_id": order,
+        "duration_ms": row["busy_seconds"] * 1e3 / runs,
+        "avg_power_w": row["mean_watts"],
+        "energy_j": _per_run(row["energy_joules"], runs),
+        "energy_low_j": low,
+        "energy_high_j": high,
+        "provenance": row["provenance"],
+        "resolvable": row["resolvable"],
+        "inclusive_energy_j": _per_run(row["inclusive_joules"], runs),
+        "inclusive_low_j": inclusive_low,
+        "inclusive_high_j": inclusive_high,
+        "calls": _per_run(row["calls"], runs),
+        "launches": row["launches"] / runs,
+        "reason": row["reason"] or "",
+        "device": device["device"],
+    }
+
+
+class Table:
+    """One kind of results."""
+
+    def __init__(self, title, name, columns, top_columns, top_names):
+        self.title = title
+        self._name = name
+        self.columns = columns
+        self._top_columns = top_columns
+        self._top_names = top_names  # the result that is in each of them
+
+    def results(self, devices, runs, macs):
+        rows = []
+        for device in devices:
+            for order, row in enumerate(device["rows"]):
+                made = {self._name: row["name"], "detail": row["detail"] or "",
+                        **_common(row, device, order, runs)}
+                if "parameters" in row:
+                    count = row["macs"] if row["macs"] is not None else macs.get(row["name"])
+                    made["parameters"] = row["parameters"]
+                    made["macs"] = count
+                    energy, calls = made["energy_j"], made["calls"]
+                    known = energy is not None and count and calls and made["resolvable"]
+                    made["energy_per_mac_j"] = energy / (count * calls) if known else None
+                rows.append(made)
+        return rows
+
+    def rows(self, results):
+        return [[result.get(column) for column in self.columns] for result in results]
+
+    def top(self, results, count):
+        known = [result for result in results if result["energy_j"] is not None]
+        return sorted(known, key=lambda result: -result["energy_j"])[:count]
+
+    def save(self, path, results):
+        path = pathlib.Path(path)
+        path = path if path.suffix == ".csv" else path.with_name(path.name + ".csv")
+        top = path.with_name(path.stem + "_top10_energy.csv")
+        _write(path, self.columns, self.rows(results))
+        _write(top, self._top_columns,
+               [[result.get(name) for name in self._top_names] for result in self.top(results, 10)])
+        return path, top
+
+    def summary(self, stats, results, top, warnings):
+        line = "=" * 80
+        text = [line, f"{self.title.upper()} PROFILING SUMMARY", line, "",
+                f"Device: {stats['device']}", "",
+                f"Total Execution Time: {_text.number(stats['execution_time_s'] * 1e3)} ms",
+                *_totals(stats),
+                f"Per run: the mean of {stats['runs']}.", "",
+                f"Top {top} Energy Consumers:"]
+        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls")]
+        for result in self.top(results, top):
+            rows.append((result[self._name], *_figures(result)))
+        if len(rows) == 1:
+            text.append("no part has a figure: " + (results[0]["reason"] if results else "none ran"))
+        else:
+            text.append(_text.table(rows))
+        generation = stats.get("generation")
+        if generation:
+            text += ["", f"Prefill: {_joules(generation['prefill_energy_j'])}, "
+                     f"decode: {_joules(generation['decode_energy_j'])}, "
+                     f"per decoded token: {_joules(generation['energy_per_token_j'])}"]
+        text += [f"Warning: {warning}" for warning in warnings]
+        return "\n".join([*text, line])
+
+
+def _totals(stats):
+    if stats["idle_j"] is None:
+        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']}; idle "
+                "power is not known, and in it)",
+                f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
+    return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']})",
+            f"  of this while idle: {_joules(stats['idle_j'])}; the figures below are above idle",
+            f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
+
+
+def _figures(result):
+    energy = result["energy_j"]
+    if not result["resolvable"]:
+        return ("not resolvable", "-", "-", "-", f"{_text.number(result['duration_ms'])} ms", "")
+    error = (result["energy_high_j"] - result["energy_low_j"]) / 2
+    calls = result["calls"]
+    return (_joules(energy), _text.interval(energy, error), _joules(result["inclusive_energy_j"]),
+            _watts(result["avg_power_w"]), f"{_text.number(result['duration_ms'])} ms",
+            "" if calls is None else _text.number(calls))
+
+
+def _joules(value):
+    return _text.joules(value)
+
+
+def _watts(value):
+    return "-" if value is None else f"{_text.number(value)} W"
+
+
+def _write(path, columns, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _summed(devices, name):
+    known = [device[name] for device in devices if device[name] is not None]
+    return sum(known) if known else None
+
+
+def stats(devices, runs, seconds, began, rows):
+    """Of one run. Energy: active (kernels, gaps, what no kernel explains) and idle for as long as
+    the runs took."""
+    parts = [_summed(devices, name)
+             for name in ("kernels_joules", "gaps_joules", "unattributed_joules")]
+    active = sum(part for part in parts if part is not None) / runs
+    idle_watts = _summed(devices, "idle_watts")
+    time = seconds / runs
+    idle = None if idle_watts is None else idle_watts * time
+    if idle is None:  # no regression: layers by their time, each with the idle power of that time
+        active = sum(row["energy_j"] for row in rows
+                     if row["energy_j"] is not None and not _is_outside(row))
+    energy = active if idle is None else active + idle
+    worst = ("unavailable", "estimated", "measured")
+    return {
+        "device": ", ".join(device["name"] or device["device"] for device in devices),
+        "runs": runs,
+        "began": began,
+        "execution_time_s": time,
+        "energy_j": energy,
+        "active_j": active,
+        "idle_j": idle,
+        "avg_power_w": None if energy is None else energy / time,
+        "provenance": min((d["provenance"] for d in devices), key=worst.index),
+        "count": len(rows),
+        "active_error_j": _error(devices, runs),
+        "method": devices[0]["method"],
+    }
+
+
+def _is_outside(row):
+    return row.get("layer_name", "").startswith("(")
+
+
+def _error(devices, runs):
+    total = 0.0
+    for device in devices:
+        if device["measured_interval_joules"] is None:
+            return None
+        low, high = device["measured_interval_joules"]
+        total += ((high - low) / 2) ** 2
+    return math.sqrt(total) / runs
+
+
+def generation(prefill, whole, tokens):
+    """Joules of prefill and of the tokens after the first one, each with half of its interval."""
+    decode = error = None
+    if prefill["energy_j"] is not None and whole["energy_j"] is not None:
+        decode = whole["energy_j"] - prefill["energy_j"]
+    errors = prefill["active_error_j"], whole["active_error_j"]
+    if decode is not None and None not in errors:
+        error = math.hypot(*errors)
+    rest = tokens - 1
+    return {
+        "prefill_energy_j": prefill["energy_j"],
+        "prefill_error_j": errors[0],
+        "prefill_time_s": prefill["execution_time_s"],
+        "decode_energy_j": decode,
+        "decode_error_j": error,
+        "decode_time_s": whole["execution_time_s"] - prefill["execution_time_s"],
+        "tokens": tokens,
+        "energy_per_token_j": _per_run(decode, rest),
+        "energy_per_token_error_j": _per_run(error, rest),
+    }
+
+
+LAYERS = Table(
+    "Layer", "layer_name",
+    ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
+     "end_power_w", "avg_power_w", "energy_j", *_OURS, "detail", "parameters", "macs",
+     "energy_per_mac_j", "device"],
+    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"],
+    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"])
+
+KERNELS = Table(
+    "Kernel", "kernel_name",
+    ["kernel_name", "exec_id", "duration_ms", "avg_power_w", "energy_j", *_OURS, "detail",
+     "device"],
+    ["kernel_name", "total_duration_ms", "avg_power_w", "total_energy_j"],
+    ["kernel_name", "duration_ms", "avg_power_w", "energy_j"])

@@ -1,0 +1,140 @@
+"""Traces this process, while the tool, in a process of its own, samples power."""
+
+import contextlib
+import ctypes
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from .._errors import Error, Unavailable
+
+_LIBRARY = "libjouleprof_inject.so"
+_PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+_STARTING_SECONDS = 60
+_STOPPING_SECONDS = 120
+
+_library = None
+
+
+def _first(paths, what):
+    for path in paths:
+        if path and pathlib.Path(path).exists():
+            return str(path)
+    raise Unavailable(f"{what} is missing; install the package with pip")
+
+
+def find_tool(tool=None):
+    if tool is not None:
+        return tool
+    return _first([os.environ.get("JOULEPROF_TOOL"), _PACKAGE / "bin" / "jouleprof",
+                   shutil.which("jouleprof")], "the command-line tool")
+
+
+def load_library():
+    """The library that traces this process; the same one as under `jouleprof run`."""
+    global _library
+    if _library is None:
+        path = _first([os.environ.get("JOULEPROF_INJECT"), _PACKAGE / "lib" / _LIBRARY], _LIBRARY)
+        library = ctypes.PyDLL(path)
+        library.jouleprof_trace_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+        library.jouleprof_trace_begin.restype = ctypes.c_int
+        # These wait for a thread: not while Python's lock is held.
+        free = ctypes.CDLL(path)
+        library.flush, library.end = free.jouleprof_trace_flush, free.jouleprof_trace_end
+        _library = library
+    return _library
+
+
+def load_layers():
+    """jouleprof_layers of the hook's folder: the one that `jouleprof run --layers` uses."""
+    name = "_jouleprof_layers"
+    if name not in sys.modules:
+        path = _first([_PACKAGE / "_hook" / "jouleprof_layers.py",
+                       _PACKAGE.parent / "hook" / "jouleprof_layers.py"], "jouleprof_layers.py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+class Recorder:
+    """`jouleprof run --pid` on this process, reading the trace in `folder`."""
+
+    def __init__(self, tool, folder, file, idle):
+        self._tool = tool
+        self.file = file
+        command = [tool, "run", "--pid", str(os.getpid()), "--trace-folder", folder, "-o", file,
+                   "--quiet", "--shortest", "1s", "--idle", f"{idle}s"]
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("CUDA_INJECTION", "NVTX_INJECTION"))}
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                         text=True, start_new_session=True)
+        deadline = time.monotonic() + _STARTING_SECONDS
+        while not os.path.exists(file):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.abandon()
+                raise Unavailable(f"power can't be sampled: {self._said()}")
+            time.sleep(0.02)
+
+    def stop(self):
+        """Ends the recording as Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            _, said = self._process.communicate(timeout=_STOPPING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.abandon()
+            raise Unavailable("the tool did not end; is a sensor's driver hanging?") from None
+        if not os.path.exists(self.file):
+            raise Unavailable(f"the tool left no recording: {said.strip()}")
+
+    def abandon(self):
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def _said(self):
+        _, said = self._process.communicate()
+        return said.strip() or "the tool said nothing"
+
+
+def report(tool, file, by):
+    """`jouleprof report --by` of a recording, as it comes out of JSON."""
+    done = subprocess.run([tool, "report", file, "--by", by, "--json"], capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"the recording tells no {by}s: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def traced(what, tool, file, idle):
+    """Traces what this process does within, and samples power into `file`."""
+    library = load_library()
+    folder = tempfile.mkdtemp(prefix="jouleprof-")
+    recorder = None
+    try:
+        if library.jouleprof_trace_begin(os.fsencode(folder), what.encode()) != 0:
+            raise Unavailable(f"this process can't be traced: nothing can be written to {folder}")
+        if not any(os.scandir(folder)):
+            raise Error("this process is traced already, by `jouleprof run`: read its recording")
+        try:
+            recorder = Recorder(tool, folder, file, idle)
+            time.sleep(idle + 0.3)  # what the sensors say while nothing runs
+            yield
+            library.flush()
+            time.sleep(idle + 0.3)
+        finally:
+            library.end()
+        recorder.stop()
+    finally:
+        if recorder is not None:
+            recorder.abandon()
+        shutil.rmtree(folder, ignore_errors=True)

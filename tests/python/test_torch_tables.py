@@ -1,0 +1,123 @@
+"""Results of LayerProfiler and KernelProfiler from what `jouleprof report --by --json` says."""
+
+import csv
+
+import pytest
+from jouleprof.torch import _inputs, _tables
+
+
+def row(name, energy, **more):
+    interval = None if energy is None else [energy * 0.9, energy * 1.1]
+    return {"number": 0, "parent": None, "name": name, "detail": "Linear [2, 4] float32",
+            "calls": 20, "launches": 40, "busy_seconds": 0.02, "provenance": "estimated",
+            "energy_joules": energy, "interval_joules": interval, "inclusive_joules": energy,
+            "inclusive_interval_joules": interval, "mean_watts": 300.0, "resolvable": True,
+            "parameters": 20, "macs": None, "reason": None, **more}
+
+
+def device(*rows, **more):
+    return {"device": "gpu0", "name": "A GPU", "provenance": "measured", "kernels_joules": 18.0,
+            "gaps_joules": 1.0, "unattributed_joules": 1.0, "idle_watts": 100.0,
+            "measured_interval_joules": [90.0, 110.0], "method": "regression", "rows": list(rows),
+            "warnings": [], **more}
+
+
+def test_figures_are_per_run():
+    results = _tables.LAYERS.results([device(row("fc", 12.0))], 10, {"fc": 500})
+    (fc,) = results
+    assert fc["energy_j"] == pytest.approx(1.2)
+    assert (fc["energy_low_j"], fc["energy_high_j"]) == pytest.approx((1.08, 1.32))
+    assert fc["duration_ms"] == pytest.approx(2.0)
+    assert fc["calls"] == 2 and fc["launches"] == 4
+    assert fc["macs"] == 500
+    assert fc["energy_per_mac_j"] == pytest.approx(1.2 / 1000)
+    stats = _tables.stats([device(row("fc", 12.0))], 10, 0.5, 0.0, results)
+    assert stats["active_j"] == pytest.approx(2.0)
+    assert stats["idle_j"] == pytest.approx(5.0)
+    assert stats["energy_j"] == pytest.approx(7.0)
+    assert stats["avg_power_w"] == pytest.approx(140.0)
+
+
+def test_what_could_not_be_had_is_absent(tmp_path):
+    rows = [row("fc", None, resolvable=None, reason="ran too short"), row("head", 3.0)]
+    results = _tables.LAYERS.results([device(*rows)], 10, {})
+    assert results[0]["energy_j"] is None and results[0]["energy_per_mac_j"] is None
+    path, top = _tables.LAYERS.save(tmp_path / "layers", results)
+    with open(path, newline="", encoding="utf-8") as file:
+        first, second = csv.DictReader(file)
+    assert first["energy_j"] == first["energy_low_j"] == first["start_power_w"] == ""
+    assert first["reason"] == "ran too short"
+    assert second["energy_j"] == "0.3"
+    assert top.name == "layers_top10_energy.csv"
+    with open(top, newline="", encoding="utf-8") as file:
+        assert [line["layer_name"] for line in csv.DictReader(file)] == ["head"]
+
+
+def test_columns_that_others_have_come_first():
+    assert _tables.LAYERS.columns[:9] == [
+        "layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
+        "end_power_w", "avg_power_w", "energy_j"]
+    assert _tables.KERNELS.columns[:5] == [
+        "kernel_name", "exec_id", "duration_ms", "avg_power_w", "energy_j"]
+
+
+def test_names_with_commas_and_quotes_are_kept(tmp_path):
+    name = 'void f<float, "x">(int, long)'
+    path, _ = _tables.KERNELS.save(
+        tmp_path / "kernels.csv", _tables.KERNELS.results([device(row(name, 1.0))], 1, {}))
+    with open(path, newline="", encoding="utf-8") as file:
+        assert next(csv.DictReader(file))["kernel_name"] == name
+
+
+def test_the_summary_shows_what_is_not_resolvable():
+    results = _tables.LAYERS.results(
+        [device(row("fc", 12.0), row("act", 0.1, resolvable=False))], 10, {})
+    text = _tables.LAYERS.summary(
+        _tables.stats([device()], 10, 0.5, 0.0, results), results, 10, ["too short"])
+    assert "LAYER PROFILING SUMMARY" in text and "Device: A GPU" in text
+    assert "Total Execution Time: 50.00 ms" in text
+    assert "not resolvable" in text and "Warning: too short" in text
+    assert "1.200 J" in text
+
+
+def test_idle_that_is_not_known_is_said():
+    unknown = device(row("fc", 12.0), idle_watts=None)
+    results = _tables.LAYERS.results([unknown], 10, {})
+    stats = _tables.stats([unknown], 10, 0.5, 0.0, results)
+    assert stats["idle_j"] is None and stats["energy_j"] == pytest.approx(1.2)
+    assert "idle power is not known" in _tables.LAYERS.summary(stats, results, 10, [])
+
+
+def test_generation_is_split():
+    def of(seconds, active):
+        return _tables.stats([device(kernels_joules=active, gaps_joules=0.0,
+                                     unattributed_joules=0.0)], 1, seconds, 0.0, [])
+
+    found = _tables.generation(of(0.1, 10.0), of(1.1, 60.0), 101)
+    assert found["prefill_energy_j"] == pytest.approx(20.0)
+    assert found["decode_energy_j"] == pytest.approx(150.0)
+    assert found["energy_per_token_j"] == pytest.approx(1.5)
+    assert found["energy_per_token_error_j"] == pytest.approx(200 ** 0.5 / 100)
+
+
+class Encoding:
+    """As Hugging Face's: no dict, but with keys."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def keys(self):
+        return self._data.keys()
+
+    def __getitem__(self, key):
+        return self._data[key]
+
+
+@pytest.mark.parametrize("inputs", [
+    (1, 2), [1, 2], {"a": 1, "b": 2}, Encoding({"a": 1, "b": 2})])
+def test_inputs_of_all_kinds(inputs):
+    assert _inputs.call(lambda a, b: (a, b), inputs) == (1, 2)
+
+
+def test_a_tensor_is_one_argument():
+    assert _inputs.call(lambda a: a, "tensor") == "tensor"
