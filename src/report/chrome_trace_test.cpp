@@ -60,6 +60,7 @@ struct Example {
     trace.scopes = {{1, 0, model::Phase::kForward}, {2, 0, model::Phase::kForward}};
     model::ActivityBins::Options options;
     options.events = events;
+    options.bin = trace.bin = 5ms;
     model::ActivityBins bins(options, [&](model::ActivityChunk c) { trace.chunks.push_back(c); });
     bins.add({at(1ms), at(3ms), 0, 0, 7});
     bins.add({at(3ms), at(4ms), 1, 0, 7});

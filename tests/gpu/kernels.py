@@ -2,24 +2,31 @@
 """Holds the attribution of a recording of kernel_loads.py against the loops in it; prints tables.
 
     kernels.py JOULEPROF MIX.jprof OUT.json [--lengths 10,30,60,120]
+
+Each mix is attributed by itself: from a copy of the recording in which no kernel of the loops, nor of
+another mix, is left.
 """
 
 import argparse
 import json
+import pathlib
+import shutil
+import sqlite3
 import subprocess
+import tempfile
 
 from compare import nanoseconds
 
 
-def report(args, begin, end, *more):
-    text = subprocess.run([args.tool, "report", args.recording, "--json", "--from", f"{begin:.6f}s",
-                           "--to", f"{end:.6f}s", *more], capture_output=True, text=True, check=True)
-    return json.loads(text.stdout)
+def report(tool, recording, *more):
+    return json.loads(subprocess.run([tool, "report", recording, "--json", *more],
+                                     capture_output=True, text=True, check=True).stdout)
 
 
 def gpu_power(args, begin, end):
-    domains = report(args, begin, end)["domains"]
-    return next(d for d in domains if d["domain"] == "gpu")["energy_joules"] / (end - begin)
+    domains = report(args.tool, args.recording, "--from", f"{begin:.6f}s", "--to", f"{end:.6f}s")
+    energy = next(d for d in domains["domains"] if d["domain"] == "gpu")["energy_joules"]
+    return energy / (end - begin)
 
 
 def truth(args, loops, start):
@@ -33,19 +40,34 @@ def truth(args, loops, start):
     return out
 
 
-def compare(args, mix, true, start, seconds=None):
-    begin = mix["begin_ns"] / 1e9 - start - 0.05
-    end = mix["end_ns"] / 1e9 - start + 0.05
-    part = min(1.0, seconds / (end - begin)) if seconds else 1.0
-    found = report(args, begin, begin + part * (end - begin), "--by", "range")
-    device = found["devices"][0]
+def cut(recording, folder, begin_ns, end_ns):
+    """A copy that knows of nothing that ran outside of [begin, end]."""
+    path = str(pathlib.Path(folder) / "cut.jprof")
+    shutil.copy(recording, path)
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM activity_chunk WHERE begin_nanoseconds < ? OR end_nanoseconds > ?",
+                   (begin_ns - 1_000_000_000, end_ns + 1_900_000_000))
+        # As of an import, whose kernels are all there is: the pauses around the mix tell of idle.
+        db.execute("UPDATE run SET source = 'import:csv'")
+    db.close()
+    return path
+
+
+def ranges(args, mix, seconds=None):
+    end = mix["begin_ns"] + int(seconds * 1e9) if seconds else mix["end_ns"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = cut(args.recording, folder, mix["begin_ns"], end)
+        return report(args.tool, path, "--by", "range")["devices"][0]
+
+
+def compare(device, launches_of_one_call, true):
     rows, all_joules, off, covered = [], 0, 0, 0
     for row in device["rows"]:
         name = row["name"]
         if name not in true or row["energy_joules"] is None:
             continue
         joules, half = row["energy_joules"], row["repeatability_joules"]
-        calls = mix["calls"][name] * part
+        calls = row["launches"] / launches_of_one_call[name]
         alone = [t * calls for t in true[name]]
         mean, spread = sum(alone) / len(alone), (max(alone) - min(alone)) / 2
         rows.append((mean, name, calls, joules, half, spread))
@@ -56,7 +78,8 @@ def compare(args, mix, true, start, seconds=None):
     worst = max((abs(j / m - 1) for m, _, _, j, _, _ in rows if m >= 0.02 * all_joules), default=0)
     return {"rows": rows, "weighted": off / all_joules, "worst": worst,
             "balance": sum(r[3] for r in rows) / all_joules - 1, "covered": covered,
-            "width": sum(r[4] for r in rows) / sum(r[3] for r in rows), "explained": device["explained_ratio"]}
+            "width": sum(r[4] for r in rows) / sum(r[3] for r in rows),
+            "explained": device["explained_ratio"]}
 
 
 def main():
@@ -67,22 +90,24 @@ def main():
     parser.add_argument("--lengths", default="")
     args = parser.parse_args()
     loads = json.load(open(args.loads))
-    text = subprocess.run([args.tool, "report", args.recording, "--json"], capture_output=True,
-                          text=True, check=True).stdout
     # A recording's times count from here, CLOCK_MONOTONIC.
-    start = (nanoseconds(json.loads(text)["start_time"]) - loads["wall_minus_monotonic_ns"]) / 1e9
+    start_time = report(args.tool, args.recording)["start_time"]
+    start = (nanoseconds(start_time) - loads["wall_minus_monotonic_ns"]) / 1e9
     true = truth(args, loads["loops"], start)
 
     print("| mix | energy-weighted | worst class of 2 % or more | balance | covered | R2 |")
     print("|---|---|---|---|---|---|")
     kept = []
     for mix in loads["mixes"]:
-        lengths = [] if mix is not loads["mixes"][0] else [float(s) for s in args.lengths.split(",") if s]
+        whole = ranges(args, mix)
+        one_call = {row["name"]: row["launches"] / mix["calls"][row["name"]]
+                    for row in whole["rows"] if row["name"] in mix["calls"]}
+        full = (mix["end_ns"] - mix["begin_ns"]) / 1e9
+        lengths = [float(s) for s in args.lengths.split(",") if s and float(s) < full - 1]
         for seconds in [*lengths, None]:
-            got = compare(args, mix, true, start, seconds)
+            got = compare(ranges(args, mix, seconds) if seconds else whole, one_call, true)
             low, high = mix["bursts_seconds"]
-            length = seconds or (mix["end_ns"] - mix["begin_ns"]) / 1e9
-            print(f"| bursts {1e3 * low:g}-{1e3 * high:g} ms, seed {mix['seed']}, {length:.0f} s "
+            print(f"| bursts {1e3 * low:g}-{1e3 * high:g} ms, seed {mix['seed']}, {seconds or full:.0f} s "
                   f"| {got['weighted']:.1%} | {got['worst']:.1%} | {got['balance']:+.1%} "
                   f"| {got['covered']}/{len(got['rows'])}, +-{got['width']:.1%} | {got['explained']:.4f} |")
         kept.append(got)

@@ -105,7 +105,8 @@ class RandomTrace {
       }
     }
     return {kind, kind == model::ChunkKind::kLayers ? model::kNone : below(kMany), begin,
-            begin + bins * bin, encoder.take()};
+            begin + bins * (kind == model::ChunkKind::kWideBins ? model::kWide * bin : bin),
+            encoder.take()};
   }
 
   std::uint32_t below(std::uint32_t n) {

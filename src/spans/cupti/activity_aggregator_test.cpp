@@ -112,11 +112,9 @@ TEST(ActivityAggregator, SharesSumToTheUnion) {
     }
     std::int64_t busy = 0;
     std::int64_t reached = 0;
-    std::uint64_t launches_in_scopes = 0;
     for (const Activity& k : all) {
       busy += std::max<std::int64_t>(0, k.end - std::max(reached, k.start));
       reached = std::max(reached, k.end);
-      launches_in_scopes += k.scope != model::kNone;
     }
     // Out of order by up to half a second, as buffers of several threads are.
     auto shuffled = all;
@@ -139,7 +137,7 @@ TEST(ActivityAggregator, SharesSumToTheUnion) {
     for (const auto& [bin, sum] : filled) EXPECT_LE(sum, std::uint64_t{5 * kMs});
     std::uint64_t in_scopes = 0;
     for (const auto& [key, sum] : a.sink.scopes()) in_scopes += sum.launches;
-    EXPECT_EQ(in_scopes, launches_in_scopes);
+    EXPECT_EQ(in_scopes, all.size());  // none is a scope, too
   }
 }
 
@@ -343,7 +341,7 @@ TEST(ActivityAggregator, BinsGetWideInALongProgram) {
       busy += e.busy_nanoseconds;
     }
   }
-  EXPECT_GE(wide, 3u);
+  EXPECT_GE(wide, 2u);
   EXPECT_EQ(busy, 300u * 3 * kMs);
 }
 

@@ -90,7 +90,7 @@ TEST_F(TracerTest, TurnsOnWhatItNeedsAndNothingElse) {
   start();
   using enum ActivityKind;
   EXPECT_THAT(cupti.enabled, ::testing::UnorderedElementsAre(kConcurrentKernel, kMemcpy, kMemcpy2,
-                                                             kMemset, kDevice));
+                                                             kMemset, kDevice, kGraphTrace));
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kDriverApi, 307}));
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kResource, 20}));
   for (const auto& [domain, call] : cupti.calls) EXPECT_NE(domain, abi::Domain::kRuntimeApi);
@@ -170,8 +170,9 @@ TEST_F(TracerTest, LaunchesFindTheirScope) {
   add(kernel("k", 40, 50, 13));  // launched before anybody listened
   ASSERT_TRUE(tracer->flush(seconds{10}));
   const auto scopes = sink.scopes();
-  ASSERT_EQ(scopes.size(), 1U);
+  ASSERT_EQ(scopes.size(), 2U);  // none comes last
   EXPECT_EQ(scopes.begin()->second, (Sum{10, 1}));
+  EXPECT_EQ(scopes.rbegin()->second, (Sum{20, 2}));
   EXPECT_EQ(sink.trace.scopes.at(scopes.begin()->first.second).range, range);
   EXPECT_EQ(sink.of_class(0).launches, 3U);
 }
@@ -205,7 +206,7 @@ TEST_F(TracerTest, NodesKeepTheScopeOfTheirCapture) {
   add(graph);
   ASSERT_TRUE(tracer->flush(seconds{10}));
   const auto scopes = sink.scopes();
-  ASSERT_EQ(scopes.size(), 1U);
+  ASSERT_EQ(scopes.size(), 2U);
   EXPECT_EQ(sink.trace.scopes.at(scopes.begin()->first.second).layer, layer);
   EXPECT_EQ(scopes.begin()->second, (Sum{100 + 200, 2}));
   EXPECT_EQ(sink.of_class(0), (Sum{200 + 400, 4}));
