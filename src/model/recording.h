@@ -107,7 +107,7 @@ struct Recording {
   std::vector<Warning> warnings;
   std::optional<Overhead> overhead;
   std::vector<Window> windows;
-  std::vector<Trace> traces;  // of processes that were traced
+  std::vector<Trace> traces;                     // of processes that were traced
   std::vector<ImportedWindow> imported_windows;  // in the file's order
 };
 
