@@ -75,9 +75,8 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
 }
 
 void ActivityRows::judge(ActivityRow& row) {
-  if (!row.energy) return;
-  const double half = row.energy->repeatability.joules();
-  if (half <= kUnresolved * row.energy->energy.joules()) return;
+  const auto& whole = row.inclusive ? row.inclusive : row.energy;
+  if (!whole || whole->repeatability.joules() <= kUnresolved * whole->energy.joules()) return;
   row.resolvable = false;
   if (row.reason.empty()) row.reason = "the data can't tell it from what ran beside it";
 }
@@ -127,6 +126,11 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
   return rows;
 }
 
+bool ActivityRows::in_part(const model::ActivityChunk& chunk) const {
+  return table_.time.seconds_of(chunk.end) > table_.begin &&
+         table_.time.seconds_of(chunk.begin) < table_.end;
+}
+
 template <class Add>
 void ActivityRows::deal(Add add) const {
   // Shares come by class.
@@ -157,11 +161,11 @@ void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
     for (const auto& [k, s] : own[i].busy) busy += s;
     rows[i].busy = duration_of(busy);
     rows[i].energy = measurement(own[i]);
-    judge(rows[i]);
   }
   // A parent comes before its children, so that from the end on each is complete when it is added.
   for (std::size_t i = rows.size(); i-- > 0;) {
     if (!own[i].busy.empty()) rows[i].inclusive = measurement(own[i]);
+    judge(rows[i]);
     if (rows[i].parent != kNone) own[rows[i].parent].add(own[i]);
   }
 }
@@ -185,7 +189,7 @@ std::vector<ActivityRow> ActivityRows::layers() const {
       rows.push_back(std::move(row));
     }
     for (const auto& chunk : trace.chunks) {
-      if (chunk.kind != model::ChunkKind::kLayers) continue;
+      if (chunk.kind != model::ChunkKind::kLayers || !in_part(chunk)) continue;
       model::ActivityDecoder decoder(chunk.bytes);
       for (model::LayerEntry e; decoder.next(e);) {
         if (e.layer < trace.layers.size() && e.phase == model::Phase::kForward) {

@@ -38,6 +38,7 @@ class ActivityRows {
   // A part that is not used by any scope goes to `add` with scope model::kNone.
   template <class Add>
   void deal(Add add) const;
+  bool in_part(const model::ActivityChunk& chunk) const;
   void fill(std::vector<Row>& rows, std::vector<Used>& own) const;
   static void judge(Row& row);
 

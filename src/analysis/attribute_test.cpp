@@ -99,6 +99,38 @@ TEST(Attribute, LayersAndPhasesHaveTheirKernelsEnergy) {
   EXPECT_TRUE(p.by_range.empty());
 }
 
+TEST(Attribute, ALayerWhosePartsAreKnownOnlyTogetherIsKnown) {
+  SyntheticRun run;
+  run.kernels = {{400, 20e-6, 1e-6}, {220, 20e-6, 1e-6}, {300, 10e-6, 1e-6}};
+  run.together = true;
+  run.wander = 0.02;
+  auto made = synthesise(run);
+  auto& layers = made.recording.traces[0].layers;
+  layers[1].parent = layers[2].parent = 0;
+  const auto p = only(made.recording);
+  EXPECT_TRUE(p.by_layer[0].resolvable);
+  EXPECT_FALSE(p.by_layer[1].resolvable);
+  EXPECT_EQ(p.by_layer[0].inclusive->energy, p.kernels);
+}
+
+TEST(Attribute, CallsAreThoseOfThePart) {
+  SyntheticRun run;
+  run.kernels = various_kernels(2);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  for (const auto& [calls, from, to] : {std::tuple{3U, 1.0, 5.0}, std::tuple{40U, 6.0, 9.0}}) {
+    model::ActivityEncoder encoder;
+    encoder.add(model::LayerEntry{0, model::Phase::kForward, calls, 0, 0});
+    made.recording.traces[0].chunks.push_back(
+        {model::ChunkKind::kLayers, model::kNone, at(from), at(to), encoder.take()});
+  }
+  made.recording.run.work_begin = at(0);
+  made.recording.run.work_end = at(12);
+  EXPECT_EQ(only(made.recording).by_layer[0].count, 43u);
+  const auto first = only(made.recording, {std::nullopt, std::chrono::milliseconds{5500}});
+  EXPECT_EQ(first.by_layer[0].count, 3u);
+}
+
 TEST(Attribute, WhatAlwaysRunsTogetherIsKnownTogether) {
   SyntheticRun run;
   run.kernels = {{400, 20e-6, 1e-6}, {220, 20e-6, 1e-6}, {300, 10e-6, 1e-6}};

@@ -169,10 +169,11 @@ class Attribution {
 
   // The rows to learn from, and the idle power. What ran outside of the traced time is not known: a
   // program that is run makes its context as it starts, and one that was profiled for a while ran
-  // before and after. Only an import tells of everything, and only pauses as low as any within
-  // count.
+  // before and after. Only an import, and a process that traced itself while it was attached to,
+  // tell of everything, and only pauses as low as any within count.
   void collect() {
-    const bool all_told = recording_.run.source == "import:csv";
+    const bool all_told =
+        recording_.run.source == "import:csv" || recording_.run.source == "attach";
     const auto& last = table_.bins.back();
     const HostTime begin = table_.time.host_of(table_.bins.front().begin);
     const HostTime end = table_.time.host_of(last.begin + last.width);

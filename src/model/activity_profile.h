@@ -22,7 +22,8 @@ struct ActivityRow {
   Duration busy{};                       // of the GPU, by this row itself; what overlaps is shared
   std::optional<Measurement> energy;     // by this row itself; absent: see `reason`
   std::optional<Measurement> inclusive;  // with all rows below it
-  // The interval is wider than the figure is worth: shown as "not resolvable".
+  // False: the interval (of `inclusive`) is wider than the figure is worth: shown as "not
+  // resolvable".
   bool resolvable = true;
   std::string reason;           // why energy is absent or not resolvable, or how rows were merged
   std::uint32_t group = kNone;  // kernels that the data can't tell apart share a group ...

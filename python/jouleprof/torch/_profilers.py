@@ -30,16 +30,21 @@ class _Profiler:
         self._stats = None
         self._macs = {}
 
-    def profile(self, inputs, num_runs=10, warmup=3):
+    def profile(self, inputs, num_runs=10, warmup=3, replay=0.0):
         """Calls the model `warmup` times, then `num_runs` times under measurement, without
-        gradients. More runs give narrower intervals: a second of them or more is worth having."""
+        gradients. More runs give narrower intervals: a second of them or more is worth having.
+
+        A model that runs the same way over and over shows its kernels in one mixture, so that parts
+        of it are not resolvable. `replay`: seconds for which each kind of module is then run alone,
+        on its real inputs (0.3 to 1 is enough); its kernels' power is learnt there, their times are
+        those of the model's own runs."""
         _positive(num_runs)
         self._macs = self._count_macs(inputs)
 
         def run():
             _inputs.call(self.model, inputs)
 
-        self.results, self._stats = self._measure(run, num_runs, warmup)
+        self.results, self._stats = self._measure(run, num_runs, warmup, replay)
         return self.results
 
     def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, **options):
@@ -78,8 +83,10 @@ class _Profiler:
             raise Unavailable("to_dataframe() needs pandas; save_results() does not") from error
         return pandas.DataFrame(self._table().rows(self.results), columns=self._table().columns)
 
-    def _measure(self, run, num_runs, warmup):
+    def _measure(self, run, num_runs, warmup, replay=0.0):
         import torch
+
+        from . import _replay
 
         wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
         with tempfile.TemporaryDirectory(prefix="jouleprof-") as folder:
@@ -90,9 +97,13 @@ class _Profiler:
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
+                alone = []
+                if replay > 0 and torch.cuda.is_available():
+                    alone = _replay.find(self.model, run)
                 wait()
                 what = self._what if torch.cuda.is_available() else "layers"
-                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS):
+                failed = []
+                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as flush:
                     side.forget()  # the warm-up
                     began = time.time()
                     start = time.perf_counter()
@@ -100,11 +111,17 @@ class _Profiler:
                         run()
                     wait()
                     seconds = time.perf_counter() - start
-            document = _tracing.report(self._tool, file, self._by)
+                    if alone:
+                        flush()
+                        failed = _replay.replay(alone, replay)
+            span = (began, began + seconds) if alone else None
+            document = _tracing.report(self._tool, file, self._by, span)
         devices = document["devices"]
         if not devices:
             raise Unavailable("no power sensor covers what ran; see `jouleprof doctor`")
         self.warnings = [text for device in devices for text in device["warnings"]]
+        if failed:
+            self.warnings.append(f"could not be run alone: {', '.join(sorted(set(failed)))}")
         rows = self._table().results(devices, num_runs, self._macs)
         return rows, _tables.stats(devices, num_runs, seconds, began, rows)
 
@@ -148,13 +165,13 @@ class KernelProfiler(_Profiler):
     _what = "kernels,layers"
     _tables = _tables.KERNELS
 
-    def _measure(self, run, num_runs, warmup):
+    def _measure(self, run, num_runs, warmup, replay=0.0):
         import torch
 
         if not torch.cuda.is_available():
             raise Unavailable("kernels run on a GPU, and this PyTorch has none; LayerProfiler "
                               "works on CPUs too")
-        return super()._measure(run, num_runs, warmup)
+        return super()._measure(run, num_runs, warmup, replay)
 
 
 def _positive(num_runs):

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import datetime
 import importlib.util
 import json
 import os
@@ -105,10 +106,24 @@ class Recorder:
         return said.strip() or "the tool said nothing"
 
 
-def report(tool, file, by):
-    """`jouleprof report --by` of a recording, as it comes out of JSON."""
-    done = subprocess.run([tool, "report", file, "--by", by, "--json"], capture_output=True,
-                          text=True)
+def _start(tool, file):
+    """When a recording's time begins, in seconds since 1970."""
+    done = subprocess.run([tool, "report", file, "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"the recording can't be read: {done.stderr.strip()}")
+    whole, _, fraction = json.loads(done.stdout)["start_time"].rstrip("Z").partition(".")
+    at = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
+    return at.timestamp() + float("0." + (fraction or "0"))
+
+
+def report(tool, file, by, span=None):
+    """`jouleprof report --by` of a recording, as it comes out of JSON. `span`: begin and end of the
+    part to report on, in seconds since 1970; the model stands on all of it."""
+    command = [tool, "report", file, "--by", by, "--json"]
+    if span is not None:
+        start = _start(tool, file)
+        command += ["--from", f"{max(span[0] - start, 0):.6f}s", "--to", f"{span[1] - start:.6f}s"]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise Unavailable(f"the recording tells no {by}s: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -116,7 +131,8 @@ def report(tool, file, by):
 
 @contextlib.contextmanager
 def traced(what, tool, file, idle):
-    """Traces what this process does within, and samples power into `file`."""
+    """Traces what this process does within, and samples power into `file`. What it gives can be
+    called to have all told that was launched before."""
     library = load_library()
     folder = tempfile.mkdtemp(prefix="jouleprof-")
     recorder = None
@@ -128,7 +144,7 @@ def traced(what, tool, file, idle):
         try:
             recorder = Recorder(tool, folder, file, idle)
             time.sleep(idle + 0.3)  # what the sensors say while nothing runs
-            yield
+            yield library.flush
             library.flush()
             time.sleep(idle + 0.3)
         finally:
