@@ -68,7 +68,7 @@ class QuietPower {
     const double length = s.end - s.begin;
     const double weight = length * std::exp(-std::min(since, until) / kNear) *
                           (0.05 + heat_ * std::exp(-since / kWarm));
-    seconds_ += length;
+    ++looks_;
     weight_ += weight;
     watts_ += weight * s.watts;
     squares_ += weight * s.watts * s.watts;
@@ -76,13 +76,14 @@ class QuietPower {
 
   // Absent when there was hardly any quiet.
   std::optional<IdleHint> hint() const {
-    if (seconds_ < 0.1 || weight_ <= 0) return std::nullopt;
+    if (looks_ < kFewest || weight_ <= 0) return std::nullopt;
     const double mean = watts_ / weight_;
     const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
     return IdleHint{mean, 0.5 + 0.3 * spread};
   }
 
  private:
+  static constexpr int kFewest = 5;      // readings, each a sample or an increment
   static constexpr double kNear = 0.12;  // seconds from the nearest work
   static constexpr double kWarm = 5;     // seconds that a board takes to cool a good part
 
@@ -91,7 +92,7 @@ class QuietPower {
   std::size_t next_ = 0;
   double last_end_ = -1e9;
   double heat_ = 0;
-  double seconds_ = 0;
+  int looks_ = 0;
   double weight_ = 0;
   double watts_ = 0;
   double squares_ = 0;
