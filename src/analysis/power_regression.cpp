@@ -16,6 +16,7 @@ constexpr double kBlock = 1.0;    // seconds over which errors may hang together
 constexpr double kOutlier = 3.0;  // sigmas
 constexpr int kRounds = 4;
 constexpr double kBound = 1e-3;      // watts
+constexpr double kWellKnown = 5;     // watts
 constexpr double kBestKnown = 0.01;  // of the mean power: no model of a kernel's power is better
 
 // What is known of the errors of one kind of rows.
@@ -63,8 +64,10 @@ class Solver {
     const Eigen::LDLT<MatrixXd> factor(information_);
     // What an error of idle moves: itself, and all others against it.
     VectorXd moved = VectorXd::Zero(n_);
-    moved[0] = 1 / (kBound * kBound);
-    moved = factor.solve(moved);
+    if (is_bound()) {
+      moved[0] = 1 / (kBound * kBound);
+      moved = factor.solve(moved);
+    }
     const MatrixXd idle = std::pow(priors_[0].sigma, 2) * moved * moved.transpose();
     out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
     out.robust = factor.solve(factor.solve(scatter()).transpose()) + idle;
@@ -76,6 +79,7 @@ class Solver {
   }
 
  private:
+  bool is_bound() const { return priors_[0].sigma <= kWellKnown; }
   std::size_t kind_of(std::size_t row) const { return rows_.rows[row].counter ? 0 : 1; }
 
   VectorXd errors(const VectorXd& watts) const {
@@ -170,7 +174,7 @@ class Solver {
     data_ = information_;
     for (Index k = 0; k < n_; ++k) {
       const auto& prior = priors_[static_cast<std::size_t>(k)];
-      const double sigma = k == 0 ? kBound : prior.sigma;
+      const double sigma = k == 0 && is_bound() ? kBound : prior.sigma;
       const double weight = 1 / (sigma * sigma);
       information_(k, k) += weight;
       right_[k] += weight * prior.mean;

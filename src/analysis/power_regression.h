@@ -8,9 +8,10 @@
 
 namespace jouleprof::analysis {
 
-// What is known of a column's watts before any row is looked at, and where they may lie. Idle's is
-// bound to its mean: rows of work can't correct it, for where the model is wrong (a board that
-// overshoots as work begins) they pull at it most. Its sigma widens all that follows from it.
+// What is known of a column's watts before any row is looked at, and where they may lie. Idle is
+// bound to its mean where that is known to 5 W: rows of work can't correct it, for where the model
+// is wrong (a board that overshoots as work begins) they pull at it most. Its sigma then widens all
+// that follows from it.
 struct PowerPrior {
   double mean = 0;
   double sigma = 0;

@@ -56,13 +56,21 @@ TEST(PowerRegression, IdleIsBoundAndItsErrorIsInAllOthers) {
   auto priors = wide();
   const auto sure = solve_power(random_rows(400, 350, 120, 90, 2), priors);
   priors[0].mean = 95;
-  priors[0].sigma = 5;
+  priors[0].sigma = 4;
   const auto off = solve_power(random_rows(400, 350, 120, 90, 2), priors);
   EXPECT_NEAR(off.watts[0], 95, 0.01);
-  EXPECT_NEAR(std::sqrt(off.covariance(0, 0)), 5, 0.1);
+  EXPECT_NEAR(std::sqrt(off.covariance(0, 0)), 4, 0.1);
   // The first column takes the opposite error, and says so.
   EXPECT_LT(off.watts[1], sure.watts[1] - 3);
   EXPECT_LT(std::abs(off.watts[1] - 350), 2 * std::sqrt(off.covariance(1, 1)));
+}
+
+TEST(PowerRegression, AnIdleThatIsHardlyKnownIsLearnt) {
+  auto priors = wide();
+  priors[0] = {60, 25, 0, 1000};
+  const auto found = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  EXPECT_NEAR(found.watts[0], 90, 1);
+  EXPECT_LT(std::sqrt(found.covariance(0, 0)), 1);
 }
 
 TEST(PowerRegression, NeighboursThatErrOppositelyAreWorthMore) {

@@ -27,6 +27,7 @@ constexpr Duration kPatienceAtExit = std::chrono::seconds{5};
 struct State {
   std::mutex mutex;  // guards what follows
   cupti::Tracer* tracer = nullptr;
+  std::vector<cupti::Tracer*> all;  // that ever were: the driver may call them at any time
   bool kernels_wanted = false;
   std::vector<cupti::Tracer::Source> sources;
   bool at_exit = false;
@@ -87,6 +88,7 @@ bool make_tracer(const char* folder, const char* what) {
   auto writer = spool::SpoolWriter::open(folder, header);
   if (!writer) return false;
   s.tracer = new cupti::Tracer(std::make_unique<SpoolSink>(std::move(*writer)), options);
+  s.all.push_back(s.tracer);
   s.kernels_wanted = wants(wanted, "kernels");
   if (wants(wanted, "layers")) {
     s.tracer->add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });

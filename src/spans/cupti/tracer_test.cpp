@@ -59,6 +59,9 @@ class TracerTest : public ::testing::Test {
   }
   void make(Tracer::Options options) {
     tracer = new Tracer(std::make_unique<SharedSink>(sink), options);
+    // Never destroyed, and no leak.
+    static auto& all = *new std::vector<Tracer*>;
+    all.push_back(tracer);
   }
   void TearDown() override {
     if (tracer == nullptr) return;
