@@ -64,7 +64,7 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool who
     auto* kernels = new Kernels(std::move(*api), *sink_, options_, wake_);
     const auto started = kernels->collector.start(whole_graphs);
     problem = started ? kernels->collector.problem() : started.error().message;
-    if (started) kernels_.store(kernels);
+    (started ? kernels_ : refused_).store(kernels);
   }
   {
     const std::scoped_lock lock(mutex_);

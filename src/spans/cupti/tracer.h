@@ -80,6 +80,7 @@ class Tracer {
   std::atomic<bool> stop_{false};
   std::atomic<bool> cupti_started_{false};
   std::atomic<Kernels*> kernels_{nullptr};
+  std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable told_;
