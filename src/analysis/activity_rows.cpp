@@ -8,6 +8,7 @@
 #include "analysis/apportion.h"
 #include "base/demangle.h"
 #include "model/activity_codec.h"
+#include "model/phase_name.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -27,20 +28,6 @@ std::string detail_of(const model::KernelClass& c) {
   if (c.grid == std::array<std::uint32_t, 3>{}) return "";
   return fmt::format("grid {}x{}x{} block {}x{}x{}", c.grid[0], c.grid[1], c.grid[2], c.block[0],
                      c.block[1], c.block[2]);
-}
-
-std::string_view name_of(model::Phase phase) {
-  switch (phase) {
-    case model::Phase::kForward:
-      return "forward";
-    case model::Phase::kBackward:
-      return "backward";
-    case model::Phase::kOptimizer:
-      return "optimizer";
-    case model::Phase::kNone:
-      break;
-  }
-  return "(no phase)";
 }
 
 }  // namespace
@@ -265,7 +252,10 @@ std::vector<ActivityRow> ActivityRows::phases() const {
     own[at].add(used);
   });
   fill(rows, own);
-  for (std::size_t i = 0; i < kPhases; ++i) rows[i].name = name_of(static_cast<model::Phase>(i));
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    rows[i].name = model::phase_name(static_cast<model::Phase>(i));
+    if (rows[i].name.empty()) rows[i].name = "(no phase)";
+  }
   std::erase_if(rows, [](const Row& row) { return row.launches == 0; });
   std::rotate(rows.begin(),
               std::find_if(rows.begin(), rows.end(), [](auto& r) { return r.name[0] != '('; }),

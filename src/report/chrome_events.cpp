@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/demangle.h"
+#include "model/phase_name.h"
 #include "report/json_text.h"
 
 namespace jouleprof::report {
@@ -31,20 +32,6 @@ std::string_view category(model::ActivityKind kind) {
       return "graph";
   }
   return "kernel";
-}
-
-std::string_view phase_name(model::Phase phase) {
-  switch (phase) {
-    case model::Phase::kForward:
-      return "forward";
-    case model::Phase::kBackward:
-      return "backward";
-    case model::Phase::kOptimizer:
-      return "optimizer";
-    case model::Phase::kNone:
-      break;
-  }
-  return {};
 }
 
 std::string triple(const std::array<std::uint32_t, 3>& t) {
@@ -185,7 +172,7 @@ void ChromeLaunches::launch(HostTime begin, const model::EventEntry& e) {
     args += fmt::format(R"(, "range": {})", chrome_string(trace_.ranges[ranges.back()].name));
   }
   if (e.scope < trace_.scopes.size()) {
-    const auto phase = phase_name(trace_.scopes[e.scope].phase);
+    const auto phase = model::phase_name(trace_.scopes[e.scope].phase);
     if (!phase.empty()) args += fmt::format(R"(, "phase": "{}")", phase);
   }
   const std::string_view members = args;
