@@ -4,7 +4,7 @@ JOBS   ?= $(shell nproc)
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check sanitize fuzz bench install format clean
+.PHONY: help setup build demo test check sanitize fuzz bench wheels install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,9 @@ sanitize: setup ## unit tests under the address, undefined-behaviour and thread 
 	  "$$(find build/tsan -name $$program -type f)" --gtest_brief=1 || exit 1; done
 
 FUZZ_SECONDS ?= 20
+FUZZERS = import_fuzz csv_fuzz torch_trace_fuzz recording_reader_fuzz spool_fuzz
 fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
-	cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS) --target import_fuzz recording_reader_fuzz
+	cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS) --target $(FUZZERS)
 	tools/fuzz build/fuzz $(FUZZ_SECONDS)
 
 BENCH_VENV = build/bench_venv
@@ -56,6 +57,9 @@ $(BENCH_VENV)/ready: bench/requirements.txt
 	python3 -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/pip install -q -r bench/requirements.txt
 	touch $@
+
+wheels: build ## a Python wheel for each Python from 3.9 to 3.13 found here, tested (build/wheels)
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) tools/wheels
 
 install: build ## install into PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)

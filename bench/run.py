@@ -8,7 +8,8 @@ the *_bench programs of BUILD/bench, and the other Python files of this folder, 
 --build BUILD and --json FILE.
 
 Contenders take turns within a benchmark, and what is said of them are ratios: an absolute time is
-only good for the machine that it was measured on. --quick is for trying the benchmarks out.
+only good for the machine that it was measured on. Without a GPU the simulated NVML stands in, whose
+calls take as long as a driver's. --quick is for trying the benchmarks out.
 """
 
 import argparse
@@ -55,21 +56,33 @@ def quantity(name, value):
     return f"{value:g}"
 
 
-def run_program(build, name, quick):
+def run_program(build, name, quick, simulated):
     """A Google Benchmark program; returns (Markdown, results)."""
     program = build / "bench" / name
     if not program.exists():
         sys.exit(f"{program} does not exist; `make bench` builds it")
     command = [str(program), "--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
     command.append(f"--benchmark_repetitions={1 if quick else 5}")
-    output = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL).stdout)
+    environment = dict(os.environ)
+    if simulated:  # for those that ask a GPU
+        environment["JOULEPROF_NVML_LIBRARY"] = str(
+            build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")
+        environment["JOULEPROF_NVML_SCENARIO"] = str(
+            FOLDER.parent / "src/apps/nvml_sim/scenarios/h100_real_costs.json")
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{program} failed:\n{done.stderr}")
+    output = json.loads(done.stdout)
     wanted = "iteration" if quick else "aggregate"
     lines = ["| what | CPU time | rate, size |", "|---|---|---|"]
     results = {}
     # In the order of names: they took turns at random.
     for run in sorted(output["benchmarks"], key=lambda r: (len(r["run_name"]), r["run_name"])):
         if run["run_type"] != wanted or run.get("aggregate_name", "median") != "median":
+            continue
+        if run.get("error_occurred"):
+            lines.append(f"| `{run['run_name']}` | not here: {run['error_message']} | |")
             continue
         known = {"items_per_second"} | {k for k in run if k.endswith("_bytes")}
         counters = {k: run[k] for k in known if k in run}
@@ -88,7 +101,11 @@ def run_script(build, name, quick, simulated):
         if name == "sampling":
             command += ["--simulated"] if simulated else []
             command += ["--rounds", "1", "--seconds", "5"] if quick else []
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        elif quick:
+            command += ["--rounds", "1"]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"bench/{name}.py failed")
         return done.stdout.strip(), json.loads(file.read_text()) if file.exists() else None
 
 
@@ -106,13 +123,13 @@ def main():
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     build = args.build.resolve()
     simulated = not has_gpu()
-    print(f"On {machine()}.")
+    print(f"On {machine()}{', with a simulated GPU' if simulated else ''}.")
     if args.quick:
         print("One short round: these are no figures to keep.")
     results = {"machine": machine(), "quick": args.quick}
     for name in args.names or names:
         if f"{name}_bench" in PROGRAMS:
-            text, results[name] = run_program(build, f"{name}_bench", args.quick)
+            text, results[name] = run_program(build, f"{name}_bench", args.quick, simulated)
         else:
             text, results[name] = run_script(build, name, args.quick, simulated)
         print(f"\n## {name}\n\n{text}", flush=True)

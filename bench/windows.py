@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """What a window around each step costs a Python program, beside ZeusMonitor and bare counter reads.
 
-    windows.py [--build BUILD] [--rounds 5] [--loop] [--json FILE]
+    windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--json FILE]
 
 Times one begin and end, contenders taking turns. Without a GPU the simulated NVML of BUILD stands in,
 with calls that take as long as a real driver's. --loop (needs CUDA, timm): iterations of DeiT-B in
-bf16 at batch 1 and 64 with a window around each. Contenders that are not installed are left out.
+bf16 at batch 1 and 64 with a window around each. A loop that is bound by launches changes its pace by
+a third from second to second; so --pairs times 50 plain iterations stand right beside 50 with
+windows, either first in turn, and what counts is the median of the pairs' ratios, with its 95 %
+interval from their order (no distribution assumed). Contenders that are not installed are left out.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -37,10 +42,24 @@ def simulate(build):
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
+def has_cuda():
+    try:
+        import torch
+
+        return torch.cuda.is_available()
+    except ImportError:
+        return False
+
+
 def contenders(monitor):
     """name -> (begin, end) of one window."""
     found = {}
-    found["jouleprof, `with`"] = (None, monitor)
+    found["jouleprof, `with`"] = (None, lambda: monitor.window("step", sync_execution=False))
+    if has_cuda():
+        import torch
+
+        torch.zeros(1, device="cuda")  # marks are for programs that use CUDA already
+        found["jouleprof, `with`, the GPU's own marks"] = (None, lambda: monitor.window("marked"))
     found["jouleprof, begin_window / end_window"] = (
         lambda: monitor.begin_window("step", sync_execution=False),
         lambda: monitor.end_window("step"),
@@ -76,11 +95,11 @@ def time_pairs(begin, end, seconds=0.5):
     clock = time.perf_counter_ns
     until = clock() + int(seconds * 1e9)
     if begin is None:  # a `with` statement, many in a row: too short to be timed one by one
-        monitor = end
+        window = end
         while clock() < until:
             first = clock()
             for _ in range(1000):
-                with monitor.window("step", sync_execution=False):
+                with window():
                     pass
             times.append((clock() - first) / 1000)
         return times
@@ -95,7 +114,7 @@ def time_pairs(begin, end, seconds=0.5):
 def pairs(rounds):
     import jouleprof
 
-    monitor = jouleprof.Monitor(cuda=False)
+    monitor = jouleprof.Monitor()
     found = contenders(monitor)
     times = {name: [] for name in found}
     for _ in range(rounds):
@@ -115,7 +134,44 @@ def pairs(rounds):
     return rows
 
 
-def loop(rounds, iterations=50):
+def median_and_interval(values):
+    """The median and its 95 % interval: the order statistics that bound it, by the binomial law."""
+    values = sorted(values)
+    n = len(values)
+    tail, k = 0.5 ** n, 0  # the probability that at most k values lie below the median
+    while tail + math.comb(n, k + 1) * 0.5 ** n < 0.025:
+        k += 1
+        tail += math.comb(n, k) * 0.5 ** n
+    return statistics.median(values), values[k], values[n - 1 - k]
+
+
+def loop_variants(monitor, pairs):
+    """name -> (a context manager's maker, pairs of turns)"""
+    variants = {
+        "jouleprof, the GPU's own marks (default)": (lambda: monitor.window("step"), pairs),
+        "jouleprof, the host's stamps": (
+            lambda: monitor.window("step", sync_execution=False), max(8, pairs // 3)),
+        "jouleprof, synchronised": (
+            lambda: monitor.window("step", sync_execution=True), max(8, pairs // 3)),
+    }
+    try:
+        from zeus.monitor import ZeusMonitor
+
+        zeus = ZeusMonitor(gpu_indices=[0])
+
+        @contextlib.contextmanager
+        def zeus_window():
+            zeus.begin_window("step")
+            yield
+            zeus.end_window("step")
+
+        variants["ZeusMonitor"] = (zeus_window, max(8, pairs // 6))
+    except Exception as error:
+        print(f"no ZeusMonitor here: {error}", file=sys.stderr)
+    return variants
+
+
+def loop(pairs, iterations=50):
     """A window around each iteration of an inference loop on the GPU."""
     import timm
     import torch
@@ -123,56 +179,49 @@ def loop(rounds, iterations=50):
     import jouleprof
 
     monitor = jouleprof.Monitor()
-    variants = {
-        "no window": None,
-        "jouleprof, the GPU's own marks (default)": lambda: monitor.window("step"),
-        "jouleprof, synchronised": lambda: monitor.window("step", sync_execution=True),
-    }
-    try:
-        from zeus.monitor import ZeusMonitor
-
-        zeus = ZeusMonitor(gpu_indices=[0])
-    except Exception as error:
-        zeus = None
-        print(f"no ZeusMonitor here: {error}", file=sys.stderr)
-    if zeus is not None:
-        variants["ZeusMonitor"] = "zeus"
+    variants = loop_variants(monitor, pairs)
     model = timm.create_model("deit_base_patch16_224").cuda().bfloat16().eval()
     results = {}
-    print("\n| DeiT-B, bf16, eager | batch | an iteration | slower by |")
-    print("|---|---|---|---|")
+    print("\n| DeiT-B, bf16, eager | batch | pairs | plain | with windows | slower by (95 %) | "
+          "in time |\n|---|---|---|---|---|---|---|")
     for batch in (1, 64):
         images = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
-        times = {name: [] for name in variants}
 
-        def iterate(variant, count, images=images):
-            for _ in range(count):
-                if variant is None:
+        def turn(window, images=images):
+            """Seconds of an iteration."""
+            torch.cuda.synchronize()
+            first = time.perf_counter()
+            if window is None:
+                for _ in range(iterations):
                     model(images)
-                elif variant == "zeus":
-                    zeus.begin_window("step")
-                    model(images)
-                    zeus.end_window("step")
-                else:
-                    with variant():
+            else:
+                for _ in range(iterations):
+                    with window():
                         model(images)
+            torch.cuda.synchronize()
+            return (time.perf_counter() - first) / iterations
 
         with torch.inference_mode():
-            iterate(None, 20)
-            for turn in range(rounds):
-                names = list(variants)
-                for name in names[turn % len(names):] + names[:turn % len(names)]:
-                    iterate(variants[name], 10)
-                    torch.cuda.synchronize()
-                    first = time.perf_counter()
-                    iterate(variants[name], iterations)
-                    torch.cuda.synchronize()
-                    times[name].append((time.perf_counter() - first) / iterations)
-        plain = statistics.median(times["no window"])
-        for name, all in times.items():
-            median = statistics.median(all)
-            results[f"{name}, batch {batch}"] = median
-            print(f"| {name} | {batch} | {1e3 * median:.3f} ms | {100 * (median / plain - 1):+.1f} % |")
+            for name, (window, count) in variants.items():
+                turn(None), turn(window)
+                rows = []
+                for i in range(count):
+                    if i % 2:
+                        with_window, plain = turn(window), turn(None)
+                    else:
+                        plain, with_window = turn(None), turn(window)
+                    rows.append((plain, with_window))
+                ratio, low, high = median_and_interval([w / p - 1 for p, w in rows])
+                apart, least, most = median_and_interval([w - p for p, w in rows])
+                plain = statistics.median(p for p, _ in rows)
+                slowed = statistics.median(w for _, w in rows)
+                results[f"{name}, batch {batch}"] = {
+                    "pairs_seconds": rows, "slower_ratio": [ratio, low, high],
+                    "slower_seconds": [apart, least, most]}
+                print(f"| {name} | {batch} | {count} | {1e3 * plain:.3f} ms | {1e3 * slowed:.3f} ms | "
+                      f"{100 * ratio:+.2f} % ({100 * low:+.2f} to {100 * high:+.2f}) | "
+                      f"{1e6 * apart:+.1f} us ({1e6 * least:+.1f} to {1e6 * most:+.1f}) |", flush=True)
+    monitor.close()
     return results
 
 
@@ -181,6 +230,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--loop", action="store_true")
+    parser.add_argument("--pairs", type=int, default=120, help="of turns in --loop")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     if not has_driver() and not os.environ.get("JOULEPROF_BENCH_SIMULATED"):
@@ -189,7 +239,7 @@ def main():
         print("On a simulated NVML whose calls take as long as a driver's.\n")
     results = {"pairs": pairs(args.rounds)}
     if args.loop:
-        results["loop"] = loop(args.rounds)
+        results["loop"] = loop(args.pairs)
     if args.json:
         args.json.write_text(json.dumps(results, indent=2) + "\n")
 

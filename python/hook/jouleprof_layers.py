@@ -17,7 +17,7 @@ _side = None
 class Side:
     """What the library reads (`function` ... `introduce`), and the functions that it adds."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, keep=None):
         module = torch.nn.Module
         self.function = module.__call__
         # The library may call _call_impl at once where __call__ is known to do no more than that.
@@ -33,6 +33,7 @@ class Side:
             names.introduce(module, caller, values)
 
         self.introduce = introduce
+        self.keep = keep
 
 
 class Names:
@@ -228,19 +229,22 @@ def watch_optimizers(torch, side):
     optimizer.register_optimizer_step_post_hook(side.step_end)
 
 
-def install(library):
-    """Installs what is not installed yet, with torch imported; `library` is a ctypes.PyDLL. Returns
-    the functions that the library gives, or None where it can't be."""
+def install(library, at_exit=None):
+    """Installs what is not installed yet, with torch imported; `library` is a ctypes.PyDLL,
+    `at_exit` a jouleprof_at_exit.AtExit where layers are to be replayed. Returns the functions that
+    the library gives, or None where it can't be."""
     global _side
     if _side is not None:
         return _side
     torch = sys.modules["torch"]
-    side = Side(torch)
+    side = Side(torch, None if at_exit is None else at_exit.keep)
     library.jouleprof_layers_install.argtypes = [ctypes.py_object]
     library.jouleprof_layers_install.restype = ctypes.c_int
     if library.jouleprof_layers_install(side) != 0:
         return None
     _side = side
+    if at_exit is not None:
+        at_exit.side = side
     for step in (learn_backward, watch_optimizers):
         try:
             step(torch, side)

@@ -1,7 +1,8 @@
-"""Run by Python at its start under `jouleprof run --layers`, which puts this folder on PYTHONPATH.
+"""Run by Python at its start under `jouleprof run --kernels` and `--layers`, which put this folder on
+PYTHONPATH.
 
 Waits until the program has imported PyTorch, if it ever does, and then has the modules of its models
-seen as layers. Whatever goes wrong here, the program runs as it would without. Its own sitecustomize
+seen as layers, or a profiler of PyTorch's that wants the same kernels. Whatever goes wrong here, the program runs as it would without. Its own sitecustomize
 runs too.
 """
 
@@ -62,9 +63,25 @@ class _Loader:
             pass  # the trace has no layers
 
 
+def _after_torch():
+    import os
+
+    what = os.environ.get("JOULEPROF_TRACE_WHAT", "layers").split(",")
+    if "layers" in what:
+        _trace_layers()
+    if "kernels" in what:
+        _load("jouleprof_rivals").watch(sys.modules["torch"], _say)
+
+
+def _say(text):
+    import ctypes
+    import os
+
+    ctypes.CDLL(os.environ["JOULEPROF_INJECT"]).jouleprof_trace_problem(text)
+
+
 def _trace_layers():
     import ctypes
-    import importlib.util
     import os
 
     library = ctypes.PyDLL(os.environ["JOULEPROF_INJECT"])
@@ -74,12 +91,24 @@ def _trace_layers():
     folder = os.fsencode(os.environ["JOULEPROF_TRACE"])
     if begin(folder, os.environ.get("JOULEPROF_TRACE_WHAT", "layers").encode()) != 0:
         return
-    path = os.path.join(_folder(), "jouleprof_layers.py")
-    spec = importlib.util.spec_from_file_location("_jouleprof_layers", path)
-    layers = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = layers
-    spec.loader.exec_module(layers)
-    layers.install(library)
+    at_exit = None
+    if os.environ.get("JOULEPROF_REPLAY"):
+        seconds = float(os.environ["JOULEPROF_REPLAY"])
+        at_exit = _load("jouleprof_at_exit").AtExit(
+            sys.modules["torch"], _load("jouleprof_replay"), ctypes.CDLL(library._name), seconds)
+    _load("jouleprof_layers").install(library, at_exit)
+
+
+def _load(name):
+    """A file beside this one, as the module `_name`."""
+    import importlib.util
+    import os
+
+    spec = importlib.util.spec_from_file_location(f"_{name}", os.path.join(_folder(), f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _begin():
@@ -89,9 +118,9 @@ def _begin():
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
     if "JOULEPROF_INJECT" in os.environ and "JOULEPROF_TRACE" in os.environ:
         if "torch" in sys.modules:
-            _trace_layers()
+            _after_torch()
         else:
-            sys.meta_path.insert(0, _AfterTorch(_trace_layers))
+            sys.meta_path.insert(0, _AfterTorch(_after_torch))
 
 
 def _run_next():

@@ -70,13 +70,13 @@ class Energy:
     @property
     def low(self) -> Optional[float]:
         """The lower end of the 95 % interval; no energy is below zero."""
-        if self.microjoules is None:
+        if self.microjoules is None or self.error_microjoules is None:
             return None
         return max(0, self.microjoules - self.error_microjoules) * 1e-6
 
     @property
     def high(self) -> Optional[float]:
-        if self.microjoules is None:
+        if self.microjoules is None or self.error_microjoules is None:
             return None
         return (self.microjoules + self.error_microjoules) * 1e-6
 

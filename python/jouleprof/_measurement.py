@@ -1,7 +1,7 @@
 """What a window's energy comes to."""
 
 import dataclasses
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from . import _text
 from ._energy import Domain, Energy, total_of
@@ -33,19 +33,20 @@ class Measurement:
     def __getitem__(self, device: str) -> Energy:
         """The energy of a device ("gpu0", "package-0"), as a whole if it has parts, or of what its
         label names ("gpu_memory gpu0", "dram package-0")."""
-        found = [e for e in self.energies if device in (e.domain.device, e.domain.label)]
+        found = [(d, e) for d, e in self._placed() if device in (d.device, d.label)]
         if not found:
-            devices = ", ".join(e.domain.label for e in self.energies)
+            devices = ", ".join(d.label for d, _ in self._placed())
             raise NotFound(f"no device is called '{device}'; this measurement has: {devices}")
-        return next((e for e in found if e.domain.label == device), found[0])
+        return next((e for d, e in found if d.label == device), found[0][1])
 
     # The same names as a Zeus measurement has.
 
     @property
     def gpu_energy(self) -> Dict[int, float]:
         """Joules by GPU, as CUDA counts them; a GPU without a figure is not in it."""
-        gpus = [e for e in self._whole("gpu") if e.domain.index is not None]
-        return {e.domain.index: e.joules for e in sorted(gpus, key=lambda e: e.domain.index)}
+        found = {d.index: e.joules for d, e in self._placed()
+                 if d.kind == "gpu" and d.is_whole and d.index is not None and e.joules is not None}
+        return dict(sorted(found.items()))
 
     @property
     def cpu_energy(self) -> Optional[Dict[int, float]]:
@@ -59,21 +60,19 @@ class Measurement:
     @property
     def total_energy(self) -> Optional[float]:
         """Joules of all GPUs; None unless every GPU has a figure."""
-        gpus = [e for e in self.energies if e.domain.kind == "gpu" and e.domain.is_whole]
-        if not gpus or any(e.microjoules is None for e in gpus):
-            return None
-        return sum(e.microjoules for e in gpus) * 1e-6
+        gpus = [e.microjoules for d, e in self._placed() if d.kind == "gpu" and d.is_whole]
+        known = [microjoules for microjoules in gpus if microjoules is not None]
+        return sum(known) * 1e-6 if known and len(known) == len(gpus) else None
 
     def cost(self, factors: Factors) -> Cost:
         """What the total comes to in kWh, money and CO2e, by the factors that you give."""
         return Cost.of(self.total, factors)
 
-    def _whole(self, kind):
-        return [e for e in self.energies
-                if e.domain.kind == kind and e.domain.is_whole and e.microjoules is not None]
+    def _placed(self) -> List[Tuple[Domain, Energy]]:
+        return [(e.domain, e) for e in self.energies if e.domain is not None]
 
     def _by_package(self, kind):
-        places = [e for e in self.energies if e.domain.kind == kind]
+        places = [e for d, e in self._placed() if d.kind == kind]
         found = {i: e.joules for i, e in enumerate(places) if e.microjoules is not None}
         return found or None
 
@@ -83,13 +82,14 @@ class Measurement:
         rows = [("", "energy", "95 %", "rerun", "power", "", "")]
         for e in (*self.energies, total):
             label = _label(e.domain)
-            if e.microjoules is None:
+            joules = e.joules
+            if joules is None:
                 rows.append((label, "-", "-", "-", "-", "unavailable",
                              _text.shortened(e.reason)))
                 continue
-            power = f"{_text.number(e.joules / self.time)} W" if self.time > 0 else "-"
-            rows.append((label, _text.joules(e.joules), _text.interval(e.joules, e.error),
-                         _text.interval(e.joules, e.repeatability), power,
+            power = f"{_text.number(joules / self.time)} W" if self.time > 0 else "-"
+            rows.append((label, _text.joules(joules), _text.interval(joules, e.error),
+                         _text.interval(joules, e.repeatability), power,
                          _text.word(e.provenance), _text.shortened(e.reason)))
         return f"{self._title()}\n{_text.table(rows)}"
 

@@ -19,7 +19,7 @@ from ._steps import Steps
 from ._window import Window
 
 _modules = sys.modules
-_open_monitors = weakref.WeakSet()
+_open_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
 # Names are kept for ever; a program that makes up one for each of its windows runs out of them, not
 # of memory. Windows beyond are the library's nameless ones.
 _NAMES = 10_000

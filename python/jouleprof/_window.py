@@ -101,7 +101,8 @@ class Window:
                 end=end,
             )
             if timeout is not None and any(
-                    e.microjoules is None and not e.domain.reason for e in measurement.energies):
+                    e.microjoules is None and not (e.domain and e.domain.reason)
+                    for e in measurement.energies):
                 return measurement  # somebody may wait longer another time
             self._measurement = measurement
         return self._measurement

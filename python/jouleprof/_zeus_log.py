@@ -9,7 +9,7 @@ import weakref
 
 from ._errors import Error
 
-_logs = weakref.WeakSet()
+_logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
 
 
 class Log:

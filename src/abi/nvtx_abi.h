@@ -13,12 +13,18 @@ namespace jouleprof::abi::nvtx {
 enum class Module : unsigned { kCore = 1, kCore2 = 5 };
 
 // NvtxCallbackIdCore: places in the core module's table.
+inline constexpr unsigned kRangeStartEx = 4;
+inline constexpr unsigned kRangeStartA = 5;
+inline constexpr unsigned kRangeStartW = 6;
+inline constexpr unsigned kRangeEnd = 7;
 inline constexpr unsigned kRangePushEx = 8;
 inline constexpr unsigned kRangePushA = 9;
 inline constexpr unsigned kRangePushW = 10;
 inline constexpr unsigned kRangePop = 11;
 
 // NvtxCallbackIdCore2: places in the domain functions' table.
+inline constexpr unsigned kDomainRangeStartEx = 2;
+inline constexpr unsigned kDomainRangeEnd = 3;
 inline constexpr unsigned kDomainRangePushEx = 4;
 inline constexpr unsigned kDomainRangePop = 5;
 inline constexpr unsigned kDomainRegisterStringA = 10;
@@ -52,8 +58,9 @@ struct EventAttributes {  // nvtxEventAttributes_t
   Message message;
 };
 
-using Domain = const void*;  // nvtxDomainHandle_t; null: the default domain
-using String = const void*;  // nvtxStringHandle_t
+using Domain = const void*;     // nvtxDomainHandle_t; null: the default domain
+using String = const void*;     // nvtxStringHandle_t
+using RangeId = std::uint64_t;  // nvtxRangeId_t
 
 using Function = void (*)();
 using FunctionTable = Function**;  // places of function pointers, by identifier
@@ -67,10 +74,16 @@ using GetExportTable = const void*(std::uint32_t id);
 
 namespace fn {
 
+using RangeStartEx = RangeId(const EventAttributes* attributes);
+using RangeStartA = RangeId(const char* message);
+using RangeStartW = RangeId(const wchar_t* message);
+using RangeEnd = void(RangeId id);
 using RangePushEx = int(const EventAttributes* attributes);
 using RangePushA = int(const char* message);
 using RangePushW = int(const wchar_t* message);
 using RangePop = int();
+using DomainRangeStartEx = RangeId(Domain domain, const EventAttributes* attributes);
+using DomainRangeEnd = void(Domain domain, RangeId id);
 using DomainRangePushEx = int(Domain domain, const EventAttributes* attributes);
 using DomainRangePop = int(Domain domain);
 using DomainRegisterStringA = String(Domain domain, const char* text);

@@ -115,7 +115,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
 
 bool ActivityRows::in_part(const model::ActivityChunk& chunk) const {
   return table_.time.seconds_of(chunk.end) > table_.begin &&
-         table_.time.seconds_of(chunk.begin) < table_.end;
+         table_.time.seconds_of(chunk.begin) < table_.end && !table_.replay_time.holds(chunk.begin);
 }
 
 template <class Add>

@@ -42,6 +42,11 @@ class Builder {
   Result<ActivityTable> build() {
     table_.time.origin = first_begin();
     choose_width();
+    for (const auto& trace : recording_.traces) {
+      const bool here = std::any_of(trace.chunks.begin(), trace.chunks.end(),
+                                    [&](const auto& chunk) { return is_here(trace, chunk); });
+      if (here) table_.replay_time.add(trace);
+    }
     for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
       const auto taken = take(recording_.traces[t], static_cast<std::uint32_t>(t));
       if (!taken) return tl::unexpected(taken.error());
@@ -53,7 +58,7 @@ class Builder {
 
  private:
   bool is_here(const model::Trace& trace, const ActivityChunk& chunk) const {
-    if (chunk.kind == ChunkKind::kLayers || chunk.device >= trace.devices.size()) return false;
+    if (model::is_of_host(chunk.kind) || chunk.device >= trace.devices.size()) return false;
     const std::string& uuid = trace.devices[chunk.device].uuid;
     return uuid.empty() ? count_gpus(recording_) == 1 : uuid == domain_.uuid;
   }
@@ -97,6 +102,7 @@ class Builder {
       }
       return known[id];
     };
+    if (!take_replays(trace)) return tl::unexpected(damaged(trace));
     bool any = false;
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
@@ -109,7 +115,7 @@ class Builder {
           add(chunk.begin + e.bin * bin, bin, class_of(e.kernel_class), e);
         }
       } else if (chunk.kind == ChunkKind::kScopes && !(from_ && chunk.end <= *from_) &&
-                 !(to_ && chunk.begin >= *to_)) {
+                 !(to_ && chunk.begin >= *to_) && !table_.replay_time.holds(chunk.begin)) {
         for (model::ScopeEntry e; decoder.next(e);) {
           if (e.kernel_class >= known.size() ||
               (e.scope != model::kNone && e.scope >= trace.scopes.size())) {
@@ -134,11 +140,44 @@ class Builder {
     return {};
   }
 
+  // False: damaged.
+  bool take_replays(const model::Trace& trace) {
+    first_replay_ = table_.replays.size();
+    for (const auto& chunk : trace.chunks) {
+      if (chunk.kind != ChunkKind::kReplay) continue;
+      model::ActivityDecoder decoder(chunk.bytes);
+      for (model::LayerEntry e; decoder.next(e);) {
+        if (e.layer >= trace.layers.size()) return false;
+        table_.replays.push_back({trace.layers[e.layer].name,
+                                  table_.time.seconds_of(chunk.begin),
+                                  table_.time.seconds_of(chunk.end),
+                                  {}});
+      }
+      if (!decoder.ok()) return false;
+    }
+    return true;
+  }
+
+  // The replay that this process was at then.
+  ActivityTable::Replay* replay_at(double t) {
+    for (std::size_t i = first_replay_; i < table_.replays.size(); ++i) {
+      if (t >= table_.replays[i].begin && t < table_.replays[i].end) return &table_.replays[i];
+    }
+    return nullptr;
+  }
+
   void add(HostTime at, Duration length, std::uint32_t kernel_class, const model::BinEntry& e) {
     const double busy = 1e-9 * static_cast<double>(e.busy_nanoseconds);
     if (in_part(at)) {
       table_.classes[kernel_class].launches += e.launches;
       table_.launches += e.launches;
+    }
+    if (table_.replay_time.holds(at)) {
+      if (auto* replay = replay_at(table_.time.seconds_of(at))) {
+        auto& ran = replay->ran[kernel_class];
+        ran.launches += e.launches;
+        ran.busy += busy;
+      }
     }
     // A chunk's bins need not lie on the lattice of another process's.
     const double begin = table_.time.seconds_of(at);
@@ -154,7 +193,9 @@ class Builder {
     }
   }
 
-  bool in_part(HostTime t) const { return !(from_ && t < *from_) && !(to_ && t >= *to_); }
+  bool in_part(HostTime t) const {
+    return !(from_ && t < *from_) && !(to_ && t >= *to_) && !table_.replay_time.holds(t);
+  }
 
   void finish_bins() {
     std::sort(raw_.begin(), raw_.end(), [](const Raw& a, const Raw& b) {
@@ -216,6 +257,7 @@ class Builder {
   const model::Domain& domain_;
   std::optional<HostTime> from_, to_;
   double width_ = 0.005;
+  std::size_t first_replay_ = 0;  // of the process in hand
   ActivityTable table_;
   std::map<const model::KernelClass*, std::uint32_t, ByKey> by_key_;
   std::vector<Raw> raw_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/replay_time.h"
 #include "analysis/time_base.h"
 #include "base/result.h"
 #include "model/domain.h"
@@ -43,7 +45,21 @@ struct ActivityTable {
     double busy = 0;
   };
 
+  // A layer that was run alone, and what ran then. Totals leave that time out.
+  struct Replay {
+    struct Ran {
+      std::uint64_t launches = 0;
+      double busy = 0;  // seconds
+    };
+    std::string layer;
+    double begin = 0;
+    double end = 0;
+    std::map<std::uint32_t, Ran> ran;  // by class
+  };
+
   TimeBase time;
+  ReplayTime replay_time;  // of the processes that used the device
+  std::vector<Replay> replays;
   std::vector<Class> classes;
   std::vector<Bin> bins;  // of all that was traced, and their entries
   std::vector<Entry> entries;
@@ -65,7 +81,8 @@ struct ActivityTable {
   }
 };
 
-// The activity on `domain`; totals are of the bins that begin in [from, to). A device is the
+// The activity on `domain`; totals are of the bins that begin in [from, to), replays left
+// out. A device is the
 // domain's when its uuid is; one without a uuid, when the recording has one GPU only. Where
 // processes ran at once, a bin's times are scaled down to the bin. Very long recordings get wider
 // bins. Empty without activity. Errors: corrupt, when a chunk can't be decoded or names what is not

@@ -11,6 +11,8 @@
 #include "analysis/processes.h"
 #include "analysis/recording_checks.h"
 #include "analysis/recording_timelines.h"
+#include "analysis/replay_time.h"
+#include "analysis/replay_warnings.h"
 #include "analysis/timeline.h"
 #include "analysis/why_silent.h"
 #include "analysis/windows.h"
@@ -23,13 +25,14 @@ using namespace std::chrono_literals;
 class Analysis {
  public:
   Analysis(const model::Recording& recording, Timelines& timelines, HostTime begin, HostTime end,
-           HostTime work_begin, HostTime work_end)
+           HostTime work_begin, HostTime work_end, HostTime own_end)
       : recording_(recording),
         timelines_(timelines),
         begin_(begin),
         end_(end),
         work_begin_(work_begin),
         work_end_(work_end),
+        own_end_(own_end),
         processes_(recording, begin, end) {}
 
   model::Profile run() {
@@ -47,6 +50,9 @@ class Analysis {
       profile_.domains.push_back(analyse(recording_.domains[i], timelines_[i]));
     }
     finish_processes();
+    for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_end_)) {
+      warn(std::move(text));
+    }
     profile_.windows = window_groups(recording_, timelines_, part());
     return std::move(profile_);
   }
@@ -59,7 +65,7 @@ class Analysis {
 
   // What was chosen of the work; nothing: all of it.
   std::optional<RecordedSpan> part() const {
-    if (begin_ == work_begin_ && end_ == work_end_) return std::nullopt;
+    if (begin_ == work_begin_ && end_ == own_end_) return std::nullopt;
     return RecordedSpan{begin_, end_};
   }
 
@@ -232,6 +238,7 @@ class Analysis {
   const model::Recording& recording_;
   Timelines& timelines_;
   HostTime begin_, end_, work_begin_, work_end_;
+  HostTime own_end_;  // of the work, without replays
   ProcessSplitter processes_;
   model::Profile profile_;
   std::vector<std::ptrdiff_t> place_;  // of the recording's processes in the profile; -1: not there
@@ -251,7 +258,7 @@ Result<model::Profile> analyse(const model::Recording& recording, const Options&
       return fail(Errc::kInvalidArgument,
                   "it holds windows without a time, so no part of it can be chosen");
     }
-    return Analysis(recording, timelines, {}, {}, {}, {}).run();
+    return Analysis(recording, timelines, {}, {}, {}, {}, {}).run();
   }
   const HostTime work_begin =
       recording.run.work_begin ? *recording.run.work_begin : common_begin(timelines, known->begin);
@@ -259,7 +266,8 @@ Result<model::Profile> analyse(const model::Recording& recording, const Options&
                                 ? *recording.run.work_end
                                 : std::max(common_end(timelines, known->end), work_begin);
   const HostTime begin = options.from ? work_begin + *options.from : work_begin;
-  const HostTime end = options.to ? work_begin + *options.to : work_end;
+  const HostTime own_end = program_end(recording, work_end);
+  const HostTime end = options.to ? work_begin + *options.to : own_end;
   if (end <= begin && (options.from || options.to)) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("the part from {:.3f} s to {:.3f} s is empty; the work took {:.3f} s",
@@ -274,7 +282,7 @@ Result<model::Profile> analyse(const model::Recording& recording, const Options&
                             seconds(begin - work_begin), seconds(end - work_begin),
                             seconds(known->begin - work_begin), seconds(known->end - work_begin)));
   }
-  return Analysis(recording, timelines, begin, end, work_begin, work_end).run();
+  return Analysis(recording, timelines, begin, end, work_begin, work_end, own_end).run();
 }
 
 std::vector<model::PowerStep> power_curve(const model::Recording& recording, model::DomainId domain,

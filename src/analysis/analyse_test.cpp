@@ -5,8 +5,7 @@
 
 #include <numeric>
 
-#include "analysis/simulated_sensors_test.h"
-#include "model/gauge_names.h"
+#include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -16,118 +15,6 @@ using model::ProcessId;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr model::DomainId kPackage0{1};
-constexpr model::SensorId kRapl{2};
-constexpr model::SensorId kReasons{3};
-constexpr model::SensorId kUtilisation{4};
-
-// A GPU at 120 W idle that works at 500 W from 3 s to 13 s, and a package at 40 and 100 W.
-class Recorded {
- public:
-  Recorded() {
-    recording.run.complete = true;
-    recording.run.work_begin = at(3);
-    recording.run.work_end = at(13);
-    recording.domains.push_back(
-        {kGpu0, model::DomainKind::kGpu, "gpu0", "a GPU", "", {}, true, ""});
-    recording.domains.push_back(
-        {kPackage0, model::DomainKind::kCpu, "package-0", "a CPU", "", {}, true, ""});
-    recording.idle_spans = {{at(0.5), at(2.9)}, {at(13.5), at(15.9)}};
-    recording.sensors = {gpu.counter(), gpu.ring()};
-    model::Sensor rapl{kRapl, kPackage0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
-    rapl.traits.refresh = 1ms;
-    rapl.traits.wrap = Energy::joules(262143.328850);
-    rapl.traits.gain_error = 0.03;
-    recording.sensors.push_back(rapl);
-    recording.sensors.push_back({kReasons,
-                                 kGpu0,
-                                 model::SensorKind::kGauge,
-                                 std::string(model::gauge::kClockEventReasons),
-                                 {},
-                                 {}});
-    recording.sensors.push_back({kUtilisation,
-                                 kGpu0,
-                                 model::SensorKind::kGauge,
-                                 std::string(model::gauge::kGpuUtilisation),
-                                 {},
-                                 {}});
-    recording.clock_points = {{at(0), RealTime{1'700'000'000s}, {}},
-                              {at(16), RealTime{1'700'000'016s}, {}}};
-  }
-
-  void read_gpu(double until = 16) {
-    power.hold(120, 3);
-    power.hold(500, 10);
-    power.hold(120, 4);
-    recording.readings.powers = gpu.samples(power, 0, until);
-    recording.readings.counters = gpu.reads(power, 0.1, until);
-  }
-  void read_cpu(double until = 16) {
-    Truth truth;
-    truth.hold(40, 3);
-    truth.hold(100, 10);
-    truth.hold(40, 4);
-    for (double t = 0; t < until; t += 0.05) {
-      recording.readings.counters.push_back(
-          {kRapl, at(t), at(t + 1e-5),
-           Energy::joules(262000 + truth.joules(t) - (truth.joules(t) > 143 ? 262143.328850 : 0))});
-    }
-  }
-  // A process of the command's with three quarters of a busy machine's time, others with the rest.
-  void add_processes() {
-    recording.processes.push_back({ProcessId{7}, 100, {}, 1, "train", "train", at(3), {}, true});
-    recording.processes.push_back({ProcessId{8}, 101, {}, 100, "load", "load", at(3), {}, true});
-    recording.processes.push_back({ProcessId{9}, 55, {}, 1, "desktop", "", at(0), {}, false});
-    for (double t = 2; t <= 14; t += 0.5) {
-      const double w = std::clamp(t - 3, 0.0, 10.0);
-      auto& p = recording.process_readings;
-      p.machine.push_back({at(t), duration_of(100 + 4 * w), duration_of(1000 + 8 * t), 0});
-      if (t < 3) continue;
-      p.processes.push_back({ProcessId{7}, at(t), duration_of(2 * w), {}, 1000, 900, {}});
-      p.processes.push_back(
-          {ProcessId{8}, at(t), duration_of(0.5 * w), duration_of(0.5 * w), 500, {}, {}});
-    }
-  }
-
-  GpuSensors gpu;
-  Truth power;
-  model::Recording recording;
-};
-
-const model::DomainProfile& domain(const model::Profile& profile, model::DomainId id) {
-  for (const auto& d : profile.domains) {
-    if (d.domain.id == id) return d;
-  }
-  static const model::DomainProfile none;
-  return none;
-}
-
-void expect_conserved(const model::Profile& profile) {
-  for (const auto& d : profile.domains) {
-    if (!d.idle_part) continue;
-    Energy sum = *d.idle_part + *d.others + *d.unattributed;
-    for (const auto& p : profile.processes) {
-      for (const auto& share : p.shares) {
-        EXPECT_GE(share.energy, Energy{});
-        if (share.domain == d.domain.id) sum += share.energy;
-      }
-    }
-    EXPECT_EQ(sum, d.energy->energy) << d.domain.device;
-    EXPECT_EQ(d.balance.parts, sum) << d.domain.device;
-    EXPECT_GE(*d.others, Energy{});
-  }
-}
-
-Energy share(const model::Profile& profile, ProcessId process, model::DomainId id) {
-  for (const auto& p : profile.processes) {
-    if (p.process.id != process) continue;
-    for (const auto& s : p.shares) {
-      if (s.domain == id) return s.energy;
-    }
-  }
-  return {};
-}
 
 TEST(Analyse, TellsEnergyIdlePowerAndBalanceOfARun) {
   Recorded run;
@@ -160,21 +47,6 @@ TEST(Analyse, TellsEnergyIdlePowerAndBalanceOfARun) {
   EXPECT_THAT(profile->warnings, IsEmpty());
   EXPECT_FALSE(profile->simulated);
   expect_conserved(*profile);
-}
-
-TEST(Analyse, ACpuThatWasBusyBeforeHasNoIdlePower) {
-  for (const double use : {0.1, 0.5}) {
-    Recorded run;
-    run.read_gpu();
-    run.read_cpu();
-    for (double t = 0; t <= 16; t += 0.5) {
-      run.recording.process_readings.machine.push_back(
-          {at(t), duration_of(8 * use * t), duration_of(8 * t), 0});
-    }
-    const auto profile = analyse(run.recording);
-    ASSERT_TRUE(profile);
-    EXPECT_EQ(domain(*profile, kPackage0).idle.has_value(), use < 0.25) << use;
-  }
 }
 
 TEST(Analyse, SharesSumToTheWholeAndFollowCpuTime) {
@@ -243,112 +115,6 @@ TEST(Analyse, ASingleGpuProcessGetsItAllAndSeveralUnknownNothing) {
   EXPECT_EQ(share(*profile, ProcessId{7}, kGpu0), Energy{});
   EXPECT_NEAR(domain(*profile, kGpu0).unattributed->joules(), 3800, 15);
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("several processes")));
-}
-
-TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
-  Recorded run;
-  run.read_gpu(8);
-  run.read_cpu();
-  run.recording.readings.failures.push_back(
-      {kCounter, at(8), {Errc::kUnavailable, "the GPU has fallen off the bus (GPU_IS_LOST)"}});
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  const auto& gpu = domain(*profile, kGpu0);
-  EXPECT_FALSE(gpu.energy);
-  EXPECT_FALSE(gpu.balance.parts);
-  EXPECT_THAT(gpu.reason, HasSubstr("5.0 s after the work began"));
-  EXPECT_THAT(gpu.reason, HasSubstr("after 250"));  // joules until then
-  EXPECT_THAT(gpu.reason, HasSubstr("GPU_IS_LOST"));
-  EXPECT_TRUE(domain(*profile, kPackage0).energy);
-}
-
-TEST(Analyse, ADomainWithoutSensorSaysWhy) {
-  Recorded run;
-  run.read_gpu();
-  run.recording.domains[1].unavailable_reason = "only root may read it";
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  EXPECT_FALSE(domain(*profile, kPackage0).energy);
-  EXPECT_EQ(domain(*profile, kPackage0).reason, "only root may read it");
-}
-
-TEST(Analyse, UnknownIdleIsAbsentNotZero) {
-  Recorded run;
-  run.read_gpu();
-  run.recording.idle_spans.clear();
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  EXPECT_TRUE(domain(*profile, kGpu0).energy);
-  EXPECT_FALSE(domain(*profile, kGpu0).idle);
-  EXPECT_FALSE(domain(*profile, kGpu0).idle_part);
-  EXPECT_FALSE(domain(*profile, kGpu0).unattributed);
-}
-
-TEST(Analyse, ABusyGpuIsNotIdle) {
-  Recorded run;
-  run.read_gpu();
-  for (double t = 0; t < 16; t += 0.5) {
-    run.recording.readings.gauges.push_back({kUtilisation, at(t), 0.5});
-  }
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  EXPECT_FALSE(domain(*profile, kGpu0).idle);
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle is unknown")));
-}
-
-TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
-  Recorded run;
-  run.power.hold(120, 3);
-  run.power.hold(500, 10);
-  run.power.hold(150, 4);
-  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
-  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  const auto& gpu = domain(*profile, kGpu0);
-  EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
-  EXPECT_GE(gpu.idle->energy + gpu.idle->repeatability, Energy::joules(1500));
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle power was 120")));
-}
-
-TEST(Analyse, WorkBelowIdleIsIdleAltogether) {
-  Recorded run;
-  run.power.hold(120, 3);
-  run.power.hold(90, 10);
-  run.power.hold(120, 4);
-  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
-  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  const auto& gpu = domain(*profile, kGpu0);
-  EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
-  EXPECT_EQ(gpu.idle_part, gpu.energy->energy);
-  EXPECT_EQ(gpu.unattributed, Energy{});
-  expect_conserved(*profile);
-}
-
-TEST(Analyse, WarnsOfWhatTheRecordingShows) {
-  Recorded run;
-  run.gpu.gain = 1.1;
-  run.read_gpu();
-  run.recording.run.complete = false;
-  run.recording.warnings.push_back({at(4), "the disk was full"});
-  run.recording.clock_points = {{at(0), RealTime{100s}, {}},
-                                {at(5), RealTime{105s}, {}},
-                                {at(6), RealTime{136s}, 30s},
-                                {at(7), RealTime{237s}, 30s}};
-  for (double t = 3.5; t < 13; t += 1) {
-    run.recording.readings.gauges.push_back({kReasons, at(t), t < 8 ? 4.0 : 0.0});
-  }
-  const auto profile = analyse(run.recording);
-  ASSERT_TRUE(profile);
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("cut off")));
-  EXPECT_THAT(profile->warnings, Contains("the disk was full"));
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("suspended for 30.0 s")));
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("set by +100.0 s")));
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("power limit in 50 %")));
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("+10.")));
-  EXPECT_NEAR(domain(*profile, kGpu0).energy->energy.joules(), 5000, 10);
 }
 
 TEST(Analyse, ARecordingCutOffEndsWhereAllSourcesStillSpoke) {

@@ -21,6 +21,7 @@ constexpr double kModelError =
 struct Times {
   std::vector<double> wall;
   std::vector<std::uint64_t> calls;
+  double cpu = 0;  // of the processes, while they were in layers; 0: not taken
   HostTime begin = HostTime::max();
   HostTime end = HostTime::min();
 };
@@ -58,6 +59,7 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
         }
         times.wall[first + e.layer] += 1e-9 * static_cast<double>(e.wall_nanoseconds);
         times.calls[first + e.layer] += e.calls;
+        times.cpu += 1e-9 * static_cast<double>(e.cpu_nanoseconds);
       }
       if (!decoder.ok())
         return fail(Errc::kCorrupt, "the recording's times of layers can't be read");
@@ -99,15 +101,28 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
                        },
                        idle.power ? std::optional<Power>(idle.power->power) : std::nullopt});
   Energy own;
+  double own_cpu = 0;
   for (std::size_t i = 0; i < recording.processes.size() && i < split.shares.size(); ++i) {
-    if (recording.processes[i].in_tree) own += split.shares[i];
+    if (!recording.processes[i].in_tree) continue;
+    own += split.shares[i];
+    own_cpu += seconds(processes.use().cpu_time[i].value_or(Duration{}));
   }
 
   // Layers, and the time outside of them.
   std::vector<double> weights = times.wall;
   double in_layers = 0;
   for (const double w : weights) in_layers += w;
-  weights.push_back(std::max(seconds(span) - in_layers, 0.0));
+  const double outside = std::max(seconds(span) - in_layers, 0.0);
+  weights.push_back(outside);
+  if (times.cpu > 0) {
+    // Outside of layers a process may sleep, and within them run on all cores. Readings of its CPU
+    // time may lie further apart than all of this took: what it used in layers is known, and what
+    // others did is taken as even.
+    const double others = std::max(seconds(processes.use().machine_cpu_time) - own_cpu, 0.0);
+    const double all = std::max(own_cpu, times.cpu);
+    own = Energy::joules((own + split.others).joules() * all / (all + others));
+    weights.back() = in_layers * (all - times.cpu) / times.cpu;
+  }
   auto energies = apportion(own, weights);
   energies.resize(weights.size());
   const double relative =
@@ -134,7 +149,7 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
   if (energies.back() > Energy{}) {
     model::ActivityRow& row = out.by_layer.emplace_back();
     row.name = "(outside of layers)";
-    row.busy = duration_of(weights.back());
+    row.busy = duration_of(outside);
     row.energy = row.inclusive = figure(energies.back());
     out.kernels += energies.back();
   }

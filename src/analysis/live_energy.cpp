@@ -77,14 +77,14 @@ std::vector<Result<model::Measurement>> LiveEnergy::energy(HostTime begin, HostT
   return out;
 }
 
-WindowTotals::Timelines LiveEnergy::timelines() {
-  WindowTotals::Timelines out;
-  for (auto& ledger : ledgers_) out.push_back(ledger ? &ledger->timeline() : nullptr);
+WindowTotals::Ledgers LiveEnergy::ledgers() {
+  WindowTotals::Ledgers out;
+  for (auto& ledger : ledgers_) out.push_back(ledger.get());
   return out;
 }
 
 std::optional<WindowTotal> LiveEnergy::total(std::uint32_t name) {
-  auto total = totals_.total(name, timelines());
+  auto total = totals_.total(name, ledgers());
   for (std::size_t i = 0; total && i < domains_.size(); ++i) {
     const auto& reason = domains_[i].unavailable_reason;
     if (!ledgers_[i] && !reason.empty()) total->energies[i] = fail(Errc::kUnavailable, reason);
@@ -101,7 +101,7 @@ void LiveEnergy::tidy(HostTime now) {
     const auto until = ledger->timeline().settled_until();
     settled = std::min(settled, until ? *until : HostTime{});
   }
-  totals_.settle(std::max(settled, now - kLongestPending), timelines());
+  totals_.settle(std::max(settled, now - kLongestPending), ledgers());
   for (auto& ledger : ledgers_) {
     if (ledger) ledger->tidy(now);
   }

@@ -45,7 +45,7 @@ class LiveEnergy {
 
  private:
   void mark(HostTime t);
-  WindowTotals::Timelines timelines();
+  WindowTotals::Ledgers ledgers();
 
   std::vector<model::Domain> domains_;
   std::vector<std::unique_ptr<EnergyLedger>> ledgers_;  // by domain; nullptr without a sensor

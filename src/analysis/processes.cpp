@@ -165,7 +165,9 @@ void ProcessSplitter::add_machine_time(const model::Recording& recording) {
   for (std::size_t s = 0; s < busy_.size(); ++s) {
     const HostTime a = std::max(edges_[s], busy.first());
     const HostTime b = std::min(edges_[s + 1], busy.last());
-    if (b > a) busy_[s] = busy.at(b) - busy.at(a);
+    if (b <= a) continue;
+    busy_[s] = busy.at(b) - busy.at(a);
+    use_.machine_cpu_time += duration_of(*busy_[s]);
   }
 }
 

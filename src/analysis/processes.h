@@ -31,6 +31,7 @@ struct DomainSplit {
 // What the recording's processes used within a span.
 struct ProcessUse {
   std::vector<std::optional<Duration>> cpu_time;  // in the recording's order; unseen children's too
+  Duration machine_cpu_time{};                    // of everything that ran, as far as it was read
   std::vector<std::optional<double>> sm_utilisation;  // time-weighted mean of what was told
 };
 

@@ -7,19 +7,13 @@
 #include <cstdint>
 #include <map>
 
+#include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
-
-// nvml.h, nvmlClocksEventReasons: what keeps clocks down against the work's interest.
-constexpr std::uint64_t kSwPowerCap = 0x4;
-constexpr std::uint64_t kHwSlowdown = 0x8;
-constexpr std::uint64_t kSwThermal = 0x20;
-constexpr std::uint64_t kHwThermal = 0x40;
-constexpr std::uint64_t kHwPowerBrake = 0x80;
 
 void check_clocks(const model::Recording& recording, HostTime begin, HostTime end,
                   std::vector<std::string>& out) {
@@ -64,9 +58,8 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
       if (r.sensor != sensor.id || r.at < begin || r.at > end || !(r.value >= 0)) continue;
       const auto bits = static_cast<std::uint64_t>(r.value);
       ++all;
-      power += (bits & (kSwPowerCap | kHwPowerBrake)) != 0;
-      thermal += (bits & (kSwThermal | kHwThermal)) != 0 ||
-                 ((bits & kHwSlowdown) != 0 && (bits & kHwPowerBrake) == 0);
+      power += model::held_by_power(bits);
+      thermal += model::held_by_heat(bits);
     }
     const auto domain = std::find_if(recording.domains.begin(), recording.domains.end(),
                                      [&](const auto& d) { return d.id == sensor.domain; });

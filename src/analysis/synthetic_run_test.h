@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -9,9 +10,13 @@
 
 #include "analysis/simulated_sensors_test.h"
 #include "model/activity_bins.h"
+#include "model/activity_codec.h"
+#include "model/gauge_names.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis::simulated {
+
+inline constexpr model::SensorId kReasons{9};
 
 struct KernelSpec {
   double watts = 300;     // above idle, while it runs
@@ -25,18 +30,68 @@ struct SyntheticRun {
   double shortest = 5e-3;  // bursts
   double longest = 80e-3;
   double idle = 120;
-  double wander = 0;      // of a burst's power: one sigma of what its kernel's differs by
-  double cap = 1e9;       // watts that power never exceeds
-  bool together = false;  // all kernels in each burst, in turn: nothing separates them
+  double wander = 0;         // of a burst's power: one sigma of what its kernel's differs by
+  double cap = 0;            // watts that the board holds its mean power below; 0: no limit
+  double reasons_every = 2;  // seconds between two looks at why clocks are held, where capped
+  bool together = false;     // all kernels in each burst, in turn: nothing separates them
+  double beside = 0;  // the part of bursts that another kernel's runs beside, on a second stream
+  double alone = 0;   // seconds for which each kernel's layer is replayed afterwards ...
+  std::vector<double> alone_longer;  // ... where its launches take so many times as long
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
+};
+
+// A board that lowers its clocks where its mean power exceeds the cap, and raises them again below:
+// kernels then take longer, and draw less.
+class Clocks {
+ public:
+  explicit Clocks(double cap) : cap_(cap) {}
+  bool can_be_held() const { return cap_ > 0; }
+  double now() const { return now_; }           // of the highest
+  double power() const { return now_ * now_; }  // of a kernel, against that at the highest
+  void follow(double watts, double length) {
+    if (cap_ <= 0) return;
+    mean_ += (watts - mean_) * (1 - std::exp(-length / 0.05));
+    now_ = mean_ > cap_ ? std::max(now_ * std::exp(-length / 0.3), 0.5)
+                        : std::min(now_ * std::exp(length / 0.6), 1.0);
+  }
+
+ private:
+  double cap_;
+  double now_ = 1;
+  double mean_ = 0;
 };
 
 struct Synthesised {
   model::Recording recording;
   std::vector<double> joules;  // above idle, by kernel
   std::vector<double> busy;    // seconds, by kernel
+  double replay_joules = 0;    // above idle, while kernels ran alone; in none of the above
 };
+
+// Two kernels at once, from `begin` until about `end`, each on its stream: where both run, each has
+// half of the time, and draws half of its power. Calls launch(index, begin, end, stream) and
+// busy(index, seconds); returns when the last launch has ended.
+template <class OnLaunch, class OnBusy>
+double two_streams(const std::vector<KernelSpec>& kernels, std::array<std::size_t, 2> which,
+                   double begin, double end, OnLaunch launch, OnBusy busy) {
+  std::array<double, 2> next{begin, begin + 0.3 * kernels[which[0]].length};
+  std::array<bool, 2> runs{};
+  for (double now = begin;;) {
+    const double edge = std::min(next[0], next[1]);
+    if (edge >= 1e300) return now;
+    const double share = (edge - now) / (runs[0] && runs[1] ? 2 : 1);
+    now = edge;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const KernelSpec& kernel = kernels[which[i]];
+      if (runs[i]) busy(which[i], share);
+      if (next[i] > edge) continue;
+      runs[i] = !runs[i] && edge < end;
+      if (runs[i]) launch(which[i], edge, edge + kernel.length, i);
+      next[i] = runs[i] ? edge + kernel.length : edge < end ? edge + kernel.gap : 1e300;
+    }
+  }
+}
 
 inline model::Layer a_layer(std::string name, std::uint32_t parent = model::kNone) {
   model::Layer layer;
@@ -70,6 +125,9 @@ inline Synthesised synthesise(const SyntheticRun& run) {
                            [&](model::ActivityChunk c) { trace.chunks.push_back(std::move(c)); });
 
   Truth truth;
+  Clocks clocks(run.cap);
+  std::vector<model::GaugeReading> reasons;
+  double next_look = 0;
   truth.hold(run.idle, 1.0);
   while (truth.end() < 1.0 + run.seconds) {
     const double length = run.shortest * std::pow(run.longest / run.shortest, uniform(random));
@@ -78,38 +136,109 @@ inline Synthesised synthesise(const SyntheticRun& run) {
     const double factor = 1 + run.wander * normal(random);
     const std::size_t kinds = run.together ? run.kernels.size() : 1;
     double period = 0;
-    double joules = 0;
     for (std::size_t n = 0; n < kinds; ++n) {
       const auto& k = run.kernels[run.together ? n : one];
       period += k.length + k.gap;
-      joules += factor * k.watts * k.length;
     }
-    const double above = std::min(joules / period, run.cap - run.idle);
-    const auto turns = static_cast<long>(std::max(length / period, 1.0));
-    double t = truth.end();
+    auto turns = static_cast<long>(std::max(length / period, 1.0));
     const auto start = static_cast<std::size_t>(uniform(random) * static_cast<double>(kinds));
+    double t = truth.end();
+    double joules = 0;  // above idle, since truth.end()
+    const auto told = [&] {
+      const double span = t - truth.end();
+      if (span <= 0) return;
+      truth.hold(run.idle + joules / span, span);
+      clocks.follow(run.idle + joules / span, span);
+      joules = 0;
+    };
+    if (run.beside > 0 && uniform(random) < run.beside) {
+      const auto other =
+          static_cast<std::size_t>(uniform(random) * static_cast<double>(run.kernels.size()));
+      t = two_streams(
+          run.kernels, {one, other}, t, t + length,
+          [&](std::size_t which, double from, double to, std::size_t stream) {
+            const auto id = static_cast<std::uint32_t>(which);
+            bins.add({at(from), at(to), id, id, static_cast<std::uint32_t>(stream)});
+          },
+          [&](std::size_t which, double share) {
+            out.busy[which] += share;
+            out.joules[which] += factor * run.kernels[which].watts * share;
+            joules += factor * run.kernels[which].watts * share;
+          });
+      turns = 0;
+    }
     for (long i = 0; i < turns; ++i) {
       for (std::size_t n = 0; n < kinds; ++n) {
         const std::size_t which = run.together ? (start + n) % kinds : one;
         const auto& k = run.kernels[which];
         const auto id = static_cast<std::uint32_t>(which);
-        bins.add({at(t), at(t + k.length), id, id, 0});
-        t += k.length + k.gap;
-        out.busy[which] += k.length;
-        out.joules[which] += factor * k.watts * k.length * above / (joules / period);
+        const double taken = k.length / clocks.now();
+        const double energy = factor * k.watts * clocks.power() * taken;
+        bins.add({at(t), at(t + taken), id, id, 0});
+        t += taken + k.gap;
+        out.busy[which] += taken;
+        out.joules[which] += energy;
+        joules += energy;
       }
+      if (clocks.can_be_held() && t - truth.end() > 0.002) told();
     }
-    truth.hold(run.idle + above, static_cast<double>(turns) * period);
-    truth.hold(run.idle, 0.0003 + (uniform(random) < 0.2 ? 0.02 * uniform(random) : 0.0));
+    told();
+    const double pause = 0.0003 + (uniform(random) < 0.2 ? 0.02 * uniform(random) : 0.0);
+    truth.hold(run.idle, pause);
+    clocks.follow(run.idle, pause);
+    if (clocks.can_be_held() && truth.end() > next_look) {
+      next_look += run.reasons_every;
+      reasons.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
+    }
+  }
+  bins.finish();
+  if (run.alone > 0) {
+    truth.hold(run.idle, 0.3);
+    for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {
+      const auto replayed = [&](double from, std::string bytes) {
+        trace.chunks.push_back(
+            {model::ChunkKind::kReplay, model::kNone, at(from), at(truth.end()), std::move(bytes)});
+      };
+      double t = truth.end();
+      truth.hold(run.idle, 0.15);
+      replayed(t, {});
+      const auto& kernel = run.kernels[k];
+      const double longer = run.alone_longer.empty() ? 1 : run.alone_longer[k];
+      const double length = longer * kernel.length;
+      const double period = length + kernel.gap;
+      const auto calls = static_cast<std::uint64_t>(run.alone / period);
+      t = truth.end();
+      for (std::uint64_t i = 0; i < calls; ++i) {
+        const double start = t + static_cast<double>(i) * period;
+        bins.add({at(start), at(start + length), k, k, 0});
+      }
+      const double span = static_cast<double>(calls) * period;
+      truth.hold(run.idle + kernel.watts * length / period, span);
+      out.replay_joules += static_cast<double>(calls) * kernel.watts * length;
+      model::ActivityEncoder encoder;
+      encoder.add(model::LayerEntry{k, model::Phase::kForward, calls,
+                                    static_cast<std::uint64_t>(1e9 * span), 0});
+      replayed(t, encoder.take());
+    }
+    bins.finish();
   }
   truth.hold(run.idle, 1.5);
-  bins.finish();
 
   auto& r = out.recording;
   r.run.source = "import:csv";  // all that ran is told
+  r.run.complete = true;
   r.domains.push_back(
       {kGpu0, model::DomainKind::kGpu, "gpu0", "Synthetic", "GPU-synthetic", {}, true, ""});
   r.sensors = {run.sensors.counter(), run.sensors.ring()};
+  if (run.cap > 0) {
+    r.sensors.push_back({kReasons,
+                         kGpu0,
+                         model::SensorKind::kGauge,
+                         std::string(model::gauge::kClockEventReasons),
+                         {},
+                         {}});
+    r.readings.gauges = std::move(reasons);
+  }
   r.readings.powers = run.sensors.samples(truth, 0.1, truth.end());
   r.readings.counters = run.sensors.reads(truth, 0.1, truth.end());
   r.traces.push_back(std::move(trace));

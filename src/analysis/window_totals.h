@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/timeline.h"
+#include "analysis/energy_ledger.h"
+#include "analysis/window_chains.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 
@@ -20,58 +21,63 @@ struct WindowTotal {
   std::vector<Result<model::Measurement>> energies;  // by domain
 };
 
-// Windows of 0.1 s and more are asked of the timelines one by one, and their errors add in
-// quadrature. Shorter ones are laid over steps of 5 ms: each step's energy is shared out by the
-// time that windows cover. What that leaves open is counted against them all alike: in each stretch
-// as long as the sensor resolves, with energy E and covered by the part c, a standard deviation of
-// E c (1 - c) x 1.15, which is that of a share anywhere between 0 and E where c is a half.
+// Windows that touch count as one stretch (window_chains.h), which gives what its gaps leave over;
+// stretches add up as model::WindowSum says. Stretches shorter than 0.1 s are laid over steps of
+// 5 ms: each step's energy is shared out by the time that windows cover. What that leaves open is
+// counted against them all alike: open_error() of each span as long as the sensor resolves.
 // Overlapping windows count each for itself.
 //
 // Thread safety: none.
 class WindowTotals {
  public:
-  using Timelines = std::vector<EnergyTimeline*>;  // by domain; nullptr: never any energy
+  using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: never any energy
 
   explicit WindowTotals(std::size_t domains) : domains_(domains) {}
 
+  // In the order in which a thread's windows end.
   void add(std::uint32_t name, HostTime begin, HostTime end);
 
   // Resolves for good what lies before `until`, and forgets the windows.
-  void settle(HostTime until, const Timelines& timelines);
+  void settle(HostTime until, const Ledgers& ledgers);
 
-  // All windows so far; those not settled as the timelines have them now. Absent for a name without
+  // All windows so far; those not settled as the ledgers have them now. Absent for a name without
   // a window.
-  std::optional<WindowTotal> total(std::uint32_t name, const Timelines& timelines) const;
+  std::optional<WindowTotal> total(std::uint32_t name, const Ledgers& ledgers) const;
 
   // When the latest window of `name` ended; absent without one.
   std::optional<HostTime> latest_end(std::uint32_t name) const;
 
  private:
-  struct Sum {  // in one domain
-    double joules = 0;
-    double gain_joules = 0;  // gain error, linear
-    double shared_sigma = 0;
-    double variance = 0;
-    std::string missing;                     // why a part of it could not be had
-    std::optional<model::Measurement> kind;  // provenance, sensor and method of one part
-  };
-  struct Long {
+  // Steps resolved one after the other: again, one stretch.
+  struct Run {
     HostTime begin{};
     HostTime end{};
+    double joules = 0;  // the windows' part
+  };
+  struct Sum {  // in one domain
+    model::WindowSum windows;
+    std::optional<Run> run;  // not in `windows` yet
+    std::string missing;     // why a part of it could not be had
   };
   struct Name {
     std::uint64_t count = 0;
     std::uint64_t resolved = 0;
     Duration length{};
     HostTime latest_end{};
-    std::vector<Long> longs;
+    WindowChains chains;
+    std::vector<WindowChain> pending;  // ended, and long
     std::int64_t first_step = 0;
     std::deque<double> covered;       // seconds of each step from first_step on
-    std::deque<std::uint32_t> ended;  // short windows that ended in each
+    std::deque<std::uint64_t> ended;  // windows that ended in each
     std::vector<Sum> sums;
   };
-  void resolve(Name& name, HostTime until, const Timelines& timelines) const;
-  void resolve_steps(Name& name, std::int64_t steps, EnergyTimeline& timeline, Sum& sum) const;
+  static void end_chain(Name& name, const WindowChain& chain);
+  static void lay_over_steps(Name& name, const WindowChain& chain);
+  static void resolve_chain(Name& name, const WindowChain& chain, const Ledgers& ledgers);
+  static void resolve_pending(Name& name, HostTime until, const Ledgers& ledgers);
+  static void resolve_steps(Name& name, HostTime until, const Ledgers& ledgers);
+  static void resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger, Sum& sum);
+  static void end_run(EnergyLedger& ledger, Sum& sum);
 
   std::size_t domains_;
   std::unordered_map<std::uint32_t, Name> names_;

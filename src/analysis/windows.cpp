@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analysis/why_silent.h"
+#include "analysis/window_chains.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
@@ -18,6 +19,33 @@ using model::WindowGroup;
 
 bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> begin) {
   return !part || (begin && *begin >= part->begin && *begin < part->end);
+}
+
+// The energies are those of the windows; their interval is that of the chains which they make.
+void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
+            model::WindowEnergy& out) {
+  model::WindowSum sum;
+  WindowChains chains;
+  const auto add_chain = [&](const WindowChain& chain) {
+    const auto whole = timeline.energy(chain.begin, chain.end);
+    if (!whole) return;
+    sum.add(*whole, chain.layer);
+    sum.add_common(chain.gap_error(whole->energy.joules()));
+  };
+  Energy energy;
+  for (const Window* w : windows) {
+    const auto m = timeline.energy(w->begin, w->end);
+    if (!m) {
+      if (out.reason.empty()) out.reason = m.error().message;
+      continue;
+    }
+    ++out.count;
+    energy += m->energy;
+    chains.add(w->begin, w->end, add_chain);
+  }
+  chains.end_all(add_chain);
+  out.energy = sum.sum();
+  if (out.energy) out.energy->energy = energy;
 }
 
 std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines& timelines,
@@ -37,6 +65,11 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
     group.total_time += w.end - w.begin;
     members[place->second].push_back(&w);
   }
+  // In the order that chains are found in.
+  for (auto& windows : members) {
+    std::stable_sort(windows.begin(), windows.end(),
+                     [](const Window* a, const Window* b) { return a->begin < b->begin; });
+  }
   for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
     const std::string silent = timelines[d] ? "" : why_silent(recording, recording.domains[d]);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -44,17 +77,7 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       out.domain = recording.domains[d].id;
       out.reason = silent;
       if (!timelines[d]) continue;
-      model::WindowSum sum;
-      for (const Window* w : members[g]) {
-        const auto energy = timelines[d]->energy(w->begin, w->end);
-        if (energy) {
-          sum.add(*energy);
-        } else if (out.reason.empty()) {
-          out.reason = energy.error().message;
-        }
-      }
-      out.count = sum.count();
-      out.energy = sum.sum();
+      add_up(members[g], *timelines[d], out);
     }
   }
   return groups;

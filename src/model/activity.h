@@ -82,6 +82,10 @@ enum class ChunkKind : std::uint8_t {
   kEvents = 3,    // EventEntry: a device's every launch
   kLayers = 4,    // LayerEntry: the host's calls of layers over the chunk's whole span
   kWideBins = 5,  // as kBins, in bins of kWide times that: of programs that run for long
+  // LayerEntry: one layer that was run alone over the chunk's whole span, calls after calls, so
+  // that its kernels are told apart; without an entry, what was done for that. No work of the
+  // program's.
+  kReplay = 6,
 };
 
 // How much longer the bins of kWideBins are.
@@ -90,7 +94,7 @@ inline constexpr int kWide = 8;
 // Entries of one kind, encoded (activity_codec.h).
 struct ActivityChunk {
   ChunkKind kind{};
-  std::uint32_t device = kNone;  // index into Trace::devices; kLayers has none
+  std::uint32_t device = kNone;  // index into Trace::devices; kLayers and kReplay have none
   HostTime begin{};
   HostTime end{};
   std::string bytes;
@@ -100,6 +104,11 @@ struct ActivityChunk {
 
 inline bool is_bins(const ActivityChunk& chunk) {
   return chunk.kind == ChunkKind::kBins || chunk.kind == ChunkKind::kWideBins;
+}
+
+// Of the process, and of no device.
+inline bool is_of_host(ChunkKind kind) {
+  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay;
 }
 
 // The length of a chunk's bins in a trace whose Trace::bin is `bin`.
@@ -120,6 +129,15 @@ struct TraceStatus {
   bool operator==(const TraceStatus&) const = default;
 };
 
+// How far what a process wrote was taken in (recording/spool).
+struct SpoolPosition {
+  HostTime start{};        // of its tracing: with its pid this names its files
+  std::uint32_t file = 0;  // files before this one were taken whole
+  std::uint64_t bytes = 0;
+
+  bool operator==(const SpoolPosition&) const = default;
+};
+
 // All that one process told. Identifiers are indices into these lists.
 struct Trace {
   pid_t pid = 0;
@@ -132,6 +150,7 @@ struct Trace {
   std::vector<Scope> scopes;
   std::vector<ActivityChunk> chunks;
   TraceStatus status;
+  std::optional<SpoolPosition> position;  // none: it did not come from a spool
 
   bool operator==(const Trace&) const = default;
 };

@@ -5,6 +5,7 @@
 //   kEvents  start - previous entry's start (zigzag, nanoseconds; first: from the chunk's begin),
 //            duration nanoseconds, kernel class, scope + 1 (0: none), stream
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
+//   kReplay  as kLayers
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,9 @@ struct LayerEntry {
   Phase phase = Phase::kForward;
   std::uint64_t calls = 0;
   std::uint64_t wall_nanoseconds = 0;
-  std::uint64_t cpu_nanoseconds = 0;  // 0: not taken
+  // The process's, all threads together, in calls of this layer from outside of all layers. 0: not
+  // taken.
+  std::uint64_t cpu_nanoseconds = 0;
 
   bool operator==(const LayerEntry&) const = default;
 };

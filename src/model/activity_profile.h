@@ -45,6 +45,11 @@ struct ActivityProfile {
   Energy kernels;       // the sum of all kernels' energies
   Energy gaps;          // above idle, while nothing ran between launches
   Energy unattributed;  // what the model does not explain; may be negative
+  // While layers were run alone (ChunkKind::kReplay), of the whole recording. In no figure above or
+  // below.
+  std::optional<Measurement> replay;
+  Duration replay_time{};
+  Duration replay_inside{};  // of it, between begin and end
   std::optional<Power> idle_power;
   std::optional<Power> idle_error;     // half of its 95 % interval
   double explained = 0;                // R^2: of the variance of the measured power
@@ -57,6 +62,8 @@ struct ActivityProfile {
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
   std::vector<std::string> warnings;
+
+  Duration length() const { return end - begin - replay_inside; }
 };
 
 }  // namespace jouleprof::model

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "model/domain.h"
+#include "model/phase_name.h"
 #include "model/profile.h"
 #include "model/provenance.h"
+#include "model/recording.h"
 #include "model/sensor.h"
 
 namespace jouleprof::model {
@@ -21,7 +23,25 @@ TEST(Model, NamesReadBack) {
     const auto p = static_cast<Provenance>(i);
     EXPECT_EQ(parse_provenance(to_string(p)), p);
   }
+  for (int i = 1; i < 4; ++i) {
+    const auto phase = static_cast<Phase>(i);
+    EXPECT_EQ(parse_phase(phase_name(phase)), phase);
+  }
+  EXPECT_EQ(parse_phase(""), std::nullopt);
   EXPECT_EQ(parse_domain_kind("psu"), std::nullopt);
+}
+
+TEST(Model, OnlySomeRecordingsTellOfRestAroundTheirTraces) {
+  const auto rests = [](const char* source) {
+    RunInfo run;
+    run.source = source;
+    return is_at_rest_around_traces(run);
+  };
+  EXPECT_TRUE(rests("attach"));
+  EXPECT_TRUE(rests("import:csv"));
+  EXPECT_FALSE(rests("run"));
+  EXPECT_FALSE(rests("monitor"));
+  EXPECT_FALSE(rests("library"));
 }
 
 TEST(Model, ASumIsOnlyAsGoodAsItsWorstPart) {

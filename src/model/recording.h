@@ -20,7 +20,7 @@ namespace jouleprof::model {
 struct RunInfo {
   std::string tool_version;
   std::string host;                  // the machine's name
-  std::string source;                // "run", "attach", "monitor" or "import:FORMAT"
+  std::string source;                // "run", "attach", "monitor", "library" or "import:FORMAT"
   std::vector<std::string> command;  // empty when no command was started
   std::string working_directory;
   std::optional<pid_t> pid;        // of the command
@@ -30,9 +30,17 @@ struct RunInfo {
   std::optional<HostTime> work_end;
   // False until the recording was closed in order: a file that says false was cut off.
   bool complete = false;
+  // Where traced processes wrote what they told, absolute; empty: nothing was to be traced.
+  std::string trace_folder;
 
   bool operator==(const RunInfo&) const = default;
 };
+
+// Whether nothing of the work ran on a GPU outside of the recording's traces, so that readings
+// around them tell of a GPU at rest. So it is of an import, and of a process that traced itself
+// while it was attached to. A program that is run makes its context as it starts, and one that was
+// profiled for a while ran before and after.
+bool is_at_rest_around_traces(const RunInfo& run);
 
 // Something the reader of a report should know, once.
 struct Warning {

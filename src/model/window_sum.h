@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "model/profile.h"
 
@@ -17,18 +18,20 @@ inline double gain_joules(const Measurement& m) {
   return std::sqrt(std::max(error * error - repeatability * repeatability, 0.0));
 }
 
-// Adds up windows that one timeline measured. What is uncertain of a window lies at its edges and
-// in its own samples, and is another draw for each window: repeatability adds in quadrature. The
-// sensor's gain is off by the same factor in all of them: that part of `error` adds linearly.
-//   repeatability = sqrt(sum of repeatability^2)
+// Adds up stretches that one timeline measured. What is uncertain of a stretch lies at its ends and
+// in its own samples, and is another draw for each that lies apart: repeatability adds in
+// quadrature. Stretches that overlap err alike: they belong into different layers, and layers add
+// linearly. The sensor's gain is off by the same factor in all: that part of `error` adds linearly.
+//   repeatability = common + sum over layers of sqrt(sum of repeatability^2)
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
-// A window that ends where the next begins errs against it; the sum then says too much, never too
-// little. Windows that overlap or nest share errors, and the sum may say too little.
+// Windows that touch err against each other at the edge that they share, and are to be added as one
+// stretch: analysis/window_chains.h.
 class WindowSum {
  public:
-  void add(const Measurement& m) {
+  void add(const Measurement& m, std::size_t layer = 0) {
+    if (layer >= squares_.size()) squares_.resize(layer + 1);
     const double repeatability = m.repeatability.joules();
-    square_ += repeatability * repeatability;
+    squares_[layer] += repeatability * repeatability;
     gain_ += gain_joules(m);
     if (!sum_) {
       sum_ = m;
@@ -38,22 +41,27 @@ class WindowSum {
     }
     ++count_;
   }
+  // Half of a 95 % interval of something that all stretches have alike.
+  void add_common(double joules) { common_ += joules; }
 
   std::size_t count() const { return count_; }
-  // Absent when nothing was added. Sensor and method are the first window's.
+  // Absent when nothing was added. Sensor and method are the first stretch's.
   std::optional<Measurement> sum() const {
     if (!sum_) return std::nullopt;
+    double repeatability = common_;
+    for (const double square : squares_) repeatability += std::sqrt(square);
     Measurement m = *sum_;
-    m.repeatability = Energy::joules(std::sqrt(square_));
-    m.error = Energy::joules(std::sqrt(square_ + gain_ * gain_));
+    m.repeatability = Energy::joules(repeatability);
+    m.error = Energy::joules(std::hypot(repeatability, gain_));
     return m;
   }
 
  private:
   std::optional<Measurement> sum_;
   std::size_t count_ = 0;
-  double square_ = 0;  // of the repeatabilities, J^2
-  double gain_ = 0;    // J
+  std::vector<double> squares_;  // of the repeatabilities of each layer, J^2
+  double common_ = 0;            // J
+  double gain_ = 0;              // J
 };
 
 }  // namespace jouleprof::model

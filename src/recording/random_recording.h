@@ -20,8 +20,9 @@ class RandomRecording {
 
   model::Recording make() {
     model::Recording r;
-    r.run = {text(),       text(),        text(),        {},      text(), maybe(pid()),
-             maybe(pid()), maybe(time()), maybe(time()), chance()};
+    r.run = {text(),       text(),        text(),        {},       text(), maybe(pid()),
+             maybe(pid()), maybe(time()), maybe(time()), chance(), {}};
+    if (r.run.complete) r.run.trace_folder = text();  // of others there would be a rest
     for (int n = below(5); n > 0; --n) r.run.command.push_back(text());
     for (int n = below(4); n > 0; --n) {
       r.clock_points.push_back({time(), RealTime{duration()}, duration()});
@@ -40,6 +41,7 @@ class RandomRecording {
     for (unsigned n = 0; n < 2; ++n) {
       r.traces.push_back(
           spool::RandomTrace(static_cast<unsigned>(below(1 << 30)), size_ / 2).make());
+      r.traces.back().position = {time(), static_cast<std::uint32_t>(below(9)), bytes()};
     }
     for (int n = below(4); n > 0; --n) r.imported_windows.push_back(imported_window());
     return r;

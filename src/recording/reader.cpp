@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "recording/left_over.h"
 #include "recording/open.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
@@ -103,7 +104,14 @@ class Reader {
                       run.maybe(&Rows::small_integer),
                       run.maybe(&Rows::host_time),
                       run.maybe(&Rows::host_time),
-                      run.flag()};
+                      run.flag(),
+                      {}};
+    if (version_ >= 4) {
+      for (Rows folder = rows("trace_folder"); folder.next();) {
+        folder.integer(1, 1);
+        recording_.run.trace_folder = folder.text();
+      }
+    }
     for (Rows argument = rows("command_argument"); argument.next();) {
       argument.integer();
       recording_.run.command.push_back(argument.text());
@@ -242,7 +250,7 @@ class Reader {
   }
 
   void read_all_traces() {
-    if (version_ >= 3) recording_.traces = read_traces(db_, inspection_);
+    if (version_ >= 3) recording_.traces = read_traces(db_, inspection_, version_);
   }
 
   void read_imported_windows() {
@@ -298,7 +306,10 @@ Result<model::Recording> read_recording(const std::filesystem::path& path) {
   try {
     Reader reader(*file);
     model::Recording recording = reader.read();
-    if (reader.problem().empty()) return recording;
+    if (reader.problem().empty()) {
+      if (!recording.run.complete) take_left_over(path, recording);
+      return recording;
+    }
     return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(read_error(path, e, file->db->getHandle()));

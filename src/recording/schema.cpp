@@ -10,7 +10,7 @@ namespace {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Table, 30> kTables{{
+constexpr std::array<Table, 32> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -136,6 +136,16 @@ constexpr std::array<Table, 30> kTables{{
      "problem TEXT, "
      "ended INTEGER NOT NULL CHECK (ended IN (0, 1))",
      3},
+    {"trace_folder",
+     "id INTEGER PRIMARY KEY CHECK (id = 1), "
+     "path TEXT NOT NULL",
+     4},
+    {"trace_position",
+     "id INTEGER PRIMARY KEY REFERENCES trace, "
+     "start_nanoseconds INTEGER NOT NULL, "
+     "file INTEGER NOT NULL, "
+     "bytes INTEGER NOT NULL",
+     4},
     {"traced_device",
      "trace INTEGER NOT NULL REFERENCES trace, "
      "number INTEGER NOT NULL, "

@@ -36,6 +36,7 @@ struct Statements {
   Insert machine_reading{db, "machine_reading"};
   Insert warning{db, "warning"};
   Insert overhead{db, "overhead"};
+  Insert trace_folder{db, "trace_folder"};
   WindowRows windows{db};
   TraceRows traces{db};
   Insert imported_window{db, "imported_window"};

@@ -21,6 +21,7 @@ namespace jouleprof::recording {
 
 inline void expect_equal(const model::Recording& a, const model::Recording& b) {
   EXPECT_EQ(a.run, b.run);
+  EXPECT_EQ(a.run.trace_folder, b.run.trace_folder);
   ASSERT_EQ(a.clock_points.size(), b.clock_points.size());
   for (std::size_t i = 0; i < a.clock_points.size(); ++i) {
     EXPECT_EQ(a.clock_points[i].host, b.clock_points[i].host);

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <utility>
 
+#include "model/phase_name.h"
 #include "recording/spool/trace_check.h"
 
 namespace jouleprof::recording {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"kernel", "memcpy", "memset", "graph"};
-constexpr std::array<std::string_view, 3> kPhases{"forward", "backward", "optimizer"};  // from 1
-constexpr std::array<std::string_view, 5> kChunks{"bins", "scopes", "events", "layers",
-                                                  "wide_bins"};  // from 1
+constexpr std::array<std::string_view, 6> kChunks{"bins",   "scopes",    "events",
+                                                  "layers", "wide_bins", "replay"};  // from 1
 
 template <typename Enum, int First, std::size_t N>
 std::optional<Enum> parse(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -26,9 +26,6 @@ std::optional<Enum> parse(const std::array<std::string_view, N>& names, std::str
 
 std::optional<model::ActivityKind> parse_kind(std::string_view text) {
   return parse<model::ActivityKind, 0>(kKinds, text);
-}
-std::optional<model::Phase> parse_phase(std::string_view text) {
-  return parse<model::Phase, 1>(kPhases, text);
 }
 std::optional<model::ChunkKind> parse_chunk(std::string_view text) {
   return parse<model::ChunkKind, 1>(kChunks, text);
@@ -47,8 +44,9 @@ class TraceReader {
  public:
   TraceReader(SQLite::Database& db, Inspection& inspection) : db_(db), inspection_(inspection) {}
 
-  std::vector<model::Trace> read() {
+  std::vector<model::Trace> read(std::int32_t version) {
     read_traces();
+    if (version >= 4) read_positions();
     read_parts("traced_device", &model::Trace::devices, &TraceReader::device);
     read_parts("kernel_class", &model::Trace::classes, &TraceReader::kernel_class);
     read_parts("layer", &model::Trace::layers, &TraceReader::layer);
@@ -80,6 +78,16 @@ class TraceReader {
       status.problem = row.maybe(&Rows::text).value_or("");
       status.ended = row.flag();
       if (trace != nullptr) trace->status = std::move(status);
+    }
+  }
+
+  void read_positions() {
+    for (Rows row(db_, inspection_, "trace_position"); row.next();) {
+      model::Trace* trace = trace_of(row);
+      const HostTime start = row.host_time();
+      const std::uint32_t file = row.id();
+      const std::uint64_t bytes = row.bytes();
+      if (trace != nullptr) trace->position = {start, file, bytes};
     }
   }
 
@@ -142,7 +150,7 @@ class TraceReader {
     s.layer = index(row);
     s.range = index(row);
     if (const auto text = row.maybe(&Rows::text)) {
-      const auto phase = parse_phase(*text);
+      const auto phase = model::parse_phase(*text);
       if (!phase) row.complain("has an unknown value");
       s.phase = phase.value_or(model::Phase::kNone);
     }
@@ -195,9 +203,9 @@ void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
   }
   for (const auto& r : more.ranges) range_(trace, n.ranges++, r.name, unless_none(r.parent));
   for (const auto& s : more.scopes) {
-    const auto phase = static_cast<std::size_t>(s.phase);
+    const std::string_view phase = model::phase_name(s.phase);
     scope_(trace, n.scopes++, unless_none(s.layer), unless_none(s.range),
-           phase == 0 ? std::nullopt : std::optional(kPhases.at(phase - 1)));
+           phase.empty() ? std::nullopt : std::optional(phase));
   }
   for (const auto& c : more.chunks) {
     chunk_(trace, kChunks.at(static_cast<std::size_t>(c.kind) - 1), unless_none(c.device), c.begin,
@@ -206,10 +214,14 @@ void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
   const model::TraceStatus& s = more.status;
   status_(trace, s.activities, s.dropped, s.late, s.graph_launches, s.graph_expanded,
           s.problem.empty() ? std::nullopt : std::optional(s.problem), s.ended);
+  if (more.position) {
+    position_(trace, more.position->start, more.position->file, more.position->bytes);
+  }
 }
 
-std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection) {
-  return TraceReader(db, inspection).read();
+std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection,
+                                      std::int32_t version) {
+  return TraceReader(db, inspection).read(version);
 }
 
 }  // namespace jouleprof::recording

@@ -18,6 +18,7 @@ class TraceRows {
   explicit TraceRows(SQLite::Database& db)
       : trace_(db, "trace"),
         status_(db, "trace_status"),
+        position_(db, "trace_position"),
         device_(db, "traced_device"),
         class_(db, "kernel_class"),
         layer_(db, "layer"),
@@ -39,6 +40,7 @@ class TraceRows {
 
   Insert trace_;
   Insert status_;
+  Insert position_;
   Insert device_;
   Insert class_;
   Insert layer_;
@@ -48,7 +50,9 @@ class TraceRows {
   std::vector<Counts> counts_;  // of the parts that each trace has
 };
 
-// In the order of their ids. Of no worth if there is a problem afterwards.
-std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection);
+// In the order of their ids. Of no worth if there is a problem afterwards. `version`: of the
+// schema.
+std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection,
+                                      std::int32_t version);
 
 }  // namespace jouleprof::recording

@@ -87,8 +87,10 @@ TEST(TraceRows, AnOlderFileHasNone) {
   model::Recording recording = RandomRecording(3).make();
   ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
   recording.traces.clear();
+  recording.run.trace_folder.clear();
   run_sql(tree / "x.jprof",
-          "DROP TABLE activity_chunk; DROP TABLE scope; DROP TABLE activity_range; DROP TABLE "
+          "DROP TABLE trace_folder; DROP TABLE trace_position; DROP TABLE activity_chunk; DROP "
+          "TABLE scope; DROP TABLE activity_range; DROP TABLE "
           "layer; DROP TABLE kernel_class; DROP TABLE traced_device; DROP TABLE trace_status; DROP "
           "TABLE trace; PRAGMA user_version = 2; CREATE TABLE layer(cake)");
   const auto read = read_recording(tree / "x.jprof");

@@ -91,6 +91,7 @@ TEST(WindowRows, AnOlderFileHasNone) {
   ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
   recording.windows.clear();
   recording.traces.clear();
+  recording.run.trace_folder.clear();
   for (auto& sensor : recording.sensors) sensor.traits.rise.reset();
   run_sql(tree / "x.jprof",
           "DROP TABLE window; DROP TABLE window_series; DROP TABLE sensor_rise; "

@@ -154,6 +154,7 @@ Result<void> Writer::set_run(const model::RunInfo& run) {
     execute(s.forget_command);
     std::int64_t position = 0;
     for (const auto& argument : run.command) s.command_argument(position++, argument);
+    if (!run.trace_folder.empty()) s.trace_folder(1, run.trace_folder);
   });
 }
 

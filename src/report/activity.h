@@ -28,7 +28,8 @@ struct ActivityOptions {
   std::optional<std::size_t> depth;  // of a tree, so many levels; none: all
 };
 
-// A section a device: what was measured, a table, how it all adds up, and warnings.
+// A section a device: what was measured, a table, how it all adds up, and warnings. A device
+// without a row is left out where another has some.
 std::string activity_to_text(const std::vector<model::ActivityProfile>& profiles,
                              const ActivityOptions& options, const TextOptions& text = {});
 

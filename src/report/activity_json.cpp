@@ -71,7 +71,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["name"] = text_json(profile.domain.name);
   j["uuid"] = text_json(profile.domain.uuid);
   j["begin_host_seconds"] = seconds_json(profile.begin.time_since_epoch());
-  j["duration_seconds"] = seconds_json(profile.end - profile.begin);
+  j["duration_seconds"] = seconds_json(profile.length());
   j["provenance"] = to_string(profile.measured.provenance);
   j["measured_joules"] = joules_json(profile.measured.energy);
   j["measured_interval_joules"] = interval_json(profile.measured);
@@ -79,6 +79,8 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["kernels_joules"] = joules_json(profile.kernels);
   j["gaps_joules"] = joules_json(profile.gaps);
   j["unattributed_joules"] = joules_json(profile.unattributed);
+  j["replay_joules"] = energy_json(profile.replay);
+  j["replay_seconds"] = profile.replay ? seconds_json(profile.replay_time) : Json(nullptr);
   j["idle_watts"] = watts_json(profile.idle_power);
   j["idle_error_watts"] = watts_json(profile.idle_error);
   j["explained_ratio"] = profile.rows > 0 ? number_json(profile.explained) : Json(nullptr);

@@ -38,8 +38,10 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
   if (!row.energy) {
     remarks.push_back("unavailable: " + c.safe(row.reason));
   } else if (!row.resolvable) {
+    // Of a group the next remark says why.
+    const bool has_reason = !row.reason.empty() && row.group == model::kNone;
     remarks.push_back(fmt::format("not resolvable, at most {}{}{}", energy_text(row.energy->high()),
-                                  row.reason.empty() ? "" : ": ", c.safe(row.reason)));
+                                  has_reason ? ": " : "", has_reason ? c.safe(row.reason) : ""));
   }
   if (row.group != model::kNone) {
     std::string others;

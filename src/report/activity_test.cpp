@@ -65,6 +65,15 @@ TEST(ActivityText, AnEmptyListSaysSo) {
   EXPECT_EQ(activity_to_text({}, {}), "");
 }
 
+TEST(ActivityText, ADeviceWithoutARowIsLeftOutBesideOneThatHasSome) {
+  auto cpu = activity_profile();
+  cpu.domain = domain(1, model::DomainKind::kCpu, "package-0", "CPU").domain;
+  cpu.by_kernel.clear();
+  const std::string all = activity_to_text({activity_profile(), cpu}, {});
+  EXPECT_EQ(all, text({}, activity_profile()));
+  EXPECT_THAT(text({}, cpu), HasSubstr("nothing was traced by kernel"));
+}
+
 TEST(ActivityText, PartsThatDoNotSumAreShouted) {
   auto profile = activity_profile();
   EXPECT_THAT(text({}, profile), HasSubstr("exactly"));

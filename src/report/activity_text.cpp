@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "report/activity.h"
@@ -15,6 +16,24 @@ using model::ActivityProfile;
 using model::Measurement;
 
 constexpr std::size_t kMostWarnings = 8;
+
+// Rounded down, so that a good fit does not pass for a perfect one.
+std::string explained_text(double ratio) {
+  if (ratio < 0.99) return percent_text(std::max(ratio, 0.0));
+  return fmt::format("{:.1f} %", std::floor(std::min(ratio, 1.0) * 1000) / 10);
+}
+
+// How there would have been rows.
+const char* hint(ActivityBy by) {
+  switch (by) {
+    case ActivityBy::kLayer:
+      return ": `jouleprof run --kernels --layers` sees the modules of PyTorch";
+    case ActivityBy::kRange:
+      return ": the program named no range (NVTX)";
+    default:
+      return "";
+  }
+}
 
 class Section {
  public:
@@ -52,7 +71,7 @@ class Section {
     std::string device = c_.safe(c_.profile.domain.device);
     if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
     c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
-    std::string span = duration_text(c_.profile.end - c_.profile.begin);
+    std::string span = duration_text(c_.profile.length());
     if (c_.profile.launches > 0) span += ", " + count_text(c_.profile.launches) + " launches";
     c_.note(lines_, "traced", Style::kDim, span, 1);
     c_.note(lines_, "measured", Style::kDim,
@@ -60,21 +79,28 @@ class Section {
                         to_string(c_.options.by),
                         c_.profile.method.empty() ? "no method" : c_.safe(c_.profile.method)),
             2, style_of(m.provenance));
+    if (c_.profile.replay) {
+      c_.note(lines_, "replay", Style::kDim,
+              fmt::format("{} over {}: layers run alone, apart from all figures here",
+                          c_.with_error(*c_.profile.replay), duration_text(c_.profile.replay_time)),
+              2);
+    }
     if (c_.profile.rows > 0) {
       c_.note(lines_, "fit", Style::kDim,
               fmt::format("explains {} of the variance of {} measurements of power",
-                          percent_text(std::max(c_.profile.explained, 0.0)), c_.profile.rows),
+                          explained_text(c_.profile.explained), c_.profile.rows),
               2);
     }
+    c_.note(lines_, "rows", Style::kDim, "energy and watts above the device's idle power", 1);
     lines_.emplace_back();
   }
 
   void rows() {
     if (c_.view.lines.empty()) {
       c_.note(lines_, "", Style::kDim,
-              c_.view.left_out > 0
-                  ? "no rows asked for"
-                  : fmt::format("nothing was traced by {}", to_string(c_.options.by)),
+              c_.view.left_out > 0 ? "no rows asked for"
+                                   : fmt::format("nothing was traced by {}{}",
+                                                 to_string(c_.options.by), hint(c_.options.by)),
               2);
     } else {
       const bool kernels = c_.options.by == ActivityBy::kKernel;
@@ -149,8 +175,12 @@ class Section {
 
 std::string activity_to_text(const std::vector<ActivityProfile>& profiles,
                              const ActivityOptions& options, const TextOptions& text) {
+  // A CPU has no kernels: a section without a row says nothing, unless it is all there is.
+  const auto is_empty = [&](const auto& profile) { return rows_of(profile, options.by).empty(); };
+  const bool all_empty = std::all_of(profiles.begin(), profiles.end(), is_empty);
   std::string all;
   for (const auto& profile : profiles) {
+    if (is_empty(profile) && !all_empty) continue;
     if (!all.empty()) all += '\n';
     all += Section(profile, options, text).whole();
   }

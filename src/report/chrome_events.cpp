@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/demangle.h"
 #include "model/phase_name.h"
@@ -71,11 +72,12 @@ void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pi
 }
 
 ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
-                               const model::ActivityProfile* profile, HostTime origin,
-                               std::uint32_t pid, const ChromeSink& sink)
+                               const model::ActivityProfile* profile, const ChromeTraceParts& parts,
+                               HostTime origin, std::uint32_t pid, const ChromeSink& sink)
     : trace_(trace),
       device_(device),
       profile_(profile),
+      parts_(parts),
       origin_(origin),
       pid_(pid),
       sink_(sink),
@@ -123,7 +125,8 @@ Result<void> ChromeLaunches::each(Visit visit) const {
       if (e.kernel_class >= rows_.size()) {
         return fail(Errc::kCorrupt, "the recording names a kernel that it does not know");
       }
-      visit(chunk.begin + Duration{e.start_nanoseconds}, e);
+      const HostTime begin = chunk.begin + Duration{e.start_nanoseconds};
+      if (parts_.holds(begin)) visit(begin, e);
     }
     if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's launches are damaged");
   }
@@ -250,10 +253,11 @@ Result<void> ChromeLaunches::write_busy() {
     const auto put = [&] {
       if (!bin) return;
       const HostTime begin = chunk.begin + *bin * length;
+      const std::uint64_t sum = std::exchange(busy, 0);
+      if (!parts_.holds(begin)) return;
       if (end && begin > *end) counter(*end, 0);
-      counter(begin, static_cast<double>(busy) / static_cast<double>(length.count()));
+      counter(begin, static_cast<double>(sum) / static_cast<double>(length.count()));
       end = begin + length;
-      busy = 0;
     };
     for (model::BinEntry e; decoder.next(e); busy += e.busy_nanoseconds) {
       if (bin != e.bin) put();

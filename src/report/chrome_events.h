@@ -14,6 +14,7 @@
 #include "model/activity_profile.h"
 #include "model/kernel_powers.h"
 #include "model/recording.h"
+#include "report/chrome_trace.h"
 
 namespace jouleprof::report {
 
@@ -29,10 +30,10 @@ void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pi
 
 class ChromeLaunches {
  public:
-  // `profile` may be null. All must outlive it.
+  // `profile` may be null. `parts` says what of it is written. All must outlive it.
   ChromeLaunches(const model::Trace& trace, std::uint32_t device,
-                 const model::ActivityProfile* profile, HostTime origin, std::uint32_t pid,
-                 const ChromeSink& sink);
+                 const model::ActivityProfile* profile, const ChromeTraceParts& parts,
+                 HostTime origin, std::uint32_t pid, const ChromeSink& sink);
 
   bool any() const { return any_; }  // kEvents of this device
   Result<void> write_launches();
@@ -59,6 +60,7 @@ class ChromeLaunches {
   const model::Trace& trace_;
   std::uint32_t device_;
   const model::ActivityProfile* profile_;
+  const ChromeTraceParts& parts_;
   HostTime origin_;
   std::uint32_t pid_;
   const ChromeSink& sink_;

@@ -14,9 +14,10 @@ constexpr std::uint32_t kWindowProcess = 2;
 constexpr std::uint32_t kFirstDevice = 10;
 
 // The first instant of all: viewers want no negative times.
-HostTime origin_of(const model::Recording& recording, const std::vector<PowerCurve>& curves) {
+HostTime origin_of(const model::Recording& recording, const ChromeTraceParts& parts) {
+  if (parts.begin != HostTime::min()) return parts.begin;
   HostTime first = recording.run.work_begin.value_or(HostTime::max());
-  for (const auto& curve : curves) {
+  for (const auto& curve : parts.curves) {
     if (!curve.steps.empty()) first = std::min(first, curve.steps.front().begin);
   }
   for (const auto& trace : recording.traces) {
@@ -32,7 +33,7 @@ class Writer {
       : out_(out),
         recording_(recording),
         parts_(parts),
-        origin_(origin_of(recording, parts.curves)),
+        origin_(origin_of(recording, parts)),
         sink_([this](std::string_view event) {
           out_ << (first_ ? "\n" : ",\n") << event;
           first_ = false;
@@ -99,6 +100,7 @@ class Writer {
       const std::string name = chrome_string(fmt::format(
           "{}{}{} power (W)", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind)));
       for (const auto& step : curve.steps) {
+        if (!parts_.holds(step.begin)) continue;
         sink_(fmt::format(
             R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"watts": {:.6g}}}}})",
             name, kPowerProcess, chrome_time(step.begin - origin_), step.power.watts()));
@@ -112,6 +114,7 @@ class Writer {
     chrome_name(sink_, "process", kWindowProcess, 0, "windows", 1);
     for (std::size_t i = 0; i < recording_.windows.size(); ++i) {
       const model::Window& window = recording_.windows[i];
+      if (!parts_.holds(window.begin)) continue;
       std::string args = fmt::format(R"("pid": {}, "thread": {})", window.pid, window.thread);
       for (std::size_t d = 0; parts_.window_energy && d < recording_.domains.size(); ++d) {
         const auto energy = parts_.window_energy(window, d);
@@ -139,11 +142,11 @@ class Writer {
       for (std::uint32_t i = 0; i < trace.devices.size(); ++i, ++pid) {
         const auto& device = trace.devices[i];
         chrome_name(sink_, "process", pid, 0,
-                    fmt::format("GPU {}{}{} of {}{}", device.ordinal,
-                                device.name.empty() ? "" : " ", device.name, trace.program,
+                    fmt::format("GPU {}{}{}{}{}{}", device.ordinal, device.name.empty() ? "" : " ",
+                                device.name, trace.program.empty() ? "" : " of ", trace.program,
                                 trace.pid > 0 ? fmt::format(" ({})", trace.pid) : std::string{}),
                     static_cast<int>(pid));
-        ChromeLaunches launches(trace, i, profile_of(device), origin_, pid, sink_);
+        ChromeLaunches launches(trace, i, profile_of(device), parts_, origin_, pid, sink_);
         auto done = launches.any() ? launches.write_launches() : launches.write_busy();
         if (!done) return done;
       }

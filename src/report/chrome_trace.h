@@ -19,10 +19,15 @@ struct ChromeTraceParts {
   std::vector<PowerCurve> curves;
   WindowEnergyOf window_energy;  // may be empty
   std::string version;           // of the tool
+  // Only what begins in this part.
+  HostTime begin = HostTime::min();
+  HostTime end = HostTime::max();
+
+  bool holds(HostTime t) const { return t >= begin && t < end; }
 };
 
-// Times count from the first thing in it; "baseTimeNanoseconds" ties them to the wall clock. In it
-// are
+// Times count from the part's begin, or from the first thing there is; "baseTimeNanoseconds" ties
+// them to the wall clock. In it are
 //  - the power of each domain, as a counter;
 //  - where each launch was kept: launches as slices by device and stream, with energy, interval,
 //    power above idle and shape, and above them the layers and ranges that launched them;

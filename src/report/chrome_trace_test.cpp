@@ -1,5 +1,6 @@
 #include "report/chrome_trace.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -163,6 +164,33 @@ TEST(ChromeTrace, PowerAndWindows) {
   EXPECT_EQ(edges[0]["name"], "a \"b\"");
   EXPECT_EQ(edges[0]["args"]["gpu0 gpu"], "2 J, 95 %: 1.5 to 2.5");
   EXPECT_DOUBLE_EQ(edges[1]["ts"], 29'000);
+}
+
+TEST(ChromeTrace, APartHoldsWhatBeginsInIt) {
+  Example example(true);
+  example.recording.traces[0].program.clear();
+  example.parts.begin = at(2ms);
+  example.parts.end = at(4ms);
+  Json json = example.write();
+  std::size_t launches = 0;
+  for (const auto& e : json["traceEvents"]) {
+    EXPECT_NE(e["ph"], "C");
+    if (e.value("name", "") == "process_name" && e["pid"] != 1) {
+      EXPECT_THAT(std::string(e["args"]["name"]), testing::Not(testing::HasSubstr(" of ")));
+    }
+    if (e["ph"] != "X") continue;
+    ++launches;
+    EXPECT_DOUBLE_EQ(e["ts"], 1'000);
+  }
+  EXPECT_EQ(launches, 1u);
+  Example busy(false);
+  busy.parts.begin = at(4ms);
+  busy.parts.end = at(10ms);
+  json = busy.write();
+  for (const auto& e : json["traceEvents"]) {
+    if (e.value("name", "") != "busy (%)") continue;
+    EXPECT_LE(e["ts"], 6'000);
+  }
 }
 
 TEST(ChromeTrace, WithoutLaunchesHowBusyTheDeviceWas) {

@@ -67,6 +67,7 @@ void Engine::start() {
   post_run();
   watch_clock();
   flush();
+  sampler_.on_buffer([this] { signals_.wake(); });
   sampler_.start();
 }
 
@@ -84,7 +85,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     HostTime now = HostClock::now();
     // Whatever is due soon is done now: waking up is what costs most.
     const HostTime soon = now + options_.commit_period / 10;
-    if (soon >= processes.next() || soon >= next_collect_) {
+    if (soon >= processes.next() || soon >= next_collect_ || now >= buffer_due()) {
       if (soon >= processes.next()) look_at_processes();
       collect();
       watch_clock();
@@ -96,7 +97,7 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     if (options_.ticks && ticks_ >= *options_.ticks) return;
     if (now >= until) return;
 
-    HostTime next = std::min({until, processes.next(), next_collect_});
+    HostTime next = std::min({until, processes.next(), next_collect_, buffer_due()});
     if (options_.on_status) next = std::min(next, next_status_);
     if (options_.on_tick) next = std::min(next, next_tick_);
     if (windows != nullptr && windows->is_waiting()) next = std::min(next, now + kAnswering);
@@ -108,6 +109,12 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
           fmt::format("the tool was stopped, or could not run, for {:.1f} s", seconds(now - next)));
     }
   }
+}
+
+// What a driver keeps for us is old when it comes, and goes into the file at once: of a tool that
+// is killed, no more is lost than what the driver still had. Ten times in a period at most.
+HostTime Engine::buffer_due() const {
+  return sampler_.has_buffer() ? next_collect_ - options_.commit_period * 9 / 10 : HostTime::max();
 }
 
 void Engine::warn(std::string text) {
@@ -190,6 +197,8 @@ void Engine::tick(HostTime now) {
 void Engine::take_traces() {
   // What cannot be recorded stays where it is.
   if (traces == nullptr || recorder_.error()) return;
+  // Killed between the two, what was not committed yet is still in the spool.
+  if (batch_.traces.empty() && recorder_.caught_up()) traces->remove_taken();
   std::vector<std::string> warnings;
   traces->take(batch_.traces, warnings);
   for (auto& text : warnings) warn(std::move(text));

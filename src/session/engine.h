@@ -52,6 +52,7 @@ class Engine {
   TraceWatch* traces = nullptr;     // outlives the engine; asked for the rest in finish()
 
  private:
+  HostTime buffer_due() const;
   void collect();
   void take_in(Sampled&& sampled);
   void serve_windows();

@@ -57,6 +57,8 @@ struct Lane::State {
   std::string call;  // the call that the thread is in; empty when in none
   HostTime call_began{};
   bool hang_told = false;
+  bool buffer_emptied = false;
+  std::function<void()> on_buffer;
 
   void enter(std::string what) {
     const std::lock_guard lock(mutex);
@@ -75,6 +77,11 @@ struct Lane::State {
     const HostTime next = meter->read(probe, scratch);
     const std::lock_guard lock(mutex);
     call.clear();
+    // Two of one sensor at once: it keeps them until they are asked for.
+    if (scratch.powers.size() > 1 && scratch.powers[0].sensor == scratch.powers[1].sensor) {
+      buffer_emptied = true;
+      if (on_buffer) on_buffer();
+    }
     append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
                       ids.sensors);
     append_renumbered(scratch.powers, out.readings.powers, &model::PowerReading::sensor,
@@ -121,6 +128,16 @@ Lane::~Lane() {
   ask_to_stop();
   Sampled ignored;
   finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+}
+
+void Lane::on_buffer(std::function<void()> told) {
+  const std::lock_guard lock(state_->mutex);
+  state_->on_buffer = std::move(told);
+}
+
+bool Lane::has_buffer() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->buffer_emptied;
 }
 
 void Lane::start() {
@@ -178,6 +195,7 @@ void Lane::take(Sampled& out) {
   append(s.out.gpu_processes, out.gpu_processes);
   append(s.out.warnings, out.warnings);
   s.out.clear();
+  s.buffer_emptied = false;
   const HostTime now = HostClock::now();
   if (!s.call.empty() && !s.hang_told && now - s.call_began > kHangs) {
     s.hang_told = true;
@@ -200,6 +218,7 @@ void Lane::ask_to_stop() {
 void Lane::finish(HostTime deadline, Sampled& out) {
   if (!thread_.joinable()) return;
   std::unique_lock lock(state_->mutex);
+  state_->on_buffer = nullptr;
   const bool done =
       state_->changed.wait_until(lock, steady(deadline), [this] { return state_->done; });
   if (!done) {

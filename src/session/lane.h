@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,11 +45,18 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   ~Lane();
 
+  // `told` is called, from the lane's thread, when a sensor's buffer was emptied: its readings
+  // reach back to the last time, so they should not wait here. Not after finish().
+  void on_buffer(std::function<void()> told);
+
   // Without a probe that fills a sensor to be kept there is nothing to do, and no thread.
   void start();
 
   // Appends what has been read, and a warning about a call that has been hanging for long.
   void take(Sampled& out);
+
+  // Whether a buffer was emptied since the last take().
+  bool has_buffer() const;
 
   // Asks for a read of every probe now, due or not: something begins or ends here.
   void ask_to_read();

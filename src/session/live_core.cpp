@@ -20,8 +20,6 @@ using namespace std::chrono_literals;
 constexpr Duration kPeriod = 500ms;   // of looking after windows and readings
 constexpr Duration kAskAgain = 50ms;  // while an answer is awaited
 constexpr Duration kPoll = 3ms;
-// Windows recorded one by one; beyond it a recording would grow without bound.
-constexpr std::uint64_t kMostRecorded = 5'000'000;
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -107,14 +105,11 @@ void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
   energy_.add(window.name, host(window.begin), host(window.end));
   if (!options_.sink) return;
-  if (++recorded_windows_ > kMostRecorded) {
-    if (recorded_windows_ == kMostRecorded + 1) {
-      batch_.warnings.push_back(
-          {HostClock::now(),
-           fmt::format("only the first {} windows were recorded one by one", kMostRecorded)});
-    }
-    return;
+  const bool is_recorded = quota_.take();
+  if (auto warning = quota_.warning()) {
+    batch_.warnings.push_back({HostClock::now(), std::move(*warning)});
   }
+  if (!is_recorded) return;
   batch_.windows.push_back({names_.text(window.name), host(window.begin), host(window.end), pid_,
                             thread, (window.flags & kDeviceTime) != 0});
 }

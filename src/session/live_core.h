@@ -15,6 +15,7 @@
 #include "session/name_table.h"
 #include "session/recorder.h"
 #include "session/sampler.h"
+#include "session/window_quota.h"
 #include "spans/windows/window_inbox.h"
 
 namespace jouleprof::session {
@@ -65,7 +66,7 @@ class LiveCore {
   Recorder recorder_;
   model::RunInfo run_;
   Batch batch_;  // to be recorded
-  std::uint64_t recorded_windows_ = 0;
+  WindowQuota quota_;
   bool stop_ = false;
 
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it

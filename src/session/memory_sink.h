@@ -55,6 +55,7 @@ class MemorySink final : public Sink {
     all.program = more.program;
     all.bin = more.bin;
     all.status = more.status;
+    all.position = more.position;
     const auto add = [](const auto& from, auto& to) {
       to.insert(to.end(), from.begin(), from.end());
     };

@@ -25,6 +25,12 @@ class NameTable {
     return next;
   }
 
+  // How many there are: numbers from 0 on.
+  std::uint32_t size() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::uint32_t>(texts_.size());
+  }
+
   // The text of a number that number() gave; "" for any other.
   std::string text(std::uint32_t number) const {
     const std::lock_guard lock(mutex_);

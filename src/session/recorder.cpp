@@ -79,6 +79,11 @@ std::optional<Error> Recorder::error() {
   return error_;
 }
 
+bool Recorder::caught_up() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.empty() && !writing_ && !error_;
+}
+
 Result<void> Recorder::finish() {
   if (sink_ == nullptr) return {};
   {
@@ -97,9 +102,11 @@ void Recorder::run() {
     posted_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     const Batch batch = std::exchange(waiting_, Batch{});
+    writing_ = true;
     lock.unlock();
     const auto written = write(batch);
     lock.lock();
+    writing_ = false;
     if (!written) {
       error_ = written.error();
       waiting_ = Batch{};

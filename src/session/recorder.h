@@ -50,6 +50,9 @@ class Recorder {
 
   std::optional<Error> error();
 
+  // Whether all that was posted is committed, or will never be because nothing is recorded at all.
+  bool caught_up();
+
   // Writes all that was posted and finishes the recording.
   Result<void> finish();
 
@@ -61,6 +64,7 @@ class Recorder {
   std::mutex mutex_;  // guards what follows
   std::condition_variable posted_;
   Batch waiting_;
+  bool writing_ = false;
   bool closing_ = false;
   std::optional<Error> error_;
   std::thread thread_;

@@ -21,7 +21,7 @@ constexpr Duration kPeriod = 200ms;  // of sending windows
 constexpr Duration kGrace = 500ms;   // for an answer on its way
 constexpr Duration kLastSend = 1s;
 constexpr std::size_t kMostWaiting = 1'000'000;  // windows, while the tool does not take them
-constexpr std::size_t kNamesInPacket = 16;
+constexpr std::uint32_t kNamesInPacket = 16;
 constexpr std::size_t kLongestName = 500;  // bytes; escaped, they still fit into a packet
 
 int milliseconds_until(HostTime t) {
@@ -41,7 +41,6 @@ RunLink::RunLink(int fd)
     : fd_(fd),
       inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }),
       poke_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  name("");
   thread_ = start_without_signals([this] { work(); });
 }
 
@@ -59,16 +58,6 @@ RunLink::~RunLink() {
   }
   ::close(poke_);
   ::close(fd_);
-}
-
-std::uint32_t RunLink::name(std::string_view text) {
-  const std::lock_guard lock(names_mutex_);
-  const auto known = names_.find(text);
-  if (known != names_.end()) return known->second;
-  const auto number = static_cast<std::uint32_t>(texts_.size());
-  texts_.emplace_back(text.substr(0, kLongestName));
-  names_.emplace(std::string(text), number);
-  return number;
 }
 
 void RunLink::add(const spans::WindowRecord& window) noexcept {
@@ -115,15 +104,13 @@ bool RunLink::send_waiting(HostTime deadline) {
 bool RunLink::send_names(HostTime deadline) {
   for (;;) {
     Names names{told_names_, {}};
-    {
-      const std::lock_guard lock(names_mutex_);
-      const std::size_t end = std::min<std::size_t>(texts_.size(), told_names_ + kNamesInPacket);
-      names.names.assign(texts_.begin() + told_names_,
-                         texts_.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto end = std::min(names_.size(), told_names_ + kNamesInPacket);
+    for (auto number = told_names_; number < end; ++number) {
+      names.names.push_back(names_.text(number).substr(0, kLongestName));
     }
     if (names.names.empty()) return true;
     if (!send(encode(names), deadline)) return false;
-    told_names_ += static_cast<std::uint32_t>(names.names.size());
+    told_names_ = end;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "session/name_table.h"
 #include "session/window_protocol.h"
 #include "spans/windows/window_inbox.h"
 
@@ -27,7 +28,7 @@ class RunLink {
   RunLink& operator=(const RunLink&) = delete;
   ~RunLink();  // sends what there is
 
-  std::uint32_t name(std::string_view text);
+  std::uint32_t name(std::string_view text) { return names_.number(text); }
   void add(const spans::WindowRecord& window) noexcept;
 
   // Sends what there is, then the question, which gets an id and a deadline. Errors: those of the
@@ -64,9 +65,7 @@ class RunLink {
   std::mutex sending_;  // guards what follows; taken before the others
   std::uint32_t told_names_ = 0;
 
-  std::mutex names_mutex_;  // guards the next two
-  std::map<std::string, std::uint32_t, std::less<>> names_;
-  std::vector<std::string> texts_;
+  NameTable names_;
 
   std::mutex waiting_mutex_;  // guards the next three
   std::deque<Run> waiting_;

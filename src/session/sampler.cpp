@@ -1,5 +1,6 @@
 #include "session/sampler.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace jouleprof::session {
@@ -57,6 +58,14 @@ Sampler::Sampler(std::vector<std::unique_ptr<meters::Meter>> meters, Duration pr
     first_sensor += static_cast<std::uint32_t>(ids.sensors.size());
     lanes_.push_back(std::make_unique<Lane>(std::move(meter), std::move(ids), process_period));
   }
+}
+
+void Sampler::on_buffer(const std::function<void()>& told) {
+  for (auto& lane : lanes_) lane->on_buffer(told);
+}
+
+bool Sampler::has_buffer() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& l) { return l->has_buffer(); });
 }
 
 void Sampler::start() {

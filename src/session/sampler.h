@@ -20,6 +20,10 @@ class Sampler {
   const std::vector<model::Domain>& domains() const { return domains_; }
   const std::vector<model::Sensor>& sensors() const { return sensors_; }
 
+  // As Lane's, for every lane. Before start().
+  void on_buffer(const std::function<void()>& told);
+  bool has_buffer() const;
+
   void start();
   void take(Sampled& out);  // appends
 

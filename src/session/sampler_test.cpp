@@ -153,5 +153,37 @@ TEST(Sampler, AMeterThatCannotTellProcessesSaysSoOnce) {
   EXPECT_THAT(got.warnings[0].text, HasSubstr("no accounting"));
 }
 
+// A driver that keeps samples until it is asked.
+class BufferMeter final : public FakeMeter {
+ public:
+  HostTime read(std::size_t index, model::Readings& out) override {
+    const HostTime next = FakeMeter::read(index, out);
+    if (index == 1) out.powers.insert(out.powers.begin(), 3, out.powers.front());
+    return next;
+  }
+};
+
+TEST(Sampler, TellsWhenABufferWasEmptied) {
+  std::atomic<int> told{0};
+  Sampled got;
+  Sampler polled(meters_of(std::make_unique<FakeMeter>()), Duration{});
+  polled.on_buffer([&told] { ++told; });
+  polled.start();
+  take_until(polled, got, [&got] { return got.readings.powers.size() > 4; });
+  EXPECT_FALSE(polled.has_buffer());
+  polled.stop(seconds{10}, got);
+  EXPECT_EQ(told, 0);
+
+  Sampler sampler(meters_of(std::make_unique<BufferMeter>()), Duration{});
+  sampler.on_buffer([&told] { ++told; });
+  sampler.start();
+  while (told == 0) std::this_thread::yield();
+  while (!sampler.has_buffer()) std::this_thread::yield();
+  sampler.stop(seconds{10}, got);
+  const int before = told;
+  std::this_thread::sleep_for(milliseconds{20});
+  EXPECT_EQ(told, before);
+}
+
 }  // namespace
 }  // namespace jouleprof::session

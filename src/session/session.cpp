@@ -269,6 +269,7 @@ Result<SessionResult> run(const SessionOptions& options,
   engine.run = describe(options);
   if (windows) engine.windows = windows->get();
   engine.traces = traces.get();
+  if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
   for (const auto& warning : visibility.warnings) engine.warn(warning);
   if (!windows) {

@@ -45,8 +45,9 @@ struct TraceOptions {
   bool kernels = false;
   bool layers = false;                   // of PyTorch's models
   bool events = false;                   // each launch
+  std::optional<double> replay_seconds;  // each layer is then run alone for so long, at the end
   std::filesystem::path inject_library;  // libjouleprof_inject.so
-  std::filesystem::path python_hook;     // the folder of our sitecustomize.py, for layers
+  std::filesystem::path python_hook;     // our sitecustomize.py's folder; empty: none is used
   // Beside this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
   // without a file, it lies with the temporary files. The folder goes when all was taken.
   std::filesystem::path recording;

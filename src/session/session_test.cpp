@@ -14,9 +14,7 @@
 
 #include "base/file.h"
 #include "session/failing_sink.h"
-#include "session/fake_meter.h"
-#include "session/memory_sink.h"
-#include "tests/support/temp_tree.h"
+#include "session/session_fixture.h"
 
 namespace jouleprof::session {
 namespace {
@@ -27,62 +25,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-class SessionTest : public testing::Test {
- protected:
-  SessionTest() {
-    options.idle_before = milliseconds{20};
-    options.idle_after = milliseconds{20};
-    options.process_period = milliseconds{10};
-    options.commit_period = milliseconds{10};
-    options.tick_period = milliseconds{10};
-    options.status_period = milliseconds{5};
-    options.environment = [](const std::string&) { return std::nullopt; };
-  }
-
-  SessionResult shell(const std::string& script, Meters meters = {}) {
-    options.command = {"/bin/sh", "-c", script};
-    return measure(std::move(meters));
-  }
-  SessionResult measure(Meters meters = {}) {
-    auto result = run(options, std::move(meters), &sink);
-    EXPECT_TRUE(result) << result.error().message;
-    return std::move(*result);
-  }
-  // Calls `then` once, when the file exists.
-  void when_written(const std::string& file, std::function<void()> then) {
-    options.on_status = [this, file, then, done = false](const Status& status) mutable {
-      if (done || status.phase != Phase::kWork || !std::filesystem::exists(tree / file)) return;
-      done = true;
-      then();
-    };
-  }
-  std::string path(const std::string& file) const { return (tree / file).string(); }
-  const model::Process* process_named(const std::string& name) const {
-    for (const auto& p : sink.recording.processes) {
-      if (p.name == name) return &p;
-    }
-    return nullptr;
-  }
-  std::vector<std::string> warnings(const SessionResult& result) const {
-    std::vector<std::string> texts;
-    for (const auto& w : result.warnings) texts.push_back(w.text);
-    return texts;
-  }
-  Duration recorded_cpu_time() const {
-    std::map<model::ProcessId, Duration> last;
-    for (const auto& r : sink.recording.process_readings.processes) {
-      last[r.process] = r.cpu_time + r.unseen_children_cpu_time;
-    }
-    Duration sum{};
-    for (const auto& [id, time] : last) sum += time;
-    return sum;
-  }
-
-  SessionOptions options;
-  MemorySink sink;
-  TempTree tree;
-};
 
 TEST_F(SessionTest, RecordsACommandFromBeginningToEnd) {
   options.tool_version = "1.2.3";
@@ -292,76 +234,6 @@ TEST_F(SessionTest, StatusTellsPhaseAndPower) {
   shell("sleep 0.1", meters_of(std::make_unique<FakeMeter>()));
   EXPECT_EQ(phases.size(), 3u);
   EXPECT_EQ(power, Power::watts(100));
-}
-
-// A process of this test's, to be attached to.
-class AttachTest : public SessionTest {
- protected:
-  void start(const std::string& script) {
-    const std::string whole = ": > " + path("started") + "; " + script;
-    pid = fork();
-    if (pid == 0) {
-      execl("/bin/sh", "sh", "-c", whole.c_str(), nullptr);
-      _exit(127);
-    }
-    while (!std::filesystem::exists(tree / "started")) {
-      std::this_thread::sleep_for(milliseconds{1});
-    }
-    options.attach = pid;
-  }
-  void TearDown() override {
-    if (pid == 0) return;
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-  }
-  pid_t pid = 0;
-};
-
-TEST_F(AttachTest, FollowsAProcessToItsEnd) {
-  start("while :; do sleep 0.02; done");
-  bool told = false;
-  options.on_status = [&](const Status&) {
-    if (!std::exchange(told, true)) kill(pid, SIGTERM);
-  };
-  const auto result = measure(meters_of(std::make_unique<FakeMeter>()));
-  EXPECT_EQ(sink.recording.run.source, "attach");
-  EXPECT_EQ(sink.recording.run.pid, pid);
-  EXPECT_FALSE(result.exit_status);
-  ASSERT_TRUE(sink.recording.run.work_end);
-  ASSERT_FALSE(sink.recording.processes.empty());
-  EXPECT_EQ(sink.recording.processes[0].pid, pid);
-  EXPECT_THAT(sink.recording.idle_spans, IsEmpty());
-}
-
-TEST_F(AttachTest, AnInterruptionEndsTheRecordingNotTheProcess) {
-  start("while :; do sleep 0.02; done");
-  options.on_status = [](const Status&) { kill(getpid(), SIGINT); };
-  const auto result = measure();
-  EXPECT_EQ(result.interrupted_by, SIGINT);
-  EXPECT_EQ(kill(pid, 0), 0);
-  EXPECT_TRUE(sink.recording.run.complete);
-}
-
-TEST_F(AttachTest, ItsEnvironmentDecidesWhatIsVisible) {
-  setenv("CUDA_VISIBLE_DEVICES", "1", 1);
-  start("while :; do sleep 0.02; done");
-  unsetenv("CUDA_VISIBLE_DEVICES");
-  options.on_status = [](const Status&) { kill(getpid(), SIGINT); };
-  measure(meters_of(std::make_unique<FakeMeter>("gpu0", "GPU-0"),
-                    std::make_unique<FakeMeter>("gpu1", "GPU-1")));
-  EXPECT_FALSE(sink.recording.domains[0].visible);
-  EXPECT_TRUE(sink.recording.domains[2].visible);
-}
-
-TEST_F(AttachTest, WhatCannotBeAttachedTo) {
-  options.attach = 0x7ffffff0;
-  EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kNotFound);
-  options.attach = 0;
-  EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kInvalidArgument);
-  if (geteuid() != 0) {
-    options.attach = 1;
-    EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kPermissionDenied);
-  }
 }
 
 TEST_F(SessionTest, TheMachineIsWatchedForSoManyTicks) {

@@ -67,6 +67,7 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
     }
 
     model::Trace more;
+    spool::SpoolProcess about;
     bool news = true;
 
    private:
@@ -82,12 +83,13 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
     sink->more.pid = process.pid;
     sink->more.program = process.program;
     sink->more.bin = process.bin;
+    sink->about = process;
     sinks.push_back(std::move(sink));
     return *sinks.back();
   }
   void warn(std::string text) override { warnings.push_back(std::move(text)); }
 
-  void take(std::vector<Batch::TracePart>& parts) {
+  void take(const spool::SpoolReader& reader, std::vector<Batch::TracePart>& parts) {
     for (std::uint32_t i = 0; i < sinks.size(); ++i) {
       Sink& sink = *sinks[i];
       if (!std::exchange(sink.news, false)) continue;
@@ -96,6 +98,7 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
       rest.program = sink.more.program;
       rest.bin = sink.more.bin;
       rest.status = sink.more.status;
+      sink.more.position = reader.position(sink.about);
       parts.push_back({i, std::exchange(sink.more, std::move(rest))});
     }
   }
@@ -108,7 +111,8 @@ TraceWatch::TraceWatch(const TraceOptions& options, fs::path folder, bool own)
     : options_(options),
       folder_(std::move(folder)),
       own_(own),
-      reader_(folder_, {.remove_finished = own}),
+      lock_(spool::FolderLock::of_reader(folder_)),
+      reader_(folder_),
       collector_(std::make_unique<Collector>()) {}
 
 Result<std::unique_ptr<TraceWatch>> TraceWatch::create(const TraceOptions& options) {
@@ -117,7 +121,9 @@ Result<std::unique_ptr<TraceWatch>> TraceWatch::create(const TraceOptions& optio
       return fail(names.error().code,
                   fmt::format("cannot read the trace: {}", names.error().message));
     }
-    return std::unique_ptr<TraceWatch>(new TraceWatch(options, options.folder, false));
+    std::error_code err;
+    return std::unique_ptr<TraceWatch>(
+        new TraceWatch(options, fs::absolute(options.folder, err), false));
   }
   auto folder = make_folder(options);
   if (!folder) return forward_error(folder);
@@ -166,8 +172,9 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
           kNvtxVariable, *nvtx));
     }
   }
-  if (options_.layers) {
+  if (!options_.python_hook.empty()) {
     set(kInjectVariable, library);
+    if (options_.replay_seconds) set(kReplayVariable, fmt::format("{}", *options_.replay_seconds));
     const auto before = environment("PYTHONPATH");
     set("PYTHONPATH", options_.python_hook.string() +
                           (before && !before->empty() ? ":" + *before : std::string()));
@@ -175,12 +182,16 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
   return all;
 }
 
+void TraceWatch::remove_taken() {
+  if (own_) reader_.remove_taken();
+}
+
 void TraceWatch::take(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings) {
   if (auto polled = reader_.poll(*collector_); !polled) {
     warnings.push_back(
         fmt::format("the rest of the trace cannot be read: {}", polled.error().message));
   }
-  collector_->take(parts);
+  collector_->take(reader_, parts);
   std::move(collector_->warnings.begin(), collector_->warnings.end(), std::back_inserter(warnings));
   collector_->warnings.clear();
 }

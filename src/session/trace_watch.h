@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "recording/spool/folder_lock.h"
 #include "recording/spool/spool_reader.h"
 #include "session/recorder.h"
 #include "session/session.h"
@@ -19,7 +20,8 @@ namespace jouleprof::session {
 // The variables that a traced process finds.
 inline constexpr const char* kTraceVariable = "JOULEPROF_TRACE";           // the spool's folder
 inline constexpr const char* kTraceWhatVariable = "JOULEPROF_TRACE_WHAT";  // kernels,layers,events
-inline constexpr const char* kInjectVariable = "JOULEPROF_INJECT";  // the library, for layers
+inline constexpr const char* kInjectVariable = "JOULEPROF_INJECT";  // the library, for Python
+inline constexpr const char* kReplayVariable = "JOULEPROF_REPLAY";  // seconds for each layer
 
 // A spool's folder and what was read from it. Thread safety: none.
 class TraceWatch {
@@ -35,6 +37,9 @@ class TraceWatch {
   // CUDA_INJECTION64_PATH is left alone, with a warning.
   std::vector<std::string> variables(const Environment& environment,
                                      std::vector<std::string>& warnings);
+
+  // Removes what was taken, where the folder is its own: once that is recorded for good.
+  void remove_taken();
 
   // Takes what there is now.
   void take(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings);
@@ -59,6 +64,7 @@ class TraceWatch {
   TraceOptions options_;
   std::filesystem::path folder_;
   bool own_ = false;
+  spool::FolderLock lock_;
   bool injected_ = true;  // false: another tool's library is in the way
   spool::SpoolReader reader_;
   std::unique_ptr<Collector> collector_;

@@ -59,6 +59,12 @@ class TraceWatchTest : public testing::Test {
     }
     for (const auto& part : parts) EXPECT_TRUE(sink_.append(part.trace, part.more));
   }
+  // Without how far each was read.
+  std::vector<model::Trace> taken() const {
+    std::vector<model::Trace> traces = sink_.recording.traces;
+    for (auto& trace : traces) trace.position.reset();
+    return traces;
+  }
   std::unique_ptr<spool::SpoolWriter> writer(const TraceWatch& watch, const model::Trace& trace) {
     return spool::SpoolWriter::open(watch.folder(), trace).value();
   }
@@ -86,16 +92,20 @@ TEST_F(TraceWatchTest, ThePrivateFolderLiesBesideTheRecordingAndGoes) {
 TEST_F(TraceWatchTest, TheCommandIsTold) {
   options_.events = true;
   const std::string folder = (tree_ / "x.jprof.spool").string();
-  EXPECT_THAT(variables(),
-              ElementsAre("JOULEPROF_TRACE=" + folder, "JOULEPROF_TRACE_WHAT=kernels,events",
-                          "CUDA_INJECTION64_PATH=/opt/lib/libjouleprof_inject.so",
-                          "NVTX_INJECTION64_PATH=/opt/lib/libjouleprof_inject.so"));
+  EXPECT_THAT(
+      variables(),
+      ElementsAre("JOULEPROF_TRACE=" + folder, "JOULEPROF_TRACE_WHAT=kernels,events",
+                  "CUDA_INJECTION64_PATH=/opt/lib/libjouleprof_inject.so",
+                  "NVTX_INJECTION64_PATH=/opt/lib/libjouleprof_inject.so",
+                  "JOULEPROF_INJECT=/opt/lib/libjouleprof_inject.so", "PYTHONPATH=/opt/hook"));
   options_.kernels = options_.events = false;
   options_.layers = true;
   environment_["PYTHONPATH"] = "/a:/b";
   EXPECT_THAT(variables(), ElementsAre("JOULEPROF_TRACE=" + folder, "JOULEPROF_TRACE_WHAT=layers",
                                        "JOULEPROF_INJECT=/opt/lib/libjouleprof_inject.so",
                                        "PYTHONPATH=/opt/hook:/a:/b"));
+  options_.replay_seconds = 0.4;
+  EXPECT_THAT(variables(), Contains("JOULEPROF_REPLAY=0.4"));
   environment_["PYTHONPATH"] = "";
   EXPECT_THAT(variables(), Contains("PYTHONPATH=/opt/hook"));
   EXPECT_THAT(warnings_, IsEmpty());
@@ -131,11 +141,27 @@ TEST_F(TraceWatchTest, TakesWhatComesAndRemovesItWhenItIsRecorded) {
   take(*traces, true);
   model::Trace expected = first;
   expected.chunks.push_back(first.chunks[0]);
-  EXPECT_THAT(sink_.recording.traces, ElementsAre(expected, second));
+  EXPECT_THAT(taken(), ElementsAre(expected, second));
   EXPECT_THAT(warnings_, Contains(AllOf(HasSubstr(fmt::format("(pid {})", second.pid)),
                                         HasSubstr("torch.profiler"))));
   EXPECT_FALSE(traces->close(true));
   EXPECT_FALSE(fs::exists(traces->folder()));
+}
+
+TEST_F(TraceWatchTest, NothingIsRemovedBeforeItIsRecorded) {
+  const auto traces = watch();
+  const model::Trace trace = spool::RandomTrace(1).make();
+  auto out = writer(*traces, trace);
+  spool::tell(trace, *out);
+  out->close();
+  take(*traces);
+  const std::uint64_t size = fs::file_size(traces->folder() / list_folder(traces->folder())->at(0));
+  const auto& position = sink_.recording.traces.at(0).position;
+  ASSERT_TRUE(position);
+  EXPECT_EQ(position->file, 0U);
+  EXPECT_EQ(position->bytes, size);
+  traces->remove_taken();
+  EXPECT_THAT(*list_folder(traces->folder()), IsEmpty());
 }
 
 TEST_F(TraceWatchTest, NothingIsLostByWhatCannotBeRecorded) {
@@ -205,7 +231,7 @@ TEST_F(TraceWatchTest, AFolderOfOthersIsReadAndLeftAsItWas) {
     take(*traces, true);
     EXPECT_FALSE(traces->close(true));
   }
-  EXPECT_THAT(sink_.recording.traces, ElementsAre(trace));
+  EXPECT_THAT(taken(), ElementsAre(trace));
   EXPECT_EQ(list_folder(tree_ / "theirs")->size(), 1U);
   options_.folder = tree_ / "none";
   EXPECT_EQ(TraceWatch::create(options_).error().code, Errc::kNotFound);

@@ -20,8 +20,6 @@ constexpr Duration kFuture = 1s;  // a window that ends later than so is none
 constexpr Duration kMostTimeout = 24h;
 constexpr std::size_t kMostQuestions = 4096;  // of one program at once
 constexpr std::size_t kMostNames = 1'000'000;
-// Windows recorded one by one; beyond it a recording would grow without bound.
-constexpr std::uint64_t kMostRecorded = 5'000'000;
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -110,11 +108,9 @@ bool WindowService::take(ClientId, Client& client, Windows&& windows) {
 
 void WindowService::record(const Client& client, const std::string& name, pid_t thread,
                            const spans::WindowRecord& window) {
-  if (++recorded_ > kMostRecorded) {
-    if (recorded_ > kMostRecorded + 1) return;
-    return warnings_.push_back(
-        fmt::format("only the first {} windows were recorded one by one", kMostRecorded));
-  }
+  const bool is_recorded = quota_.take();
+  if (auto warning = quota_.warning()) warnings_.push_back(std::move(*warning));
+  if (!is_recorded) return;
   windows_.push_back({name, host(window.begin), host(window.end), client.pid, thread,
                       (window.flags & kDeviceTime) != 0});
 }

@@ -14,6 +14,7 @@
 #include "analysis/live_energy.h"
 #include "model/recording.h"
 #include "session/window_protocol.h"
+#include "session/window_quota.h"
 
 namespace jouleprof::session {
 
@@ -95,7 +96,7 @@ class WindowService {
   std::map<ClientId, Client> clients_;
   std::vector<Question> questions_;
   std::uint32_t next_name_ = 0;
-  std::uint64_t recorded_ = 0;
+  WindowQuota quota_;
   HostTime now_{};  // of the message that is being taken
   HostTime next_look_ = HostTime::max();
   HostTime next_wish_{};

@@ -4,11 +4,14 @@ import collections
 import csv
 import io
 import json
+import pathlib
 import sqlite3
 import statistics
 
 import pytest
 from conftest import domain
+
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "imports"
 
 
 @pytest.fixture
@@ -119,6 +122,37 @@ def test_aipowermeter_files_give_their_known_answers(tool, peers, name, seconds,
     for key, truth in joules.items():
         d = domain(report, "gpu", key) if key.startswith("gpu") else domain(report, kinds[key])
         assert d["energy_joules"] == pytest.approx(truth, rel=1e-4), key
+
+
+@pytest.mark.parametrize("name, seconds, joules", [
+    ("aipowermeter_newer.json", 10, {"cpu": 600, "dram": 50, "gpu0": 300, "gpu1": 800}),
+    ("zeus_monitor.csv", 2, {"gpu0": 80}),
+])
+def test_made_up_logs_give_their_closed_forms(tool, name, seconds, joules):
+    tool("import", FIXTURES / name, "-o", "x.jprof")
+    report = tool.report("x.jprof")
+    assert report["duration_seconds"] == pytest.approx(seconds, abs=1e-3)
+    for key, truth in joules.items():
+        d = domain(report, "gpu", key) if key.startswith("gpu") else domain(report, key)
+        assert d["energy_joules"] == pytest.approx(truth, rel=1e-4), key
+
+
+def test_a_made_up_dmon_log_gives_its_closed_form(tool):
+    tool("import", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
+    report = tool.report("x.jprof")
+    d = domain(report, "gpu")
+    assert d["mean_watts"] == pytest.approx(120, abs=0.01)
+    assert d["idle_joules"] / report["duration_seconds"] == pytest.approx(60, abs=0.01)
+
+
+def test_made_up_zeus_files_give_their_closed_forms(tool):
+    tool("import", FIXTURES / "zeus_windows.csv", "-o", "x.jprof")
+    least = min(tool.report("x.jprof")["windows"], key=joules)
+    assert (power_limit(least), joules(least)) == (200, 2400)
+    tool("import", FIXTURES / "zeus_sweep.csv", "-o", "y.jprof")
+    runs = [w for w in tool.report("y.jprof")["windows"] if "wide" in w["name"]]
+    least = min(runs, key=joules)
+    assert (power_limit(least), joules(least)) == (150, 1560)
 
 
 def power_limit(window):

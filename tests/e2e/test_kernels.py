@@ -67,8 +67,8 @@ def traced(tmp_path_factory):
     return tool
 
 
-def activity(tool, by, *options):
-    devices = json.loads(tool("report", "x.jprof", "--by", by, "--json", *options).out)["devices"]
+def activity(tool, by, *options, file="x.jprof"):
+    devices = json.loads(tool("report", file, "--by", by, "--json", *options).out)["devices"]
     assert len(devices) == 1
     return devices[0]
 
@@ -170,16 +170,43 @@ def test_the_command_finds_the_library_and_the_folder(gpu, library):
     assert process.out.split() == [str(library), "kernels,events", "700"]
 
 
-def test_a_killed_tool_leaves_the_trace_where_it_can_be_found(gpu, library):
-    process = gpu.start("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command(seconds=60))
-    deadline = time.time() + 20
-    while not list(gpu.folder.glob("x.jprof.spool/*.spool")) and time.time() < deadline:
-        time.sleep(0.05)
+def launches_in(recording):
+    with sqlite3.connect(f"file:{recording}?mode=ro", uri=True) as db:
+        return db.execute("SELECT coalesce(sum(activities), 0) FROM trace_status").fetchone()[0]
+
+
+def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
+    gpu.simulate(scenario())
+    process = gpu.start("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command(seconds=12))
+    recording = gpu.folder / "x.jprof"
+    deadline = time.time() + 60
+    while not (recording.exists() and launches_in(recording)) and time.time() < deadline:
+        time.sleep(0.2)
+    time.sleep(4)
+    during = gpu.report("x.jprof")  # the tool lives: what it will take is left to it
+    assert not any("launches" in warning for warning in during["warnings"])
     process.kill()
-    process.wait()
+    out, _ = process.communicate(timeout=60)  # until the program ends, too
+    truth = sum(int(count) for _, count in map(str.split, out.splitlines()))
+    taken = launches_in(recording)
+    assert 0 < taken < truth
     spools = list(gpu.folder.glob("x.jprof.spool/*.spool"))
     assert len(spools) == 1
-    os.kill(int(spools[0].name.split("-")[0]), 9)
+    for folder in (gpu.folder, gpu.folder / "moved"):
+        if folder != gpu.folder:
+            folder.mkdir()
+            for name in ("x.jprof", "x.jprof-wal", "x.jprof-shm", "x.jprof.spool"):
+                if (gpu.folder / name).exists():
+                    (gpu.folder / name).rename(folder / name)
+        warnings = gpu.report(folder / "x.jprof")["warnings"]
+        told = [warning for warning in warnings if "launches" in warning]
+        assert len(told) == 1 and str(folder / "x.jprof.spool") in told[0]
+        assert f"({truth - taken} launches)" in told[0]
+    # Those that the power readings cover are in the table.
+    gpu("export", "moved/x.jprof", "--format", "chrome", "-o", "x.json")
+    rows = {row["name"]: row for row in activity(gpu, "kernel", file="moved/x.jprof")["rows"]}
+    assert set(rows) == {"gemm", "softmax"}
+    assert sum(row["launches"] for row in rows.values()) <= truth
 
 
 def test_a_killed_program_keeps_what_it_told(gpu, library):
@@ -205,6 +232,8 @@ def test_a_running_process_is_joined_by_its_folder(gpu):
 @pytest.mark.parametrize("arguments, word", [
     (["--kernels", "--pid", "1"], "from its start"),
     (["--trace", "--", "true"], "--kernels"),
+    (["--replay=0.01", "--", "true"], "100ms"),
+    (["--replay", "--pid", "1"], "from its start"),
     (["--trace-folder", "x", "--", "true"], "--pid"),
     (["--kernels", "--counter-interval", "1ms", "--", "true"], "10ms"),
 ])
@@ -216,3 +245,30 @@ def test_options_that_do_not_fit(gpu, library, arguments, word):
 def test_a_library_that_is_not_there_is_named(gpu):
     gpu.environment["JOULEPROF_INJECT_LIBRARY"] = "/nowhere/lib.so"
     assert "/nowhere/lib.so" in gpu("run", "--kernels", "--", "true", status=125).err
+
+
+def test_a_replay_is_apart_from_all_figures(gpu, library):
+    whole, replay = 6, 2
+    gpu.simulate(scenario())
+    process = gpu("run", "--kernels", "-o", "x.jprof", "--idle", "0s", "--",
+                  *command("--replay", str(replay), seconds=whole))
+    profile = json.loads(gpu("report", "x.jprof", "--json").out)
+    assert profile["duration_seconds"] == pytest.approx(whole - replay, abs=0.5)
+    assert any("in no figure" in text and "gpu0" in text for text in profile["warnings"])
+    device = activity(gpu, "kernel")
+    assert device["duration_seconds"] == pytest.approx(whole - replay, abs=0.1)
+    assert device["replay_seconds"] == pytest.approx(replay, abs=0.01)
+    assert device["replay_joules"] > replay * 0.9 * IDLE
+    told = sum(int(line.split()[1]) for line in process.out.splitlines())
+    launches = sum(row["launches"] for row in device["rows"])
+    assert 0 < launches < 0.9 * told
+    assert "layers run alone" in gpu("report", "x.jprof", "--by", "layer").out
+    parts = sum(micro(device[f"{part}_joules"]) for part in ("idle", "kernels", "gaps", "unattributed"))
+    assert parts == micro(device["measured_joules"])
+
+
+@pytest.mark.parametrize("option, seconds", [("--replay", "0.4"), ("--replay=1s", "1"), ("--replay=0.5", "0.5")])
+def test_the_command_learns_of_replay(gpu, library, option, seconds):
+    process = gpu("run", "-q", "--layers", option, "--no-record", "--idle", "0s", "--", "sh", "-c",
+                  "echo $JOULEPROF_REPLAY $JOULEPROF_TRACE_WHAT")
+    assert process.out.split() == [seconds, "kernels,layers"]

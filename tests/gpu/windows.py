@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Holds the energies of short windows on a real NVIDIA GPU against what one repetition takes.
 
-    windows.py OUT.json [--count 200] [--lengths 0.01,0.05,0.1,0.5,5] [--zeus]
+    windows.py OUT.json [--count 200] [--long-count 40] [--lengths 0.01,0.05,0.1,0.5,5] [--zeus]
+                        [--within SECONDS]
 
 Work is an fp32 matrix product, repeated as often as fills the length; pauses of 20 to 120 ms lie
 between. What a repetition takes is found twice: looped alone for eight seconds before and after
-(`looped`; the table takes the first), and from the energy counter over the whole series, less what the pauses draw (`balance`:
-the counter's difference between two of its update edges; the pauses' power is measured in a long
-pause of the same kind). Neither owes anything to jouleprof.
+(`looped`; the table takes the first), and from the energy counter over the whole series, less what
+the pauses draw (`balance`: the counter's difference between two of its update edges; the pauses'
+power is measured in a long pause of the same kind). Neither owes anything to jouleprof.
 
-Each window is measured by jouleprof with the caller waiting for the GPU (`synchronised`), by
-jouleprof with the GPU's own marks (`device`), and, with --zeus, by ZeusMonitor with and without
-approx_instant_energy around it. Prints a Markdown table; changes no setting of the card.
+Jouleprof measures every second window with the caller waiting for the GPU (`synchronised`), and the
+others with the GPU's own marks (`device`); with --zeus, ZeusMonitor with and without
+approx_instant_energy lies around all of them. Windows of 2 s and more: --long-count. After --within
+seconds the windows that are left are left out. Prints a Markdown table, the errors against both
+truths; changes no setting of the card.
 """
 
 import argparse
@@ -25,6 +28,8 @@ import pynvml
 import torch
 
 import jouleprof
+
+HOWS = ("synchronised", "device")
 
 
 def counter_edge(gpu):
@@ -91,19 +96,21 @@ def pause_power(gpu, seconds):
     return (to_joules - from_joules) / (last - first)
 
 
-def series(work, gpu, length, count, how, monitor, zeus):
-    """Measures `count` windows; returns their figures and the counter's balance."""
+def series(work, gpu, length, count, monitor, zeus, deadline):
+    """Measures `count` windows; returns their figures, the counter's joules and seconds of pauses."""
     n = max(1, round(length / work.seconds))
     rows = []
     random.seed(int(length * 1e6))
     first, from_joules = counter_edge(gpu)
     busy = 0.0
     for i in range(count):
+        if time.monotonic() > deadline and rows:
+            break
         time.sleep(random.uniform(0.02, 0.12))
-        row = {"repetitions": n}
+        row = {"repetitions": n, "how": HOWS[i % len(HOWS)]}
         for name, other in zeus.items():
             other.begin_window(f"w{i}", sync_execution=False)
-        monitor.begin_window("w", sync_execution=how == "synchronised" or None)
+        monitor.begin_window("w", sync_execution=row["how"] == "synchronised" or None)
         begin = time.perf_counter()
         work.repeat(n)
         torch.cuda.synchronize()
@@ -123,28 +130,52 @@ def series(work, gpu, length, count, how, monitor, zeus):
     return rows, to_joules - from_joules, last - first - busy
 
 
-def table_row(length, what, values, truth, half_widths=None):
+def against(values, truth, half_widths=None):
+    """Bias, rms error and coverage, as cells."""
     errors = [v / truth - 1 for v in values]
     rms = (sum(e * e for e in errors) / len(errors)) ** 0.5
-    covered = ""
+    covered = "none stated"
     if half_widths:
         inside = sum(abs(v - truth) <= h for v, h in zip(values, half_widths))
         covered = f"{100 * inside / len(values):.0f} %"
-    zero = sum(v == 0 for v in values)
-    return (
-        f"| {1000 * length:g} ms | {what} | {len(values)} | {truth:.3f} J | "
-        f"{100 * statistics.mean(errors):+.2f} % | {100 * rms:.2f} % | {covered} | {zero} |"
-    )
+    return f"{100 * statistics.mean(errors):+.2f} % | {100 * rms:.2f} % | {covered}"
+
+
+def table_row(length, what, rows, name, truths):
+    values = [row[name] for row in rows]
+    widths = [row["half_width"] for row in rows] if name == "jouleprof" else None
+    interval = ""
+    if widths:
+        interval = f"+-{100 * statistics.median(widths) / truths[0]:.1f} %"
+    zeros = sum(v == 0 for v in values)
+    return (f"| {1000 * length:g} ms | {what} | {len(values)} | "
+            f"{' | '.join(against(values, truth, widths) for truth in truths)} | {interval} | {zeros} |")
+
+
+def print_series(length, rows, truths, others):
+    for how in HOWS:
+        some = [row for row in rows if row["how"] == how]
+        for edges in sorted({row["edges"] for row in some}):  # where a mark could not be had: the host's
+            print(table_row(length, f"jouleprof, {edges}", [r for r in some if r["edges"] == edges],
+                            "jouleprof", truths))
+    if len(rows) > 1:
+        print(table_row(length, "jouleprof, both", rows, "jouleprof", truths))
+    for name in others:
+        print(table_row(length, name, rows, name, truths))
+    print(end="", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("out")
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--long-count", type=int, default=40)
+    parser.add_argument("--within", type=float, default=float("inf"))
     parser.add_argument("--lengths", default="0.01,0.05,0.1,0.5,5")
     parser.add_argument("--zeus", action="store_true")
     parser.add_argument("--log", help="record what the sensors said into this *.jprof")
     args = parser.parse_args()
+    deadline = time.monotonic() + args.within
 
     pynvml.nvmlInit()
     gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
@@ -160,33 +191,25 @@ def main():
 
     before = looped(work, gpu, 8)
     idle = pause_power(gpu, 3)
-    print(f"looped: {1000 * before:.4f} mJ a repetition of {1e6 * work.seconds:.1f} us; ", end="")
-    print(f"in pauses {idle:.1f} W", flush=True)
-    print("| length | by | windows | truth | bias | rms | covered | zeros |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(f"{result['device']}; looped: {1000 * before:.4f} mJ a repetition of "
+          f"{1e6 * work.seconds:.1f} us; in pauses {idle:.1f} W\n")
+    print("| length | by | windows | bias (looped) | rms | covered | bias (balance) | rms | covered "
+          "| interval, median | zeros |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     result["series"] = []
     for length in (float(text) for text in args.lengths.split(",")):
-        count = args.count if length < 2 else max(8, args.count // 10)
-        for how in ("synchronised", "device"):
-            some = count if how == "synchronised" else max(8, count // 2)
-            others = zeus if how == "synchronised" else {}
-            rows, joules, paused = series(work, gpu, length, some, how, monitor, others)
-            balance = (joules - idle * paused) / len(rows)
-            result["series"].append(
-                {"length": length, "how": how, "rows": rows, "balance_joules": balance}
-            )
-            truth = rows[0]["repetitions"] * before
-            values = [row["jouleprof"] for row in rows]
-            widths = [row["half_width"] for row in rows]
-            print(table_row(length, f"jouleprof, {rows[0]['edges']}", values, truth, widths))
-            print(table_row(length, "the same, against balance", values, balance, widths))
-            for name in others:
-                print(table_row(length, name, [row[name] for row in rows], truth))
-            print(end="", flush=True)
+        count = args.count if length < 2 else args.long_count
+        rows, joules, paused = series(work, gpu, length, count, monitor, zeus, deadline)
+        balance = (joules - idle * paused) / len(rows)
+        looped_joules = rows[0]["repetitions"] * before
+        result["series"].append({"length": length, "rows": rows, "balance_joules": balance,
+                                 "looped_joules": looped_joules})
+        print_series(length, rows, (looped_joules, balance), zeus)
     result["looped_before"] = before
     result["looped_after"] = looped(work, gpu, 8)
     result["pause_watts"] = idle
-    print(f"looped after: {1000 * result['looped_after']:.4f} mJ")
+    print(f"\nlooped after: {1000 * result['looped_after']:.4f} mJ "
+          f"({100 * (result['looped_after'] / before - 1):+.2f} %)")
     monitor.close()
     with open(args.out, "w") as file:
         json.dump(result, file)

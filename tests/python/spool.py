@@ -1,10 +1,12 @@
-"""Reads what a traced process left (src/recording/spool/FORMAT.md): layers and their calls."""
+"""Reads what a traced process left (src/recording/spool/FORMAT.md): layers, their calls and replays."""
 
+import collections
 import pathlib
 import struct
 import zlib
 
 NONE = 0xFFFFFFFF
+Replay = collections.namedtuple("Replay", "layer calls begin end")  # host nanoseconds
 PHASES = ("none", "forward", "backward", "optimizer")
 
 
@@ -22,6 +24,10 @@ class Fields:
             shift += 7
             if byte < 0x80:
                 return value
+
+    def signed(self):
+        value = self.number()
+        return value >> 1 ^ -(value & 1)
 
     def bytes(self):
         length = self.number()
@@ -42,6 +48,7 @@ class Process:
         self.by_id = {}
         self.calls = {}
         self.wall_nanoseconds = {}
+        self.replays = []  # in their order
         self.problem = ""
         self.ended = False
 
@@ -64,11 +71,15 @@ class Process:
             fields.number()
             layer["compiled"] = payload[-1] == 1
             self.by_id[layer["id"]] = layer
-        elif kind == 7 and fields.number() == 4:
-            for _ in range(3):
-                fields.number()
+        elif kind == 7:
+            chunk, _, begin, end = (fields.number(), fields.number(), fields.signed(),
+                                    fields.signed())
             entries = Fields(fields.bytes())
-            while entries.more():
+            if chunk == 6:
+                layer = self.by_id[entries.number()]["name"] if entries.more() else None
+                calls = (entries.number(), entries.number())[1] if entries.more() else 0
+                self.replays.append(Replay(layer, calls, begin, end))
+            while chunk == 4 and entries.more():
                 layer, phase, calls, wall, _ = (entries.number() for _ in range(5))
                 key = (self.by_id[layer]["name"], PHASES[phase])
                 self.calls[key] = self.calls.get(key, 0) + calls

@@ -59,6 +59,64 @@ def test_two_ranks(machine):
     assert provenance == "simulated"
 
 
+# The products take a good part of a second; JAX returns at once.
+JAX = """
+import json
+import jax
+import jouleprof
+size = 600
+work = jax.jit(lambda x: jax.lax.fori_loop(0, 200, lambda i, y: y @ x / size, x))
+x = jax.numpy.ones((size, size))
+work(x).block_until_ready()
+monitor = jouleprof.Monitor("gpu0")
+with monitor.window("waited", sync_execution=True) as waited:
+    result = work(x)
+is_ready = result.is_ready()
+with monitor.window("host") as host:
+    later = work(x)
+monitor.begin_window("named", sync_execution=True)
+named = work(x)
+ended = monitor.end_window("named")
+print(json.dumps([is_ready, waited.energy.edges, waited.gpu_energy[0], waited.time,
+                  host.energy.edges, named.is_ready()]))
+"""
+
+
+JAX_BY_NAME = """
+import jax
+from jouleprof.zeus import ZeusMonitor
+work = jax.jit(lambda x: jax.lax.fori_loop(0, 200, lambda i, y: y @ x / 600, x))
+x = jax.numpy.ones((600, 600))
+work(x).block_until_ready()
+monitor = ZeusMonitor(gpu_indices=[0], sync_execution_with="jax")
+monitor.begin_window("epoch")
+result = work(x)
+monitor.end_window("epoch")
+print(result.is_ready())
+"""
+
+
+def test_jax_is_waited_for(machine):
+    import json
+
+    needs("jax")
+    machine.gpus(CONSTANT)
+    done = subprocess.run([sys.executable, "-c", JAX], stdout=subprocess.PIPE, text=True, check=True,
+                          timeout=300, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    is_ready, edges, joules, seconds, host, named = json.loads(done.stdout.splitlines()[-1])
+    assert is_ready and named
+    assert edges == "synchronised" and host == "host"
+    assert joules == pytest.approx(250 * seconds, rel=0.02)
+
+
+def test_zeus_waits_with_jax(machine):
+    needs("jax")
+    machine.gpus(CONSTANT)
+    done = subprocess.run([sys.executable, "-c", JAX_BY_NAME], stdout=subprocess.PIPE, text=True,
+                          check=True, timeout=300, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    assert done.stdout.split() == ["True"]
+
+
 def test_hugging_face(gpu, tmp_path):
     needs("torch", "transformers", "accelerate")
     import torch

@@ -154,3 +154,21 @@ def test_a_program_without_torch_is_left_alone(tmp_path):
     done = run(["-c", "import sys; assert 'ctypes' not in sys.modules; print(1)"], seen=tmp_path)
     assert (done.stdout, done.stderr) == ("1\n", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what, activities, named", [
+    ("kernels,layers", "{a.CPU, a.CUDA}", True), ("kernels", "{a.CPU, a.CUDA}", True),
+    ("kernels,layers", "{a.CPU}", False), ("layers", "{a.CPU, a.CUDA}", False)])
+def test_a_profiler_that_wants_the_same_kernels_is_named(tmp_path, what, activities, named):
+    script = ["-c", "import ctypes, os, torch\n"
+              "ctypes.CDLL(os.environ['JOULEPROF_INJECT']).InitializeInjection()\n"
+              "a = torch.profiler.ProfilerActivity\n"
+              "profile = torch.autograd.profiler.profile()\n"
+              f"profile.kineto_activities = {activities}\n"
+              "with profile:\n"
+              "    torch.ones(2) * 2\n"
+              "assert len(profile.function_events) > 0"]
+    done = run(script, seen=tmp_path, JOULEPROF_TRACE_WHAT=what)
+    assert done.stdout == ""
+    (process,) = spool.read(tmp_path).values()
+    assert ("torch.profiler was started here" in process.problem) == named

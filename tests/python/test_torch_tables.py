@@ -16,7 +16,7 @@ def row(name, energy, **more):
 
 
 def device(*rows, **more):
-    return {"device": "gpu0", "name": "A GPU", "provenance": "measured", "kernels_joules": 18.0,
+    return {"domain": "gpu", "device": "gpu0", "name": "A GPU", "provenance": "measured", "kernels_joules": 18.0,
             "gaps_joules": 1.0, "unattributed_joules": 1.0, "idle_watts": 100.0,
             "measured_interval_joules": [90.0, 110.0], "method": "regression", "rows": list(rows),
             "warnings": [], **more}
@@ -81,11 +81,21 @@ def test_the_summary_shows_what_is_not_resolvable():
 
 
 def test_idle_that_is_not_known_is_said():
-    unknown = device(row("fc", 12.0), idle_watts=None)
+    unknown = device(row("fc", 12.0), domain="cpu", idle_watts=None)
     results = _tables.LAYERS.results([unknown], 10, {})
     stats = _tables.stats([unknown], 10, 0.5, 0.0, results)
     assert stats["idle_j"] is None and stats["energy_j"] == pytest.approx(1.2)
     assert "idle power is not known" in _tables.LAYERS.summary(stats, results, 10, [])
+
+
+def test_on_a_cpu_only_layers_count():
+    outside = row("(outside of layers)", 5.0)
+    shared = device(row("fc", 12.0), row("act", 3.0), outside, domain="cpu", unattributed_joules=70.0)
+    results = _tables.LAYERS.results([shared], 10, {})
+    stats = _tables.stats([shared], 10, 0.5, 0.0, results)
+    assert stats["active_j"] == pytest.approx(1.5)
+    assert stats["active_error_j"] == pytest.approx(0.15)
+    assert stats["energy_j"] == pytest.approx(1.5 + 5.0)
 
 
 def test_generation_is_split():

@@ -2,14 +2,14 @@ from typing import Any, Dict, List, Optional
 
 from jouleprof._energy import Energy as Energy
 
-Row = Dict[str, Any]
+_Row = Dict[str, Any]
 
 class _Profiler:
-    results: List[Row]
+    results: List[_Row]
     warnings: List[str]
     def __init__(self, model: Any, *, keep: Optional[str] = ..., tool: Optional[str] = ...) -> None: ...
     def profile(self, inputs: Any, num_runs: int = ..., warmup: int = ...,
-                replay: float = ...) -> List[Row]: ...
+                replay: float = ...) -> List[_Row]: ...
     def profile_generation(self, inputs: Any, max_new_tokens: int = ..., num_runs: int = ...,
                            warmup: int = ..., **options: Any) -> Dict[str, Any]: ...
     def print_summary(self, top: int = ...) -> None: ...

@@ -17,9 +17,9 @@ class _Profiler:
     why. `keep`: where to keep the recording (*.jprof), for `jouleprof report`.
     """
 
-    _by = None  # of the report
-    _what = None  # to trace
-    _tables = None
+    _by: str  # of the report
+    _what: str  # to trace
+    _tables: _tables.Table
 
     def __init__(self, model, *, keep=None, tool=None):
         self.model = model
@@ -86,8 +86,6 @@ class _Profiler:
     def _measure(self, run, num_runs, warmup, replay=0.0):
         import torch
 
-        from . import _replay
-
         wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
         with tempfile.TemporaryDirectory(prefix="jouleprof-") as folder:
             file = self._keep or os.path.join(folder, "profile.jprof")
@@ -97,33 +95,44 @@ class _Profiler:
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
-                alone = []
+                alone = None
                 if replay > 0 and torch.cuda.is_available():
-                    alone = _replay.find(self.model, run)
+                    alone = _tracing.load_hook("jouleprof_replay").Kinds(torch)
+                    alone.find(self.model, run)
                 wait()
                 what = self._what if torch.cuda.is_available() else "layers"
-                failed = []
+                side.forget()  # the warm-up, before anything is told
                 with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as flush:
-                    side.forget()  # the warm-up
                     began = time.time()
                     start = time.perf_counter()
                     for _ in range(num_runs):
                         run()
                     wait()
                     seconds = time.perf_counter() - start
-                    if alone:
+                    if alone is not None:
                         flush()
-                        failed = _replay.replay(alone, replay)
-            span = (began, began + seconds) if alone else None
-            document = _tracing.report(self._tool, file, self._by, span)
+                        self._replay(alone, side, replay)
+            document = _tracing.report(self._tool, file, self._by)
         devices = document["devices"]
         if not devices:
             raise Unavailable("no power sensor covers what ran; see `jouleprof doctor`")
         self.warnings = [text for device in devices for text in device["warnings"]]
-        if failed:
-            self.warnings.append(f"could not be run alone: {', '.join(sorted(set(failed)))}")
+        if alone is not None and alone.failed:
+            self.warnings.append(f"could not be run alone: {', '.join(sorted(alone.failed))}")
         rows = self._table().results(devices, num_runs, self._macs)
         return rows, _tables.stats(devices, num_runs, seconds, began, rows)
+
+    def _replay(self, alone, side, seconds):
+        import torch
+
+        hook = _tracing.load_hook("jouleprof_replay")
+        side.replay_begin()
+        try:
+            time.sleep(hook.SETTLE_SECONDS)
+            with hook.unchanged(torch, [self.model]):
+                alone.replay(side, seconds)
+        finally:
+            side.replay_end()
 
     def _table(self):
         return self._tables
@@ -135,7 +144,7 @@ class _Profiler:
 
     def _watch(self):
         """Has the modules seen; before the warm-up, so that they are known after it."""
-        side = _tracing.load_layers().install(_tracing.load_library())
+        side = _tracing.load_hook("jouleprof_layers").install(_tracing.load_library())
         if side is None:
             raise Unavailable("the modules of this PyTorch can't be seen by jouleprof")
         side.names.walk(self.model)

@@ -158,9 +158,12 @@ def stats(devices, runs, seconds, began, rows):
     idle_watts = _summed(devices, "idle_watts")
     time = seconds / runs
     idle = None if idle_watts is None else idle_watts * time
-    if idle is None:  # no regression: layers by their time, each with the idle power of that time
-        active = sum(row["energy_j"] for row in rows
-                     if row["energy_j"] is not None and not _is_outside(row))
+    error = _error(devices, runs)
+    if any(device["domain"] == "cpu" for device in devices):
+        # What no layer took is other programs', too; errors of layers are one: of their power.
+        own = [row for row in rows if row["energy_j"] is not None and not _is_outside(row)]
+        active = sum(row["energy_j"] for row in own)
+        error = sum(row["energy_high_j"] - row["energy_low_j"] for row in own) / 2
     energy = active if idle is None else active + idle
     worst = ("unavailable", "estimated", "measured")
     return {
@@ -174,7 +177,7 @@ def stats(devices, runs, seconds, began, rows):
         "avg_power_w": None if energy is None else energy / time,
         "provenance": min((d["provenance"] for d in devices), key=worst.index),
         "count": len(rows),
-        "active_error_j": _error(devices, runs),
+        "active_error_j": error,
         "method": devices[0]["method"],
     }
 

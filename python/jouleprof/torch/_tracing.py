@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import datetime
 import importlib.util
 import json
 import os
@@ -53,17 +52,17 @@ def load_library():
     return _library
 
 
-def load_layers():
-    """jouleprof_layers of the hook's folder: the one that `jouleprof run --layers` uses."""
-    name = "_jouleprof_layers"
-    if name not in sys.modules:
-        path = _first([_PACKAGE / "_hook" / "jouleprof_layers.py",
-                       _PACKAGE.parent / "hook" / "jouleprof_layers.py"], "jouleprof_layers.py")
-        spec = importlib.util.spec_from_file_location(name, path)
+def load_hook(name):
+    """A module of the hook's folder: the one that `jouleprof run --layers` uses."""
+    known = f"_{name}"
+    if known not in sys.modules:
+        path = _first([_PACKAGE / "_hook" / f"{name}.py", _PACKAGE.parent / "hook" / f"{name}.py"],
+                      f"{name}.py")
+        spec = importlib.util.spec_from_file_location(known, path)
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[known] = module
         spec.loader.exec_module(module)
-    return sys.modules[name]
+    return sys.modules[known]
 
 
 class Recorder:
@@ -106,24 +105,10 @@ class Recorder:
         return said.strip() or "the tool said nothing"
 
 
-def _start(tool, file):
-    """When a recording's time begins, in seconds since 1970."""
-    done = subprocess.run([tool, "report", file, "--json"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Unavailable(f"the recording can't be read: {done.stderr.strip()}")
-    whole, _, fraction = json.loads(done.stdout)["start_time"].rstrip("Z").partition(".")
-    at = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
-    return at.timestamp() + float("0." + (fraction or "0"))
-
-
-def report(tool, file, by, span=None):
-    """`jouleprof report --by` of a recording, as it comes out of JSON. `span`: begin and end of the
-    part to report on, in seconds since 1970; the model stands on all of it."""
-    command = [tool, "report", file, "--by", by, "--json"]
-    if span is not None:
-        start = _start(tool, file)
-        command += ["--from", f"{max(span[0] - start, 0):.6f}s", "--to", f"{span[1] - start:.6f}s"]
-    done = subprocess.run(command, capture_output=True, text=True)
+def report(tool, file, by):
+    """`jouleprof report --by` of a recording, as it comes out of JSON."""
+    done = subprocess.run([tool, "report", file, "--by", by, "--json"], capture_output=True,
+                          text=True)
     if done.returncode != 0:
         raise Unavailable(f"the recording tells no {by}s: {done.stderr.strip()}")
     return json.loads(done.stdout)

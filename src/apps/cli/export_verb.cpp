@@ -74,6 +74,8 @@ class ExportVerb : public Verb {
     report::ChromeTraceParts parts;
     parts.profiles = &*profiles;
     parts.version = JOULEPROF_VERSION;
+    if (!input_.from.empty()) parts.begin = input.profile.begin;
+    if (!input_.to.empty()) parts.end = input.profile.end;
     parts.window_energy = [&](const model::Window& window, std::size_t domain) {
       return energies.energy(window, domain);
     };

@@ -38,6 +38,8 @@ report::Snapshot snapshot_of(const session::Status& status) {
 }
 
 constexpr std::size_t kShownKernels = 5;
+constexpr Duration kLayersOnCpu = std::chrono::milliseconds{100};
+constexpr const char* kReplay = "0.4s";  // for each kind of layer
 
 class RunVerb : public Verb {
  public:
@@ -55,6 +57,7 @@ class RunVerb : public Verb {
     app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
     auto* kernels = app.add_flag("--kernels", kernels_, "");
     app.add_flag("--layers", layers_, "");
+    app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay);
     app.add_flag("--trace", events_, "")->needs(kernels);
     app.add_option("--counter-interval", counter_interval_, "");
     app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
@@ -114,6 +117,8 @@ class RunVerb : public Verb {
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
     if (auto traced = choose_trace(options.trace); !traced) return forward_error(traced);
+    // Where layers are told by CPU time, what the processes used in a second is too coarse.
+    if (options.trace.any() && !options.trace.kernels) options.process_period = kLayersOnCpu;
     return options;
   }
 
@@ -122,27 +127,37 @@ class RunVerb : public Verb {
       trace.folder = trace_folder_;
       return {};
     }
-    if (!kernels_ && !layers_) return {};
+    if (!kernels_ && !layers_ && replay_.empty()) return {};
     if (pid_) {
       return fail(Errc::kInvalidArgument,
-                  "--kernels and --layers need the command from its start: jouleprof run --kernels "
+                  "--kernels, --layers and --replay need the command from its start: jouleprof run "
+                  "--kernels "
                   "-- COMMAND");
     }
-    trace.kernels = kernels_;
-    trace.layers = layers_;
+    trace.kernels = kernels_ || !replay_.empty();
+    trace.layers = layers_ || !replay_.empty();
     trace.events = events_;
+    if (!replay_.empty()) {
+      const bool bare = parse_number(replay_).has_value();
+      const auto each = parse_duration(bare ? replay_ + "s" : replay_);
+      if (!each) return tl::unexpected(each.error());
+      if (*each < std::chrono::milliseconds{100} || *each > std::chrono::minutes{1}) {
+        return fail(Errc::kInvalidArgument, "--replay must be from 100ms to 60s");
+      }
+      trace.replay_seconds = seconds(*each);
+    }
     auto library = find_inject_library();
     if (!library) return forward_error(library);
     trace.inject_library = std::move(*library);
-    if (layers_) {
-      auto hook = find_python_hook();
-      if (!hook) return forward_error(hook);
-      trace.python_hook = std::move(*hook);
-    }
+    auto hook = find_python_hook();
+    if (!hook && trace.layers) return forward_error(hook);
+    if (hook) trace.python_hook = std::move(*hook);
     return {};
   }
 
-  bool is_traced() const { return kernels_ || layers_ || !trace_folder_.empty(); }
+  bool is_traced() const {
+    return kernels_ || layers_ || !replay_.empty() || !trace_folder_.empty();
+  }
 
   Result<meters::MeterSet> open() const {
     meters::MeterOptions options;
@@ -216,7 +231,7 @@ class RunVerb : public Verb {
     if (profiles->empty() || destination.path().empty()) return;
     fmt::print(stderr, "next       jouleprof report {} --by {}\n",
                report::printable(report::shell_word(destination.path().string()), text.ascii),
-               layers_ ? "layer" : "kernel");
+               layers_ || !replay_.empty() ? "layer" : "kernel");
   }
 
   std::string output_;
@@ -230,6 +245,7 @@ class RunVerb : public Verb {
   bool kernels_ = false;
   bool layers_ = false;
   bool events_ = false;
+  std::string replay_;  // empty: not asked for
   std::string counter_interval_;
   std::string trace_folder_;
   std::string idle_ = "1s";

@@ -3,6 +3,7 @@
 
 #include "apps/inject/nvtx_hooks.h"
 #include "apps/inject/trace.h"
+#include "spans/layers/layers.h"
 
 #define JOULEPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -31,5 +32,13 @@ JOULEPROF_EXPORT int jouleprof_trace_begin(const char* folder, const char* what)
 
 // Returns when all that ended before the call is in the spool.
 JOULEPROF_EXPORT void jouleprof_trace_flush(void) { inject::flush(); }
+
+// To be shown with the trace of this process, once.
+JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
+  try {
+    if (text != nullptr) jouleprof::layers::add_problem(text);
+  } catch (...) {  // no memory: it is not said
+  }
+}
 
 JOULEPROF_EXPORT void jouleprof_trace_end(void) { inject::end(false); }

@@ -11,12 +11,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "abi/nvtx_abi.h"
 #include "apps/inject/nvtx_hooks.h"
 #include "apps/inject/trace.h"
 #include "recording/spool/spool_reader.h"
+#include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::inject {
@@ -271,7 +273,51 @@ TEST(NvtxHooks, RangesBecomeTheThreadsScope) {
   EXPECT_EQ(told.trace.ranges.at(known), (model::Range{"known", w}));
   // Nobody else's places were touched.
   EXPECT_EQ(client.core[1], nullptr);
-  EXPECT_EQ(client.core[7], nullptr);
+  EXPECT_EQ(client.core[12], nullptr);
+}
+
+TEST(NvtxHooks, StartedRangesEndInAnyOrderAndThread) {
+  namespace nvtx = abi::nvtx;
+  NvtxClient client;
+  ASSERT_TRUE(fill_nvtx(NvtxClient::export_table));
+  const auto start = client.core_function<nvtx::fn::RangeStartA>(nvtx::kRangeStartA);
+  const auto wide = client.core_function<nvtx::fn::RangeStartW>(nvtx::kRangeStartW);
+  const auto start_ex = client.core_function<nvtx::fn::RangeStartEx>(nvtx::kRangeStartEx);
+  const auto end = client.core_function<nvtx::fn::RangeEnd>(nvtx::kRangeEnd);
+  const auto domain_start =
+      client.domain_function<nvtx::fn::DomainRangeStartEx>(nvtx::kDomainRangeStartEx);
+  const auto domain_end = client.domain_function<nvtx::fn::DomainRangeEnd>(nvtx::kDomainRangeEnd);
+  abi::nvtx::EventAttributes attributes{};
+  attributes.size = sizeof attributes;
+  attributes.message_type = nvtx::MessageType::kAscii;
+  attributes.message.ascii = "named";
+  const auto name = [] {
+    scopes::drop_ended_ranges();
+    Told told;
+    scopes::tell_anew();
+    scopes::tell(told);
+    std::string path;
+    for (auto at = scopes::this_thread().range; at != model::kNone;) {
+      path = "/" + told.trace.ranges.at(at).name + path;
+      at = told.trace.ranges.at(at).parent;
+    }
+    return path;
+  };
+  const int domain = 0;
+  const auto a = start("a");
+  const auto w = wide(L"w");
+  const auto n = start_ex(&attributes);
+  const auto d = domain_start(&domain, &attributes);
+  EXPECT_EQ(name(), "/a/w/named/named");
+  std::thread([&] { end(a); }).join();
+  EXPECT_EQ(name(), "/w/named/named");
+  domain_end(&domain, d);
+  EXPECT_EQ(name(), "/w/named");
+  end(w);
+  end(w);
+  EXPECT_EQ(name(), "/named");
+  end(n);
+  EXPECT_EQ(name(), "");
 }
 
 TEST(NvtxHooks, AnOlderClientHasFewerPlaces) {

@@ -1,5 +1,6 @@
 #include "apps/inject/layers_call.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -17,6 +18,7 @@ using layers::ThreadLayers;
 
 constexpr int kMostFailures = 100;
 constexpr std::size_t kMostValues = 16;  // of a call, shown to introduce
+constexpr std::size_t kMostKept = 62;    // of a call that is shown to keep
 
 struct Hook {
   PythonApi api;
@@ -28,6 +30,7 @@ struct Hook {
   Object* get_attribute = nullptr;  // what types that change nothing about attributes have
   Object* get_attribute_name = nullptr;
   Object* introduce = nullptr;
+  Object* keep = nullptr;          // or nullptr
   Object* set_compiler = nullptr;  // or nullptr
   Object* implementation_name = nullptr;
   Object* compiled_name = nullptr;
@@ -92,6 +95,39 @@ Object* set_compiler(Object* compiler) {
   return before;
 }
 
+// Calls Python, not as a part of what the program runs; answers whether it raised nothing.
+bool tell_python(Object* function, Object* const* values, std::size_t count) {
+  // Inside of what torch.compile runs, the interpreter would hand this Python to it as well.
+  Object* const compiler = set_compiler(hook.api.none);
+  Object* answer = hook.api.vectorcall_dict(function, values, count, nullptr);
+  if (answer == nullptr) hook.api.clear_error();
+  if (compiler != nullptr) {
+    Object* const mine = set_compiler(compiler);
+    if (mine != nullptr) hook.api.dec_ref(mine);
+    hook.api.dec_ref(compiler);
+  }
+  if (answer == nullptr) return false;
+  hook.api.dec_ref(answer);
+  return true;
+}
+
+std::size_t values_given(std::size_t count, Object* keyword_names) {
+  const std::size_t positional = count & ~kArgumentsOffset;
+  if (keyword_names == nullptr) return positional;
+  return positional + static_cast<std::size_t>(hook.api.tuple_size(keyword_names));
+}
+
+// Shows Python a call from outside of all layers, so that it can be repeated.
+void keep(Object* const* arguments, std::size_t count, Object* keyword_names) {
+  const std::size_t given = values_given(count, keyword_names);
+  if (given > kMostKept) return;
+  std::array<Object*, kMostKept + 1> values{};
+  values[0] = arguments[0];
+  values[1] = keyword_names != nullptr ? keyword_names : hook.api.none;
+  std::copy(arguments + 1, arguments + given, values.begin() + 2);
+  tell_python(hook.keep, values.data(), given + 1);
+}
+
 // Asks Python who this is. nullptr: it does not know either.
 const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std::size_t count,
                              Object* keyword_names) {
@@ -101,27 +137,16 @@ const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std
   const std::uint32_t caller = thread.layer();
   values[1] = hook.api.from_unsigned(caller == model::kNone ? 0 : std::uint64_t{caller} + 1);
   std::size_t size = 2;
-  std::size_t given = count & ~kArgumentsOffset;
-  if (keyword_names != nullptr)
-    given += static_cast<std::size_t>(hook.api.tuple_size(keyword_names));
+  const std::size_t given = values_given(count, keyword_names);
   for (std::size_t i = 1; i < given && size < values.size(); ++i) values[size++] = arguments[i];
-  // Inside of what torch.compile runs, the interpreter would hand this Python to it as well.
-  Object* const compiler = set_compiler(hook.api.none);
-  Object* answer = hook.api.vectorcall_dict(hook.introduce, values.data(), size, nullptr);
-  if (answer == nullptr) hook.api.clear_error();
-  if (compiler != nullptr) {
-    Object* const mine = set_compiler(compiler);
-    if (mine != nullptr) hook.api.dec_ref(mine);
-    hook.api.dec_ref(compiler);
-  }
+  const bool known = tell_python(hook.introduce, values.data(), size);
   hook.api.dec_ref(values[1]);
-  if (answer == nullptr) {
+  if (!known) {
     if (++hook.failures == kMostFailures) {
-      layers::set_problem("layers are missing: modules could not be told apart");
+      layers::add_problem("layers are missing: modules could not be told apart");
     }
     return nullptr;
   }
-  hook.api.dec_ref(answer);
   return LayersCall::modules().find(arguments[0]);
 }
 
@@ -138,7 +163,9 @@ Object* call_function(Object* callable, Object* const* arguments, std::size_t co
       (entry->inner && thread->layer() == entry->layer)) {
     return call_through(callable, arguments, count, keyword_names);
   }
-  const Stay stay(*thread, entry->layer);
+  const std::uint32_t layer = entry->layer;  // Python may move the entries
+  if (hook.keep != nullptr && thread->outermost()) keep(arguments, count, keyword_names);
+  const Stay stay(*thread, layer);
   return call_through(callable, arguments, count, keyword_names);
 }
 
@@ -155,7 +182,9 @@ Object* call_implementation(Object* callable, Object* const* arguments, std::siz
   if (entry == nullptr || entry->layer == model::kNone || thread->layer() == entry->layer) {
     return hook.implementation(callable, arguments, count, keyword_names);
   }
-  const Stay stay(*thread, entry->layer);
+  const std::uint32_t layer = entry->layer;  // as above
+  if (hook.keep != nullptr && thread->outermost()) keep(arguments, count, keyword_names);
+  const Stay stay(*thread, layer);
   return hook.implementation(callable, arguments, count, keyword_names);
 }
 
@@ -186,8 +215,8 @@ layers::ModuleMap& LayersCall::modules() {
 }
 
 Result<void> LayersCall::install(const PythonApi& api, Object* function, Object* implementation,
-                                 bool also_implementation, Object* introduce,
-                                 Object* set_compiler) {
+                                 bool also_implementation, Object* introduce, Object* set_compiler,
+                                 Object* keep) {
   if (hook.function != nullptr) return {};
   VectorCall** place = place_of(api, function);
   VectorCall** other = place_of(api, introduce);
@@ -200,6 +229,7 @@ Result<void> LayersCall::install(const PythonApi& api, Object* function, Object*
   hook.api = api;
   hook.introduce = introduce;
   hook.set_compiler = set_compiler;
+  hook.keep = keep;
   hook.implementation_name = api.intern("_call_impl");
   hook.compiled_name = api.intern("_compiled_call_impl");
   hook.get_attribute_name = api.intern("__getattribute__");

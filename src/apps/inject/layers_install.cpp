@@ -8,6 +8,7 @@
 #include "apps/inject/trace.h"
 #include "spans/layers/autograd.h"
 #include "spans/layers/layers.h"
+#include "spans/layers/replays.h"
 #include "spans/layers/thread_layers.h"
 #include "spans/scopes/scopes.h"
 
@@ -109,9 +110,27 @@ Object* forget(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
+// replay_begin(), replayed(layer or -1, calls), replay_end(): see spans/layers/replays.h
+Object* replay_begin(Object*, Object* const*, Size) {
+  layers::begin_replay();
+  return api.none_reference();
+}
+Object* replayed(Object*, Object* const* arguments, Size count) {
+  if (count != 2) return wrong("replayed takes two arguments");
+  const double layer = api.as_double(arguments[0]);
+  const auto calls = api.as_unsigned(arguments[1]);
+  if (api.error_occurred() != nullptr) return nullptr;
+  layers::replayed(layer < 0 ? model::kNone : static_cast<std::uint32_t>(layer), calls);
+  return api.none_reference();
+}
+Object* replay_end(Object*, Object* const*, Size) {
+  layers::end_replay();
+  return api.none_reference();
+}
+
 // problem(text): to be shown with the trace
 Object* problem(Object*, Object* const* arguments, Size count) {
-  if (count == 1) layers::set_problem(text_of(arguments[0]));
+  if (count == 1) layers::add_problem(text_of(arguments[0]));
   return api.none_reference();
 }
 
@@ -131,6 +150,9 @@ MethodDef functions[] = {
     {"step_begin", &step_begin, abi::python::kMethFastcall, nullptr},
     {"step_end", &step_end, abi::python::kMethFastcall, nullptr},
     {"forget", &forget, abi::python::kMethFastcall, nullptr},
+    {"replay_begin", &replay_begin, abi::python::kMethFastcall, nullptr},
+    {"replayed", &replayed, abi::python::kMethFastcall, nullptr},
+    {"replay_end", &replay_end, abi::python::kMethFastcall, nullptr},
     {"problem", &problem, abi::python::kMethFastcall, nullptr},
     {"where", &where, abi::python::kMethFastcall, nullptr},
 };
@@ -146,10 +168,9 @@ Object* attribute(Object* of, const char* name) {
 }  // namespace jouleprof::inject
 
 // Makes the modules of PyTorch seen as layers. `side` (python/hook/jouleprof_layers.py's Side) has
-// the attributes `function`, `implementation` (or None), `also_implementation`, `introduce` and
-// `set_compiler` of
-// LayersCall::install, and is given the functions above as attributes. 0: done, now or before. Does
-// nothing else, and raises nothing, when it can't: the trace says why.
+// the attributes `function`, `implementation` (or None), `also_implementation`, `introduce`,
+// `set_compiler` and `keep` of LayersCall::install, and is given the functions above as attributes.
+// 0: done, now or before. Does nothing else, and raises nothing, when it can't: the trace says why.
 extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
     jouleprof::abi::python::Object* side) {
   using namespace jouleprof;
@@ -157,7 +178,7 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
   try {
     auto loaded = PythonApi::load();
     if (!loaded) {
-      layers::set_problem(loaded.error().message);
+      layers::add_problem(loaded.error().message);
       return 1;
     }
     api = *loaded;
@@ -167,7 +188,7 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
       if (made != nullptr) api.dec_ref(made);
       if (!given) {
         api.clear_error();
-        layers::set_problem("layers are not told: Python took no function of jouleprof's");
+        layers::add_problem("layers are not told: Python took no function of jouleprof's");
         return 2;
       }
     }
@@ -175,11 +196,11 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
     Object* introduce = attribute(side, "introduce");
     Object* also = attribute(side, "also_implementation");
     if (function == nullptr || introduce == nullptr || also == nullptr) return 3;
-    const auto installed =
-        LayersCall::install(api, function, attribute(side, "implementation"),
-                            api.is_true(also) == 1, introduce, attribute(side, "set_compiler"));
+    const auto installed = LayersCall::install(
+        api, function, attribute(side, "implementation"), api.is_true(also) == 1, introduce,
+        attribute(side, "set_compiler"), attribute(side, "keep"));
     if (!installed) {
-      layers::set_problem(installed.error().message);
+      layers::add_problem(installed.error().message);
       return 4;
     }
     static bool told = false;

@@ -13,31 +13,30 @@
 
 #include <unistd.h>
 
-#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <type_traits>
 
 #include "apps/inject/nvtx_hooks.h"
 #include "spans/scopes/scopes.h"
+#include "tests/support/same_abi.h"
 
 namespace jouleprof::abi::nvtx {
 namespace {
 
-// Same place, same size.
-#define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
-  static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
-                sizeof(ours::our_member) == sizeof(theirs::their_member))
-#define SAME_VALUE(ours, theirs) \
-  static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
-
 SAME_VALUE(Module::kCore, NVTX_CB_MODULE_CORE);
 SAME_VALUE(Module::kCore2, NVTX_CB_MODULE_CORE2);
 static_assert(sizeof(Module) == sizeof(NvtxCallbackModule));
+SAME_VALUE(kRangeStartEx, NVTX_CBID_CORE_RangeStartEx);
+SAME_VALUE(kRangeStartA, NVTX_CBID_CORE_RangeStartA);
+SAME_VALUE(kRangeStartW, NVTX_CBID_CORE_RangeStartW);
+SAME_VALUE(kRangeEnd, NVTX_CBID_CORE_RangeEnd);
 SAME_VALUE(kRangePushEx, NVTX_CBID_CORE_RangePushEx);
 SAME_VALUE(kRangePushA, NVTX_CBID_CORE_RangePushA);
 SAME_VALUE(kRangePushW, NVTX_CBID_CORE_RangePushW);
 SAME_VALUE(kRangePop, NVTX_CBID_CORE_RangePop);
+SAME_VALUE(kDomainRangeStartEx, NVTX_CBID_CORE2_DomainRangeStartEx);
+SAME_VALUE(kDomainRangeEnd, NVTX_CBID_CORE2_DomainRangeEnd);
 SAME_VALUE(kDomainRangePushEx, NVTX_CBID_CORE2_DomainRangePushEx);
 SAME_VALUE(kDomainRangePop, NVTX_CBID_CORE2_DomainRangePop);
 SAME_VALUE(kDomainRegisterStringA, NVTX_CBID_CORE2_DomainRegisterStringA);
@@ -62,18 +61,14 @@ SAME_MEMBER(EventAttributes, message, nvtxEventAttributes_t, message);
 SAME_MEMBER(CallbackTable, struct_size, NvtxExportTableCallbacks, struct_size);
 SAME_MEMBER(CallbackTable, get_module_functions, NvtxExportTableCallbacks, GetModuleFunctionTable);
 
-// Two types that a caller cannot tell apart: passed the same way.
-template <typename A, typename B>
-struct SameParameter : std::bool_constant<std::is_void_v<A> == std::is_void_v<B> &&
-                                          std::is_pointer_v<A> == std::is_pointer_v<B>> {};
-template <typename Ours, typename Theirs>
-struct SameFunction : std::false_type {};
-template <typename R, typename... A, typename S, typename... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct SameFunction<R(A...), S(B...)>
-    : std::bool_constant<SameParameter<R, S>::value && (SameParameter<A, B>::value && ...)> {};
-
 #define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::nvtx##name)>::value)
+static_assert(std::is_same_v<RangeId, nvtxRangeId_t>);
+SAME_FUNCTION(RangeStartEx);
+SAME_FUNCTION(RangeStartA);
+SAME_FUNCTION(RangeStartW);
+SAME_FUNCTION(RangeEnd);
+SAME_FUNCTION(DomainRangeStartEx);
+SAME_FUNCTION(DomainRangeEnd);
 SAME_FUNCTION(RangePushEx);
 SAME_FUNCTION(RangePushA);
 SAME_FUNCTION(RangePushW);
@@ -112,7 +107,17 @@ TEST(NvtxAbi, TheRealClientTakesOurFunctions) {
   EXPECT_EQ(nvtxRangePop(), 0);
   EXPECT_LT(nvtxRangePop(), 0);
   nvtxMarkA("a mark is nobody's");
-  nvtxRangeEnd(nvtxRangeStartA("nor is this"));
+  const nvtxRangeId_t started = nvtxRangeStartA("started");
+  const nvtxRangeId_t wide = nvtxRangeStartW(L"and another");
+  const nvtxRangeId_t theirs = nvtxDomainRangeStartEx(domain, &attributes);
+  EXPECT_NE(started, 0U);
+  EXPECT_NE(started, wide);
+  EXPECT_NE(wide, theirs);
+  EXPECT_EQ(nvtxRangePushA("within"), 0);
+  nvtxRangeEnd(started);
+  nvtxDomainRangeEnd(domain, theirs);
+  EXPECT_EQ(nvtxRangePop(), 0);
+  nvtxRangeEnd(wide);
   nvtxDomainDestroy(domain);
 }
 

@@ -64,36 +64,54 @@ const std::string* registered(std::string_view text) noexcept {
   }
 }
 
-int push(abi::Domain domain, const abi::EventAttributes* attributes) noexcept {
+// What a range is called; `text` holds what has to be written anew.
+std::string_view name_of(const abi::EventAttributes* attributes, char (&text)[kLongest]) noexcept {
   constexpr std::size_t kNeeded = offsetof(abi::EventAttributes, message) + sizeof(abi::Message);
-  if (attributes == nullptr || attributes->size < kNeeded) return scopes::push_range(domain, {});
+  if (attributes == nullptr || attributes->size < kNeeded) return {};
   const abi::Message& message = attributes->message;
-  char text[kLongest];
   switch (attributes->message_type) {
     case abi::MessageType::kAscii:
-      return scopes::push_range(domain, view(message.ascii));
+      return view(message.ascii);
     case abi::MessageType::kUnicode:
-      return scopes::push_range(domain, narrow(message.unicode, text));
+      return narrow(message.unicode, text);
     case abi::MessageType::kRegistered:
-      if (message.registered == nullptr) break;
-      return scopes::push_range(domain, *static_cast<const std::string*>(message.registered));
+      if (message.registered == nullptr) return {};
+      return *static_cast<const std::string*>(message.registered);
     default:
-      break;
+      return {};
   }
-  return scopes::push_range(domain, {});
 }
 
-int push_ex(const abi::EventAttributes* attributes) noexcept { return push(nullptr, attributes); }
+int domain_push(abi::Domain domain, const abi::EventAttributes* attributes) noexcept {
+  char text[kLongest];
+  return scopes::push_range(domain, name_of(attributes, text));
+}
+int push_ex(const abi::EventAttributes* attributes) noexcept {
+  return domain_push(nullptr, attributes);
+}
 int push_ascii(const char* text) noexcept { return scopes::push_range(nullptr, view(text)); }
 int push_wide(const wchar_t* wide) noexcept {
   char text[kLongest];
   return scopes::push_range(nullptr, narrow(wide, text));
 }
 int pop() noexcept { return scopes::pop_range(nullptr); }
-int domain_push(abi::Domain domain, const abi::EventAttributes* attributes) noexcept {
-  return push(domain, attributes);
-}
 int domain_pop(abi::Domain domain) noexcept { return scopes::pop_range(domain); }
+
+abi::RangeId start_ex(const abi::EventAttributes* attributes) noexcept {
+  char text[kLongest];
+  return scopes::start_range(name_of(attributes, text));
+}
+abi::RangeId start_ascii(const char* text) noexcept { return scopes::start_range(view(text)); }
+abi::RangeId start_wide(const wchar_t* wide) noexcept {
+  char text[kLongest];
+  return scopes::start_range(narrow(wide, text));
+}
+abi::RangeId domain_start(abi::Domain, const abi::EventAttributes* attributes) noexcept {
+  return start_ex(attributes);
+}
+void end(abi::RangeId id) noexcept { scopes::end_range(id); }
+void domain_end(abi::Domain, abi::RangeId id) noexcept { scopes::end_range(id); }
+
 abi::String register_ascii(abi::Domain, const char* text) noexcept {
   return registered(view(text));
 }
@@ -138,12 +156,18 @@ bool fill_nvtx(abi::GetExportTable* get_export_table) noexcept {
   }
   Places core;
   if (!places(*callbacks, abi::Module::kCore, core)) return false;
+  core.fill<abi::fn::RangeStartEx>(abi::kRangeStartEx, start_ex);
+  core.fill<abi::fn::RangeStartA>(abi::kRangeStartA, start_ascii);
+  core.fill<abi::fn::RangeStartW>(abi::kRangeStartW, start_wide);
+  core.fill<abi::fn::RangeEnd>(abi::kRangeEnd, end);
   core.fill<abi::fn::RangePushEx>(abi::kRangePushEx, push_ex);
   core.fill<abi::fn::RangePushA>(abi::kRangePushA, push_ascii);
   core.fill<abi::fn::RangePushW>(abi::kRangePushW, push_wide);
   core.fill<abi::fn::RangePop>(abi::kRangePop, pop);
   Places domains;
   if (places(*callbacks, abi::Module::kCore2, domains)) {
+    domains.fill<abi::fn::DomainRangeStartEx>(abi::kDomainRangeStartEx, domain_start);
+    domains.fill<abi::fn::DomainRangeEnd>(abi::kDomainRangeEnd, domain_end);
     domains.fill<abi::fn::DomainRangePushEx>(abi::kDomainRangePushEx, domain_push);
     domains.fill<abi::fn::DomainRangePop>(abi::kDomainRangePop, domain_pop);
     domains.fill<abi::fn::DomainRegisterStringA>(abi::kDomainRegisterStringA, register_ascii);

@@ -1,4 +1,4 @@
-// NVTX's push/pop ranges as scopes of their thread.
+// NVTX's ranges as scopes of their thread.
 #pragma once
 
 #include "abi/nvtx_abi.h"
@@ -6,8 +6,8 @@
 namespace jouleprof::inject {
 
 // Puts our functions into the places that NVTX's client, one a shared library, keeps for a tool:
-// pushes and pops of the default and of named domains, and what those need. Ranges that are not
-// bound to a thread (start/end) and marks are left alone. False when the client offers no places.
+// pushes, pops, starts and ends of the default and of named domains, and what those need. Marks are
+// left alone. False when the client offers no places.
 bool fill_nvtx(abi::nvtx::GetExportTable* get_export_table) noexcept;
 
 }  // namespace jouleprof::inject

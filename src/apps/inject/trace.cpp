@@ -93,6 +93,7 @@ bool make_tracer(const char* folder, const char* what) {
   if (wants(wanted, "layers")) {
     s.tracer->add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });
     layers::set_active(true);
+    layers::take_cpu_time(!s.kernels_wanted);
   }
   for (const auto source : s.sources) s.tracer->add_source(source);
   if (!s.at_exit) {

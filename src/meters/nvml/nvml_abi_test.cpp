@@ -8,20 +8,10 @@
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
 
-#include <cstddef>
-#include <type_traits>
+#include "tests/support/same_abi.h"
 
 namespace jouleprof::abi {
 namespace {
-
-// Same place, same size.
-#define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
-  static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
-                sizeof(ours::our_member) == sizeof(theirs::their_member))
-#define SAME_SIZE(ours, theirs) \
-  static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs))
-#define SAME_VALUE(ours, theirs) \
-  static_assert(static_cast<unsigned long long>(ours) == static_cast<unsigned long long>(theirs))
 
 SAME_SIZE(Return, nvmlReturn_t);
 SAME_VALUE(Return::kSuccess, NVML_SUCCESS);
@@ -214,118 +204,6 @@ SAME_VALUE(kTemperatureVersion, nvmlTemperature_v1);
 SAME_VALUE(kPowerValueVersion, nvmlPowerValue_v2);
 SAME_VALUE(kMigDisabled, NVML_DEVICE_MIG_DISABLE);
 SAME_VALUE(kMigEnabled, NVML_DEVICE_MIG_ENABLE);
-
-// Two function types a caller cannot tell apart: as many parameters, each passed the same way and,
-// behind a pointer, of the same size.
-template <typename A, typename B>
-struct SameParameter
-    : std::bool_constant<sizeof(A) == sizeof(B) &&
-                         std::is_floating_point_v<A> == std::is_floating_point_v<B> &&
-                         std::is_pointer_v<A> == std::is_pointer_v<B>> {};
-template <typename A, typename B>
-struct SamePointee : std::bool_constant<sizeof(A) == sizeof(B)> {};
-template <>
-struct SamePointee<DeviceHandle, std::remove_pointer_t<nvmlDevice_t>> : std::true_type {};
-template <typename A, typename B>
-struct SameParameter<A*, B*> : SamePointee<A, B> {};
-
-template <typename Ours, typename Theirs>
-struct SameFunction : std::false_type {};
-template <typename R, typename... A, typename S, typename... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct SameFunction<R(A...), S(B...)>
-    : std::bool_constant<SameParameter<R, S>::value && (SameParameter<A, B>::value && ...)> {};
-
-#define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::nvml##name)>::value)
-
-SAME_FUNCTION(Init);
-SAME_FUNCTION(Init_v2);
-SAME_FUNCTION(InitWithFlags);
-SAME_FUNCTION(Shutdown);
-SAME_FUNCTION(ErrorString);
-SAME_FUNCTION(SystemGetDriverVersion);
-SAME_FUNCTION(SystemGetNVMLVersion);
-SAME_FUNCTION(SystemGetCudaDriverVersion);
-SAME_FUNCTION(SystemGetCudaDriverVersion_v2);
-SAME_FUNCTION(SystemGetProcessName);
-SAME_FUNCTION(DeviceGetCount);
-SAME_FUNCTION(DeviceGetCount_v2);
-SAME_FUNCTION(DeviceGetHandleByIndex);
-SAME_FUNCTION(DeviceGetHandleByIndex_v2);
-SAME_FUNCTION(DeviceGetHandleByUUID);
-SAME_FUNCTION(DeviceGetHandleBySerial);
-SAME_FUNCTION(DeviceGetHandleByPciBusId);
-SAME_FUNCTION(DeviceGetHandleByPciBusId_v2);
-SAME_FUNCTION(DeviceGetName);
-SAME_FUNCTION(DeviceGetUUID);
-SAME_FUNCTION(DeviceGetSerial);
-SAME_FUNCTION(DeviceGetIndex);
-SAME_FUNCTION(DeviceGetMinorNumber);
-SAME_FUNCTION(DeviceGetPciInfo);
-SAME_FUNCTION(DeviceGetPciInfo_v2);
-SAME_FUNCTION(DeviceGetPciInfo_v3);
-SAME_FUNCTION(DeviceGetBrand);
-SAME_FUNCTION(DeviceGetArchitecture);
-SAME_FUNCTION(DeviceGetCudaComputeCapability);
-SAME_FUNCTION(DeviceGetNumGpuCores);
-SAME_FUNCTION(DeviceGetComputeMode);
-SAME_FUNCTION(DeviceGetPersistenceMode);
-SAME_FUNCTION(DeviceSetPersistenceMode);
-SAME_FUNCTION(DeviceGetC2cModeInfoV);
-SAME_FUNCTION(DeviceGetMemoryInfo);
-SAME_FUNCTION(DeviceGetMemoryInfo_v2);
-SAME_FUNCTION(DeviceGetUtilizationRates);
-SAME_FUNCTION(DeviceGetEncoderUtilization);
-SAME_FUNCTION(DeviceGetDecoderUtilization);
-SAME_FUNCTION(DeviceGetJpgUtilization);
-SAME_FUNCTION(DeviceGetOfaUtilization);
-SAME_FUNCTION(DeviceGetTemperature);
-SAME_FUNCTION(DeviceGetTemperatureV);
-SAME_FUNCTION(DeviceGetTemperatureThreshold);
-SAME_FUNCTION(DeviceGetPerformanceState);
-SAME_FUNCTION(DeviceGetPowerState);
-SAME_FUNCTION(DeviceGetCurrentClocksEventReasons);
-SAME_FUNCTION(DeviceGetCurrentClocksThrottleReasons);
-SAME_FUNCTION(DeviceGetSupportedClocksEventReasons);
-SAME_FUNCTION(DeviceGetSupportedClocksThrottleReasons);
-SAME_FUNCTION(DeviceGetClockInfo);
-SAME_FUNCTION(DeviceGetMaxClockInfo);
-SAME_FUNCTION(DeviceGetClock);
-SAME_FUNCTION(DeviceGetApplicationsClock);
-SAME_FUNCTION(DeviceGetDefaultApplicationsClock);
-SAME_FUNCTION(DeviceSetApplicationsClocks);
-SAME_FUNCTION(DeviceResetApplicationsClocks);
-SAME_FUNCTION(DeviceGetSupportedMemoryClocks);
-SAME_FUNCTION(DeviceGetSupportedGraphicsClocks);
-SAME_FUNCTION(DeviceSetGpuLockedClocks);
-SAME_FUNCTION(DeviceResetGpuLockedClocks);
-SAME_FUNCTION(DeviceSetMemoryLockedClocks);
-SAME_FUNCTION(DeviceResetMemoryLockedClocks);
-SAME_FUNCTION(DeviceGetPowerUsage);
-SAME_FUNCTION(DeviceGetPowerManagementMode);
-SAME_FUNCTION(DeviceGetPowerManagementLimit);
-SAME_FUNCTION(DeviceGetPowerManagementLimitConstraints);
-SAME_FUNCTION(DeviceGetPowerManagementDefaultLimit);
-SAME_FUNCTION(DeviceGetEnforcedPowerLimit);
-SAME_FUNCTION(DeviceSetPowerManagementLimit);
-SAME_FUNCTION(DeviceSetPowerManagementLimit_v2);
-SAME_FUNCTION(DeviceGetTotalEnergyConsumption);
-SAME_FUNCTION(DeviceGetFieldValues);
-SAME_FUNCTION(DeviceGetSamples);
-SAME_FUNCTION(DeviceGetComputeRunningProcesses);
-SAME_FUNCTION(DeviceGetComputeRunningProcesses_v2);
-SAME_FUNCTION(DeviceGetComputeRunningProcesses_v3);
-SAME_FUNCTION(DeviceGetGraphicsRunningProcesses);
-SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v2);
-SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v3);
-SAME_FUNCTION(DeviceGetProcessUtilization);
-SAME_FUNCTION(DeviceGetMigMode);
-SAME_FUNCTION(DeviceGetMaxMigDeviceCount);
-SAME_FUNCTION(DeviceGetMigDeviceHandleByIndex);
-SAME_FUNCTION(DeviceIsMigDeviceHandle);
-SAME_FUNCTION(DeviceGetDeviceHandleFromMigDeviceHandle);
-SAME_FUNCTION(DeviceGetGpuInstanceId);
-SAME_FUNCTION(DeviceGetComputeInstanceId);
 
 TEST(NvmlAbi, MatchesTheVendorsHeader) { SUCCEED() << "checked while compiling"; }
 

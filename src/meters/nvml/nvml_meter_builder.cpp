@@ -24,7 +24,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kStatePeriod = 2s;
+// A tool that is killed loses what the driver still has of the samples.
+constexpr Duration kRingPeriod = 900ms;
+constexpr Duration kStatePeriod = 2 * kRingPeriod;  // falls together with it
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
 constexpr Duration kLongWindow = 2s;
@@ -32,12 +34,11 @@ constexpr Duration kVeryLongWindow = 5s;
 // Counters that read densely at one time: each takes some 10 % of the thread then.
 constexpr int kDenseTogether = 3;
 
-// A ring read is due every 2 s, together with the state, sooner for short windows, and well before
-// samples are lost.
+// A ring read is due sooner for short windows, and well before samples are overwritten.
 Duration ring_period(const Demand& demand, Duration span) {
   const Duration wanted = demand.shortest_window >= kLongWindow
-                              ? kStatePeriod
-                              : std::clamp<Duration>(demand.shortest_window, 100ms, 1s);
+                              ? kRingPeriod
+                              : std::clamp<Duration>(demand.shortest_window, 100ms, kRingPeriod);
   return std::min(wanted, span * 5 / 6);
 }
 

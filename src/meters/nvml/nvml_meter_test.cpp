@@ -244,7 +244,7 @@ TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
   add_hopper();
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 10s);
-  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 2s);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 power samples")].period, 900ms);
   options_.demand.shortest_window = 3s;
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 5s);

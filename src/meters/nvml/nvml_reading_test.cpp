@@ -47,7 +47,7 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
   add_hopper();
   open();
   model::Readings out;
-  EXPECT_EQ(meter_->read(*probe("gpu0 state"), out), fake_.clock.host + 2s);
+  EXPECT_EQ(meter_->read(*probe("gpu0 state"), out), fake_.clock.host + 1800ms);
   const auto value = [&](std::string_view name) -> std::optional<double> {
     for (const auto& r : out.gauges) {
       if (gauge(name) && r.sensor == gauge(name)->id) return r.value;

@@ -9,6 +9,7 @@
 #include "model/activity.h"
 #include "model/activity_codec.h"
 #include "model/activity_sink.h"
+#include "recording/spool/trace_sink.h"
 
 namespace jouleprof::spool {
 
@@ -26,20 +27,6 @@ inline void tell(const model::Trace& trace, model::ActivitySink& sink) {
   for (const auto& chunk : trace.chunks) sink.add(chunk);
   sink.status(trace.status);
 }
-
-// Collects what it is told.
-class TraceSink final : public model::ActivitySink {
- public:
-  model::Trace trace;
-
-  void define(std::uint32_t, const model::TracedDevice& d) override { trace.devices.push_back(d); }
-  void define(std::uint32_t, const model::KernelClass& c) override { trace.classes.push_back(c); }
-  void define(std::uint32_t, const model::Layer& l) override { trace.layers.push_back(l); }
-  void define(std::uint32_t, const model::Range& r) override { trace.ranges.push_back(r); }
-  void define(std::uint32_t, const model::Scope& s) override { trace.scopes.push_back(s); }
-  void add(const model::ActivityChunk& c) override { trace.chunks.push_back(c); }
-  void status(const model::TraceStatus& s) override { trace.status = s; }
-};
 
 // The same seed gives the same trace. `size` is the number of entries of each chunk.
 class RandomTrace {
@@ -80,7 +67,7 @@ class RandomTrace {
 
   model::ActivityChunk chunk(Duration bin) {
     model::ActivityEncoder encoder;
-    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(5))};
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(6))};
     const std::uint32_t bins = 1 + below(1000);
     const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
     std::uint32_t at = 0;
@@ -100,11 +87,12 @@ class RandomTrace {
                                         index_or_none(kMany), below(10)});
           break;
         case model::ChunkKind::kLayers:
+        case model::ChunkKind::kReplay:
           encoder.add(model::LayerEntry{below(kMany), phase(), below(9), below(999), below(999)});
           break;
       }
     }
-    return {kind, kind == model::ChunkKind::kLayers ? model::kNone : below(kMany), begin,
+    return {kind, model::is_of_host(kind) ? model::kNone : below(kMany), begin,
             begin + bins * (kind == model::ChunkKind::kWideBins ? model::kWide * bin : bin),
             encoder.take()};
   }

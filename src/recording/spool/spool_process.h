@@ -21,6 +21,7 @@ struct SpoolReader::File {
   std::uint64_t size = 0;   // when last looked at
   bool begun = false;       // its head was read
   bool damaged = false;
+  bool finished = false;  // nothing will be added to it
   bool removed = false;
 };
 
@@ -30,6 +31,7 @@ struct SpoolReader::Process {
   bool ended = false;
   model::ActivitySink* sink = nullptr;
   TraceCheck check;
+  model::SpoolPosition resumed;             // what lies before was taken by another reader
   std::set<std::string, std::less<>> said;  // complaints that were made
 
   // Takes one frame. False: it does not mean what it should.

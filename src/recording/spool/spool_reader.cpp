@@ -79,8 +79,7 @@ class Descriptor {
 
 }  // namespace
 
-SpoolReader::SpoolReader(fs::path folder, const SpoolReaderOptions& options)
-    : folder_(std::move(folder)), options_(options) {}
+SpoolReader::SpoolReader(fs::path folder) : folder_(std::move(folder)) {}
 SpoolReader::~SpoolReader() = default;
 SpoolReader::SpoolReader(SpoolReader&&) noexcept = default;
 SpoolReader& SpoolReader::operator=(SpoolReader&&) noexcept = default;
@@ -103,7 +102,12 @@ Result<void> SpoolReader::find_files(SpoolConsumer& consumer) {
       process->about.pid = name->pid;
       process->about.start = HostTime{Duration{name->start}};
     }
-    process->files.try_emplace(name->segment, File{.path = folder_ / text});
+    const model::SpoolPosition& from = process->resumed;
+    if (name->segment < from.file) continue;
+    const bool within = name->segment == from.file && from.bytes > 0;
+    process->files.try_emplace(
+        name->segment,
+        File{.path = folder_ / text, .taken = within ? from.bytes : 0, .begun = within});
   }
   return {};
 }
@@ -167,12 +171,8 @@ bool SpoolReader::read_process(Process& process, SpoolConsumer& consumer) {
       need = kReadAtOnce;
     }
     const bool last = segment == process.files.rbegin()->first;
-    const bool finished = !last || process.ended;
     if (!last && !file.damaged && file.taken < file.size) damaged("it breaks off");
-    if (options_.remove_finished && finished && !file.damaged && file.taken == file.size &&
-        ::unlink(file.path.c_str()) == 0) {
-      file.removed = true;
-    }
+    file.finished = (!last || process.ended) && !file.damaged && file.taken == file.size;
   }
   return any;
 }
@@ -183,6 +183,36 @@ Result<bool> SpoolReader::poll(SpoolConsumer& consumer) {
   bool any = false;
   for (auto& [key, process] : processes_) any |= read_process(*process, consumer);
   return any;
+}
+
+void SpoolReader::resume(const model::Trace& so_far, model::ActivitySink& sink) {
+  if (!so_far.position) return;
+  auto& process = processes_[{so_far.position->start.time_since_epoch().count(), so_far.pid}];
+  process = std::make_unique<Process>();
+  process->about = {so_far.pid, so_far.position->start, so_far.program, so_far.bin};
+  process->sink = &sink;
+  process->check = TraceCheck(so_far);
+  process->resumed = *so_far.position;
+}
+
+std::optional<model::SpoolPosition> SpoolReader::position(const SpoolProcess& process) const {
+  const auto found = processes_.find({process.start.time_since_epoch().count(), process.pid});
+  if (found == processes_.end()) return std::nullopt;
+  const auto& files = found->second->files;
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    if (file->second.taken > 0) {
+      return model::SpoolPosition{process.start, file->first, file->second.taken};
+    }
+  }
+  return std::nullopt;
+}
+
+void SpoolReader::remove_taken() {
+  for (auto& [key, process] : processes_) {
+    for (auto& [segment, file] : process->files) {
+      if (file.finished && !file.removed) file.removed = ::unlink(file.path.c_str()) == 0;
+    }
+  }
 }
 
 std::vector<pid_t> SpoolReader::open_processes() const {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,10 +38,6 @@ class SpoolConsumer {
   virtual void warn(std::string text) = 0;
 };
 
-struct SpoolReaderOptions {
-  bool remove_finished = false;  // files that were taken to their end
-};
-
 // Reads a folder again and again, each time what is new. A frame that is not all there yet is left
 // for the next time. A file is finished when its process has begun another or said that it ends. In
 // a damaged file the sound frames before the damage count, and the rest of it is left out.
@@ -48,13 +45,23 @@ struct SpoolReaderOptions {
 // Thread safety: none.
 class SpoolReader {
  public:
-  explicit SpoolReader(std::filesystem::path folder, const SpoolReaderOptions& options = {});
+  explicit SpoolReader(std::filesystem::path folder);
   ~SpoolReader();
   SpoolReader(SpoolReader&&) noexcept;
   SpoolReader& operator=(SpoolReader&&) noexcept;
 
+  // Before the first poll(): what a process with the pid and position of `so_far` told up to there
+  // is known; the rest of it goes to `sink`, which must outlive the reader.
+  void resume(const model::Trace& so_far, model::ActivitySink& sink);
+
   // Takes what is new. Returns whether anything was. Errors: as the folder's.
   Result<bool> poll(SpoolConsumer& consumer);
+
+  // How far this process was taken; none for one that has told nothing yet.
+  std::optional<model::SpoolPosition> position(const SpoolProcess& process) const;
+
+  // Removes the finished files that were taken to their end.
+  void remove_taken();
 
   // Processes that have not said that they end.
   std::vector<pid_t> open_processes() const;
@@ -71,7 +78,6 @@ class SpoolReader {
   bool read_process(Process& process, SpoolConsumer& consumer);
 
   std::filesystem::path folder_;
-  SpoolReaderOptions options_;
   std::map<Key, std::unique_ptr<Process>> processes_;
   std::set<std::string> passed_over_;  // names that are no spool's
   std::string buffer_;

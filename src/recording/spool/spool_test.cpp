@@ -166,17 +166,73 @@ TEST_F(Spool, FinishedFilesAreRemovedOnceTheyAreTaken) {
   const model::Trace trace = RandomTrace(6, 200).make();
   auto out = writer(trace, 2000);
   Collector all;
-  SpoolReader reader(tree_.root(), {.remove_finished = true});
+  SpoolReader reader(tree_.root());
   tell(trace, *out);
   ASSERT_TRUE(reader.poll(all).value());
+  EXPECT_GT(names().size(), 2U);  // until its owner says so
+  reader.remove_taken();
   EXPECT_EQ(names().size(), 1U);  // the last may still grow
   EXPECT_THAT(reader.open_processes(), ElementsAre(trace.pid));
   out->close();
   ASSERT_TRUE(reader.poll(all).value());
+  reader.remove_taken();
   EXPECT_THAT(names(), IsEmpty());
   EXPECT_THAT(reader.open_processes(), IsEmpty());
   EXPECT_EQ(all.trace(), trace);
   EXPECT_FALSE(reader.left_over());
+}
+
+// Wherever the first reader stopped, a second one goes on from there, and nothing is there twice.
+TEST_F(Spool, AnotherReaderGoesOnWhereTheFirstOneStopped) {
+  const model::Trace trace = RandomTrace(14, 40).make();
+  for (std::size_t files = 0; files != 2; ++files) {
+    for (std::size_t stop = 0; stop < 40; ++stop) {
+      const TempTree tree;
+      auto out = SpoolWriter::open(tree.root(), trace, files == 0 ? 1 << 20 : 700).value();
+      Collector first;
+      SpoolReader reader(tree.root());
+      std::size_t told = 0;
+      const auto interrupt = [&] {
+        if (told++ == stop) {
+          EXPECT_TRUE(reader.poll(first));
+        }
+      };
+      const auto define = [&](const auto& parts) {
+        std::uint32_t id = 0;
+        for (const auto& part : parts) {
+          out->define(id++, part);
+          interrupt();
+        }
+      };
+      define(trace.devices);
+      define(trace.classes);
+      define(trace.layers);
+      define(trace.ranges);
+      define(trace.scopes);
+      for (const auto& chunk : trace.chunks) {
+        out->add(chunk);
+        interrupt();
+      }
+      out->status(trace.status);
+      if (first.sinks.empty()) break;  // it stopped where all was told
+      if (stop % 2 == 0) reader.remove_taken();
+      const auto start = HostTime{Duration{std::stoll(
+          list_folder(tree.root())->at(0).substr(list_folder(tree.root())->at(0).find('-') + 1))}};
+      first.sinks[0]->trace.position = reader.position({trace.pid, start, {}, {}});
+      ASSERT_TRUE(first.sinks[0]->trace.position);
+
+      SpoolReader second(tree.root());
+      TraceSink rest;
+      rest.trace = first.trace();
+      second.resume(first.trace(), rest);
+      Collector others;
+      ASSERT_TRUE(second.poll(others));
+      EXPECT_THAT(others.sinks, IsEmpty());
+      EXPECT_THAT(others.warnings, IsEmpty());
+      rest.trace.position.reset();
+      ASSERT_EQ(rest.trace, trace) << stop;
+    }
+  }
 }
 
 TEST_F(Spool, IsReadWhileItIsWrittenBySeveralProcesses) {
@@ -199,7 +255,7 @@ TEST_F(Spool, IsReadWhileItIsWrittenBySeveralProcesses) {
     children.push_back(child);
   }
   Collector all;
-  SpoolReader reader(tree_.root(), {.remove_finished = true});
+  SpoolReader reader(tree_.root());
   bool running = true;
   while (running) {
     running = false;
@@ -213,8 +269,10 @@ TEST_F(Spool, IsReadWhileItIsWrittenBySeveralProcesses) {
     }
     usleep(300);
     ASSERT_TRUE(reader.poll(all));
+    reader.remove_taken();
   }
   ASSERT_TRUE(reader.poll(all));
+  reader.remove_taken();
   EXPECT_THAT(all.warnings, IsEmpty());
   EXPECT_THAT(names(), IsEmpty());
   ASSERT_EQ(all.sinks.size(), 3U);
@@ -282,8 +340,9 @@ TEST_F(Spool, OtherFilesAreLeftAlone) {
   fs::create_directory(tree_ / "3-4-0000.spool");
   fs::create_symlink("/dev/zero", tree_ / "5-6-0000.spool");
   Collector all;
-  SpoolReader reader(tree_.root(), {.remove_finished = true});
+  SpoolReader reader(tree_.root());
   for (int i = 0; i < 2; ++i) ASSERT_FALSE(reader.poll(all).value());
+  reader.remove_taken();
   EXPECT_THAT(all.sinks, IsEmpty());
   EXPECT_EQ(all.warnings.size(), 5U);
   EXPECT_EQ(names().size(), 6U);
@@ -368,7 +427,7 @@ TEST_F(Spool, ADestroyedWriterLeavesTheTraceOpen) {
   const model::Trace trace = RandomTrace(13).make();
   tell(trace, *writer(trace));
   Collector all;
-  SpoolReader reader(tree_.root(), {.remove_finished = true});
+  SpoolReader reader(tree_.root());
   ASSERT_TRUE(reader.poll(all).value());
   EXPECT_EQ(all.trace(), trace);
   EXPECT_THAT(reader.open_processes(), ElementsAre(trace.pid));

@@ -26,6 +26,13 @@ bool below_or_none(std::uint32_t id, std::uint32_t count) {
 
 }  // namespace
 
+TraceCheck::TraceCheck(const model::Trace& so_far)
+    : devices_(static_cast<std::uint32_t>(so_far.devices.size())),
+      classes_(static_cast<std::uint32_t>(so_far.classes.size())),
+      layers_(static_cast<std::uint32_t>(so_far.layers.size())),
+      ranges_(static_cast<std::uint32_t>(so_far.ranges.size())),
+      scopes_(static_cast<std::uint32_t>(so_far.scopes.size())) {}
+
 std::string_view TraceCheck::next(std::uint32_t id, std::uint32_t& count) {
   if (id != count) return "is out of turn";
   ++count;
@@ -62,7 +69,7 @@ std::string_view TraceCheck::define(std::uint32_t id, const model::Scope& scope)
 std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin) const {
   using enum model::ChunkKind;
   if (chunk.end < chunk.begin) return "ends before it begins";
-  const bool of_device = chunk.kind != kLayers;
+  const bool of_device = !model::is_of_host(chunk.kind);
   if (of_device ? chunk.device >= devices_ : chunk.device != model::kNone) {
     return "names a device that is not defined";
   }
@@ -96,6 +103,7 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
       }
       break;
     case kLayers:
+    case kReplay:
       for (model::LayerEntry e; decoder.next(e);) {
         if (e.layer >= layers_) return kNoLayer;
         if (e.wall_nanoseconds > kLongest || e.cpu_nanoseconds > kLongest || e.calls > kLongest) {

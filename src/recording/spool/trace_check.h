@@ -13,10 +13,15 @@ namespace jouleprof::spool {
 //
 // Identifiers count up from zero in each list. A layer's or range's parent has a lower identifier
 // than itself, so they never run in a circle. Scopes name layers and ranges that exist. Chunks name
-// an existing device (kLayers: none), end not before they begin, and are decodable to their end;
-// their entries name existing classes, scopes and layers and lie within about the chunk's span.
+// an existing device (kLayers, kReplay: none), end not before they begin, and are decodable to
+// their end; their entries name existing classes, scopes and layers and lie within about the
+// chunk's span.
 class TraceCheck {
  public:
+  TraceCheck() = default;
+  // What comes goes on from a trace that was checked.
+  explicit TraceCheck(const model::Trace& so_far);
+
   std::string_view define(std::uint32_t id, const model::TracedDevice& device);
   std::string_view define(std::uint32_t id, const model::KernelClass& kernel_class);
   std::string_view define(std::uint32_t id, const model::Layer& layer);

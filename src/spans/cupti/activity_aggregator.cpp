@@ -7,6 +7,11 @@
 namespace jouleprof::cupti {
 namespace {
 
+model::Launch launch_of(const Activity& a) {
+  return {HostTime{Duration{a.start}}, HostTime{Duration{a.end}}, a.kernel_class, a.scope,
+          a.stream};
+}
+
 constexpr std::uint32_t kMostDevices = 1024;
 constexpr std::size_t kMostUnknownGraphs = 10'000;
 
@@ -90,7 +95,7 @@ void ActivityAggregator::settle(bool all, bool dropped) {
     const Activity& a = waiting_[o.index];
     if (a.device >= kMostDevices) {
       ++unplaced_;
-    } else if (!timeline(a.device).add(a)) {
+    } else if (!timeline(a.device).add(launch_of(a))) {
       ++late_;
     }
   }
@@ -99,17 +104,20 @@ void ActivityAggregator::settle(bool all, bool dropped) {
 }
 
 void ActivityAggregator::tell() {
-  for (DeviceTimeline& timeline : timelines_) timeline.tell(settled_, sink_);
+  const HostTime until{Duration{settled_}};
+  for (model::DeviceTimeline& timeline : timelines_) {
+    timeline.tell(until, [this](const model::ActivityChunk& chunk) { sink_.add(chunk); });
+  }
 }
 
-DeviceTimeline& ActivityAggregator::timeline(std::uint32_t ordinal) {
+model::DeviceTimeline& ActivityAggregator::timeline(std::uint32_t ordinal) {
   if (ordinal >= indices_.size()) indices_.resize(ordinal + 1, model::kNone);
   std::uint32_t& index = indices_[ordinal];
   if (index == model::kNone) {
     index = static_cast<std::uint32_t>(timelines_.size());
     const auto found = known_.find(ordinal);
     sink_.define(index, found != known_.end() ? found->second : driver_device(ordinal));
-    timelines_.emplace_back(index, options_.bin.count(), options_.fine.count(), options_.events);
+    timelines_.emplace_back(index, options_.bin, options_.fine, options_.events);
   }
   return timelines_[index];
 }

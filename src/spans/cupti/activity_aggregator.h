@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "model/activity_sink.h"
+#include "model/device_timeline.h"
 #include "spans/cupti/activity.h"
-#include "spans/cupti/device_timeline.h"
 #include "spans/cupti/graph_templates.h"
 
 namespace jouleprof::cupti {
@@ -54,7 +54,7 @@ class ActivityAggregator {
     std::uint32_t index;
   };
 
-  DeviceTimeline& timeline(std::uint32_t ordinal);
+  model::DeviceTimeline& timeline(std::uint32_t ordinal);
   void expand_graphs(std::int64_t until);
   std::int64_t watermark(bool all);
 
@@ -62,7 +62,7 @@ class ActivityAggregator {
   AggregatorOptions options_;
   std::unordered_map<std::uint32_t, model::TracedDevice> known_;  // by ordinal
   std::vector<std::uint32_t> indices_;                            // by ordinal; kNone: not told
-  std::vector<DeviceTimeline> timelines_;                         // as told
+  std::vector<model::DeviceTimeline> timelines_;                  // as told
   GraphTemplates templates_;
   std::unordered_set<std::uint32_t> unknown_graphs_;
   std::vector<Activity> waiting_;

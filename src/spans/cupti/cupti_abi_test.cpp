@@ -9,18 +9,12 @@
 #include <cupti.h>
 #pragma GCC diagnostic pop
 
-#include <cstddef>
 #include <type_traits>
+
+#include "tests/support/same_abi.h"
 
 namespace jouleprof::abi::cupti {
 namespace {
-
-// Same place, same size.
-#define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
-  static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
-                sizeof(ours::our_member) == sizeof(theirs::their_member))
-#define SAME_VALUE(ours, theirs) \
-  static_assert(static_cast<unsigned long long>(ours) == static_cast<unsigned long long>(theirs))
 
 SAME_VALUE(Result::kSuccess, CUPTI_SUCCESS);
 SAME_VALUE(Result::kInvalidParameter, CUPTI_ERROR_INVALID_PARAMETER);
@@ -195,20 +189,6 @@ SAME_MEMBER(GraphData, graph, CUpti_GraphData, graph);
 SAME_MEMBER(GraphData, node, CUpti_GraphData, node);
 SAME_MEMBER(GraphData, original_node, CUpti_GraphData, originalNode);
 SAME_MEMBER(GraphData, node_type, CUpti_GraphData, nodeType);
-
-// Two types that a caller cannot tell apart: passed the same way.
-template <typename A, typename B>
-struct SameParameter
-    : std::bool_constant<sizeof(A) == sizeof(B) &&
-                         std::is_floating_point_v<A> == std::is_floating_point_v<B> &&
-                         std::is_pointer_v<A> == std::is_pointer_v<B>> {};
-template <typename Ours, typename Theirs>
-struct SameFunction : std::false_type {};
-template <typename R, typename... A, typename S, typename... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct SameFunction<R(A...), S(B...)>
-    : std::bool_constant<(std::is_void_v<R> ? std::is_void_v<S> : true) &&
-                         (SameParameter<A, B>::value && ...)> {};
 
 #define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::cupti##name)>::value)
 SAME_FUNCTION(GetVersion);

@@ -12,10 +12,12 @@
 
 namespace jouleprof::layers {
 
-// Calls of a layer in one phase, and the time in its own code.
+// Calls of a layer in one phase, and the time in its own code. CPU time is of calls from outside of
+// all layers, and the whole process's while they ran.
 struct LayerTime {
   std::uint64_t calls = 0;
   std::uint64_t wall_nanoseconds = 0;
+  std::uint64_t cpu_nanoseconds = 0;  // 0: not taken
 };
 
 // One thread writes, one thread at a time reads; neither waits for the other.
@@ -29,9 +31,13 @@ class LayerTimes {
     void spend(Duration time) noexcept {
       raise(wall_nanoseconds_, static_cast<std::uint64_t>(time.count()));
     }
+    void spend_cpu(Duration time) noexcept {
+      raise(cpu_nanoseconds_, static_cast<std::uint64_t>(time.count()));
+    }
     LayerTime read() const noexcept {
       return {calls_.load(std::memory_order_relaxed),
-              wall_nanoseconds_.load(std::memory_order_relaxed)};
+              wall_nanoseconds_.load(std::memory_order_relaxed),
+              cpu_nanoseconds_.load(std::memory_order_relaxed)};
     }
 
    private:
@@ -41,6 +47,7 @@ class LayerTimes {
     }
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> wall_nanoseconds_{0};
+    std::atomic<std::uint64_t> cpu_nanoseconds_{0};
   };
 
   // nullptr: too many layers, no memory, or a phase that layers have no calls in.
@@ -60,7 +67,8 @@ class LayerTimes {
       for (std::uint32_t i = 0; i < page->cells.size(); ++i) {
         const LayerTime now = page->cells[i].read();
         LayerTime& told = page->told[i];
-        const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds};
+        const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds,
+                             now.cpu_nanoseconds - told.cpu_nanoseconds};
         if (more.calls == 0 && more.wall_nanoseconds == 0) continue;
         told = now;
         take(p * kPageLayers + i / 2, i % 2 != 0 ? model::Phase::kBackward : model::Phase::kForward,

@@ -1,6 +1,7 @@
 #include "spans/layers/thread_layers.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 
 #include "model/activity_codec.h"
 #include "spans/layers/layers.h"
+#include "spans/layers/replays.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::layers {
@@ -20,8 +22,10 @@ namespace {
 
 constexpr std::size_t kMaxThreads = 4096;
 constexpr std::size_t kMaxRings = 128;
+constexpr std::size_t kMostProblemBytes = 4000;
 
 std::atomic<bool> is_active{false};
+std::atomic<bool> takes_cpu_time{false};
 std::atomic<const Autograd*> autograd_in_use{nullptr};
 std::array<std::atomic<SequenceRing*>, kMaxRings> rings{};
 
@@ -58,6 +62,7 @@ class ThreadLayersList {
         again->sequence_ = 0;
         again->cell_ = nullptr;
         again->depth_ = 0;
+        again->cpu_begin_ = {};
         again->autograd_ = nullptr;
         return again;
       }
@@ -114,6 +119,7 @@ class ThreadLayersList {
           LayerTime& sum = sums[{layer, phase}];
           sum.calls += more.calls;
           sum.wall_nanoseconds += more.wall_nanoseconds;
+          sum.cpu_nanoseconds += more.cpu_nanoseconds;
         });
       }
     }
@@ -122,7 +128,8 @@ class ThreadLayersList {
     scopes::tell(sink);  // after the sums were taken, so that it knows all their layers
     model::ActivityEncoder encoder;
     for (const auto& [key, sum] : sums) {
-      encoder.add(model::LayerEntry{key.first, key.second, sum.calls, sum.wall_nanoseconds, 0});
+      encoder.add(model::LayerEntry{key.first, key.second, sum.calls, sum.wall_nanoseconds,
+                                    sum.cpu_nanoseconds});
     }
     model::ActivityChunk chunk;
     chunk.kind = model::ChunkKind::kLayers;
@@ -143,9 +150,11 @@ class ThreadLayersList {
     const std::scoped_lock lock(mutex_);
     return problem_;
   }
-  void set_problem(const std::string& text) {
+  void add_problem(const std::string& text) {
     const std::scoped_lock lock(mutex_);
-    if (problem_.empty()) problem_ = text;
+    if (text.empty() || problem_.find(text) != std::string::npos) return;
+    if (problem_.size() + text.size() > kMostProblemBytes) return;
+    problem_ += (problem_.empty() ? "" : "; ") + text;
   }
 
  private:
@@ -177,6 +186,12 @@ struct AtThreadEnd {
   }
 };
 thread_local AtThreadEnd at_thread_end;
+
+Duration process_cpu_time() noexcept {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
 
 const SequenceRing* ring_of(std::uint64_t thread) noexcept {
   if (last_ring != nullptr && last_ring->thread.load(std::memory_order_acquire) == thread) {
@@ -225,6 +240,8 @@ void ThreadLayers::enter(std::uint32_t layer, Outer& outer) noexcept {
     // that.
     const bool backward = autograd_ != nullptr && autograd_->current().has_value();
     scope_->phase = backward ? model::Phase::kBackward : model::Phase::kForward;
+    const bool cpu = takes_cpu_time.load(std::memory_order_relaxed);
+    cpu_begin_ = cpu ? process_cpu_time() : Duration{};
   }
   scope_->layer = layer;
   cell_ = times_.cell(layer, scope_->phase);
@@ -236,7 +253,9 @@ void ThreadLayers::leave(const Outer& outer) noexcept {
   if (cell_ != nullptr) cell_->spend(now - last_);
   last_ = now;
   mark_sequence();
-  --depth_;
+  if (--depth_ == 0 && cpu_begin_ > Duration{} && cell_ != nullptr) {
+    cell_->spend_cpu(process_cpu_time() - cpu_begin_);
+  }
   scope_->layer = outer.layer;
   scope_->phase = outer.phase;
   cell_ = outer.cell;
@@ -255,7 +274,7 @@ void ThreadLayers::mark_sequence() noexcept {
   if (ring_ == nullptr && !no_ring_) {
     ring_ = ThreadLayersList::all().add_ring(autograd_->this_thread());
     no_ring_ = ring_ == nullptr;
-    if (no_ring_) set_problem("too many threads call layers: some backward passes have no layer");
+    if (no_ring_) add_problem("too many threads call layers: some backward passes have no layer");
   }
   if (ring_ != nullptr) ring_->push(sequence_, next, scope_->layer);
   sequence_ = next;
@@ -267,7 +286,10 @@ void use_autograd(const Autograd& autograd) {
   scopes::set_finder(&find_backward);
 }
 
-void tell(model::ActivitySink& sink, HostTime now) { ThreadLayersList::all().tell(sink, now); }
+void tell(model::ActivitySink& sink, HostTime now) {
+  ThreadLayersList::all().tell(sink, now);
+  tell_replays(sink);
+}
 
 void forget() { ThreadLayersList::all().forget_all(); }
 
@@ -276,9 +298,11 @@ void set_active(bool active) noexcept {
   is_active.store(active, std::memory_order_relaxed);
 }
 
+void take_cpu_time(bool take) noexcept { takes_cpu_time.store(take, std::memory_order_relaxed); }
+
 bool active() noexcept { return is_active.load(std::memory_order_relaxed); }
 
 std::string problem() { return ThreadLayersList::all().problem(); }
-void set_problem(const std::string& text) { ThreadLayersList::all().set_problem(text); }
+void add_problem(const std::string& text) { ThreadLayersList::all().add_problem(text); }
 
 }  // namespace jouleprof::layers

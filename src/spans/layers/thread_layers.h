@@ -47,6 +47,7 @@ class ThreadLayers {
   LayerTimes::Cell* cell_ = nullptr;
   HostTime last_{};
   std::uint32_t depth_ = 0;
+  Duration cpu_begin_{};        // of the process, when the outermost call began; 0: not taken
   std::uint64_t sequence_ = 0;  // nodes below it are accounted for
   const Autograd* autograd_ = nullptr;
   SequenceRing* ring_ = nullptr;

@@ -107,6 +107,31 @@ TEST(ThreadLayers, ALayerThatCallsItselfIsCountedEachTime) {
   EXPECT_TRUE(mine->outermost());
 }
 
+TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
+  told();
+  const auto outer = layer("cpu.outer");
+  const auto inner = layer("cpu.inner");
+  const auto call = [&] {
+    ThreadLayers* mine = ThreadLayers::mine();
+    ThreadLayers::Outer none;
+    ThreadLayers::Outer around;
+    mine->enter(outer, none);
+    mine->enter(inner, around);
+    volatile unsigned work = 0;
+    for (int i = 0; i < 1'000'000; ++i) work = work + 1;
+    mine->leave(around);
+    mine->leave(none);
+  };
+  call();
+  EXPECT_EQ(told().entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
+  take_cpu_time(true);
+  call();
+  take_cpu_time(false);
+  const Sink& now = told();
+  EXPECT_GT(now.entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
+  EXPECT_EQ(now.entries.at({"cpu.inner", kForward}).cpu_nanoseconds, 0u);
+}
+
 TEST(ThreadLayers, ThreadsThatHaveEndedAreToldToo) {
   told();
   const auto id = layer("threads");

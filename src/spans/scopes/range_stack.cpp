@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "spans/scopes/open_ranges.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::scopes {
@@ -13,6 +15,7 @@ namespace {
 
 struct Level {
   const void* domain = nullptr;
+  std::uint64_t started = 0;  // its number, where any thread may end it
   std::uint32_t range = model::kNone;
 };
 
@@ -24,19 +27,37 @@ struct KnownRange {
 struct ThreadRanges {
   std::array<Level, 64> levels;
   std::size_t depth = 0;
-  std::size_t beyond = 0;  // levels that there was no room for
+  std::size_t beyond = 0;         // pushed levels that there was no room for
+  std::uint64_t closed_seen = 0;  // ranges_closed() when the levels were last looked through
   std::array<KnownRange, 256> known;
 };
 
 constinit thread_local ThreadRanges thread_ranges;
 
 std::atomic<int> threads_in_ranges{0};
+// Of the thread that changed its ranges last.
 std::atomic<std::uint32_t> newest{model::kNone};
+std::atomic<std::uint64_t> newest_started{0};
+
+// A thread that ends within ranges is in none.
+struct AtThreadExit {
+  bool in_ranges = false;
+  ~AtThreadExit() {
+    if (in_ranges) threads_in_ranges.fetch_sub(1, std::memory_order_relaxed);
+    in_ranges = false;
+  }
+};
+thread_local AtThreadExit at_thread_exit;
 
 void changed(std::size_t before, const ThreadRanges& mine) noexcept {
-  if (before == 0 && mine.depth != 0) threads_in_ranges.fetch_add(1, std::memory_order_relaxed);
-  if (before != 0 && mine.depth == 0) threads_in_ranges.fetch_sub(1, std::memory_order_relaxed);
+  if ((before == 0) != (mine.depth == 0)) {
+    at_thread_exit.in_ranges = mine.depth != 0;
+    threads_in_ranges.fetch_add(mine.depth != 0 ? 1 : -1, std::memory_order_relaxed);
+  }
+  this_thread().range = mine.depth == 0 ? model::kNone : mine.levels[mine.depth - 1].range;
   newest.store(this_thread().range, std::memory_order_relaxed);
+  newest_started.store(mine.depth == 0 ? 0 : mine.levels[mine.depth - 1].started,
+                       std::memory_order_relaxed);
 }
 
 std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -57,62 +78,125 @@ std::uint64_t key_of(std::string_view name, std::uint32_t parent) noexcept {
   return key | 1;  // 0 marks an empty place
 }
 
-std::uint32_t id_of(ThreadRanges& mine, std::string_view name, std::uint32_t parent) noexcept {
-  const std::uint64_t key = key_of(name, parent);
+// What `make` gives, or gave for the same key before; the range around it when there is no memory.
+template <typename Make>
+std::uint32_t known(ThreadRanges& mine, std::uint64_t key, std::uint32_t parent,
+                    Make&& make) noexcept {
   KnownRange& slot = mine.known[(key >> 1) % mine.known.size()];
   if (slot.key == key) return slot.id;
   try {
-    slot = {key, add(model::Range{std::string(name), parent})};
-  } catch (...) {  // no memory: the range around it stays
+    slot = {key, make()};
+  } catch (...) {
     return parent;
   }
   return slot.id;
 }
 
+std::uint32_t id_of(ThreadRanges& mine, std::string_view name, std::uint32_t parent) noexcept {
+  return known(mine, key_of(name, parent), parent, [&] {
+    return add(model::Range{std::string(name), parent});
+  });
+}
+
+// The range of the same name within another one.
+std::uint32_t moved(ThreadRanges& mine, std::uint32_t range, std::uint32_t parent) noexcept {
+  const std::uint64_t key = mixed(std::uint64_t{range} << 32 ^ parent ^ 0xC2B2AE3D27D4EB4FULL) | 1;
+  return known(mine, key, parent, [&] { return add_within(range, parent); });
+}
+
 int count(const ThreadRanges& mine, const void* domain) noexcept {
   int n = 0;
-  for (std::size_t i = 0; i != mine.depth; ++i) n += mine.levels[i].domain == domain;
+  for (std::size_t i = 0; i != mine.depth; ++i) {
+    n += mine.levels[i].started == 0 && mine.levels[i].domain == domain;
+  }
   return n;
+}
+
+void open(ThreadRanges& mine, const void* domain, std::uint64_t started,
+          std::string_view name) noexcept {
+  const std::uint32_t around = mine.depth == 0 ? model::kNone : mine.levels[mine.depth - 1].range;
+  mine.levels[mine.depth++] = {domain, started, id_of(mine, name, around)};
+  changed(mine.depth - 1, mine);
+}
+
+// Takes out all levels from `at` on that `out` says.
+template <typename Out>
+void take_out(ThreadRanges& mine, std::size_t at, Out&& out) noexcept {
+  const std::size_t before = mine.depth;
+  std::size_t kept = at;
+  for (std::size_t i = at; i != before; ++i) {
+    Level level = mine.levels[i];
+    if (out(level)) continue;
+    if (kept != i) {
+      const std::uint32_t around = kept == 0 ? model::kNone : mine.levels[kept - 1].range;
+      level.range = moved(mine, level.range, around);
+    }
+    mine.levels[kept++] = level;
+  }
+  mine.depth = kept;
+  if (kept != before) changed(before, mine);
 }
 
 }  // namespace
 
 int push_range(const void* domain, std::string_view name) noexcept {
   ThreadRanges& mine = thread_ranges;
+  drop_ended_ranges();
   const int around = count(mine, domain);
   if (mine.depth == mine.levels.size()) {
     ++mine.beyond;
     return around + static_cast<int>(mine.beyond) - 1;
   }
-  std::uint32_t& range = this_thread().range;
-  range = id_of(mine, name, range);
-  mine.levels[mine.depth++] = {domain, range};
-  changed(mine.depth - 1, mine);
+  open(mine, domain, 0, name);
   return around;
 }
 
 int pop_range(const void* domain) noexcept {
   ThreadRanges& mine = thread_ranges;
+  drop_ended_ranges();
   if (mine.beyond > 0) {
     --mine.beyond;
     return count(mine, domain) + static_cast<int>(mine.beyond);
   }
   std::size_t at = mine.depth;
-  while (at != 0 && mine.levels[at - 1].domain != domain) --at;
+  const auto is_its = [&](const Level& level) {
+    return level.started == 0 && level.domain == domain;
+  };
+  while (at != 0 && !is_its(mine.levels[at - 1])) --at;
   if (at == 0) return -1;
-  std::copy(mine.levels.begin() + static_cast<std::ptrdiff_t>(at),
-            mine.levels.begin() + static_cast<std::ptrdiff_t>(mine.depth),
-            mine.levels.begin() + static_cast<std::ptrdiff_t>(at) - 1);
-  --mine.depth;
-  this_thread().range = mine.depth == 0 ? model::kNone : mine.levels[mine.depth - 1].range;
-  changed(mine.depth + 1, mine);
+  bool done = false;
+  take_out(mine, at - 1, [&](const Level&) { return !std::exchange(done, true); });
   return count(mine, domain);
 }
 
+std::uint64_t start_range(std::string_view name) noexcept {
+  ThreadRanges& mine = thread_ranges;
+  drop_ended_ranges();
+  if (mine.depth == mine.levels.size()) return 0;
+  const std::uint64_t started = open_range();
+  if (started != 0) open(mine, nullptr, started, name);
+  return started;
+}
+
+bool end_range(std::uint64_t started) noexcept {
+  if (!close_range(started)) return false;
+  drop_ended_ranges();
+  return true;
+}
+
+void drop_ended_ranges() noexcept {
+  const std::uint64_t closed = ranges_closed();
+  ThreadRanges& mine = thread_ranges;
+  if (closed == std::exchange(mine.closed_seen, closed)) return;
+  take_out(mine, 0,
+           [](const Level& level) { return level.started != 0 && !is_open(level.started); });
+}
+
 std::uint32_t lone_range() noexcept {
-  return threads_in_ranges.load(std::memory_order_relaxed) == 1
-             ? newest.load(std::memory_order_relaxed)
-             : model::kNone;
+  if (threads_in_ranges.load(std::memory_order_relaxed) != 1) return model::kNone;
+  const std::uint64_t started = newest_started.load(std::memory_order_relaxed);
+  if (started != 0 && !is_open(started)) return model::kNone;
+  return newest.load(std::memory_order_relaxed);
 }
 
 }  // namespace jouleprof::scopes

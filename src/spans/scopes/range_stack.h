@@ -6,15 +6,30 @@
 
 namespace jouleprof::scopes {
 
-// Each sets or puts back scopes::this_thread().range for the calling thread. A pop ends the newest
-// range of its `domain` (any pointer; ranges of all domains lie in one nesting). At most 64 ranges
-// deep: those beyond are counted, not named.
+// Each sets or puts back scopes::this_thread().range for the calling thread. A thread is in all of
+// the ranges that it has open, each within those that it opened before, whichever way they were
+// opened and in whatever order they end; those that stay open are then named anew. At most 64
+// ranges deep: those beyond are counted, not named. Nothing is allocated once all names were seen.
+
+// Ranges that end in the order of a stack. A pop ends the newest range of its `domain` (any
+// pointer; ranges of all domains lie in one nesting).
 
 // The number of ranges of the domain around the new one, as NVTX returns it.
 int push_range(const void* domain, std::string_view name) noexcept;
 
 // The number of ranges of the domain that are left; -1, and nothing done, when there was none.
 int pop_range(const void* domain) noexcept;
+
+// Ranges that end in any order, from any thread. Whoever ends it, it is a range of the thread that
+// started it. Returns what ends it; 0 when there is no room for it.
+std::uint64_t start_range(std::string_view name) noexcept;
+
+// False when it has ended already, or never began.
+bool end_range(std::uint64_t started) noexcept;
+
+// Takes out of the calling thread's ranges what another thread has ended. A few nanoseconds when
+// there is nothing.
+void drop_ended_ranges() noexcept;
 
 // The range that the process is in, when one thread only has any open: also that of threads that
 // work for it and name none, as those of a backward pass do. model::kNone otherwise.

@@ -109,6 +109,7 @@ void set_finder(Finder finder) noexcept { finder_in_use.store(finder, std::memor
 
 std::uint32_t current() noexcept {
   ThreadScopes& mine = thread_scopes;
+  if (mine.now.range != model::kNone) drop_ended_ranges();
   model::Scope scope = mine.now;
   if (scope.layer == model::kNone) {
     if (const Finder ask = finder_in_use.load(std::memory_order_acquire)) ask(scope);
@@ -163,6 +164,17 @@ std::uint32_t add(const model::Range& range) {
   all.ranges.push_back(&all.range_ids.emplace(range, id).first->first);
   all.name_bytes += range.name.size();
   return id;
+}
+
+std::uint32_t add_within(std::uint32_t range, std::uint32_t parent) {
+  Registry& all = registry();
+  std::string name;
+  {
+    const std::scoped_lock lock(all.mutex);
+    if (range >= all.ranges.size()) return model::kNone;
+    name = all.ranges[range]->name;
+  }
+  return add(model::Range{std::move(name), parent});
 }
 
 void tell_anew() {

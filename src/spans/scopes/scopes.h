@@ -32,6 +32,9 @@ std::uint32_t merged(std::uint32_t node, std::uint32_t launch) noexcept;
 std::uint32_t add(const model::Layer& layer);
 std::uint32_t add(const model::Range& range);  // the same range gives the same identifier
 
+// The identifier of the range of the same name as `range` within `parent` (or model::kNone).
+std::uint32_t add_within(std::uint32_t range, std::uint32_t parent);
+
 // Defines, for the sink, what has been added since the last call: layers and ranges before the
 // scopes that name them.
 void tell(model::ActivitySink& sink);

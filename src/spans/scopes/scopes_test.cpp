@@ -7,51 +7,16 @@
 #include <thread>
 #include <vector>
 
-#include "spans/scopes/range_stack.h"
+#include "spans/scopes/told.h"
 
 namespace jouleprof::scopes {
 namespace {
-
-// Scopes are the process's, so all tests of this program share them, and this.
-struct Told : model::ActivitySink {
-  std::vector<model::Layer> layers;
-  std::vector<model::Range> ranges;
-  std::vector<model::Scope> scopes;
-  void define(std::uint32_t, const model::TracedDevice&) override {}
-  void define(std::uint32_t, const model::KernelClass&) override {}
-  void define(std::uint32_t id, const model::Layer& l) override { put(layers, id, l); }
-  void define(std::uint32_t id, const model::Range& r) override { put(ranges, id, r); }
-  void define(std::uint32_t id, const model::Scope& s) override {
-    put(scopes, id, s);
-    EXPECT_TRUE(s.layer == model::kNone || s.layer < layers.size());
-    EXPECT_TRUE(s.range == model::kNone || s.range < ranges.size());
-  }
-  void add(const model::ActivityChunk&) override {}
-  void status(const model::TraceStatus&) override {}
-  template <typename T>
-  static void put(std::vector<T>& list, std::uint32_t id, const T& value) {
-    ASSERT_EQ(id, list.size());
-    list.push_back(value);
-  }
-};
-
-Told& told() {
-  static Told all;
-  tell(all);
-  return all;
-}
 
 model::Layer layer_named(const char* name) {
   model::Layer layer;
   layer.name = name;
   return layer;
 }
-
-// Puts the thread back to where it was.
-struct InScope {
-  model::Scope before = this_thread();
-  ~InScope() { this_thread() = before; }
-};
 
 TEST(Scopes, NoneIsNone) {
   const InScope back;
@@ -117,49 +82,6 @@ TEST(Scopes, TheFinderIsAskedOnlyOutsideOfLayers) {
   EXPECT_EQ(told().scopes.at(id), (model::Scope{layer, model::kNone, model::Phase::kBackward}));
 }
 
-TEST(Scopes, RangesNestAndAreNamedOnce) {
-  const InScope back;
-  this_thread() = {};
-  EXPECT_EQ(pop_range(nullptr), -1);
-  EXPECT_EQ(push_range(nullptr, "step"), 0);
-  const auto step = this_thread().range;
-  EXPECT_EQ(push_range(nullptr, "loss"), 1);
-  const auto loss = this_thread().range;
-  EXPECT_EQ(pop_range(nullptr), 1);
-  EXPECT_EQ(this_thread().range, step);
-  EXPECT_EQ(push_range(nullptr, "loss"), 1);
-  EXPECT_EQ(this_thread().range, loss);
-  EXPECT_EQ(pop_range(nullptr), 1);
-  EXPECT_EQ(pop_range(nullptr), 0);
-  EXPECT_EQ(this_thread().range, model::kNone);
-  EXPECT_EQ(pop_range(nullptr), -1);
-  EXPECT_EQ(told().ranges.at(step), (model::Range{"step", model::kNone}));
-  EXPECT_EQ(told().ranges.at(loss), (model::Range{"loss", step}));
-}
-
-TEST(Scopes, ADomainPopsItsOwnRange) {
-  const InScope back;
-  this_thread() = {};
-  int domain = 0;
-  push_range(nullptr, "outer");
-  push_range(&domain, "theirs");
-  const auto theirs = this_thread().range;
-  EXPECT_EQ(push_range(nullptr, "inner"), 1);
-  EXPECT_EQ(pop_range(&domain), 0);
-  EXPECT_EQ(pop_range(&domain), -1);
-  EXPECT_EQ(pop_range(nullptr), 1);
-  EXPECT_NE(this_thread().range, theirs);
-  EXPECT_EQ(pop_range(nullptr), 0);
-}
-
-TEST(Scopes, RangesTooDeepAreCounted) {
-  const InScope back;
-  this_thread() = {};
-  for (int i = 0; i != 100; ++i) EXPECT_EQ(push_range(nullptr, "deep"), i);
-  for (int i = 99; i >= 0; --i) EXPECT_EQ(pop_range(nullptr), i);
-  EXPECT_EQ(this_thread().range, model::kNone);
-}
-
 TEST(Scopes, ANodeHasItsLayerAndTheLaunchsRange) {
   const InScope back;
   const auto layer = add(layer_named("captured"));
@@ -186,29 +108,6 @@ TEST(Scopes, AForkedChildTellsAllAnew) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-}
-
-TEST(Scopes, ABackwardPassIsInTheRangeOfTheOnlyThreadThatHasOne) {
-  set_finder([](model::Scope& scope) noexcept {
-    scope.phase = model::Phase::kBackward;
-    return true;
-  });
-  push_range(nullptr, "training");
-  const std::uint32_t training = this_thread().range;
-  EXPECT_EQ(lone_range(), training);
-  std::uint32_t there = model::kNone;
-  std::uint32_t two = 0;
-  std::thread([&] {
-    there = current();
-    push_range(nullptr, "mine");
-    two = lone_range();
-    pop_range(nullptr);
-  }).join();
-  EXPECT_EQ(two, model::kNone);
-  EXPECT_EQ(told().scopes.at(there).range, training);
-  pop_range(nullptr);
-  EXPECT_EQ(lone_range(), model::kNone);
-  set_finder(nullptr);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Does nothing on no GPU, and tells of it as a traced program does:
 //
-//   jouleprof_traced_program UUID SECONDS [--quit] KERNEL:PERIOD:DUTY:PHASE ...
+//   jouleprof_traced_program UUID SECONDS [--quit] [--replay SECONDS] KERNEL:PERIOD:DUTY:PHASE ...
 //
 // Each KERNEL is said to have run, launched 1000 times a second, wherever the wall clock less PHASE
 // is within the first DUTY of a PERIOD (seconds): as the simulated NVML's squares are high. Prints
-// the launches of each. With --quit it ends as if it were killed. Exits with 3 where
-// JOULEPROF_TRACE does not say where to write.
+// the launches of each. With --replay it says of its last seconds that the first kernel's layer was
+// run alone then. With --quit it ends as if it were killed. Exits with 3 where JOULEPROF_TRACE does
+// not say where to write.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -88,6 +89,12 @@ class Program {
     sink_.status(status_);
   }
 
+  void tell_replay(HostTime begin, HostTime end, const std::string& kernel) {
+    model::ActivityEncoder entry;
+    entry.add(model::LayerEntry{class_of(kernel) + 1, model::Phase::kForward, 1, 0, 0});
+    sink_.add({model::ChunkKind::kReplay, model::kNone, begin, end, entry.take()});
+  }
+
   std::map<std::string, std::uint64_t> launches;
 
  private:
@@ -143,11 +150,16 @@ int main(int argc, char** argv) {
   Program program(**writer, argv[1]);
   const ClockPoint clock = ClockPoint::now();
   bool quits = false;
+  Duration replay{};
   std::vector<Square> squares;
   for (int i = 3; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--quit") {
       quits = true;
+      continue;
+    }
+    if (word == "--replay" && i + 1 < argc) {
+      replay = duration_of(parse_number(argv[++i]).value_or(0));
       continue;
     }
     const auto parts = split(word, ':');
@@ -167,6 +179,7 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(stop - HostClock::now());
     program.tell(begin, stop, squares);
   }
+  if (replay > Duration{}) program.tell_replay(end - replay, end, squares.front().kernel);
   if (quits) ::_exit(0);
   program.tell_status(true);
   (*writer)->close();

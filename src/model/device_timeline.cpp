@@ -1,11 +1,11 @@
-#include "spans/cupti/device_timeline.h"
+#include "model/device_timeline.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
-namespace jouleprof::cupti {
+namespace jouleprof::model {
 namespace {
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
@@ -17,37 +17,41 @@ std::uint64_t scope_key(std::uint32_t kernel_class, std::uint32_t scope) {
   return std::uint64_t{kernel_class} << 32 | scope;
 }
 
-model::EventEntry event_entry(const Activity& a, std::int64_t begin) {
-  return {a.start - begin, static_cast<std::uint64_t>(a.end - a.start), a.kernel_class, a.scope,
-          a.stream};
+std::int64_t nanoseconds_of(HostTime t) { return t.time_since_epoch().count(); }
+
+EventEntry event_entry(const Launch& l, std::int64_t begin) {
+  return {nanoseconds_of(l.begin) - begin, static_cast<std::uint64_t>((l.end - l.begin).count()),
+          l.kernel_class, l.scope, l.stream};
 }
 
 std::string scope_entries(const FlatSums& sums) {
-  model::ActivityEncoder entries;
-  for (const Sum& sum : sums.sums()) {
-    entries.add(model::ScopeEntry{static_cast<std::uint32_t>(sum.key >> 32),
-                                  static_cast<std::uint32_t>(sum.key), sum.launches, sum.busy});
+  ActivityEncoder entries;
+  for (const FlatSums::Sum& sum : sums.sums()) {
+    entries.add(ScopeEntry{static_cast<std::uint32_t>(sum.key >> 32),
+                           static_cast<std::uint32_t>(sum.key), sum.launches, sum.busy});
   }
   return entries.take();
 }
 
 }  // namespace
 
-bool DeviceTimeline::add(const Activity& activity) {
-  if (activity.start < now_) {
-    late_.push_back(activity);
+bool DeviceTimeline::add(const Launch& launch) {
+  const std::int64_t start = nanoseconds_of(launch.begin);
+  const std::int64_t end = nanoseconds_of(launch.end);
+  if (start < now_) {
+    late_.push_back(launch);
     return false;
   }
-  advance(activity.start);
-  first_ = std::min(first_, activity.start);
+  advance(start);
+  first_ = std::min(first_, start);
   if (!chunk_open_) {
     chunk_open_ = true;
     first_bin_ = current_bin_;
   }
-  put(activity.kernel_class, 0, 1);
-  if (events_) put_event(activity);
-  running_.push_back({activity.end, 0, 1, activity.kernel_class, activity.scope});
-  if (activity.end <= now_) end_finished();
+  put(launch.kernel_class, 0, 1);
+  if (events_) event_entries_.add(event_entry(launch, first_bin_ * bin_));
+  running_.push_back({end, 0, 1, launch.kernel_class, launch.scope});
+  if (end <= now_) end_finished();
   return true;
 }
 
@@ -125,96 +129,92 @@ void DeviceTimeline::enter_bin(std::int64_t t) {
 void DeviceTimeline::close_bin() {
   for (const std::uint32_t kernel_class : touched_) {
     ClassSum& sum = sums_[kernel_class];
-    bins_.add(model::BinEntry{static_cast<std::uint32_t>(current_bin_ - first_bin_), kernel_class,
-                              sum.busy, sum.launches});
+    bins_.add(BinEntry{static_cast<std::uint32_t>(current_bin_ - first_bin_), kernel_class,
+                       sum.busy, sum.launches});
     sum = {};
   }
   touched_.clear();
 }
 
-void DeviceTimeline::put_event(const Activity& activity) {
-  event_entries_.add(event_entry(activity, first_bin_ * bin_));
-}
-
-void DeviceTimeline::tell(std::int64_t until, model::ActivitySink& sink) {
-  if (until > now_ && now_ != INT64_MIN) advance(until);
+void DeviceTimeline::tell(HostTime until, const Emit& emit) {
+  const std::int64_t stop = nanoseconds_of(until);
+  if (stop > now_ && now_ != INT64_MIN) advance(stop);
   for (Running& r : running_) sum_scope(r);
   if (chunk_open_) {
+    // The last bin may be told in parts.
+    const bool begun = !touched_.empty() || now_ > current_bin_ * bin_;
     close_bin();
-    // Rounded up: the last bin may be told in parts.
-    const std::int64_t end = bin_of(now_ + bin_ - 1, bin_) * bin_;
+    const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
     const HostTime begin = host(first_bin_ * bin_);
-    if (!bins_.empty()) {
-      sink.add({bins_kind(), index_, begin, host(end), bins_.take()});
-    }
+    if (!bins_.empty()) emit({bins_kind(), index_, begin, host(end), bins_.take()});
     if (!event_entries_.empty()) {
-      sink.add({model::ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
+      emit({ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
     }
-    tell_scopes(end, sink);
+    tell_scopes(end, emit);
     chunk_open_ = !running_.empty();
     first_bin_ = current_bin_;
   }
-  tell_late(sink);
+  tell_late(emit);
   if (!wide_ && first_ != INT64_MAX && now_ - first_ > fine_) widen();
 }
 
 // Between two chunks.
 void DeviceTimeline::widen() {
   wide_ = true;
-  bin_ *= model::kWide;
+  bin_ *= kWide;
   current_bin_ = first_bin_ = bin_of(now_, bin_);
   bin_end_ = (current_bin_ + 1) * bin_;
 }
 
-model::ChunkKind DeviceTimeline::bins_kind() const {
-  return wide_ ? model::ChunkKind::kWideBins : model::ChunkKind::kBins;
+ChunkKind DeviceTimeline::bins_kind() const {
+  return wide_ ? ChunkKind::kWideBins : ChunkKind::kBins;
 }
 
-void DeviceTimeline::tell_scopes(std::int64_t end, model::ActivitySink& sink) {
+void DeviceTimeline::tell_scopes(std::int64_t end, const Emit& emit) {
   std::string entries = scope_entries(scopes_);
   scopes_.clear();
   if (entries.empty()) return;
-  sink.add(
-      {model::ChunkKind::kScopes, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
+  emit({ChunkKind::kScopes, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
 }
 
-void DeviceTimeline::tell_late(model::ActivitySink& sink) {
+void DeviceTimeline::tell_late(const Emit& emit) {
   if (late_.empty()) return;
   std::sort(late_.begin(), late_.end(),
-            [](const Activity& a, const Activity& b) { return a.start < b.start; });
+            [](const Launch& a, const Launch& b) { return a.begin < b.begin; });
   std::map<std::pair<std::int64_t, std::uint32_t>, ClassSum> sums;
   FlatSums scopes;
-  std::int64_t last = late_.front().end;
-  const std::int64_t first = bin_of(late_.front().start, bin_);
-  model::ActivityEncoder events;
-  for (const Activity& a : late_) {
-    last = std::max(last, a.end);
-    ++sums[{bin_of(a.start, bin_), a.kernel_class}].launches;
-    for (std::int64_t t = a.start; t < a.end;) {
+  std::int64_t last = nanoseconds_of(late_.front().begin) + 1;
+  const std::int64_t first = bin_of(last - 1, bin_);
+  ActivityEncoder events;
+  for (const Launch& l : late_) {
+    const std::int64_t start = nanoseconds_of(l.begin);
+    const std::int64_t end = nanoseconds_of(l.end);
+    last = std::max({last, start + 1, end});
+    ++sums[{bin_of(start, bin_), l.kernel_class}].launches;
+    for (std::int64_t t = start; t < end;) {
       const std::int64_t bin = bin_of(t, bin_);
-      const std::int64_t step = std::min(a.end, (bin + 1) * bin_);
-      sums[{bin, a.kernel_class}].busy += static_cast<std::uint64_t>(step - t);
+      const std::int64_t step = std::min(end, (bin + 1) * bin_);
+      sums[{bin, l.kernel_class}].busy += static_cast<std::uint64_t>(step - t);
       t = step;
     }
-    const auto length = static_cast<std::uint64_t>(a.end - a.start);
-    scopes.add(scope_key(a.kernel_class, a.scope), 1, length);
-    if (events_) events.add(event_entry(a, first * bin_));
+    scopes.add(scope_key(l.kernel_class, l.scope), 1, static_cast<std::uint64_t>(end - start));
+    if (events_) events.add(event_entry(l, first * bin_));
   }
-  model::ActivityEncoder bins;
+  ActivityEncoder bins;
   for (const auto& [key, sum] : sums) {
-    bins.add(model::BinEntry{static_cast<std::uint32_t>(key.first - first), key.second, sum.busy,
-                             sum.launches});
+    bins.add(BinEntry{static_cast<std::uint32_t>(key.first - first), key.second, sum.busy,
+                      sum.launches});
   }
   const HostTime begin = host(first * bin_);
   const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
-  sink.add({bins_kind(), index_, begin, end, bins.take()});
+  emit({bins_kind(), index_, begin, end, bins.take()});
   if (!events.empty()) {
-    sink.add({model::ChunkKind::kEvents, index_, begin, end, events.take()});
+    emit({ChunkKind::kEvents, index_, begin, end, events.take()});
   }
   if (std::string entries = scope_entries(scopes); !entries.empty()) {
-    sink.add({model::ChunkKind::kScopes, index_, begin, end, std::move(entries)});
+    emit({ChunkKind::kScopes, index_, begin, end, std::move(entries)});
   }
   late_.clear();
 }
 
-}  // namespace jouleprof::cupti
+}  // namespace jouleprof::model

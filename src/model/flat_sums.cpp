@@ -1,8 +1,8 @@
-#include "spans/cupti/flat_sums.h"
+#include "model/flat_sums.h"
 
 #include <algorithm>
 
-namespace jouleprof::cupti {
+namespace jouleprof::model {
 
 void FlatSums::clear() {
   // A table that one busy second blew up is not cleared every second from then on.
@@ -25,4 +25,4 @@ void FlatSums::grow() {
   }
 }
 
-}  // namespace jouleprof::cupti
+}  // namespace jouleprof::model

@@ -1,19 +1,20 @@
 // Sums by a 64-bit key, cheap enough for each kernel.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace jouleprof::cupti {
-
-struct Sum {
-  std::uint64_t key = 0;
-  std::uint64_t launches = 0;
-  std::uint64_t busy = 0;  // nanoseconds
-};
+namespace jouleprof::model {
 
 class FlatSums {
  public:
+  struct Sum {
+    std::uint64_t key = 0;
+    std::uint64_t launches = 0;
+    std::uint64_t busy = 0;  // nanoseconds
+  };
+
   void add(std::uint64_t key, std::uint64_t launches, std::uint64_t busy) {
     Sum& sum = at(key);
     sum.launches += launches;
@@ -50,4 +51,4 @@ class FlatSums {
   std::size_t last_ = 0;
 };
 
-}  // namespace jouleprof::cupti
+}  // namespace jouleprof::model

@@ -1,0 +1,134 @@
+"""`jouleprof run --replay`: keeps the inputs of a model's calls, and runs its layers alone when the
+program ends (jouleprof_replay.py). Never raises, and leaves the program's exit status alone.
+"""
+
+import atexit
+import copy
+import os
+import sys
+import time
+
+_MOST_MODELS = 16  # modules that are called from outside of all others
+_MOST_CALLS = 4    # of each, with inputs of different shapes
+_MOST_BYTES = 1 << 30  # of all inputs
+_MOST_SECONDS = 120
+
+
+class AtExit:
+    """Keeps a reference to each model that is called, and to the inputs of its first calls: memory
+    that the program has given up is held until its end."""
+
+    def __init__(self, torch, replay, library, seconds):
+        self.torch = torch
+        self.replay = replay  # jouleprof_replay
+        self.flush = library.jouleprof_trace_flush
+        self.seconds = seconds
+        self.side = None
+        self.calls = {}  # by address of the model: {shapes: Call}
+        self.bytes = 0
+        self.full = False
+        self._process = os.getpid()
+        atexit.register(self.run)
+
+    def keep(self, model, names, *values):
+        """Called before each call of a module from outside of all others."""
+        if self.full or not self.torch.cuda.is_initialized():
+            return
+        calls = self.calls.get(id(model))
+        if calls is None:
+            if len(self.calls) == _MOST_MODELS or compiled(model):
+                return
+            calls = self.calls[id(model)] = {}
+        elif len(calls) == _MOST_CALLS:
+            return
+        shapes = (names, self.replay.shape(self.torch, values))
+        if shapes in calls:
+            return
+        self.bytes += sum(tensor.numel() * tensor.element_size()
+                          for tensor in self.replay.tensors(self.torch, values))
+        if self.bytes > _MOST_BYTES:
+            self.full = True
+            self.side.problem("replay: inputs of more than 1 GiB are not kept; what was called later "
+                              "is not run alone")
+            return
+        values = [detached(self.torch, value) for value in values]
+        count = len(values) - len(names or ())
+        calls[shapes] = self.replay.Call(self.torch, inner_model(model), tuple(values[:count]),
+                                         dict(zip(names or (), values[count:])))
+
+    def run(self):
+        if self.side is None or os.getpid() != self._process:
+            return
+        try:
+            problem = self._why_not() or self._replay()
+        except BaseException as error:  # Ctrl-C, too
+            problem = f"ended early: {type(error).__name__} {error}"
+        if problem:
+            self.side.problem(f"replay: {problem}")
+        self.calls.clear()
+
+    def _why_not(self):
+        if hasattr(sys, "last_type"):  # an exception, or Ctrl-C: nobody wants to wait
+            return "no layer was run alone, because the program ended with an exception"
+        if not self.torch.cuda.is_initialized():
+            return "nothing ran on a GPU; layers on a CPU are told by their time, and need none"
+        if not any(self.calls.values()):
+            return "no model was called on a GPU, or only compiled ones"
+        distributed = getattr(self.torch, "distributed", None)
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            if distributed.get_world_size() > 1:
+                return ("this process works with others, which may wait for one another; call "
+                        "torch.distributed.destroy_process_group() before the end to have it")
+        return None
+
+    def _replay(self):
+        kept = [call for calls in self.calls.values() for call in calls.values()]
+        models = list({id(call.module): call.module for call in kept}.values())
+        kinds = self.replay.Kinds(self.torch)
+        for call in kept:
+            kinds.wait(call.devices())
+        self.flush()
+        self.side.replay_begin()
+        try:
+            time.sleep(self.replay.SETTLE_SECONDS)
+            with self.replay.unchanged(self.torch, models):
+                for call in kept:
+                    with call.state():
+                        kinds.find(call.module, call)
+                    kinds.wait(call.devices())
+                self.side.replayed(-1.0, 0)
+                self._say(len(kinds.calls))
+                kinds.replay(self.side, self.seconds, _MOST_SECONDS)
+        finally:
+            self.side.replayed(-1.0, 0)
+        if kinds.failed:
+            return f"could not be run alone: {', '.join(sorted(kinds.failed))}"
+        return None
+
+    def _say(self, count):
+        if count > 0 and sys.stderr is not None and sys.stderr.isatty():
+            print(f"jouleprof: runs {count} kinds of layers alone, for {self.seconds:g} s each",
+                  file=sys.stderr, flush=True)
+
+
+def compiled(model):
+    return sys.modules["_jouleprof_layers"].is_compiled(model)
+
+
+def inner_model(model):
+    """What a wrapper that spreads a model over processes runs in each."""
+    if type(model).__name__ == "DistributedDataParallel":
+        return model.module
+    return model
+
+
+def detached(torch, value):
+    """The same memory, without the graph that it came from. A cache of keys and values, which grows
+    with each call, is copied."""
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if type(value) in (list, tuple):
+        return type(value)(detached(torch, part) for part in value)
+    if type(value) is dict:
+        return {key: detached(torch, part) for key, part in value.items()}
+    return copy.deepcopy(value) if type(value).__name__.endswith("Cache") else value

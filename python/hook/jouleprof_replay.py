@@ -1,0 +1,209 @@
+"""Runs each kind of module alone on its real inputs, so that its kernels can be told apart.
+
+A forward pass that is repeated shows the sensors one mixture of kernels, which nothing can separate.
+Kernels of the same class run in these loops alone or nearly so; the attribution learns their watts
+here, and takes their times from the forward pass.
+"""
+
+import contextlib
+import sys
+import time
+
+SETTLE_SECONDS = 0.05  # between the program's work and this: longer than a trace's bins
+_PAUSE_SECONDS = 0.15  # between two modules: idle, with the GPU as warm as it is
+_MOST_AHEAD = 64       # calls between two waits for the GPU ...
+_AHEAD_SECONDS = 0.05  # ... and about how long they may take
+_MOST_BUFFER_BYTES = 64 << 20  # of one buffer that is put back afterwards
+_PLAIN = (int, float, complex, bool, str, bytes, type(None))
+
+
+class Call:
+    """One call of a module, with what it was given and the state that it was made in."""
+
+    def __init__(self, torch, module, args, kwargs):
+        self.torch = torch
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.inference = torch.is_inference_mode_enabled()
+        self.autocast = _autocast(torch)
+
+    def __call__(self):
+        return self.module(*self.args, **self.kwargs)
+
+    @contextlib.contextmanager
+    def state(self):
+        with contextlib.ExitStack() as stack:
+            if self.inference:
+                stack.enter_context(self.torch.inference_mode())
+            else:
+                stack.enter_context(self.torch.no_grad())
+            if self.autocast is not None:
+                stack.enter_context(self.torch.autocast("cuda", dtype=self.autocast))
+            yield
+
+    def devices(self):
+        """The GPUs that its tensors are on."""
+        found = []
+        for tensor in tensors(self.torch, (self.args, self.kwargs, list(self.module.parameters()))):
+            if tensor.is_cuda and tensor.device not in found:
+                found.append(tensor.device)
+        return found
+
+
+def _autocast(torch):
+    """The type that operations on the GPU are cast to; None: they are not."""
+    try:
+        return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+    except (AttributeError, TypeError):  # PyTorch before 2.4
+        return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+
+
+def tensors(torch, value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from tensors(torch, part)
+    elif isinstance(value, dict):
+        yield from tensors(torch, list(value.values()))
+
+
+def shape(torch, value):
+    """The same for inputs that make a module run the same kernels; None within it: for what may
+    change from call to call (a cache of keys and values)."""
+    if isinstance(value, torch.Tensor):
+        return (tuple(value.shape), tuple(value.stride()), value.dtype, value.device)
+    if isinstance(value, (list, tuple)):
+        return tuple(shape(torch, part) for part in value)
+    if isinstance(value, dict):
+        return tuple((str(key), shape(torch, part)) for key, part in value.items())
+    if isinstance(value, _PLAIN + (torch.dtype, torch.device)):
+        return repr(value)
+    return None
+
+
+def _has_state(shapes):
+    return shapes is None or (isinstance(shapes, tuple) and any(_has_state(part) for part in shapes))
+
+
+class Kinds:
+    """One call of each kind of module: of those that run the same kernels on the same shapes."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.calls = {}
+        self.failed = []  # names of types that can't be run alone
+
+    def find(self, model, run):
+        """Calls `run` once, and keeps what the modules within `model` are called with. A module that
+        holds others and is all of the model is left out; so are compiled parts."""
+        hooks = []
+        try:
+            for module in _not_compiled(model):
+                if module is not model or next(module.children(), None) is None:
+                    hooks.append(module.register_forward_pre_hook(self._keep, with_kwargs=True))
+            with self.torch.no_grad():
+                run()
+        except Exception:  # what it was called with is gone, or has changed
+            self._fail(model)
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _keep(self, module, args, kwargs):
+        try:
+            given = shape(self.torch, (args, kwargs))
+            parameters = shape(self.torch, list(module.parameters()))
+            kind = (type(module), repr(module), module.training, parameters, given)
+            if kind in self.calls:
+                return
+            if _has_state(given):
+                self._fail(module)
+                return
+            call = Call(self.torch, module, args, kwargs)
+            if call.devices():
+                self.calls[kind] = call
+        except Exception:  # a module that can't be described
+            self._fail(module)
+
+    def _fail(self, module):
+        name = type(module).__name__
+        if name not in self.failed:
+            self.failed.append(name)
+
+    def replay(self, side, seconds, most_seconds=None):
+        """Loops over all, each for `seconds`; `side`: of jouleprof_layers. Names the kinds that could
+        not be run alone in `failed`; those for which `most_seconds` in all were too short, too."""
+        end = None if most_seconds is None else time.perf_counter() + most_seconds
+        for call in self.calls.values():
+            if end is not None and time.perf_counter() + seconds > end:
+                self._fail(call.module)
+                continue
+            done = 0
+            try:
+                with call.state():
+                    done = self._loop(call, seconds)
+            except Exception:  # it changed its inputs, or needs what its caller set up
+                pass
+            if done == 0:
+                self._fail(call.module)
+            layer, _ = side.names.layers.get(id(call.module), (-1, None))
+            side.replayed(float(layer) if done > 0 else -1.0, done)
+        time.sleep(_PAUSE_SECONDS)
+        side.replayed(-1.0, 0)
+
+    def _loop(self, call, seconds):
+        """How often it ran."""
+        devices = call.devices()
+        call()
+        self.wait(devices)
+        start = time.perf_counter()
+        call()
+        self.wait(devices)
+        once = max(time.perf_counter() - start, 1e-6)
+        ahead = min(max(int(_AHEAD_SECONDS / once), 1), _MOST_AHEAD)
+        time.sleep(_PAUSE_SECONDS)
+        done = 2
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for _ in range(ahead):
+                call()
+            self.wait(devices)
+            done += ahead
+        return done
+
+    def wait(self, devices):
+        for device in devices:
+            self.torch.cuda.synchronize(device)
+
+
+def _not_compiled(model):
+    """The module and those within it, down to what torch.compile made: a hook there would have it
+    compiled again."""
+    compiled = sys.modules["_jouleprof_layers"].is_compiled
+    todo, seen = [model], {id(model)}
+    for module in todo:
+        if compiled(module):
+            continue
+        yield module
+        for child in module.children():
+            if id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+
+
+@contextlib.contextmanager
+def unchanged(torch, models):
+    """Puts back what replaying modules may change: their buffers (the statistics of a batch norm) and
+    the random numbers to come."""
+    buffers = [(buffer, buffer.detach().clone()) for model in models for buffer in model.buffers()
+               if buffer.numel() * buffer.element_size() <= _MOST_BUFFER_BYTES]
+    devices = {tensor.device for model in models for tensor in model.parameters() if tensor.is_cuda}
+    with torch.random.fork_rng([device.index for device in devices]):
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for buffer, before in buffers:
+                    buffer.copy_(before)

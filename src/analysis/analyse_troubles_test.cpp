@@ -1,0 +1,136 @@
+// Idle power that is not known, sensors that fail, and what is said of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/recorded_run_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+TEST(Analyse, ACpuThatWasBusyBeforeHasNoIdlePower) {
+  for (const double use : {0.1, 0.5}) {
+    Recorded run;
+    run.read_gpu();
+    run.read_cpu();
+    for (double t = 0; t <= 16; t += 0.5) {
+      run.recording.process_readings.machine.push_back(
+          {at(t), duration_of(8 * use * t), duration_of(8 * t), 0});
+    }
+    const auto profile = analyse(run.recording);
+    ASSERT_TRUE(profile);
+    EXPECT_EQ(domain(*profile, kPackage0).idle.has_value(), use < 0.25) << use;
+  }
+}
+
+TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
+  Recorded run;
+  run.read_gpu(8);
+  run.read_cpu();
+  run.recording.readings.failures.push_back(
+      {kCounter, at(8), {Errc::kUnavailable, "the GPU has fallen off the bus (GPU_IS_LOST)"}});
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  EXPECT_FALSE(gpu.energy);
+  EXPECT_FALSE(gpu.balance.parts);
+  EXPECT_THAT(gpu.reason, HasSubstr("5.0 s after the work began"));
+  EXPECT_THAT(gpu.reason, HasSubstr("after 250"));  // joules until then
+  EXPECT_THAT(gpu.reason, HasSubstr("GPU_IS_LOST"));
+  EXPECT_TRUE(domain(*profile, kPackage0).energy);
+}
+
+TEST(Analyse, ADomainWithoutSensorSaysWhy) {
+  Recorded run;
+  run.read_gpu();
+  run.recording.domains[1].unavailable_reason = "only root may read it";
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(domain(*profile, kPackage0).energy);
+  EXPECT_EQ(domain(*profile, kPackage0).reason, "only root may read it");
+}
+
+TEST(Analyse, UnknownIdleIsAbsentNotZero) {
+  Recorded run;
+  run.read_gpu();
+  run.recording.idle_spans.clear();
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_TRUE(domain(*profile, kGpu0).energy);
+  EXPECT_FALSE(domain(*profile, kGpu0).idle);
+  EXPECT_FALSE(domain(*profile, kGpu0).idle_part);
+  EXPECT_FALSE(domain(*profile, kGpu0).unattributed);
+}
+
+TEST(Analyse, ABusyGpuIsNotIdle) {
+  Recorded run;
+  run.read_gpu();
+  for (double t = 0; t < 16; t += 0.5) {
+    run.recording.readings.gauges.push_back({kUtilisation, at(t), 0.5});
+  }
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(domain(*profile, kGpu0).idle);
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle is unknown")));
+}
+
+TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
+  Recorded run;
+  run.power.hold(120, 3);
+  run.power.hold(500, 10);
+  run.power.hold(150, 4);
+  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
+  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
+  EXPECT_GE(gpu.idle->energy + gpu.idle->repeatability, Energy::joules(1500));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle power was 120")));
+}
+
+TEST(Analyse, WorkBelowIdleIsIdleAltogether) {
+  Recorded run;
+  run.power.hold(120, 3);
+  run.power.hold(90, 10);
+  run.power.hold(120, 4);
+  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
+  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
+  EXPECT_EQ(gpu.idle_part, gpu.energy->energy);
+  EXPECT_EQ(gpu.unattributed, Energy{});
+  expect_conserved(*profile);
+}
+
+TEST(Analyse, WarnsOfWhatTheRecordingShows) {
+  Recorded run;
+  run.gpu.gain = 1.1;
+  run.read_gpu();
+  run.recording.run.complete = false;
+  run.recording.warnings.push_back({at(4), "the disk was full"});
+  run.recording.clock_points = {{at(0), RealTime{100s}, {}},
+                                {at(5), RealTime{105s}, {}},
+                                {at(6), RealTime{136s}, 30s},
+                                {at(7), RealTime{237s}, 30s}};
+  for (double t = 3.5; t < 13; t += 1) {
+    run.recording.readings.gauges.push_back({kReasons, at(t), t < 8 ? 4.0 : 0.0});
+  }
+  const auto profile = analyse(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("cut off")));
+  EXPECT_THAT(profile->warnings, Contains("the disk was full"));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("suspended for 30.0 s")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("set by +100.0 s")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("power limit in 50 %")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("+10.")));
+  EXPECT_NEAR(domain(*profile, kGpu0).energy->energy.joules(), 5000, 10);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,147 @@
+// Layers that were run alone after the program: what is learnt from them, and that they are in no
+// figure of the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "analysis/analyse.h"
+#include "analysis/attribute.h"
+#include "analysis/replay_time.h"
+#include "analysis/synthetic_run_test.h"
+#include "model/activity_codec.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+SyntheticRun repeated_model() {
+  SyntheticRun run;
+  run.kernels = {{400, 20e-6, 1e-6}, {180, 20e-6, 1e-6}, {290, 10e-6, 1e-6}};
+  run.together = true;
+  run.wander = 0.02;
+  run.seconds = 20;
+  return run;
+}
+
+model::ActivityProfile only(const model::Recording& recording) {
+  const auto profiles = attribute(recording);
+  EXPECT_TRUE(profiles) << profiles.error().message;
+  EXPECT_EQ(profiles->size(), 1u);
+  return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
+}
+
+const model::ActivityRow& row(const model::ActivityProfile& p, const std::string& name) {
+  for (const auto& r : p.by_kernel) {
+    if (r.name == name) return r;
+  }
+  ADD_FAILURE() << name;
+  return p.by_kernel.front();
+}
+
+TEST(Replay, TellsKernelsApartThatAlwaysRunTogether) {
+  SyntheticRun run = repeated_model();
+  const auto without = only(synthesise(run).recording);
+  run.alone = 0.8;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const std::string name = "kernel " + std::to_string(k);
+    EXPECT_FALSE(row(without, name).resolvable);
+    const auto& known = row(p, name);
+    EXPECT_TRUE(known.resolvable) << name;
+    EXPECT_NEAR(known.energy->energy.joules(), made.joules[k], 0.06 * made.joules[k]) << name;
+    EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
+              known.energy->repeatability.joules());
+  }
+}
+
+TEST(Replay, IsInNoFigureOfTheProgram) {
+  SyntheticRun run = repeated_model();
+  const auto without = only(synthesise(run).recording);
+  run.alone = 0.8;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
+  EXPECT_NEAR(p.measured.energy.joules(), without.measured.energy.joules(),
+              0.01 * without.measured.energy.joules());
+  EXPECT_NEAR(seconds(p.length()), seconds(without.length()), 0.01);
+  EXPECT_EQ(p.launches, without.launches);
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const std::string name = "kernel " + std::to_string(k);
+    EXPECT_EQ(row(p, name).launches, row(without, name).launches);
+    EXPECT_NEAR(seconds(row(p, name).busy), made.busy[k], 1e-5);
+  }
+  for (const auto& layer : p.by_layer) EXPECT_NE(layer.name, "(outside of layers)");
+  ASSERT_TRUE(p.replay);
+  EXPECT_NEAR(seconds(p.replay_time), 3 * (0.8 + 0.15), 0.01);
+  const double true_joules = made.replay_joules + run.idle * seconds(p.replay_time);
+  EXPECT_NEAR(p.replay->energy.joules(), true_joules, 0.02 * true_joules);
+  EXPECT_FALSE(without.replay);
+}
+
+TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotLearntFrom) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  run.alone_longer = {1, 1.3, 1};
+  const auto p = only(synthesise(run).recording);
+  EXPECT_THAT(p.warnings, Contains(AllOf(HasSubstr("layer1 (+30 %)"), Not(HasSubstr("layer0")))));
+  run.alone_longer = {1, 1.05, 0.96};
+  EXPECT_THAT(only(synthesise(run).recording).warnings, Not(Contains(HasSubstr("not learnt"))));
+}
+
+TEST(Replay, BetweenTwoProgramsIsLeftOutToo) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  auto made = synthesise(run);
+  const auto before = only(made.recording);
+  // Another process that runs one launch of kernel 0, 0.4 s after the replays.
+  model::Trace other = made.recording.traces[0];
+  const HostTime last = other.chunks.back().end;
+  other.chunks.clear();
+  model::ActivityBins bins({},
+                           [&](model::ActivityChunk c) { other.chunks.push_back(std::move(c)); });
+  const HostTime later = last + std::chrono::milliseconds{400};
+  bins.add({later, later + std::chrono::microseconds{20}, 0, 0, 0});
+  bins.finish();
+  made.recording.traces.push_back(std::move(other));
+  const auto p = only(made.recording);
+  EXPECT_EQ(p.launches, before.launches + 1);
+  EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
+  EXPECT_EQ(p.replay_inside, p.replay_time);
+  // Idle before and after the replays, and a launch.
+  EXPECT_NEAR(p.measured.energy.joules() - before.measured.energy.joules(), run.idle * 0.7,
+              0.02 * before.measured.energy.joules());
+}
+
+TEST(Replay, TheSummaryEndsWhereTheProgramDid) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  auto made = synthesise(run);
+  auto& r = made.recording;
+  const ReplayTime replay = replay_time(r);
+  ASSERT_EQ(replay.spans().size(), 1u);
+  r.run.source = "run";
+  r.run.work_begin = at(1.0);
+  r.run.work_end = replay.spans()[0].end + std::chrono::milliseconds{200};
+  const auto whole = analyse(r);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->end, replay.spans()[0].begin);
+  EXPECT_THAT(whole->warnings, Contains(AllOf(HasSubstr("in no figure"), HasSubstr("for 2.8 s"))));
+  const Options all{std::nullopt, *r.run.work_end - *r.run.work_begin};
+  const auto asked = analyse(r, all);
+  EXPECT_EQ(asked->end, *r.run.work_end);
+  EXPECT_THAT(asked->warnings, Contains(HasSubstr("include")));
+  // Something that came after it belongs to the program.
+  r.traces[0].chunks.push_back({model::ChunkKind::kLayers, model::kNone, replay.spans()[0].end,
+                                replay.spans()[0].end + std::chrono::milliseconds{50}, ""});
+  EXPECT_EQ(analyse(r)->end, *r.run.work_end);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

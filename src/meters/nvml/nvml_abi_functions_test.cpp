@@ -1,0 +1,124 @@
+// Our declarations of functions against the vendor's, where its header is installed.
+#include <gtest/gtest.h>
+
+#include "abi/nvml_abi.h"
+
+#if __has_include(<nvml.h>)
+// The header renames functions to their newest version unless told not to.
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include <nvml.h>
+
+#include <type_traits>
+
+#include "tests/support/same_abi.h"
+
+namespace jouleprof::abi {
+
+// Behind a pointer, of the same size.
+template <typename A, typename B>
+struct SamePointee : std::bool_constant<sizeof(A) == sizeof(B)> {};
+template <>
+struct SamePointee<DeviceHandle, std::remove_pointer_t<nvmlDevice_t>> : std::true_type {};
+template <typename A, typename B>
+struct SameParameter<A*, B*> : SamePointee<A, B> {};
+
+namespace {
+
+#define SAME_FUNCTION(name) static_assert(SameFunction<fn::name, decltype(::nvml##name)>::value)
+
+SAME_FUNCTION(Init);
+SAME_FUNCTION(Init_v2);
+SAME_FUNCTION(InitWithFlags);
+SAME_FUNCTION(Shutdown);
+SAME_FUNCTION(ErrorString);
+SAME_FUNCTION(SystemGetDriverVersion);
+SAME_FUNCTION(SystemGetNVMLVersion);
+SAME_FUNCTION(SystemGetCudaDriverVersion);
+SAME_FUNCTION(SystemGetCudaDriverVersion_v2);
+SAME_FUNCTION(SystemGetProcessName);
+SAME_FUNCTION(DeviceGetCount);
+SAME_FUNCTION(DeviceGetCount_v2);
+SAME_FUNCTION(DeviceGetHandleByIndex);
+SAME_FUNCTION(DeviceGetHandleByIndex_v2);
+SAME_FUNCTION(DeviceGetHandleByUUID);
+SAME_FUNCTION(DeviceGetHandleBySerial);
+SAME_FUNCTION(DeviceGetHandleByPciBusId);
+SAME_FUNCTION(DeviceGetHandleByPciBusId_v2);
+SAME_FUNCTION(DeviceGetName);
+SAME_FUNCTION(DeviceGetUUID);
+SAME_FUNCTION(DeviceGetSerial);
+SAME_FUNCTION(DeviceGetIndex);
+SAME_FUNCTION(DeviceGetMinorNumber);
+SAME_FUNCTION(DeviceGetPciInfo);
+SAME_FUNCTION(DeviceGetPciInfo_v2);
+SAME_FUNCTION(DeviceGetPciInfo_v3);
+SAME_FUNCTION(DeviceGetBrand);
+SAME_FUNCTION(DeviceGetArchitecture);
+SAME_FUNCTION(DeviceGetCudaComputeCapability);
+SAME_FUNCTION(DeviceGetNumGpuCores);
+SAME_FUNCTION(DeviceGetComputeMode);
+SAME_FUNCTION(DeviceGetPersistenceMode);
+SAME_FUNCTION(DeviceSetPersistenceMode);
+SAME_FUNCTION(DeviceGetC2cModeInfoV);
+SAME_FUNCTION(DeviceGetMemoryInfo);
+SAME_FUNCTION(DeviceGetMemoryInfo_v2);
+SAME_FUNCTION(DeviceGetUtilizationRates);
+SAME_FUNCTION(DeviceGetEncoderUtilization);
+SAME_FUNCTION(DeviceGetDecoderUtilization);
+SAME_FUNCTION(DeviceGetJpgUtilization);
+SAME_FUNCTION(DeviceGetOfaUtilization);
+SAME_FUNCTION(DeviceGetTemperature);
+SAME_FUNCTION(DeviceGetTemperatureV);
+SAME_FUNCTION(DeviceGetTemperatureThreshold);
+SAME_FUNCTION(DeviceGetPerformanceState);
+SAME_FUNCTION(DeviceGetPowerState);
+SAME_FUNCTION(DeviceGetCurrentClocksEventReasons);
+SAME_FUNCTION(DeviceGetCurrentClocksThrottleReasons);
+SAME_FUNCTION(DeviceGetSupportedClocksEventReasons);
+SAME_FUNCTION(DeviceGetSupportedClocksThrottleReasons);
+SAME_FUNCTION(DeviceGetClockInfo);
+SAME_FUNCTION(DeviceGetMaxClockInfo);
+SAME_FUNCTION(DeviceGetClock);
+SAME_FUNCTION(DeviceGetApplicationsClock);
+SAME_FUNCTION(DeviceGetDefaultApplicationsClock);
+SAME_FUNCTION(DeviceSetApplicationsClocks);
+SAME_FUNCTION(DeviceResetApplicationsClocks);
+SAME_FUNCTION(DeviceGetSupportedMemoryClocks);
+SAME_FUNCTION(DeviceGetSupportedGraphicsClocks);
+SAME_FUNCTION(DeviceSetGpuLockedClocks);
+SAME_FUNCTION(DeviceResetGpuLockedClocks);
+SAME_FUNCTION(DeviceSetMemoryLockedClocks);
+SAME_FUNCTION(DeviceResetMemoryLockedClocks);
+SAME_FUNCTION(DeviceGetPowerUsage);
+SAME_FUNCTION(DeviceGetPowerManagementMode);
+SAME_FUNCTION(DeviceGetPowerManagementLimit);
+SAME_FUNCTION(DeviceGetPowerManagementLimitConstraints);
+SAME_FUNCTION(DeviceGetPowerManagementDefaultLimit);
+SAME_FUNCTION(DeviceGetEnforcedPowerLimit);
+SAME_FUNCTION(DeviceSetPowerManagementLimit);
+SAME_FUNCTION(DeviceSetPowerManagementLimit_v2);
+SAME_FUNCTION(DeviceGetTotalEnergyConsumption);
+SAME_FUNCTION(DeviceGetFieldValues);
+SAME_FUNCTION(DeviceGetSamples);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses_v2);
+SAME_FUNCTION(DeviceGetComputeRunningProcesses_v3);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v2);
+SAME_FUNCTION(DeviceGetGraphicsRunningProcesses_v3);
+SAME_FUNCTION(DeviceGetProcessUtilization);
+SAME_FUNCTION(DeviceGetMigMode);
+SAME_FUNCTION(DeviceGetMaxMigDeviceCount);
+SAME_FUNCTION(DeviceGetMigDeviceHandleByIndex);
+SAME_FUNCTION(DeviceIsMigDeviceHandle);
+SAME_FUNCTION(DeviceGetDeviceHandleFromMigDeviceHandle);
+SAME_FUNCTION(DeviceGetGpuInstanceId);
+SAME_FUNCTION(DeviceGetComputeInstanceId);
+
+TEST(NvmlAbi, FunctionsMatchTheVendorsHeader) { SUCCEED() << "checked while compiling"; }
+
+}  // namespace
+}  // namespace jouleprof::abi
+#else
+TEST(NvmlAbi, FunctionsMatchTheVendorsHeader) { GTEST_SKIP() << "nvml.h is not installed"; }
+#endif

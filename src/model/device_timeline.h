@@ -1,0 +1,90 @@
+// One device's launches in, in order: its activity in bins and by scope (and each launch, where
+// wanted) out, as encoded chunks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/activity.h"
+#include "model/activity_codec.h"
+#include "model/flat_sums.h"
+
+namespace jouleprof::model {
+
+// One launch, from its true begin to its true end.
+struct Launch {
+  HostTime begin{};
+  HostTime end{};
+  std::uint32_t kernel_class = 0;
+  std::uint32_t scope = kNone;
+  std::uint32_t stream = 0;
+};
+
+// Where several launches run at once, each instant is split equally among them; nanoseconds that do
+// not divide go to those that began first, so that all shares of an instant sum to it exactly.
+// Not thread-safe. Tens of nanoseconds a launch.
+class DeviceTimeline {
+ public:
+  using Emit = std::function<void(ActivityChunk chunk)>;
+
+  // `index`: the device's in Trace::devices. `bin`: above zero. After `fine` bins get wide (kWide),
+  // so that a day of tracing stays small.
+  DeviceTimeline(std::uint32_t index, Duration bin, Duration fine, bool events)
+      : index_(index), bin_(bin.count()), fine_(fine.count()), events_(events) {}
+
+  // Calls come in order of `begin`. One that begins before what has been shared already is late: it
+  // is counted with its own full time, whatever ran beside it; false. `end` is not before `begin`.
+  bool add(const Launch& launch);
+
+  // Shares time up to `until` and emits what has come together: kBins or kWideBins, kScopes, and
+  // kEvents where wanted. A bin that `until` lies in is told in parts.
+  void tell(HostTime until, const Emit& emit);
+
+ private:
+  struct Running {
+    std::int64_t end = 0;
+    std::uint64_t busy = 0;      // not yet summed by scope
+    std::uint64_t launches = 1;  // the same: 1 or 0
+    std::uint32_t kernel_class = 0;
+    std::uint32_t scope = 0;
+  };
+  struct ClassSum {
+    std::uint64_t busy = 0;
+    std::uint64_t launches = 0;
+  };
+
+  void advance(std::int64_t until);
+  void share(std::int64_t until);
+  void end_finished();
+  void sum_scope(Running& running);
+  void put(std::uint32_t kernel_class, std::uint64_t busy, std::uint64_t launches);
+  void enter_bin(std::int64_t bin);
+  void close_bin();
+  void widen();
+  ChunkKind bins_kind() const;
+  void tell_late(const Emit& emit);
+  void tell_scopes(std::int64_t end, const Emit& emit);
+
+  std::uint32_t index_;
+  std::int64_t bin_;
+  std::int64_t fine_;
+  bool events_;
+  bool wide_ = false;
+  std::int64_t first_ = INT64_MAX;  // begin of all
+  std::int64_t now_ = INT64_MIN;    // all before is shared
+  std::int64_t current_bin_ = 0;
+  std::int64_t bin_end_ = INT64_MIN;
+  std::int64_t first_bin_ = 0;  // of the chunk
+  bool chunk_open_ = false;
+  std::vector<Running> running_;  // by begin
+  std::vector<ClassSum> sums_;    // of the current bin, by class
+  std::vector<std::uint32_t> touched_;
+  ActivityEncoder bins_;
+  ActivityEncoder event_entries_;
+  FlatSums scopes_;  // class << 32 | scope
+  std::vector<Launch> late_;
+};
+
+}  // namespace jouleprof::model

@@ -1,0 +1,27 @@
+// Layers that are run alone, so that their kernels can be told apart: which one, and when.
+#pragma once
+
+#include <cstdint>
+
+#include "model/activity_sink.h"
+
+namespace jouleprof::layers {
+
+// Thread safety: all from any thread; the first three by one thread at a time.
+
+// What the process does from here on is no work of the program's: calls of layers are neither seen
+// nor counted (set_active).
+void begin_replay();
+
+// What was done since begin_replay(), or since the last call of this: `calls` of `layer`; with
+// model::kNone, something that had to be done for them.
+void replayed(std::uint32_t layer, std::uint64_t calls);
+
+// The program goes on.
+void end_replay();
+
+// Tells a kReplay chunk for each call of replayed() since this was called last, after the layers'
+// definitions.
+void tell_replays(model::ActivitySink& sink);
+
+}  // namespace jouleprof::layers

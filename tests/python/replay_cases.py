@@ -1,0 +1,161 @@
+"""Programs whose layers are run alone at their end, run by test_torch_replay.py: `replay_cases.py
+CASE`. This PyTorch may have no GPU: the CPU is taken for one."""
+
+import atexit
+import contextlib
+import sys
+
+AFTER = []
+atexit.register(lambda: [check() for check in AFTER])  # runs last: after the replay
+
+import torch
+from torch import nn
+
+REPLAY = sys.modules["_jouleprof_replay"]
+REPLAY.Call.devices = lambda self: [torch.device("cpu")]
+torch.cuda.is_initialized = lambda: True
+torch.cuda.synchronize = lambda device=None: None
+torch.manual_seed(1)
+
+
+class Block(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.act = nn.GELU()
+
+    def forward(self, x, scale=1.0):
+        return x + scale * self.act(self.fc(x))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b0 = Block()
+        self.b1 = Block()
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.b1(self.b0(x), scale=2.0))
+
+
+def local_model():
+    """The model and its inputs are gone when the program ends."""
+    def main():
+        model = Net()
+        for _ in range(5):
+            model(torch.randn(4, 8))
+
+    main()
+    sys.exit(3)
+
+
+def failed():
+    Net()(torch.randn(4, 8))
+    raise ValueError("mine")
+
+
+def interrupted():
+    Net()(torch.randn(4, 8))
+    REPLAY.time.sleep = lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt())
+
+
+def training():
+    """What a program that saves its model at its very end would save."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model(torch.randn(4, 8)).sum().backward()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    gradient = model[0].weight.grad.clone()
+    state = torch.get_rng_state()
+
+    def check():
+        same = all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+        print(same, torch.equal(gradient, model[0].weight.grad),
+              torch.equal(state, torch.get_rng_state()), bool(model[1]._forward_pre_hooks))
+
+    AFTER.append(check)
+
+
+def odd_inputs():
+    class Cache:
+        pass
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(8, 8)
+
+        def forward(self, x, cache):
+            return self.fc(x)
+
+    class Once(nn.Module):
+        calls = 0
+
+        def forward(self, x):
+            Once.calls += 1
+            if Once.calls > 2:
+                raise RuntimeError("only once")
+            return x
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = Attention()
+            self.once = Once()
+
+        def forward(self, x):
+            return self.once(self.attention(x, Cache()))
+
+    Decoder()(torch.randn(4, 8))
+
+
+def shapes():
+    """Inputs of other shapes are other calls; a wrapper of a compiled model is left alone."""
+    model = Net()
+    for rows in (4, 4, 2):
+        model(torch.randn(rows, 8))
+    torch.compile(Block(4), backend="eager")(torch.randn(4, 4))
+
+
+def states():
+    """Types that operations are cast to, and inference mode, are those of the call."""
+    seen = []
+    autocast = torch.autocast
+
+    @contextlib.contextmanager
+    def noted(kind, dtype=None):
+        seen.append((kind, str(dtype)))
+        torch.set_autocast_enabled("cuda", True)
+        with autocast("cpu", dtype=torch.bfloat16):
+            yield
+        torch.set_autocast_enabled("cuda", False)
+
+    class Probe(nn.Module):
+        def forward(self, x):
+            seen.append((torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")))
+            return x
+
+    model = nn.Sequential(Probe())
+    torch.set_autocast_enabled("cuda", True)
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    with torch.inference_mode():
+        model(torch.randn(4, 8))
+    torch.set_autocast_enabled("cuda", False)
+    torch.autocast = noted
+    seen.clear()
+    AFTER.append(lambda: print(sorted(set(map(str, seen)))))
+
+
+def many_processes():
+    Net()(torch.randn(4, 8))
+    torch.distributed.is_initialized = lambda: True
+    torch.distributed.get_world_size = lambda: 2
+
+
+def no_gpu():
+    torch.cuda.is_initialized = lambda: False
+    Net()(torch.randn(4, 8))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,87 @@
+"""Layers that are run alone when a program ends: `jouleprof run --replay` (docs/layers.md)."""
+
+import ast
+import pathlib
+
+import pytest
+import spool
+from test_torch_layers import run, torch_python  # noqa: F401: a fixture
+
+CASES = pathlib.Path(__file__).parent / "replay_cases.py"
+
+
+def replayed(folder, case, seconds="0.02"):
+    """The finished program, and what it told."""
+    done = run([str(CASES)], case, seen=folder, check=False, JOULEPROF_REPLAY=seconds)
+    (process,) = spool.read(folder).values()
+    assert process.ended
+    return done, process
+
+
+def names(process):
+    return [replay.layer for replay in process.replays if replay.layer is not None]
+
+
+def test_each_kind_of_layer_is_run_once_alone(tmp_path):
+    done, process = replayed(tmp_path, "local_model")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    assert process.problem == ""
+    # b1 is called with another scale than b0, and so are no others of its parts.
+    assert names(process) == ["b0", "b0.fc", "b0.act", "b1", "head"]
+    assert all(replay.calls > 3 for replay in process.replays if replay.layer is not None)
+
+
+def test_replays_follow_one_another_and_are_no_calls(tmp_path):
+    _, process = replayed(tmp_path, "local_model")
+    first, *rest = process.replays
+    assert first.layer is None and rest[-1].layer is None
+    for before, after in zip(process.replays, rest):
+        assert before.end == after.begin
+    assert process.calls[("Net", "forward")] == 5
+    assert process.calls[("b0.fc", "forward")] == 5
+
+
+def test_without_the_option_nothing_is_run(tmp_path):
+    run(["-c", "import torch; torch.nn.Linear(2, 2)(torch.ones(1, 2))"], seen=tmp_path)
+    (process,) = spool.read(tmp_path).values()
+    assert process.replays == [] and process.problem == ""
+
+
+@pytest.mark.parametrize("case, status, words", [
+    ("failed", 1, "ended with an exception"),
+    ("interrupted", 0, "KeyboardInterrupt"),
+    ("many_processes", 0, "destroy_process_group"),
+    ("no_gpu", 0, "nothing ran on a GPU"),
+])
+def test_why_nothing_was_run_alone(tmp_path, case, status, words):
+    done, process = replayed(tmp_path, case)
+    assert done.returncode == status
+    assert ("ValueError: mine" in done.stderr) == (case == "failed")
+    assert process.problem.startswith("replay: ") and words in process.problem
+    assert names(process) == []
+
+
+def test_the_model_is_as_it_was(tmp_path):
+    done, process = replayed(tmp_path, "training")
+    assert done.stdout == "True True True False\n"
+    assert {"0", "1", "2"} <= set(names(process))
+
+
+def test_what_cannot_be_run_alone_is_named(tmp_path):
+    done, process = replayed(tmp_path, "odd_inputs")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert process.problem == "replay: could not be run alone: Attention, Once"
+    assert names(process) == ["attention.fc"]
+
+
+def test_inputs_of_each_shape_are_kept(tmp_path):
+    done, process = replayed(tmp_path, "shapes")
+    assert done.returncode == 0, done.stderr
+    assert names(process).count("head") == 2
+    assert "Block" not in names(process)
+
+
+def test_a_layer_runs_in_the_state_that_it_was_called_in(tmp_path):
+    done, _ = replayed(tmp_path, "states")
+    assert [ast.literal_eval(text) for text in ast.literal_eval(done.stdout)] == [
+        ("cuda", "torch.bfloat16"), (True, True)]
