@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/phase_name.h"
+#include "recording/packed.h"
 #include "recording/spool/trace_check.h"
 
 namespace jouleprof::recording {
@@ -42,11 +43,12 @@ std::optional<std::uint32_t> unless_none(std::uint32_t index) {
 // The tables of one file's traces.
 class TraceReader {
  public:
-  TraceReader(SQLite::Database& db, Inspection& inspection) : db_(db), inspection_(inspection) {}
+  TraceReader(SQLite::Database& db, Inspection& inspection, std::int32_t version)
+      : db_(db), inspection_(inspection), version_(version) {}
 
-  std::vector<model::Trace> read(std::int32_t version) {
+  std::vector<model::Trace> read() {
     read_traces();
-    if (version >= 4) read_positions();
+    if (version_ >= 4) read_positions();
     read_parts("traced_device", &model::Trace::devices, &TraceReader::device);
     read_parts("kernel_class", &model::Trace::classes, &TraceReader::kernel_class);
     read_parts("layer", &model::Trace::layers, &TraceReader::layer);
@@ -167,6 +169,11 @@ class TraceReader {
       chunk.end = row.host_time();
       chunk.bytes = row.blob();
       if (trace == nullptr || !inspection_.good()) return;
+      if (version_ >= 5) {
+        auto entries = unpack(chunk.bytes);
+        if (!entries) return row.complain("has entries that can't be unpacked");
+        chunk.bytes = std::move(*entries);
+      }
       if (const auto problem = checks_[at_].add(chunk, trace->bin); !problem.empty()) {
         return row.complain(problem);
       }
@@ -176,6 +183,7 @@ class TraceReader {
 
   SQLite::Database& db_;
   Inspection& inspection_;
+  std::int32_t version_;
   std::vector<model::Trace> traces_;
   std::vector<spool::TraceCheck> checks_;
   std::uint32_t at_ = 0;  // the trace of the row in hand
@@ -208,8 +216,9 @@ void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
            phase.empty() ? std::nullopt : std::optional(phase));
   }
   for (const auto& c : more.chunks) {
+    const std::string entries = pack(c.bytes);
     chunk_(trace, kChunks.at(static_cast<std::size_t>(c.kind) - 1), unless_none(c.device), c.begin,
-           c.end, Blob{c.bytes});
+           c.end, Blob{entries});
   }
   const model::TraceStatus& s = more.status;
   status_(trace, s.activities, s.dropped, s.late, s.graph_launches, s.graph_expanded,
@@ -221,7 +230,7 @@ void TraceRows::append(std::uint32_t trace, const model::Trace& more) {
 
 std::vector<model::Trace> read_traces(SQLite::Database& db, Inspection& inspection,
                                       std::int32_t version) {
-  return TraceReader(db, inspection).read(version);
+  return TraceReader(db, inspection, version).read();
 }
 
 }  // namespace jouleprof::recording

@@ -1,6 +1,10 @@
 #include "recording/trace_rows.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <cstdint>
+#include <string>
 
 #include "model/activity_codec.h"
 #include "recording/test_support.h"
@@ -74,7 +78,7 @@ TEST(TraceRows, AbsentIsNull) {
         "SELECT count(*) FROM activity_range WHERE parent IS NULL",
         "SELECT count(*) FROM scope WHERE layer IS NULL AND activity_range IS NULL AND phase IS "
         "NULL",
-        "SELECT count(*) FROM activity_chunk WHERE traced_device IS NULL AND length(entries) = 0",
+        "SELECT count(*) FROM activity_chunk WHERE traced_device IS NULL",
         "SELECT count(*) FROM trace_status WHERE problem IS NULL"}) {
     EXPECT_EQ(db.execAndGet(query).getInt(), 1) << query;
   }
@@ -96,6 +100,28 @@ TEST(TraceRows, AnOlderFileHasNone) {
   const auto read = read_recording(tree / "x.jprof");
   ASSERT_TRUE(read) << read.error().message;
   expect_equal(*read, recording);
+}
+
+// Before version 5 entries were not packed.
+TEST(TraceRows, EntriesOfAnOlderFileAreReadAsTheyAre) {
+  const TempTree tree;
+  model::Recording recording;
+  auto& trace = recording.traces.emplace_back();
+  trace.devices.emplace_back();
+  trace.classes.emplace_back();
+  model::ActivityEncoder encoder;
+  encoder.add(model::BinEntry{3, 0, 1, 250});
+  trace.chunks.push_back({model::ChunkKind::kBins, 0, {}, {}, encoder.take()});
+  ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
+  std::string hex;
+  for (const char c : trace.chunks[0].bytes)
+    hex += fmt::format("{:02x}", static_cast<std::uint8_t>(c));
+  run_sql(tree / "x.jprof", "UPDATE activity_chunk SET entries = x'" + hex + "'");
+  EXPECT_FALSE(read_recording(tree / "x.jprof"));
+  run_sql(tree / "x.jprof", "PRAGMA user_version = 4");
+  const auto read = read_recording(tree / "x.jprof");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->traces, recording.traces);
 }
 
 TEST(TraceRows, AChunkThatNamesWhatIsNotThereIsDamage) {
