@@ -8,16 +8,19 @@ from ._clock_map import ClockMap
 
 _SETTLE_NANOSECONDS = 250_000_000  # how often completed events are looked for
 _SETTLE_COUNT = 64
+_ASKED_TOGETHER = 16  # marks of one stream: once the last is passed, all are
+_MOST_STREAMS = 256
 
 
 class Mark:
     """One edge. `time` is None until the device has passed it and that was looked up."""
 
-    __slots__ = ("event", "device", "recorded", "time", "stretch")
+    __slots__ = ("event", "device", "stream", "recorded", "time", "stretch")
 
-    def __init__(self, event, device, recorded):
+    def __init__(self, event, device, stream, recorded):
         self.event = event
         self.device = device
+        self.stream = stream  # None: not known
         self.recorded = recorded  # host time, before the event was put into the stream
         self.time = None
         self.stretch = None  # of a window's end
@@ -44,6 +47,9 @@ class Marker:
         self._add = add  # called with (begin, end, name) of every window that is settled
         self._now = now
         self._pool = collections.defaultdict(list)  # events by device
+        # torch takes a microsecond to tell a stream's handle, and far longer to make its object.
+        self._handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+        self._streams = {}  # by device and handle
         self._maps = {}
         self._pending = collections.deque()
         self._settled_at = now()
@@ -63,10 +69,23 @@ class Marker:
             event = self._pool[device].pop()
         except IndexError:
             event = cuda.Event(enable_timing=True)
-        mark = Mark(event, device, self._now())
-        event.record()
+        stream = self._stream(device)
+        mark = Mark(event, device, stream, self._now())
+        event.record(stream)
         self._pending.append(mark)
         return mark
+
+    def _stream(self, device):
+        """The current stream; None where only torch itself can find it."""
+        if self._handle is None:
+            return None
+        key = device, self._handle(device)
+        stream = self._streams.get(key)
+        if stream is None:
+            if len(self._streams) >= _MOST_STREAMS:
+                self._streams.clear()
+            stream = self._streams[key] = self._torch.cuda.current_stream()
+        return stream
 
     def begin(self, name):
         mark = self.mark()
@@ -90,8 +109,12 @@ class Marker:
             return  # another thread is at it
         try:
             self._settled_at = self._now()
-            while self._pending and self._is_complete(self._pending[0]):
-                self._settle(self._pending.popleft())
+            while True:
+                count = self._complete()
+                if count == 0:
+                    break
+                for _ in range(count):
+                    self._settle(self._pending.popleft(), complete=True)
         finally:
             self._lock.release()
 
@@ -106,17 +129,32 @@ class Marker:
                 self._settle(stretch.end)
         return stretch.edges
 
+    def _complete(self):
+        """How many of the oldest pending marks are known to be passed: some, or all that are asked."""
+        pending = self._pending
+        if not pending:
+            return 0
+        if len(pending) >= _ASKED_TOGETHER:
+            last = pending[_ASKED_TOGETHER - 1]
+            # By index: other threads append.
+            if (last.stream is not None
+                    and all(pending[i].stream is last.stream for i in range(_ASKED_TOGETHER))
+                    and self._is_passed(last)):
+                return _ASKED_TOGETHER
+        return 1 if self._is_passed(pending[0]) else 0
+
     @staticmethod
-    def _is_complete(mark):
+    def _is_passed(mark):
         return mark.time is not None or mark.event.query()
 
-    def _settle(self, mark):
+    def _settle(self, mark, complete=False):
         if mark.time is not None:
             return
         clock = self._map(mark.device)
         if clock.is_old():
             clock.refresh()
-        mark.event.synchronize()  # a begin on another stream than its end
+        if not complete:
+            mark.event.synchronize()  # a begin on another stream than its end
         mark.time = clock.host_time(mark.event, mark.recorded)
         self._pool[mark.device].append(mark.event)
         mark.event = None

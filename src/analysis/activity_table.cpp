@@ -102,7 +102,7 @@ class Builder {
       }
       return known[id];
     };
-    if (!take_replays(trace)) return tl::unexpected(damaged(trace));
+    if (!take_replays(trace, index)) return tl::unexpected(damaged(trace));
     bool any = false;
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
@@ -141,14 +141,15 @@ class Builder {
   }
 
   // False: damaged.
-  bool take_replays(const model::Trace& trace) {
+  bool take_replays(const model::Trace& trace, std::uint32_t index) {
     first_replay_ = table_.replays.size();
     for (const auto& chunk : trace.chunks) {
       if (chunk.kind != ChunkKind::kReplay) continue;
       model::ActivityDecoder decoder(chunk.bytes);
       for (model::LayerEntry e; decoder.next(e);) {
         if (e.layer >= trace.layers.size()) return false;
-        table_.replays.push_back({trace.layers[e.layer].name,
+        table_.replays.push_back({index,
+                                  e.layer,
                                   table_.time.seconds_of(chunk.begin),
                                   table_.time.seconds_of(chunk.end),
                                   {}});

@@ -51,7 +51,8 @@ struct ActivityTable {
       std::uint64_t launches = 0;
       double busy = 0;  // seconds
     };
-    std::string layer;
+    std::uint32_t trace = 0;  // index into Recording::traces
+    std::uint32_t layer = 0;  // of that trace
     double begin = 0;
     double end = 0;
     std::map<std::uint32_t, Ran> ran;  // by class

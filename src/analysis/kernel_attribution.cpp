@@ -40,7 +40,7 @@ class Attribution {
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
     evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
-    out_.warnings = drop_odd_replays(table_, evidence_.seen);
+    out_.warnings = drop_odd_replays(recording_, table_, evidence_.seen);
     const auto model =
         KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(), timeline_.rise());
     if (!model) {

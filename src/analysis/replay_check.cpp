@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace jouleprof::analysis {
 namespace {
@@ -12,28 +13,57 @@ namespace {
 constexpr double kMostApart = 0.1;  // of the time in place
 constexpr std::size_t kMostNamed = 10;
 
-// How much longer a layer's kernels took alone than in place, as a part; 0: none ran in place.
-double longer(const ActivityTable& table, const ActivityTable::Replay& replay) {
-  double alone = 0;
-  double in_place = 0;
-  for (const auto& [k, ran] : replay.ran) {
-    const auto& c = table.classes[k];
-    if (c.launches == 0 || c.busy <= 0) continue;
-    alone += ran.busy;
-    in_place += static_cast<double>(ran.launches) * c.busy / static_cast<double>(c.launches);
+bool is_within(const model::Trace& trace, std::uint32_t layer, std::uint32_t outer) {
+  // A parent's number is lower than its children's.
+  while (layer != model::kNone && layer > outer) layer = trace.layers[layer].parent;
+  return layer == outer;
+}
+
+// What each class did in the forward passes of the layer that was replayed, layers within included.
+std::map<std::uint32_t, ActivityTable::Replay::Ran> in_place(const model::Recording& recording,
+                                                             const ActivityTable& table,
+                                                             const ActivityTable::Replay& replay) {
+  std::map<std::uint32_t, ActivityTable::Replay::Ran> out;
+  const model::Trace& trace = recording.traces[replay.trace];
+  for (const auto& share : table.shares) {
+    if (share.trace != replay.trace || share.scope == model::kNone) continue;
+    const model::Scope& scope = trace.scopes[share.scope];
+    if (scope.phase == model::Phase::kBackward || !is_within(trace, scope.layer, replay.layer)) {
+      continue;
+    }
+    out[share.kernel_class].launches += share.launches;
+    out[share.kernel_class].busy += share.busy;
   }
-  return in_place > 0 ? alone / in_place - 1 : 0;
+  return out;
+}
+
+// How much longer a layer's kernels took alone than in place, as a part; 0: none ran in place.
+double longer(const model::Recording& recording, const ActivityTable& table,
+              const ActivityTable::Replay& replay) {
+  const auto there = in_place(recording, table, replay);
+  double alone = 0;
+  double expected = 0;
+  for (const auto& [k, ran] : replay.ran) {
+    const auto found = there.find(k);
+    if (found == there.end() || found->second.launches == 0) continue;
+    alone += ran.busy;
+    expected += static_cast<double>(ran.launches) * found->second.busy /
+                static_cast<double>(found->second.launches);
+  }
+  return expected > 0 ? alone / expected - 1 : 0;
 }
 
 }  // namespace
 
-std::vector<std::string> drop_odd_replays(const ActivityTable& table,
+std::vector<std::string> drop_odd_replays(const model::Recording& recording,
+                                          const ActivityTable& table,
                                           std::vector<SeenPower>& seen) {
   std::vector<std::string> odd;
   for (const auto& replay : table.replays) {
-    const double more = longer(table, replay);
+    const double more = longer(recording, table, replay);
     if (std::abs(more) <= kMostApart) continue;
-    odd.push_back(fmt::format("{} ({:+.0f} %)", replay.layer, 100 * more));
+    odd.push_back(fmt::format(
+        "{} ({:+.0f} %)", recording.traces[replay.trace].layers[replay.layer].name, 100 * more));
     std::erase_if(seen,
                   [&](const SeenPower& s) { return s.end > replay.begin && s.begin < replay.end; });
   }

@@ -6,12 +6,14 @@
 
 #include "analysis/activity_table.h"
 #include "analysis/seen_power.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 
 // Drops from `seen` what was read while a layer was replayed whose kernels took another time there
-// than in place, launch for launch: then they did other work, or met a warmer cache, and drew
-// another power. Returns what is to be said of it.
-std::vector<std::string> drop_odd_replays(const ActivityTable& table, std::vector<SeenPower>& seen);
+// than in the same layer's forward passes in place, launch for launch: then they did other work, or
+// met a warmer cache, and drew another power. Returns what is to be said of it.
+std::vector<std::string> drop_odd_replays(const model::Recording& recording,
+                                          const ActivityTable& table, std::vector<SeenPower>& seen);
 
 }  // namespace jouleprof::analysis

@@ -34,6 +34,15 @@ class FakeTorch(types.ModuleType):
         self.cuda = _Cuda(clock)
 
 
+class FakeTorchWithHandles(FakeTorch):
+    """One that tells the current stream's handle, as a real one does."""
+
+    def __init__(self, clock):
+        super().__init__(clock)
+        self._C = types.SimpleNamespace(
+            _cuda_getCurrentRawStream=lambda device: id(self.cuda._current))
+
+
 class _Cuda:
     def __init__(self, clock):
         self.clock = clock
@@ -41,6 +50,7 @@ class _Cuda:
         self.available = True
         self.capturing = False
         self.made = 0  # events
+        self.queries = 0
         self.synchronised = []
         self._current = _Stream()
         cuda = self
@@ -55,13 +65,14 @@ class _Cuda:
                 self.passed_at = (stream or cuda._current).reached(clock.host)
 
             def query(self):
+                cuda.queries += 1
                 return clock.host >= self.passed_at
 
             def synchronize(self):
                 clock.wait_until(self.passed_at)
 
             def elapsed_time(self, other):
-                assert self.query() and other.query()
+                assert clock.host >= max(self.passed_at, other.passed_at)
                 milliseconds = (clock.device(other.passed_at) - clock.device(self.passed_at)) / 1e6
                 return struct.unpack("f", struct.pack("f", milliseconds))[0]
 
@@ -69,6 +80,13 @@ class _Cuda:
 
     def Stream(self, device=None):
         return _Stream()
+
+    def current_stream(self, device=None):
+        return self._current
+
+    def use(self, stream):
+        """Makes it the current one."""
+        self._current = stream
 
     def is_initialized(self):
         return self.initialised

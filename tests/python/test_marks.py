@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fake_torch import Clock, FakeTorch
+from fake_torch import Clock, FakeTorch, FakeTorchWithHandles
 from jouleprof._marks import Marker
 
 MS = 1_000_000
@@ -16,9 +16,9 @@ def clock():
     return Clock()
 
 
-@pytest.fixture
-def torch(clock):
-    return FakeTorch(clock)
+@pytest.fixture(params=[FakeTorch, FakeTorchWithHandles])
+def torch(request, clock):
+    return request.param(clock)
 
 
 @pytest.fixture
@@ -114,6 +114,39 @@ def test_work_that_never_ends_holds_up_nobody(marker, torch, clock):
         marker.end(marker.begin(1))
     assert clock.host - before < 10 * MS
     assert marker.added == []
+
+
+def test_marks_of_one_stream_are_asked_for_together(clock):
+    torch = FakeTorchWithHandles(clock)
+    added = []
+    marker = Marker(torch, lambda *window: added.append(window), clock.now)
+    for _ in range(1000):
+        stretch = marker.begin(3)
+        torch.cuda.launch(MS)
+        marker.end(stretch)
+        clock.host += 10 * MS
+    assert len(added) >= 960
+    assert torch.cuda.queries < 500
+
+
+def test_a_stream_that_is_done_says_nothing_of_another(clock):
+    torch = FakeTorchWithHandles(clock)
+    added = []
+    marker = Marker(torch, lambda *window: added.append(window), clock.now)
+    quick, slow = torch.cuda.Stream(), torch.cuda.Stream()
+    torch.cuda.use(slow)
+    torch.cuda.launch(10**15)
+    waiting = marker.begin(1)
+    marker.end(waiting)
+    torch.cuda.use(quick)
+    for _ in range(20):
+        marker.end(marker.begin(2))
+    before = clock.host
+    marker.settle_completed()
+    assert added == [] and clock.host - before < 10 * MS
+    clock.host += 2 * 10**15
+    marker.settle_completed()
+    assert len(added) == 21
 
 
 class Host:
