@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "report/activity_context.h"
 #include "report/quantity.h"
@@ -23,6 +26,24 @@ std::string label_of(const ActivityContext& c, const ActivityLine& line) {
   return label;
 }
 
+// Of a row with all rows below it, as its energy is.
+struct Ran {
+  Duration busy{};
+  std::uint64_t launches = 0;
+};
+
+std::vector<Ran> with_rows_below(const std::vector<ActivityRow>& rows) {
+  std::vector<Ran> out;
+  for (const auto& row : rows) out.push_back({row.busy, row.launches});
+  // A parent comes before its children.
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    if (rows[i].parent >= i) continue;
+    out[rows[i].parent].busy += out[i].busy;
+    out[rows[i].parent].launches += out[i].launches;
+  }
+  return out;
+}
+
 }  // namespace
 
 Lines part_lines(const ActivityContext& c) {
@@ -38,16 +59,19 @@ Lines part_lines(const ActivityContext& c) {
   if (c.view.tree) headings.emplace_back("own");
   Table table(std::move(headings));
   std::string missing;
+  const auto& rows = rows_of(c.profile, c.options.by);
+  const auto ran = with_rows_below(rows);
   for (const auto& line : c.view.lines) {
     const ActivityRow& row = *line.row;
     const auto& whole = whole_of(row);
     const auto share = share_of(c.profile, whole);
     const bool known = whole && row.resolvable;
-    const std::uint64_t count = calls ? row.count : row.launches;
+    const Ran& all = ran[static_cast<std::size_t>(line.row - rows.data())];
+    const std::uint64_t count = calls ? row.count : all.launches;
     std::vector<Cell> cells{
         {label_of(c, line)},
         {count > 0 ? count_text(count) : "-"},
-        {row.busy > Duration{} ? duration_text(row.busy) : "-"},
+        {all.busy > Duration{} ? duration_text(all.busy) : "-"},
         {known   ? energy_text(whole->energy)
          : whole ? "not resolvable"
                  : "unavailable",
