@@ -12,6 +12,7 @@
 #include "analysis/kernel_evidence.h"
 #include "analysis/kernel_model.h"
 #include "analysis/replay_check.h"
+#include "analysis/sm_clocks.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -40,9 +41,10 @@ class Attribution {
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
     evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
-    out_.warnings = drop_odd_replays(recording_, table_, evidence_.seen);
+    out_.warnings = drop_odd_replays(recording_, out_.domain, table_, evidence_.seen);
     const auto model =
-        KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(), timeline_.rise());
+        KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(), timeline_.rise(),
+                         power_sway(recording_, out_.domain, table_));
     if (!model) {
       explain_nothing();
       return std::move(out_);
@@ -72,6 +74,11 @@ class Attribution {
   }
 
   // The highest limit that was in force; 0: not known.
+  // Of the time, as far as it is known.
+  double held() const {
+    return ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
+  }
+
   double limit_watts() const {
     double limit = 0;
     for (const auto& sensor : recording_.sensors) {
@@ -110,13 +117,12 @@ class Attribution {
 
   void warn(const KernelModel& model) {
     auto& w = out_.warnings;
-    const auto held = ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end);
-    if (held && *held > 0.02) {
+    if (held() > 0.02) {
       w.push_back(fmt::format(
           "power or heat held the clocks down for {:.0f} % of the time; what was measured then "
           "counts "
           "like the rest, so that a kernel's energy is that at the clocks it got, not at free ones",
-          100 * *held));
+          100 * held()));
     }
     if (evidence_.idle_unseen) {
       w.push_back(fmt::format(

@@ -45,7 +45,7 @@ void KernelModel::choose_columns() {
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                                             std::span<const SeenPower> seen, const IdleHint& idle,
-                                            double limit_watts, double rise) {
+                                            double limit_watts, double rise, double sway) {
   if (table.empty() || seen.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
@@ -80,6 +80,7 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   }
   priors.push_back({0, kGapSigma, 0, most});
   model.solution_ = solve_power(rows, priors);
+  model.sway_ = sway;
   return model;
 }
 
@@ -103,6 +104,7 @@ KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
     own += std::pow(kModelError * use.busy * solution_.watts[at], 2);
     own += std::pow(kGapSigma * use.gap, 2);
   }
+  own += std::pow(solution_.sway(factor, sway_), 2);
   const double variance = solution_.variance(factor) + own;
   return {factor.dot(solution_.watts), std::sqrt(std::max(variance, 0.0))};
 }

@@ -32,10 +32,12 @@ class KernelModel {
     double sigma = 0;   // without the sensor's gain
   };
 
-  // `limit_watts`: the board's power limit, 0 where it is not known. Absent when there is no row.
-  // `table` outlives the model.
+  // `limit_watts`: the board's power limit, 0 where it is not known. `sway`: by how much the power
+  // of all kernels changed with the clocks, one sigma; it could pass for differences among kernels.
+  // Absent when there is no row. `table` outlives the model.
   static std::optional<KernelModel> fit(const ActivityTable& table, std::span<const SeenPower> seen,
-                                        const IdleHint& idle, double limit_watts, double rise);
+                                        const IdleHint& idle, double limit_watts, double rise,
+                                        double sway);
 
   Estimate energy_of(std::span<const Use> uses) const;
   Use all_of(std::uint32_t kernel_class) const;
@@ -63,6 +65,7 @@ class KernelModel {
   std::size_t columns_ = 0;
   SensorTiming timing_;
   double mean_busy_ = 0;
+  double sway_ = 0;
   PowerSolution solution_;
 };
 

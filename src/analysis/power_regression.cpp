@@ -12,7 +12,9 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kBlock = 1.0;    // seconds over which errors may hang together
+constexpr double kBlock = 1.0;  // seconds over which errors may hang together
+constexpr double kSway = 0.25;  // seconds over which clocks that are held may stay
+constexpr double kMostStretches = 2000;
 constexpr double kOutlier = 3.0;  // sigmas
 constexpr int kRounds = 4;
 constexpr double kBound = 1e-3;      // watts
@@ -71,6 +73,7 @@ class Solver {
     const MatrixXd idle = std::pow(priors_[0].sigma, 2) * moved * moved.transpose();
     out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
     out.robust = factor.solve(factor.solve(scatter()).transpose()) + idle;
+    out.pulls = pulls(factor, watts);
     out.counter_sigma = noise_[0].sigma;
     out.sample_sigma = noise_[1].sigma;
     out.explained = explained();
@@ -230,6 +233,35 @@ class Solver {
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }
 
+  // A stretch whose power is off by a part of it pulls at the watts; less what is not an error: in
+  // that stretch those that ran did draw so much more.
+  MatrixXd pulls(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts) const {
+    const auto& rows = rows_.rows;
+    if (rows.empty()) return {};
+    const double begin = rows.front().begin;
+    const double length = std::max(kSway, (rows.back().end - begin) / kMostStretches);
+    const auto stretches =
+        static_cast<Index>(std::max((rows.back().end - begin) / length, 0.0)) + 1;
+    MatrixXd pull = MatrixXd::Zero(n_, stretches);
+    MatrixXd busy = MatrixXd::Zero(n_, stretches);
+    whitened([&](std::size_t i) { return std::max(rows[i].watts - watts[0], 0.0); },
+             [&](std::size_t i, const VectorXd& row, double value, double weight) {
+               const Index at = std::min(
+                   static_cast<Index>(std::max(rows[i].end - begin, 0.0) / length), stretches - 1);
+               pull.col(at) += weight * value * row;
+               for (const auto& term : rows_.of(i)) {
+                 busy(1 + static_cast<Index>(term.column), at) +=
+                     term.share * (rows[i].end - rows[i].begin);
+               }
+             });
+    MatrixXd out = factor.solve(pull);
+    for (Index k = 1; k < n_; ++k) {
+      const double all = busy.row(k).sum();
+      if (all > 0) out.row(k) -= watts[k] / all * busy.row(k);
+    }
+    return out.transpose();
+  }
+
   double explained() const {
     double weight = 0;
     double mean = 0;
@@ -264,6 +296,10 @@ class Solver {
 
 double PowerSolution::variance(const VectorXd& factor) const {
   return std::max(factor.dot(covariance * factor), factor.dot(robust * factor));
+}
+
+double PowerSolution::sway(const VectorXd& factor, double ratio) const {
+  return pulls.rows() > 0 ? ratio * (pulls * factor).cwiseAbs().sum() : 0.0;
 }
 
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors) {

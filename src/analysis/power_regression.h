@@ -27,6 +27,9 @@ struct PowerSolution {
   // The same with the rows' errors as they were, however they hang together over a second. Larger
   // than `covariance` where the model is wrong in the same way for a while.
   Eigen::MatrixXd robust;
+  // By stretch of time (rows), what the watts above would move by if all power above idle in it
+  // were wrong by the whole.
+  Eigen::MatrixXd pulls;
   double counter_sigma = 0;  // watts that a counter's row of one edge distance is off by
   double sample_sigma = 0;   // watts that a sample's row is off by
   double explained = 0;      // R^2 of all rows, weighted
@@ -34,6 +37,9 @@ struct PowerSolution {
 
   // The variance of `factor . watts`: the larger of both.
   double variance(const Eigen::VectorXd& factor) const;
+  // The most that `factor . watts` can move, of one watt in each: where the power above idle of
+  // each stretch of time is off by up to `ratio`, in whatever direction.
+  double sway(const Eigen::VectorXd& factor, double ratio) const;
 };
 
 // The most likely watts for

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+
+#include "analysis/sm_clocks.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -56,16 +59,23 @@ double longer(const model::Recording& recording, const ActivityTable& table,
 }  // namespace
 
 std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const ActivityTable& table,
+                                          const model::Domain& domain, const ActivityTable& table,
                                           std::vector<SeenPower>& seen) {
+  const auto forget = [&](const ActivityTable::Replay& replay) {
+    std::erase_if(seen,
+                  [&](const SeenPower& s) { return s.end > replay.begin && s.begin < replay.end; });
+  };
+  if (auto why = other_clocks(recording, domain, table)) {
+    for (const auto& replay : table.replays) forget(replay);
+    return {std::move(*why)};
+  }
   std::vector<std::string> odd;
   for (const auto& replay : table.replays) {
     const double more = longer(recording, table, replay);
     if (std::abs(more) <= kMostApart) continue;
     odd.push_back(fmt::format(
         "{} ({:+.0f} %)", recording.traces[replay.trace].layers[replay.layer].name, 100 * more));
-    std::erase_if(seen,
-                  [&](const SeenPower& s) { return s.end > replay.begin && s.begin < replay.end; });
+    forget(replay);
   }
   if (odd.empty()) return {};
   const std::size_t more = odd.size() > kMostNamed ? odd.size() - kMostNamed : 0;

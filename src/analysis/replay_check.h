@@ -12,8 +12,10 @@ namespace jouleprof::analysis {
 
 // Drops from `seen` what was read while a layer was replayed whose kernels took another time there
 // than in the same layer's forward passes in place, launch for launch: then they did other work, or
-// met a warmer cache, and drew another power. Returns what is to be said of it.
+// met a warmer cache, and drew another power. Drops all that was read during replays on `domain`
+// where clocks were not the program's. Returns what is to be said of it.
 std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const ActivityTable& table, std::vector<SeenPower>& seen);
+                                          const model::Domain& domain, const ActivityTable& table,
+                                          std::vector<SeenPower>& seen);
 
 }  // namespace jouleprof::analysis

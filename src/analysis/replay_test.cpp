@@ -95,6 +95,36 @@ TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotLearntFrom) {
   EXPECT_THAT(only(synthesise(run).recording).warnings, Not(Contains(HasSubstr("not learnt"))));
 }
 
+// A board that is capped runs the layers alone at other clocks, where they draw another power.
+TEST(Replay, AtOtherClocksIsNotLearntFrom) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  run.cap = 330;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  EXPECT_THAT(p.warnings, Contains(AllOf(HasSubstr("nothing is learnt"), HasSubstr("1980 MHz"))));
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const auto& known = row(p, "kernel " + std::to_string(k));
+    EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
+              known.energy->repeatability.joules());
+  }
+}
+
+TEST(Replay, WhereClocksAreNotKnownACappedProgramIsNotLearntFromEither) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  run.cap = 330;
+  auto made = synthesise(run);
+  std::erase_if(made.recording.readings.gauges, [](const auto& r) { return r.sensor == kClock; });
+  EXPECT_THAT(only(made.recording).warnings,
+              Contains(AllOf(HasSubstr("nothing is learnt"), HasSubstr("is not known"))));
+  run.cap = 800;
+  made = synthesise(run);
+  EXPECT_THAT(only(made.recording).warnings, Not(Contains(HasSubstr("nothing is learnt"))));
+  std::erase_if(made.recording.readings.gauges, [](const auto& r) { return r.sensor == kClock; });
+  EXPECT_THAT(only(made.recording).warnings, Not(Contains(HasSubstr("nothing is learnt"))));
+}
+
 TEST(Replay, BetweenTwoProgramsIsLeftOutToo) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;

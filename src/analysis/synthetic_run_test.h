@@ -17,6 +17,8 @@
 namespace jouleprof::analysis::simulated {
 
 inline constexpr model::SensorId kReasons{9};
+inline constexpr model::SensorId kClock{10};
+inline constexpr double kFullClock = 1.98e9;  // hertz
 
 struct KernelSpec {
   double watts = 300;     // above idle, while it runs
@@ -126,7 +128,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
 
   Truth truth;
   Clocks clocks(run.cap);
-  std::vector<model::GaugeReading> reasons;
+  std::vector<model::GaugeReading> told_gauges;
   double next_look = 0;
   truth.hold(run.idle, 1.0);
   while (truth.end() < 1.0 + run.seconds) {
@@ -183,12 +185,14 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       if (clocks.can_be_held() && t - truth.end() > 0.002) told();
     }
     told();
+    const bool look = clocks.can_be_held() && truth.end() > next_look;
+    if (look) told_gauges.push_back({kClock, at(truth.end() - 5e-4), kFullClock * clocks.now()});
     const double pause = 0.0003 + (uniform(random) < 0.2 ? 0.02 * uniform(random) : 0.0);
     truth.hold(run.idle, pause);
     clocks.follow(run.idle, pause);
-    if (clocks.can_be_held() && truth.end() > next_look) {
+    if (look) {
       next_look += run.reasons_every;
-      reasons.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
+      told_gauges.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
     }
   }
   bins.finish();
@@ -213,6 +217,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         bins.add({at(start), at(start + length), k, k, 0});
       }
       const double span = static_cast<double>(calls) * period;
+      if (clocks.can_be_held()) told_gauges.push_back({kClock, at(t + span / 2), kFullClock});
       truth.hold(run.idle + kernel.watts * length / period, span);
       out.replay_joules += static_cast<double>(calls) * kernel.watts * length;
       model::ActivityEncoder encoder;
@@ -237,7 +242,9 @@ inline Synthesised synthesise(const SyntheticRun& run) {
                          std::string(model::gauge::kClockEventReasons),
                          {},
                          {}});
-    r.readings.gauges = std::move(reasons);
+    r.sensors.push_back(
+        {kClock, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}});
+    r.readings.gauges = std::move(told_gauges);
   }
   r.readings.powers = run.sensors.samples(truth, 0.1, truth.end());
   r.readings.counters = run.sensors.reads(truth, 0.1, truth.end());
