@@ -105,8 +105,8 @@ TEST(WindowRows, AnOlderFileHasNone) {
   expect_equal(*read, recording);
 }
 
-TEST(WindowRows, TheExampleOfVersionOneOpens) {
-  const auto read = read_recording(JOULEPROF_SOURCE_DIR "/examples/h200-deit.jprof");
+TEST(WindowRows, AFileOfVersionOneOpens) {
+  const auto read = read_recording(JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_1.jprof");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_FALSE(read->readings.powers.empty());
   EXPECT_THAT(read->windows, IsEmpty());
