@@ -106,7 +106,8 @@ TEST(WindowRows, AnOlderFileHasNone) {
 }
 
 TEST(WindowRows, AFileOfVersionOneOpens) {
-  const auto read = read_recording(JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_1.jprof");
+  const auto read =
+      read_recording(JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_1.jprof");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_FALSE(read->readings.powers.empty());
   EXPECT_THAT(read->windows, IsEmpty());
