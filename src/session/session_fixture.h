@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -21,6 +22,8 @@ namespace jouleprof::session {
 class SessionTest : public testing::Test {
  protected:
   SessionTest() {
+    // A shell's background jobs ignore it, and so would a session then.
+    std::signal(SIGINT, SIG_DFL);
     options.idle_before = std::chrono::milliseconds{20};
     options.idle_after = std::chrono::milliseconds{20};
     options.process_period = std::chrono::milliseconds{10};
