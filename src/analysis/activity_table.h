@@ -83,11 +83,10 @@ struct ActivityTable {
 };
 
 // The activity on `domain`; totals are of the bins that begin in [from, to), replays left
-// out. A device is the
-// domain's when its uuid is; one without a uuid, when the recording has one GPU only. Where
-// processes ran at once, a bin's times are scaled down to the bin. Very long recordings get wider
-// bins. Empty without activity. Errors: corrupt, when a chunk can't be decoded or names what is not
-// there.
+// out. A device is the domain's when its uuid is; one without a uuid, when the recording has one
+// GPU only. Where processes ran at once, a bin's times are scaled down to the bin. Very long
+// recordings get wider bins. Empty without activity. Errors: corrupt, when a chunk can't be decoded
+// or names what is not there.
 Result<ActivityTable> activity_on(const model::Recording& recording, const model::Domain& domain,
                                   std::optional<HostTime> from, std::optional<HostTime> to);
 

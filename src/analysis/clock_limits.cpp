@@ -6,6 +6,7 @@
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
+
 ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain& domain) {
   for (const auto& sensor : recording.sensors) {
     if (sensor.domain != domain.id || sensor.name != model::gauge::kClockEventReasons) continue;

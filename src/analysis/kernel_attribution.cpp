@@ -41,10 +41,11 @@ class Attribution {
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
     evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
-    out_.warnings = drop_odd_replays(recording_, out_.domain, table_, evidence_.seen);
-    const auto model =
-        KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(), timeline_.rise(),
-                         power_sway(recording_, out_.domain, table_));
+    held_ = ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
+    const SmClocks clocks(recording_, out_.domain, table_, held_);
+    out_.warnings = drop_odd_replays(recording_, table_, clocks, evidence_.seen);
+    const auto model = KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(),
+                                        timeline_.rise(), clocks.power_sway());
     if (!model) {
       explain_nothing();
       return std::move(out_);
@@ -74,11 +75,6 @@ class Attribution {
   }
 
   // The highest limit that was in force; 0: not known.
-  // Of the time, as far as it is known.
-  double held() const {
-    return ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
-  }
-
   double limit_watts() const {
     double limit = 0;
     for (const auto& sensor : recording_.sensors) {
@@ -117,12 +113,12 @@ class Attribution {
 
   void warn(const KernelModel& model) {
     auto& w = out_.warnings;
-    if (held() > 0.02) {
+    if (held_ > 0.02) {
       w.push_back(fmt::format(
           "power or heat held the clocks down for {:.0f} % of the time; what was measured then "
-          "counts "
-          "like the rest, so that a kernel's energy is that at the clocks it got, not at free ones",
-          100 * held()));
+          "counts like the rest, so that a kernel's energy is that at the clocks it got, not at "
+          "free ones",
+          100 * held_));
     }
     if (evidence_.idle_unseen) {
       w.push_back(fmt::format(
@@ -160,6 +156,7 @@ class Attribution {
   EnergyTimeline& timeline_;
   ActivityTable table_;
   KernelEvidence evidence_;
+  double held_ = 0;  // part of the time in which clocks were held down, as far as it is known
   model::ActivityProfile out_;
 };
 

@@ -299,7 +299,13 @@ double PowerSolution::variance(const VectorXd& factor) const {
 }
 
 double PowerSolution::sway(const VectorXd& factor, double ratio) const {
-  return pulls.rows() > 0 ? ratio * (pulls * factor).cwiseAbs().sum() : 0.0;
+  if (pulls.rows() == 0 || ratio == 0) return 0;
+  // Most of a factor is nothing: a layer runs few classes.
+  VectorXd moved = VectorXd::Zero(pulls.rows());
+  for (Eigen::Index k = 0; k < factor.size(); ++k) {
+    if (factor[k] != 0) moved += factor[k] * pulls.col(k);
+  }
+  return ratio * moved.cwiseAbs().sum();
 }
 
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors) {

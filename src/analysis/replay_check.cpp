@@ -8,8 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "analysis/sm_clocks.h"
-
 namespace jouleprof::analysis {
 namespace {
 
@@ -59,13 +57,14 @@ double longer(const model::Recording& recording, const ActivityTable& table,
 }  // namespace
 
 std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const model::Domain& domain, const ActivityTable& table,
+                                          const ActivityTable& table, const SmClocks& clocks,
                                           std::vector<SeenPower>& seen) {
   const auto forget = [&](const ActivityTable::Replay& replay) {
     std::erase_if(seen,
                   [&](const SeenPower& s) { return s.end > replay.begin && s.begin < replay.end; });
   };
-  if (auto why = other_clocks(recording, domain, table)) {
+  if (table.replays.empty()) return {};
+  if (auto why = clocks.why_replays_differ()) {
     for (const auto& replay : table.replays) forget(replay);
     return {std::move(*why)};
   }

@@ -6,6 +6,7 @@
 
 #include "analysis/activity_table.h"
 #include "analysis/seen_power.h"
+#include "analysis/sm_clocks.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
@@ -15,7 +16,7 @@ namespace jouleprof::analysis {
 // met a warmer cache, and drew another power. Drops all that was read during replays on `domain`
 // where clocks were not the program's. Returns what is to be said of it.
 std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const model::Domain& domain, const ActivityTable& table,
+                                          const ActivityTable& table, const SmClocks& clocks,
                                           std::vector<SeenPower>& seen);
 
 }  // namespace jouleprof::analysis

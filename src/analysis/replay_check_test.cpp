@@ -39,7 +39,7 @@ struct TwoLayers {
       seen[i].begin = 1 + static_cast<double>(i);
       seen[i].end = seen[i].begin + 0.5;
     }
-    return drop_odd_replays(recording, {}, table, seen);
+    return drop_odd_replays(recording, table, SmClocks(recording, {}, table, 0), seen);
   }
 
   model::Recording recording;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/clock_limits.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -31,74 +30,48 @@ bool is_busy(const ActivityTable& table, double t) {
   return busy > bin->width / 2;
 }
 
-struct Mean {
-  double sum = 0;
-  double squares = 0;
-  int count = 0;
+}  // namespace
 
-  double value() const { return sum / count; }
-  double spread() const {  // one sigma, of the value
-    const double mean = value();
-    return std::sqrt(std::max(squares / count - mean * mean, 0.0)) / mean;
-  }
-};
+double SmClocks::Mean::spread() const {
+  const double mean = value();
+  return std::sqrt(std::max(squares / count - mean * mean, 0.0)) / mean;
+}
 
-struct SmClocks {
-  Mean program;
-  Mean replay;
-};
-
-SmClocks sm_clocks(const model::Recording& recording, const model::Domain& domain,
-                   const ActivityTable& table) {
-  SmClocks out;
+SmClocks::SmClocks(const model::Recording& recording, const model::Domain& domain,
+                   const ActivityTable& table, double held)
+    : held_(held) {
   for (const auto& sensor : recording.sensors) {
     if (sensor.domain != domain.id || sensor.name != model::gauge::kSmClock) continue;
     for (const auto& r : recording.readings.gauges) {
       if (r.sensor != sensor.id || !is_busy(table, table.time.seconds_of(r.at))) continue;
-      Mean& mean = table.replay_time.holds(r.at) ? out.replay : out.program;
+      Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
       mean.sum += r.value;
       mean.squares += r.value * r.value;
       ++mean.count;
     }
   }
-  return out;
 }
 
-double held_share(const model::Recording& recording, const model::Domain& domain,
-                  const ActivityTable& table) {
-  return ClockLimits(recording, domain)
-      .held_share(table.time.host_of(table.begin), table.time.host_of(table.end))
-      .value_or(0);
+double SmClocks::power_sway() const {
+  if (program_.count >= kFewest) return kPowerOfClock * program_.spread();
+  return kGuess * std::min(held_ / kHeldMuch, 1.0);
 }
 
-}  // namespace
-
-double power_sway(const model::Recording& recording, const model::Domain& domain,
-                  const ActivityTable& table) {
-  const Mean clocks = sm_clocks(recording, domain, table).program;
-  if (clocks.count >= kFewest) return kPowerOfClock * clocks.spread();
-  return kGuess * std::min(held_share(recording, domain, table) / kHeldMuch, 1.0);
-}
-
-std::optional<std::string> other_clocks(const model::Recording& recording,
-                                        const model::Domain& domain, const ActivityTable& table) {
-  if (table.replays.empty()) return std::nullopt;
-  const SmClocks clocks = sm_clocks(recording, domain, table);
-  if (clocks.program.count > 0 && clocks.replay.count > 0) {
-    const double program = clocks.program.value();
-    const double replay = clocks.replay.value();
+std::optional<std::string> SmClocks::why_replays_differ() const {
+  if (program_.count > 0 && replay_.count > 0) {
+    const double program = program_.value();
+    const double replay = replay_.value();
     if (std::abs(replay - program) <= kMostApart * program) return std::nullopt;
     return fmt::format(
         "nothing is learnt from layers run alone: the SM clock was {:.0f} MHz there and {:.0f} MHz "
         "in the program, and power goes with it",
         replay / 1e6, program / 1e6);
   }
-  const double held = held_share(recording, domain, table);
-  if (held <= kHeldLong) return std::nullopt;
+  if (held_ <= kHeldLong) return std::nullopt;
   return fmt::format(
       "nothing is learnt from layers run alone: power or heat held the program's clocks down for "
       "{:.0f} % of the time, and what they were is not known",
-      100 * held);
+      100 * held_);
 }
 
 }  // namespace jouleprof::analysis
