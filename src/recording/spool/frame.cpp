@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/little_endian.h"
+
 namespace jouleprof::spool {
 namespace {
 
@@ -16,18 +18,6 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 }
 
 constexpr auto kTable = make_table();
-
-void put32(std::string& out, std::uint32_t value) {
-  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
-}
-
-std::uint32_t get32(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    value |= std::uint32_t{static_cast<unsigned char>(bytes[i])} << 8 * i;
-  }
-  return value;
-}
 
 }  // namespace
 
