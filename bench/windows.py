@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a window around each step costs a Python program, beside ZeusMonitor and bare counter reads.
 
-    windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--json FILE]
+    windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--batches 1,64]
+               [--json FILE]
 
 Times one begin and end, contenders taking turns. Without a GPU the simulated NVML of BUILD stands in,
 with calls that take as long as a real driver's. --loop (needs CUDA, timm): iterations of DeiT-B in
@@ -171,7 +172,7 @@ def loop_variants(monitor, pairs):
     return variants
 
 
-def loop(pairs, iterations=50):
+def loop(pairs, batches, iterations=50):
     """A window around each iteration of an inference loop on the GPU."""
     import timm
     import torch
@@ -184,7 +185,7 @@ def loop(pairs, iterations=50):
     results = {}
     print("\n| DeiT-B, bf16, eager | batch | pairs | plain | with windows | slower by (95 %) | "
           "in time |\n|---|---|---|---|---|---|---|")
-    for batch in (1, 64):
+    for batch in batches:
         images = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
 
         def turn(window, images=images):
@@ -231,6 +232,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--loop", action="store_true")
     parser.add_argument("--pairs", type=int, default=120, help="of turns in --loop")
+    parser.add_argument("--batches", default="1,64", help="of --loop")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     if not has_driver() and not os.environ.get("JOULEPROF_BENCH_SIMULATED"):
@@ -239,7 +241,7 @@ def main():
         print("On a simulated NVML whose calls take as long as a driver's.\n")
     results = {"pairs": pairs(args.rounds)}
     if args.loop:
-        results["loop"] = loop(args.pairs)
+        results["loop"] = loop(args.pairs, [int(size) for size in args.batches.split(",")])
     if args.json:
         args.json.write_text(json.dumps(results, indent=2) + "\n")
 

@@ -1,5 +1,6 @@
-"""`jouleprof run --replay`: keeps the inputs of a model's calls, and runs its layers alone when the
-program ends (jouleprof_replay.py). Never raises, and leaves the program's exit status alone.
+"""`jouleprof run --replay`: keeps the inputs of a model's calls, and runs its layers and kernels alone
+when the program ends (jouleprof_replay.py, jouleprof_kernels.py). Never raises, and leaves the
+program's exit status alone.
 """
 
 import atexit
@@ -18,10 +19,12 @@ class AtExit:
     """Keeps a reference to each model that is called, and to the inputs of its first calls: memory
     that the program has given up is held until its end."""
 
-    def __init__(self, torch, replay, library, seconds):
+    def __init__(self, torch, load, library, seconds):
         self.torch = torch
-        self.replay = replay  # jouleprof_replay
-        self.flush = library.jouleprof_trace_flush
+        self.replay = load("jouleprof_replay")
+        self.kernels = load("jouleprof_kernels")
+        self.driver = load("jouleprof_cuda_graph").Driver
+        self.library = library
         self.seconds = seconds
         self.side = None
         self.calls = {}  # by address of the model: {shapes: Call}
@@ -85,9 +88,10 @@ class AtExit:
         kept = [call for calls in self.calls.values() for call in calls.values()]
         models = list({id(call.module): call.module for call in kept}.values())
         kinds = self.replay.Kinds(self.torch)
+        kernels = self.kernels.Kinds(self.torch, self.library, self.driver())
         for call in kept:
             kinds.wait(call.devices())
-        self.flush()
+        self.library.jouleprof_trace_flush()
         self.side.replay_begin()
         try:
             time.sleep(self.replay.SETTLE_SECONDS)
@@ -98,16 +102,19 @@ class AtExit:
                     kinds.wait(call.devices())
                 self.side.replayed(-1.0, 0)
                 self._say(len(kinds.calls))
-                kinds.replay(self.side, self.seconds, _MOST_SECONDS)
+                end = time.perf_counter() + _MOST_SECONDS
+                kinds.replay(self.side, self.seconds, end)
+                for call in kept:
+                    kernels.replay(call, self.side, self.seconds, end)
         finally:
             self.side.replayed(-1.0, 0)
-        if kinds.failed:
-            return f"could not be run alone: {', '.join(sorted(kinds.failed))}"
-        return None
+        failed = sorted(kinds.failed) + kernels.failed
+        return f"could not be run alone: {', '.join(failed)}" if failed else None
 
     def _say(self, count):
         if count > 0 and sys.stderr is not None and sys.stderr.isatty():
-            print(f"jouleprof: runs {count} kinds of layers alone, for {self.seconds:g} s each",
+            print(f"jouleprof: runs {count} kinds of layers and then each kind of kernel alone, for "
+                  f"{self.seconds:g} s each",
                   file=sys.stderr, flush=True)
 
 

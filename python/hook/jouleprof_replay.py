@@ -6,13 +6,14 @@ here, and takes their times from the forward pass.
 """
 
 import contextlib
+import math
 import sys
 import time
 
 SETTLE_SECONDS = 0.05  # between the program's work and this: longer than a trace's bins
 _PAUSE_SECONDS = 0.15  # between two modules: idle, with the GPU as warm as it is
-_MOST_AHEAD = 64       # calls between two waits for the GPU ...
-_AHEAD_SECONDS = 0.05  # ... and about how long they may take
+_BURST_SECONDS = 0.02  # of work, and then as long a rest: else a board meets its power limit
+_MOST_AHEAD = 64       # calls between two waits for the GPU
 _MOST_BUFFER_BYTES = 64 << 20  # of one buffer that is put back afterwards
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
@@ -42,10 +43,14 @@ class Call:
                 stack.enter_context(self.torch.autocast("cuda", dtype=self.autocast))
             yield
 
+    def given(self):
+        """The tensors that it is called with."""
+        return tensors(self.torch, (self.args, self.kwargs))
+
     def devices(self):
         """The GPUs that its tensors are on."""
         found = []
-        for tensor in tensors(self.torch, (self.args, self.kwargs, list(self.module.parameters()))):
+        for tensor in [*self.given(), *self.module.parameters()]:
             if tensor.is_cuda and tensor.device not in found:
                 found.append(tensor.device)
         return found
@@ -132,12 +137,12 @@ class Kinds:
         if name not in self.failed:
             self.failed.append(name)
 
-    def replay(self, side, seconds, most_seconds=None):
+    def replay(self, side, seconds, end=math.inf):
         """Loops over all, each for `seconds`; `side`: of jouleprof_layers. Names the kinds that could
-        not be run alone in `failed`; those for which `most_seconds` in all were too short, too."""
-        end = None if most_seconds is None else time.perf_counter() + most_seconds
+        not be run alone in `failed`; those for which there was no time until `end` (perf_counter),
+        too."""
         for call in self.calls.values():
-            if end is not None and time.perf_counter() + seconds > end:
+            if time.perf_counter() + seconds > end:
                 self._fail(call.module)
                 continue
             done = 0
@@ -162,15 +167,18 @@ class Kinds:
         call()
         self.wait(devices)
         once = max(time.perf_counter() - start, 1e-6)
-        ahead = min(max(int(_AHEAD_SECONDS / once), 1), _MOST_AHEAD)
+        ahead = min(max(int(_BURST_SECONDS / once), 1), _MOST_AHEAD)
         time.sleep(_PAUSE_SECONDS)
         done = 2
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
-            for _ in range(ahead):
-                call()
-            self.wait(devices)
-            done += ahead
+            start = time.perf_counter()
+            while time.perf_counter() < start + _BURST_SECONDS:
+                for _ in range(ahead):
+                    call()
+                self.wait(devices)
+                done += ahead
+            time.sleep(time.perf_counter() - start)
         return done
 
     def wait(self, devices):

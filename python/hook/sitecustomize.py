@@ -95,7 +95,7 @@ def _trace_layers():
     if os.environ.get("JOULEPROF_REPLAY"):
         seconds = float(os.environ["JOULEPROF_REPLAY"])
         at_exit = _load("jouleprof_at_exit").AtExit(
-            sys.modules["torch"], _load("jouleprof_replay"), ctypes.CDLL(library._name), seconds)
+            sys.modules["torch"], _load, ctypes.CDLL(library._name), seconds)
     _load("jouleprof_layers").install(library, at_exit)
 
 

@@ -20,11 +20,11 @@ class ClockMap:
     """Of one device. Not safe to use from several threads at once."""
 
     def __init__(self, torch, device, now):
-        self._cuda = torch.cuda
+        self._new_event = event_class(torch)
         self._now = now
         self._stream = torch.cuda.Stream(device=device)
         self._references = collections.deque(maxlen=_KEPT)
-        self._stretches = ()  # (reference, rate from there on), the latest first
+        self._stretches = ()  # (its host time, time elapsed to, rate) of references, the latest first
         self._rate = 1.0  # host nanoseconds in one of the device's
         self.refresh()
 
@@ -32,7 +32,7 @@ class ClockMap:
         """Makes a reference. Waits for the device to pass it: some 20 us."""
         best = None
         for _ in range(_TRIES):
-            event = self._cuda.Event(enable_timing=True)
+            event = self._new_event(enable_timing=True)
             before = self._now()
             event.record(self._stream)
             event.synchronize()
@@ -49,22 +49,31 @@ class ClockMap:
             self._rate = self._rate_between(self._references[-2], self._references[-1])
         known = list(self._references)
         rates = [self._rate_between(a, b) for a, b in zip(known, known[1:])] + [self._rate]
-        self._stretches = tuple(zip(known, rates))[::-1]
+        self._stretches = tuple((a.host, a.event.elapsed_time, rate * 1e6)
+                                for a, rate in zip(known, rates))[::-1]
 
-    def is_old(self):
-        return self._now() - self._references[-1].host > REFERENCE_SECONDS * 1e9
+    def keep_fresh(self):
+        """Makes a reference when the last is old."""
+        if self._now() - self._references[-1].host > REFERENCE_SECONDS * 1e9:
+            self.refresh()
 
     def host_time(self, event, recorded):
         """When the device passed a completed `event`, recorded at the host's `recorded`."""
-        for start, rate in self._stretches:
-            if start.host <= recorded:
+        for start, milliseconds_to, rate in self._stretches:
+            if start <= recorded:
                 break
-        elapsed = start.event.elapsed_time(event) * 1e6
+        host = start + round(milliseconds_to(event) * rate)
         # The device can't have passed it before it was recorded.
-        return max(recorded, start.host + round(elapsed * rate))
+        return host if host > recorded else recorded
 
     def _rate_between(self, a, b):
         elapsed = a.event.elapsed_time(b.event) * 1e6
         if b.host - a.host < 1e9 or elapsed <= 0:
             return self._rate
         return (b.host - a.host) / elapsed
+
+
+def event_class(torch):
+    """Torch's class of events, without its methods in Python where it can be had. Those of the plain
+    one want to be told the stream."""
+    return getattr(getattr(torch, "_C", None), "_CudaEventBase", torch.cuda.Event)

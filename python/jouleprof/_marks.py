@@ -4,37 +4,39 @@ import collections
 import sys
 import threading
 
-from ._clock_map import ClockMap
+from ._clock_map import ClockMap, event_class
 
 _SETTLE_NANOSECONDS = 250_000_000  # how often completed events are looked for
-_SETTLE_COUNT = 64
-_ASKED_TOGETHER = 16  # marks of one stream: once the last is passed, all are
-_MOST_STREAMS = 256
+_SETTLE_COUNT = 64  # or after so many more marks
+_ASKED_TOGETHER = 64  # marks of one stream: once the last is passed, all are
+_MOST_LANES = 256
 
 
-class Mark:
-    """One edge. `time` is None until the device has passed it and that was looked up."""
+class Lane:
+    """A stream that is marked, with what its device's marks share."""
 
-    __slots__ = ("event", "device", "stream", "recorded", "time", "stretch")
+    __slots__ = ("stream", "clock", "events", "lock")
 
-    def __init__(self, event, device, stream, recorded):
-        self.event = event
-        self.device = device
+    def __init__(self, stream, clock, events):
         self.stream = stream  # None: not known
-        self.recorded = recorded  # host time, before the event was put into the stream
-        self.time = None
-        self.stretch = None  # of a window's end
+        self.clock = clock
+        self.events = events  # that can be used again
+        self.lock = threading.RLock()  # marks become pending in the order that the stream has them
 
 
 class Stretch:
-    """A window between two marks; handed to the library once both have a time."""
+    """A window between two marks; handed to the library once both have a time.
 
-    __slots__ = ("begin", "end", "name", "edges")
+    A mark is (event, lane, host time before it was recorded, stretch): windows are many, and tuples
+    cheap.
+    """
 
-    def __init__(self, begin, name):
-        self.begin = begin
-        self.end = None
+    __slots__ = ("name", "begin", "end", "begin_time", "edges")
+
+    def __init__(self, name):
         self.name = name
+        self.begin = None  # the mark, until its time was looked up
+        self.end = None
         self.edges = None  # (begin, end) in host nanoseconds
 
 
@@ -46,62 +48,34 @@ class Marker:
         self._devices = devices  # only these are marked; None: all
         self._add = add  # called with (begin, end, name) of every window that is settled
         self._now = now
-        self._pool = collections.defaultdict(list)  # events by device
-        # torch takes a microsecond to tell a stream's handle, and far longer to make its object.
-        self._handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-        self._streams = {}  # by device and handle
+        # Torch's functions in C where they can be had: the Python around them takes longer than they.
+        # It takes a microsecond to tell a stream's handle, and far longer to make its object.
+        cuda, core = torch.cuda, getattr(torch, "_C", None)
+        self._is_capturing = getattr(
+            core, "_cuda_isCurrentStreamCapturing", cuda.is_current_stream_capturing)
+        self._device = getattr(core, "_cuda_getDevice", cuda.current_device)
+        self._handle = getattr(core, "_cuda_getCurrentRawStream", None)
+        self._new_event = event_class(torch) if self._handle else cuda.Event
+        self._lanes = {}  # by device and handle
+        self._events = collections.defaultdict(list)  # by device
         self._maps = {}
         self._pending = collections.deque()
         self._settled_at = now()
+        self._settle_count = _SETTLE_COUNT
         self._lock = threading.RLock()
 
-    def mark(self):
-        """A mark at this point of the current stream; None where that can't be."""
-        cuda = self._torch.cuda
-        if cuda.is_current_stream_capturing():
-            return None  # an event would become part of the graph
-        device = cuda.current_device()
-        if self._devices is not None and device not in self._devices:
-            return None
-        if device not in self._maps:
-            self._map(device)
-        try:
-            event = self._pool[device].pop()
-        except IndexError:
-            event = cuda.Event(enable_timing=True)
-        stream = self._stream(device)
-        mark = Mark(event, device, stream, self._now())
-        event.record(stream)
-        self._pending.append(mark)
-        return mark
-
-    def _stream(self, device):
-        """The current stream; None where only torch itself can find it."""
-        if self._handle is None:
-            return None
-        key = device, self._handle(device)
-        stream = self._streams.get(key)
-        if stream is None:
-            if len(self._streams) >= _MOST_STREAMS:
-                self._streams.clear()
-            stream = self._streams[key] = self._torch.cuda.current_stream()
-        return stream
-
     def begin(self, name):
-        mark = self.mark()
-        return None if mark is None else Stretch(mark, name)
+        """A stretch that begins where the current stream is now; None where that can't be marked."""
+        stretch = Stretch(name)
+        return stretch if self._mark(stretch, is_end=False) else None
 
     def end(self, stretch):
-        """Ends a stretch where the stream is now; false where that can't be marked."""
-        mark = self.mark()
-        if mark is None:
-            return False
-        stretch.end = mark
-        mark.stretch = stretch
-        if (mark.recorded - self._settled_at > _SETTLE_NANOSECONDS
-                or len(self._pending) > _SETTLE_COUNT):
+        """Ends a stretch where the stream is now; the host's time, or 0 where that can't be marked."""
+        recorded = self._mark(stretch, is_end=True)
+        if recorded and (len(self._pending) > self._settle_count
+                         or recorded - self._settled_at > _SETTLE_NANOSECONDS):
             self.settle_completed()
-        return True
+        return recorded
 
     def settle_completed(self):
         """Hands over every window whose events the devices have passed. Does not wait."""
@@ -109,68 +83,119 @@ class Marker:
             return  # another thread is at it
         try:
             self._settled_at = self._now()
-            while True:
-                count = self._complete()
-                if count == 0:
+            while self._pending:
+                asked = self._count_of_one_stream()
+                passed = self._count_passed(asked)
+                if passed:
+                    self._pending[0][1].clock.keep_fresh()
+                for _ in range(passed):
+                    self._settle(self._pending.popleft())
+                if passed < asked:
                     break
-                for _ in range(count):
-                    self._settle(self._pending.popleft(), complete=True)
         finally:
+            # What the device has not come to is not asked for again at each window.
+            self._settle_count = len(self._pending) + _SETTLE_COUNT
             self._lock.release()
 
     def edges(self, stretch):
         """(begin, end) of an ended stretch on the host's clock; waits for the device."""
-        if stretch.edges is None:
-            event = stretch.end.event  # another thread may settle it meanwhile
-            if event is not None:
-                event.synchronize()
-            with self._lock:
-                self._settle(stretch.begin)
-                self._settle(stretch.end)
+        for mark in (stretch.begin, stretch.end):  # another thread may settle them meanwhile
+            if mark is not None:
+                mark[0].synchronize()
+        with self._lock:
+            for mark in (stretch.begin, stretch.end):
+                if mark is not None:
+                    mark[1].clock.keep_fresh()
+                    self._settle(mark)
         return stretch.edges
 
-    def _complete(self):
-        """How many of the oldest pending marks are known to be passed: some, or all that are asked."""
-        pending = self._pending
-        if not pending:
+    def _mark(self, stretch, is_end):
+        """Marks this point of the current stream; the host's time, or 0 where that can't be."""
+        if self._is_capturing():
+            return 0  # an event would become part of the graph
+        device = self._device()
+        handle = self._handle and self._handle(device)
+        lane = self._lanes.get((device, handle)) or self._new_lane(device, handle)
+        if lane is None:
             return 0
-        if len(pending) >= _ASKED_TOGETHER:
-            last = pending[_ASKED_TOGETHER - 1]
-            # By index: other threads append.
-            if (last.stream is not None
-                    and all(pending[i].stream is last.stream for i in range(_ASKED_TOGETHER))
-                    and self._is_passed(last)):
-                return _ASKED_TOGETHER
-        return 1 if self._is_passed(pending[0]) else 0
+        try:
+            event = lane.events.pop()
+        except IndexError:
+            event = self._new_event(enable_timing=True)
+        lane.lock.acquire()
+        try:
+            recorded = self._now()
+            event.record(lane.stream)
+            mark = (event, lane, recorded, stretch)
+            if is_end:
+                stretch.end = mark
+            else:
+                stretch.begin = mark
+            self._pending.append(mark)  # from here on another thread may settle it
+        finally:
+            lane.lock.release()
+        return recorded
 
-    @staticmethod
-    def _is_passed(mark):
-        return mark.time is not None or mark.event.query()
-
-    def _settle(self, mark, complete=False):
-        if mark.time is not None:
-            return
-        clock = self._map(mark.device)
-        if clock.is_old():
-            clock.refresh()
-        if not complete:
-            mark.event.synchronize()  # a begin on another stream than its end
-        mark.time = clock.host_time(mark.event, mark.recorded)
-        self._pool[mark.device].append(mark.event)
-        mark.event = None
-        stretch = mark.stretch
-        if stretch is not None:
-            self._settle(stretch.begin)
-            begin = stretch.begin.time
-            stretch.edges = (begin, max(begin, mark.time))
-            mark.stretch = None
-            self._add(*stretch.edges, stretch.name)
-
-    def _map(self, device):
+    def _new_lane(self, device, handle):
+        """None for a device that is not measured."""
+        if self._devices is not None and device not in self._devices:
+            return None
         with self._lock:
             if device not in self._maps:
                 self._maps[device] = ClockMap(self._torch, device, self._now)
-            return self._maps[device]
+            if len(self._lanes) >= _MOST_LANES:
+                self._lanes.clear()
+            # Without a handle only torch itself can find the stream, each time anew.
+            stream = None if self._handle is None else self._torch.cuda.current_stream()
+            lane = Lane(stream, self._maps[device], self._events[device])
+            return self._lanes.setdefault((device, handle), lane)
+
+    def _count_of_one_stream(self):
+        """How many of the oldest pending marks can be asked for by the last of them."""
+        pending = self._pending
+        lane = pending[0][1]
+        most = 1 if lane.stream is None else min(len(pending), _ASKED_TOGETHER)
+        count = 1
+        while count < most and pending[count][1] is lane:  # by index: other threads append
+            count += 1
+        return count
+
+    def _count_passed(self, count):
+        """How many of these are passed. The last is asked first: most often it is."""
+        if self._is_passed(self._pending[count - 1]):
+            return count
+        passed, first_open = 0, count - 1
+        while passed < first_open:
+            middle = (passed + first_open) // 2
+            if self._is_passed(self._pending[middle]):
+                passed = middle + 1
+            else:
+                first_open = middle
+        return passed
+
+    @staticmethod
+    def _is_passed(mark):
+        event, _, _, stretch = mark
+        is_settled = stretch.begin is not mark and stretch.end is not mark
+        return is_settled or event.query()
+
+    def _settle(self, mark):
+        """Looks up the time of a mark that is passed, if `edges` has not."""
+        event, lane, recorded, stretch = mark
+        if stretch.begin is mark:
+            stretch.begin_time = lane.clock.host_time(event, recorded)
+            stretch.begin = None
+        elif stretch.end is mark:
+            if stretch.begin is not None:
+                self._settle(stretch.begin)  # CUDA failed when it was its turn
+            time = lane.clock.host_time(event, recorded)
+            begin = stretch.begin_time
+            stretch.edges = (begin, time if time > begin else begin)
+            stretch.end = None
+            self._add(*stretch.edges, stretch.name)
+        else:
+            return
+        lane.events.append(event)
 
 
 def torch_with_cuda():

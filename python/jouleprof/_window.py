@@ -64,8 +64,8 @@ class Window:
             else:
                 self._mode()
         elif self._stretch is not None:
-            if not failed and self._mode.end(self._stretch):
-                self._end = now()
+            self._end = 0 if failed else self._mode.end(self._stretch)
+            if self._end:
                 return
             self._stretch = None  # or its end is within a graph that is being captured
             self._edges = "host"

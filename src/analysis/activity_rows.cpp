@@ -33,7 +33,7 @@ std::string detail_of(const model::KernelClass& c) {
 }  // namespace
 
 void ActivityRows::Used::add(const Used& other) {
-  for (const auto& [k, seconds] : other.busy) busy[k] += seconds;
+  for (const auto& [key, seconds] : other.busy) busy[key] += seconds;
   energy += other.energy;
 }
 
@@ -41,16 +41,24 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
                            const KernelModel& model, double gain, const model::Measurement& like)
     : recording_(recording), table_(table), model_(model), gain_(gain), like_(like) {
   for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
-    const auto use = model_.all_of(k);
-    class_energy_.push_back(Energy::joules(model_.energy_of({&use, 1}).joules));
+    class_energy_.push_back(Energy::joules(model_.energy_of(model_.all_of(k)).joules));
   }
+}
+
+ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
+  Used out;
+  for (const auto& use : model_.all_of(kernel_class)) {
+    out.busy[{kernel_class, use.variant}] = use.busy;
+  }
+  out.energy = class_energy_[kernel_class];
+  return out;
 }
 
 model::Measurement ActivityRows::measurement(const Used& used) const {
   std::vector<KernelModel::Use> uses;
-  for (const auto& [k, busy] : used.busy) {
-    const auto& c = table_.classes[k];
-    uses.push_back({k, busy, c.busy > 0 ? c.gap * busy / c.busy : 0.0});
+  for (const auto& [key, busy] : used.busy) {
+    const auto& c = table_.classes[key.first];
+    uses.push_back({key.first, key.second, busy, c.busy > 0 ? c.gap * busy / c.busy : 0.0});
   }
   model::Measurement out = like_;
   out.method = "regression";
@@ -77,8 +85,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     Used sum;
     for (const std::uint32_t k : groups[g]) {
       group_of[k] = g;
-      sum.busy[k] = table_.classes[k].busy;
-      sum.energy += class_energy_[k];
+      sum.add(all_of(k));
     }
     together.push_back(measurement(sum));
   }
@@ -92,10 +99,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     row.kernel = c.key;
     row.count = row.launches = c.launches;
     row.busy = duration_of(c.busy);
-    Used used;
-    used.busy[k] = c.busy;
-    used.energy = class_energy_[k];
-    row.energy = row.inclusive = measurement(used);
+    row.energy = row.inclusive = measurement(all_of(k));
     if (model_.is_pooled(k)) row.reason = "too short to be told apart: has the power of all such";
     if (group_of[k] != kNone) {
       row.group = group_of[k];
@@ -127,14 +131,16 @@ void ActivityRows::deal(Add add) const {
     std::vector<double> weights;
     double all = 0;
     for (; j < table_.shares.size() && table_.shares[j].kernel_class == k; ++j) {
-      weights.push_back(table_.shares[j].busy);
-      all += table_.shares[j].busy;
+      const auto& share = table_.shares[j];
+      weights.push_back(share.busy * std::max(model_.watts_of({k, share.variant, 1, 0}), 0.0));
+      all += share.busy;
     }
     auto energies = apportion(class_energy_[k], weights);
     energies.resize(weights.size());
     for (std::size_t n = 0; i < j; ++i, ++n) {
+      const auto& share = table_.shares[i];
       Used used;
-      used.busy[k] = all > 0 ? table_.classes[k].busy * weights[n] / all : 0.0;
+      used.busy[{k, share.variant}] = all > 0 ? table_.classes[k].busy * share.busy / all : 0.0;
       used.energy = energies[n];
       add(table_.shares[i], used);
     }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/activity_table.h"
@@ -28,13 +29,15 @@ class ActivityRows {
   using Row = model::ActivityRow;
   // What one row used itself, or with all below it.
   struct Used {
-    std::map<std::uint32_t, double> busy;  // by class, seconds
+    // Seconds by class and variant (kNone: the class has none).
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> busy;
     Energy energy;
 
     void add(const Used& other);
   };
 
   model::Measurement measurement(const Used& used) const;
+  Used all_of(std::uint32_t kernel_class) const;
   // A part that is not used by any scope goes to `add` with scope model::kNone.
   template <class Add>
   void deal(Add add) const;

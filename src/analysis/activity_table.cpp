@@ -7,6 +7,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/bin_lattice.h"
+#include "analysis/kernel_variants.h"
+#include "analysis/replay_variants.h"
+#include "analysis/variant_mix.h"
 #include "model/activity_codec.h"
 
 namespace jouleprof::analysis {
@@ -41,16 +45,23 @@ class Builder {
 
   Result<ActivityTable> build() {
     table_.time.origin = first_begin();
-    choose_width();
+    make_lattice();
     for (const auto& trace : recording_.traces) {
       const bool here = std::any_of(trace.chunks.begin(), trace.chunks.end(),
                                     [&](const auto& chunk) { return is_here(trace, chunk); });
       if (here) table_.replay_time.add(trace);
     }
-    for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
-      const auto taken = take(recording_.traces[t], static_cast<std::uint32_t>(t));
-      if (!taken) return tl::unexpected(taken.error());
+    const auto traces = static_cast<std::uint32_t>(recording_.traces.size());
+    for (std::uint32_t t = 0; t < traces; ++t) {
+      number_classes(recording_.traces[t]);
+      if (!find_variants(t)) return tl::unexpected(damaged(recording_.traces[t]));
     }
+    variants_.find();
+    for (const auto& v : variants_.all()) table_.variants.push_back({v.kernel_class, 0});
+    for (std::uint32_t t = 0; t < traces; ++t) {
+      if (!take(t)) return tl::unexpected(damaged(recording_.traces[t]));
+    }
+    mix_replays(recording_, variants_, table_.replays, mix_);
     finish_bins();
     finish_shares();
     return std::move(table_);
@@ -73,7 +84,7 @@ class Builder {
     return first == HostTime::max() ? HostTime{} : first;
   }
 
-  void choose_width() {
+  void make_lattice() {
     Duration bin = std::chrono::milliseconds{1};
     HostTime last = table_.time.origin;
     for (const auto& trace : recording_.traces) {
@@ -83,7 +94,7 @@ class Builder {
       }
     }
     const auto bins = static_cast<std::size_t>((last - table_.time.origin) / bin);
-    width_ = seconds(bin) * static_cast<double>(bins / kMostBins + 1);
+    lattice_.emplace(seconds(bin) * static_cast<double>(bins / kMostBins + 1));
   }
 
   static Error damaged(const model::Trace& trace) {
@@ -91,42 +102,81 @@ class Builder {
                                         trace.pid, trace.program)};
   }
 
-  Result<void> take(const model::Trace& trace, std::uint32_t index) {
-    std::vector<std::uint32_t> known(trace.classes.size(), model::kNone);
-    const auto class_of = [&](std::uint32_t id) {
-      if (known[id] == model::kNone) {
-        const auto [at, is_new] = by_key_.try_emplace(
-            &trace.classes[id], static_cast<std::uint32_t>(table_.classes.size()));
-        if (is_new) table_.classes.emplace_back().key = trace.classes[id];
-        known[id] = at->second;
+  void number_classes(const model::Trace& trace) {
+    auto& known = known_.emplace_back();
+    for (const auto& key : trace.classes) {
+      const auto [at, is_new] =
+          by_key_.try_emplace(&key, static_cast<std::uint32_t>(table_.classes.size()));
+      if (is_new) table_.classes.emplace_back().key = key;
+      known.push_back(at->second);
+    }
+  }
+
+  // Calls use(class, entry) for each scope's entry of a chunk. False: damaged.
+  template <class Use>
+  bool each_scope(std::uint32_t index, const ActivityChunk& chunk, Use use) const {
+    const model::Trace& trace = recording_.traces[index];
+    model::ActivityDecoder decoder(chunk.bytes);
+    for (model::ScopeEntry e; decoder.next(e);) {
+      if (e.kernel_class >= trace.classes.size() ||
+          (e.scope != model::kNone && e.scope >= trace.scopes.size())) {
+        return false;
       }
-      return known[id];
-    };
-    if (!take_replays(trace, index)) return tl::unexpected(damaged(trace));
+      use(known_[index][e.kernel_class], e);
+    }
+    return decoder.ok();
+  }
+
+  bool is_scopes(const model::Trace& trace, const ActivityChunk& chunk) const {
+    return chunk.kind == ChunkKind::kScopes && is_here(trace, chunk) &&
+           !table_.replay_time.holds(chunk.begin);
+  }
+
+  // In all of the recording, whatever part is asked for. False: damaged.
+  bool find_variants(std::uint32_t index) {
+    const model::Trace& trace = recording_.traces[index];
+    return std::all_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+      return !is_scopes(trace, chunk) ||
+             each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
+               if (table_.classes[k].key.kind != model::ActivityKind::kKernel) return;
+               variants_.add(k, index, e.scope, e.launches, busy_of(e));
+             });
+    });
+  }
+
+  static double busy_of(const model::ScopeEntry& e) {
+    return 1e-9 * static_cast<double>(e.busy_nanoseconds);
+  }
+
+  // False: damaged.
+  bool take(std::uint32_t index) {
+    const model::Trace& trace = recording_.traces[index];
+    if (!take_replays(trace, index)) return false;
     bool any = false;
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
       any = true;
-      model::ActivityDecoder decoder(chunk.bytes);
       if (model::is_bins(chunk)) {
+        model::ActivityDecoder decoder(chunk.bytes);
         const Duration bin = model::bin_of(chunk, trace.bin);
         for (model::BinEntry e; decoder.next(e);) {
-          if (e.kernel_class >= known.size()) return tl::unexpected(damaged(trace));
-          add(chunk.begin + e.bin * bin, bin, class_of(e.kernel_class), e);
+          if (e.kernel_class >= trace.classes.size()) return false;
+          add(chunk.begin + e.bin * bin, bin, known_[index][e.kernel_class], e);
         }
-      } else if (chunk.kind == ChunkKind::kScopes && !(from_ && chunk.end <= *from_) &&
-                 !(to_ && chunk.begin >= *to_) && !table_.replay_time.holds(chunk.begin)) {
-        for (model::ScopeEntry e; decoder.next(e);) {
-          if (e.kernel_class >= known.size() ||
-              (e.scope != model::kNone && e.scope >= trace.scopes.size())) {
-            return tl::unexpected(damaged(trace));
-          }
-          auto& share = shares_[{class_of(e.kernel_class), index, e.scope}];
+        if (!decoder.ok()) return false;
+      } else if (is_scopes(trace, chunk)) {
+        const bool counts = !(from_ && chunk.end <= *from_) && !(to_ && chunk.begin >= *to_);
+        const double middle = table_.time.seconds_of(chunk.begin + (chunk.end - chunk.begin) / 2);
+        const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
+          const auto variant = variants_.of(k, index, e.scope);
+          if (variant != model::kNone) mix_.add(middle, variant, busy_of(e));
+          if (!counts) return;
+          auto& share = shares_[{k, index, e.scope}];
           share.launches += e.launches;
-          share.busy += 1e-9 * static_cast<double>(e.busy_nanoseconds);
-        }
+          share.busy += busy_of(e);
+        });
+        if (!ok) return false;
       }
-      if (!decoder.ok()) return tl::unexpected(damaged(trace));
     }
     if (any) {
       table_.dropped += trace.status.dropped;
@@ -137,7 +187,7 @@ class Builder {
       table_.problems.push_back(
           fmt::format("{} (pid {}): {}", trace.program, trace.pid, trace.status.problem));
     }
-    return {};
+    return true;
   }
 
   // False: damaged.
@@ -150,8 +200,11 @@ class Builder {
         if (e.layer >= trace.layers.size()) return false;
         table_.replays.push_back({index,
                                   e.layer,
+                                  e.calls == 0,
                                   table_.time.seconds_of(chunk.begin),
                                   table_.time.seconds_of(chunk.end),
+                                  {},
+                                  {},
                                   {}});
       }
       if (!decoder.ok()) return false;
@@ -175,80 +228,65 @@ class Builder {
     }
     if (table_.replay_time.holds(at)) {
       if (auto* replay = replay_at(table_.time.seconds_of(at))) {
-        auto& ran = replay->ran[kernel_class];
-        ran.launches += e.launches;
-        ran.busy += busy;
+        const auto slot = static_cast<std::size_t>((table_.time.seconds_of(at) - replay->begin) /
+                                                   ActivityTable::Replay::kSlot);
+        if (replay->slots.size() <= slot) replay->slots.resize(slot + 1);
+        for (auto* ran : {&replay->ran[kernel_class], &replay->slots[slot][kernel_class]}) {
+          ran->launches += e.launches;
+          ran->busy += busy;
+        }
       }
     }
-    // A chunk's bins need not lie on the lattice of another process's.
-    const double begin = table_.time.seconds_of(at);
-    const double span = seconds(length);
-    const auto first = static_cast<std::size_t>(std::max(begin / width_ + 1e-6, 0.0));
-    for (std::size_t i = first;; ++i) {
-      const double lo = std::max(begin, static_cast<double>(i) * width_);
-      const double hi = std::min(begin + span, static_cast<double>(i + 1) * width_);
-      if (hi - lo > 1e-6 * span) {
-        raw_.push_back({i, kernel_class, static_cast<float>(busy * (hi - lo) / span)});
-      }
-      if (begin + span <= static_cast<double>(i + 1) * width_ + 1e-9) break;
-    }
+    lattice_->add(table_.time.seconds_of(at), seconds(length), kernel_class, busy);
   }
 
   bool in_part(HostTime t) const {
     return !(from_ && t < *from_) && !(to_ && t >= *to_) && !table_.replay_time.holds(t);
   }
 
+  void add_variants(std::uint32_t kernel_class, double busy, double begin, bool counts) {
+    const auto parts = mix_.parts(kernel_class, begin);
+    const std::uint32_t first = variants_.of_class(kernel_class).first;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] <= 0) continue;
+      const double own = busy * parts[i];
+      const auto variant = first + static_cast<std::uint32_t>(i);
+      table_.entries.push_back(
+          {static_cast<std::uint32_t>(table_.classes.size()) + variant, static_cast<float>(own)});
+      if (counts) table_.variants[variant].busy += own;
+    }
+  }
+
   void finish_bins() {
-    std::sort(raw_.begin(), raw_.end(), [](const Raw& a, const Raw& b) {
-      return std::tie(a.bin, a.kernel_class) < std::tie(b.bin, b.kernel_class);
-    });
-    for (std::size_t i = 0; i < raw_.size();) {
-      const std::size_t bin = raw_[i].bin;
-      double busy = 0;
-      std::size_t j = i;
-      for (; j < raw_.size() && raw_[j].bin == bin; ++j) busy += raw_[j].busy;
-      const double scale = busy > width_ ? width_ / busy : 1.0;
-      const double gap = width_ - busy * scale;
-      const double begin = static_cast<double>(bin) * width_;
-      const bool counts = in_part(table_.time.host_of(begin));
-      table_.bins.push_back({begin, width_, table_.entries.size()});
-      for (; i < j; ++i) {
-        const auto k = raw_[i].kernel_class;
-        const double own = scale * raw_[i].busy;
-        if (table_.entries.size() > table_.bins.back().first &&
-            table_.entries.back().kernel_class == k) {
-          table_.entries.back().busy += static_cast<float>(own);
-        } else {
-          table_.entries.push_back({k, static_cast<float>(own)});
-        }
+    lattice_->take([&](const BinLattice::Bin& bin) {
+      const bool counts = in_part(table_.time.host_of(bin.begin));
+      const double gap = lattice_->width() - bin.busy;
+      table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
+      for (const auto& [k, own] : bin.classes) {
+        table_.entries.push_back({k, static_cast<float>(own)});
+        add_variants(k, own, bin.begin, counts);
         table_.classes[k].whole_busy += own;
         if (!counts) continue;
         table_.classes[k].busy += own;
-        if (busy > 0) table_.classes[k].gap += gap * raw_[i].busy / busy;
+        if (bin.busy > 0) table_.classes[k].gap += gap * own / bin.busy;
       }
-      table_.whole_busy += busy * scale;
-      if (!counts) continue;
-      if (table_.end == 0) table_.begin = begin;
-      table_.end = begin + width_;
-      table_.busy += busy * scale;
+      table_.whole_busy += bin.busy;
+      if (!counts) return;
+      if (table_.end == 0) table_.begin = bin.begin;
+      table_.end = bin.begin + lattice_->width();
+      table_.busy += bin.busy;
       table_.gap += gap;
-    }
-    raw_.clear();
-    raw_.shrink_to_fit();
+    });
   }
 
   void finish_shares() {
     for (const auto& [key, share] : shares_) {
-      table_.shares.push_back(
-          {std::get<0>(key), std::get<1>(key), std::get<2>(key), share.launches, share.busy});
+      const auto& [kernel_class, trace, scope] = key;
+      table_.shares.push_back({kernel_class, variants_.of(kernel_class, trace, scope), trace, scope,
+                               share.launches, share.busy});
     }
   }
 
-  struct Raw {
-    std::size_t bin;
-    std::uint32_t kernel_class;
-    float busy;
-  };
   struct Sum {
     std::uint64_t launches = 0;
     double busy = 0;
@@ -257,11 +295,13 @@ class Builder {
   const model::Recording& recording_;
   const model::Domain& domain_;
   std::optional<HostTime> from_, to_;
-  double width_ = 0.005;
+  std::optional<BinLattice> lattice_;
   std::size_t first_replay_ = 0;  // of the process in hand
   ActivityTable table_;
+  KernelVariants variants_;
+  VariantMix mix_{variants_};
+  std::vector<std::vector<std::uint32_t>> known_;  // by trace: of each of its classes
   std::map<const model::KernelClass*, std::uint32_t, ByKey> by_key_;
-  std::vector<Raw> raw_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Sum> shares_;
 };
 

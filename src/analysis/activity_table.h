@@ -16,7 +16,8 @@
 namespace jouleprof::analysis {
 
 struct ActivityTable {
-  // Busy seconds of one class in one bin.
+  // Busy seconds of one class in one bin; beside those of a class that has variants, how they are
+  // spread over these: of variant v by the number classes.size() + v.
   struct Entry {
     std::uint32_t kernel_class = 0;
     float busy = 0;
@@ -36,16 +37,22 @@ struct ActivityTable {
     double gap = 0;
     double whole_busy = 0;  // seconds, of all that was traced
   };
+  // Launches of a class whose time tells them from others of it (kernel_variants.h).
+  struct Variant {
+    std::uint32_t kernel_class = 0;
+    double busy = 0;  // seconds of the part
+  };
   // What one class did for one scope of one process, in chunks that touch the part.
   struct Share {
     std::uint32_t kernel_class = 0;
+    std::uint32_t variant = model::kNone;
     std::uint32_t trace = 0;  // index into Recording::traces
     std::uint32_t scope = model::kNone;
     std::uint64_t launches = 0;
     double busy = 0;
   };
 
-  // A layer that was run alone, and what ran then. Totals leave that time out.
+  // A layer, or a kernel of one, that was run alone, and what ran then. Totals leave that time out.
   struct Replay {
     struct Ran {
       std::uint64_t launches = 0;
@@ -53,16 +60,28 @@ struct ActivityTable {
     };
     std::uint32_t trace = 0;  // index into Recording::traces
     std::uint32_t layer = 0;  // of that trace
+    bool of_kernel = false;
     double begin = 0;
     double end = 0;
-    std::map<std::uint32_t, Ran> ran;  // by class
+    using ByClass = std::map<std::uint32_t, Ran>;
+    static constexpr double kSlot = 0.02;  // seconds
+
+    ByClass ran;
+    std::vector<ByClass> slots;                       // one after the other from `begin` on
+    std::map<std::uint32_t, std::uint32_t> variants;  // of a kernel's replay, by class
+
+    std::uint32_t variant_of(std::uint32_t kernel_class) const {
+      const auto found = variants.find(kernel_class);
+      return found == variants.end() ? model::kNone : found->second;
+    }
   };
 
   TimeBase time;
   ReplayTime replay_time;  // of the processes that used the device
   std::vector<Replay> replays;
   std::vector<Class> classes;
-  std::vector<Bin> bins;  // of all that was traced, and their entries
+  std::vector<Variant> variants;  // of a class one after the other
+  std::vector<Bin> bins;          // of all that was traced, and their entries
   std::vector<Entry> entries;
   std::vector<Share> shares;
   double begin = 0;  // of the part's first bin with anything in it

@@ -79,11 +79,7 @@ TEST(Analyse, ABusyGpuIsNotIdle) {
 
 TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
   Recorded run;
-  run.power.hold(120, 3);
-  run.power.hold(500, 10);
-  run.power.hold(150, 4);
-  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
-  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
+  run.read_gpu(16, 120, 500, 150);
   const auto profile = analyse(run.recording);
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);
@@ -94,11 +90,7 @@ TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
 
 TEST(Analyse, WorkBelowIdleIsIdleAltogether) {
   Recorded run;
-  run.power.hold(120, 3);
-  run.power.hold(90, 10);
-  run.power.hold(120, 4);
-  run.recording.readings.powers = run.gpu.samples(run.power, 0, 16);
-  run.recording.readings.counters = run.gpu.reads(run.power, 0.1, 16);
+  run.read_gpu(16, 120, 90, 120);
   const auto profile = analyse(run.recording);
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);

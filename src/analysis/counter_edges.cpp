@@ -34,7 +34,10 @@ class Lattice {
       const double sampled =
           shape_->integral(reads_.front().after - back, reads_.back().after - back);
       const double counted = reads_.back().joules - reads_.front().joules;
-      if (sampled > 0 && counted > 0) ratio_ = std::clamp(counted / sampled, 0.2, 5.0);
+      // Either end may be an update off: a smaller difference is no difference in scale.
+      const double update = sampled * period_ / (reads_.back().after - reads_.front().after);
+      const bool differs = std::abs(counted - sampled) > 1.5 * update;
+      if (sampled > 0 && counted > 0 && differs) ratio_ = std::clamp(counted / sampled, 0.2, 5.0);
     }
   }
 

@@ -45,6 +45,35 @@ TEST(CounterEdges, FindsThePhaseFromSightingsAlone) {
   EXPECT_GE(placed.anchors.size(), 95u);
 }
 
+TEST(CounterEdges, AReadFarOffIsNotMovedByAnUpdateThatTheEndsAreOff) {
+  // Constant power: what was counted from the first read to the last is one update more than what
+  // was sampled, because the first edge had passed long before it was read.
+  const Truth truth = course([](double) { return 250.0; }, 8);
+  const PowerShape shape = shape_of(GpuSensors{}, truth);
+  const double ends[] = {
+      0.0260, 0.1300, 0.2121, 0.3162, 0.4203, 0.5242,
+      0.6282, 0.7061, 0.8101, 0.9402, 1.0065};  // when each of the first updates was seen
+  std::vector<model::CounterReading> readings;
+  const auto read = [&](double t, double joules) {
+    readings.push_back({kCounter, at(t), at(t + 50e-6), Energy::joules(joules)});
+  };
+  read(0, 0);
+  for (double t = 0.026, seen = 0; t < 1.03; t += 0.0260333) {
+    while (seen < 11 && t > ends[static_cast<int>(seen)] - 0.002) ++seen;
+    read(t, 25 * seen);
+  }
+  read(5.0161, 1275);
+  read(5.0204, 1275);
+  read(6.0168, 1525);
+  read(6.0204, 1525);
+  const auto placed =
+      place_counter(unwrap(readings), GpuSensors{}.counter().traits, &shape, {}, kTime);
+  ASSERT_GE(placed.anchors.size(), 10u);
+  const auto& first = placed.anchors.front();
+  const auto& last = placed.anchors.back();
+  EXPECT_NEAR((last.joules - first.joules) / (last.at - first.at), 250, 0.5);
+}
+
 TEST(CounterEdges, SamplesSharpenThePhase) {
   for (const double phase : {0.01, 0.035, 0.06, 0.099}) {
     GpuSensors gpu;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/power_timing.h"
+#include "analysis/replay_scale.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -15,6 +16,8 @@ using Eigen::VectorXd;
 constexpr std::size_t kMostColumns = 160;
 constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
 constexpr double kPriorWidth = 0.5;    // of the mean busy power
+constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws beside its class
+constexpr int kReplayRounds = 2;
 constexpr double kGapSigma = 4;        // watts
 constexpr double kModelError = 0.035;  // of a class's energy
 constexpr double kHeadroom = 1.3;      // above the highest power seen, or the board's limit
@@ -40,7 +43,15 @@ void KernelModel::choose_columns() {
   for (std::size_t i = own_columns_; i < order.size(); ++i) {
     column_of_[order[i]] = static_cast<std::uint32_t>(own_columns_);
   }
-  columns_ = own_columns_ + 2;  // those without one of their own; time between launches
+  for (const auto& variant : table_->variants) {
+    const bool own = column_of_[variant.kernel_class] < own_columns_;
+    column_of_.push_back(
+        own ? static_cast<std::uint32_t>(column_of_.size() - classes.size() + own_columns_ + 1)
+            : model::kNone);
+  }
+  // Those without one of their own; what variants draw more than their class; what all draw more in
+  // replays; time between launches.
+  columns_ = own_columns_ + 1 + table_->variants.size() + 2;
 }
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
@@ -49,8 +60,8 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   if (table.empty() || seen.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
-  model.timing_ = fit_timing(table, seen, rise);
-  const PowerRows rows = power_rows(table, model.column_of_, model.columns_, seen, model.timing_);
+  model.timing_ = fit_timing(table, seen, rise, sway);
+  PowerRows rows = power_rows(table, model.column_of_, model.columns_, seen, model.timing_);
   if (rows.rows.empty()) return std::nullopt;
 
   double seconds = 0;
@@ -63,7 +74,7 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     joules += length * rows.rows[i].watts;
     highest = std::max(highest, rows.rows[i].watts);
     for (const auto& term : rows.of(i)) {
-      if (term.column + 1 < model.columns_) busy += length * term.share;
+      if (term.column <= model.own_columns_) busy += length * term.share;
     }
   }
   const double above = std::max(joules - idle.watts * seconds, 0.0);
@@ -74,12 +85,31 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                 limit_watts > 0 ? 0.0 : kAboveMean * model.mean_busy_, 1.0});
   std::vector<PowerPrior> priors;
   priors.push_back({idle.watts, idle.sigma, 0, highest});
-  for (std::size_t k = 0; k + 1 < model.columns_; ++k) {
+  for (std::size_t k = 0; k <= model.own_columns_; ++k) {
     priors.push_back({std::min(model.mean_busy_, most),
                       std::max(kPriorWidth * model.mean_busy_, 10.0), 0, most});
   }
+  for (std::size_t v = 0; v < table.variants.size(); ++v) {
+    priors.push_back({0, std::max(kVariantWidth * model.mean_busy_, 4.0), -most, most});
+  }
+  priors.push_back(kReplayScale);
   priors.push_back({0, kGapSigma, 0, most});
-  model.solution_ = solve_power(rows, priors);
+  SensorTiming other = model.timing_;
+  other.rise += other.rise_sigma;
+  PowerRows others;
+  const PowerRows* also = nullptr;
+  if (other.rise_sigma > 0) {
+    others = power_rows(table, model.column_of_, model.columns_, seen, other);
+    also = &others;
+  }
+  model.solution_ = solve_power(rows, priors, also);
+  for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
+    const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
+    const VectorXd watts = model.solution_.watts;
+    set_replay_scale(rows, table.replays, column, watts);
+    set_replay_scale(others, table.replays, column, watts);
+    model.solution_ = solve_power(rows, priors, also);
+  }
   model.sway_ = sway;
   return model;
 }
@@ -90,21 +120,48 @@ double KernelModel::idle_sigma() const {
   return std::sqrt(solution_.variance(factor));
 }
 
-KernelModel::Use KernelModel::all_of(std::uint32_t kernel_class) const {
+std::vector<KernelModel::Use> KernelModel::all_of(std::uint32_t kernel_class) const {
   const auto& c = table_->classes[kernel_class];
-  return {kernel_class, c.busy, c.gap};
+  std::vector<Use> uses;
+  double busy = 0;
+  for (const auto& v : table_->variants) busy += v.kernel_class == kernel_class ? v.busy : 0.0;
+  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.gap}};
+  for (std::uint32_t v = 0; v < table_->variants.size(); ++v) {
+    const auto& variant = table_->variants[v];
+    if (variant.kernel_class != kernel_class || variant.busy <= 0) continue;
+    uses.push_back({kernel_class, v, c.busy * variant.busy / busy, c.gap * variant.busy / busy});
+  }
+  return uses;
+}
+
+double KernelModel::watts_of(const Use& use) const {
+  double watts = solution_.watts[static_cast<Index>(1 + column_of_[use.kernel_class])];
+  if (use.variant == model::kNone) return watts;
+  const std::uint32_t more = column_of_[table_->classes.size() + use.variant];
+  if (more != model::kNone) watts += solution_.watts[static_cast<Index>(1 + more)];
+  return watts;
+}
+
+VectorXd KernelModel::factor_of(std::span<const Use> uses) const {
+  VectorXd factor = VectorXd::Zero(solution_.watts.size());
+  for (const Use& use : uses) {
+    factor[static_cast<Index>(1 + column_of_[use.kernel_class])] += use.busy;
+    if (use.variant == model::kNone) continue;
+    const std::uint32_t more = column_of_[table_->classes.size() + use.variant];
+    if (more != model::kNone) factor[static_cast<Index>(1 + more)] += use.busy;
+  }
+  return factor;
 }
 
 KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
-  VectorXd factor = VectorXd::Zero(solution_.watts.size());
+  const VectorXd factor = factor_of(uses);
   double own = 0;
   for (const Use& use : uses) {
-    const auto at = static_cast<Index>(1 + column_of_[use.kernel_class]);
-    factor[at] += use.busy;
-    own += std::pow(kModelError * use.busy * solution_.watts[at], 2);
+    own += std::pow(kModelError * use.busy * watts_of(use), 2);
     own += std::pow(kGapSigma * use.gap, 2);
   }
   own += std::pow(solution_.sway(factor, sway_), 2);
+  own += std::pow(factor.dot(solution_.otherwise), 2);
   const double variance = solution_.variance(factor) + own;
   return {factor.dot(solution_.watts), std::sqrt(std::max(variance, 0.0))};
 }
@@ -115,11 +172,14 @@ bool KernelModel::is_pooled(std::uint32_t kernel_class) const {
 
 std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
   std::vector<std::uint32_t> open;
+  std::vector<VectorXd> factors;
   for (std::uint32_t k = 0; k < table_->classes.size(); ++k) {
     if (is_pooled(k)) continue;
-    const Use use = all_of(k);
-    const Estimate e = energy_of({&use, 1});
-    if (1.96 * e.sigma > kUnresolved * e.joules) open.push_back(k);
+    const auto uses = all_of(k);
+    const Estimate e = energy_of(uses);
+    if (1.96 * e.sigma <= kUnresolved * e.joules) continue;
+    open.push_back(k);
+    factors.push_back(factor_of(uses));
   }
   struct Pair {
     double correlation;
@@ -129,9 +189,8 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
   const auto& v = solution_.covariance;
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (std::size_t j = i + 1; j < open.size(); ++j) {
-      const auto a = static_cast<Index>(1 + column_of_[open[i]]);
-      const auto b = static_cast<Index>(1 + column_of_[open[j]]);
-      const double r = v(a, b) / std::sqrt(std::max(v(a, a) * v(b, b), 1e-300));
+      const VectorXd &a = factors[i], &b = factors[j];
+      const double r = a.dot(v * b) / std::sqrt(std::max(a.dot(v * a) * b.dot(v * b), 1e-300));
       if (r < kAgainst) pairs.push_back({r, i, j});
     }
   }

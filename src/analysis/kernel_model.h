@@ -21,9 +21,11 @@ struct IdleHint {
 
 class KernelModel {
  public:
-  // Busy and idle seconds of one class.
+  // Busy and idle seconds of one class, or of one variant of it (index into
+  // ActivityTable::variants).
   struct Use {
     std::uint32_t kernel_class = 0;
+    std::uint32_t variant = model::kNone;
     double busy = 0;
     double gap = 0;
   };
@@ -40,7 +42,10 @@ class KernelModel {
                                         double sway);
 
   Estimate energy_of(std::span<const Use> uses) const;
-  Use all_of(std::uint32_t kernel_class) const;
+  // Above idle, while it runs.
+  double watts_of(const Use& use) const;
+  // Of a class that has variants: of each.
+  std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;
@@ -58,6 +63,7 @@ class KernelModel {
  private:
   explicit KernelModel(const ActivityTable& table) : table_(&table) {}
   void choose_columns();
+  Eigen::VectorXd factor_of(std::span<const Use> uses) const;
 
   const ActivityTable* table_;
   std::vector<std::uint32_t> column_of_;

@@ -51,15 +51,15 @@ class Solver {
     }
   }
 
-  PowerSolution run() {
+  PowerSolution run(const PowerRows* others) {
     VectorXd watts(n_);
     for (Index k = 0; k < n_; ++k) watts[k] = priors_[static_cast<std::size_t>(k)].mean;
-    residuals_ = errors(watts);
+    residuals_ = errors(rows_, watts);
     for (int round = 0; round < kRounds; ++round) {
       learn_noise(round);
       gather();
       watts = bounded();
-      residuals_ = errors(watts);
+      residuals_ = errors(rows_, watts);
     }
     PowerSolution out;
     out.watts = watts;
@@ -74,6 +74,7 @@ class Solver {
     out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
     out.robust = factor.solve(factor.solve(scatter()).transpose()) + idle;
     out.pulls = pulls(factor, watts);
+    out.otherwise = others == nullptr ? VectorXd::Zero(n_) : otherwise(factor, watts, *others);
     out.counter_sigma = noise_[0].sigma;
     out.sample_sigma = noise_[1].sigma;
     out.explained = explained();
@@ -85,14 +86,26 @@ class Solver {
   bool is_bound() const { return priors_[0].sigma <= kWellKnown; }
   std::size_t kind_of(std::size_t row) const { return rows_.rows[row].counter ? 0 : 1; }
 
-  VectorXd errors(const VectorXd& watts) const {
-    VectorXd out(static_cast<Index>(rows_.rows.size()));
-    for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
+  static VectorXd errors(const PowerRows& rows, const VectorXd& watts) {
+    VectorXd out(static_cast<Index>(rows.rows.size()));
+    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
       double sum = watts[0];
-      for (const auto& term : rows_.of(i)) sum += term.share * watts[1 + term.column];
-      out[static_cast<Index>(i)] = rows_.rows[i].watts - sum;
+      for (const auto& term : rows.of(i)) sum += term.share * watts[1 + term.column];
+      out[static_cast<Index>(i)] = rows.rows[i].watts - sum;
     }
     return out;
+  }
+
+  // To first order: what the others leave more than these pulls at the watts.
+  VectorXd otherwise(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts,
+                     const PowerRows& others) const {
+    const VectorXd more = errors(others, watts) - residuals_;
+    VectorXd pull = VectorXd::Zero(n_);
+    whitened([&](std::size_t i) { return more[static_cast<Index>(i)]; },
+             [&](std::size_t, const VectorXd& row, double value, double weight) {
+               pull += weight * value * row;
+             });
+    return factor.solve(pull);
   }
 
   double mean_watts() const {
@@ -308,8 +321,9 @@ double PowerSolution::sway(const VectorXd& factor, double ratio) const {
   return ratio * moved.cwiseAbs().sum();
 }
 
-PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors) {
-  return Solver(rows, priors).run();
+PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                          const PowerRows* others) {
+  return Solver(rows, priors).run(others);
 }
 
 }  // namespace jouleprof::analysis

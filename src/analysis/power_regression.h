@@ -30,6 +30,8 @@ struct PowerSolution {
   // By stretch of time (rows), what the watts above would move by if all power above idle in it
   // were wrong by the whole.
   Eigen::MatrixXd pulls;
+  // What `watts` would move by if the rows were the others that solve_power() was given.
+  Eigen::VectorXd otherwise;
   double counter_sigma = 0;  // watts that a counter's row of one edge distance is off by
   double sample_sigma = 0;   // watts that a sample's row is off by
   double explained = 0;      // R^2 of all rows, weighted
@@ -47,7 +49,9 @@ struct PowerSolution {
 // counters' and samples' errors each with a variance of their own, found from what is left, and
 // each correlated with its neighbour's as what is left shows (stamps that jitter make neighbours
 // err in opposite ways). A row that is off by more than three sigma counts less. `priors`: idle's
-// first, then one for each column. Needs at least one row.
-PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors);
+// first, then one for each column. `others`: the same rows by sensors that look at power a little
+// differently; may be null. Needs at least one row.
+PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                          const PowerRows* others = nullptr);
 
 }  // namespace jouleprof::analysis

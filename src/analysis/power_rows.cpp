@@ -56,8 +56,11 @@ class SeenActivity {
     };
     for (std::size_t i = bin.first; i < table_.end_of(bin_); ++i) {
       const double share = table_.entries[i].busy / bin.width;
-      add(column_of_[table_.entries[i].kernel_class], share);
-      all += share;
+      const std::uint32_t id = table_.entries[i].kernel_class;
+      const bool variant = id >= table_.classes.size();
+      if (variant && (id >= column_of_.size() || column_of_[id] == model::kNone)) continue;
+      add(column_of_[id], share);
+      if (!variant) all += share;
     }
     add(busy_.size() - 1, std::max(1 - all, 0.0));
     now_ = t;

@@ -17,6 +17,7 @@ struct SensorTiming {
   double rise = 0;
   double counter_late = 0;
   double samples_late = 0;
+  double rise_sigma = 0;
 };
 
 // One equation: watts = idle + sum over columns of share x watts of that column.
@@ -43,10 +44,10 @@ struct PowerRows {
   }
 };
 
-// The regressors at the times of `seen`. `column_of` gives each class its column, 0 to columns - 2;
-// the last column is the time between launches, in bins in which something ran. A class's time
-// counts as spread evenly over a bin. Rows come in order of their ends. Linear in bins' entries
-// plus rows x columns.
+// The regressors at the times of `seen`. `column_of` gives each class its column, 0 to columns - 2,
+// and after the classes it may give variants theirs (model::kNone: none); the last column is the
+// time between launches, in bins in which something ran. A class's time counts as spread evenly
+// over a bin. Rows come in order of their ends. Linear in bins' entries plus rows x columns.
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
                      std::size_t columns, std::span<const SeenPower> seen,
                      const SensorTiming& timing);

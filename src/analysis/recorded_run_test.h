@@ -51,10 +51,11 @@ class Recorded {
                               {at(16), RealTime{1'700'000'016s}, {}}};
   }
 
-  void read_gpu(double until = 16) {
-    power.hold(120, 3);
-    power.hold(500, 10);
-    power.hold(120, 4);
+  // It draws `working` watts in its ten seconds, and `idle` and `after` before and after them.
+  void read_gpu(double until = 16, double idle = 120, double working = 500, double after = 120) {
+    power.hold(idle, 3);
+    power.hold(working, 10);
+    power.hold(after, 4);
     recording.readings.powers = gpu.samples(power, 0, until);
     recording.readings.counters = gpu.reads(power, 0.1, until);
   }

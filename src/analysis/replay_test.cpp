@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "analysis/analyse.h"
 #include "analysis/attribute.h"
@@ -36,7 +37,7 @@ model::ActivityProfile only(const model::Recording& recording) {
   return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
 }
 
-const model::ActivityRow& row(const model::ActivityProfile& p, const std::string& name) {
+const model::ActivityRow& row(const model::ActivityProfile& p, std::string_view name) {
   for (const auto& r : p.by_kernel) {
     if (r.name == name) return r;
   }
@@ -96,6 +97,43 @@ TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotLearntFrom) {
 }
 
 // A board that is capped runs the layers alone at other clocks, where they draw another power.
+TEST(Replay, OneKernelOfTwoSizesIsToldApartByItsLayers) {
+  SyntheticRun run;
+  run.kernels = {{450, 40e-6, 1e-6}, {250, 14e-6, 1e-6}, {300, 10e-6, 1e-6}};
+  run.together = true;
+  run.wander = 0.02;
+  run.seconds = 20;
+  run.alone = 0.8;
+  auto made = synthesise(run);
+  auto& trace = made.recording.traces[0];
+  trace.classes[1] = trace.classes[0];  // the same grid
+  const auto p = only(made.recording);
+  EXPECT_EQ(p.by_kernel.size(), 2u);
+  Energy sum;
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const auto& layer = p.by_layer[k];
+    const double off = std::abs(layer.energy->energy.joules() - made.joules[k]);
+    EXPECT_LT(off, 0.06 * made.joules[k]) << layer.name;
+    EXPECT_LT(off, layer.energy->repeatability.joules()) << layer.name;
+    EXPECT_TRUE(layer.resolvable) << layer.name;
+    sum += layer.energy->energy;
+  }
+  EXPECT_EQ(sum, p.kernels);
+}
+
+TEST(Replay, DrawsOtherPowerThanInPlaceAndTheBalanceHolds) {
+  SyntheticRun run = repeated_model();
+  run.alone = 0.8;
+  run.alone_watts = 0.88;
+  const auto made = synthesise(run);
+  const auto p = only(made.recording);
+  EXPECT_LT(std::abs(p.unattributed.joules()), 0.01 * p.measured.energy.joules());
+  for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+    const auto& known = row(p, "kernel " + std::to_string(k));
+    EXPECT_NEAR(known.energy->energy.joules(), made.joules[k], 0.04 * made.joules[k]);
+  }
+}
+
 TEST(Replay, AtOtherClocksIsNotLearntFrom) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;

@@ -23,14 +23,14 @@ std::vector<std::string> replay_warnings(const model::Recording& recording, Time
   };
   std::vector<std::string> out;
   if (const auto all = took(end, work_end); !all.empty()) {
-    out.push_back(
-        fmt::format("layers were run alone for {:.1f} s after the program (--replay); that "
-                    "took {}, which is in no figure here",
-                    seconds(replay.within(end, work_end)), all));
+    out.push_back(fmt::format(
+        "layers and kernels were run alone for {:.1f} s after the program (--replay); that "
+        "took {}, which is in no figure here",
+        seconds(replay.within(end, work_end)), all));
   }
   if (const auto all = took(begin, end); !all.empty()) {
     out.push_back(
-        fmt::format("layers were run alone for {:.1f} s of this time (--replay); the "
+        fmt::format("layers and kernels were run alone for {:.1f} s of this time (--replay); the "
                     "figures include the {} that it took",
                     seconds(replay.within(begin, end)), all));
   }

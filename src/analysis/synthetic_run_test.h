@@ -38,6 +38,7 @@ struct SyntheticRun {
   bool together = false;     // all kernels in each burst, in turn: nothing separates them
   double beside = 0;  // the part of bursts that another kernel's runs beside, on a second stream
   double alone = 0;   // seconds for which each kernel's layer is replayed afterwards ...
+  double alone_watts = 1;            // ... where each draws so many times its power
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
@@ -218,8 +219,9 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       }
       const double span = static_cast<double>(calls) * period;
       if (clocks.can_be_held()) told_gauges.push_back({kClock, at(t + span / 2), kFullClock});
-      truth.hold(run.idle + kernel.watts * length / period, span);
-      out.replay_joules += static_cast<double>(calls) * kernel.watts * length;
+      const double watts = run.alone_watts * kernel.watts;
+      truth.hold(run.idle + watts * length / period, span);
+      out.replay_joules += static_cast<double>(calls) * watts * length;
       model::ActivityEncoder encoder;
       encoder.add(model::LayerEntry{k, model::Phase::kForward, calls,
                                     static_cast<std::uint64_t>(1e9 * span), 0});

@@ -71,6 +71,8 @@ void DeviceTimeline::share(std::int64_t until) {
   while (now_ < until) {
     const std::int64_t step = std::min(until, bin_end_);
     const auto length = static_cast<std::uint64_t>(step - now_);
+    busy_ += length;
+    if (n > 1) shared_ += length;
     if (n == 1) {
       running_[0].busy += length;
       put(running_[0].kernel_class, length, 0);

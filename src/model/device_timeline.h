@@ -42,6 +42,10 @@ class DeviceTimeline {
   // kEvents where wanted. A bin that `until` lies in is told in parts.
   void tell(HostTime until, const Emit& emit);
 
+  // Nanoseconds in which anything ran, and those in which several launches did.
+  std::uint64_t busy() const { return busy_; }
+  std::uint64_t shared() const { return shared_; }
+
  private:
   struct Running {
     std::int64_t end = 0;
@@ -85,6 +89,8 @@ class DeviceTimeline {
   ActivityEncoder event_entries_;
   FlatSums scopes_;  // class << 32 | scope
   std::vector<Launch> late_;
+  std::uint64_t busy_ = 0;
+  std::uint64_t shared_ = 0;
 };
 
 }  // namespace jouleprof::model

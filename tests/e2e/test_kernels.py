@@ -172,7 +172,10 @@ def test_the_command_finds_the_library_and_the_folder(gpu, library):
 
 def launches_in(recording):
     with sqlite3.connect(f"file:{recording}?mode=ro", uri=True) as db:
-        return db.execute("SELECT coalesce(sum(activities), 0) FROM trace_status").fetchone()[0]
+        try:
+            return db.execute("SELECT coalesce(sum(activities), 0) FROM trace_status").fetchone()[0]
+        except sqlite3.OperationalError:  # its tables are still being made
+            return 0
 
 
 def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
@@ -256,7 +259,8 @@ def test_a_replay_is_apart_from_all_figures(gpu, library):
     assert profile["duration_seconds"] == pytest.approx(whole - replay, abs=0.5)
     assert any("in no figure" in text and "gpu0" in text for text in profile["warnings"])
     device = activity(gpu, "kernel")
-    assert device["duration_seconds"] == pytest.approx(whole - replay, abs=0.1)
+    # From its first burst to its last before the replay; when these come is chance.
+    assert whole - replay - 1 < device["duration_seconds"] < whole - replay + 0.1
     assert device["replay_seconds"] == pytest.approx(replay, abs=0.01)
     assert device["replay_joules"] > replay * 0.9 * IDLE
     told = sum(int(line.split()[1]) for line in process.out.splitlines())

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """`jouleprof run --layers --replay` on a real GPU: what it adds, and that it is in no figure.
 
-    replay_run.py JOULEPROF OUT [--seconds 20]
+    replay_run.py JOULEPROF OUT [--model blocks|deit|bert] [--seconds 20] [--loop 0.4]
 
-Runs a transformer of random weights, which repeats one forward pass, without and with replay; prints
-Markdown, and exits with 1 where something is not as it should be.
+Runs a model of random weights, which repeats one forward pass, without and with replay; holds what
+its layers and kernels take in place against what their loops took by the sensors. Prints Markdown,
+and exits with 1 where something is not as it should be.
 """
 
 import argparse
@@ -14,12 +15,14 @@ import subprocess
 import sys
 import time
 
+from replay_loops import loops
+
 STATUS = 3  # of the load, to see that it is handed on
 
 
-def load(seconds):
-    import torch
-    from torch import nn
+def blocks(torch):
+    """Twelve transformer blocks of 768, batch 32."""
+    nn = torch.nn
 
     class Block(nn.Module):
         def __init__(self, width, heads):
@@ -36,10 +39,36 @@ def load(seconds):
             x = x + self.proj(y.transpose(1, 2).reshape(b, n, width))
             return x + self.fc2(self.act(self.fc1(self.norm2(x))))
 
-    torch.manual_seed(0)
     model = nn.Sequential(*[Block(768, 12) for _ in range(12)], nn.Linear(768, 1000))
+    return model, lambda: torch.randn(32, 198, 768, device="cuda", dtype=torch.bfloat16)
+
+
+def deit(torch):
+    """DeiT-B, batch 32."""
+    import timm
+
+    model = timm.create_model("deit_base_patch16_224")
+    return model, lambda: torch.randn(32, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
+
+
+def bert(torch):
+    """BERT-B, 16 texts of 128 tokens."""
+    import transformers
+
+    model = transformers.BertModel(transformers.BertConfig())
+    return model, lambda: torch.randint(0, 30000, (16, 128), device="cuda")
+
+
+MODELS = {"blocks": blocks, "deit": deit, "bert": bert}
+
+
+def load(name, seconds):
+    import torch
+
+    torch.manual_seed(0)
+    model, make = MODELS[name](torch)
     model = model.cuda().to(torch.bfloat16).eval()
-    inputs = torch.randn(32, 198, 768, device="cuda", dtype=torch.bfloat16)
+    inputs = make()
     end, count = time.time() + seconds, 0
     with torch.no_grad():
         while time.time() < end:
@@ -51,9 +80,9 @@ def load(seconds):
 
 
 def measured(args, name, *options):
-    file = args.out / f"{name}.jprof"
+    file = args.out / f"{args.model}-{name}.jprof"
     command = [args.tool, "run", "--kernels", "--layers", *options, "--force", "-o", file, "--idle",
-               "2s", "--", sys.executable, __file__, "--load", str(args.seconds)]
+               "2s", "--", sys.executable, __file__, "--load", str(args.seconds), "--model", args.model]
     done = subprocess.run(command, capture_output=True, text=True)
     print(f"{name}: status {done.returncode}, {done.stdout.strip()}")
     if done.returncode != STATUS:
@@ -64,7 +93,7 @@ def measured(args, name, *options):
         return json.loads(subprocess.run([args.tool, "report", file, "--json", *more], check=True,
                                          capture_output=True, text=True).stdout)
 
-    return report(), report("--by", "layer")["devices"][0]
+    return file, report(), *(report("--by", by)["devices"][0] for by in ("layer", "kernel"))
 
 
 def micro(joules):
@@ -85,18 +114,7 @@ def by_type(device):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tool", nargs="?")
-    parser.add_argument("out", nargs="?", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--load", type=float)
-    args = parser.parse_args()
-    if args.load:
-        load(args.load)
-    args.out.mkdir(parents=True, exist_ok=True)
-    whole0, without = measured(args, "without")
-    whole1, replayed = measured(args, "with", "--replay")
+def types_table(without, replayed):
     print("\n| layers | rows | joules without | not resolvable | with replay, J | not resolvable "
           "| widest interval |\n|---|---|---|---|---|---|---|")
     before, after = by_type(without), by_type(replayed)
@@ -105,7 +123,58 @@ def main():
         _, joules0, unresolved0, _ = before.get(kind, (0, 0.0, 0, 0.0))
         print(f"| {kind} | {rows} | {joules0:.1f} | {unresolved0} | {joules:.1f} | {unresolved} "
               f"| {100 * worst:.0f} % |")
-    print(f"\nreplay: {replayed['replay_joules']} J over {replayed['replay_seconds']} s")
+
+
+def kernel_key(row):
+    """As replay_loops names kernels: the name, and six numbers of grid and block."""
+    digits = "".join(c if c.isdigit() else " " for c in row["detail"] or "").split()
+    return (row["symbol"] or row["name"], *(int(number) for number in digits))
+
+
+def loops_table(title, found, rows, count):
+    """Energy of one call in place, and in the loop; of what has both. `rows`: by the loop's name."""
+    print(f"\n| {title} | of the energy | in place, mJ | 95 % | looped, mJ | difference |"
+          "\n|---|---|---|---|---|---|")
+    whole = sum(row["energy_joules"] or 0 for row in rows.values())
+    off = looped = covered = pairs = 0
+    for loop in sorted(found, key=lambda loop: -((rows.get(loop.name) or {}).get("energy_joules") or 0)):
+        row = rows.get(loop.name)
+        if not row or not row["energy_joules"] or not row[count]:
+            continue
+        here, there = row["energy_joules"] / row[count], loop.joules / loop.calls
+        half = row["repeatability_joules"] / row[count]
+        total = there * row[count]
+        pairs, looped, off = pairs + 1, looped + total, off + abs(row["energy_joules"] - total)
+        covered += abs(here - there) <= half
+        print(f"| {row['name'][:70]} | {100 * row['energy_joules'] / whole:.1f} % | {1e3 * here:.4f} "
+              f"| +-{100 * half / here:.0f} % | {1e3 * there:.4f} | {100 * (here / there - 1):+.1f} % |")
+    if looped:
+        print(f"\nenergy-weighted difference {100 * off / looped:.1f} %, within the interval {covered} of {pairs}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool", nargs="?")
+    parser.add_argument("out", nargs="?", type=pathlib.Path)
+    parser.add_argument("--model", choices=list(MODELS), default="blocks")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--loop", type=float, default=0.4)
+    parser.add_argument("--load", type=float)
+    args = parser.parse_args()
+    if args.load:
+        load(args.model, args.load)
+    args.out.mkdir(parents=True, exist_ok=True)
+    print(f"### {MODELS[args.model].__doc__}\n")
+    _, whole0, without, _ = measured(args, "without")
+    file, whole1, replayed, kernels = measured(args, "with", f"--replay={args.loop}s")
+    types_table(without, replayed)
+    layer_loops, kernel_loops = loops(args.tool, file, replayed["idle_watts"])
+    # What a loop of others took belongs to several rows.
+    alone = [row for row in replayed["rows"] if row["inclusive_joules"] == row["energy_joules"]]
+    loops_table("layer without others", layer_loops, {row["name"]: row for row in alone}, "calls")
+    loops_table("kernel", kernel_loops, {kernel_key(row): row for row in kernels["rows"]}, "launches")
+    print(f"\nreplay: {replayed['replay_joules']} J over {replayed['replay_seconds']} s; "
+          f"measured {replayed['measured_joules']} J, unattributed {replayed['unattributed_joules']} J")
     for text in [*whole1["warnings"], *replayed["warnings"]]:
         print(f"warning: {text}")
     wrong = []
@@ -116,9 +185,12 @@ def main():
             wrong.append("the parts do not sum to the whole")
     if not replayed["replay_joules"] or without["replay_joules"] is not None:
         wrong.append("there was no replay, or one that nobody asked for")
+    if not kernel_loops:
+        wrong.append("no kernel was run alone")
     if abs(replayed["duration_seconds"] - without["duration_seconds"]) > 0.05 * args.seconds + 0.5:
         wrong.append("the program's own time is another with replay")
-    if abs(whole1["duration_seconds"] - whole0["duration_seconds"]) > 0.05 * args.seconds + 3:
+    # The first of the two may have waited for files that the second finds in memory.
+    if whole1["duration_seconds"] > whole0["duration_seconds"] + 0.05 * args.seconds + 3:
         wrong.append("the summary's time is another with replay")
     for text in wrong:
         print(f"WRONG: {text}")

@@ -34,13 +34,16 @@ class FakeTorch(types.ModuleType):
         self.cuda = _Cuda(clock)
 
 
-class FakeTorchWithHandles(FakeTorch):
-    """One that tells the current stream's handle, as a real one does."""
+class FakeTorchWithCore(FakeTorch):
+    """One with the functions in C that a real one has under its Python."""
 
     def __init__(self, clock):
         super().__init__(clock)
         self._C = types.SimpleNamespace(
-            _cuda_getCurrentRawStream=lambda device: id(self.cuda._current))
+            _cuda_isCurrentStreamCapturing=lambda: self.cuda.capturing,
+            _cuda_getDevice=lambda: 0,
+            _cuda_getCurrentRawStream=lambda device: id(self.cuda._current),
+            _CudaEventBase=self.cuda.EventBase)
 
 
 class _Cuda:
@@ -51,18 +54,19 @@ class _Cuda:
         self.capturing = False
         self.made = 0  # events
         self.queries = 0
+        self.failures = 0  # of the next looks at elapsed time
         self.synchronised = []
         self._current = _Stream()
         cuda = self
 
-        class Event:
+        class EventBase:
             def __init__(self, enable_timing=False):
                 assert enable_timing
                 cuda.made += 1
                 self.passed_at = None  # host time
 
-            def record(self, stream=None):
-                self.passed_at = (stream or cuda._current).reached(clock.host)
+            def record(self, stream):
+                self.passed_at = stream.reached(clock.host)
 
             def query(self):
                 cuda.queries += 1
@@ -72,10 +76,18 @@ class _Cuda:
                 clock.wait_until(self.passed_at)
 
             def elapsed_time(self, other):
+                if cuda.failures > 0:
+                    cuda.failures -= 1
+                    raise RuntimeError("CUDA error: unspecified launch failure")
                 assert clock.host >= max(self.passed_at, other.passed_at)
                 milliseconds = (clock.device(other.passed_at) - clock.device(self.passed_at)) / 1e6
                 return struct.unpack("f", struct.pack("f", milliseconds))[0]
 
+        class Event(EventBase):
+            def record(self, stream=None):
+                super().record(stream or cuda._current)
+
+        self.EventBase = EventBase
         self.Event = Event
 
     def Stream(self, device=None):

@@ -1,11 +1,13 @@
 """Edges on the GPU's timeline, with a device whose clock is off and drifts."""
 
+import collections
 import os
 import sys
+import threading
 
 import pytest
 
-from fake_torch import Clock, FakeTorch, FakeTorchWithHandles
+from fake_torch import Clock, FakeTorch, FakeTorchWithCore
 from jouleprof._marks import Marker
 
 MS = 1_000_000
@@ -16,16 +18,20 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=[FakeTorch, FakeTorchWithHandles])
+@pytest.fixture(params=[FakeTorch, FakeTorchWithCore])
 def torch(request, clock):
     return request.param(clock)
 
 
-@pytest.fixture
-def marker(torch, clock):
-    marker = Marker(torch, lambda *window: marker.added.append(window), clock.now)
+def marker_on(torch):
+    marker = Marker(torch, lambda *window: marker.added.append(window), torch.cuda.clock.now)
     marker.added = []
     return marker
+
+
+@pytest.fixture
+def marker(torch):
+    return marker_on(torch)
 
 
 def near(a, b, tolerance=30_000):
@@ -117,22 +123,119 @@ def test_work_that_never_ends_holds_up_nobody(marker, torch, clock):
 
 
 def test_marks_of_one_stream_are_asked_for_together(clock):
-    torch = FakeTorchWithHandles(clock)
-    added = []
-    marker = Marker(torch, lambda *window: added.append(window), clock.now)
+    torch = FakeTorchWithCore(clock)
+    marker = marker_on(torch)
     for _ in range(1000):
         stretch = marker.begin(3)
         torch.cuda.launch(MS)
         marker.end(stretch)
         clock.host += 10 * MS
-    assert len(added) >= 960
+    assert len(marker.added) >= 960
     assert torch.cuda.queries < 500
 
 
+def test_a_device_that_is_far_behind_is_not_asked_at_each_window(clock):
+    torch = FakeTorchWithCore(clock)
+    marker = marker_on(torch)
+    torch.cuda.launch(10**15)
+    for _ in range(1000):
+        marker.end(marker.begin(1))
+    assert torch.cuda.queries < 300
+
+
+@pytest.mark.parametrize("passed", [0, 1, 2, 29, 30])
+def test_all_that_is_passed_is_handed_over_and_no_more(clock, passed):
+    torch = FakeTorchWithCore(clock)
+    marker = marker_on(torch)
+    for number in range(30):
+        if number == passed:
+            torch.cuda.launch(10**15)
+        marker.end(marker.begin(number))
+    marker.settle_completed()
+    assert [number for _, _, number in marker.added] == list(range(passed))
+    assert torch.cuda.queries < 10
+
+
+def test_a_window_may_end_on_another_stream(torch, clock):
+    marker = marker_on(torch)
+    quick, slow = torch.cuda.Stream(), torch.cuda.Stream()
+    torch.cuda.use(slow)
+    torch.cuda.launch(40 * MS)
+    began = clock.host
+    stretch = marker.begin(1)
+    torch.cuda.use(quick)
+    torch.cuda.launch(10 * MS)
+    marker.end(stretch)
+    clock.host += 20 * MS
+    marker.settle_completed()
+    assert marker.added == []
+    begin, end = marker.edges(stretch)
+    assert near(begin, began + 40 * MS) and end == begin  # its end was passed first
+
+
+def test_a_mark_may_be_settled_as_soon_as_it_is_pending(marker):
+    class Impatient(collections.deque):
+        """As if another thread settled at this very moment."""
+
+        def append(self, mark):
+            super().append(mark)
+            marker.settle_completed()
+
+    marker._pending = Impatient()
+    for number in range(3):
+        marker.end(marker.begin(number))
+    assert [number for _, _, number in marker.added] == [0, 1, 2]
+
+
+def test_threads_keep_the_order_of_a_stream_that_they_share(clock, monkeypatch):
+    """Else the last mark is passed, and one before it is not."""
+    torch = FakeTorchWithCore(clock)
+    marker = marker_on(torch)
+    marker.end(marker.begin(0))
+    event = torch._C._CudaEventBase
+    record = event.record
+    other = threading.Thread(target=lambda: marker.begin(2))
+
+    def record_slowly(self, stream):
+        record(self, stream)
+        monkeypatch.setattr(event, "record", record)
+        torch.cuda.launch(10**15)
+        other.start()
+        other.join(0.2)  # it gets no further than to the stream
+
+    monkeypatch.setattr(event, "record", record_slowly)
+    marker.begin(1)
+    other.join()
+    marker.settle_completed()
+    assert len(marker.added) == 1
+
+
+def test_cudas_error_is_the_callers_and_the_window_is_not_lost(marker, torch):
+    stretch = marker.begin(1)
+    marker.end(stretch)
+    torch.cuda.failures = 1
+    with pytest.raises(RuntimeError, match="CUDA error"):
+        marker.settle_completed()
+    marker.settle_completed()
+    assert marker.added == [(*marker.edges(stretch), 1)]
+
+
+def test_without_a_streams_handle_torch_finds_the_stream(clock):
+    torch = FakeTorchWithCore(clock)
+    del torch._C._cuda_getCurrentRawStream
+    marker = marker_on(torch)
+    torch.cuda.use(torch.cuda.Stream())
+    began = clock.host
+    stretch = marker.begin(1)
+    torch.cuda.launch(25 * MS)
+    marker.end(stretch)
+    begin, end = marker.edges(stretch)
+    assert near(begin, began) and near(end, began + 25 * MS)
+
+
 def test_a_stream_that_is_done_says_nothing_of_another(clock):
-    torch = FakeTorchWithHandles(clock)
-    added = []
-    marker = Marker(torch, lambda *window: added.append(window), clock.now)
+    torch = FakeTorchWithCore(clock)
+    marker = marker_on(torch)
     quick, slow = torch.cuda.Stream(), torch.cuda.Stream()
     torch.cuda.use(slow)
     torch.cuda.launch(10**15)
@@ -143,10 +246,10 @@ def test_a_stream_that_is_done_says_nothing_of_another(clock):
         marker.end(marker.begin(2))
     before = clock.host
     marker.settle_completed()
-    assert added == [] and clock.host - before < 10 * MS
+    assert marker.added == [] and clock.host - before < 10 * MS
     clock.host += 2 * 10**15
     marker.settle_completed()
-    assert len(added) == 21
+    assert len(marker.added) == 21
 
 
 class Host:

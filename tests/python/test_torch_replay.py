@@ -31,6 +31,14 @@ def test_each_kind_of_layer_is_run_once_alone(tmp_path):
     assert all(replay.calls > 3 for replay in process.replays if replay.layer is not None)
 
 
+def test_kernels_are_run_alone_after_the_layers(tmp_path):
+    done, process = replayed(tmp_path, "kernels")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(process) == ["b0", "b0.fc", "b0.act", "b1", "head", "Net"]
+    assert [replay.calls for replay in process.replays if replay.layer == "Net"] == [0]
+    assert process.problem == "replay: could not be run alone: kernels of Net: 0.02"
+
+
 def test_replays_follow_one_another_and_are_no_calls(tmp_path):
     _, process = replayed(tmp_path, "local_model")
     first, *rest = process.replays

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 
-def call(model, inputs):
-    """`inputs`: a tensor, a tuple or list of arguments, a dict or a Hugging Face BatchEncoding."""
+def arguments(inputs):
+    """Those of a call, by position and by name. `inputs`: a tensor, a tuple or list of arguments, a
+    dict or a Hugging Face BatchEncoding."""
     if is_mapping(inputs):
-        return model(**inputs)
-    if isinstance(inputs, (tuple, list)):
-        return model(*inputs)
-    return model(inputs)
+        return (), dict(inputs)
+    return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
 
 
 def is_mapping(inputs):
@@ -19,11 +18,8 @@ def is_mapping(inputs):
 def generate(model, inputs, tokens, options):
     """Exactly `tokens` new ones, whatever the model would like to say."""
     options = {**options, "max_new_tokens": tokens, "min_new_tokens": tokens}
-    if is_mapping(inputs):
-        return model.generate(**inputs, **options)
-    if isinstance(inputs, (tuple, list)):
-        return model.generate(*inputs, **options)
-    return model.generate(inputs, **options)
+    args, kwargs = arguments(inputs)
+    return model.generate(*args, **kwargs, **options)
 
 
 def macs_by_module(model, inputs):

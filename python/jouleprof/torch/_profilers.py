@@ -6,6 +6,7 @@ import time
 
 from .._errors import InvalidArgument, Unavailable
 from . import _inputs, _tables, _tracing
+from ._alone import Alone
 
 _IDLE_SECONDS = 1.0
 
@@ -35,16 +36,22 @@ class _Profiler:
         gradients. More runs give narrower intervals: a second of them or more is worth having.
 
         A model that runs the same way over and over shows its kernels in one mixture, so that parts
-        of it are not resolvable. `replay`: seconds for which each kind of module is then run alone,
-        on its real inputs (0.3 to 1 is enough); its kernels' power is learnt there, their times are
-        those of the model's own runs."""
+        of it are not resolvable. `replay`: seconds for which each kind of module, and each kind of
+        kernel, is then run alone, on its real inputs (0.3 to 1 is enough); kernels' power is learnt
+        there, their times are those of the model's own runs."""
+        import torch
+
         _positive(num_runs)
         self._macs = self._count_macs(inputs)
+        args, kwargs = _inputs.arguments(inputs)
+        alone = None
+        if replay > 0 and torch.cuda.is_available():
+            alone = Alone(self.model, args, kwargs, replay)
 
         def run():
-            _inputs.call(self.model, inputs)
+            self.model(*args, **kwargs)
 
-        self.results, self._stats = self._measure(run, num_runs, warmup, replay)
+        self.results, self._stats = self._measure(run, num_runs, warmup, alone)
         return self.results
 
     def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, **options):
@@ -83,7 +90,7 @@ class _Profiler:
             raise Unavailable("to_dataframe() needs pandas; save_results() does not") from error
         return pandas.DataFrame(self._table().rows(self.results), columns=self._table().columns)
 
-    def _measure(self, run, num_runs, warmup, replay=0.0):
+    def _measure(self, run, num_runs, warmup, alone=None):
         import torch
 
         wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
@@ -95,10 +102,8 @@ class _Profiler:
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
-                alone = None
-                if replay > 0 and torch.cuda.is_available():
-                    alone = _tracing.load_hook("jouleprof_replay").Kinds(torch)
-                    alone.find(self.model, run)
+                if alone is not None:
+                    alone.find()
                 wait()
                 what = self._what if torch.cuda.is_available() else "layers"
                 side.forget()  # the warm-up, before anything is told
@@ -111,28 +116,16 @@ class _Profiler:
                     seconds = time.perf_counter() - start
                     if alone is not None:
                         flush()
-                        self._replay(alone, side, replay)
+                        alone.run(side)
             document = _tracing.report(self._tool, file, self._by)
         devices = document["devices"]
         if not devices:
             raise Unavailable("no power sensor covers what ran; see `jouleprof doctor`")
         self.warnings = [text for device in devices for text in device["warnings"]]
-        if alone is not None and alone.failed:
-            self.warnings.append(f"could not be run alone: {', '.join(sorted(alone.failed))}")
+        if alone is not None:
+            self.warnings += alone.warnings()
         rows = self._table().results(devices, num_runs, self._macs)
         return rows, _tables.stats(devices, num_runs, seconds, began, rows)
-
-    def _replay(self, alone, side, seconds):
-        import torch
-
-        hook = _tracing.load_hook("jouleprof_replay")
-        side.replay_begin()
-        try:
-            time.sleep(hook.SETTLE_SECONDS)
-            with hook.unchanged(torch, [self.model]):
-                alone.replay(side, seconds)
-        finally:
-            side.replay_end()
 
     def _table(self):
         return self._tables
@@ -174,13 +167,13 @@ class KernelProfiler(_Profiler):
     _what = "kernels,layers"
     _tables = _tables.KERNELS
 
-    def _measure(self, run, num_runs, warmup, replay=0.0):
+    def _measure(self, run, num_runs, warmup, alone=None):
         import torch
 
         if not torch.cuda.is_available():
             raise Unavailable("kernels run on a GPU, and this PyTorch has none; LayerProfiler "
                               "works on CPUs too")
-        return super()._measure(run, num_runs, warmup, replay)
+        return super()._measure(run, num_runs, warmup, alone)
 
 
 def _positive(num_runs):

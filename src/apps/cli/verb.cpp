@@ -29,11 +29,14 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
   const auto settings = read_config_file();
   if (!settings) return tl::unexpected(settings.error());
   try {
-    for (const auto& [name, value] : *settings) {
-      if (CLI::Option* option = app.get_option_no_throw("--" + name)) option->default_val(value);
-    }
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));
+    for (const auto& [name, value] : *settings) {
+      CLI::Option* option = app.get_option_no_throw("--" + name);
+      if (option == nullptr || option->count() > 0) continue;
+      option->add_result(value);
+      option->run_callback();
+    }
   } catch (const CLI::Error& e) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("{}\nTry 'jouleprof {} --help'.", e.what(), verb.name()));

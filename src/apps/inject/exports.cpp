@@ -33,6 +33,9 @@ JOULEPROF_EXPORT int jouleprof_trace_begin(const char* folder, const char* what)
 // Returns when all that ended before the call is in the spool.
 JOULEPROF_EXPORT void jouleprof_trace_flush(void) { inject::flush(); }
 
+// Whether all launches of CUDA graphs are to be recorded node by node, from some launch soon on.
+JOULEPROF_EXPORT void jouleprof_trace_every_node(int wanted) { inject::every_node(wanted != 0); }
+
 // To be shown with the trace of this process, once.
 JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   try {

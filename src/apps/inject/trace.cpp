@@ -67,6 +67,13 @@ void start_cupti(cupti::Tracer& tracer, bool whole_graphs) {
       whole_graphs);
 }
 
+// Tracers are never destroyed, so that it may be used when the lock is gone.
+cupti::Tracer* any_tracer() {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  return s.tracer;
+}
+
 // The tracer, if it wants kernels.
 cupti::Tracer* kernel_tracer() {
   State& s = state();
@@ -133,14 +140,12 @@ void start_kernels() noexcept {
   }
 }
 
+void every_node(bool wanted) noexcept {
+  if (cupti::Tracer* tracer = any_tracer()) tracer->every_node(wanted);
+}
+
 void flush() noexcept {
-  cupti::Tracer* tracer = nullptr;
-  {
-    State& s = state();
-    const std::scoped_lock lock(s.mutex);
-    tracer = s.tracer;
-  }
-  if (tracer != nullptr) tracer->flush(kPatience);
+  if (cupti::Tracer* tracer = any_tracer()) tracer->flush(kPatience);
 }
 
 void end(bool exiting) noexcept {

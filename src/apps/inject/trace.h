@@ -16,6 +16,9 @@ bool begin(const char* folder, const char* what) noexcept;
 // CUDA starts now: traces kernels if they are wanted.
 void start_kernels() noexcept;
 
+// See cupti::Tracer.
+void every_node(bool wanted) noexcept;
+
 // Returns when all that ended before is in the spool, or after 10 seconds.
 void flush() noexcept;
 

@@ -78,6 +78,11 @@ void Tracer::add_source(Source source) {
   sources_.push_back(source);
 }
 
+void Tracer::every_node(bool wanted) {
+  every_node_.store(wanted);
+  sem_post(&wake_);
+}
+
 bool Tracer::flush(Duration timeout) {
   const std::uint64_t mine = flushes_wanted_.fetch_add(1) + 1;
   sem_post(&wake_);
@@ -201,7 +206,8 @@ void Tracer::sample_graphs(Kernels& kernels) {
       std::max(kernels.collector.graph_launches(),
                kernels.aggregator.graph_launches() + kernels.aggregator.node_launches()),
       kernels.aggregator.unknown_graphs()};
-  kernels.collector.graph_nodes(kernels.sampler.nodes(HostClock::now(), seen));
+  const bool sampled = kernels.sampler.nodes(HostClock::now(), seen);
+  kernels.collector.graph_nodes(sampled || every_node_.load());
 }
 
 // CUPTI keeps a buffer back while any of its launches still runs, so silence alone tells little as
@@ -258,6 +264,13 @@ void Tracer::tell_status(bool ended) {
     status.late = k->aggregator.late();
     status.graph_launches = k->aggregator.graph_launches();
     status.graph_expanded = k->aggregator.graph_expanded();
+    if (status.problem.empty() && k->aggregator.is_concurrent()) {
+      status.problem =
+          "several launches ran at once for more than a tenth of the time: each is taken to have "
+          "an "
+          "equal part of it; what they draw together may be another power, and their energies may "
+          "be further off than their intervals say";
+    }
     if (!k->taken_away.empty()) status.problem = k->taken_away;
   }
   status.ended = ended;

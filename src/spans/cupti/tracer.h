@@ -50,6 +50,9 @@ class Tracer {
   void start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs);
   void add_source(Source source);
 
+  // Whether all launches of CUDA graphs are recorded node by node, from some launch soon on.
+  void every_node(bool wanted);
+
   // Returns when all that ended before is told; false when that took longer than `timeout`.
   bool flush(Duration timeout);
   // Tells all, then ends; false when that took longer than `timeout`. `exiting`: the process is
@@ -78,6 +81,7 @@ class Tracer {
   sem_t wake_;
   std::atomic<std::uint64_t> flushes_wanted_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> every_node_{false};
   std::atomic<bool> cupti_started_{false};
   std::atomic<Kernels*> kernels_{nullptr};
   std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless

@@ -13,8 +13,8 @@ namespace jouleprof::layers {
 // nor counted (set_active).
 void begin_replay();
 
-// What was done since begin_replay(), or since the last call of this: `calls` of `layer`; with
-// model::kNone, something that had to be done for them.
+// What was done since begin_replay(), or since the last call of this: `calls` of `layer`; with 0
+// calls, launches of one of its kernels; with model::kNone, something that had to be done for them.
 void replayed(std::uint32_t layer, std::uint64_t calls);
 
 // The program goes on.

@@ -1,0 +1,137 @@
+"""What there is to know of the nodes of a CUDA graph, and graphs made of a few of them: through the
+driver's own functions (CUDA driver API reference, "Graph Management"), which PyTorch does not offer.
+
+Raises CudaError; nothing here is ever called while a program runs that did not ask for replay.
+"""
+
+import contextlib
+import ctypes
+
+_Handle = ctypes.c_void_p
+
+
+class CudaError(Exception):
+    pass
+
+
+class KernelParams(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2."""
+
+    _fields_ = [("function", _Handle), ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3),
+                ("shared_bytes", ctypes.c_uint), ("arguments", _Handle), ("extra", _Handle),
+                ("kernel", _Handle), ("context", _Handle)]
+
+
+class MemsetParams(ctypes.Structure):
+    """CUDA_MEMSET_NODE_PARAMS."""
+
+    _fields_ = [("address", ctypes.c_uint64), ("pitch", ctypes.c_size_t), ("value", ctypes.c_uint),
+                ("element_bytes", ctypes.c_uint), ("width", ctypes.c_size_t),
+                ("height", ctypes.c_size_t)]
+
+
+class Driver:
+    """The driver's functions on graphs and their nodes, which are given by their addresses. Of the
+    GPU whose context is current."""
+
+    KERNEL, MEMSET = 0, 2  # CUgraphNodeType
+
+    def __init__(self, library=None):
+        self._given = library
+
+    @property
+    def _library(self):
+        if self._given is None:
+            self._given = ctypes.CDLL("libcuda.so.1")
+        return self._given
+
+    def nodes(self, graph):
+        return self._list("cuGraphGetNodes", graph)
+
+    def kind(self, node):
+        kind = ctypes.c_int()
+        self._call("cuGraphNodeGetType", _Handle(node), ctypes.byref(kind))
+        return kind.value
+
+    def inputs(self, node):
+        """The nodes that it waits for."""
+        if hasattr(self._library, "cuGraphNodeGetDependencies_v2"):  # edges with data, too
+            return self._list("cuGraphNodeGetDependencies_v2", node, edges=True)
+        return self._list("cuGraphNodeGetDependencies", node)
+
+    def kernel(self, node):
+        params = KernelParams()
+        self._call("cuGraphKernelNodeGetParams_v2", _Handle(node), ctypes.byref(params))
+        return params
+
+    @contextlib.contextmanager
+    def only(self, graph, kept):
+        """An executable copy of a graph with these nodes alone, which hold all that they wait for."""
+        with self._made("cuGraphDestroy", "cuGraphClone", _Handle(graph)) as copy:
+            for node in self.nodes(graph):
+                if node not in kept:
+                    same = _Handle()
+                    self._call("cuGraphNodeFindInClone", ctypes.byref(same), _Handle(node), copy)
+                    self._call("cuGraphDestroyNode", same)
+            with self._executable(copy) as executable:
+                yield executable
+
+    @contextlib.contextmanager
+    def repeated(self, nodes, count):
+        """An executable graph that runs these kernels and memsets, in this order, `count` times."""
+        context = _Handle()
+        self._call("cuCtxGetCurrent", ctypes.byref(context))
+        with self._made("cuGraphDestroy", "cuGraphCreate", ctypes.c_uint(0)) as graph:
+            last = None
+            for _ in range(count):
+                for node in nodes:
+                    last = self._add(graph, node, last, context)
+            with self._executable(graph) as executable:
+                yield executable
+
+    def launch(self, executable, stream):
+        self._call("cuGraphLaunch", executable, _Handle(stream))
+
+    def _add(self, graph, node, after, context):
+        added = _Handle()
+        before = (graph, ctypes.byref(after) if after else None, ctypes.c_size_t(1 if after else 0))
+        if self.kind(node) == self.MEMSET:
+            memset = MemsetParams()
+            self._call("cuGraphMemsetNodeGetParams", _Handle(node), ctypes.byref(memset))
+            self._call("cuGraphAddMemsetNode", ctypes.byref(added), *before, ctypes.byref(memset),
+                       context)
+        else:
+            self._call("cuGraphAddKernelNode_v2", ctypes.byref(added), *before,
+                       ctypes.byref(self.kernel(node)))
+            self._call("cuGraphKernelNodeCopyAttributes", added, _Handle(node))  # clusters
+        return added
+
+    def _executable(self, graph):
+        return self._made("cuGraphExecDestroy", "cuGraphInstantiateWithFlags", graph,
+                          ctypes.c_ulonglong(0))
+
+    @contextlib.contextmanager
+    def _made(self, destroy, make, *arguments):
+        made = _Handle()
+        self._call(make, ctypes.byref(made), *arguments)
+        try:
+            yield made
+        finally:
+            self._call(destroy, made)
+
+    def _list(self, function, of, edges=False):
+        none = (None,) if edges else ()
+        count = ctypes.c_size_t(0)
+        self._call(function, _Handle(of), None, *none, ctypes.byref(count))
+        if count.value == 0:
+            return []
+        found = (_Handle * count.value)()
+        # 8 bytes an edge (CUgraphEdgeData); without room for them a graph that has any is refused.
+        data = ((ctypes.c_uint64 * count.value)(),) if edges else ()
+        self._call(function, _Handle(of), found, *data, ctypes.byref(count))
+        return list(found)
+
+    def _call(self, function, *arguments):
+        status = getattr(self._library, function)(*arguments)
+        if status != 0:
+            raise CudaError(f"{function} failed with status {status}")

@@ -1,0 +1,183 @@
+"""Runs each kind of kernel of a forward pass alone, with the arguments that it has there.
+
+The pass is captured as a CUDA graph; of one kernel's node, with the memsets that feed it, a graph of
+many copies is made and run in a loop. So kernels are told apart that always run together within a
+layer, and those that no layer has alone.
+"""
+
+import math
+import time
+
+_PAUSE_SECONDS = 0.15  # before each loop: idle, with the GPU as warm as it is
+_GRAPH_SECONDS = 0.02  # about how long one graph of copies takes, and as long a rest
+_MOST_COPIES = 16384
+_MOST_NODES = 20000    # of a pass
+_CHUNK = 8 << 20       # numbers whose sum is taken at once
+
+
+class Kinds:
+    """Loops over the kernels of some passes; those that occurred in one before are left out."""
+
+    def __init__(self, torch, library, driver):
+        self.torch = torch
+        self.every_node = library.jouleprof_trace_every_node
+        self.driver = driver  # jouleprof_cuda_graph.Driver
+        self.failed = []      # why passes or kernels could not be run alone; each once
+        self._done = set()
+
+    def replay(self, call, side, seconds, end=math.inf):
+        """Loops over the kernels of `call` (jouleprof_replay.Call), each for `seconds`, until `end`
+        (perf_counter). `side`: of jouleprof_layers."""
+        layer, _ = side.names.layers.get(id(call.module), (None, None))
+        devices = call.devices()
+        name = type(call.module).__name__
+        if layer is None or len(devices) != 1:
+            self.fail(f"kernels of {name}: it runs on more than one GPU")
+            return
+        try:
+            self.every_node(1)  # a graph's launch that is recorded as one does not say what ran
+            with self.torch.cuda.device(devices[0]):
+                _Pass(self, call, side, layer).replay(seconds, end)
+        except Exception as error:  # what can't be captured, among others
+            first = str(error).strip().split("\n")[0]
+            self.fail(f"kernels of {name}: {first or type(error).__name__}")
+        finally:
+            self.every_node(0)
+            side.replayed(-1.0, 0)
+
+    def is_new(self, params):
+        kind = (params.function, params.kernel, tuple(params.grid), tuple(params.block),
+                params.shared_bytes)
+        if kind in self._done:
+            return False
+        self._done.add(kind)
+        return True
+
+    def fail(self, why):
+        if why not in self.failed:
+            self.failed.append(why)
+
+
+class _Pass:
+    """One call of a model, as a CUDA graph."""
+
+    def __init__(self, kinds, call, side, layer):
+        self.torch = kinds.torch
+        self.driver = kinds.driver
+        self.kinds = kinds
+        self.side = side
+        self.layer = float(layer)
+        self.stream = self.torch.cuda.current_stream()
+        self.given = [tensor for tensor in call.given() if tensor.is_cuda]
+        try:
+            self.captured = self.torch.cuda.CUDAGraph(keep_graph=True)
+        except TypeError:
+            raise RuntimeError("this needs PyTorch 2.8 or newer") from None
+        with call.state():
+            with self.torch.cuda.graph(self.captured, capture_error_mode="thread_local"):
+                self.result = call()
+        self.captured.replay()  # sets what random numbers begin with
+        self.wait()
+        self.graph = self.captured.raw_cuda_graph()
+
+    def replay(self, seconds, end):
+        nodes = self.driver.nodes(self.graph)
+        if len(nodes) > _MOST_NODES:
+            raise RuntimeError(f"it launches more than {_MOST_NODES} kernels")
+        self.inputs = {node: self.driver.inputs(node) for node in nodes}
+        self.kinds_of = {node: self.driver.kind(node) for node in nodes}
+        late, changed = 0, 0
+        for node in nodes:
+            if self.kinds_of[node] != self.driver.KERNEL:
+                continue
+            if not self.kinds.is_new(self.driver.kernel(node)):
+                continue
+            if time.perf_counter() + seconds > end:
+                late += 1
+            elif not self._loop([*self._fed_by(node), node], seconds):
+                changed += 1
+        if late > 0:
+            self.kinds.fail(f"{late} kernels, for which there was no time left")
+        if changed > 0:
+            self.kinds.fail(f"{changed} kernels that change what they read")
+
+    def _fed_by(self, node):
+        """The memsets right before it, the first one first."""
+        found = []
+        todo = [node]
+        while todo:
+            for before in self.inputs[todo.pop()]:
+                if self.kinds_of[before] == self.driver.MEMSET and before not in found:
+                    found.insert(0, before)
+                    todo.append(before)
+        return found
+
+    def _before(self, node):
+        """All that has to run for it to find what it finds in the pass; itself, too."""
+        found = {node}
+        todo = [node]
+        while todo:
+            for before in self.inputs[todo.pop()]:
+                if before not in found:
+                    found.add(before)
+                    todo.append(before)
+        return found
+
+    def _loop(self, nodes, seconds):
+        """False: they would not do the same a second time."""
+        with self.driver.only(self.graph, self._before(nodes[-1])) as until:
+            self._launch(until)
+        before = self._memory()
+        with self.driver.repeated(nodes, 8) as few:
+            self._launch(few)
+            if self._memory() != before:
+                return False
+            start = time.perf_counter()
+            self._launch(few)
+            once = max((time.perf_counter() - start) / 8, 1e-7)
+        copies = min(max(int(_GRAPH_SECONDS / once), 1), _MOST_COPIES)
+        with self.driver.repeated(nodes, copies) as many:
+            self._launch(many)
+            time.sleep(_PAUSE_SECONDS)
+            self.side.replayed(-1.0, 0)
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                start = time.perf_counter()
+                self._launch(many)
+                time.sleep(time.perf_counter() - start)  # else a board meets its power limit
+        self.side.replayed(self.layer, 0)
+        return True
+
+    def _launch(self, executable):
+        self.driver.launch(executable, self.stream.cuda_stream)
+        self.wait()
+
+    def wait(self):
+        self.torch.cuda.synchronize()
+
+    def _memory(self):
+        """Tells apart what may stand in the memory that the pass was given, and was captured to use."""
+        pool = self.captured.pool()
+        found = [segment for segment in self.torch.cuda.memory_snapshot()
+                 if segment["segment_pool_id"] == pool]
+        views = [self.torch.as_tensor(_Memory(segment["address"], segment["total_size"]),
+                                      device="cuda") for segment in found]
+        return [checksum(self.torch, data) for data in (*views, *self.given)]
+
+
+class _Memory:
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"data": (address, False), "shape": (size,),
+                                         "typestr": "|u1", "version": 3}
+
+
+def checksum(torch, data):
+    """Of a tensor's bytes: another when any of them is."""
+    data = data.detach().contiguous().reshape(-1).view(torch.uint8)
+    if data.numel() % 8 != 0:
+        data = torch.nn.functional.pad(data, (0, -data.numel() % 8))
+    found = 0
+    for part in data.view(torch.int64).split(_CHUNK):
+        odd = torch.arange(1, 2 * part.numel(), 2, device=part.device)
+        found = (found * 31 + int((part * odd).sum())) % 2**64  # products overflow, which is no matter
+    return found

@@ -1,0 +1,200 @@
+"""Kernels that are run alone as nodes of CUDA graphs, on a made-up driver (docs/layers.md). What real
+ones do is shown by tests/gpu/replay_run.py."""
+
+import contextlib
+import importlib.util
+import pathlib
+import types
+
+import pytest
+
+import fake_cuda_graphs as fake
+
+HOOK = pathlib.Path(__file__).parent.parent.parent / "python" / "hook"
+MICRO = 1e-6
+LAYER = 4
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"_{name}", HOOK / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def put(place, value):
+    def run(memory):
+        memory[place] = value
+
+    return run
+
+
+def add(place, other):
+    def run(memory):
+        memory[place] += memory[other]
+
+    return run
+
+
+def semaphore(memory):
+    """Leaves at once where nobody has reset it."""
+    memory[3] = memory[0] if memory[2] == 0 else memory[3]
+    memory[2] = 1
+
+
+class Net:
+    pass
+
+
+class Call:
+    """jouleprof_replay.Call, as far as it is used."""
+
+    def __init__(self, devices=("cuda:0",)):
+        self.module = Net()
+        self.on = devices
+        self.ran = 0
+
+    def __call__(self):
+        self.ran += 1
+
+    def given(self):
+        return []
+
+    def devices(self):
+        return list(self.on)
+
+    def state(self):
+        return contextlib.nullcontext()
+
+
+class Machine:
+    """`work`: by number, what a kernel does and how long it takes; `nodes`: as of Driver.pass_of."""
+
+    def __init__(self, work, *nodes):
+        self.clock = fake.Clock()
+        self.memory = [0] * 8
+        self.driver = fake.Driver(self.clock, self.memory, work)
+        self.torch = fake.Torch(self.driver, self.driver.pass_of(*nodes))
+        self.before = dict(self.driver.alive)
+        self.told = []  # (layer, calls, kernels since the last one)
+        self.every_node = []
+        self.seen = 0
+        library = types.SimpleNamespace(jouleprof_trace_every_node=self.every_node.append)
+        self.module = load("jouleprof_kernels")
+        self.module.time = self.clock
+        self.module.checksum = lambda torch, memory: tuple(memory)
+        self.kinds = self.module.Kinds(self.torch, library,
+                                       load("jouleprof_cuda_graph").Driver(self.driver))
+
+    def replay(self, seconds=0.4, call=None, **more):
+        call = call or Call()
+        side = types.SimpleNamespace(
+            names=types.SimpleNamespace(layers={id(call.module): (LAYER, "net")}),
+            replayed=self._replayed)
+        self.kinds.replay(call, side, seconds, **more)
+        return self.kinds.failed
+
+    def _replayed(self, layer, calls):
+        launches = self.driver.launches[self.seen:]
+        self.seen = len(self.driver.launches)
+        self.told.append((layer, calls, launches))
+
+    def loops(self):
+        """What ran in each loop: the one graph that it launched over and over."""
+        found = []
+        for layer, calls, launches in self.told:
+            if layer >= 0:
+                assert (layer, calls) == (LAYER, 0)
+                assert all(launch == launches[0] for launch in launches)
+                found.append(launches[0])
+        return found
+
+
+def test_any_byte_changes_the_checksum():
+    torch = pytest.importorskip("torch")
+    checksum = load("jouleprof_kernels").checksum
+    for size in (1, 7, 8, 1000):
+        data = torch.arange(size, dtype=torch.uint8)
+        seen = {checksum(torch, data)}
+        for place in range(size):
+            data[place] += 1
+            seen.add(checksum(torch, data))
+        assert len(seen) == size + 1
+    assert checksum(torch, torch.zeros(3, dtype=torch.bfloat16)) == 0
+    assert checksum(torch, torch.ones(2, 3).t()) != 0
+
+
+def chain(*numbers):
+    return [(0, number, [i - 1] if i else []) for i, number in enumerate(numbers)]
+
+
+def test_each_kind_of_kernel_is_looped_alone_once():
+    machine = Machine({1: (put(0, 5), 10 * MICRO), 2: (put(1, 6), 100 * MICRO)}, *chain(1, 2, 1, 2))
+    assert machine.replay() == []
+    first, second = machine.loops()
+    assert set(first) == {1} and set(second) == {2}
+    assert len(first) == pytest.approx(2000, abs=1) and len(second) == pytest.approx(200, abs=1)
+    assert machine.replay(call=Call()) == [] and len(machine.loops()) == 2  # in a second pass, too
+    assert machine.every_node == [1, 0, 1, 0]
+    assert machine.driver.alive == machine.before
+
+
+def test_loops_last_as_long_as_was_asked_for_and_hold_nothing_else():
+    machine = Machine({1: (put(0, 5), 10 * MICRO)}, *chain(1))
+    machine.replay(seconds=0.3)
+    (ran,) = [launches for layer, _, launches in machine.told if layer >= 0]
+    # Half of it, because the board rests as long.
+    assert sum(len(launch) for launch in ran) * 10 * MICRO == pytest.approx(0.15, abs=0.02)
+    assert machine.told[-1][0] == -1.0  # what comes after is no replay of this kernel
+
+
+def test_a_kernel_finds_what_it_finds_in_the_pass():
+    seen = set()
+    work = {1: (put(0, 5), MICRO), 2: (lambda memory: seen.add(memory[0]), MICRO), 3: (put(0, 9), MICRO)}
+    machine = Machine(work, *chain(1, 3, 1, 2, 3))
+    assert machine.replay() == []
+    assert seen == {5}
+    assert set(machine.loops()[2]) == {2}
+
+
+def test_memsets_that_feed_a_kernel_run_with_it():
+    work = {1: (put(0, 5), MICRO), 2: (put(2, 0), MICRO), 3: (semaphore, MICRO)}
+    machine = Machine(work, (0, 1, []), (2, 2, [0]), (0, 3, [1]))
+    assert machine.replay() == []
+    assert machine.loops()[1][:4] == [2, 3, 2, 3]
+
+
+def test_a_kernel_that_changes_what_it_reads_is_left_out():
+    machine = Machine({1: (put(0, 5), MICRO), 2: (add(1, 0), MICRO)}, *chain(1, 2))
+    assert machine.replay() == ["1 kernels that change what they read"]
+    assert [set(loop) for loop in machine.loops()] == [{1}]
+
+
+def test_when_time_is_over_the_rest_is_named():
+    machine = Machine({n: (put(n, 1), 10 * MICRO) for n in range(1, 6)}, *chain(1, 2, 3, 4, 5))
+    assert machine.replay(seconds=1, end=machine.clock.now + 3) == [
+        "3 kernels, for which there was no time left"]
+    assert len(machine.loops()) == 2
+
+
+def test_a_pass_that_cannot_be_captured_is_named():
+    machine = Machine({1: (put(0, 5), MICRO)}, *chain(1))
+
+    class Syncs(Call):
+        def __call__(self):
+            raise RuntimeError("operation not permitted when stream is capturing\nhint: none")
+
+    assert machine.replay(call=Syncs()) == [
+        "kernels of Net: operation not permitted when stream is capturing"]
+    assert machine.replay(call=Call(devices=("cuda:0", "cuda:1")))[1:] == [
+        "kernels of Net: it runs on more than one GPU"]
+    assert machine.loops() == [] and machine.every_node == [1, 0]
+
+
+@pytest.mark.parametrize("function", ["cuGraphClone", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                                      "cuGraphAddKernelNode_v2", "cuGraphGetNodes"])
+def test_what_the_driver_refuses_is_named_and_nothing_is_left_behind(function):
+    machine = Machine({1: (put(0, 5), MICRO)}, *chain(1))
+    machine.driver.refuse = (function,)
+    assert machine.replay() == [f"kernels of Net: {function} failed with status 801"]
+    assert machine.driver.alive == machine.before and machine.every_node == [1, 0]
