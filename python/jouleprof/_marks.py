@@ -10,32 +10,45 @@ _SETTLE_NANOSECONDS = 250_000_000  # how often completed events are looked for
 _SETTLE_COUNT = 64  # or after so many more marks
 _ASKED_TOGETHER = 64  # marks of one stream: once the last is passed, all are
 _MOST_LANES = 256
+# A launch from Python takes longer: marks of one stream nearer than that are at the same place in it.
+_SAME_PLACE_NANOSECONDS = 3_000
 
 
 class Lane:
     """A stream that is marked, with what its device's marks share."""
 
-    __slots__ = ("stream", "clock", "events", "lock")
+    __slots__ = ("stream", "clock", "events", "lock", "latest", "latest_made")
 
     def __init__(self, stream, clock, events):
         self.stream = stream  # None: not known
         self.clock = clock
         self.events = events  # that can be used again
         self.lock = threading.RLock()  # marks become pending in the order that the stream has them
+        self.latest = None
+        self.latest_made = 0  # host time after it was recorded
+
+
+class Mark:
+    """A place in a stream, and when the device came by it."""
+
+    __slots__ = ("event", "lane", "recorded", "time", "ended")
+
+    def __init__(self, event, lane, recorded, ended):
+        self.event = event
+        self.lane = lane
+        self.recorded = recorded  # host time before it was
+        self.time = None  # on the host's clock, once it was looked up
+        self.ended = ended  # the Stretch that ends here and waits for its time
 
 
 class Stretch:
-    """A window between two marks; handed to the library once both have a time.
+    """A window between two marks; handed to the library once both have a time."""
 
-    A mark is (event, lane, host time before it was recorded, stretch): windows are many, and tuples
-    cheap.
-    """
+    __slots__ = ("name", "begin", "end", "edges")
 
-    __slots__ = ("name", "begin", "end", "begin_time", "edges")
-
-    def __init__(self, name):
+    def __init__(self, name, begin):
         self.name = name
-        self.begin = None  # the mark, until its time was looked up
+        self.begin = begin  # the marks, until `edges` is known
         self.end = None
         self.edges = None  # (begin, end) in host nanoseconds
 
@@ -66,14 +79,17 @@ class Marker:
 
     def begin(self, name):
         """A stretch that begins where the current stream is now; None where that can't be marked."""
-        stretch = Stretch(name)
-        return stretch if self._mark(stretch, is_end=False) else None
+        mark = self._mark(None)
+        return Stretch(name, mark) if mark is not None else None
 
     def end(self, stretch):
         """Ends a stretch where the stream is now; the host's time, or 0 where that can't be marked."""
-        recorded = self._mark(stretch, is_end=True)
-        if recorded and (len(self._pending) > self._settle_count
-                         or recorded - self._settled_at > _SETTLE_NANOSECONDS):
+        mark = self._mark(stretch)
+        if mark is None:
+            return 0
+        recorded = mark.recorded
+        if (len(self._pending) > self._settle_count
+                or recorded - self._settled_at > _SETTLE_NANOSECONDS):
             self.settle_completed()
         return recorded
 
@@ -87,7 +103,7 @@ class Marker:
                 asked = self._count_of_one_stream()
                 passed = self._count_passed(asked)
                 if passed:
-                    self._pending[0][1].clock.keep_fresh()
+                    self._pending[0].lane.clock.keep_fresh()
                 for _ in range(passed):
                     self._settle(self._pending.popleft())
                 if passed < asked:
@@ -99,42 +115,49 @@ class Marker:
 
     def edges(self, stretch):
         """(begin, end) of an ended stretch on the host's clock; waits for the device."""
-        for mark in (stretch.begin, stretch.end):  # another thread may settle them meanwhile
-            if mark is not None:
-                mark[0].synchronize()
+        marks = stretch.begin, stretch.end
+        for mark in marks:
+            event = mark and mark.event  # another thread may settle it meanwhile
+            if event is not None:
+                event.synchronize()
         with self._lock:
-            for mark in (stretch.begin, stretch.end):
-                if mark is not None:
-                    mark[1].clock.keep_fresh()
+            for mark in marks:
+                if mark is not None and mark.time is None:
+                    mark.lane.clock.keep_fresh()
                     self._settle(mark)
         return stretch.edges
 
-    def _mark(self, stretch, is_end):
-        """Marks this point of the current stream; the host's time, or 0 where that can't be."""
+    def _mark(self, ended):
+        """Marks this place of the current stream, for the stretch that ends here or for one that
+        begins (None); None where that can't be."""
         if self._is_capturing():
-            return 0  # an event would become part of the graph
+            return None  # an event would become part of the graph
         device = self._device()
         handle = self._handle and self._handle(device)
         lane = self._lanes.get((device, handle)) or self._new_lane(device, handle)
         if lane is None:
-            return 0
-        try:
-            event = lane.events.pop()
-        except IndexError:
-            event = self._new_event(enable_timing=True)
+            return None
         lane.lock.acquire()
         try:
             recorded = self._now()
+            # In a loop a window begins where the last one has ended.
+            if ended is None and recorded - lane.latest_made < _SAME_PLACE_NANOSECONDS:
+                return lane.latest
+            try:
+                event = lane.events.pop()
+            except IndexError:
+                event = self._new_event(enable_timing=True)
+                recorded = self._now()
             event.record(lane.stream)
-            mark = (event, lane, recorded, stretch)
-            if is_end:
-                stretch.end = mark
-            else:
-                stretch.begin = mark
+            mark = Mark(event, lane, recorded, ended)
+            if ended is not None:
+                ended.end = mark
             self._pending.append(mark)  # from here on another thread may settle it
+            if lane.stream is not None:
+                lane.latest, lane.latest_made = mark, self._now()
         finally:
             lane.lock.release()
-        return recorded
+        return mark
 
     def _new_lane(self, device, handle):
         """None for a device that is not measured."""
@@ -153,10 +176,10 @@ class Marker:
     def _count_of_one_stream(self):
         """How many of the oldest pending marks can be asked for by the last of them."""
         pending = self._pending
-        lane = pending[0][1]
+        lane = pending[0].lane
         most = 1 if lane.stream is None else min(len(pending), _ASKED_TOGETHER)
         count = 1
-        while count < most and pending[count][1] is lane:  # by index: other threads append
+        while count < most and pending[count].lane is lane:  # by index: other threads append
             count += 1
         return count
 
@@ -175,27 +198,24 @@ class Marker:
 
     @staticmethod
     def _is_passed(mark):
-        event, _, _, stretch = mark
-        is_settled = stretch.begin is not mark and stretch.end is not mark
-        return is_settled or event.query()
+        return mark.time is not None or mark.event.query()
 
     def _settle(self, mark):
         """Looks up the time of a mark that is passed, if `edges` has not."""
-        event, lane, recorded, stretch = mark
-        if stretch.begin is mark:
-            stretch.begin_time = lane.clock.host_time(event, recorded)
-            stretch.begin = None
-        elif stretch.end is mark:
-            if stretch.begin is not None:
-                self._settle(stretch.begin)  # CUDA failed when it was its turn
-            time = lane.clock.host_time(event, recorded)
-            begin = stretch.begin_time
-            stretch.edges = (begin, time if time > begin else begin)
-            stretch.end = None
-            self._add(*stretch.edges, stretch.name)
-        else:
+        if mark.time is not None:
             return
-        lane.events.append(event)
+        mark.time = mark.lane.clock.host_time(mark.event, mark.recorded)
+        mark.lane.events.append(mark.event)
+        mark.event = None
+        stretch, mark.ended = mark.ended, None
+        if stretch is None:
+            return
+        if stretch.begin.time is None:
+            self._settle(stretch.begin)  # CUDA failed when it was its turn
+        begin = stretch.begin.time
+        stretch.edges = (begin, mark.time if mark.time > begin else begin)
+        stretch.begin = stretch.end = None
+        self._add(*stretch.edges, stretch.name)
 
 
 def torch_with_cuda():

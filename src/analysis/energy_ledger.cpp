@@ -67,24 +67,34 @@ Energy EnergyLedger::between_told(HostTime t, Energy energy) const {
   return energy;
 }
 
-std::optional<Energy> EnergyLedger::value(HostTime t) {
+std::optional<Energy> EnergyLedger::value(HostTime t, Told told) {
   const auto known = told_.find(t);
   if (known != told_.end()) return known->second;
   if (!origin_) origin_ = t;
   follow_origin();
   const auto raw = timeline_.up_to(t);
   if (!raw) return std::nullopt;
-  return told_.emplace(t, between_told(t, *raw + shift_)).first->second;
+  const Energy energy = between_told(t, *raw + shift_);
+  if (told == Told::kRemembered) told_.emplace(t, energy);
+  return energy;
 }
 
 Result<model::Measurement> EnergyLedger::energy(HostTime begin, HostTime end) {
+  return measure(begin, end, Told::kRemembered);
+}
+
+Result<model::Measurement> EnergyLedger::settled_energy(HostTime begin, HostTime end) {
+  return measure(begin, end, Told::kPassing);
+}
+
+Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, Told told) {
   if (end >= begin && !coarse_.empty() && begin < coarse_.back().at) {
-    return energy_since_long_ago(begin, end);
+    return energy_since_long_ago(begin, end, told);
   }
   auto m = timeline_.energy(begin, end);
   if (!m) return m;
-  const auto from = value(begin);
-  const auto to = value(end);
+  const auto from = value(begin, told);
+  const auto to = value(end, told);
   if (!from || !to) return fail(Errc::kInternal, "a window that is known at one end only");
   const Energy moved = *to - *from - m->energy;
   m->energy = *to - *from;
@@ -94,7 +104,8 @@ Result<model::Measurement> EnergyLedger::energy(HostTime begin, HostTime end) {
   return m;
 }
 
-Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, HostTime end) {
+Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, HostTime end,
+                                                               Told told) {
   if (begin < coarse_.front().at) {
     return fail(Errc::kUnavailable,
                 fmt::format("readings of {} begin {:.3f} s after the start of the window",
@@ -118,7 +129,7 @@ Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, H
     from = between_told(begin, before.energy + power * (begin - before.at));
     doubt = next->bend;
   }
-  const auto to = value(end);
+  const auto to = value(end, told);
   if (!to) return fail(Errc::kUnavailable, "readings end before the window does");
   const double gain = m->energy > Energy{} ? model::gain_joules(*m) / m->energy.joules() : 0.0;
   m->energy = *to - from;

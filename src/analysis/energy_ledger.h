@@ -1,6 +1,7 @@
 // What one domain's energy was, told while it is still being measured.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -35,6 +36,12 @@ class EnergyLedger {
 
   // Errors: as EnergyTimeline::energy's.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
+  // As energy(), of what lies before EnergyTimeline::settled_until() and so stays as it is without
+  // being remembered.
+  Result<model::Measurement> settled_energy(HostTime begin, HostTime end);
+
+  // How many instants energy() is bound by.
+  std::size_t remembered() const { return told_.size(); }
 
   // Forgets the details of what is older than the history. To be called now and then.
   void tidy(HostTime now);
@@ -48,11 +55,14 @@ class EnergyLedger {
     Energy bend;  // how far from the straight line it went since the point before
   };
 
-  std::optional<Energy> value(HostTime t);
+  enum class Told { kRemembered, kPassing };
+
+  std::optional<Energy> value(HostTime t, Told told);
+  Result<model::Measurement> measure(HostTime begin, HostTime end, Told told);
   Energy between_told(HostTime t, Energy energy) const;
   void follow_origin();
   Energy bend_between(const Point& from, const Point& to);
-  Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end);
+  Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end, Told told);
 
   EnergyTimeline timeline_;
   Duration history_;

@@ -27,6 +27,14 @@ model::Measurement part_of(model::Measurement m, double share) {
   return m;
 }
 
+using Asked = Result<model::Measurement> (EnergyLedger::*)(HostTime, HostTime);
+
+// What is settled needs no place among the instants that the ledger remembers.
+Asked asked(WindowTotals::State state) {
+  return state == WindowTotals::State::kSettled ? &EnergyLedger::settled_energy
+                                                : &EnergyLedger::energy;
+}
+
 }  // namespace
 
 void WindowTotals::add(std::uint32_t id, HostTime begin, HostTime end) {
@@ -70,11 +78,12 @@ void WindowTotals::lay_over_steps(Name& name, const WindowChain& chain) {
   name.ended[place(last)] += chain.count;
 }
 
-void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, const Ledgers& ledgers) {
+void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, State state,
+                                 const Ledgers& ledgers) {
   for (std::size_t i = 0; i < ledgers.size(); ++i) {
     if (ledgers[i] == nullptr) continue;
     Sum& sum = name.sums[i];
-    const auto m = ledgers[i]->energy(chain.begin, chain.end);
+    const auto m = (ledgers[i]->*asked(state))(chain.begin, chain.end);
     if (!m) {
       sum.missing = m.error().message;
       continue;
@@ -85,20 +94,21 @@ void WindowTotals::resolve_chain(Name& name, const WindowChain& chain, const Led
   name.resolved += chain.count;
 }
 
-void WindowTotals::resolve_pending(Name& name, HostTime until, const Ledgers& ledgers) {
+void WindowTotals::resolve_pending(Name& name, HostTime until, State state,
+                                   const Ledgers& ledgers) {
   const auto unresolved =
       std::partition(name.pending.begin(), name.pending.end(),
                      [&](const WindowChain& chain) { return chain.end > until; });
   for (auto chain = unresolved; chain != name.pending.end(); ++chain) {
-    resolve_chain(name, *chain, ledgers);
+    resolve_chain(name, *chain, state, ledgers);
   }
   name.pending.erase(unresolved, name.pending.end());
 }
 
-void WindowTotals::end_run(EnergyLedger& ledger, Sum& sum) {
+void WindowTotals::end_run(EnergyLedger& ledger, State state, Sum& sum) {
   if (!sum.run) return;
   const Run run = *std::exchange(sum.run, std::nullopt);
-  const auto whole = ledger.energy(run.begin, run.end);
+  const auto whole = (ledger.*asked(state))(run.begin, run.end);
   if (!whole) {
     sum.missing = whole.error().message;
     return;
@@ -139,7 +149,7 @@ void WindowTotals::resolve_steps(const Name& name, std::int64_t steps, EnergyLed
     open += open_error(all, covered / seconds((stop - at) * kStep));
   }
   sum.windows.add_common(open);
-  if (sum.run && sum.run->end != begin) end_run(ledger, sum);
+  if (sum.run && sum.run->end != begin) end_run(ledger, State::kSettled, sum);
   if (!sum.run) sum.run = Run{begin, begin, 0};
   sum.run->end = end;
   sum.run->joules += joules;
@@ -166,7 +176,7 @@ void WindowTotals::settle(HostTime until, const Ledgers& ledgers) {
       return chain.end <= (is_long(chain) ? until - kQuiet : until);
     };
     name.chains.end_if(over, [&name](const WindowChain& chain) { end_chain(name, chain); });
-    resolve_pending(name, until, ledgers);
+    resolve_pending(name, until, State::kSettled, ledgers);
     resolve_steps(name, until, ledgers);
     // A chain may outlive the details of where it began: that energy is fixed while they are there.
     name.chains.for_each_open([&](const WindowChain& chain) {
@@ -189,12 +199,12 @@ std::optional<WindowTotal> WindowTotals::total(std::uint32_t id, const Ledgers& 
   if (found == names_.end()) return std::nullopt;
   Name name = found->second;
   name.chains.end_all([&name](const WindowChain& chain) { end_chain(name, chain); });
-  resolve_pending(name, HostTime::max(), ledgers);
+  resolve_pending(name, HostTime::max(), State::kOpen, ledgers);
   resolve_steps(name, begin_of(step_of(name.latest_end) + 1), ledgers);
   WindowTotal total{name.count, name.resolved, name.length, {}};
   for (std::size_t i = 0; i < domains_; ++i) {
     Sum& sum = name.sums[i];
-    if (ledgers[i] != nullptr) end_run(*ledgers[i], sum);
+    if (ledgers[i] != nullptr) end_run(*ledgers[i], State::kOpen, sum);
     const auto energy = sum.windows.sum();
     if (!sum.missing.empty() || !energy) {
       total.energies.push_back(

@@ -31,6 +31,7 @@ struct WindowTotal {
 class WindowTotals {
  public:
   using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: never any energy
+  enum class State { kSettled, kOpen };        // whether what the sensors told of it may still move
 
   explicit WindowTotals(std::size_t domains) : domains_(domains) {}
 
@@ -73,11 +74,12 @@ class WindowTotals {
   };
   static void end_chain(Name& name, const WindowChain& chain);
   static void lay_over_steps(Name& name, const WindowChain& chain);
-  static void resolve_chain(Name& name, const WindowChain& chain, const Ledgers& ledgers);
-  static void resolve_pending(Name& name, HostTime until, const Ledgers& ledgers);
+  static void resolve_chain(Name& name, const WindowChain& chain, State state,
+                            const Ledgers& ledgers);
+  static void resolve_pending(Name& name, HostTime until, State state, const Ledgers& ledgers);
   static void resolve_steps(Name& name, HostTime until, const Ledgers& ledgers);
   static void resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger, Sum& sum);
-  static void end_run(EnergyLedger& ledger, Sum& sum);
+  static void end_run(EnergyLedger& ledger, State state, Sum& sum);
 
   std::size_t domains_;
   std::unordered_map<std::uint32_t, Name> names_;

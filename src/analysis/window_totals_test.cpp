@@ -163,6 +163,26 @@ TEST(WindowTotalsTest, AWindowMayBeLongerThanTheHistory) {
   }
 }
 
+// A program may open windows for weeks.
+TEST(WindowTotalsTest, LeaveNothingBehindOnceTheyAreSettled) {
+  Simulated run(3, 80);
+  EnergyLedger ledger({run.gpu.counter(), run.gpu.ring()}, 10min);
+  ledger.append(run.recording.readings);
+  WindowTotals totals(1);
+  Spans spans;
+  for (double t = kFrom; t < kTo; t += 0.5) {  // long ones, and short ones apart
+    spans.insert(spans.end(), {{t, t + 0.2}, {t + 0.3, t + 0.33}, {t + 0.34, t + 0.4}});
+  }
+  for (const Span& s : spans) totals.add(kName, at(s.begin), at(s.end));
+  totals.settle(at(kTo + 20), {&ledger});
+  EXPECT_EQ(ledger.remembered(), 0U);
+  const auto total = totals.total(kName, {&ledger});
+  ASSERT_TRUE(total && total->energies[0]);
+  EXPECT_EQ(total->resolved_count, spans.size());
+  EXPECT_NEAR(total->energies[0]->energy.joules(), run.joules(spans),
+              total->energies[0]->repeatability.joules());
+}
+
 TEST(WindowTotalsTest, WindowsApartAddInQuadrature) {
   Simulated run(1);
   Spans spans;

@@ -15,6 +15,17 @@ void SpoolReader::Process::complain(const File& file, std::string_view what,
       fmt::format("{}: {}; this part of the trace is left out", file.path.string(), what));
 }
 
+void SpoolReader::Process::add_file(std::uint32_t segment, std::filesystem::path path) {
+  if (segment < resumed.file) return;
+  const bool within = segment == resumed.file && resumed.bytes > 0;
+  files.try_emplace(
+      segment, File{.path = std::move(path), .taken = within ? resumed.bytes : 0, .begun = within});
+}
+
+bool SpoolReader::Process::skips_files() const {
+  return !files.empty() && files.size() <= files.rbegin()->first - resumed.file;
+}
+
 bool SpoolReader::Process::begin(const Frame& frame, std::uint32_t segment, File& file,
                                  SpoolConsumer& consumer) {
   FieldReader in(frame.payload);

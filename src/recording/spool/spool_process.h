@@ -34,6 +34,11 @@ struct SpoolReader::Process {
   model::SpoolPosition resumed;             // what lies before was taken by another reader
   std::set<std::string, std::less<>> said;  // complaints that were made
 
+  // Notes that this file exists; again does nothing.
+  void add_file(std::uint32_t segment, std::filesystem::path path);
+  // Whether a file is not known that must have been there before a known one.
+  bool skips_files() const;
+
   // Takes one frame. False: it does not mean what it should.
   bool take(const Frame& frame, const File& file, SpoolConsumer& consumer);
   // The file's first frame.

@@ -102,12 +102,27 @@ Result<void> SpoolReader::find_files(SpoolConsumer& consumer) {
       process->about.pid = name->pid;
       process->about.start = HostTime{Duration{name->start}};
     }
-    const model::SpoolPosition& from = process->resumed;
-    if (name->segment < from.file) continue;
-    const bool within = name->segment == from.file && from.bytes > 0;
-    process->files.try_emplace(
-        name->segment,
-        File{.path = folder_ / text, .taken = within ? from.bytes : 0, .begun = within});
+    process->add_file(name->segment, folder_ / text);
+  }
+  return find_skipped();
+}
+
+// A folder that is listed while files are made in it may show one of them and not the one made
+// before; a listing begun after the later one was seen has both.
+Result<void> SpoolReader::find_skipped() {
+  const auto skipped = [](const auto& entry) { return entry.second->skips_files(); };
+  if (std::none_of(processes_.begin(), processes_.end(), skipped)) return {};
+  auto names = list_folder(folder_);
+  if (!names) return forward_error(names);
+  for (const auto& text : *names) {
+    const auto name = parse_name(text);
+    if (!name) continue;
+    const auto found = processes_.find({name->start, name->pid});
+    if (found == processes_.end()) continue;
+    auto& process = *found->second;
+    if (!process.files.empty() && name->segment < process.files.rbegin()->first) {
+      process.add_file(name->segment, folder_ / text);
+    }
   }
   return {};
 }

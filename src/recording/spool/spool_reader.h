@@ -75,6 +75,7 @@ class SpoolReader {
   using Key = std::pair<std::int64_t, pid_t>;  // start first: in the order in which they began
 
   Result<void> find_files(SpoolConsumer& consumer);
+  Result<void> find_skipped();
   bool read_process(Process& process, SpoolConsumer& consumer);
 
   std::filesystem::path folder_;
