@@ -11,7 +11,7 @@ _SETTLE_COUNT = 64  # or after so many more marks
 _ASKED_TOGETHER = 64  # marks of one stream: once the last is passed, all are
 _MOST_LANES = 256
 # A launch from Python takes longer: marks of one stream nearer than that are at the same place in it.
-_SAME_PLACE_NANOSECONDS = 3_000
+_SAME_PLACE_NANOSECONDS = 4_000
 
 
 class Lane:

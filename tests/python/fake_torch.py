@@ -53,6 +53,7 @@ class _Cuda:
         self.available = True
         self.capturing = False
         self.made = 0  # events
+        self.recorded = 0
         self.queries = 0
         self.failures = 0  # of the next looks at elapsed time
         self.synchronised = []
@@ -66,6 +67,7 @@ class _Cuda:
                 self.passed_at = None  # host time
 
             def record(self, stream):
+                cuda.recorded += 1
                 self.passed_at = stream.reached(clock.host)
 
             def query(self):
