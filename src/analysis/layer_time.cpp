@@ -1,30 +1,88 @@
 #include "analysis/layer_time.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/apportion.h"
 #include "analysis/idle.h"
 #include "analysis/processes.h"
 #include "model/activity_codec.h"
+#include "model/phase_name.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using model::kNone;
+using model::Phase;
 
 constexpr double kModelError =
     0.3;  // of a layer's energy: layers' power differs, time is all we know
 
-// Seconds that layers ran in their own code, by row.
+constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+
+struct Part {
+  double wall = 0;  // seconds
+  double cpu = 0;   // of the processes; 0: not taken
+  std::uint64_t times = 0;
+
+  void add(std::uint64_t more, std::uint64_t wall_nanoseconds, std::uint64_t cpu_nanoseconds) {
+    times += more;
+    wall += 1e-9 * static_cast<double>(wall_nanoseconds);
+    cpu += 1e-9 * static_cast<double>(cpu_nanoseconds);
+  }
+};
+
+// What the traced processes told of the time that they ran.
 struct Times {
-  std::vector<double> wall;
-  std::vector<std::uint64_t> calls;
-  double cpu = 0;  // of the processes, while they were in layers; 0: not taken
+  std::vector<Part> own;                     // of layers in their own code, by row
+  std::array<Part, kPhases.size()> layers;   // of layers, by phase; `times` from outside of all
+  std::array<Part, kPhases.size()> outside;  // of phases outside of layers
   HostTime begin = HostTime::max();
   HostTime end = HostTime::min();
 };
+
+Part sum_of(const std::array<Part, kPhases.size()>& parts) {
+  Part sum;
+  for (const Part& part : parts) sum.wall += part.wall, sum.cpu += part.cpu;
+  return sum;
+}
+
+// Where `phase` stands in kPhases; absent for none.
+std::optional<std::size_t> place_of(Phase phase) {
+  const auto found = std::find(kPhases.begin(), kPhases.end(), phase);
+  if (found == kPhases.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - kPhases.begin());
+}
+
+// False: damaged.
+bool take(const model::ActivityChunk& chunk, std::size_t first, std::size_t layers, Times& times) {
+  model::ActivityDecoder decoder(chunk.bytes);
+  if (chunk.kind == model::ChunkKind::kLayers) {
+    for (model::LayerEntry e; decoder.next(e);) {
+      if (e.layer >= layers) return false;
+      times.own[first + e.layer].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
+      const auto phase = place_of(e.phase);
+      if (!phase) return false;
+      times.layers[*phase].add(e.cpu_nanoseconds > 0 ? e.calls : 0, e.wall_nanoseconds,
+                               e.cpu_nanoseconds);
+    }
+  } else {
+    for (model::PhaseEntry e; decoder.next(e);) {
+      const auto phase = place_of(e.phase);
+      if (!phase) return false;
+      times.outside[*phase].add(e.times, e.wall_nanoseconds, e.cpu_nanoseconds);
+    }
+  }
+  times.begin = std::min(times.begin, chunk.begin);
+  times.end = std::max(times.end, chunk.end);
+  return decoder.ok();
+}
 
 }  // namespace
 
@@ -46,29 +104,19 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
       if (layer.compiled) row.reason = "compiled: layers within are not told apart";
       out.by_layer.push_back(std::move(row));
     }
-    times.wall.resize(out.by_layer.size());
-    times.calls.resize(out.by_layer.size());
+    times.own.resize(out.by_layer.size());
     for (const auto& chunk : trace.chunks) {
-      if (chunk.kind != model::ChunkKind::kLayers) continue;
-      if ((from && chunk.end <= *from) || (to && chunk.begin >= *to)) continue;
-      model::ActivityDecoder decoder(chunk.bytes);
-      for (model::LayerEntry e; decoder.next(e);) {
-        if (e.layer >= trace.layers.size()) {
-          return fail(Errc::kCorrupt,
-                      "the recording's times of layers name a layer that is not there");
-        }
-        times.wall[first + e.layer] += 1e-9 * static_cast<double>(e.wall_nanoseconds);
-        times.calls[first + e.layer] += e.calls;
-        times.cpu += 1e-9 * static_cast<double>(e.cpu_nanoseconds);
+      if (chunk.kind != model::ChunkKind::kLayers && chunk.kind != model::ChunkKind::kPhases) {
+        continue;
       }
-      if (!decoder.ok())
+      if ((from && chunk.end <= *from) || (to && chunk.begin >= *to)) continue;
+      if (!take(chunk, first, trace.layers.size(), times)) {
         return fail(Errc::kCorrupt, "the recording's times of layers can't be read");
-      times.begin = std::min(times.begin, chunk.begin);
-      times.end = std::max(times.end, chunk.end);
+      }
     }
   }
   const auto extent = timeline.extent();
-  if (out.by_layer.empty() || times.end <= times.begin || !extent) return std::nullopt;
+  if (times.end <= times.begin || !extent) return std::nullopt;
   out.begin = std::max(times.begin, extent->begin);
   out.end = std::min(times.end, extent->end);
   if (out.end <= out.begin) return std::nullopt;
@@ -108,21 +156,33 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     own_cpu += seconds(processes.use().cpu_time[i].value_or(Duration{}));
   }
 
-  // Layers, and the time outside of them.
-  std::vector<double> weights = times.wall;
-  double in_layers = 0;
-  for (const double w : weights) in_layers += w;
-  const double outside = std::max(seconds(span) - in_layers, 0.0);
-  weights.push_back(outside);
-  if (times.cpu > 0) {
+  // Layers, phases outside of them, and the time outside of both.
+  const Part layers = sum_of(times.layers);
+  const Part phases = sum_of(times.outside);
+  const double outside = std::max(seconds(span) - layers.wall - phases.wall, 0.0);
+  const double cpu = layers.cpu + phases.cpu;
+  double per_cpu_second = 0;  // of weight; 0: by wall time
+  double rest = outside;
+  if (cpu > 0) {
     // Outside of layers a process may sleep, and within them run on all cores. Readings of its CPU
     // time may lie further apart than all of this took: what it used in layers is known, and what
     // others did is taken as even.
     const double others = std::max(seconds(processes.use().machine_cpu_time) - own_cpu, 0.0);
-    const double all = std::max(own_cpu, times.cpu);
+    const double all = std::max(own_cpu, cpu);
     own = Energy::joules((own + split.others).joules() * all / (all + others));
-    weights.back() = in_layers * (all - times.cpu) / times.cpu;
+    per_cpu_second = layers.cpu > 0 ? layers.wall / layers.cpu : 1.0;
+    rest = per_cpu_second * (all - cpu);
   }
+  std::vector<double> weights;
+  for (const Part& part : times.own) weights.push_back(part.wall);
+  std::vector<double> by_phase;
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    const Part& part = times.outside[i];
+    weights.push_back(per_cpu_second > 0 ? per_cpu_second * part.cpu : part.wall);
+    by_phase.push_back(times.layers[i].wall + weights.back());
+  }
+  weights.push_back(rest);
+  by_phase.push_back(rest);
   auto energies = apportion(own, weights);
   energies.resize(weights.size());
   const double relative =
@@ -139,20 +199,37 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
   std::vector<Energy> inclusive = energies;
   for (std::size_t i = out.by_layer.size(); i-- > 0;) {
     auto& row = out.by_layer[i];
-    row.count = times.calls[i];
-    row.busy = duration_of(times.wall[i]);
-    if (times.calls[i] > 0) row.energy = figure(energies[i]);
-    if (times.calls[i] > 0 || inclusive[i] > Energy{}) row.inclusive = figure(inclusive[i]);
+    row.count = times.own[i].times;
+    row.busy = duration_of(times.own[i].wall);
+    if (row.count > 0) row.energy = figure(energies[i]);
+    if (row.count > 0 || inclusive[i] > Energy{}) row.inclusive = figure(inclusive[i]);
     if (row.parent != kNone) inclusive[row.parent] += inclusive[i];
     out.kernels += energies[i];
   }
-  if (energies.back() > Energy{}) {
-    model::ActivityRow& row = out.by_layer.emplace_back();
-    row.name = "(outside of layers)";
-    row.busy = duration_of(outside);
-    row.energy = row.inclusive = figure(energies.back());
-    out.kernels += energies.back();
+  const auto add_row = [&](std::vector<model::ActivityRow>& rows, std::string name,
+                           std::uint64_t times_ran, double wall, Energy energy) {
+    if (energy <= Energy{}) return;
+    model::ActivityRow& row = rows.emplace_back();
+    row.name = std::move(name);
+    row.count = times_ran;
+    row.busy = duration_of(wall);
+    row.energy = row.inclusive = figure(energy);
+  };
+  const std::size_t first_phase = times.own.size();
+  auto phase_energies = apportion(own, by_phase);
+  phase_energies.resize(by_phase.size());
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    const std::string name(model::phase_name(kPhases[i]));
+    const Part& alone = times.outside[i];
+    add_row(out.by_layer, fmt::format("({} outside of layers)", name), alone.times, alone.wall,
+            energies[first_phase + i]);
+    out.kernels += energies[first_phase + i];
+    add_row(out.by_phase, name, times.layers[i].times + alone.times,
+            times.layers[i].wall + alone.wall, phase_energies[i]);
   }
+  add_row(out.by_layer, "(outside of layers)", 0, outside, energies.back());
+  add_row(out.by_phase, "(no phase)", 0, outside, phase_energies.back());
+  out.kernels += energies.back();
   out.unattributed = measured->energy - out.idle - out.kernels;
   return out;
 }

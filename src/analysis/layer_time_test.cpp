@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "analysis/attribute.h"
 #include "analysis/simulated_sensors_test.h"
 #include "analysis/synthetic_run_test.h"
@@ -48,15 +51,22 @@ struct CpuRun {
     r.traces.push_back(std::move(trace));
   }
 
+  static std::uint64_t nanoseconds(double s) { return static_cast<std::uint64_t>(s * 1e9); }
+
+  // Time outside of layers: seconds, of which on the CPU.
+  void outside(model::Phase phase, std::uint64_t times, double wall, double cpu) {
+    entries.add(model::PhaseEntry{phase, times, nanoseconds(wall), nanoseconds(cpu)});
+  }
+
   // `cpu`: seconds of the process within Net, told of the time since `begin`.
   model::ActivityProfile profile(double cpu, double begin = 2) {
     model::ActivityEncoder encoder;
-    const auto nanoseconds = [](double s) { return static_cast<std::uint64_t>(s * 1e9); };
     const auto forward = model::Phase::kForward;
     encoder.add(model::LayerEntry{0, forward, 10, nanoseconds(0.5), nanoseconds(cpu)});
     encoder.add(model::LayerEntry{1, forward, 20, nanoseconds(1.5), 0});
     recording.traces[0].chunks = {
-        {model::ChunkKind::kLayers, model::kNone, at(begin), at(12), encoder.take()}};
+        {model::ChunkKind::kLayers, model::kNone, at(begin), at(12), encoder.take()},
+        {model::ChunkKind::kPhases, model::kNone, at(begin), at(12), entries.take()}};
     const auto profiles = attribute(recording);
     EXPECT_TRUE(profiles) << profiles.error().message;
     EXPECT_EQ(profiles->size(), 1u);
@@ -83,6 +93,47 @@ TEST(LayerTime, WhatIsOutsideOfLayersHasItsCpuTime) {
   EXPECT_NEAR(p.by_layer[2].energy->energy.joules(), 0.25 * 120, 1);
   EXPECT_NEAR(p.by_layer[0].inclusive->energy.joules(), 0.75 * 120, 2);
   EXPECT_NEAR(seconds(p.by_layer[2].busy), 8, 1e-6);
+}
+
+// Rows by name, in joules.
+std::map<std::string, double> joules(const std::vector<model::ActivityRow>& rows) {
+  std::map<std::string, double> found;
+  for (const auto& row : rows) found[row.name] = row.energy->energy.joules();
+  return found;
+}
+
+TEST(LayerTime, PhasesOutsideOfLayersHaveTheirCpuTime) {
+  CpuRun run;
+  run.outside(model::Phase::kBackward, 5, 0.75, 3);
+  run.outside(model::Phase::kOptimizer, 4, 0.25, 0.5);
+  const auto p = run.profile(4);
+  using testing::DoubleNear;
+  using testing::Pair;
+  using testing::UnorderedElementsAre;
+  EXPECT_THAT(joules(p.by_layer),
+              UnorderedElementsAre(Pair("Net", DoubleNear(15, 0.5)), Pair("fc", DoubleNear(45, 1)),
+                                   Pair("(backward outside of layers)", DoubleNear(45, 1)),
+                                   Pair("(optimizer outside of layers)", DoubleNear(7.5, 0.2)),
+                                   Pair("(outside of layers)", DoubleNear(7.5, 0.2))));
+  EXPECT_THAT(joules(p.by_phase), UnorderedElementsAre(Pair("forward", DoubleNear(60, 1)),
+                                                       Pair("backward", DoubleNear(45, 1)),
+                                                       Pair("optimizer", DoubleNear(7.5, 0.2)),
+                                                       Pair("(no phase)", DoubleNear(7.5, 0.2))));
+  EXPECT_EQ(p.by_phase[0].count, 10u);  // from outside of all layers
+  EXPECT_EQ(p.by_phase[1].count, 5u);
+  EXPECT_NEAR(seconds(p.by_phase[1].busy), 0.75, 1e-9);
+  Energy sum;
+  for (const auto& row : p.by_phase) sum += row.energy->energy;
+  EXPECT_EQ(sum, p.kernels);
+}
+
+TEST(LayerTime, WithoutCpuTimesPhasesHaveTheirWallTime) {
+  CpuRun run;
+  run.outside(model::Phase::kBackward, 5, 4, 0);
+  const auto p = run.profile(0);
+  EXPECT_NEAR(joules(p.by_phase).at("forward"), 0.2 * 120, 2);
+  EXPECT_NEAR(joules(p.by_phase).at("backward"), 0.4 * 120, 2);
+  EXPECT_NEAR(joules(p.by_phase).at("(no phase)"), 0.4 * 120, 2);
 }
 
 TEST(LayerTime, WithoutCpuTimesItIsWallTimeThatCounts) {

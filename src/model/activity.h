@@ -86,6 +86,7 @@ enum class ChunkKind : std::uint8_t {
   // that its kernels are told apart; without an entry, what was done for that. No work of the
   // program's.
   kReplay = 6,
+  kPhases = 7,  // PhaseEntry: the host's time in phases outside of layers
 };
 
 // How much longer the bins of kWideBins are.
@@ -94,7 +95,7 @@ inline constexpr int kWide = 8;
 // Entries of one kind, encoded (activity_codec.h).
 struct ActivityChunk {
   ChunkKind kind{};
-  std::uint32_t device = kNone;  // index into Trace::devices; kLayers and kReplay have none
+  std::uint32_t device = kNone;  // index into Trace::devices; those of the host have none
   HostTime begin{};
   HostTime end{};
   std::string bytes;
@@ -108,7 +109,7 @@ inline bool is_bins(const ActivityChunk& chunk) {
 
 // Of the process, and of no device.
 inline bool is_of_host(ChunkKind kind) {
-  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay;
+  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases;
 }
 
 // The length of a chunk's bins in a trace whose Trace::bin is `bin`.

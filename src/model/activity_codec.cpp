@@ -59,6 +59,13 @@ void ActivityEncoder::add(const LayerEntry& entry) {
   put(bytes_, entry.cpu_nanoseconds);
 }
 
+void ActivityEncoder::add(const PhaseEntry& entry) {
+  put(bytes_, static_cast<std::uint64_t>(entry.phase));
+  put(bytes_, entry.times);
+  put(bytes_, entry.wall_nanoseconds);
+  put(bytes_, entry.cpu_nanoseconds);
+}
+
 std::string ActivityEncoder::take() {
   bin_ = 0;
   start_ = 0;
@@ -87,6 +94,17 @@ bool ActivityDecoder::index(std::uint32_t& value) {
     return false;
   }
   value = static_cast<std::uint32_t>(wide);
+  return true;
+}
+
+bool ActivityDecoder::phase(Phase& value) {
+  std::uint64_t number_of = 0;
+  if (!number(number_of)) return false;
+  if (number_of > static_cast<std::uint64_t>(Phase::kOptimizer)) {
+    at_ = end_;
+    return ok_ = false;
+  }
+  value = static_cast<Phase>(number_of);
   return true;
 }
 
@@ -134,14 +152,13 @@ bool ActivityDecoder::next(EventEntry& entry) {
 
 bool ActivityDecoder::next(LayerEntry& entry) {
   if (at_ == end_) return false;
-  std::uint64_t phase = 0;
-  if (!index(entry.layer) || !number(phase) || !number(entry.calls) ||
-      !number(entry.wall_nanoseconds) || !number(entry.cpu_nanoseconds)) {
-    return false;
-  }
-  if (phase > static_cast<std::uint64_t>(Phase::kOptimizer)) return ok_ = false;
-  entry.phase = static_cast<Phase>(phase);
-  return true;
+  return at_ != end_ && index(entry.layer) && phase(entry.phase) && number(entry.calls) &&
+         number(entry.wall_nanoseconds) && number(entry.cpu_nanoseconds);
+}
+
+bool ActivityDecoder::next(PhaseEntry& entry) {
+  return at_ != end_ && phase(entry.phase) && number(entry.times) &&
+         number(entry.wall_nanoseconds) && number(entry.cpu_nanoseconds);
 }
 
 }  // namespace jouleprof::model

@@ -6,6 +6,7 @@
 //            duration nanoseconds, kernel class, scope + 1 (0: none), stream
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
 //   kReplay  as kLayers
+//   kPhases  phase, times, wall nanoseconds, CPU nanoseconds
 #pragma once
 
 #include <cstdint>
@@ -62,12 +63,23 @@ struct LayerEntry {
   bool operator==(const LayerEntry&) const = default;
 };
 
+// Time in backward passes or optimizers' steps on the host, calls of layers in them left out.
+struct PhaseEntry {
+  Phase phase = Phase::kBackward;
+  std::uint64_t times = 0;  // how often
+  std::uint64_t wall_nanoseconds = 0;
+  std::uint64_t cpu_nanoseconds = 0;  // the process's, all threads together
+
+  bool operator==(const PhaseEntry&) const = default;
+};
+
 class ActivityEncoder {
  public:
   void add(const BinEntry& entry);  // entry.bin not below the last one's
   void add(const ScopeEntry& entry);
   void add(const EventEntry& entry);
   void add(const LayerEntry& entry);
+  void add(const PhaseEntry& entry);
 
   bool empty() const { return bytes_.empty(); }
   std::size_t size() const { return bytes_.size(); }
@@ -91,11 +103,13 @@ class ActivityDecoder {
   bool next(ScopeEntry& entry);
   bool next(EventEntry& entry);
   bool next(LayerEntry& entry);
+  bool next(PhaseEntry& entry);
   bool ok() const { return ok_; }
 
  private:
   bool number(std::uint64_t& value);
   bool index(std::uint32_t& value);
+  bool phase(Phase& value);
   bool scope(std::uint32_t& value);
 
   const char* at_;

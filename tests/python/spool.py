@@ -48,6 +48,7 @@ class Process:
         self.by_id = {}
         self.calls = {}
         self.wall_nanoseconds = {}
+        self.phases = {}  # outside of layers: (times, wall nanoseconds, CPU nanoseconds)
         self.replays = []  # in their order
         self.problem = ""
         self.ended = False
@@ -84,6 +85,10 @@ class Process:
                 key = (self.by_id[layer]["name"], PHASES[phase])
                 self.calls[key] = self.calls.get(key, 0) + calls
                 self.wall_nanoseconds[key] = self.wall_nanoseconds.get(key, 0) + wall
+            while chunk == 7 and entries.more():
+                phase = PHASES[entries.number()]
+                more = [entries.number() for _ in range(3)]
+                self.phases[phase] = [a + b for a, b in zip(more, self.phases.get(phase, (0, 0, 0)))]
         elif kind == 8:
             for _ in range(5):
                 fields.number()

@@ -29,7 +29,7 @@ def examples():
 def test_examples(machine, heading, monkeypatch):
     import jouleprof
     from fake_frameworks import install
-    from test_marks import Host
+    from marks_cases import Host
 
     monkeypatch.chdir(machine.folder)
     machine.gpus(CONSTANT)

@@ -5,31 +5,7 @@ import sys
 
 import pytest
 
-from fake_torch import Clock, FakeTorch
-from marks_cases import MS
-
-
-class Host:
-    """A device on the host's own clock, for the monitor's windows."""
-
-    @staticmethod
-    def torch():
-        import jouleprof
-
-        class Now(Clock):
-            host = property(lambda self: jouleprof.now(), lambda self, value: None)
-
-            def now(self):
-                return jouleprof.now()
-
-            def device(self, host):
-                return host - 5e9
-
-            def wait_until(self, host):
-                while jouleprof.now() < host:
-                    pass
-
-        return FakeTorch(Now())
+from marks_cases import MS, Host
 
 
 def test_the_monitor_uses_marks_where_torch_does(gpu, monkeypatch):

@@ -114,6 +114,34 @@ def test_a_compiled_model_is_one_layer(cases):
     assert process.calls[("CompiledNet", "forward")] == 8  # two models, one after the other
 
 
+def test_backward_passes_and_steps_are_phases(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("""if True:
+        import torch
+        from torch.utils.checkpoint import checkpoint
+
+        model = torch.nn.Linear(8, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            checkpoint(model, torch.ones(2, 8), use_reentrant=False).sum().backward()
+            optimizer.step()
+        torch.autograd.grad(model(torch.ones(2, 8)).sum(), list(model.parameters()))
+        x = torch.ones((), requires_grad=True)
+        x.register_hook(lambda gradient: 1 / 0)
+        try:
+            (2 * x).backward()
+        except ZeroDivisionError:
+            pass
+        """)
+    run([str(script)], seen=tmp_path)
+    (process,) = spool.read(tmp_path).values()
+    assert {phase: times for phase, (times, _, _) in process.phases.items()} == {
+        "backward": 5, "optimizer": 3}
+    for phase, (_, wall, cpu) in process.phases.items():
+        assert wall > 0 and cpu > 0, phase
+    assert process.calls[("Linear", "backward")] == 3  # what the checkpoints computed again
+
+
 def test_time_is_told(cases):
     process = cases[2]
     assert all(process.wall_nanoseconds[key] > 0 for key in process.calls)

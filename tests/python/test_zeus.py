@@ -117,7 +117,7 @@ def test_without_torch(monitor, monkeypatch):
 
 
 def test_marks_instead_of_waiting(monitor, monkeypatch):
-    from test_marks import Host
+    from marks_cases import Host
 
     torch = Host.torch()
     monkeypatch.setitem(sys.modules, "torch", torch)

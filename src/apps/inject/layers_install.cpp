@@ -88,19 +88,35 @@ Object* learn(Object*, Object* const* arguments, Size count) {
   return api.none_reference();
 }
 
-void set_phase(model::Phase phase) {
-  if (!layers::active()) return;
-  layers::ThreadLayers* thread = layers::ThreadLayers::mine();
-  if (thread != nullptr && thread->outermost()) thread->set_phase(phase);
+// The calling thread's, where it is in no layer; else nullptr.
+layers::ThreadLayers* outside_of_layers() {
+  layers::ThreadLayers* thread = layers::active() ? layers::ThreadLayers::mine() : nullptr;
+  return thread != nullptr && thread->outermost() ? thread : nullptr;
 }
 
 // Hooks of torch.optim: called with the optimizer and its step's arguments
 Object* step_begin(Object*, Object* const*, Size) {
-  set_phase(model::Phase::kOptimizer);
+  if (auto* thread = outside_of_layers()) {
+    thread->set_phase(model::Phase::kOptimizer);
+    thread->begin_phase(model::Phase::kOptimizer);
+  }
   return api.none_reference();
 }
 Object* step_end(Object*, Object* const*, Size) {
-  set_phase(model::Phase::kNone);
+  if (auto* thread = outside_of_layers()) {
+    thread->set_phase(model::Phase::kNone);
+    thread->end_phase(model::Phase::kOptimizer);
+  }
+  return api.none_reference();
+}
+
+// Around a backward pass, in the thread that asks for it
+Object* backward_begin(Object*, Object* const*, Size) {
+  if (auto* thread = outside_of_layers()) thread->begin_phase(model::Phase::kBackward);
+  return api.none_reference();
+}
+Object* backward_end(Object*, Object* const*, Size) {
+  if (auto* thread = outside_of_layers()) thread->end_phase(model::Phase::kBackward);
   return api.none_reference();
 }
 
@@ -149,6 +165,8 @@ MethodDef functions[] = {
     {"learn", &learn, abi::python::kMethFastcall, nullptr},
     {"step_begin", &step_begin, abi::python::kMethFastcall, nullptr},
     {"step_end", &step_end, abi::python::kMethFastcall, nullptr},
+    {"backward_begin", &backward_begin, abi::python::kMethFastcall, nullptr},
+    {"backward_end", &backward_end, abi::python::kMethFastcall, nullptr},
     {"forget", &forget, abi::python::kMethFastcall, nullptr},
     {"replay_begin", &replay_begin, abi::python::kMethFastcall, nullptr},
     {"replayed", &replayed, abi::python::kMethFastcall, nullptr},

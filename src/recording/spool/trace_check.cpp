@@ -111,6 +111,13 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
         }
       }
       break;
+    case kPhases:
+      for (model::PhaseEntry e; decoder.next(e);) {
+        if (e.wall_nanoseconds > kLongest || e.cpu_nanoseconds > kLongest || e.times > kLongest) {
+          return kTooLong;
+        }
+      }
+      break;
     default:
       return "is of an unknown kind";
   }

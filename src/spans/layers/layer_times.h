@@ -50,6 +50,11 @@ class LayerTimes {
     std::atomic<std::uint64_t> cpu_nanoseconds_{0};
   };
 
+  // Of the time outside of layers.
+  Cell& phase_cell(model::Phase phase) noexcept {
+    return phases_[phase == model::Phase::kBackward ? 0 : 1];
+  }
+
   // nullptr: too many layers, no memory, or a phase that layers have no calls in.
   Cell* cell(std::uint32_t layer, model::Phase phase) noexcept {
     if (layer >= kMaxLayers) return nullptr;
@@ -58,21 +63,18 @@ class LayerTimes {
     return &page->cells[2 * (layer % kPageLayers) + (phase == model::Phase::kBackward ? 1 : 0)];
   }
 
-  // What was added since the last call: take(layer, phase, LayerTime).
+  // What was added since the last call: take(layer, phase, LayerTime), the layer being model::kNone
+  // for the time outside of layers.
   template <typename Take>
   void drain(Take&& take) {
+    drain_cell(phases_[0], told_phases_[0], model::kNone, model::Phase::kBackward, take);
+    drain_cell(phases_[1], told_phases_[1], model::kNone, model::Phase::kOptimizer, take);
     for (std::uint32_t p = 0; p < kPages; ++p) {
       Page* page = pages_[p].load(std::memory_order_acquire);
       if (page == nullptr) continue;
       for (std::uint32_t i = 0; i < page->cells.size(); ++i) {
-        const LayerTime now = page->cells[i].read();
-        LayerTime& told = page->told[i];
-        const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds,
-                             now.cpu_nanoseconds - told.cpu_nanoseconds};
-        if (more.calls == 0 && more.wall_nanoseconds == 0) continue;
-        told = now;
-        take(p * kPageLayers + i / 2, i % 2 != 0 ? model::Phase::kBackward : model::Phase::kForward,
-             more);
+        drain_cell(page->cells[i], page->told[i], p * kPageLayers + i / 2,
+                   i % 2 != 0 ? model::Phase::kBackward : model::Phase::kForward, take);
       }
     }
   }
@@ -91,9 +93,22 @@ class LayerTimes {
     std::array<LayerTime, 2 * kPageLayers> told;  // the reader's
   };
 
+  template <typename Take>
+  static void drain_cell(const Cell& cell, LayerTime& told, std::uint32_t layer, model::Phase phase,
+                         Take&& take) {
+    const LayerTime now = cell.read();
+    const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds,
+                         now.cpu_nanoseconds - told.cpu_nanoseconds};
+    if (more.calls == 0 && more.wall_nanoseconds == 0) return;
+    told = now;
+    take(layer, phase, more);
+  }
+
   Page* add_page(std::uint32_t index) noexcept;
 
   std::array<std::atomic<Page*>, kPages> pages_{};
+  std::array<Cell, 2> phases_{};  // backward, optimizer
+  std::array<LayerTime, 2> told_phases_{};
 };
 
 }  // namespace jouleprof::layers

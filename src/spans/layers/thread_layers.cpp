@@ -63,6 +63,7 @@ class ThreadLayersList {
         again->cell_ = nullptr;
         again->depth_ = 0;
         again->cpu_begin_ = {};
+        again->phases_ = {};
         again->autograd_ = nullptr;
         return again;
       }
@@ -126,17 +127,28 @@ class ThreadLayersList {
     const HostTime begin = std::exchange(told_, now);
     if (sums.empty()) return;
     scopes::tell(sink);  // after the sums were taken, so that it knows all their layers
-    model::ActivityEncoder encoder;
+    model::ActivityEncoder layers;
+    model::ActivityEncoder phases;
     for (const auto& [key, sum] : sums) {
-      encoder.add(model::LayerEntry{key.first, key.second, sum.calls, sum.wall_nanoseconds,
-                                    sum.cpu_nanoseconds});
+      const auto& [layer, phase] = key;
+      if (layer == model::kNone) {
+        phases.add(model::PhaseEntry{phase, sum.calls, sum.wall_nanoseconds, sum.cpu_nanoseconds});
+      } else {
+        layers.add(
+            model::LayerEntry{layer, phase, sum.calls, sum.wall_nanoseconds, sum.cpu_nanoseconds});
+      }
     }
-    model::ActivityChunk chunk;
-    chunk.kind = model::ChunkKind::kLayers;
-    chunk.begin = std::min(begin, now);
-    chunk.end = now;
-    chunk.bytes = encoder.take();
-    sink.add(chunk);
+    const auto add = [&](model::ChunkKind kind, std::string bytes) {
+      if (bytes.empty()) return;
+      model::ActivityChunk chunk;
+      chunk.kind = kind;
+      chunk.begin = std::min(begin, now);
+      chunk.end = now;
+      chunk.bytes = std::move(bytes);
+      sink.add(chunk);
+    };
+    add(model::ChunkKind::kLayers, layers.take());
+    add(model::ChunkKind::kPhases, phases.take());
   }
 
   void start() { told_ = HostClock::now(); }
@@ -242,6 +254,7 @@ void ThreadLayers::enter(std::uint32_t layer, Outer& outer) noexcept {
     scope_->phase = backward ? model::Phase::kBackward : model::Phase::kForward;
     const bool cpu = takes_cpu_time.load(std::memory_order_relaxed);
     cpu_begin_ = cpu ? process_cpu_time() : Duration{};
+    outermost_begin_ = now;
   }
   scope_->layer = layer;
   cell_ = times_.cell(layer, scope_->phase);
@@ -253,12 +266,32 @@ void ThreadLayers::leave(const Outer& outer) noexcept {
   if (cell_ != nullptr) cell_->spend(now - last_);
   last_ = now;
   mark_sequence();
-  if (--depth_ == 0 && cpu_begin_ > Duration{} && cell_ != nullptr) {
-    cell_->spend_cpu(process_cpu_time() - cpu_begin_);
+  if (--depth_ == 0 && cpu_begin_ > Duration{}) {
+    const Duration cpu = process_cpu_time() - cpu_begin_;
+    if (cell_ != nullptr) cell_->spend_cpu(cpu);
+    spent_.cpu += cpu;
+    spent_.wall += now - outermost_begin_;
   }
   scope_->layer = outer.layer;
   scope_->phase = outer.phase;
   cell_ = outer.cell;
+}
+
+void ThreadLayers::begin_phase(model::Phase phase) noexcept {
+  if (!outermost() || !takes_cpu_time.load(std::memory_order_relaxed)) return;
+  open_phase(phase) = {HostClock::now(), process_cpu_time(), spent_, true};
+}
+
+void ThreadLayers::end_phase(model::Phase phase) noexcept {
+  OpenPhase& open = open_phase(phase);
+  if (!std::exchange(open.open, false) || !outermost()) return;
+  const Duration wall = HostClock::now() - open.begin;
+  const Duration cpu = process_cpu_time() - open.cpu_begin;
+  LayerTimes::Cell& cell = times_.phase_cell(phase);
+  cell.call();
+  cell.spend(std::max(wall - (spent_.wall - open.before.wall), Duration{}));
+  cell.spend_cpu(std::max(cpu - (spent_.cpu - open.before.cpu), Duration{}));
+  spent_ = {open.before.wall + wall, open.before.cpu + cpu};
 }
 
 // The numbers given out since the last mark are of the layer that the thread was in all that time.

@@ -2,6 +2,7 @@
 // (sequence_ring.h), and for the time spent there (layer_times.h).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -30,6 +31,12 @@ class ThreadLayers {
   void enter(std::uint32_t layer, Outer& outer) noexcept;
   void leave(const Outer& outer) noexcept;
 
+  // A backward pass or an optimizer's step begins and ends: where CPU time is taken, its time is
+  // told without that of layers and phases within it, and of those within a layer nothing. An end
+  // without its begin tells nothing; a begin without its end is as if it was not there.
+  void begin_phase(model::Phase phase) noexcept;
+  void end_phase(model::Phase phase) noexcept;
+
   std::uint32_t layer() const noexcept { return scope_->layer; }
   bool outermost() const noexcept { return depth_ == 0; }
 
@@ -47,7 +54,24 @@ class ThreadLayers {
   LayerTimes::Cell* cell_ = nullptr;
   HostTime last_{};
   std::uint32_t depth_ = 0;
-  Duration cpu_begin_{};        // of the process, when the outermost call began; 0: not taken
+  struct Spent {
+    Duration wall{};
+    Duration cpu{};  // of the process
+  };
+  struct OpenPhase {
+    HostTime begin{};
+    Duration cpu_begin{};
+    Spent before;  // spent_ when it began
+    bool open = false;
+  };
+  OpenPhase& open_phase(model::Phase phase) noexcept {
+    return phases_[phase == model::Phase::kBackward ? 0 : 1];
+  }
+
+  HostTime outermost_begin_{};
+  Duration cpu_begin_{};  // of the process, when the outermost call began; 0: not taken
+  Spent spent_;           // in outermost calls and phases so far, where CPU time is taken
+  std::array<OpenPhase, 2> phases_{};
   std::uint64_t sequence_ = 0;  // nodes below it are accounted for
   const Autograd* autograd_ = nullptr;
   SequenceRing* ring_ = nullptr;

@@ -21,9 +21,14 @@ struct Sink : model::ActivitySink {
   void define(std::uint32_t, const model::Scope&) override {}
   void add(const model::ActivityChunk& chunk) override {
     ++chunks;
-    EXPECT_EQ(chunk.kind, model::ChunkKind::kLayers);
     EXPECT_LE(chunk.begin, chunk.end);
     model::ActivityDecoder decoder(chunk.bytes);
+    if (chunk.kind == model::ChunkKind::kPhases) {
+      for (model::PhaseEntry entry; decoder.next(entry);) phases[entry.phase] = entry;
+      EXPECT_TRUE(decoder.ok());
+      return;
+    }
+    EXPECT_EQ(chunk.kind, model::ChunkKind::kLayers);
     model::LayerEntry entry;
     while (decoder.next(entry)) {
       ASSERT_TRUE(names.count(entry.layer));  // defined before it is named
@@ -35,6 +40,7 @@ struct Sink : model::ActivitySink {
 
   std::map<std::uint32_t, std::string> names;
   std::map<std::pair<std::string, model::Phase>, model::LayerEntry> entries;
+  std::map<model::Phase, model::PhaseEntry> phases;
   int chunks = 0;
 };
 
@@ -45,6 +51,7 @@ Sink& sink() {
 
 const Sink& told() {
   sink().entries.clear();
+  sink().phases.clear();
   sink().chunks = 0;
   tell(sink(), HostClock::now());
   return sink();
@@ -130,6 +137,83 @@ TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
   const Sink& now = told();
   EXPECT_GT(now.entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
   EXPECT_EQ(now.entries.at({"cpu.inner", kForward}).cpu_nanoseconds, 0u);
+}
+
+class Phases : public testing::Test {
+ protected:
+  Phases() {
+    told();
+    take_cpu_time(true);
+  }
+  ~Phases() override { take_cpu_time(false); }
+
+  static std::uint64_t nanoseconds(Duration time) {
+    return static_cast<std::uint64_t>(time.count());
+  }
+  void call(Duration time) {
+    ThreadLayers::Outer outer;
+    mine_->enter(layer_, outer);
+    spend(time);
+    mine_->leave(outer);
+  }
+
+  ThreadLayers* mine_ = ThreadLayers::mine();
+  std::uint32_t layer_ = layer("phases.layer");
+};
+
+constexpr auto kBackward = model::Phase::kBackward;
+constexpr auto kOptimizer = model::Phase::kOptimizer;
+
+TEST_F(Phases, HaveTheirTimeWithoutThatOfLayersAndPhasesInThem) {
+  const Duration part = std::chrono::milliseconds(20);
+  const HostTime begin = HostClock::now();
+  mine_->begin_phase(kOptimizer);  // with a closure
+  spend(part);
+  call(part);
+  mine_->begin_phase(kBackward);
+  spend(part);
+  call(2 * part);  // a checkpoint
+  mine_->end_phase(kBackward);
+  mine_->end_phase(kOptimizer);
+  const auto all = nanoseconds(HostClock::now() - begin);
+  const Sink& now = told();
+  const auto& optimizer = now.phases.at(kOptimizer);
+  const auto& backward = now.phases.at(kBackward);
+  EXPECT_EQ(optimizer.times, 1u);
+  EXPECT_EQ(backward.times, 1u);
+  EXPECT_GE(optimizer.wall_nanoseconds, nanoseconds(part));
+  EXPECT_GE(backward.wall_nanoseconds, nanoseconds(part));
+  const auto layers = now.entries.at({"phases.layer", kForward}).wall_nanoseconds;
+  const auto sum = optimizer.wall_nanoseconds + backward.wall_nanoseconds + layers;
+  EXPECT_LE(sum, all);
+  EXPECT_GE(sum, all - all / 10);  // none twice, none lost
+}
+
+TEST_F(Phases, AreTheLayersWhereOneIsCalled) {
+  ThreadLayers::Outer outer;
+  mine_->enter(layer_, outer);
+  mine_->begin_phase(kBackward);
+  mine_->end_phase(kBackward);
+  mine_->leave(outer);
+  EXPECT_TRUE(told().phases.empty());
+}
+
+TEST_F(Phases, AStepThatFailsIsNotCounted) {
+  mine_->begin_phase(kOptimizer);  // and an exception ends it
+  spend(std::chrono::milliseconds(30));
+  mine_->begin_phase(kOptimizer);
+  mine_->end_phase(kOptimizer);
+  mine_->end_phase(kOptimizer);
+  const Sink& now = told();
+  EXPECT_EQ(now.phases.at(kOptimizer).times, 1u);
+  EXPECT_LT(now.phases.at(kOptimizer).wall_nanoseconds, 30'000'000u);
+}
+
+TEST_F(Phases, AreNotTimedWhereKernelsTellThem) {
+  take_cpu_time(false);
+  mine_->begin_phase(kBackward);
+  mine_->end_phase(kBackward);
+  EXPECT_TRUE(told().phases.empty());
 }
 
 TEST(ThreadLayers, ThreadsThatHaveEndedAreToldToo) {
