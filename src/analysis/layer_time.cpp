@@ -41,8 +41,8 @@ struct Part {
 // What the traced processes told of the time that they ran.
 struct Times {
   std::vector<Part> own;                     // of layers in their own code, by row
-  std::array<Part, kPhases.size()> layers;   // of layers, by phase; `times` from outside of all
-  std::array<Part, kPhases.size()> outside;  // of phases outside of layers
+  std::array<Part, kPhases.size()> layers;   // of layers, by phase
+  std::array<Part, kPhases.size()> outside;  // of phases outside of layers; `times` of all
   HostTime begin = HostTime::max();
   HostTime end = HostTime::min();
 };
@@ -69,8 +69,7 @@ bool take(const model::ActivityChunk& chunk, std::size_t first, std::size_t laye
       times.own[first + e.layer].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
       const auto phase = place_of(e.phase);
       if (!phase) return false;
-      times.layers[*phase].add(e.cpu_nanoseconds > 0 ? e.calls : 0, e.wall_nanoseconds,
-                               e.cpu_nanoseconds);
+      times.layers[*phase].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
     }
   } else {
     for (model::PhaseEntry e; decoder.next(e);) {
@@ -224,8 +223,7 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     add_row(out.by_layer, fmt::format("({} outside of layers)", name), alone.times, alone.wall,
             energies[first_phase + i]);
     out.kernels += energies[first_phase + i];
-    add_row(out.by_phase, name, times.layers[i].times + alone.times,
-            times.layers[i].wall + alone.wall, phase_energies[i]);
+    add_row(out.by_phase, name, alone.times, times.layers[i].wall + alone.wall, phase_energies[i]);
   }
   add_row(out.by_layer, "(outside of layers)", 0, outside, energies.back());
   add_row(out.by_phase, "(no phase)", 0, outside, phase_energies.back());

@@ -63,10 +63,11 @@ struct LayerEntry {
   bool operator==(const LayerEntry&) const = default;
 };
 
-// Time in backward passes or optimizers' steps on the host, calls of layers in them left out.
+// Time in backward passes or optimizers' steps on the host, calls of layers in them left out. Of
+// the forward phase, how often layers were called from outside of all others, and no time.
 struct PhaseEntry {
   Phase phase = Phase::kBackward;
-  std::uint64_t times = 0;  // how often
+  std::uint64_t times = 0;
   std::uint64_t wall_nanoseconds = 0;
   std::uint64_t cpu_nanoseconds = 0;  // the process's, all threads together
 

@@ -51,6 +51,7 @@ struct TraceOptions {
   // Beside this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
   // without a file, it lies with the temporary files. The folder goes when all was taken.
   std::filesystem::path recording;
+  std::string remark;  // a warning, where not all that was asked for is traced
   // With `attach`: the spool that the process already writes. Nothing in it is changed.
   std::filesystem::path folder;
 

@@ -138,6 +138,7 @@ TraceWatch::~TraceWatch() {
 std::vector<std::string> TraceWatch::variables(const Environment& environment,
                                                std::vector<std::string>& warnings) {
   std::vector<std::string> all;
+  if (!options_.remark.empty()) warnings.push_back(options_.remark);
   std::string what;
   const auto want = [&what](bool wanted, const char* word) {
     if (wanted) what += (what.empty() ? "" : ",") + std::string(word);

@@ -34,7 +34,7 @@ class TraceWatch {
   TraceWatch& operator=(const TraceWatch&) = delete;
 
   // What the command's environment has to say, each "NAME=value". Another tool's
-  // CUDA_INJECTION64_PATH is left alone, with a warning.
+  // CUDA_INJECTION64_PATH is left alone, with a warning. The options' remark is one more.
   std::vector<std::string> variables(const Environment& environment,
                                      std::vector<std::string>& warnings);
 

@@ -111,6 +111,14 @@ TEST_F(TraceWatchTest, TheCommandIsTold) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(TraceWatchTest, WhatIsNotTracedIsSaid) {
+  options_.kernels = false;
+  options_.layers = true;
+  options_.remark = "there is no GPU";
+  EXPECT_THAT(variables(), Contains("JOULEPROF_TRACE_WHAT=layers"));
+  EXPECT_THAT(warnings_, ElementsAre("there is no GPU"));
+}
+
 TEST_F(TraceWatchTest, AnotherToolsLibraryIsLeftAlone) {
   environment_["CUDA_INJECTION64_PATH"] = "/nsight/libToolsInjection64.so";
   EXPECT_THAT(variables(), Not(Contains(StartsWith("CUDA_INJECTION64_PATH"))));

@@ -37,6 +37,18 @@ report::Snapshot snapshot_of(const session::Status& status) {
   return snapshot;
 }
 
+// Whether a program here may use CUDA: NVML tells of a GPU, or its driver is there without NVML.
+bool may_use_cuda(const meters::MeterSet& found) {
+  for (const auto& meter : found.meters) {
+    for (const auto& domain : meter->domains()) {
+      if (domain.kind == model::DomainKind::kGpu && domain.unavailable_reason.empty()) return true;
+    }
+  }
+  std::error_code ignored;
+  return std::filesystem::exists("/dev/nvidiactl", ignored) ||
+         std::filesystem::exists("/dev/dxg", ignored);
+}
+
 constexpr std::size_t kShownKernels = 5;
 constexpr Duration kLayersOnCpu = std::chrono::milliseconds{100};
 constexpr const char* kReplay = "0.4s";  // for each kind of layer
@@ -76,6 +88,7 @@ class RunVerb : public Verb {
     if (!options) return complain(options.error(), kNotStarted);
     auto meters = open();
     if (!meters) return complain(meters.error(), kNotStarted);
+    choose_clock_of_layers(*meters, *options);
     auto destination = open_destination(command);
     if (!destination) return complain(destination.error(), kNotStarted);
     options->trace.recording = destination->path();
@@ -117,9 +130,22 @@ class RunVerb : public Verb {
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
     if (auto traced = choose_trace(options.trace); !traced) return forward_error(traced);
-    // Where layers are told by CPU time, what the processes used in a second is too coarse.
-    if (options.trace.any() && !options.trace.kernels) options.process_period = kLayersOnCpu;
     return options;
+  }
+
+  // By their kernels, or by CPU time where there can be none.
+  void choose_clock_of_layers(const meters::MeterSet& found,
+                              session::SessionOptions& options) const {
+    auto& trace = options.trace;
+    if (trace.kernels && trace.layers && !may_use_cuda(found)) {
+      trace.kernels = trace.events = false;
+      trace.remark =
+          "there is no NVIDIA GPU here: kernels are not traced, and layers are told by their time "
+          "on "
+          "the CPU";
+    }
+    // What the processes used in a second is too coarse for that.
+    if (trace.any() && !trace.kernels) options.process_period = kLayersOnCpu;
   }
 
   Result<void> choose_trace(session::TraceOptions& trace) const {

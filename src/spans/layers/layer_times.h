@@ -50,9 +50,9 @@ class LayerTimes {
     std::atomic<std::uint64_t> cpu_nanoseconds_{0};
   };
 
-  // Of the time outside of layers.
+  // Of a phase outside of layers; not of Phase::kNone.
   Cell& phase_cell(model::Phase phase) noexcept {
-    return phases_[phase == model::Phase::kBackward ? 0 : 1];
+    return phases_[static_cast<std::size_t>(phase) - 1];
   }
 
   // nullptr: too many layers, no memory, or a phase that layers have no calls in.
@@ -67,8 +67,9 @@ class LayerTimes {
   // for the time outside of layers.
   template <typename Take>
   void drain(Take&& take) {
-    drain_cell(phases_[0], told_phases_[0], model::kNone, model::Phase::kBackward, take);
-    drain_cell(phases_[1], told_phases_[1], model::kNone, model::Phase::kOptimizer, take);
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      drain_cell(phases_[i], told_phases_[i], model::kNone, static_cast<model::Phase>(i + 1), take);
+    }
     for (std::uint32_t p = 0; p < kPages; ++p) {
       Page* page = pages_[p].load(std::memory_order_acquire);
       if (page == nullptr) continue;
@@ -107,8 +108,8 @@ class LayerTimes {
   Page* add_page(std::uint32_t index) noexcept;
 
   std::array<std::atomic<Page*>, kPages> pages_{};
-  std::array<Cell, 2> phases_{};  // backward, optimizer
-  std::array<LayerTime, 2> told_phases_{};
+  std::array<Cell, 3> phases_{};  // from Phase::kForward on
+  std::array<LayerTime, 3> told_phases_{};
 };
 
 }  // namespace jouleprof::layers

@@ -271,6 +271,7 @@ void ThreadLayers::leave(const Outer& outer) noexcept {
     if (cell_ != nullptr) cell_->spend_cpu(cpu);
     spent_.cpu += cpu;
     spent_.wall += now - outermost_begin_;
+    if (scope_->phase == model::Phase::kForward) times_.phase_cell(scope_->phase).call();
   }
   scope_->layer = outer.layer;
   scope_->phase = outer.phase;

@@ -181,6 +181,7 @@ TEST_F(Phases, HaveTheirTimeWithoutThatOfLayersAndPhasesInThem) {
   const auto& backward = now.phases.at(kBackward);
   EXPECT_EQ(optimizer.times, 1u);
   EXPECT_EQ(backward.times, 1u);
+  EXPECT_EQ(now.phases.at(kForward).times, 2u);  // there is no graph here that knows of backward
   EXPECT_GE(optimizer.wall_nanoseconds, nanoseconds(part));
   EXPECT_GE(backward.wall_nanoseconds, nanoseconds(part));
   const auto layers = now.entries.at({"phases.layer", kForward}).wall_nanoseconds;
@@ -195,7 +196,10 @@ TEST_F(Phases, AreTheLayersWhereOneIsCalled) {
   mine_->begin_phase(kBackward);
   mine_->end_phase(kBackward);
   mine_->leave(outer);
-  EXPECT_TRUE(told().phases.empty());
+  const Sink& now = told();
+  EXPECT_EQ(now.phases.size(), 1u);
+  EXPECT_EQ(now.phases.at(kForward).times, 1u);
+  EXPECT_EQ(now.phases.at(kForward).wall_nanoseconds, 0u);
 }
 
 TEST_F(Phases, AStepThatFailsIsNotCounted) {
