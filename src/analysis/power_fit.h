@@ -33,7 +33,7 @@ struct FitProblem {
 // The energy at each knot, never decreasing, with power constant between knots.
 //
 // What is seen of power P is y with rise * dy/dt = P - y, so that the energy seen up to t is E(t) -
-// rise * y(t): linear in E at the knots of the last 3.5 time constants, before which power is taken
+// rise * y(t): linear in E at the knots of the last 6 time constants, before which power is taken
 // as constant.
 //
 // Least squares over E at the knots. Each mean and each point is a row; a third set of rows says

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "analysis/simulated_sensors_test.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -46,6 +49,48 @@ TEST(PowerFit, PointsSetTheMagnitude) {
   for (double t = 0.05; t < 1; t += 0.1) p.points.push_back({t, 110 * t, 0.001});
   const auto joules = fit_energy(p);
   EXPECT_NEAR(joules[190] - joules[10], 110 * 0.9, 0.1);
+}
+
+// What a sensor that rises slowly shows of a burst outlasts it by several samples.
+TEST(PowerFit, BurstsOfTenMillisecondsSeenThroughASlowRise) {
+  constexpr double kRise = 0.0132;
+  constexpr double kMean = 0.0038;
+  simulated::Truth truth;
+  truth.hold(122, 0.2);
+  std::vector<double> edges;
+  for (int i = 0; i < 60; ++i) {
+    edges.push_back(truth.end());
+    truth.hold(620, 0.01);
+    edges.push_back(truth.end());
+    truth.hold(122, 0.031 + 0.0017 * (i * 13 % 31));
+  }
+  truth.hold(122, 0.2);
+  FitProblem p;
+  p.rise = kRise;
+  p.noise_watts = 25;
+  p.floor_watts = 85;
+  p.knots = edges;
+  for (double t = 0; t < truth.end(); t += 0.005) {
+    const auto near = [t](double edge) { return std::abs(edge - t) < 0.0015; };
+    if (std::none_of(edges.begin(), edges.end(), near)) p.knots.push_back(t);
+  }
+  std::sort(p.knots.begin(), p.knots.end());
+  for (const double t : p.knots) {
+    p.usual_jump.push_back(std::binary_search(edges.begin(), edges.end(), t) ? 1240 : 0);
+  }
+  for (double end = 0.05; end < p.knots.back(); end += 0.02) {
+    const double seen = truth.joules_seen(end, kRise) - truth.joules_seen(end - kMean, kRise);
+    p.means.push_back({end - kMean, end, seen / kMean, 3.0});
+  }
+  const auto joules = fit_energy(p);
+  const auto at = [&](double t) {
+    const auto knot = std::lower_bound(p.knots.begin(), p.knots.end(), t);
+    return joules[static_cast<std::size_t>(knot - p.knots.begin())];
+  };
+  for (std::size_t i = 0; i < edges.size(); i += 2) {
+    EXPECT_NEAR(at(edges[i + 1]) - at(edges[i]), 6.2, 0.1 * 6.2) << "burst " << i / 2;
+  }
+  EXPECT_NEAR(at(edges.back()) - at(edges.front()), truth.joules(edges.front(), edges.back()), 0.5);
 }
 
 TEST(PowerFit, EnergyNeverDecreases) {
