@@ -141,8 +141,7 @@ class RunVerb : public Verb {
       trace.kernels = trace.events = false;
       trace.remark =
           "there is no NVIDIA GPU here: kernels are not traced, and layers are told by their time "
-          "on "
-          "the CPU";
+          "on the CPU";
     }
     // What the processes used in a second is too coarse for that.
     if (trace.any() && !trace.kernels) options.process_period = kLayersOnCpu;
