@@ -33,7 +33,10 @@ std::string detail_of(const model::KernelClass& c) {
 }  // namespace
 
 void ActivityRows::Used::add(const Used& other) {
-  for (const auto& [key, seconds] : other.busy) busy[key] += seconds;
+  for (const auto& [key, more] : other.seconds) {
+    seconds[key].busy += more.busy;
+    seconds[key].beside += more.beside;
+  }
   energy += other.energy;
 }
 
@@ -48,7 +51,7 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
 ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
   Used out;
   for (const auto& use : model_.all_of(kernel_class)) {
-    out.busy[{kernel_class, use.variant}] = use.busy;
+    out.seconds[{kernel_class, use.variant}] = {use.busy, use.beside};
   }
   out.energy = class_energy_[kernel_class];
   return out;
@@ -56,9 +59,10 @@ ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
 
 model::Measurement ActivityRows::measurement(const Used& used) const {
   std::vector<KernelModel::Use> uses;
-  for (const auto& [key, busy] : used.busy) {
+  for (const auto& [key, seconds] : used.seconds) {
     const auto& c = table_.classes[key.first];
-    uses.push_back({key.first, key.second, busy, c.busy > 0 ? c.gap * busy / c.busy : 0.0});
+    const double gap = c.busy > 0 ? c.gap * seconds.busy / c.busy : 0.0;
+    uses.push_back({key.first, key.second, seconds.busy, seconds.beside, gap});
   }
   model::Measurement out = like_;
   out.method = "regression";
@@ -99,6 +103,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     row.kernel = c.key;
     row.count = row.launches = c.launches;
     row.busy = duration_of(c.busy);
+    row.beside = duration_of(c.beside);
     row.energy = row.inclusive = measurement(all_of(k));
     if (model_.is_pooled(k)) row.reason = "too short to be told apart: has the power of all such";
     if (group_of[k] != kNone) {
@@ -130,17 +135,22 @@ void ActivityRows::deal(Add add) const {
     const std::uint32_t k = table_.shares[i].kernel_class;
     std::vector<double> weights;
     double all = 0;
+    double beside = 0;
     for (; j < table_.shares.size() && table_.shares[j].kernel_class == k; ++j) {
       const auto& share = table_.shares[j];
-      weights.push_back(share.busy * std::max(model_.watts_of({k, share.variant, 1, 0}), 0.0));
+      weights.push_back(
+          std::max(model_.joules_of({k, share.variant, share.busy, share.beside, 0}), 0.0));
       all += share.busy;
+      beside += share.beside;
     }
     auto energies = apportion(class_energy_[k], weights);
     energies.resize(weights.size());
     for (std::size_t n = 0; i < j; ++i, ++n) {
       const auto& share = table_.shares[i];
       Used used;
-      used.busy[{k, share.variant}] = all > 0 ? table_.classes[k].busy * share.busy / all : 0.0;
+      const auto& c = table_.classes[k];
+      used.seconds[{k, share.variant}] = {all > 0 ? c.busy * share.busy / all : 0.0,
+                                          beside > 0 ? c.beside * share.beside / beside : 0.0};
       used.energy = energies[n];
       add(table_.shares[i], used);
     }
@@ -150,14 +160,18 @@ void ActivityRows::deal(Add add) const {
 void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].launches == 0) continue;
-    double busy = 0;
-    for (const auto& [k, s] : own[i].busy) busy += s;
-    rows[i].busy = duration_of(busy);
+    Used::Seconds sum;
+    for (const auto& [key, seconds] : own[i].seconds) {
+      sum.busy += seconds.busy;
+      sum.beside += seconds.beside;
+    }
+    rows[i].busy = duration_of(sum.busy);
+    rows[i].beside = duration_of(sum.beside);
     rows[i].energy = measurement(own[i]);
   }
   // A parent comes before its children, so that from the end on each is complete when it is added.
   for (std::size_t i = rows.size(); i-- > 0;) {
-    if (!own[i].busy.empty()) rows[i].inclusive = measurement(own[i]);
+    if (!own[i].seconds.empty()) rows[i].inclusive = measurement(own[i]);
     judge(rows[i]);
     if (rows[i].parent != kNone) own[rows[i].parent].add(own[i]);
   }

@@ -29,8 +29,12 @@ class ActivityRows {
   using Row = model::ActivityRow;
   // What one row used itself, or with all below it.
   struct Used {
-    // Seconds by class and variant (kNone: the class has none).
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> busy;
+    struct Seconds {
+      double busy = 0;
+      double beside = 0;  // of them, beside other launches
+    };
+    // By class and variant (kNone: the class has none).
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Seconds> seconds;
     Energy energy;
 
     void add(const Used& other);

@@ -127,9 +127,14 @@ class Builder {
     return decoder.ok();
   }
 
-  bool is_scopes(const model::Trace& trace, const ActivityChunk& chunk) const {
-    return chunk.kind == ChunkKind::kScopes && is_here(trace, chunk) &&
+  bool is_scopes(const model::Trace& trace, const ActivityChunk& chunk,
+                 ChunkKind kind = ChunkKind::kScopes) const {
+    return chunk.kind == kind && is_here(trace, chunk) &&
            !table_.replay_time.holds(chunk.begin);
+  }
+
+  bool counts(const ActivityChunk& chunk) const {
+    return !(from_ && chunk.end <= *from_) && !(to_ && chunk.begin >= *to_);
   }
 
   // In all of the recording, whatever part is asked for. False: damaged.
@@ -144,7 +149,8 @@ class Builder {
     });
   }
 
-  static double busy_of(const model::ScopeEntry& e) {
+  template <class Entry>
+  static double busy_of(const Entry& e) {
     return 1e-9 * static_cast<double>(e.busy_nanoseconds);
   }
 
@@ -156,24 +162,36 @@ class Builder {
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
       any = true;
-      if (model::is_bins(chunk)) {
+      const bool beside = model::is_beside_bins(chunk.kind);
+      if (model::is_bins(chunk.kind) || beside) {
         model::ActivityDecoder decoder(chunk.bytes);
-        const Duration bin = model::bin_of(chunk, trace.bin);
+        const Duration bin = model::bin_of(chunk.kind, trace.bin);
         for (model::BinEntry e; decoder.next(e);) {
           if (e.kernel_class >= trace.classes.size()) return false;
-          add(chunk.begin + e.bin * bin, bin, known_[index][e.kernel_class], e);
+          const std::uint32_t k = known_[index][e.kernel_class];
+          const HostTime begin = chunk.begin + e.bin * bin;
+          if (beside) {
+            lattice_->add(table_.time.seconds_of(begin), seconds(bin),
+                          BinLattice::kPartOfOthers + k, busy_of(e));
+          } else {
+            add(begin, bin, k, e);
+          }
         }
         if (!decoder.ok()) return false;
       } else if (is_scopes(trace, chunk)) {
-        const bool counts = !(from_ && chunk.end <= *from_) && !(to_ && chunk.begin >= *to_);
         const double middle = table_.time.seconds_of(chunk.begin + (chunk.end - chunk.begin) / 2);
         const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
           const auto variant = variants_.of(k, index, e.scope);
           if (variant != model::kNone) mix_.add(middle, variant, busy_of(e));
-          if (!counts) return;
+          if (!counts(chunk)) return;
           auto& share = shares_[{k, index, e.scope}];
           share.launches += e.launches;
           share.busy += busy_of(e);
+        });
+        if (!ok) return false;
+      } else if (is_scopes(trace, chunk, ChunkKind::kBesideScopes) && counts(chunk)) {
+        const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
+          shares_[{k, index, e.scope}].beside += busy_of(e);
         });
         if (!ok) return false;
       }
@@ -221,7 +239,7 @@ class Builder {
   }
 
   void add(HostTime at, Duration length, std::uint32_t kernel_class, const model::BinEntry& e) {
-    const double busy = 1e-9 * static_cast<double>(e.busy_nanoseconds);
+    const double busy = busy_of(e);
     if (in_part(at)) {
       table_.classes[kernel_class].launches += e.launches;
       table_.launches += e.launches;
@@ -257,12 +275,24 @@ class Builder {
     }
   }
 
+  void add_beside(std::uint32_t kernel_class, double busy, bool counts) {
+    table_.entries.push_back({static_cast<std::uint32_t>(table_.beside(kernel_class)),
+                              static_cast<float>(busy)});
+    table_.classes[kernel_class].whole_beside += busy;
+    if (counts) table_.classes[kernel_class].beside += busy;
+  }
+
   void finish_bins() {
     lattice_->take([&](const BinLattice::Bin& bin) {
       const bool counts = in_part(table_.time.host_of(bin.begin));
       const double gap = lattice_->width() - bin.busy;
       table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
-      for (const auto& [k, own] : bin.classes) {
+      for (const auto& [id, own] : bin.classes) {
+        if (id >= BinLattice::kPartOfOthers) {
+          add_beside(id - BinLattice::kPartOfOthers, own, counts);
+          continue;
+        }
+        const std::uint32_t k = id;
         table_.entries.push_back({k, static_cast<float>(own)});
         add_variants(k, own, bin.begin, counts);
         table_.classes[k].whole_busy += own;
@@ -283,13 +313,14 @@ class Builder {
     for (const auto& [key, share] : shares_) {
       const auto& [kernel_class, trace, scope] = key;
       table_.shares.push_back({kernel_class, variants_.of(kernel_class, trace, scope), trace, scope,
-                               share.launches, share.busy});
+                               share.launches, share.busy, share.beside});
     }
   }
 
   struct Sum {
     std::uint64_t launches = 0;
     double busy = 0;
+    double beside = 0;
   };
 
   const model::Recording& recording_;

@@ -16,8 +16,9 @@
 namespace jouleprof::analysis {
 
 struct ActivityTable {
-  // Busy seconds of one class in one bin; beside those of a class that has variants, how they are
-  // spread over these: of variant v by the number classes.size() + v.
+  // Busy seconds of one class in one bin. Next to those of a class that has variants, how they are
+  // spread over these: of variant v by the number classes.size() + v. And how much of those of class
+  // k was beside other launches, by the number classes.size() + variants.size() + k.
   struct Entry {
     std::uint32_t kernel_class = 0;
     float busy = 0;
@@ -32,10 +33,12 @@ struct ActivityTable {
   struct Class {
     model::KernelClass key;
     std::uint64_t launches = 0;
-    double busy = 0;  // seconds
+    double busy = 0;    // seconds
+    double beside = 0;  // of them, beside other launches
     // Seconds between launches, in bins in which something ran: by its share of their busy time.
     double gap = 0;
     double whole_busy = 0;  // seconds, of all that was traced
+    double whole_beside = 0;
   };
   // Launches of a class whose time tells them from others of it (kernel_variants.h).
   struct Variant {
@@ -50,6 +53,7 @@ struct ActivityTable {
     std::uint32_t scope = model::kNone;
     std::uint64_t launches = 0;
     double busy = 0;
+    double beside = 0;
   };
 
   // A layer, or a kernel of one, that was run alone, and what ran then. Totals leave that time out.
@@ -96,6 +100,10 @@ struct ActivityTable {
   std::vector<std::string> problems;  // what the processes said went wrong
 
   bool empty() const { return end <= begin; }  // nothing ran in the part
+  // The number in Entry of what ran beside others.
+  std::size_t beside(std::size_t kernel_class) const {
+    return classes.size() + variants.size() + kernel_class;
+  }
   std::size_t end_of(std::size_t bin) const {
     return bin + 1 < bins.size() ? bins[bin + 1].first : entries.size();
   }

@@ -212,6 +212,37 @@ TEST(Attribute, WhatRunsAtOnceHasItsShareOfThePower) {
   }
 }
 
+// Kernels that leave part of the GPU free draw more together than the mean of both.
+TEST(Attribute, WhatDrawsAnotherPowerBesideOthersIsSeenTo) {
+  SyntheticRun run;
+  run.kernels = various_kernels(8);
+  run.beside = 0.5;
+  run.beside_watts = 1.5;
+  auto made = synthesise(run);
+  const auto p = only(made.recording);
+  expect_conserved(p);
+  const Score score(p, made);
+  EXPECT_LT(score.off, 0.03 * score.all);
+  EXPECT_GE(score.covered, 7);
+  ASSERT_EQ(p.warnings.size(), 1u);
+  EXPECT_NE(p.warnings[0].find("ran at once"), std::string::npos) << p.warnings[0];
+  for (const auto& row : p.by_kernel) {
+    EXPECT_GT(*row.beside, 0.2 * row.busy) << row.name;
+    EXPECT_LT(*row.beside, 0.8 * row.busy) << row.name;
+  }
+  for (const auto& row : p.by_layer) {
+    EXPECT_GT(*row.beside, 0.2 * row.busy) << row.name;
+  }
+
+  // As older recordings have it, where what ran beside others was not told.
+  std::erase_if(made.recording.traces[0].chunks, [](const auto& c) {
+    return model::is_beside_bins(c.kind) || c.kind == model::ChunkKind::kBesideScopes;
+  });
+  const Score unknown(only(made.recording), made);
+  EXPECT_GT(unknown.off, 3 * score.off);
+  EXPECT_LT(unknown.covered, score.covered);
+}
+
 TEST(Attribute, APartOfTheRunHasItsOwnEnergy) {
   SyntheticRun run;
   run.kernels = various_kernels(6);

@@ -33,7 +33,7 @@ std::size_t BinLattice::gather(std::size_t first, Bin& bin) const {
       bin.classes.push_back({raw_[i].kernel_class, 0});
     }
     bin.classes.back().seconds += raw_[i].busy;
-    bin.busy += raw_[i].busy;
+    if (raw_[i].kernel_class < kPartOfOthers) bin.busy += raw_[i].busy;
   }
   if (bin.busy > width_) {
     for (Busy& busy : bin.classes) busy.seconds *= width_ / bin.busy;

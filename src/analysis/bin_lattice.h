@@ -10,13 +10,17 @@ namespace jouleprof::analysis {
 
 class BinLattice {
  public:
+  // Numbers from here on are of time that was added already, as another number's: no part of what a
+  // bin was busy.
+  static constexpr std::uint32_t kPartOfOthers = 1U << 31;
+
   struct Busy {
     std::uint32_t kernel_class = 0;
     double seconds = 0;
   };
   struct Bin {
     double begin = 0;  // seconds
-    double busy = 0;   // seconds, of all classes
+    double busy = 0;   // seconds, of all classes below kPartOfOthers
     std::vector<Busy> classes;
   };
 

@@ -95,6 +95,12 @@ class Attribution {
                               : "regression on power samples";
   }
 
+  double part_at_once() const {
+    double beside = 0;
+    for (const auto& c : table_.classes) beside += c.beside;
+    return table_.busy > 0 ? beside / table_.busy : 0;
+  }
+
   void explain_nothing() {
     out_.unattributed = out_.measured.energy;
     out_.method = "none";
@@ -148,6 +154,13 @@ class Attribution {
     if (left > 0.03 * out_.measured.energy.joules() + 1) {
       w.push_back(fmt::format("{:.1f} % of the energy is not explained by what ran",
                               100 * out_.unattributed.joules() / out_.measured.energy.joules()));
+    }
+    if (const double part = part_at_once(); part > 0.1) {
+      w.push_back(fmt::format(
+          "several launches ran at once for {:.0f} % of the time in which any did: each is taken to "
+          "have an equal part of that time; what they draw together is learnt, but how it is split "
+          "among them is this rule's, and no sensor tells it",
+          100 * part));
     }
     for (const auto& problem : table_.problems) w.push_back(problem);
   }

@@ -5,7 +5,9 @@
 // its own edges and the samples over their windows, weighted by what the regression leaves of each.
 // A class's watts have a prior around the mean busy power, half of it wide, and lie between 0 and
 // the highest power seen. Idle is bound to what was measured while the GPU paused. Time between
-// launches may draw a little above idle.
+// launches may draw a little above idle. Where several launches run at once, each has an equal part
+// of the time, and a class draws there another power than alone: a column of its own, with a prior
+// around no difference.
 //
 // The 95 % interval of a sum of kernels' energies joins, as independent standard deviations:
 //  - the posterior's, with errors as they hang together over a second;

@@ -15,8 +15,11 @@ using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 160;
 constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
+constexpr double kLeastBeside = 0.01;  // of a class's busy time, to tell what it draws beside others
 constexpr double kPriorWidth = 0.5;    // of the mean busy power
-constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws beside its class
+constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws more than its class
+constexpr double kBesideWidth = 0.5;   // the same: of what a class draws more beside others
+constexpr std::size_t kMostBeside = 40;
 constexpr int kReplayRounds = 2;
 constexpr double kGapSigma = 4;        // watts
 constexpr double kModelError = 0.035;  // of a class's energy
@@ -49,9 +52,24 @@ void KernelModel::choose_columns() {
         own ? static_cast<std::uint32_t>(column_of_.size() - classes.size() + own_columns_ + 1)
             : model::kNone);
   }
-  // Those without one of their own; what variants draw more than their class; what all draw more in
-  // replays; time between launches.
-  columns_ = own_columns_ + 1 + table_->variants.size() + 2;
+  // What draws another power beside others: those that do so for longest have a column each.
+  std::vector<std::uint32_t> beside;
+  for (const std::uint32_t k : order) {
+    if (classes[k].whole_beside > kLeastBeside * classes[k].whole_busy) beside.push_back(k);
+  }
+  std::stable_sort(beside.begin(), beside.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return classes[a].whole_beside > classes[b].whole_beside;
+  });
+  beside_columns_ = std::min(beside.size(), kMostBeside);
+  const std::size_t first = own_columns_ + 1 + table_->variants.size();
+  column_of_.resize(table_->beside(classes.size()), model::kNone);
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    column_of_[table_->beside(beside[i])] =
+        static_cast<std::uint32_t>(first + std::min(i, kMostBeside - 1));
+  }
+  // Those without one of their own; what variants draw more than their class; what classes draw
+  // more beside others; what all draw more in replays; time between launches.
+  columns_ = first + beside_columns_ + 2;
 }
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
@@ -92,6 +110,9 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
     priors.push_back({0, std::max(kVariantWidth * model.mean_busy_, 4.0), -most, most});
   }
+  for (std::size_t k = 0; k < model.beside_columns_; ++k) {
+    priors.push_back({0, std::max(kBesideWidth * model.mean_busy_, 10.0), -most, most});
+  }
   priors.push_back(kReplayScale);
   priors.push_back({0, kGapSigma, 0, most});
   SensorTiming other = model.timing_;
@@ -125,30 +146,37 @@ std::vector<KernelModel::Use> KernelModel::all_of(std::uint32_t kernel_class) co
   std::vector<Use> uses;
   double busy = 0;
   for (const auto& v : table_->variants) busy += v.kernel_class == kernel_class ? v.busy : 0.0;
-  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.gap}};
+  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.beside, c.gap}};
   for (std::uint32_t v = 0; v < table_->variants.size(); ++v) {
     const auto& variant = table_->variants[v];
     if (variant.kernel_class != kernel_class || variant.busy <= 0) continue;
-    uses.push_back({kernel_class, v, c.busy * variant.busy / busy, c.gap * variant.busy / busy});
+    const double part = variant.busy / busy;
+    uses.push_back({kernel_class, v, part * c.busy, part * c.beside, part * c.gap});
   }
   return uses;
 }
 
-double KernelModel::watts_of(const Use& use) const {
-  double watts = solution_.watts[static_cast<Index>(1 + column_of_[use.kernel_class])];
-  if (use.variant == model::kNone) return watts;
-  const std::uint32_t more = column_of_[table_->classes.size() + use.variant];
-  if (more != model::kNone) watts += solution_.watts[static_cast<Index>(1 + more)];
-  return watts;
+// Calls add(index into the solution's watts, seconds).
+template <class Add>
+void KernelModel::each_factor(const Use& use, Add add) const {
+  const auto put = [&](std::size_t id, double seconds) {
+    if (column_of_[id] != model::kNone) add(static_cast<Index>(1 + column_of_[id]), seconds);
+  };
+  put(use.kernel_class, use.busy);
+  if (use.variant != model::kNone) put(table_->classes.size() + use.variant, use.busy);
+  put(table_->beside(use.kernel_class), use.beside);
+}
+
+double KernelModel::joules_of(const Use& use) const {
+  double joules = 0;
+  each_factor(use, [&](Index i, double seconds) { joules += solution_.watts[i] * seconds; });
+  return joules;
 }
 
 VectorXd KernelModel::factor_of(std::span<const Use> uses) const {
   VectorXd factor = VectorXd::Zero(solution_.watts.size());
   for (const Use& use : uses) {
-    factor[static_cast<Index>(1 + column_of_[use.kernel_class])] += use.busy;
-    if (use.variant == model::kNone) continue;
-    const std::uint32_t more = column_of_[table_->classes.size() + use.variant];
-    if (more != model::kNone) factor[static_cast<Index>(1 + more)] += use.busy;
+    each_factor(use, [&](Index i, double seconds) { factor[i] += seconds; });
   }
   return factor;
 }
@@ -157,7 +185,7 @@ KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
   const VectorXd factor = factor_of(uses);
   double own = 0;
   for (const Use& use : uses) {
-    own += std::pow(kModelError * use.busy * watts_of(use), 2);
+    own += std::pow(kModelError * joules_of(use), 2);
     own += std::pow(kGapSigma * use.gap, 2);
   }
   own += std::pow(solution_.sway(factor, sway_), 2);

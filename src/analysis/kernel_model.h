@@ -27,6 +27,7 @@ class KernelModel {
     std::uint32_t kernel_class = 0;
     std::uint32_t variant = model::kNone;
     double busy = 0;
+    double beside = 0;  // of it, beside other launches
     double gap = 0;
   };
   struct Estimate {
@@ -42,8 +43,8 @@ class KernelModel {
                                         double sway);
 
   Estimate energy_of(std::span<const Use> uses) const;
-  // Above idle, while it runs.
-  double watts_of(const Use& use) const;
+  // The same, without what is uncertain about it.
+  double joules_of(const Use& use) const;
   // Of a class that has variants: of each.
   std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
@@ -63,11 +64,14 @@ class KernelModel {
  private:
   explicit KernelModel(const ActivityTable& table) : table_(&table) {}
   void choose_columns();
+  template <class Add>
+  void each_factor(const Use& use, Add add) const;
   Eigen::VectorXd factor_of(std::span<const Use> uses) const;
 
   const ActivityTable* table_;
-  std::vector<std::uint32_t> column_of_;
+  std::vector<std::uint32_t> column_of_;  // by ActivityTable::Entry's numbers
   std::size_t own_columns_ = 0;
+  std::size_t beside_columns_ = 0;
   std::size_t columns_ = 0;
   SensorTiming timing_;
   double mean_busy_ = 0;

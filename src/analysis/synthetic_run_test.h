@@ -36,7 +36,8 @@ struct SyntheticRun {
   double cap = 0;            // watts that the board holds its mean power below; 0: no limit
   double reasons_every = 2;  // seconds between two looks at why clocks are held, where capped
   bool together = false;     // all kernels in each burst, in turn: nothing separates them
-  double beside = 0;  // the part of bursts that another kernel's runs beside, on a second stream
+  double beside = 0;  // the part of bursts that another kernel's runs beside, on a second stream ...
+  double beside_watts = 1;  // ... where both draw so many times the mean of their powers
   double alone = 0;   // seconds for which each kernel's layer is replayed afterwards ...
   double alone_watts = 1;            // ... where each draws so many times its power
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
@@ -73,8 +74,8 @@ struct Synthesised {
 };
 
 // Two kernels at once, from `begin` until about `end`, each on its stream: where both run, each has
-// half of the time, and draws half of its power. Calls launch(index, begin, end, stream) and
-// busy(index, seconds); returns when the last launch has ended.
+// half of the time. Calls launch(index, begin, end, stream) and busy(index, seconds, both); returns
+// when the last launch has ended.
 template <class OnLaunch, class OnBusy>
 double two_streams(const std::vector<KernelSpec>& kernels, std::array<std::size_t, 2> which,
                    double begin, double end, OnLaunch launch, OnBusy busy) {
@@ -83,11 +84,12 @@ double two_streams(const std::vector<KernelSpec>& kernels, std::array<std::size_
   for (double now = begin;;) {
     const double edge = std::min(next[0], next[1]);
     if (edge >= 1e300) return now;
-    const double share = (edge - now) / (runs[0] && runs[1] ? 2 : 1);
+    const bool both = runs[0] && runs[1];
+    const double share = (edge - now) / (both ? 2 : 1);
     now = edge;
     for (std::size_t i = 0; i < 2; ++i) {
       const KernelSpec& kernel = kernels[which[i]];
-      if (runs[i]) busy(which[i], share);
+      if (runs[i]) busy(which[i], share, both);
       if (next[i] > edge) continue;
       runs[i] = !runs[i] && edge < end;
       if (runs[i]) launch(which[i], edge, edge + kernel.length, i);
@@ -163,10 +165,12 @@ inline Synthesised synthesise(const SyntheticRun& run) {
             const auto id = static_cast<std::uint32_t>(which);
             bins.add({at(from), at(to), id, id, static_cast<std::uint32_t>(stream)});
           },
-          [&](std::size_t which, double share) {
+          [&](std::size_t which, double share, bool both) {
+            const double watts =
+                factor * run.kernels[which].watts * (both ? run.beside_watts : 1);
             out.busy[which] += share;
-            out.joules[which] += factor * run.kernels[which].watts * share;
-            joules += factor * run.kernels[which].watts * share;
+            out.joules[which] += watts * share;
+            joules += watts * share;
           });
       turns = 0;
     }

@@ -87,9 +87,14 @@ enum class ChunkKind : std::uint8_t {
   // program's.
   kReplay = 6,
   kPhases = 7,  // PhaseEntry: the host's time in phases outside of layers
+  // Of the time in kBins, kWideBins and kScopes, that in which other launches ran beside; the same
+  // entries, their launches 0.
+  kBesideBins = 8,
+  kWideBesideBins = 9,
+  kBesideScopes = 10,
 };
 
-// How much longer the bins of kWideBins are.
+// How much longer wide bins are.
 inline constexpr int kWide = 8;
 
 // Entries of one kind, encoded (activity_codec.h).
@@ -103,8 +108,12 @@ struct ActivityChunk {
   bool operator==(const ActivityChunk&) const = default;
 };
 
-inline bool is_bins(const ActivityChunk& chunk) {
-  return chunk.kind == ChunkKind::kBins || chunk.kind == ChunkKind::kWideBins;
+inline bool is_bins(ChunkKind kind) {
+  return kind == ChunkKind::kBins || kind == ChunkKind::kWideBins;
+}
+
+inline bool is_beside_bins(ChunkKind kind) {
+  return kind == ChunkKind::kBesideBins || kind == ChunkKind::kWideBesideBins;
 }
 
 // Of the process, and of no device.
@@ -112,9 +121,10 @@ inline bool is_of_host(ChunkKind kind) {
   return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases;
 }
 
-// The length of a chunk's bins in a trace whose Trace::bin is `bin`.
-inline Duration bin_of(const ActivityChunk& chunk, Duration bin) {
-  return chunk.kind == ChunkKind::kWideBins ? kWide * bin : bin;
+// The length of the bins of a kind of chunks in a trace whose Trace::bin is `bin`.
+inline Duration bin_of(ChunkKind kind, Duration bin) {
+  const bool wide = kind == ChunkKind::kWideBins || kind == ChunkKind::kWideBesideBins;
+  return wide ? kWide * bin : bin;
 }
 
 // How tracing went. All counts are from the process's start.

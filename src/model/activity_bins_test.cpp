@@ -18,10 +18,11 @@ struct Collected {
   }
 
   // (begin of the bin in ns, class) -> entry
-  std::map<std::pair<std::int64_t, std::uint32_t>, BinEntry> bins(Duration bin) const {
+  std::map<std::pair<std::int64_t, std::uint32_t>, BinEntry> bins(
+      Duration bin, ChunkKind kind = ChunkKind::kBins) const {
     std::map<std::pair<std::int64_t, std::uint32_t>, BinEntry> out;
     for (const auto& chunk : chunks) {
-      if (chunk.kind != ChunkKind::kBins) continue;
+      if (chunk.kind != kind) continue;
       ActivityDecoder decoder(chunk.bytes);
       for (BinEntry e; decoder.next(e);) {
         const HostTime at = chunk.begin + e.bin * bin;
@@ -34,10 +35,11 @@ struct Collected {
     return out;
   }
 
-  std::map<std::pair<std::uint32_t, std::uint32_t>, ScopeEntry> scopes() const {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ScopeEntry> scopes(
+      ChunkKind kind = ChunkKind::kScopes) const {
     std::map<std::pair<std::uint32_t, std::uint32_t>, ScopeEntry> out;
     for (const auto& chunk : chunks) {
-      if (chunk.kind != ChunkKind::kScopes) continue;
+      if (chunk.kind != kind) continue;
       ActivityDecoder decoder(chunk.bytes);
       for (ScopeEntry e; decoder.next(e);) {
         auto& sum = out[{e.kernel_class, e.scope}];
@@ -97,6 +99,25 @@ TEST(ActivityBins, WhatOverlapsSharesEqually) {
   const auto sum = scopes.at({0, 0}).busy_nanoseconds + scopes.at({1, 0}).busy_nanoseconds +
                    scopes.at({2, 0}).busy_nanoseconds;
   EXPECT_EQ(sum, 15'000'000u);
+
+  const auto beside = got.scopes(ChunkKind::kBesideScopes);
+  EXPECT_EQ(beside.at({0, 0}), (ScopeEntry{0, 0, 0, 1'500'000 + 333'334 + 1'000'000}));
+  EXPECT_EQ(beside.at({1, 0}), (ScopeEntry{0, 0, 0, scopes.at({1, 0}).busy_nanoseconds}));
+  EXPECT_EQ(beside.at({2, 0}).busy_nanoseconds, scopes.at({2, 0}).busy_nanoseconds - 3'000'000);
+  const auto bins_beside = got.bins(100ms, ChunkKind::kBesideBins);
+  EXPECT_EQ(bins_beside.at({0, 0}), (BinEntry{0, 0, 1'500'000 + 333'334 + 1'000'000, 0}));
+}
+
+TEST(ActivityBins, WhatRunsAloneIsBesideNothing) {
+  Collected got;
+  ActivityBins bins({.bin = 5ms}, got.emit());
+  bins.add({at(0ms), at(12ms), 0, 0, 0});
+  bins.add({at(12ms), at(15ms), 1, 0, 1});
+  bins.finish();
+  EXPECT_EQ(got.scopes().size(), 2u);
+  for (const auto& chunk : got.chunks) {
+    EXPECT_TRUE(chunk.kind == ChunkKind::kBins || chunk.kind == ChunkKind::kScopes);
+  }
 }
 
 TEST(ActivityBins, TheSumIsTheUnionOfAllTimesInAnyOrder) {

@@ -7,6 +7,8 @@
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
 //   kReplay  as kLayers
 //   kPhases  phase, times, wall nanoseconds, CPU nanoseconds
+//
+// Wide bins as kBins; the beside kinds as those that they are a part of.
 #pragma once
 
 #include <cstdint>

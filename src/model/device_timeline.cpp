@@ -48,9 +48,10 @@ bool DeviceTimeline::add(const Launch& launch) {
     chunk_open_ = true;
     first_bin_ = current_bin_;
   }
-  put(launch.kernel_class, 0, 1);
+  put(launch.kernel_class, {.launches = 1});
   if (events_) event_entries_.add(event_entry(launch, first_bin_ * bin_));
-  running_.push_back({end, 0, 1, launch.kernel_class, launch.scope});
+  running_.push_back(
+      {.end = end, .kernel_class = launch.kernel_class, .scope = launch.scope});
   if (end <= now_) end_finished();
   return true;
 }
@@ -71,18 +72,17 @@ void DeviceTimeline::share(std::int64_t until) {
   while (now_ < until) {
     const std::int64_t step = std::min(until, bin_end_);
     const auto length = static_cast<std::uint64_t>(step - now_);
-    busy_ += length;
-    if (n > 1) shared_ += length;
     if (n == 1) {
       running_[0].busy += length;
-      put(running_[0].kernel_class, length, 0);
+      put(running_[0].kernel_class, {.busy = length});
     } else {
       std::uint64_t over = length % n;
       for (Running& r : running_) {
         const std::uint64_t part = length / n + (over > 0 ? 1 : 0);
         if (over > 0) --over;
         r.busy += part;
-        put(r.kernel_class, part, 0);
+        r.beside += part;
+        put(r.kernel_class, {.busy = part, .beside = part});
       }
     }
     now_ = step;
@@ -104,21 +104,23 @@ void DeviceTimeline::end_finished() {
 
 void DeviceTimeline::sum_scope(Running& running) {
   if ((running.launches | running.busy) != 0) {
-    scopes_.add(scope_key(running.kernel_class, running.scope), running.launches, running.busy);
+    const std::uint64_t key = scope_key(running.kernel_class, running.scope);
+    scopes_.add(key, running.launches, running.busy);
+    if (running.beside != 0) beside_scopes_.add(key, 0, running.beside);
   }
-  running.launches = 0;
-  running.busy = 0;
+  running.launches = running.busy = running.beside = 0;
 }
 
-void DeviceTimeline::put(std::uint32_t kernel_class, std::uint64_t busy, std::uint64_t launches) {
+void DeviceTimeline::put(std::uint32_t kernel_class, const ClassSum& more) {
   if (kernel_class >= sums_.size()) sums_.resize(kernel_class + std::size_t{1} + kernel_class / 4);
   ClassSum& sum = sums_[kernel_class];
   if ((sum.busy | sum.launches) == 0) {
-    if ((busy | launches) == 0) return;
+    if ((more.busy | more.launches) == 0) return;
     touched_.push_back(kernel_class);
   }
-  sum.busy += busy;
-  sum.launches += launches;
+  sum.busy += more.busy;
+  sum.beside += more.beside;
+  sum.launches += more.launches;
 }
 
 void DeviceTimeline::enter_bin(std::int64_t t) {
@@ -131,8 +133,9 @@ void DeviceTimeline::enter_bin(std::int64_t t) {
 void DeviceTimeline::close_bin() {
   for (const std::uint32_t kernel_class : touched_) {
     ClassSum& sum = sums_[kernel_class];
-    bins_.add(BinEntry{static_cast<std::uint32_t>(current_bin_ - first_bin_), kernel_class,
-                       sum.busy, sum.launches});
+    const auto bin = static_cast<std::uint32_t>(current_bin_ - first_bin_);
+    bins_.add(BinEntry{bin, kernel_class, sum.busy, sum.launches});
+    if (sum.beside != 0) beside_bins_.add(BinEntry{bin, kernel_class, sum.beside, 0});
     sum = {};
   }
   touched_.clear();
@@ -148,7 +151,12 @@ void DeviceTimeline::tell(HostTime until, const Emit& emit) {
     close_bin();
     const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
     const HostTime begin = host(first_bin_ * bin_);
-    if (!bins_.empty()) emit({bins_kind(), index_, begin, host(end), bins_.take()});
+    const auto emit_bins = [&](ActivityEncoder& bins, ChunkKind kind, ChunkKind wide) {
+      if (bins.empty()) return;
+      emit({wide_ ? wide : kind, index_, begin, host(end), bins.take()});
+    };
+    emit_bins(bins_, ChunkKind::kBins, ChunkKind::kWideBins);
+    emit_bins(beside_bins_, ChunkKind::kBesideBins, ChunkKind::kWideBesideBins);
     if (!event_entries_.empty()) {
       emit({ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
     }
@@ -168,15 +176,15 @@ void DeviceTimeline::widen() {
   bin_end_ = (current_bin_ + 1) * bin_;
 }
 
-ChunkKind DeviceTimeline::bins_kind() const {
-  return wide_ ? ChunkKind::kWideBins : ChunkKind::kBins;
-}
-
 void DeviceTimeline::tell_scopes(std::int64_t end, const Emit& emit) {
-  std::string entries = scope_entries(scopes_);
-  scopes_.clear();
-  if (entries.empty()) return;
-  emit({ChunkKind::kScopes, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
+  const auto emit_scopes = [&](FlatSums& sums, ChunkKind kind) {
+    std::string entries = scope_entries(sums);
+    sums.clear();
+    if (entries.empty()) return;
+    emit({kind, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
+  };
+  emit_scopes(scopes_, ChunkKind::kScopes);
+  emit_scopes(beside_scopes_, ChunkKind::kBesideScopes);
 }
 
 void DeviceTimeline::tell_late(const Emit& emit) {
@@ -209,7 +217,7 @@ void DeviceTimeline::tell_late(const Emit& emit) {
   }
   const HostTime begin = host(first * bin_);
   const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
-  emit({bins_kind(), index_, begin, end, bins.take()});
+  emit({wide_ ? ChunkKind::kWideBins : ChunkKind::kBins, index_, begin, end, bins.take()});
   if (!events.empty()) {
     emit({ChunkKind::kEvents, index_, begin, end, events.take()});
   }

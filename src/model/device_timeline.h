@@ -38,24 +38,23 @@ class DeviceTimeline {
   // is counted with its own full time, whatever ran beside it; false. `end` is not before `begin`.
   bool add(const Launch& launch);
 
-  // Shares time up to `until` and emits what has come together: kBins or kWideBins, kScopes, and
-  // kEvents where wanted. A bin that `until` lies in is told in parts.
+  // Shares time up to `until` and emits what has come together: kBins or kWideBins, kScopes, what
+  // of both was beside others, and kEvents where wanted. A bin that `until` lies in is told in
+  // parts.
   void tell(HostTime until, const Emit& emit);
-
-  // Nanoseconds in which anything ran, and those in which several launches did.
-  std::uint64_t busy() const { return busy_; }
-  std::uint64_t shared() const { return shared_; }
 
  private:
   struct Running {
     std::int64_t end = 0;
     std::uint64_t busy = 0;      // not yet summed by scope
+    std::uint64_t beside = 0;    // the same: of it, beside others
     std::uint64_t launches = 1;  // the same: 1 or 0
     std::uint32_t kernel_class = 0;
     std::uint32_t scope = 0;
   };
   struct ClassSum {
     std::uint64_t busy = 0;
+    std::uint64_t beside = 0;
     std::uint64_t launches = 0;
   };
 
@@ -63,11 +62,10 @@ class DeviceTimeline {
   void share(std::int64_t until);
   void end_finished();
   void sum_scope(Running& running);
-  void put(std::uint32_t kernel_class, std::uint64_t busy, std::uint64_t launches);
+  void put(std::uint32_t kernel_class, const ClassSum& more);
   void enter_bin(std::int64_t bin);
   void close_bin();
   void widen();
-  ChunkKind bins_kind() const;
   void tell_late(const Emit& emit);
   void tell_scopes(std::int64_t end, const Emit& emit);
 
@@ -86,11 +84,11 @@ class DeviceTimeline {
   std::vector<ClassSum> sums_;    // of the current bin, by class
   std::vector<std::uint32_t> touched_;
   ActivityEncoder bins_;
+  ActivityEncoder beside_bins_;
   ActivityEncoder event_entries_;
   FlatSums scopes_;  // class << 32 | scope
+  FlatSums beside_scopes_;
   std::vector<Launch> late_;
-  std::uint64_t busy_ = 0;
-  std::uint64_t shared_ = 0;
 };
 
 }  // namespace jouleprof::model

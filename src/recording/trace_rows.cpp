@@ -14,8 +14,10 @@ namespace jouleprof::recording {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"kernel", "memcpy", "memset", "graph"};
-constexpr std::array<std::string_view, 7> kChunks{"bins",      "scopes", "events", "layers",
-                                                  "wide_bins", "replay", "phases"};  // from 1
+// From 1 on.
+constexpr std::array<std::string_view, 10> kChunks{
+    "bins",   "scopes", "events",      "layers",           "wide_bins",
+    "replay", "phases", "beside_bins", "wide_beside_bins", "beside_scopes"};
 
 template <typename Enum, int First, std::size_t N>
 std::optional<Enum> parse(const std::array<std::string_view, N>& names, std::string_view text) {

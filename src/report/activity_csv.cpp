@@ -48,6 +48,7 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
                              "calls",
                              "launches",
                              "busy_seconds",
+                             "beside_seconds",
                              "energy_joules",
                              "interval_low_joules",
                              "interval_high_joules",
@@ -83,7 +84,8 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
                     row.symbol,
                     row.count > 0 ? std::to_string(row.count) : "",
                     std::to_string(row.launches),
-                    seconds_decimal(row.busy)};
+                    seconds_decimal(row.busy),
+                    row.beside ? seconds_decimal(*row.beside) : ""};
       add(fields, row.energy);
       add(fields, row.inclusive);
       fields.push_back(number(joules_per_launch(row), 9));

@@ -245,8 +245,8 @@ Result<void> ChromeLaunches::write_busy() {
   };
   std::optional<HostTime> end;  // of the bin before
   for (const auto& chunk : trace_.chunks) {
-    if (!model::is_bins(chunk) || chunk.device != device_) continue;
-    const Duration length = model::bin_of(chunk, trace_.bin);
+    if (!model::is_bins(chunk.kind) || chunk.device != device_) continue;
+    const Duration length = model::bin_of(chunk.kind, trace_.bin);
     model::ActivityDecoder decoder(chunk.bytes);
     std::optional<std::uint32_t> bin;
     std::uint64_t busy = 0;

@@ -67,7 +67,7 @@ class RandomTrace {
 
   model::ActivityChunk chunk(Duration bin) {
     model::ActivityEncoder encoder;
-    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(7))};
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(10))};
     const std::uint32_t bins = 1 + below(1000);
     const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
     std::uint32_t at = 0;
@@ -76,9 +76,12 @@ class RandomTrace {
       switch (kind) {
         case model::ChunkKind::kBins:
         case model::ChunkKind::kWideBins:
+        case model::ChunkKind::kBesideBins:
+        case model::ChunkKind::kWideBesideBins:
           encoder.add(model::BinEntry{at, below(kMany), below(1'000'000), below(100)});
           break;
         case model::ChunkKind::kScopes:
+        case model::ChunkKind::kBesideScopes:
           encoder.add(
               model::ScopeEntry{below(kMany), index_or_none(kMany), below(100), below(1'000'000)});
           break;
@@ -96,7 +99,7 @@ class RandomTrace {
       }
     }
     return {kind, model::is_of_host(kind) ? model::kNone : below(kMany), begin,
-            begin + bins * (kind == model::ChunkKind::kWideBins ? model::kWide * bin : bin),
+            begin + bins * model::bin_of(kind, bin),
             encoder.take()};
   }
 

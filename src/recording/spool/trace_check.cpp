@@ -78,16 +78,19 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
   model::ActivityDecoder decoder(chunk.bytes);
   switch (chunk.kind) {
     case kBins:
-    case kWideBins: {
+    case kWideBins:
+    case kBesideBins:
+    case kWideBesideBins: {
       if (bin <= Duration{}) return "has bins of no length";
       for (model::BinEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
-        if (e.bin > length / model::bin_of(chunk, bin).count()) return kBinTooFar;
+        if (e.bin > length / model::bin_of(chunk.kind, bin).count()) return kBinTooFar;
         if (e.busy_nanoseconds > kLongest || e.launches > kLongest) return kTooLong;
       }
       break;
     }
     case kScopes:
+    case kBesideScopes:
       for (model::ScopeEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
         if (e.scope >= scopes_ && e.scope != model::kNone) return kNoScope;

@@ -103,11 +103,6 @@ void ActivityAggregator::settle(bool all, bool dropped) {
   settled_ = all ? newest_ : until;
 }
 
-bool ActivityAggregator::is_concurrent() const {
-  return std::any_of(timelines_.begin(), timelines_.end(),
-                     [](const auto& t) { return t.shared() > t.busy() / 10; });
-}
-
 void ActivityAggregator::tell() {
   const HostTime until{Duration{settled_}};
   for (model::DeviceTimeline& timeline : timelines_) {

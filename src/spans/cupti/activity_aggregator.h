@@ -47,8 +47,6 @@ class ActivityAggregator {
   // How many graphs were launched whose nodes had never been seen.
   std::size_t unknown_graphs() const { return unknown_graphs_.size(); }
   std::uint64_t node_launches() const { return templates_.launches(); }
-  // Whether several launches ran at once for more than a tenth of the time in which any did.
-  bool is_concurrent() const;
 
  private:
   struct Order {

@@ -264,13 +264,6 @@ void Tracer::tell_status(bool ended) {
     status.late = k->aggregator.late();
     status.graph_launches = k->aggregator.graph_launches();
     status.graph_expanded = k->aggregator.graph_expanded();
-    if (status.problem.empty() && k->aggregator.is_concurrent()) {
-      status.problem =
-          "several launches ran at once for more than a tenth of the time: each is taken to have "
-          "an "
-          "equal part of it; what they draw together may be another power, and their energies may "
-          "be further off than their intervals say";
-    }
     if (!k->taken_away.empty()) status.problem = k->taken_away;
   }
   status.ended = ended;

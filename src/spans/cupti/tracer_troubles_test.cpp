@@ -73,22 +73,6 @@ TEST_F(TracerTest, ARefusalIsTheStatus) {
   EXPECT_THAT(sink.trace.status.problem, HasSubstr("NVreg_RestrictProfilingToAdminUsers"));
 }
 
-TEST_F(TracerTest, LaunchesAtOnceAreSaid) {
-  start();
-  add(kernel("a", 300'000, 400'000, 3));
-  add(kernel("b", 320'000, 420'000, 4));
-  ASSERT_TRUE(tracer->flush(seconds{10}));
-  EXPECT_THAT(sink.trace.status.problem, HasSubstr("ran at once"));
-}
-
-TEST_F(TracerTest, LaunchesThatHardlyOverlapAreNot) {
-  start();
-  add(kernel("a", 0, 100'000, 1));
-  add(kernel("b", 95'000, 200'000, 2));
-  ASSERT_TRUE(tracer->flush(seconds{10}));
-  EXPECT_EQ(sink.trace.status.problem, "");
-}
-
 TEST_F(TracerTest, NoCuptiIsTheStatus) {
   make({.period = seconds{100}});
   tracer->start_cupti([] { return load_cupti({"/nowhere/libcupti.so.13"}); }, true);
