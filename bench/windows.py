@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """What a window around each step costs a Python program, beside ZeusMonitor and bare counter reads.
 
-    windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--batches 1,64]
+    windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--turn 50] [--batches 1,64]
                [--json FILE]
 
 Times one begin and end, contenders taking turns. Without a GPU the simulated NVML of BUILD stands in,
 with calls that take as long as a real driver's. --loop (needs CUDA, timm): iterations of DeiT-B in
 bf16 at batch 1 and 64 with a window around each. A loop that is bound by launches changes its pace by
-a third from second to second; so --pairs times 50 plain iterations stand right beside 50 with
+a third from second to second; so --pairs times --turn plain iterations stand right beside as many with
 windows, either first in turn, and what counts is the median of the pairs' ratios, with its 95 %
-interval from their order (no distribution assumed). Contenders that are not installed are left out.
+interval from their order (no distribution assumed). "Nothing", an empty `with`, shows what that method
+finds where there is nothing to find. Contenders that are not installed are left out.
 """
 
 import argparse
@@ -151,9 +152,10 @@ def loop_variants(monitor, pairs):
     variants = {
         "jouleprof, the GPU's own marks (default)": (lambda: monitor.window("step"), pairs),
         "jouleprof, the host's stamps": (
-            lambda: monitor.window("step", sync_execution=False), max(8, pairs // 3)),
+            lambda: monitor.window("step", sync_execution=False), pairs),
         "jouleprof, synchronised": (
             lambda: monitor.window("step", sync_execution=True), max(8, pairs // 3)),
+        "nothing": (contextlib.nullcontext, pairs),
     }
     try:
         from zeus.monitor import ZeusMonitor
@@ -172,7 +174,7 @@ def loop_variants(monitor, pairs):
     return variants
 
 
-def loop(pairs, batches, iterations=50):
+def loop(pairs, batches, iterations):
     """A window around each iteration of an inference loop on the GPU."""
     import timm
     import torch
@@ -232,6 +234,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--loop", action="store_true")
     parser.add_argument("--pairs", type=int, default=120, help="of turns in --loop")
+    parser.add_argument("--turn", type=int, default=50, help="iterations of one, in --loop")
     parser.add_argument("--batches", default="1,64", help="of --loop")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
@@ -241,7 +244,8 @@ def main():
         print("On a simulated NVML whose calls take as long as a driver's.\n")
     results = {"pairs": pairs(args.rounds)}
     if args.loop:
-        results["loop"] = loop(args.pairs, [int(size) for size in args.batches.split(",")])
+        results["loop"] = loop(args.pairs, [int(size) for size in args.batches.split(",")],
+                               args.turn)
     if args.json:
         args.json.write_text(json.dumps(results, indent=2) + "\n")
 

@@ -2,7 +2,8 @@
 
 The pass is captured as a CUDA graph; of one kernel's node, with the memsets that feed it, a graph of
 many copies is made and run in a loop. So kernels are told apart that always run together within a
-layer, and those that no layer has alone.
+layer, and those that no layer has alone. One kernel in one grid may do work of several sizes, which
+draws other power: nodes whose times differ are run one by one.
 """
 
 import math
@@ -11,6 +12,11 @@ import time
 _PAUSE_SECONDS = 0.15  # before each loop: idle, with the GPU as warm as it is
 _GRAPH_SECONDS = 0.02  # about how long one graph of copies takes, and as long a rest
 _MOST_COPIES = 16384
+_TIMED_SECONDS = 0.001 # about how long one graph takes of those by which a node is timed
+_TIMED_LAUNCHES = 3
+_MOST_TIMING = 5       # seconds, of a pass: then the first node of each kind is enough
+_SAME_TIME = 1.08      # as long as another, within what timing tells
+_MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
 _CHUNK = 8 << 20       # numbers whose sum is taken at once
 
@@ -23,7 +29,7 @@ class Kinds:
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
         self.failed = []      # why passes or kernels could not be run alone; each once
-        self._done = set()
+        self._times = {}      # by kind: seconds of each node that was looped or can't be
 
     def replay(self, call, side, seconds, end=math.inf):
         """Loops over the kernels of `call` (jouleprof_replay.Call), each for `seconds`, until `end`
@@ -45,13 +51,10 @@ class Kinds:
             self.every_node(0)
             side.replayed(-1.0, 0)
 
-    def is_new(self, params):
+    def times(self, params):
         kind = (params.function, params.kernel, tuple(params.grid), tuple(params.block),
                 params.shared_bytes)
-        if kind in self._done:
-            return False
-        self._done.add(kind)
-        return True
+        return self._times.setdefault(kind, [])
 
     def fail(self, why):
         if why not in self.failed:
@@ -86,15 +89,28 @@ class _Pass:
             raise RuntimeError(f"it launches more than {_MOST_NODES} kernels")
         self.inputs = {node: self.driver.inputs(node) for node in nodes}
         self.kinds_of = {node: self.driver.kind(node) for node in nodes}
-        late, changed = 0, 0
+        late, changed, timing = 0, 0, 0.0
         for node in nodes:
             if self.kinds_of[node] != self.driver.KERNEL:
                 continue
-            if not self.kinds.is_new(self.driver.kernel(node)):
+            times = self.kinds.times(self.driver.kernel(node))
+            if len(times) == _MOST_SIZES or (times and timing > _MOST_TIMING):
                 continue
-            if time.perf_counter() + seconds > end:
-                late += 1
-            elif not self._loop([*self._fed_by(node), node], seconds):
+            start = time.perf_counter()
+            if start + seconds > end:
+                if not times:
+                    late += 1
+                    times.append(math.inf)  # counted once
+                continue
+            again = [*self._fed_by(node), node]
+            once = self._time(again, times)
+            timing += time.perf_counter() - start
+            if any(max(once, known) <= _SAME_TIME * min(once, known) for known in times):
+                continue
+            times.append(once)
+            if self._does_the_same_again(again):
+                self._loop(again, once, seconds)
+            else:
                 changed += 1
         if late > 0:
             self.kinds.fail(f"{late} kernels, for which there was no time left")
@@ -123,18 +139,34 @@ class _Pass:
                     todo.append(before)
         return found
 
-    def _loop(self, nodes, seconds):
-        """False: they would not do the same a second time."""
-        with self.driver.only(self.graph, self._before(nodes[-1])) as until:
+    def _run_until(self, node):
+        with self.driver.only(self.graph, self._before(node)) as until:
             self._launch(until)
+
+    def _time(self, nodes, like):
+        """Seconds of these nodes, one after the other. `like`: of others of the kind."""
+        self._run_until(nodes[-1])
+        once = like[0] if like else self._time_copies(nodes, 8)
+        return self._time_copies(nodes, min(max(int(_TIMED_SECONDS / once), 8), _MOST_COPIES))
+
+    def _time_copies(self, nodes, copies):
+        with self.driver.repeated(nodes, copies) as some:
+            self._launch(some)
+            least = math.inf
+            for _ in range(_TIMED_LAUNCHES):
+                start = time.perf_counter()
+                self._launch(some)
+                least = min(least, time.perf_counter() - start)
+        return max(least / copies, 1e-7)
+
+    def _does_the_same_again(self, nodes):
+        self._run_until(nodes[-1])
         before = self._memory()
         with self.driver.repeated(nodes, 8) as few:
             self._launch(few)
-            if self._memory() != before:
-                return False
-            start = time.perf_counter()
-            self._launch(few)
-            once = max((time.perf_counter() - start) / 8, 1e-7)
+        return self._memory() == before
+
+    def _loop(self, nodes, once, seconds):
         copies = min(max(int(_GRAPH_SECONDS / once), 1), _MOST_COPIES)
         with self.driver.repeated(nodes, copies) as many:
             self._launch(many)
@@ -146,7 +178,6 @@ class _Pass:
                 self._launch(many)
                 time.sleep(time.perf_counter() - start)  # else a board meets its power limit
         self.side.replayed(self.layer, 0)
-        return True
 
     def _launch(self, executable):
         self.driver.launch(executable, self.stream.cuda_stream)

@@ -3,6 +3,7 @@ nothing to the regression."""
 
 import collections
 import json
+import math
 import sqlite3
 import struct
 import subprocess
@@ -43,6 +44,33 @@ def _launches(db, begin, end):
     return found, busy
 
 
+def _in_place(db, until):
+    """By kernel class: (launches, mean seconds of one) in each scope, before the first replay."""
+    sums = collections.defaultdict(collections.Counter)
+    for (packed,) in db.execute("SELECT entries FROM activity_chunk WHERE kind = 'scopes' AND "
+                                "end_nanoseconds <= ?", (until,)):
+        for kernel, scope, launches, nanoseconds in zip(*(iter(numbers(packed)),) * 4):
+            sums[kernel, scope].update(launches=launches, nanoseconds=nanoseconds)
+    found = collections.defaultdict(list)
+    for (kernel, _), of in sums.items():
+        if of["launches"]:
+            found[kernel].append((of["launches"], of["nanoseconds"] / of["launches"] / 1e9))
+    return found
+
+
+def _mixed(sizes, in_place):
+    """Loops of one kernel in several sizes as one of their mixture in the program. `sizes`: (Loop, mean
+    seconds of a launch)."""
+    launches, joules = 0, 0.0
+    for count, seconds in in_place:
+        loop, _ = min(sizes, key=lambda size: abs(math.log(size[1] / max(seconds, 1e-9))))
+        launches += count
+        joules += count * loop.joules / loop.calls
+    if launches == 0:
+        return sizes[0][0]
+    return Loop(sizes[0][0].name, launches, joules, sum(loop.seconds for loop, _ in sizes))
+
+
 def _energy(tool, file, begin, end):
     text = subprocess.run([tool, "report", file, "--json", "--from", f"{begin:.6f}s", "--to",
                            f"{end:.6f}s"], capture_output=True, text=True, check=True).stdout
@@ -50,8 +78,9 @@ def _energy(tool, file, begin, end):
 
 
 def loops(tool, file, idle_watts):
-    """(layers, kernels): Loops of each; a kernel's name is its compiler's name, grid and block."""
-    layers, kernels = [], []
+    """(layers, kernels): Loops of each; a kernel's name is its compiler's name, grid and block. Of a
+    kernel that was looped in several sizes, what they take in the proportions of the program."""
+    layers, kernels = [], collections.defaultdict(list)
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
         (start,) = db.execute("SELECT work_begin_nanoseconds FROM run").fetchone()
         names = dict(db.execute("SELECT number, name FROM layer"))
@@ -72,6 +101,10 @@ def loops(tool, file, idle_watts):
             launches, busy = _launches(db, begin, end)
             if busy:
                 kernel = busy.most_common(1)[0][0]
-                kernels.append(Loop(classes[kernel], launches[kernel], joules, seconds))
+                kernels[kernel].append((Loop(classes[kernel], launches[kernel], joules, seconds),
+                                        busy[kernel] / launches[kernel] / 1e9))
+        (first,) = db.execute("SELECT min(begin_nanoseconds) FROM activity_chunk "
+                              "WHERE kind = 'replay'").fetchone()
+        in_place = _in_place(db, first)
     db.close()
-    return layers, kernels
+    return layers, [_mixed(sizes, in_place[kernel]) for kernel, sizes in kernels.items()]

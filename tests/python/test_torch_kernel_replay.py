@@ -139,6 +139,27 @@ def test_each_kind_of_kernel_is_looped_alone_once():
     assert machine.driver.alive == machine.before
 
 
+def test_each_size_of_a_kernel_is_looped_alone_once():
+    work = {1: (put(0, 5), 10 * MICRO), 101: (put(1, 6), 30 * MICRO), 201: (put(2, 7), 10.4 * MICRO)}
+    machine = Machine(work, *chain(1, 101, 201, 1, 101))
+    assert machine.replay() == []
+    first, second = machine.loops()
+    assert set(first) == {1} and set(second) == {101}
+    assert len(second) == pytest.approx(667, abs=1)
+    assert machine.replay(call=Call()) == [] and len(machine.loops()) == 2  # in a second pass, too
+
+
+def test_sizes_of_a_kernel_are_bounded():
+    work = {n * 100 + 1: (put(0, 5), 2**n * MICRO) for n in range(10)}
+    machine = Machine(work, *chain(*work))
+    assert machine.replay() == []
+    assert len(machine.loops()) == 6
+    slow = {1: (put(0, 5), 1.0), 101: (put(0, 5), 2.0)}  # it takes long to time them
+    machine = Machine(slow, *chain(*slow))
+    assert machine.replay() == []
+    assert [set(loop) for loop in machine.loops()] == [{1}]
+
+
 def test_loops_last_as_long_as_was_asked_for_and_hold_nothing_else():
     machine = Machine({1: (put(0, 5), 10 * MICRO)}, *chain(1))
     machine.replay(seconds=0.3)
