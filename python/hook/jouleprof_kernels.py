@@ -12,10 +12,10 @@ import time
 _PAUSE_SECONDS = 0.15  # before each loop: idle, with the GPU as warm as it is
 _GRAPH_SECONDS = 0.02  # about how long one graph of copies takes, and as long a rest
 _MOST_COPIES = 16384
-_TIMED_SECONDS = 0.001 # about how long one graph takes of those by which a node is timed
-_TIMED_LAUNCHES = 3
+_TIMED_SECONDS = 0.004 # about how long one graph takes of those by which a node is timed
+_TIMED_LAUNCHES = 5
 _MOST_TIMING = 5       # seconds, of a pass: then the first node of each kind is enough
-_SAME_TIME = 1.08      # as long as another, within what timing tells
+_SAME_TIME = 1.1       # as long as another, within what timing tells
 _MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
 _CHUNK = 8 << 20       # numbers whose sum is taken at once

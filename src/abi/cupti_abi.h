@@ -46,8 +46,13 @@ enum class Site : unsigned { kEnter = 0, kExit = 1 };
 
 inline constexpr std::uint32_t kFlushForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
-// CUpti_driver_api_trace_cbid: what launches work.
+// CUpti_driver_api_trace_cbid: what launches work, and what makes graphs executable.
 enum class DriverCall : std::uint32_t {
+  kGraphInstantiate = 513,
+  kGraphInstantiate2 = 578,
+  kGraphInstantiateWithFlags = 643,
+  kGraphInstantiateWithParams = 656,
+  kGraphInstantiateWithParamsPtsz = 657,
   kLaunchKernel = 307,
   kLaunchKernelPtsz = 442,
   kLaunchCooperativeKernel = 477,
@@ -97,6 +102,7 @@ enum class RuntimeCall : std::uint32_t {
 enum class ResourceCall : std::uint32_t {
   kGraphNodeCreated = 13,
   kGraphNodeDestroyStarting = 14,
+  kGraphExecCreateStarting = 17,
   kGraphNodeCloned = 20,
 };
 

@@ -13,6 +13,7 @@
 //  - the posterior's, with errors as they hang together over a second;
 //  - 3.5 % of each class's energy: a kernel's watts depend on what ran before it, on operands and
 //    temperature (looped alone, kernels differ by so much from what they take in place);
+//  - 5 % of its energy while others ran beside, where its power depends on which;
 //  - 4 W over the time between launches next to a class.
 // `error` adds the sensor's gain.
 #pragma once

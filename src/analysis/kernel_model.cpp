@@ -23,6 +23,9 @@ constexpr std::size_t kMostBeside = 40;
 constexpr int kReplayRounds = 2;
 constexpr double kGapSigma = 4;        // watts
 constexpr double kModelError = 0.035;  // of a class's energy
+// Of its energy beside others, where what it draws depends on which others: ranges of one recording
+// with other partners came out up to 6 % off (docs/validation.md).
+constexpr double kBesideError = 0.05;
 constexpr double kHeadroom = 1.3;      // above the highest power seen, or the board's limit
 constexpr double kAboveMean = 3;       // times the mean busy power, where no limit is known
 constexpr double kUnresolved = 0.5;    // of the energy, as a 95 % half-width
@@ -185,7 +188,9 @@ KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
   const VectorXd factor = factor_of(uses);
   double own = 0;
   for (const Use& use : uses) {
-    own += std::pow(kModelError * joules_of(use), 2);
+    const double joules = joules_of(use);
+    own += std::pow(kModelError * joules, 2);
+    if (use.busy > 0) own += std::pow(kBesideError * joules * use.beside / use.busy, 2);
     own += std::pow(kGapSigma * use.gap, 2);
   }
   own += std::pow(solution_.sway(factor, sway_), 2);

@@ -1,8 +1,10 @@
 #include "spans/cupti/activity_aggregator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "spans/cupti/driver_device.h"
+#include "spans/cupti/overwritten_nodes.h"
 
 namespace jouleprof::cupti {
 namespace {
@@ -33,7 +35,7 @@ void ActivityAggregator::add(const Activity& activity) {
       unknown_graphs_.insert(activity.graph);
     }
   } else if (activity.graph != 0) {
-    templates_.observe(activity);
+    new_nodes_ = true;
   }
   newest_ = std::max(newest_, activity.end);
   waiting_.push_back(activity);
@@ -72,8 +74,19 @@ void ActivityAggregator::expand_graphs(std::int64_t until) {
   waiting_.swap(later_);
 }
 
-void ActivityAggregator::settle(bool all, bool dropped) {
+void ActivityAggregator::take_nodes(bool dropped) {
+  if (std::exchange(new_nodes_, false)) {
+    for (const Activity& node : mend_overwritten(waiting_, first_new_)) templates_.observe(node);
+    const auto graphs = static_cast<std::size_t>(std::count_if(
+        waiting_.begin(), waiting_.end(), [](const Activity& a) { return a.whole_graph; }));
+    graph_launches_ += graphs - waiting_graphs_;  // those that were mended
+    waiting_graphs_ = graphs;
+  }
   templates_.settle(dropped);
+}
+
+void ActivityAggregator::settle(bool all, bool dropped) {
+  take_nodes(dropped);
   if (waiting_.empty()) return;
   const std::int64_t until = watermark(all);
   expand_graphs(until);
@@ -100,6 +113,7 @@ void ActivityAggregator::settle(bool all, bool dropped) {
     }
   }
   waiting_.swap(later_);
+  first_new_ = waiting_.size();
   settled_ = all ? newest_ : until;
 }
 

@@ -55,6 +55,7 @@ class ActivityAggregator {
   };
 
   model::DeviceTimeline& timeline(std::uint32_t ordinal);
+  void take_nodes(bool dropped);
   void expand_graphs(std::int64_t until);
   std::int64_t watermark(bool all);
 
@@ -69,6 +70,8 @@ class ActivityAggregator {
   std::vector<Order> order_;
   std::vector<Activity> later_;
   std::size_t waiting_graphs_ = 0;
+  std::size_t first_new_ = 0;  // in waiting_, since nodes were last taken ...
+  bool new_nodes_ = false;     // ... and whether any is there
   std::int64_t newest_ = INT64_MIN;
   std::int64_t settled_ = INT64_MIN;
   std::uint64_t activities_ = 0;

@@ -197,11 +197,11 @@ TEST(ActivityAggregator, BinsGetWideInALongProgram) {
   std::uint64_t busy = 0;
   std::size_t wide = 0;
   for (const auto& chunk : a.sink.trace.chunks) {
-    if (!model::is_bins(chunk)) continue;
+    if (!model::is_bins(chunk.kind)) continue;
     wide += chunk.kind == model::ChunkKind::kWideBins;
     // The first chunk is fine; nothing turns back.
     EXPECT_EQ(wide > 0, chunk.kind == model::ChunkKind::kWideBins);
-    const Duration length = model::bin_of(chunk, a.sink.trace.bin);
+    const Duration length = model::bin_of(chunk.kind, a.sink.trace.bin);
     model::ActivityDecoder decoder(chunk.bytes);
     for (model::BinEntry e; decoder.next(e);) {
       EXPECT_LE(e.busy_nanoseconds, static_cast<std::uint64_t>(length.count()));

@@ -39,6 +39,62 @@ TEST(ActivityAggregator, SpreadsAGraphOverItsNodes) {
   EXPECT_EQ(a.sink.of_class(99), Sum{});
 }
 
+// As CUPTI hands over the last launch before launches are recorded whole again: the begin of its
+// first node is its own, all else is of the launch from 9000 on.
+void add_overwritten(ActivityAggregator& aggregator) {
+  aggregator.add(node(2000, 9100, 0, 3));
+  aggregator.add(node(9150, 9350, 1, 3));
+  aggregator.add(node(9350, 9400, 0, 3));
+  aggregator.add(graph(3000, 3400, 4));
+  aggregator.add(graph(9000, 9400, 5));
+}
+
+TEST(ActivityAggregator, NodesThatALaterLaunchHasWrittenAreMended) {
+  for (const bool another : {true, false}) {
+    Aggregated a;
+    if (another) {  // in another shape, which is what is taken
+      a.aggregator.add(node(1000, 1200, 0, 2));
+      a.aggregator.add(node(1200, 1300, 1, 2));
+      a.aggregator.add(node(1300, 1400, 0, 2));
+    }
+    add_overwritten(a.aggregator);
+    a.settle(true);
+    EXPECT_EQ(a.aggregator.graph_launches(), 3U);
+    EXPECT_EQ(a.aggregator.graph_expanded(), 3U);
+    if (another) {
+      EXPECT_EQ(a.sink.of_class(0), (Sum{4 * 300, 8}));
+      EXPECT_EQ(a.sink.of_class(1), (Sum{4 * 100, 4}));
+    } else {
+      EXPECT_EQ(a.sink.of_class(0), (Sum{3 * 150, 6}));
+      EXPECT_EQ(a.sink.of_class(1), (Sum{3 * 200, 3}));
+    }
+    for (const auto& chunk : a.sink.trace.chunks) {
+      EXPECT_FALSE(model::is_beside_bins(chunk.kind));
+    }
+  }
+}
+
+TEST(ActivityAggregator, NodesOfALaunchThatIsNotKnownShapeNoOther) {
+  Aggregated a;
+  a.aggregator.add(node(2000, 900'100, 0, 3));
+  a.aggregator.add(node(900'150, 900'350, 1, 3));
+  a.aggregator.add(graph(3000, 3400, 4));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 0U);
+  EXPECT_EQ(a.sink.of_class(99), (Sum{400 + 400, 2}));
+}
+
+TEST(ActivityAggregator, NodesThatJustReachIntoTheNextLaunchAreTheirOwn) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1200, 0, 2));
+  a.aggregator.add(node(1200, 1410, 1, 2));
+  a.aggregator.add(graph(1400, 1800, 3));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 1U);
+  EXPECT_EQ(a.sink.of_class(0).launches, 2U);
+  EXPECT_EQ(a.sink.of_class(0).busy + a.sink.of_class(1).busy, 800U);
+}
+
 TEST(ActivityAggregator, AGraphNeverSeenStaysOne) {
   Aggregated a;
   a.aggregator.add(node(0, 100, 0, 1, 8));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "spans/cupti/loaded_libraries.h"
@@ -21,6 +23,14 @@ std::atomic<Collector*> in_use{nullptr};
 constexpr ActivityKind kKinds[] = {ActivityKind::kDevice, ActivityKind::kConcurrentKernel,
                                    ActivityKind::kMemcpy, ActivityKind::kMemcpy2,
                                    ActivityKind::kMemset};
+constexpr DriverCall kGraphLaunches[] = {DriverCall::kGraphLaunch, DriverCall::kGraphLaunchPtsz};
+constexpr DriverCall kInstantiations[] = {
+    DriverCall::kGraphInstantiate,
+    DriverCall::kGraphInstantiate2,
+    DriverCall::kGraphInstantiateWithFlags,
+    DriverCall::kGraphInstantiateWithParams,
+    DriverCall::kGraphInstantiateWithParamsPtsz,
+};
 constexpr DriverCall kDriverCalls[] = {
     DriverCall::kLaunchKernel,
     DriverCall::kLaunchKernelPtsz,
@@ -64,9 +74,16 @@ constexpr RuntimeCall kRuntimeCalls[] = {
     RuntimeCall::kMemsetAsync,
     RuntimeCall::kMemsetAsyncPtsz,
 };
-constexpr ResourceCall kResourceCalls[] = {ResourceCall::kGraphNodeCreated,
-                                           ResourceCall::kGraphNodeCloned,
-                                           ResourceCall::kGraphNodeDestroyStarting};
+constexpr ResourceCall kResourceCalls[] = {
+    ResourceCall::kGraphNodeCreated, ResourceCall::kGraphNodeCloned,
+    ResourceCall::kGraphNodeDestroyStarting, ResourceCall::kGraphExecCreateStarting};
+
+template <std::size_t N>
+bool is_one_of(const DriverCall (&calls)[N], abi::Domain domain, std::uint32_t call) {
+  return domain == abi::Domain::kDriverApi &&
+         std::find(std::begin(calls), std::end(calls), static_cast<DriverCall>(call)) !=
+             std::end(calls);
+}
 
 }  // namespace
 
@@ -82,7 +99,6 @@ std::string Collector::words(abi::Result result) const {
 }
 
 Result<void> Collector::start(bool whole_graphs) {
-  whole_graphs_ = whole_graphs;
   in_use.store(this);
   if (auto enabled = enable(); !enabled) {
     in_use.store(nullptr);
@@ -90,10 +106,7 @@ Result<void> Collector::start(bool whole_graphs) {
   }
   subscribe();
   // Without callbacks there is nobody to switch, and nodes stay.
-  if (whole_graphs_ && subscribed()) {
-    nodes_wanted_.store(false);
-    switch_graphs(false);
-  }
+  if (whole_graphs && subscribed()) graphs_.start();
   return {};
 }
 
@@ -145,6 +158,9 @@ void Collector::subscribe() {
   for (const DriverCall call : kDriverCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
   }
+  for (const DriverCall call : kInstantiations) {
+    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
+  }
   for (const ResourceCall call : kResourceCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kResource, static_cast<std::uint32_t>(call));
   }
@@ -162,41 +178,12 @@ void Collector::stop() {
   if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
   subscriber_ = nullptr;
   for (const ActivityKind kind : kKinds) api_.disable(kind);
-  if (graph_records_.load()) api_.disable(ActivityKind::kGraphTrace);
+  graphs_.stop();
   Collector* self = this;
   in_use.compare_exchange_strong(self, nullptr);
 }
 
 void Collector::forget() noexcept { in_use.store(nullptr); }
-
-void Collector::switch_graphs(bool nodes) noexcept {
-  const auto result =
-      nodes ? api_.disable(ActivityKind::kGraphTrace) : api_.enable(ActivityKind::kGraphTrace);
-  // A CUPTI without such records goes on node by node.
-  if (result == abi::Result::kSuccess) {
-    graph_records_.store(!nodes);
-  } else {
-    whole_graphs_ = false;
-  }
-}
-
-void Collector::on_graph_launch(abi::Site site) noexcept {
-  // A thread may have been in a launch when callbacks began.
-  static constinit thread_local bool within = false;
-  if (site == abi::Site::kEnter) {
-    graph_launches_.fetch_add(1, std::memory_order_relaxed);
-    within = within || pthread_rwlock_rdlock(&graph_launch_) == 0;
-    return;
-  }
-  if (!within) return;
-  within = false;
-  pthread_rwlock_unlock(&graph_launch_);
-  const bool nodes = nodes_wanted_.load(std::memory_order_relaxed);
-  if (nodes != graph_records_.load(std::memory_order_relaxed)) return;
-  if (pthread_rwlock_trywrlock(&graph_launch_) != 0) return;  // after the next launch
-  if (whole_graphs_ && nodes == graph_records_.load()) switch_graphs(nodes);
-  pthread_rwlock_unlock(&graph_launch_);
-}
 
 std::uint64_t Collector::take_dropped() {
   std::size_t dropped = 0;
@@ -235,16 +222,24 @@ void Collector::callback(void* user, abi::Domain domain, std::uint32_t call, con
 
 void Collector::on_launch(abi::Domain domain, std::uint32_t call,
                           const abi::CallbackData& data) noexcept {
-  const bool graph = domain == abi::Domain::kDriverApi &&
-                     (call == static_cast<std::uint32_t>(DriverCall::kGraphLaunch) ||
-                      call == static_cast<std::uint32_t>(DriverCall::kGraphLaunchPtsz));
-  if (graph) on_graph_launch(data.site);
+  if (is_one_of(kInstantiations, domain, call)) {
+    graphs_.on_instantiation(data.site);
+    return;
+  }
+  if (is_one_of(kGraphLaunches, domain, call)) {
+    if (data.site == abi::Site::kEnter) graph_launches_.fetch_add(1, std::memory_order_relaxed);
+    graphs_.on_launch(data.site);
+  }
   if (data.site != abi::Site::kEnter) return;
   launches_.put(data.correlation_id, scopes::current());
   last_launch_.store(data.correlation_id, std::memory_order_relaxed);
 }
 
 void Collector::on_graph_node(std::uint32_t call, const abi::GraphData& data) noexcept {
+  if (static_cast<ResourceCall>(call) == ResourceCall::kGraphExecCreateStarting) {
+    graphs_.on_creation();
+    return;
+  }
   std::uint64_t node = 0;
   if (api_.graph_node_id(data.node, &node) != abi::Result::kSuccess) return;
   switch (static_cast<ResourceCall>(call)) {

@@ -1,8 +1,6 @@
 // What CUPTI calls: takes full buffers, and notes on whose behalf work is launched.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <functional>
 #include <string>
@@ -11,6 +9,7 @@
 #include "spans/cupti/buffer_pool.h"
 #include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"
+#include "spans/cupti/graph_mode.h"
 #include "spans/cupti/graph_nodes.h"
 
 namespace jouleprof::cupti {
@@ -33,9 +32,7 @@ class Collector {
   static void forget() noexcept;
 
   // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
-  // The thread that launches switches, between two launches of any thread, because CUPTI crashes
-  // where a launch is on its way.
-  void graph_nodes(bool nodes) { nodes_wanted_.store(nodes, std::memory_order_relaxed); }
+  void graph_nodes(bool nodes) { graphs_.want_nodes(nodes); }
   // Launch callbacks of the runtime's calls too; those of the driver's calls are always on.
   void watch_runtime_calls();
 
@@ -60,8 +57,6 @@ class Collector {
   void subscribe();
   void on_launch(abi::cupti::Domain domain, std::uint32_t call,
                  const abi::cupti::CallbackData& data) noexcept;
-  void on_graph_launch(abi::cupti::Site site) noexcept;
-  void switch_graphs(bool nodes) noexcept;
   void on_graph_node(std::uint32_t call, const abi::cupti::GraphData& data) noexcept;
   std::string words(abi::cupti::Result result) const;
 
@@ -71,10 +66,7 @@ class Collector {
   CorrelationTable launches_;
   GraphNodes nodes_;
   abi::cupti::Subscriber subscriber_ = nullptr;
-  bool whole_graphs_ = false;
-  std::atomic<bool> nodes_wanted_{true};
-  std::atomic<bool> graph_records_{false};
-  pthread_rwlock_t graph_launch_ = PTHREAD_RWLOCK_INITIALIZER;  // held to read while one goes on
+  GraphMode graphs_{api_};
   std::string problem_;
   std::atomic<std::uint32_t> last_launch_{0};
   std::atomic<std::uint64_t> graph_launches_{0};

@@ -47,6 +47,7 @@ SAME_VALUE(Site::kEnter, CUPTI_API_ENTER);
 SAME_VALUE(Site::kExit, CUPTI_API_EXIT);
 SAME_VALUE(ResourceCall::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 SAME_VALUE(ResourceCall::kGraphNodeDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING);
+SAME_VALUE(ResourceCall::kGraphExecCreateStarting, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING);
 SAME_VALUE(ResourceCall::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 
 #define SAME_DRIVER_CALL(ours, theirs) \
@@ -59,6 +60,11 @@ SAME_DRIVER_CALL(kLaunchKernelEx, cuLaunchKernelEx);
 SAME_DRIVER_CALL(kLaunchKernelExPtsz, cuLaunchKernelEx_ptsz);
 SAME_DRIVER_CALL(kGraphLaunch, cuGraphLaunch);
 SAME_DRIVER_CALL(kGraphLaunchPtsz, cuGraphLaunch_ptsz);
+SAME_DRIVER_CALL(kGraphInstantiate, cuGraphInstantiate);
+SAME_DRIVER_CALL(kGraphInstantiate2, cuGraphInstantiate_v2);
+SAME_DRIVER_CALL(kGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
+SAME_DRIVER_CALL(kGraphInstantiateWithParams, cuGraphInstantiateWithParams);
+SAME_DRIVER_CALL(kGraphInstantiateWithParamsPtsz, cuGraphInstantiateWithParams_ptsz);
 SAME_DRIVER_CALL(kMemcpyHtoD, cuMemcpyHtoD_v2);
 SAME_DRIVER_CALL(kMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2);
 SAME_DRIVER_CALL(kMemcpyDtoH, cuMemcpyDtoH_v2);

@@ -68,13 +68,15 @@ struct FakeCupti {
     completed(nullptr, 0, buffer, size, valid);
   }
 
-  void launch(abi::cupti::DriverCall call, std::uint32_t correlation) {
+  void call(abi::cupti::DriverCall call, abi::cupti::Site site, std::uint32_t correlation = 0) {
     abi::cupti::CallbackData data{};
-    data.site = abi::cupti::Site::kEnter;
+    data.site = site;
     data.correlation_id = correlation;
     callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
-    data.site = abi::cupti::Site::kExit;
-    callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
+  }
+  void launch(abi::cupti::DriverCall made, std::uint32_t correlation) {
+    call(made, abi::cupti::Site::kEnter, correlation);
+    call(made, abi::cupti::Site::kExit, correlation);
   }
 
   void graph_node(abi::cupti::ResourceCall call, std::uint64_t id, std::uint64_t original = 0) {

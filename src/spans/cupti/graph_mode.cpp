@@ -1,0 +1,94 @@
+#include "spans/cupti/graph_mode.h"
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+
+#include "base/clock.h"
+
+namespace jouleprof::cupti {
+namespace {
+
+namespace abi = abi::cupti;
+
+// Launches may take long where much waits for the device.
+constexpr Duration kMostWaiting = std::chrono::milliseconds{200};
+
+timespec after(Duration wait) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t nanoseconds = now.tv_nsec + wait.count();
+  return {now.tv_sec + static_cast<time_t>(nanoseconds / 1'000'000'000),
+          static_cast<long>(nanoseconds % 1'000'000'000)};
+}
+
+}  // namespace
+
+void GraphMode::start() {
+  may_switch_.store(true);
+  record(true);
+}
+
+void GraphMode::stop() {
+  may_switch_.store(false);
+  if (whole_.load()) api_.disable(abi::ActivityKind::kGraphTrace);
+}
+
+void GraphMode::record(bool whole) noexcept {
+  const auto result = whole ? api_.enable(abi::ActivityKind::kGraphTrace)
+                            : api_.disable(abi::ActivityKind::kGraphTrace);
+  // A CUPTI without such records goes on node by node.
+  if (result == abi::Result::kSuccess) {
+    whole_.store(whole);
+  } else {
+    may_switch_.store(false);
+  }
+}
+
+void GraphMode::on_launch(abi::Site site) noexcept {
+  // A thread may have been in a launch when callbacks began.
+  static constinit thread_local bool within = false;
+  if (site == abi::Site::kEnter) {
+    within = within || pthread_rwlock_rdlock(&in_use_) == 0;
+    return;
+  }
+  if (!within) return;
+  within = false;
+  pthread_rwlock_unlock(&in_use_);
+  const bool nodes = nodes_wanted_.load(std::memory_order_relaxed);
+  if (nodes != whole_.load(std::memory_order_relaxed)) return;
+  if (pthread_rwlock_trywrlock(&in_use_) != 0) return;  // after the next launch
+  if (may_switch_.load() && nodes == whole_.load()) record(!nodes);
+  pthread_rwlock_unlock(&in_use_);
+}
+
+// Whether launches are recorded whole from here on, until in_use_ is unlocked.
+bool GraphMode::hold_whole() noexcept {
+  const timespec until = after(kMostWaiting);
+  while (may_switch_.load()) {
+    if (pthread_rwlock_rdlock(&in_use_) != 0) break;
+    if (whole_.load()) return true;
+    pthread_rwlock_unlock(&in_use_);
+    if (pthread_rwlock_clockwrlock(&in_use_, CLOCK_MONOTONIC, &until) != 0) break;
+    if (may_switch_.load() && !whole_.load()) record(true);
+    pthread_rwlock_unlock(&in_use_);
+  }
+  return false;
+}
+
+void GraphMode::on_instantiation(abi::Site site) noexcept {
+  static constinit thread_local bool within = false;
+  if (site == abi::Site::kEnter) {
+    within = within || hold_whole();
+  } else if (within) {
+    within = false;
+    pthread_rwlock_unlock(&in_use_);
+  }
+}
+
+void GraphMode::on_creation() noexcept {
+  // Not held: this graph must never be launched as a whole, so that nodes stay from now on.
+  if (!whole_.load()) may_switch_.store(false);
+}
+
+}  // namespace jouleprof::cupti
