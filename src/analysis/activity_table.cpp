@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
 #include "analysis/bin_lattice.h"
 #include "analysis/kernel_variants.h"
+#include "analysis/replay_loops.h"
 #include "analysis/replay_variants.h"
 #include "analysis/variant_mix.h"
 #include "model/activity_codec.h"
@@ -129,8 +131,7 @@ class Builder {
 
   bool is_scopes(const model::Trace& trace, const ActivityChunk& chunk,
                  ChunkKind kind = ChunkKind::kScopes) const {
-    return chunk.kind == kind && is_here(trace, chunk) &&
-           !table_.replay_time.holds(chunk.begin);
+    return chunk.kind == kind && is_here(trace, chunk) && !table_.replay_time.holds(chunk.begin);
   }
 
   bool counts(const ActivityChunk& chunk) const {
@@ -157,7 +158,10 @@ class Builder {
   // False: damaged.
   bool take(std::uint32_t index) {
     const model::Trace& trace = recording_.traces[index];
-    if (!take_replays(trace, index)) return false;
+    const auto loops = replay_loops(trace, index, table_.time);
+    if (!loops) return false;
+    first_replay_ = table_.replays.size();
+    table_.replays.insert(table_.replays.end(), loops->begin(), loops->end());
     bool any = false;
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
@@ -208,36 +212,6 @@ class Builder {
     return true;
   }
 
-  // False: damaged.
-  bool take_replays(const model::Trace& trace, std::uint32_t index) {
-    first_replay_ = table_.replays.size();
-    for (const auto& chunk : trace.chunks) {
-      if (chunk.kind != ChunkKind::kReplay) continue;
-      model::ActivityDecoder decoder(chunk.bytes);
-      for (model::LayerEntry e; decoder.next(e);) {
-        if (e.layer >= trace.layers.size()) return false;
-        table_.replays.push_back({index,
-                                  e.layer,
-                                  e.calls == 0,
-                                  table_.time.seconds_of(chunk.begin),
-                                  table_.time.seconds_of(chunk.end),
-                                  {},
-                                  {},
-                                  {}});
-      }
-      if (!decoder.ok()) return false;
-    }
-    return true;
-  }
-
-  // The replay that this process was at then.
-  ActivityTable::Replay* replay_at(double t) {
-    for (std::size_t i = first_replay_; i < table_.replays.size(); ++i) {
-      if (t >= table_.replays[i].begin && t < table_.replays[i].end) return &table_.replays[i];
-    }
-    return nullptr;
-  }
-
   void add(HostTime at, Duration length, std::uint32_t kernel_class, const model::BinEntry& e) {
     const double busy = busy_of(e);
     if (in_part(at)) {
@@ -245,15 +219,8 @@ class Builder {
       table_.launches += e.launches;
     }
     if (table_.replay_time.holds(at)) {
-      if (auto* replay = replay_at(table_.time.seconds_of(at))) {
-        const auto slot = static_cast<std::size_t>((table_.time.seconds_of(at) - replay->begin) /
-                                                   ActivityTable::Replay::kSlot);
-        if (replay->slots.size() <= slot) replay->slots.resize(slot + 1);
-        for (auto* ran : {&replay->ran[kernel_class], &replay->slots[slot][kernel_class]}) {
-          ran->launches += e.launches;
-          ran->busy += busy;
-        }
-      }
+      add_to_loop(std::span(table_.replays).subspan(first_replay_), table_.time.seconds_of(at),
+                  kernel_class, {e.launches, busy});
     }
     lattice_->add(table_.time.seconds_of(at), seconds(length), kernel_class, busy);
   }
@@ -276,8 +243,8 @@ class Builder {
   }
 
   void add_beside(std::uint32_t kernel_class, double busy, bool counts) {
-    table_.entries.push_back({static_cast<std::uint32_t>(table_.beside(kernel_class)),
-                              static_cast<float>(busy)});
+    table_.entries.push_back(
+        {static_cast<std::uint32_t>(table_.beside(kernel_class)), static_cast<float>(busy)});
     table_.classes[kernel_class].whole_beside += busy;
     if (counts) table_.classes[kernel_class].beside += busy;
   }

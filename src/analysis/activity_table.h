@@ -17,8 +17,8 @@ namespace jouleprof::analysis {
 
 struct ActivityTable {
   // Busy seconds of one class in one bin. Next to those of a class that has variants, how they are
-  // spread over these: of variant v by the number classes.size() + v. And how much of those of class
-  // k was beside other launches, by the number classes.size() + variants.size() + k.
+  // spread over these: of variant v by the number classes.size() + v. And how much of those of
+  // class k was beside other launches, by the number classes.size() + variants.size() + k.
   struct Entry {
     std::uint32_t kernel_class = 0;
     float busy = 0;

@@ -14,9 +14,10 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 160;
-constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
-constexpr double kLeastBeside = 0.01;  // of a class's busy time, to tell what it draws beside others
-constexpr double kPriorWidth = 0.5;    // of the mean busy power
+constexpr double kLeastShare = 2e-4;  // of the busy time, for a column of its own
+constexpr double kLeastBeside =
+    0.01;                            // of a class's busy time, to tell what it draws beside others
+constexpr double kPriorWidth = 0.5;  // of the mean busy power
 constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws more than its class
 constexpr double kBesideWidth = 0.5;   // the same: of what a class draws more beside others
 constexpr std::size_t kMostBeside = 40;
@@ -26,10 +27,10 @@ constexpr double kModelError = 0.035;  // of a class's energy
 // Of its energy beside others, where what it draws depends on which others: ranges of one recording
 // with other partners came out up to 6 % off (docs/validation.md).
 constexpr double kBesideError = 0.05;
-constexpr double kHeadroom = 1.3;      // above the highest power seen, or the board's limit
-constexpr double kAboveMean = 3;       // times the mean busy power, where no limit is known
-constexpr double kUnresolved = 0.5;    // of the energy, as a 95 % half-width
-constexpr double kAgainst = -0.3;      // correlation of errors within a group
+constexpr double kHeadroom = 1.3;    // above the highest power seen, or the board's limit
+constexpr double kAboveMean = 3;     // times the mean busy power, where no limit is known
+constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
+constexpr double kAgainst = -0.3;    // correlation of errors within a group
 
 }  // namespace
 

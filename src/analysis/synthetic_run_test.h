@@ -36,10 +36,11 @@ struct SyntheticRun {
   double cap = 0;            // watts that the board holds its mean power below; 0: no limit
   double reasons_every = 2;  // seconds between two looks at why clocks are held, where capped
   bool together = false;     // all kernels in each burst, in turn: nothing separates them
-  double beside = 0;  // the part of bursts that another kernel's runs beside, on a second stream ...
+  double beside =
+      0;  // the part of bursts that another kernel's runs beside, on a second stream ...
   double beside_watts = 1;  // ... where both draw so many times the mean of their powers
-  double alone = 0;   // seconds for which each kernel's layer is replayed afterwards ...
-  double alone_watts = 1;            // ... where each draws so many times its power
+  double alone = 0;         // seconds for which each kernel's layer is replayed afterwards ...
+  double alone_watts = 1;   // ... where each draws so many times its power
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
@@ -166,8 +167,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
             bins.add({at(from), at(to), id, id, static_cast<std::uint32_t>(stream)});
           },
           [&](std::size_t which, double share, bool both) {
-            const double watts =
-                factor * run.kernels[which].watts * (both ? run.beside_watts : 1);
+            const double watts = factor * run.kernels[which].watts * (both ? run.beside_watts : 1);
             out.busy[which] += share;
             out.joules[which] += watts * share;
             joules += watts * share;

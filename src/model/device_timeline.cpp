@@ -50,8 +50,7 @@ bool DeviceTimeline::add(const Launch& launch) {
   }
   put(launch.kernel_class, {.launches = 1});
   if (events_) event_entries_.add(event_entry(launch, first_bin_ * bin_));
-  running_.push_back(
-      {.end = end, .kernel_class = launch.kernel_class, .scope = launch.scope});
+  running_.push_back({.end = end, .kernel_class = launch.kernel_class, .scope = launch.scope});
   if (end <= now_) end_finished();
   return true;
 }

@@ -74,9 +74,8 @@ TEST_F(Damaged, ANewerVersionIsNamedWithOurs) {
   const int newer = kSchemaVersion + 1;
   run_sql(path_, fmt::format("PRAGMA user_version = {}; DROP TABLE run", newer));
   EXPECT_EQ(error().code, Errc::kUnsupported);
-  EXPECT_THAT(error().message,
-              AllOf(HasSubstr(fmt::format("version {}", newer)),
-                    HasSubstr(fmt::format("version {}", kSchemaVersion))));
+  EXPECT_THAT(error().message, AllOf(HasSubstr(fmt::format("version {}", newer)),
+                                     HasSubstr(fmt::format("version {}", kSchemaVersion))));
   run_sql(path_, "PRAGMA user_version = 0");
   EXPECT_EQ(error().code, Errc::kCorrupt);
 }

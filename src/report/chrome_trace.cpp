@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kPowerProcess = 1;
 constexpr std::uint32_t kWindowProcess = 2;
+constexpr std::uint32_t kReplayProcess = 3;
 constexpr std::uint32_t kFirstDevice = 10;
 
 // The first instant of all: viewers want no negative times.
@@ -43,9 +44,10 @@ class Writer {
     write_head();
     write_power();
     write_windows();
-    auto devices = write_devices();
+    auto done = write_replays();
+    if (done) done = write_devices();
     out_ << "\n]}\n";
-    return devices;
+    return done;
   }
 
  private:
@@ -134,6 +136,38 @@ class Writer {
       edge('b', window.begin, args);
       edge('e', window.end, "");
     }
+  }
+
+  // What was run alone after the program's work, so that nobody takes those launches for its own.
+  Result<void> write_replays() {
+    bool any = false;
+    for (std::uint32_t t = 0; t < recording_.traces.size(); ++t) {
+      for (const auto& chunk : recording_.traces[t].chunks) {
+        if (chunk.kind != model::ChunkKind::kReplay || !parts_.holds(chunk.begin)) continue;
+        const auto name = replay_name(recording_.traces[t], chunk);
+        if (!name) return tl::unexpected(name.error());
+        if (!any) chrome_name(sink_, "process", kReplayProcess, 0, "replay, in no figure", 2);
+        any = true;
+        sink_(fmt::format(
+            R"({{"ph": "X", "cat": "replay", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})",
+            chrome_string(*name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
+            chrome_time(chunk.end - chunk.begin)));
+      }
+    }
+    return {};
+  }
+
+  static Result<std::string> replay_name(const model::Trace& trace,
+                                         const model::ActivityChunk& chunk) {
+    model::ActivityDecoder decoder(chunk.bytes);
+    model::LayerEntry entry;
+    const bool any = decoder.next(entry);
+    if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
+      return fail(Errc::kCorrupt, "the recording's activity is damaged");
+    }
+    if (!any) return "in between";
+    const std::string& layer = trace.layers[entry.layer].name;
+    return entry.calls > 0 ? layer : "a kernel of " + layer;
   }
 
   Result<void> write_devices() {

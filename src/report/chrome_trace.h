@@ -32,7 +32,8 @@ struct ChromeTraceParts {
 //  - where each launch was kept: launches as slices by device and stream, with energy, interval,
 //    power above idle and shape, and above them the layers and ranges that launched them;
 //  - where not: how busy each device was, as a counter;
-//  - windows, with their energies.
+//  - windows, with their energies;
+//  - when layers and kernels were run alone after the program's work (--replay).
 // Writes as it goes: takes no memory for the launches. Energies are as in torch's annotated traces
 // (docs/formats.md).
 // Errors: corrupt, when a chunk of the recording can't be decoded.

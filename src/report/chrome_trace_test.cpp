@@ -204,6 +204,32 @@ TEST(ChromeTrace, WithoutLaunchesHowBusyTheDeviceWas) {
                       {20'000, 80}, {25'000, 60}, {30'000, 0}, {40'000, 20}, {45'000, 0}}));
 }
 
+TEST(ChromeTrace, ReplaysAreNamed) {
+  Example example(true);
+  model::Trace& trace = example.recording.traces[0];
+  const auto replay = [&](Duration begin, Duration end, std::uint32_t layer, std::uint64_t calls) {
+    model::ActivityEncoder entry;
+    entry.add(model::LayerEntry{layer, model::Phase::kForward, calls, 0, 0});
+    trace.chunks.push_back(
+        {model::ChunkKind::kReplay, model::kNone, at(begin), at(end), entry.take()});
+  };
+  trace.chunks.push_back({model::ChunkKind::kReplay, model::kNone, at(20ms), at(30ms), ""});
+  replay(30ms, 40ms, 1, 7);
+  replay(40ms, 60ms, 0, 0);
+  std::vector<std::string> names;
+  const Json written = example.write();
+  for (const auto& event : written["traceEvents"]) {
+    if (event.value("cat", "") != "replay") continue;
+    names.push_back(event["name"]);
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_GE(event["dur"].get<double>(), 10'000);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"in between", "fc1", "a kernel of Model"}));
+  replay(60ms, 70ms, 99, 1);
+  std::ostringstream out;
+  EXPECT_FALSE(write_chrome_trace(out, example.recording, example.parts));
+}
+
 TEST(ChromeTrace, DamagedActivityIsAnError) {
   Example example(true);
   example.recording.traces[0].classes.resize(1);

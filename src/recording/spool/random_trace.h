@@ -99,8 +99,7 @@ class RandomTrace {
       }
     }
     return {kind, model::is_of_host(kind) ? model::kNone : below(kMany), begin,
-            begin + bins * model::bin_of(kind, bin),
-            encoder.take()};
+            begin + bins * model::bin_of(kind, bin), encoder.take()};
   }
 
   std::uint32_t below(std::uint32_t n) {

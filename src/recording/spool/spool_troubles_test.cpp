@@ -76,7 +76,7 @@ TEST_F(Spool, WhatNamesTheUndefinedIsLeftOut) {
   out->add({model::ChunkKind::kScopes, 0, HostTime{}, HostTime{}, encoder.take()});
   out->add({model::ChunkKind::kScopes, 0, HostTime{}, HostTime{}, "\xFF"});
   out->add({model::ChunkKind::kScopes, 99, HostTime{}, HostTime{}, ""});
-  out->add({model::ChunkKind{9}, 0, HostTime{}, HostTime{}, ""});
+  out->add({model::ChunkKind{200}, 0, HostTime{}, HostTime{}, ""});
   out->add({model::ChunkKind::kScopes, 0, HostTime{Duration{2}}, HostTime{Duration{1}}, ""});
   encoder.add(model::BinEntry{4'000'000'000, 0, 1, 1});
   out->add({model::ChunkKind::kBins, 0, HostTime{}, HostTime{}, encoder.take()});

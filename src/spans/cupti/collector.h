@@ -32,7 +32,8 @@ class Collector {
   static void forget() noexcept;
 
   // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
-  void graph_nodes(bool nodes) { graphs_.want_nodes(nodes); }
+  // `every`: as GraphMode has it.
+  void graph_nodes(bool nodes, bool every) { graphs_.want_nodes(nodes, every); }
   // Launch callbacks of the runtime's calls too; those of the driver's calls are always on.
   void watch_runtime_calls();
 

@@ -79,7 +79,7 @@ bool GraphMode::hold_whole() noexcept {
 void GraphMode::on_instantiation(abi::Site site) noexcept {
   static constinit thread_local bool within = false;
   if (site == abi::Site::kEnter) {
-    within = within || hold_whole();
+    within = within || (!every_.load() && hold_whole());
   } else if (within) {
     within = false;
     pthread_rwlock_unlock(&in_use_);
@@ -88,7 +88,7 @@ void GraphMode::on_instantiation(abi::Site site) noexcept {
 
 void GraphMode::on_creation() noexcept {
   // Not held: this graph must never be launched as a whole, so that nodes stay from now on.
-  if (!whole_.load()) may_switch_.store(false);
+  if (!whole_.load() && !every_.load()) may_switch_.store(false);
 }
 
 }  // namespace jouleprof::cupti

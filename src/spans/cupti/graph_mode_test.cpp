@@ -76,6 +76,20 @@ TEST_F(GraphModeTest, AGraphMadeInAnUnknownWayIsNeverLaunchedWhole) {
   EXPECT_FALSE(whole());
 }
 
+TEST_F(GraphModeTest, WhereEveryNodeIsWantedNothingIsHeld) {
+  mode.start();
+  mode.want_nodes(false, true);
+  launch();
+  ASSERT_FALSE(whole());
+  mode.on_instantiation(Site::kEnter);
+  mode.on_creation();
+  mode.on_instantiation(Site::kExit);
+  EXPECT_FALSE(whole());
+  mode.want_nodes(false);
+  launch();
+  EXPECT_TRUE(whole());
+}
+
 TEST_F(GraphModeTest, AGraphThatIsMadeDuringALongLaunchIsNeverLaunchedWhole) {
   mode.start();
   mode.want_nodes(true);

@@ -199,8 +199,8 @@ TEST_F(RecordedBuffers, EachLaunchOfTheProgramIsThere) {
   EXPECT_EQ(aggregator.graph_expanded(), 8U + 5 + 1);
 }
 
-// The last of those that were recorded node by node has the stamps of one after it: its memset seems
-// to have taken 102 us.
+// The last of those that were recorded node by node has the stamps of one after it: its memset
+// seems to have taken 102 us.
 TEST_F(RecordedBuffers, WhatALaterLaunchHasWrittenIsMended) {
   std::uint64_t longest = 0;
   for (const Row& row : rows) {

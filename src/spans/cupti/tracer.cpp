@@ -207,7 +207,7 @@ void Tracer::sample_graphs(Kernels& kernels) {
                kernels.aggregator.graph_launches() + kernels.aggregator.node_launches()),
       kernels.aggregator.unknown_graphs()};
   const bool sampled = kernels.sampler.nodes(HostClock::now(), seen);
-  kernels.collector.graph_nodes(sampled || every_node_.load());
+  kernels.collector.graph_nodes(sampled, every_node_.load());
 }
 
 // CUPTI keeps a buffer back while any of its launches still runs, so silence alone tells little as

@@ -50,7 +50,8 @@ class Tracer {
   void start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs);
   void add_source(Source source);
 
-  // Whether all launches of CUDA graphs are recorded node by node, from some launch soon on.
+  // Whether all launches of CUDA graphs are recorded node by node, from some launch soon on. Graphs
+  // that are made meanwhile must not be launched afterwards.
   void every_node(bool wanted);
 
   // Returns when all that ended before is told; false when that took longer than `timeout`.
