@@ -14,13 +14,12 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 160;
-constexpr double kLeastShare = 2e-4;  // of the busy time, for a column of its own
-constexpr double kLeastBeside =
-    0.01;                            // of a class's busy time, to tell what it draws beside others
-constexpr double kPriorWidth = 0.5;  // of the mean busy power
+constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
+constexpr double kLeastBeside = 0.01;  // of a class's busy time, for one of its time beside others
+constexpr std::size_t kMostBeside = 40;
+constexpr double kPriorWidth = 0.5;    // of the mean busy power
 constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws more than its class
 constexpr double kBesideWidth = 0.5;   // the same: of what a class draws more beside others
-constexpr std::size_t kMostBeside = 40;
 constexpr int kReplayRounds = 2;
 constexpr double kGapSigma = 4;        // watts
 constexpr double kModelError = 0.035;  // of a class's energy
