@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/chrome_events.h"
 
@@ -140,14 +141,17 @@ class Writer {
 
   // What was run alone after the program's work, so that nobody takes those launches for its own.
   Result<void> write_replays() {
-    bool any = false;
     for (std::uint32_t t = 0; t < recording_.traces.size(); ++t) {
-      for (const auto& chunk : recording_.traces[t].chunks) {
+      const model::Trace& trace = recording_.traces[t];
+      bool named = false;
+      for (const auto& chunk : trace.chunks) {
         if (chunk.kind != model::ChunkKind::kReplay || !parts_.holds(chunk.begin)) continue;
-        const auto name = replay_name(recording_.traces[t], chunk);
+        const auto name = replay_name(trace, chunk);
         if (!name) return tl::unexpected(name.error());
-        if (!any) chrome_name(sink_, "process", kReplayProcess, 0, "replay, in no figure", 2);
-        any = true;
+        if (!std::exchange(named, true)) {
+          chrome_name(sink_, "process", kReplayProcess, 0, "replay, in no figure", 2);
+          chrome_name(sink_, "thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
+        }
         sink_(fmt::format(
             R"({{"ph": "X", "cat": "replay", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})",
             chrome_string(*name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
