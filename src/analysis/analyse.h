@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/power_step.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

@@ -40,6 +40,7 @@
 #include "analysis/seen_power.h"
 #include "analysis/timeline_sensors.h"
 #include "base/result.h"
+#include "model/power_step.h"
 #include "model/profile.h"
 #include "model/readings.h"
 

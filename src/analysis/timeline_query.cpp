@@ -123,7 +123,9 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
   for (HostTime t = begin; t < end; t += step) {
     const HostTime next = std::min(t + step, end);
     if (t < known->begin || next > known->end) continue;
-    out.push_back({t, next, (cumulative(next) - cumulative(t)) / (next - t)});
+    auto& made = out.emplace_back();
+    made = {t, next, (cumulative(next) - cumulative(t)) / (next - t), {}};
+    if (const auto measured = energy(t, next)) made.error = measured->repeatability / (next - t);
   }
   return out;
 }

@@ -195,8 +195,9 @@ void TorchAnnotator::write_tail(std::ostream& out, const std::vector<PowerTrack>
       const RealTime at = clocks.to_real(step.begin);
       if (at > trace_.end() || clocks.to_real(step.end) < trace_.begin()) continue;
       event(fmt::format(R"({{"ph": "C", "cat": "jouleprof", "name": {}, "ts": {}, "pid": {}, )"
-                        R"("tid": 0, "args": {{"watts": {:.6g}}}}})",
-                        name, microseconds(clock.file_time(at)), kPid, step.power.watts()));
+                        R"("tid": 0, "args": {{{}}}}})",
+                        name, microseconds(clock.file_time(at)), kPid,
+                        model::counter_members(step)));
     }
   }
 }

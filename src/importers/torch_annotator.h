@@ -11,6 +11,7 @@
 #include "importers/torch_trace.h"
 #include "model/activity_profile.h"
 #include "model/kernel_powers.h"
+#include "model/power_step.h"
 
 namespace jouleprof::importers {
 

@@ -93,8 +93,8 @@ class TorchTraceTest : public ::testing::Test {
     std::ostringstream out;
     PowerTrack track{"gpu0 power (W)", {}};
     for (int i = 0; i < 3; ++i) {
-      track.steps.push_back(
-          {HostTime{1001s + i * 1ms}, HostTime{1001s + (i + 1) * 1ms}, Power::watts(300.5)});
+      track.steps.push_back({HostTime{1001s + i * 1ms}, HostTime{1001s + (i + 1) * 1ms},
+                             Power::watts(300.5), Power::watts(2)});
     }
     const auto done = TorchAnnotator(*trace, profiles).write(out, {track}, "9.9");
     EXPECT_TRUE(done);
@@ -182,6 +182,8 @@ TEST_F(TorchTraceTest, KernelsAndWhatLaunchedThemHaveTheirEnergy) {
     if (e["ph"] != "C") continue;
     EXPECT_DOUBLE_EQ(e["ts"].get<double>(), 1e6 + 1000.0 * static_cast<double>(steps));
     EXPECT_DOUBLE_EQ(e["args"]["watts"], 300.5);
+    EXPECT_DOUBLE_EQ(e["args"]["low"], 298.5);
+    EXPECT_DOUBLE_EQ(e["args"]["high"], 302.5);
     ++steps;
   }
   EXPECT_EQ(steps, 3u);

@@ -75,13 +75,6 @@ struct ProcessProfile {
   Provenance provenance = Provenance::kEstimated;  // a share is a model, even of measured energy
 };
 
-// A power curve for drawing and export: mean power of each step.
-struct PowerStep {
-  HostTime begin{};
-  HostTime end{};
-  Power power;
-};
-
 // What windows took in one domain: a sum over those for which there is a figure.
 struct WindowEnergy {
   DomainId domain{};

@@ -105,8 +105,8 @@ class Writer {
       for (const auto& step : curve.steps) {
         if (!parts_.holds(step.begin)) continue;
         sink_(fmt::format(
-            R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"watts": {:.6g}}}}})",
-            name, kPowerProcess, chrome_time(step.begin - origin_), step.power.watts()));
+            R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
+            kPowerProcess, chrome_time(step.begin - origin_), model::counter_members(step)));
       }
     }
   }

@@ -82,9 +82,9 @@ struct Example {
     profiles = {p};
     parts.profiles = &profiles;
     parts.version = "9.9";
-    parts.curves = {
-        {gpu.id,
-         {{at(-20ms), at(kZero), Power::watts(100)}, {at(kZero), at(20ms), Power::watts(250.5)}}}};
+    parts.curves = {{gpu.id,
+                     {{at(-20ms), at(kZero), Power::watts(100), {}},
+                      {at(kZero), at(20ms), Power::watts(250.5), Power::watts(300)}}}};
     parts.window_energy = [](const model::Window&, std::size_t) {
       return Result<model::Measurement>(joules(2, 0.5));
     };
@@ -155,11 +155,13 @@ TEST(ChromeTrace, PowerAndWindows) {
   std::vector<double> watts;
   std::vector<Json> edges;
   for (const auto& e : json["traceEvents"]) {
-    if (e["ph"] == "C") watts.push_back(e["args"]["watts"]);
+    if (e["ph"] == "C") {
+      for (const auto& value : e["args"]) watts.push_back(value);
+    }
     if (e.contains("cat") && e["cat"] == "window") edges.push_back(e);
     EXPECT_GE(e.value("ts", 0.0), 0);
   }
-  EXPECT_EQ(watts, (std::vector<double>{100, 250.5}));
+  EXPECT_EQ(watts, (std::vector<double>{100, 250.5, 0, 550.5}));
   ASSERT_EQ(edges.size(), 2u);
   EXPECT_EQ(edges[0]["name"], "a \"b\"");
   EXPECT_EQ(edges[0]["args"]["gpu0 gpu"], "2 J, 95 %: 1.5 to 2.5");
