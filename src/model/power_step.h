@@ -14,7 +14,8 @@ struct PowerStep {
   HostTime begin{};
   HostTime end{};
   Power power;
-  std::optional<Power> error;  // half of its 95 % interval, run to run; absent: not known
+  // Half of its 95 % interval, run to run; absent: not known.
+  std::optional<Power> error = std::nullopt;
 };
 
 // The members of "args" of a counter event in a Chrome trace: "watts", and where the interval is

@@ -83,7 +83,7 @@ struct Example {
     parts.profiles = &profiles;
     parts.version = "9.9";
     parts.curves = {{gpu.id,
-                     {{at(-20ms), at(kZero), Power::watts(100), {}},
+                     {{at(-20ms), at(kZero), Power::watts(100)},
                       {at(kZero), at(20ms), Power::watts(250.5), Power::watts(300)}}}};
     parts.window_energy = [](const model::Window&, std::size_t) {
       return Result<model::Measurement>(joules(2, 0.5));

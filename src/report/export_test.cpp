@@ -100,8 +100,8 @@ model::Recording recording() {
 
 std::vector<PowerCurve> curves() {
   return {{model::DomainId{0},
-           {{at(100), at(101), Power::watts(100), {}}, {at(101), at(102), Power::watts(300), {}}}},
-          {model::DomainId{1}, {{at(99), at(103), Power::watts(50), {}}}}};
+           {{at(100), at(101), Power::watts(100)}, {at(101), at(102), Power::watts(300)}}},
+          {model::DomainId{1}, {{at(99), at(103), Power::watts(50)}}}};
 }
 
 std::vector<json> aipowermeter_lines(const model::Recording& r, const std::vector<PowerCurve>& c,
