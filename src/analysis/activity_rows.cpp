@@ -33,10 +33,7 @@ std::string detail_of(const model::KernelClass& c) {
 }  // namespace
 
 void ActivityRows::Used::add(const Used& other) {
-  for (const auto& [key, more] : other.seconds) {
-    seconds[key].busy += more.busy;
-    seconds[key].beside += more.beside;
-  }
+  for (const auto& [key, more] : other.seconds) seconds[key].add(more);
   energy += other.energy;
 }
 
@@ -161,10 +158,7 @@ void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].launches == 0) continue;
     Used::Seconds sum;
-    for (const auto& [key, seconds] : own[i].seconds) {
-      sum.busy += seconds.busy;
-      sum.beside += seconds.beside;
-    }
+    for (const auto& [key, seconds] : own[i].seconds) sum.add(seconds);
     rows[i].busy = duration_of(sum.busy);
     rows[i].beside = duration_of(sum.beside);
     rows[i].energy = measurement(own[i]);

@@ -32,6 +32,11 @@ class ActivityRows {
     struct Seconds {
       double busy = 0;
       double beside = 0;  // of them, beside other launches
+
+      void add(const Seconds& more) {
+        busy += more.busy;
+        beside += more.beside;
+      }
     };
     // By class and variant (kNone: the class has none).
     std::map<std::pair<std::uint32_t, std::uint32_t>, Seconds> seconds;

@@ -158,9 +158,8 @@ class Attribution {
     if (const double part = part_at_once(); part > 0.1) {
       w.push_back(fmt::format(
           "several launches ran at once for {:.0f} % of the time in which any did: each is taken "
-          "to "
-          "have an equal part of that time; what they draw together is learnt, but how it is split "
-          "among them is this rule's, and no sensor tells it",
+          "to have an equal part of that time; what they draw together is learnt, but how it is "
+          "split among them is this rule's, and no sensor tells it",
           100 * part));
     }
     for (const auto& problem : table_.problems) w.push_back(problem);

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+from streams import report
+
 NODES = 20
 
 
@@ -78,8 +80,7 @@ def main():
     if done.returncode != 0:
         sys.exit(f"WRONG: the program ended with status {done.returncode}")
     counted = json.loads(done.stdout.splitlines()[-1])
-    device = json.loads(subprocess.run([args.tool, "report", args.file, "--by", "kernel", "--json"], check=True,
-                                       capture_output=True, text=True).stdout)["devices"][0]
+    device = report(args.tool, args.file, "--by", "kernel")["devices"][0]
     launches = seconds = whole = 0
     for row in device["rows"]:
         if "gemm" in row["name"] or "Kernel2" in row["name"]:
