@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "analysis/timeline.h"
+#include "analysis/timeline/timeline.h"
 #include "bench/hour.h"
 
 namespace jouleprof {

@@ -1,10 +1,15 @@
-# jouleprof_module(NAME [DEPENDS target...])
+# jouleprof_module(NAME [ROOMS] [DEPENDS target...])
 #
 # One folder, one static library `jouleprof_NAME` made of the folder's *.cpp, and one test program
-# `NAME_test` made of its *_test.cpp (testdata/ beside them is found through JOULEPROF_TESTDATA).
+# `NAME_test` made of its *_test.cpp (testdata/ next to them is found through JOULEPROF_TESTDATA).
+# ROOMS: the folders below belong to it, too.
 function(jouleprof_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  cmake_parse_arguments(ARG "ROOMS" "" "DEPENDS" ${ARGN})
+  set(glob GLOB)
+  if(ARG_ROOMS)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS *.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -26,16 +26,59 @@ ALLOWED = {
     "importers": MODEL,
     "analysis": MODEL,
     "session": MODEL | {"meters", "spans", "recording", "recording/spool", "analysis"},
-    "report": MODEL,
+    "report": MODEL | {"analysis"},
     "apps/nvml_sim": MODEL | {"abi"},
     "apps/inject": MODEL | {"abi", "spans", "recording/spool"},
     "apps/cli": None,  # anything but another app
     "apps/lib": None,
     "apps/python": None,
 }
+# Within a folder: room -> rooms of the same folder that it may include from. "" is the folder itself;
+# a folder that is not listed has no directions.
+_TIMELINE = {"timeline"}
+_WINDOWS = _TIMELINE | {"windows"}
+_PROCESSES = _TIMELINE | {"processes"}
+_ACTIVITY = _PROCESSES | {"activity"}
+_KERNELS = _ACTIVITY | {"kernels"}
+_SHARED = {""}
+ROOMS = {
+    "analysis": {
+        "timeline": _TIMELINE,
+        "windows": _WINDOWS,
+        "live": _WINDOWS | {"live"},
+        "processes": _PROCESSES,
+        "activity": _ACTIVITY,
+        "kernels": _KERNELS,
+        "": _KERNELS | _WINDOWS | {"live", ""},
+    },
+    "session": {
+        "sampling": {"sampling"},
+        "windows": {"windows", "sampling"},
+        "run": {"run", "windows", "sampling"},
+    },
+    # What every format uses lies in the folder itself.
+    "report": {
+        "": _SHARED,
+        "text": {"text"} | _SHARED,
+        "json": {"json"} | _SHARED,
+        "csv": {"csv"} | _SHARED,
+        "chrome": {"chrome", "json"} | _SHARED,
+        "foreign": {"foreign", "json"} | _SHARED,
+    },
+    "importers": {
+        "": _SHARED,
+        "csv": {"csv"} | _SHARED,
+        "dmon": {"dmon"} | _SHARED,
+        "zeus": {"zeus"} | _SHARED,
+        "torch": {"torch"} | _SHARED,
+        "aipowermeter": {"aipowermeter"} | _SHARED,
+    },
+}
 # a meter sees what lies beside the meters' folders and itself, never another meter; meters/all
 # lists them
 METER_SEAM = {"meters/meter.h", "meters/cpu_model.h"}
+# Helpers of tests whose names do not say so.
+TEST_ONLY = {"testing", "fake_meter", "failing_sink"}
 VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
 
 
@@ -47,6 +90,19 @@ def folder_of(path):
     return None
 
 
+def room_of(path, folder):
+    """The part of `path` between its floor's folder and its own name."""
+    return "/".join(path[len(folder) + 1 :].split("/")[:-1])
+
+
+def offends_rooms(folder, source, target):
+    """Whether one file of a folder may not include another of the same folder."""
+    rooms = ROOMS.get(folder)
+    if rooms is None:
+        return False
+    return room_of(target, folder) not in rooms.get(room_of(source, folder), set())
+
+
 def offences(path):
     """Yields (line, message) for one source file."""
     relative = path.relative_to(SRC).as_posix()
@@ -54,7 +110,7 @@ def offences(path):
     if own is None:
         yield 1, "lies in a folder that has no floor; add it to tools/check_floors.py"
         return
-    is_test = path.stem.endswith(("_test", "_fuzz"))
+    is_test = path.stem.endswith(("_test", "_fuzz", "_fixture")) or path.stem in TEST_ONLY
     for number, line in enumerate(path.read_text().splitlines(), 1):
         # A library's own exception, thrown to where that library's are caught, is that library's.
         if re.search(r"\bthrow\b(?! SQLite::)", line.split("//")[0]) and not is_test:
@@ -66,6 +122,8 @@ def offences(path):
         if VENDOR.match(target) and "_abi" not in relative and "_api" not in relative:
             yield number, f"includes {target} outside its API file"
         other = folder_of(target)
+        if other == own and not is_test and offends_rooms(own, relative, target):
+            yield number, f"{room_of(relative, own) or own} may not include {target}"
         if other is None or other == own:
             meters = [p.split("/")[1] for p in (relative, target) if p.startswith("meters/")]
             if meters[0:1] != ["all"] and len(set(meters)) == 2 and target not in METER_SEAM:

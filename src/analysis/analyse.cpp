@@ -7,15 +7,15 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "analysis/idle.h"
-#include "analysis/processes.h"
+#include "analysis/activity/replay_time.h"
+#include "analysis/processes/idle.h"
+#include "analysis/processes/processes.h"
 #include "analysis/recording_checks.h"
-#include "analysis/recording_timelines.h"
-#include "analysis/replay_time.h"
 #include "analysis/replay_warnings.h"
-#include "analysis/timeline.h"
-#include "analysis/why_silent.h"
-#include "analysis/windows.h"
+#include "analysis/timeline/recording_timelines.h"
+#include "analysis/timeline/timeline.h"
+#include "analysis/timeline/why_silent.h"
+#include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "analysis/kernel_attribution.h"
-#include "analysis/layer_time.h"
-#include "analysis/recording_timelines.h"
+#include "analysis/activity/layer_time.h"
+#include "analysis/kernels/kernel_attribution.h"
+#include "analysis/timeline/recording_timelines.h"
 
 namespace jouleprof::analysis {
 

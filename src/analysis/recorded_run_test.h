@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/analyse.h"
-#include "analysis/simulated_sensors_test.h"
+#include "analysis/timeline/simulated_sensors_test.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis::simulated {

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/activity/replay_time.h"
 #include "analysis/analyse.h"
 #include "analysis/attribute.h"
-#include "analysis/replay_time.h"
 #include "analysis/synthetic_run_test.h"
 #include "model/activity_codec.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/replay_time.h"
+#include "analysis/activity/replay_time.h"
 
 namespace jouleprof::analysis {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/recording_timelines.h"
+#include "analysis/timeline/recording_timelines.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

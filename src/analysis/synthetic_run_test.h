@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/simulated_sensors_test.h"
+#include "analysis/timeline/simulated_sensors_test.h"
 #include "model/activity_bins.h"
 #include "model/activity_codec.h"
 #include "model/gauge_names.h"

@@ -25,7 +25,7 @@ inline double gain_joules(const Measurement& m) {
 //   repeatability = common + sum over layers of sqrt(sum of repeatability^2)
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows that touch err against each other at the edge that they share, and are to be added as one
-// stretch: analysis/window_chains.h.
+// stretch: analysis/windows/window_chains.h.
 class WindowSum {
  public:
   void add(const Measurement& m, std::size_t layer = 0) {

@@ -14,13 +14,13 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "report/aipowermeter.h"
-#include "report/dmon.h"
+#include "report/csv/export_samples.h"
 #include "report/example_profiles_test.h"
-#include "report/export_samples.h"
-#include "report/live_line.h"
-#include "report/monitor_table.h"
+#include "report/foreign/aipowermeter.h"
+#include "report/foreign/dmon.h"
 #include "report/render.h"
+#include "report/text/live_line.h"
+#include "report/text/monitor_table.h"
 
 namespace jouleprof::report {
 namespace {

@@ -8,8 +8,8 @@
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip_stream.h"
-#include "importers/torch_annotator.h"
-#include "importers/torch_trace.h"
+#include "importers/torch/torch_annotator.h"
+#include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
 
 namespace jouleprof::cli {

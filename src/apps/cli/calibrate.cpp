@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "analysis/sensor_fit.h"
+#include "analysis/timeline/sensor_fit.h"
 #include "apps/cli/cuda_load.h"
 #include "apps/cli/sensor_watch.h"
 #include "meters/all/calibration_store.h"

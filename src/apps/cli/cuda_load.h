@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/sensor_fit.h"
+#include "analysis/timeline/sensor_fit.h"
 #include "base/clock.h"
 #include "base/result.h"
 

@@ -2,16 +2,16 @@
 
 #include "analysis/analyse.h"
 #include "analysis/attribute.h"
-#include "analysis/windows.h"
+#include "analysis/windows/windows.h"
 #include "apps/cli/clip.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip_stream.h"
 #include "recording/reader.h"
-#include "report/aipowermeter.h"
-#include "report/chrome_trace.h"
-#include "report/export_samples.h"
+#include "report/chrome/chrome_trace.h"
+#include "report/csv/export_samples.h"
+#include "report/foreign/aipowermeter.h"
 #include "report/render.h"
 
 namespace jouleprof::cli {

@@ -3,7 +3,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
-#include "importers/csv_recording.h"
+#include "importers/csv/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
 

@@ -11,8 +11,8 @@
 #include "meters/all/open_meters.h"
 #include "model/recording.h"
 #include "recording/writer.h"
-#include "session/memory_sink.h"
-#include "session/sink.h"
+#include "session/sampling/memory_sink.h"
+#include "session/sampling/sink.h"
 
 namespace jouleprof::cli {
 

@@ -8,9 +8,9 @@
 #include "apps/cli/verb.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
-#include "report/dmon.h"
-#include "report/monitor_table.h"
-#include "session/session.h"
+#include "report/foreign/dmon.h"
+#include "report/text/monitor_table.h"
+#include "session/run/session.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
 #include "report/cells.h"
-#include "report/live_line.h"
 #include "report/render.h"
-#include "session/session.h"
+#include "report/text/live_line.h"
+#include "session/run/session.h"
 
 namespace jouleprof::cli {
 namespace {

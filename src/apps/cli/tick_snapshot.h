@@ -7,8 +7,8 @@
 #include <string>
 
 #include "report/snapshot.h"
-#include "session/live_power.h"
-#include "session/session.h"
+#include "session/run/session.h"
+#include "session/sampling/live_power.h"
 
 namespace jouleprof::cli {
 

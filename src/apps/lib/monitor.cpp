@@ -13,9 +13,9 @@
 #include "jouleprof/jouleprof.h"
 #include "meters/all/open_meters.h"
 #include "recording/writer.h"
-#include "session/live_monitor.h"
-#include "session/run_monitor.h"
-#include "session/window_protocol.h"
+#include "session/windows/live_monitor.h"
+#include "session/windows/run_monitor.h"
+#include "session/windows/window_protocol.h"
 
 using jouleprof::Duration;
 using jouleprof::Errc;

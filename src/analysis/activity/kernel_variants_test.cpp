@@ -1,0 +1,108 @@
+#include "analysis/activity/kernel_variants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/activity/variant_mix.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr double kMicro = 1e-6;
+
+// Class 5 takes 10 and 10.5 us in scopes 0 and 1, 40 us in scope 2; class 7 always 20 us.
+KernelVariants two_sizes() {
+  KernelVariants variants;
+  variants.add(5, 0, 0, 100, 100 * 10 * kMicro);
+  variants.add(5, 0, 1, 100, 100 * 10.5 * kMicro);
+  variants.add(5, 0, 2, 50, 50 * 40 * kMicro);
+  variants.add(7, 0, 0, 100, 100 * 20 * kMicro);
+  variants.add(7, 0, 2, 100, 100 * 20.2 * kMicro);
+  variants.find();
+  return variants;
+}
+
+TEST(KernelVariants, AClassIsSplitWhereItsTimesLieApart) {
+  const auto variants = two_sizes();
+  ASSERT_EQ(variants.all().size(), 2u);
+  EXPECT_THAT(variants.of_class(5), Pair(0, 2));
+  EXPECT_THAT(variants.of_class(7), Pair(0, 0));
+  EXPECT_EQ(variants.of(5, 0, 0), 0u);
+  EXPECT_EQ(variants.of(5, 0, 1), 0u);
+  EXPECT_EQ(variants.of(5, 0, 2), 1u);
+  EXPECT_EQ(variants.of(7, 0, 0), model::kNone);
+  EXPECT_EQ(variants.of(5, 0, 9), model::kNone);
+  EXPECT_NEAR(variants.all()[0].launch, 10.25 * kMicro, 1e-12);
+  EXPECT_NEAR(variants.all()[1].busy, 50 * 40 * kMicro, 1e-12);
+}
+
+TEST(KernelVariants, TimesThatRunIntoEachOtherAreOne) {
+  KernelVariants variants;
+  for (std::uint32_t scope = 0; scope < 20; ++scope) {
+    variants.add(0, 0, scope, 10, 10 * (10 + 0.5 * scope) * kMicro);
+  }
+  variants.find();
+  EXPECT_THAT(variants.all(), IsEmpty());
+}
+
+TEST(KernelVariants, AFewOddLaunchesMakeNoVariant) {
+  KernelVariants variants;
+  variants.add(0, 0, 0, 1'000'000, 1'000'000 * 10 * kMicro);
+  variants.add(0, 0, 1, 1, 90 * kMicro);  // the first launch, cold
+  variants.find();
+  EXPECT_THAT(variants.all(), IsEmpty());
+}
+
+TEST(KernelVariants, TheBusiestClassesAreSplitFirst) {
+  KernelVariants variants;
+  for (std::uint32_t k = 0; k < 40; ++k) {
+    variants.add(k, 0, 0, 10 + k, (10 + k) * 10 * kMicro);
+    variants.add(k, 0, 1, 10 + k, (10 + k) * 20 * kMicro);
+  }
+  variants.find();
+  EXPECT_EQ(variants.all().size(), 64u);
+  EXPECT_THAT(variants.of_class(39), Pair(0, 2));
+  EXPECT_THAT(variants.of_class(0), Pair(0, 0));
+}
+
+TEST(KernelVariants, NearestIsByRatio) {
+  const auto variants = two_sizes();
+  EXPECT_EQ(variants.nearest(5, 19 * kMicro), 0u);
+  EXPECT_EQ(variants.nearest(5, 21 * kMicro), 1u);
+  EXPECT_EQ(variants.nearest(7, 20 * kMicro), model::kNone);
+}
+
+TEST(KernelVariants, BusyOfSomeScopes) {
+  const auto busy = two_sizes().busy_of(0, [](std::uint32_t scope) { return scope != 1; });
+  EXPECT_THAT(busy, ElementsAre(Pair(0, DoubleNear(1e-3, 1e-9)), Pair(1, DoubleNear(2e-3, 1e-9))));
+}
+
+TEST(VariantMix, IsThatOfTheSecondElseOfAll) {
+  const auto variants = two_sizes();
+  VariantMix mix(variants);
+  mix.add(3.2, 0, 0.3);
+  mix.add(3.9, 1, 0.1);
+  EXPECT_THAT(mix.parts(5, 3.5), ElementsAre(DoubleNear(0.75, 1e-9), DoubleNear(0.25, 1e-9)));
+  const double all = 100 * 20.5 + 50 * 40;
+  EXPECT_THAT(mix.parts(5, 8),
+              ElementsAre(DoubleNear(2050 / all, 1e-9), DoubleNear(2000 / all, 1e-9)));
+  EXPECT_THAT(mix.parts(7, 3.5), IsEmpty());
+}
+
+TEST(VariantMix, WhatIsSetForATimeCounts) {
+  const auto variants = two_sizes();
+  VariantMix mix(variants);
+  mix.add(3.2, 0, 0.3);
+  mix.set(3.4, 3.6, {{1, 2.0}});
+  EXPECT_THAT(mix.parts(5, 3.5), ElementsAre(0, 1));
+  EXPECT_THAT(mix.parts(5, 3.39), ElementsAre(1, 0));
+  EXPECT_THAT(mix.parts(5, 3.6), ElementsAre(1, 0));
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,235 @@
+#include "analysis/activity/layer_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/processes/apportion.h"
+#include "analysis/processes/idle.h"
+#include "analysis/processes/processes.h"
+#include "model/activity_codec.h"
+#include "model/phase_name.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using model::kNone;
+using model::Phase;
+
+constexpr double kModelError =
+    0.3;  // of a layer's energy: layers' power differs, time is all we know
+
+constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+
+struct Part {
+  double wall = 0;  // seconds
+  double cpu = 0;   // of the processes; 0: not taken
+  std::uint64_t times = 0;
+
+  void add(std::uint64_t more, std::uint64_t wall_nanoseconds, std::uint64_t cpu_nanoseconds) {
+    times += more;
+    wall += 1e-9 * static_cast<double>(wall_nanoseconds);
+    cpu += 1e-9 * static_cast<double>(cpu_nanoseconds);
+  }
+};
+
+// What the traced processes told of the time that they ran.
+struct Times {
+  std::vector<Part> own;                     // of layers in their own code, by row
+  std::array<Part, kPhases.size()> layers;   // of layers, by phase
+  std::array<Part, kPhases.size()> outside;  // of phases outside of layers; `times` of all
+  HostTime begin = HostTime::max();
+  HostTime end = HostTime::min();
+};
+
+Part sum_of(const std::array<Part, kPhases.size()>& parts) {
+  Part sum;
+  for (const Part& part : parts) sum.wall += part.wall, sum.cpu += part.cpu;
+  return sum;
+}
+
+// Where `phase` stands in kPhases; absent for none.
+std::optional<std::size_t> place_of(Phase phase) {
+  const auto found = std::find(kPhases.begin(), kPhases.end(), phase);
+  if (found == kPhases.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - kPhases.begin());
+}
+
+// False: damaged.
+bool take(const model::ActivityChunk& chunk, std::size_t first, std::size_t layers, Times& times) {
+  model::ActivityDecoder decoder(chunk.bytes);
+  if (chunk.kind == model::ChunkKind::kLayers) {
+    for (model::LayerEntry e; decoder.next(e);) {
+      if (e.layer >= layers) return false;
+      times.own[first + e.layer].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
+      const auto phase = place_of(e.phase);
+      if (!phase) return false;
+      times.layers[*phase].add(e.calls, e.wall_nanoseconds, e.cpu_nanoseconds);
+    }
+  } else {
+    for (model::PhaseEntry e; decoder.next(e);) {
+      const auto phase = place_of(e.phase);
+      if (!phase) return false;
+      times.outside[*phase].add(e.times, e.wall_nanoseconds, e.cpu_nanoseconds);
+    }
+  }
+  times.begin = std::min(times.begin, chunk.begin);
+  times.end = std::max(times.end, chunk.end);
+  return decoder.ok();
+}
+
+}  // namespace
+
+Result<std::optional<model::ActivityProfile>> attribute_layer_time(
+    const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
+    std::optional<HostTime> from, std::optional<HostTime> to) {
+  model::ActivityProfile out;
+  out.domain = domain;
+  Times times;
+  for (const auto& trace : recording.traces) {
+    const auto first = static_cast<std::uint32_t>(out.by_layer.size());
+    for (const auto& layer : trace.layers) {
+      model::ActivityRow row;
+      row.name = layer.name;
+      row.detail = layer.shapes.empty() ? layer.type : layer.type + " " + layer.shapes;
+      if (layer.parent < out.by_layer.size() - first) row.parent = first + layer.parent;
+      row.macs = layer.macs;
+      row.parameters = layer.parameters;
+      if (layer.compiled) row.reason = "compiled: layers within are not told apart";
+      out.by_layer.push_back(std::move(row));
+    }
+    times.own.resize(out.by_layer.size());
+    for (const auto& chunk : trace.chunks) {
+      if (chunk.kind != model::ChunkKind::kLayers && chunk.kind != model::ChunkKind::kPhases) {
+        continue;
+      }
+      if ((from && chunk.end <= *from) || (to && chunk.begin >= *to)) continue;
+      if (!take(chunk, first, trace.layers.size(), times)) {
+        return fail(Errc::kCorrupt, "the recording's times of layers can't be read");
+      }
+    }
+  }
+  const auto extent = timeline.extent();
+  if (times.end <= times.begin || !extent) return std::nullopt;
+  out.begin = std::max(times.begin, extent->begin);
+  out.end = std::min(times.end, extent->end);
+  if (out.end <= out.begin) return std::nullopt;
+  const auto measured = timeline.energy(out.begin, out.end);
+  if (!measured) return std::nullopt;
+  out.measured = *measured;
+  out.method = "time on the CPU";
+
+  const HostTime work_begin = recording.run.work_begin.value_or(out.begin);
+  const HostTime work_end = recording.run.work_end.value_or(out.end);
+  const auto idle = idle_power(timeline, domain, recording, work_begin, work_end);
+  const Duration span = out.end - out.begin;
+  Energy idle_part;
+  if (idle.power) {
+    out.idle_power = idle.power->power;
+    out.idle_error = idle.power->error;
+    idle_part = std::min(idle.power->power * span, measured->energy);
+  } else {
+    out.warnings.push_back("idle power is not known: layers' energies include it");
+  }
+  out.idle = idle_part;
+
+  // What belongs to the traced processes, of that span.
+  const ProcessSplitter processes(recording, out.begin, out.end);
+  const DomainSplit split =
+      processes.split({domain, measured->energy, idle_part,
+                       [&](HostTime a, HostTime b) {
+                         const auto part = timeline.energy(a, b);
+                         return part ? part->energy : Energy{};
+                       },
+                       idle.power ? std::optional<Power>(idle.power->power) : std::nullopt});
+  Energy own;
+  double own_cpu = 0;
+  for (std::size_t i = 0; i < recording.processes.size() && i < split.shares.size(); ++i) {
+    if (!recording.processes[i].in_tree) continue;
+    own += split.shares[i];
+    own_cpu += seconds(processes.use().cpu_time[i].value_or(Duration{}));
+  }
+
+  // Layers, phases outside of them, and the time outside of both.
+  const Part layers = sum_of(times.layers);
+  const Part phases = sum_of(times.outside);
+  const double outside = std::max(seconds(span) - layers.wall - phases.wall, 0.0);
+  const double cpu = layers.cpu + phases.cpu;
+  double per_cpu_second = 0;  // of weight; 0: by wall time
+  double rest = outside;
+  if (cpu > 0) {
+    // Outside of layers a process may sleep, and within them run on all cores. Readings of its CPU
+    // time may lie further apart than all of this took: what it used in layers is known, and what
+    // others did is taken as even.
+    const double others = std::max(seconds(processes.use().machine_cpu_time) - own_cpu, 0.0);
+    const double all = std::max(own_cpu, cpu);
+    own = Energy::joules((own + split.others).joules() * all / (all + others));
+    per_cpu_second = layers.cpu > 0 ? layers.wall / layers.cpu : 1.0;
+    rest = per_cpu_second * (all - cpu);
+  }
+  std::vector<double> weights;
+  for (const Part& part : times.own) weights.push_back(part.wall);
+  std::vector<double> by_phase;
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    const Part& part = times.outside[i];
+    weights.push_back(per_cpu_second > 0 ? per_cpu_second * part.cpu : part.wall);
+    by_phase.push_back(times.layers[i].wall + weights.back());
+  }
+  weights.push_back(rest);
+  by_phase.push_back(rest);
+  auto energies = apportion(own, weights);
+  energies.resize(weights.size());
+  const double relative =
+      measured->energy > Energy{} ? measured->error.joules() / measured->energy.joules() : 0.0;
+  const auto figure = [&](Energy energy) {
+    model::Measurement m = *measured;
+    m.energy = energy;
+    m.repeatability = Energy::joules(kModelError * energy.joules());
+    m.error = Energy::joules(std::hypot(kModelError, relative) * energy.joules());
+    m.provenance = model::combine(m.provenance, model::Provenance::kEstimated);
+    m.method = "time";
+    return m;
+  };
+  std::vector<Energy> inclusive = energies;
+  for (std::size_t i = out.by_layer.size(); i-- > 0;) {
+    auto& row = out.by_layer[i];
+    row.count = times.own[i].times;
+    row.busy = duration_of(times.own[i].wall);
+    if (row.count > 0) row.energy = figure(energies[i]);
+    if (row.count > 0 || inclusive[i] > Energy{}) row.inclusive = figure(inclusive[i]);
+    if (row.parent != kNone) inclusive[row.parent] += inclusive[i];
+    out.kernels += energies[i];
+  }
+  const auto add_row = [&](std::vector<model::ActivityRow>& rows, std::string name,
+                           std::uint64_t times_ran, double wall, Energy energy) {
+    if (energy <= Energy{}) return;
+    model::ActivityRow& row = rows.emplace_back();
+    row.name = std::move(name);
+    row.count = times_ran;
+    row.busy = duration_of(wall);
+    row.energy = row.inclusive = figure(energy);
+  };
+  const std::size_t first_phase = times.own.size();
+  auto phase_energies = apportion(own, by_phase);
+  phase_energies.resize(by_phase.size());
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    const std::string name(model::phase_name(kPhases[i]));
+    const Part& alone = times.outside[i];
+    add_row(out.by_layer, fmt::format("({} outside of layers)", name), alone.times, alone.wall,
+            energies[first_phase + i]);
+    out.kernels += energies[first_phase + i];
+    add_row(out.by_phase, name, alone.times, times.layers[i].wall + alone.wall, phase_energies[i]);
+  }
+  add_row(out.by_layer, "(outside of layers)", 0, outside, energies.back());
+  add_row(out.by_phase, "(no phase)", 0, outside, phase_energies.back());
+  out.kernels += energies.back();
+  out.unattributed = measured->energy - out.idle - out.kernels;
+  return out;
+}
+
+}  // namespace jouleprof::analysis

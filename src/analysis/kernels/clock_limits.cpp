@@ -1,0 +1,39 @@
+#include "analysis/kernels/clock_limits.h"
+
+#include <algorithm>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+
+ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain& domain) {
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.domain != domain.id || sensor.name != model::gauge::kClockEventReasons) continue;
+    std::optional<model::GaugeReading> last;
+    for (const auto& r : recording.readings.gauges) {
+      if (r.sensor != sensor.id) continue;
+      if (last) {
+        const auto reasons = static_cast<std::uint64_t>(last->value);
+        const bool held = model::held_by_power(reasons) || model::held_by_heat(reasons);
+        stretches_.push_back({last->at, r.at, held});
+      }
+      last = r;
+    }
+    if (!stretches_.empty()) return;
+  }
+}
+
+std::optional<double> ClockLimits::held_share(HostTime begin, HostTime end) const {
+  double held = 0;
+  double all = 0;
+  for (const Stretch& s : stretches_) {
+    if (s.end <= begin || s.begin >= end) continue;
+    const double length = seconds(std::min(s.end, end) - std::max(s.begin, begin));
+    all += length;
+    if (s.held) held += length;
+  }
+  return all > 0 ? std::optional(held / all) : std::nullopt;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,189 @@
+#include "analysis/kernels/kernel_attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analysis/activity/activity_table.h"
+#include "analysis/activity/sm_clocks.h"
+#include "analysis/kernels/activity_rows.h"
+#include "analysis/kernels/clock_limits.h"
+#include "analysis/kernels/kernel_evidence.h"
+#include "analysis/kernels/kernel_model.h"
+#include "analysis/kernels/replay_check.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+class Attribution {
+ public:
+  Attribution(const model::Recording& recording, const model::Domain& domain,
+              EnergyTimeline& timeline, ActivityTable table)
+      : recording_(recording), timeline_(timeline), table_(std::move(table)) {
+    out_.domain = domain;
+  }
+
+  std::optional<model::ActivityProfile> run() {
+    // Where the sensors tell of it: the last launches may come after the last reading.
+    const auto extent = timeline_.extent();
+    if (!extent) return std::nullopt;
+    out_.begin = std::max(table_.time.host_of(table_.begin), extent->begin);
+    out_.end = std::min(table_.time.host_of(table_.end), extent->end);
+    if (out_.end <= out_.begin) return std::nullopt;
+    const auto measured = table_.replay_time.energy_without(timeline_, out_.begin, out_.end);
+    if (!measured) return std::nullopt;
+    out_.measured = *measured;
+    out_.replay = table_.replay_time.energy_within(timeline_, extent->begin, extent->end);
+    out_.replay_time = table_.replay_time.within(extent->begin, extent->end);
+    out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
+
+    evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
+    held_ = ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
+    const SmClocks clocks(recording_, out_.domain, table_, held_);
+    out_.warnings = drop_odd_replays(recording_, table_, clocks, evidence_.seen);
+    const auto model = KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(),
+                                        timeline_.rise(), clocks.power_sway());
+    if (!model) {
+      explain_nothing();
+      return std::move(out_);
+    }
+    const auto& solution = model->solution();
+    out_.idle_power = Power::watts(model->idle_watts());
+    out_.idle_error = Power::watts(1.96 * model->idle_sigma());
+    out_.explained = solution.explained;
+    out_.rows = solution.rows;
+    out_.method = method();
+    out_.launches = table_.launches;
+    out_.dropped = table_.dropped;
+    const ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
+    out_.by_kernel = rows.kernels();
+    out_.by_layer = rows.layers();
+    out_.by_range = rows.ranges();
+    out_.by_phase = rows.phases();
+    balance(*model);
+    warn(*model);
+    return std::move(out_);
+  }
+
+ private:
+  double gain() const {
+    const auto& sensors = timeline_.sensors();
+    return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
+  }
+
+  // The highest limit that was in force; 0: not known.
+  double limit_watts() const {
+    double limit = 0;
+    for (const auto& sensor : recording_.sensors) {
+      if (sensor.domain != out_.domain.id || sensor.name != model::gauge::kPowerLimit) continue;
+      for (const auto& r : recording_.readings.gauges) {
+        if (r.sensor == sensor.id) limit = std::max(limit, r.value);
+      }
+    }
+    return limit;
+  }
+
+  std::string method() const {
+    const auto& seen = evidence_.seen;
+    const bool counter = std::any_of(seen.begin(), seen.end(), [](auto& s) { return s.counter; });
+    const bool samples = std::any_of(seen.begin(), seen.end(), [](auto& s) { return !s.counter; });
+    return counter && samples ? "regression on the energy counter and power samples"
+           : counter          ? "regression on the energy counter"
+                              : "regression on power samples";
+  }
+
+  double part_at_once() const {
+    double beside = 0;
+    for (const auto& c : table_.classes) beside += c.beside;
+    return table_.busy > 0 ? beside / table_.busy : 0;
+  }
+
+  void explain_nothing() {
+    out_.unattributed = out_.measured.energy;
+    out_.method = "none";
+    out_.warnings.push_back(
+        "no sensor of this device tells power over known times, so nothing can be attributed");
+  }
+
+  void balance(const KernelModel& model) {
+    out_.idle = *out_.idle_power * out_.length();
+    for (const auto& row : out_.by_kernel) {
+      if (row.energy) out_.kernels += row.energy->energy;
+    }
+    out_.gaps = Energy::joules(std::max(model.gap_watts(), 0.0) * table_.gap);
+    out_.unattributed = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
+  }
+
+  void warn(const KernelModel& model) {
+    auto& w = out_.warnings;
+    if (held_ > 0.02) {
+      w.push_back(fmt::format(
+          "power or heat held the clocks down for {:.0f} % of the time; what was measured then "
+          "counts like the rest, so that a kernel's energy is that at the clocks it got, not at "
+          "free ones",
+          100 * held_));
+    }
+    if (evidence_.idle_unseen) {
+      w.push_back(fmt::format(
+          "the GPU never paused for as long as it takes to see its idle power; it is taken as "
+          "{:.0f} +- {:.0f} W, and kernels' intervals include that",
+          model.idle_watts(), 1.96 * model.idle_sigma()));
+    }
+    if (table_.dropped > 0) {
+      w.push_back(
+          fmt::format("{} records of launches were dropped: their energy is in other kernels "
+                      "or unattributed",
+                      table_.dropped));
+    }
+    if (table_.graph_expanded > 0) {
+      w.push_back(
+          fmt::format("{} of {} launches of CUDA graphs were spread over their nodes as they "
+                      "ran in other launches",
+                      table_.graph_expanded, table_.graph_launches));
+    }
+    if (out_.explained < 0.8 && model.solution().rows > 50) {
+      w.push_back(fmt::format(
+          "what ran explains only {:.0f} % of how power varied: another program may have used the "
+          "GPU, or power hardly varied",
+          100 * out_.explained));
+    }
+    const double left = std::abs(out_.unattributed.joules());
+    if (left > 0.03 * out_.measured.energy.joules() + 1) {
+      w.push_back(fmt::format("{:.1f} % of the energy is not explained by what ran",
+                              100 * out_.unattributed.joules() / out_.measured.energy.joules()));
+    }
+    if (const double part = part_at_once(); part > 0.1) {
+      w.push_back(fmt::format(
+          "several launches ran at once for {:.0f} % of the time in which any did: each is taken "
+          "to have an equal part of that time; what they draw together is learnt, but how it is "
+          "split among them is this rule's, and no sensor tells it",
+          100 * part));
+    }
+    for (const auto& problem : table_.problems) w.push_back(problem);
+  }
+
+  const model::Recording& recording_;
+  EnergyTimeline& timeline_;
+  ActivityTable table_;
+  KernelEvidence evidence_;
+  double held_ = 0;  // part of the time in which clocks were held down, as far as it is known
+  model::ActivityProfile out_;
+};
+
+}  // namespace
+
+Result<std::optional<model::ActivityProfile>> attribute_kernels(const model::Recording& recording,
+                                                                const model::Domain& domain,
+                                                                EnergyTimeline& timeline,
+                                                                std::optional<HostTime> from,
+                                                                std::optional<HostTime> to) {
+  auto table = activity_on(recording, domain, from, to);
+  if (!table) return tl::unexpected(table.error());
+  if (table->empty()) return std::nullopt;
+  return Attribution(recording, domain, timeline, std::move(*table)).run();
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,250 @@
+#include "analysis/kernels/kernel_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/kernels/power_timing.h"
+#include "analysis/kernels/replay_scale.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr std::size_t kMostColumns = 160;
+constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
+constexpr double kLeastBeside = 0.01;  // of a class's busy time, for one of its time beside others
+constexpr std::size_t kMostBeside = 40;
+constexpr double kPriorWidth = 0.5;    // of the mean busy power
+constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws more than its class
+constexpr double kBesideWidth = 0.5;   // the same: of what a class draws more beside others
+constexpr int kReplayRounds = 2;
+constexpr double kGapSigma = 4;        // watts
+constexpr double kModelError = 0.035;  // of a class's energy
+// Of its energy beside others, where what it draws depends on which others: ranges of one recording
+// with other partners came out up to 6 % off (docs/validation.md).
+constexpr double kBesideError = 0.05;
+constexpr double kHeadroom = 1.3;    // above the highest power seen, or the board's limit
+constexpr double kAboveMean = 3;     // times the mean busy power, where no limit is known
+constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
+constexpr double kAgainst = -0.3;    // correlation of errors within a group
+
+}  // namespace
+
+void KernelModel::choose_columns() {
+  const auto& classes = table_->classes;
+  std::vector<std::uint32_t> order(classes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return classes[a].busy > classes[b].busy; });
+  column_of_.assign(classes.size(), 0);
+  own_columns_ = 0;
+  for (const std::uint32_t k : order) {
+    if (own_columns_ == kMostColumns || classes[k].whole_busy < kLeastShare * table_->whole_busy)
+      break;
+    column_of_[k] = static_cast<std::uint32_t>(own_columns_++);
+  }
+  for (std::size_t i = own_columns_; i < order.size(); ++i) {
+    column_of_[order[i]] = static_cast<std::uint32_t>(own_columns_);
+  }
+  for (const auto& variant : table_->variants) {
+    const bool own = column_of_[variant.kernel_class] < own_columns_;
+    column_of_.push_back(
+        own ? static_cast<std::uint32_t>(column_of_.size() - classes.size() + own_columns_ + 1)
+            : model::kNone);
+  }
+  // What draws another power beside others: those that do so for longest have a column each.
+  std::vector<std::uint32_t> beside;
+  for (const std::uint32_t k : order) {
+    if (classes[k].whole_beside > kLeastBeside * classes[k].whole_busy) beside.push_back(k);
+  }
+  std::stable_sort(beside.begin(), beside.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return classes[a].whole_beside > classes[b].whole_beside;
+  });
+  beside_columns_ = std::min(beside.size(), kMostBeside);
+  const std::size_t first = own_columns_ + 1 + table_->variants.size();
+  column_of_.resize(table_->beside(classes.size()), model::kNone);
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    column_of_[table_->beside(beside[i])] =
+        static_cast<std::uint32_t>(first + std::min(i, kMostBeside - 1));
+  }
+  // Those without one of their own; what variants draw more than their class; what classes draw
+  // more beside others; what all draw more in replays; time between launches.
+  columns_ = first + beside_columns_ + 2;
+}
+
+std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
+                                            std::span<const SeenPower> seen, const IdleHint& idle,
+                                            double limit_watts, double rise, double sway) {
+  if (table.empty() || seen.empty()) return std::nullopt;
+  KernelModel model(table);
+  model.choose_columns();
+  model.timing_ = fit_timing(table, seen, rise, sway);
+  PowerRows rows = power_rows(table, model.column_of_, model.columns_, seen, model.timing_);
+  if (rows.rows.empty()) return std::nullopt;
+
+  double seconds = 0;
+  double joules = 0;
+  double busy = 0;
+  double highest = 0;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const double length = rows.rows[i].end - rows.rows[i].begin;
+    seconds += length;
+    joules += length * rows.rows[i].watts;
+    highest = std::max(highest, rows.rows[i].watts);
+    for (const auto& term : rows.of(i)) {
+      if (term.column <= model.own_columns_) busy += length * term.share;
+    }
+  }
+  const double above = std::max(joules - idle.watts * seconds, 0.0);
+  model.mean_busy_ = busy > 1e-6 ? above / busy : 0.0;
+  // Sensors smear short bursts, so that a kernel may draw more than the highest power seen.
+  const double most =
+      std::max({kHeadroom * highest - idle.watts, kHeadroom * limit_watts - idle.watts,
+                limit_watts > 0 ? 0.0 : kAboveMean * model.mean_busy_, 1.0});
+  std::vector<PowerPrior> priors;
+  priors.push_back({idle.watts, idle.sigma, 0, highest});
+  for (std::size_t k = 0; k <= model.own_columns_; ++k) {
+    priors.push_back({std::min(model.mean_busy_, most),
+                      std::max(kPriorWidth * model.mean_busy_, 10.0), 0, most});
+  }
+  for (std::size_t v = 0; v < table.variants.size(); ++v) {
+    priors.push_back({0, std::max(kVariantWidth * model.mean_busy_, 4.0), -most, most});
+  }
+  for (std::size_t k = 0; k < model.beside_columns_; ++k) {
+    priors.push_back({0, std::max(kBesideWidth * model.mean_busy_, 10.0), -most, most});
+  }
+  priors.push_back(kReplayScale);
+  priors.push_back({0, kGapSigma, 0, most});
+  SensorTiming other = model.timing_;
+  other.rise += other.rise_sigma;
+  PowerRows others;
+  const PowerRows* also = nullptr;
+  if (other.rise_sigma > 0) {
+    others = power_rows(table, model.column_of_, model.columns_, seen, other);
+    also = &others;
+  }
+  model.solution_ = solve_power(rows, priors, also);
+  for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
+    const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
+    const VectorXd watts = model.solution_.watts;
+    set_replay_scale(rows, table.replays, column, watts);
+    set_replay_scale(others, table.replays, column, watts);
+    model.solution_ = solve_power(rows, priors, also);
+  }
+  model.sway_ = sway;
+  return model;
+}
+
+double KernelModel::idle_sigma() const {
+  VectorXd factor = VectorXd::Zero(solution_.watts.size());
+  factor[0] = 1;
+  return std::sqrt(solution_.variance(factor));
+}
+
+std::vector<KernelModel::Use> KernelModel::all_of(std::uint32_t kernel_class) const {
+  const auto& c = table_->classes[kernel_class];
+  std::vector<Use> uses;
+  double busy = 0;
+  for (const auto& v : table_->variants) busy += v.kernel_class == kernel_class ? v.busy : 0.0;
+  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.beside, c.gap}};
+  for (std::uint32_t v = 0; v < table_->variants.size(); ++v) {
+    const auto& variant = table_->variants[v];
+    if (variant.kernel_class != kernel_class || variant.busy <= 0) continue;
+    const double part = variant.busy / busy;
+    uses.push_back({kernel_class, v, part * c.busy, part * c.beside, part * c.gap});
+  }
+  return uses;
+}
+
+// Calls add(index into the solution's watts, seconds).
+template <class Add>
+void KernelModel::each_factor(const Use& use, Add add) const {
+  const auto put = [&](std::size_t id, double seconds) {
+    if (column_of_[id] != model::kNone) add(static_cast<Index>(1 + column_of_[id]), seconds);
+  };
+  put(use.kernel_class, use.busy);
+  if (use.variant != model::kNone) put(table_->classes.size() + use.variant, use.busy);
+  put(table_->beside(use.kernel_class), use.beside);
+}
+
+double KernelModel::joules_of(const Use& use) const {
+  double joules = 0;
+  each_factor(use, [&](Index i, double seconds) { joules += solution_.watts[i] * seconds; });
+  return joules;
+}
+
+VectorXd KernelModel::factor_of(std::span<const Use> uses) const {
+  VectorXd factor = VectorXd::Zero(solution_.watts.size());
+  for (const Use& use : uses) {
+    each_factor(use, [&](Index i, double seconds) { factor[i] += seconds; });
+  }
+  return factor;
+}
+
+KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
+  const VectorXd factor = factor_of(uses);
+  double own = 0;
+  for (const Use& use : uses) {
+    const double joules = joules_of(use);
+    own += std::pow(kModelError * joules, 2);
+    if (use.busy > 0) own += std::pow(kBesideError * joules * use.beside / use.busy, 2);
+    own += std::pow(kGapSigma * use.gap, 2);
+  }
+  own += std::pow(solution_.sway(factor, sway_), 2);
+  own += std::pow(factor.dot(solution_.otherwise), 2);
+  const double variance = solution_.variance(factor) + own;
+  return {factor.dot(solution_.watts), std::sqrt(std::max(variance, 0.0))};
+}
+
+bool KernelModel::is_pooled(std::uint32_t kernel_class) const {
+  return column_of_[kernel_class] >= own_columns_;
+}
+
+std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
+  std::vector<std::uint32_t> open;
+  std::vector<VectorXd> factors;
+  for (std::uint32_t k = 0; k < table_->classes.size(); ++k) {
+    if (is_pooled(k)) continue;
+    const auto uses = all_of(k);
+    const Estimate e = energy_of(uses);
+    if (1.96 * e.sigma <= kUnresolved * e.joules) continue;
+    open.push_back(k);
+    factors.push_back(factor_of(uses));
+  }
+  struct Pair {
+    double correlation;
+    std::size_t a, b;
+  };
+  std::vector<Pair> pairs;
+  const auto& v = solution_.covariance;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    for (std::size_t j = i + 1; j < open.size(); ++j) {
+      const VectorXd &a = factors[i], &b = factors[j];
+      const double r = a.dot(v * b) / std::sqrt(std::max(a.dot(v * a) * b.dot(v * b), 1e-300));
+      if (r < kAgainst) pairs.push_back({r, i, j});
+    }
+  }
+  std::sort(pairs.begin(), pairs.end(),
+            [](const Pair& x, const Pair& y) { return x.correlation < y.correlation; });
+  std::vector<std::size_t> root(open.size());
+  std::iota(root.begin(), root.end(), 0U);
+  const auto find = [&](std::size_t i) {
+    while (root[i] != i) i = root[i] = root[root[i]];
+    return i;
+  };
+  for (const Pair& p : pairs) root[find(p.a)] = find(p.b);
+  std::vector<std::vector<std::uint32_t>> by_root(open.size());
+  for (std::size_t i = 0; i < open.size(); ++i) by_root[find(i)].push_back(open[i]);
+  std::erase_if(by_root, [](const auto& group) { return group.size() < 2; });
+  for (auto& group : by_root) {
+    std::sort(group.begin(), group.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return table_->classes[a].busy > table_->classes[b].busy;
+    });
+  }
+  return by_root;
+}
+
+}  // namespace jouleprof::analysis

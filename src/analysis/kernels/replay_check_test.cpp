@@ -1,0 +1,123 @@
+#include "analysis/kernels/replay_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace jouleprof::analysis {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two layers of a model launch the same class, 30 us long in the one and 10 us in the other;
+// backward it takes 50 us.
+struct TwoLayers {
+  TwoLayers() {
+    auto& trace = recording.traces.emplace_back();
+    trace.layers.resize(3);
+    trace.layers[0].name = "model";
+    trace.layers[1].name = "wide";
+    trace.layers[2].name = "narrow";
+    trace.layers[1].parent = trace.layers[2].parent = 0;
+    trace.scopes.resize(3);
+    trace.scopes[0].layer = 1;
+    trace.scopes[1].layer = trace.scopes[2].layer = 2;
+    trace.scopes[0].phase = trace.scopes[1].phase = model::Phase::kForward;
+    trace.scopes[2].phase = model::Phase::kBackward;
+    table.classes.resize(1);
+    table.shares = {{0, model::kNone, 0, 0, 10, 10 * 30e-6},
+                    {0, model::kNone, 0, 1, 10, 10 * 10e-6},
+                    {0, model::kNone, 0, 2, 10, 10 * 50e-6}};
+  }
+
+  std::vector<std::string> replayed(std::uint32_t layer, double each, bool of_kernel = false) {
+    ActivityTable::Replay replay;
+    replay.layer = layer;
+    replay.begin = 2;
+    replay.end = 3;
+    replay.of_kernel = of_kernel;
+    replay.slots = slots;
+    replay.variants = variants;
+    replay.ran[0] = {1000, 1000 * each};
+    table.replays = {replay};
+    seen.resize(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      seen[i].begin = 1 + static_cast<double>(i);
+      seen[i].end = seen[i].begin + 0.5;
+    }
+    return drop_odd_replays(recording, table, SmClocks(recording, {}, table, 0), seen);
+  }
+
+  model::Recording recording;
+  ActivityTable table;
+  std::vector<ActivityTable::Replay::ByClass> slots;
+  std::map<std::uint32_t, std::uint32_t> variants;
+  std::vector<SeenPower> seen;
+};
+
+TEST(ReplayCheck, AClassThatTwoLayersShareHasTheTimeOfTheLayerInHand) {
+  TwoLayers two;
+  EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
+  EXPECT_THAT(two.replayed(2, 10e-6), IsEmpty());
+  EXPECT_EQ(two.seen.size(), 3u);
+}
+
+TEST(ReplayCheck, AKernelsReplayHasItsTimeInAllOfTheModelAndItsName) {
+  TwoLayers two;
+  two.table.classes[0].key.name = "_Z4gemmPf";
+  EXPECT_THAT(two.replayed(0, 20e-6, true), IsEmpty());  // the mean of both layers
+  EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("gemm(float*) (+50 %)")));
+  EXPECT_EQ(two.seen.size(), 2u);
+}
+
+TEST(ReplayCheck, WhereThePowerLimitSlowedItThatPartIsDropped) {
+  TwoLayers two;
+  // As seen at 2 s and for half a second: the first slot is as in place, the tenth 4 % slower.
+  two.slots.resize(50);
+  two.slots[0][0] = {100, 100 * 30e-6};
+  two.slots[10][0] = {100, 100 * 31.2e-6};
+  EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
+  EXPECT_EQ(two.seen.size(), 2u);
+  two.slots[10][0] = {100, 100 * 30.6e-6};
+  two.replayed(1, 30e-6);
+  EXPECT_EQ(two.seen.size(), 3u);
+  // Slots of 20 ms from 2 s on: the fortieth lies behind what was seen until 2.5 s.
+  two.slots[40][0] = {100, 100 * 35e-6};
+  two.replayed(1, 30e-6);
+  EXPECT_EQ(two.seen.size(), 3u);
+}
+
+TEST(ReplayCheck, AKernelsReplayIsHeldAgainstLaunchesThatDoTheSame) {
+  TwoLayers two;
+  two.table.variants = {{0, 1}, {0, 1}};
+  two.table.shares[0].variant = 1;
+  two.table.shares[1].variant = 0;
+  two.variants = {{0, 1}};
+  EXPECT_THAT(two.replayed(0, 30e-6, true), IsEmpty());
+  two.variants = {{0, 0}};
+  EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("+200 %")));
+}
+
+TEST(ReplayCheck, WhatTakesLongerThanInItsLayerIsDropped) {
+  TwoLayers two;
+  EXPECT_THAT(two.replayed(2, 13e-6), ElementsAre(HasSubstr("narrow (+30 %)")));
+  ASSERT_EQ(two.seen.size(), 2u);
+  EXPECT_EQ(two.seen[1].begin, 3);
+  EXPECT_THAT(two.replayed(1, 20e-6), ElementsAre(HasSubstr("wide (-33 %)")));
+}
+
+TEST(ReplayCheck, ALayerHasWhatRanWithinIt) {
+  TwoLayers two;
+  EXPECT_THAT(two.replayed(0, 20e-6), IsEmpty());
+  EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
+}
+
+TEST(ReplayCheck, WhatNeverRanInPlaceIsNotHeldAgainstIt) {
+  TwoLayers two;
+  two.table.shares.clear();
+  EXPECT_THAT(two.replayed(2, 13e-6), IsEmpty());
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

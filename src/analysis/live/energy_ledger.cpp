@@ -1,0 +1,176 @@
+#include "analysis/live/energy_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "model/window_sum.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kNormal95 = 1.96;
+constexpr Duration kCoarseStep = 1s;
+constexpr Duration kBendStep = 20ms;
+constexpr std::size_t kMostTold = 100'000;
+constexpr Duration kQuickUpdates = 500ms;
+constexpr Duration kLateUpdate = 20ms;  // seen up to 16 ms after it was due
+
+}  // namespace
+
+EnergyLedger::EnergyLedger(TimelineSensors sensors, Duration history)
+    : timeline_(std::move(sensors)), history_(history) {}
+
+void EnergyLedger::append(const model::Readings& readings) {
+  const auto& sensors = timeline_.sensors();
+  for (const auto& r : readings.powers) {
+    if (!sensors.power || r.sensor != sensors.power->id) continue;
+    timeline_.append(r);
+    newest_ = std::max(newest_, r.at);
+  }
+  for (const auto& r : readings.counters) {
+    if (!sensors.counter || r.sensor != sensors.counter->id) continue;
+    timeline_.append(r);
+    newest_counter_ = std::max(newest_counter_, r.before);
+    newest_ = std::max(newest_, r.after);
+  }
+}
+
+Duration EnergyLedger::delay() const {
+  const auto& counter = timeline_.sensors().counter;
+  if (!counter || counter->traits.refresh.value_or(0s) > kQuickUpdates) return 30ms;
+  return std::max(counter->traits.refresh.value_or(0s) + kLateUpdate, Duration{30ms});
+}
+
+bool EnergyLedger::knows(HostTime t) {
+  if (newest_ < t) return false;
+  if (timeline_.sensors().counter && newest_counter_ < t + delay() - kLateUpdate) return false;
+  const auto extent = timeline_.extent();
+  return extent && extent->end >= t;
+}
+
+void EnergyLedger::follow_origin() {
+  if (!origin_ || origin_settled_) return;
+  if (const auto raw = timeline_.up_to(*origin_)) shift_ = -*raw;
+  const auto settled = timeline_.settled_until();
+  origin_settled_ = settled && *settled >= *origin_;
+}
+
+Energy EnergyLedger::between_told(HostTime t, Energy energy) const {
+  const auto next = told_.lower_bound(t);
+  if (next != told_.end()) energy = std::min(energy, next->second);
+  if (next != told_.begin()) energy = std::max(energy, std::prev(next)->second);
+  return energy;
+}
+
+std::optional<Energy> EnergyLedger::value(HostTime t, Told told) {
+  const auto known = told_.find(t);
+  if (known != told_.end()) return known->second;
+  if (!origin_) origin_ = t;
+  follow_origin();
+  const auto raw = timeline_.up_to(t);
+  if (!raw) return std::nullopt;
+  const Energy energy = between_told(t, *raw + shift_);
+  if (told == Told::kRemembered) told_.emplace(t, energy);
+  return energy;
+}
+
+Result<model::Measurement> EnergyLedger::energy(HostTime begin, HostTime end) {
+  return measure(begin, end, Told::kRemembered);
+}
+
+Result<model::Measurement> EnergyLedger::settled_energy(HostTime begin, HostTime end) {
+  return measure(begin, end, Told::kPassing);
+}
+
+Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, Told told) {
+  if (end >= begin && !coarse_.empty() && begin < coarse_.back().at) {
+    return energy_since_long_ago(begin, end, told);
+  }
+  auto m = timeline_.energy(begin, end);
+  if (!m) return m;
+  const auto from = value(begin, told);
+  const auto to = value(end, told);
+  if (!from || !to) return fail(Errc::kInternal, "a window that is known at one end only");
+  const Energy moved = *to - *from - m->energy;
+  m->energy = *to - *from;
+  m->repeatability =
+      Energy::joules(std::hypot(m->repeatability.joules(), kNormal95 * moved.joules()));
+  m->error = Energy::joules(std::hypot(m->error.joules(), kNormal95 * moved.joules()));
+  return m;
+}
+
+Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, HostTime end,
+                                                               Told told) {
+  if (begin < coarse_.front().at) {
+    return fail(Errc::kUnavailable,
+                fmt::format("readings of {} begin {:.3f} s after the start of the window",
+                            timeline_.sensor_name(), seconds(coarse_.front().at - begin)));
+  }
+  const auto extent = timeline_.extent();
+  if (!extent) return fail(Errc::kUnavailable, "no readings lately");
+  // The end's part of the interval; of the begin it knows nothing.
+  auto m = timeline_.energy(std::min(std::max(extent->begin, end - 10s), end), end);
+  if (!m) return m;
+  const auto next = std::upper_bound(coarse_.begin(), coarse_.end(), begin,
+                                     [](HostTime t, const Point& point) { return t < point.at; });
+  const Point& before = *std::prev(next);
+  const auto known = told_.find(begin);
+  Energy from = before.energy;
+  Energy doubt;
+  if (known != told_.end()) {
+    from = known->second;
+  } else if (begin > before.at) {
+    const Power power = (next->energy - before.energy) / (next->at - before.at);
+    from = between_told(begin, before.energy + power * (begin - before.at));
+    doubt = next->bend;
+  }
+  const auto to = value(end, told);
+  if (!to) return fail(Errc::kUnavailable, "readings end before the window does");
+  const double gain = m->energy > Energy{} ? model::gain_joules(*m) / m->energy.joules() : 0.0;
+  m->energy = *to - from;
+  m->repeatability += doubt;
+  m->error = Energy::joules(std::hypot(m->repeatability.joules(), gain * m->energy.joules()));
+  return m;
+}
+
+Energy EnergyLedger::bend_between(const Point& from, const Point& to) {
+  Energy most;
+  const Power mean = (to.energy - from.energy) / (to.at - from.at);
+  for (HostTime t = from.at + kBendStep; t < to.at; t += kBendStep) {
+    const auto raw = timeline_.up_to(t);
+    if (!raw) continue;
+    const Energy off = *raw + shift_ - (from.energy + mean * (t - from.at));
+    most = std::max(most, off < Energy{} ? -off : off);
+  }
+  return most;
+}
+
+void EnergyLedger::tidy(HostTime now) {
+  const auto extent = timeline_.extent();
+  const auto settled = timeline_.settled_until();
+  if (!extent || !settled) return;
+  if (!origin_) origin_ = extent->begin;
+  follow_origin();
+  if (!origin_settled_) return;
+  // Coarse points first, then the details go.
+  const HostTime limit = std::min(now - history_, *settled - 20s);
+  if (extent->begin + 30s > limit) return;
+  for (HostTime t = coarse_.empty() ? extent->begin : coarse_.back().at + kCoarseStep; t <= limit;
+       t += kCoarseStep) {
+    const auto raw = timeline_.up_to(t);
+    if (!raw) continue;
+    Point next{t, between_told(t, *raw + shift_), {}};
+    if (!coarse_.empty()) next.bend = bend_between(coarse_.back(), next);
+    coarse_.push_back(next);
+  }
+  if (coarse_.size() < 2) return;
+  timeline_.forget_before(coarse_.back().at);
+  while (told_.size() > kMostTold) told_.erase(told_.begin());
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,79 @@
+// What one domain's energy was, told while it is still being measured.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "analysis/timeline/timeline.h"
+
+namespace jouleprof::analysis {
+
+// An EnergyTimeline may still move by a little where it was just asked. A ledger remembers the
+// energy up to each instant that it told of, and stays with it: windows that share an edge fit
+// together to the microjoule, parts never exceed the whole, and asking again gives the same answer.
+// What lies between two instants told of is kept between their energies.
+//
+// Memory is bounded: full detail for `history`, the 100,000 latest instants told of, and before
+// that the energy at every full second. A window that begins further back has an interval that is
+// wider by how far the energy left the straight line within that second.
+//
+// Thread safety: none.
+class EnergyLedger {
+ public:
+  EnergyLedger(TimelineSensors sensors, Duration history);
+
+  void append(const model::Readings& readings);
+  void mark(HostTime t) { timeline_.mark(t); }
+
+  // Whether the sensors have told of everything up to `t`: a counter's first update after it
+  // included, where updates come quickly.
+  bool knows(HostTime t);
+  // How long after `t` that can be the case at the earliest.
+  Duration delay() const;
+  // When the newest reading was taken; the epoch before the first.
+  HostTime newest() const { return newest_; }
+
+  // Errors: as EnergyTimeline::energy's.
+  Result<model::Measurement> energy(HostTime begin, HostTime end);
+  // As energy(), of what lies before EnergyTimeline::settled_until() and so stays as it is without
+  // being remembered.
+  Result<model::Measurement> settled_energy(HostTime begin, HostTime end);
+
+  // How many instants energy() is bound by.
+  std::size_t remembered() const { return told_.size(); }
+
+  // Forgets the details of what is older than the history. To be called now and then.
+  void tidy(HostTime now);
+
+  EnergyTimeline& timeline() { return timeline_; }
+
+ private:
+  struct Point {
+    HostTime at{};
+    Energy energy;
+    Energy bend;  // how far from the straight line it went since the point before
+  };
+
+  enum class Told { kRemembered, kPassing };
+
+  std::optional<Energy> value(HostTime t, Told told);
+  Result<model::Measurement> measure(HostTime begin, HostTime end, Told told);
+  Energy between_told(HostTime t, Energy energy) const;
+  void follow_origin();
+  Energy bend_between(const Point& from, const Point& to);
+  Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end, Told told);
+
+  EnergyTimeline timeline_;
+  Duration history_;
+  HostTime newest_{};
+  HostTime newest_counter_{};
+
+  std::optional<HostTime> origin_;  // where the energies told count from
+  Energy shift_;                    // from the timeline's scale to ours
+  bool origin_settled_ = false;
+  std::map<HostTime, Energy> told_;
+  std::vector<Point> coarse_;  // one a second, before the timeline's begin
+};
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,111 @@
+#include "analysis/live/live_energy.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kSilent = 3s;
+constexpr Duration kTidyPeriod = 5s;       // settling computes the timeline: some milliseconds
+constexpr Duration kLongestPending = 60s;  // of windows, where a sensor is never settled
+// More marks than two in so short a time say no more than two do, and cost memory.
+constexpr Duration kMarkBin = 4ms;
+constexpr int kMarksPerBin = 2;
+constexpr std::size_t kMostMarkBins = 4096;
+
+}  // namespace
+
+LiveEnergy::LiveEnergy(std::vector<model::Domain> domains,
+                       const std::vector<model::Sensor>& sensors, Duration history)
+    : domains_(std::move(domains)), totals_(domains_.size()) {
+  const std::vector<bool> all(sensors.size(), true);
+  for (const auto& domain : domains_) {
+    const auto chosen = choose_sensors(sensors, domain.id, all);
+    ledgers_.push_back(chosen ? std::make_unique<EnergyLedger>(*chosen, history) : nullptr);
+  }
+}
+
+void LiveEnergy::append(const model::Readings& readings) {
+  for (auto& ledger : ledgers_) {
+    if (ledger) ledger->append(readings);
+  }
+}
+
+void LiveEnergy::mark(HostTime t) {
+  if (++marks_[t.time_since_epoch() / kMarkBin] > kMarksPerBin) return;
+  for (auto& ledger : ledgers_) {
+    if (ledger) ledger->mark(t);
+  }
+}
+
+void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
+  mark(begin);
+  mark(end);
+  totals_.add(name, begin, end);
+}
+
+bool LiveEnergy::knows(HostTime t, HostTime now) {
+  if (!first_asked_) first_asked_ = now;
+  return std::all_of(ledgers_.begin(), ledgers_.end(), [&](auto& ledger) {
+    if (!ledger || ledger->knows(t)) return true;
+    if (ledger->newest() == HostTime{}) return now - *first_asked_ > kSilent;  // never spoke
+    return now - std::max(ledger->newest(), t) > kSilent;
+  });
+}
+
+Duration LiveEnergy::delay() const {
+  Duration longest{};
+  for (const auto& ledger : ledgers_) {
+    if (ledger) longest = std::max(longest, ledger->delay());
+  }
+  return longest;
+}
+
+std::vector<Result<model::Measurement>> LiveEnergy::energy(HostTime begin, HostTime end) {
+  std::vector<Result<model::Measurement>> out;
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    if (ledgers_[i]) {
+      out.push_back(ledgers_[i]->energy(begin, end));
+    } else {
+      const auto& reason = domains_[i].unavailable_reason;
+      out.push_back(fail(Errc::kUnavailable, reason.empty() ? "no sensor" : reason));
+    }
+  }
+  return out;
+}
+
+WindowTotals::Ledgers LiveEnergy::ledgers() {
+  WindowTotals::Ledgers out;
+  for (auto& ledger : ledgers_) out.push_back(ledger.get());
+  return out;
+}
+
+std::optional<WindowTotal> LiveEnergy::total(std::uint32_t name) {
+  auto total = totals_.total(name, ledgers());
+  for (std::size_t i = 0; total && i < domains_.size(); ++i) {
+    const auto& reason = domains_[i].unavailable_reason;
+    if (!ledgers_[i] && !reason.empty()) total->energies[i] = fail(Errc::kUnavailable, reason);
+  }
+  return total;
+}
+
+void LiveEnergy::tidy(HostTime now) {
+  if (now < next_tidy_) return;
+  next_tidy_ = now + kTidyPeriod;
+  HostTime settled = now - 2s;
+  for (auto& ledger : ledgers_) {
+    if (!ledger || now - ledger->newest() > kSilent) continue;
+    const auto until = ledger->timeline().settled_until();
+    settled = std::min(settled, until ? *until : HostTime{});
+  }
+  totals_.settle(std::max(settled, now - kLongestPending), ledgers());
+  for (auto& ledger : ledgers_) {
+    if (ledger) ledger->tidy(now);
+  }
+  if (marks_.size() > kMostMarkBins) marks_.clear();
+}
+
+}  // namespace jouleprof::analysis

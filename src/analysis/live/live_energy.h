@@ -1,0 +1,58 @@
+// The energy of windows in every domain, while it is being measured.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/live/energy_ledger.h"
+#include "analysis/live/window_totals.h"
+#include "model/domain.h"
+
+namespace jouleprof::analysis {
+
+// Thread safety: none.
+class LiveEnergy {
+ public:
+  // `history`: as EnergyLedger's.
+  LiveEnergy(std::vector<model::Domain> domains, const std::vector<model::Sensor>& sensors,
+             Duration history);
+
+  const std::vector<model::Domain>& domains() const { return domains_; }
+
+  void append(const model::Readings& readings);
+
+  // A window that has ended: its edges sharpen the timelines, and it counts in its name's total. To
+  // be told within a few seconds of its end.
+  void add(std::uint32_t name, HostTime begin, HostTime end);
+
+  // Whether all sensors have told of everything up to `t`. One that has been silent for three
+  // seconds is not waited for.
+  bool knows(HostTime t, HostTime now);
+  // How long after `t` that can be the case at the earliest.
+  Duration delay() const;
+
+  // By domain. Errors: as EnergyTimeline::energy's, and unavailable for a domain without a sensor.
+  std::vector<Result<model::Measurement>> energy(HostTime begin, HostTime end);
+
+  std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
+  // Absent for a name without a window.
+  std::optional<WindowTotal> total(std::uint32_t name);
+
+  // Bounds the memory; to be called every second or so, does its work every five.
+  void tidy(HostTime now);
+
+ private:
+  void mark(HostTime t);
+  WindowTotals::Ledgers ledgers();
+
+  std::vector<model::Domain> domains_;
+  std::vector<std::unique_ptr<EnergyLedger>> ledgers_;  // by domain; nullptr without a sensor
+  WindowTotals totals_;
+  std::unordered_map<std::int64_t, int> marks_;  // lately, by 4 ms
+  HostTime next_tidy_{};
+  std::optional<HostTime> first_asked_;
+};
+
+}  // namespace jouleprof::analysis

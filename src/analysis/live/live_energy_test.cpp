@@ -1,0 +1,201 @@
+#include "analysis/live/live_energy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+using testing::HasSubstr;
+
+model::Domain gpu0() {
+  model::Domain d;
+  d.id = kGpu0;
+  d.device = "gpu0";
+  return d;
+}
+
+// A GPU whose readings arrive as time goes by.
+class Live {
+ public:
+  explicit Live(Truth truth, Duration history = 10min)
+      : truth_(std::move(truth)), energy({gpu0()}, {sensors_.counter(), sensors_.ring()}, history) {
+    samples_ = sensors_.samples(truth_, 0, truth_.end());
+    reads_ = sensors_.reads(truth_, 0.05, truth_.end());
+  }
+
+  void until(double t) {
+    model::Readings readings;
+    for (; next_sample_ < samples_.size() && samples_[next_sample_].at <= at(t); ++next_sample_) {
+      readings.powers.push_back(samples_[next_sample_]);
+    }
+    for (; next_read_ < reads_.size() && reads_[next_read_].after <= at(t); ++next_read_) {
+      readings.counters.push_back(reads_[next_read_]);
+    }
+    energy.append(readings);
+    energy.tidy(at(t));
+  }
+
+  Result<model::Measurement> window(double a, double b) { return energy.energy(at(a), at(b))[0]; }
+
+ private:
+  GpuSensors sensors_;
+  Truth truth_;
+  std::vector<model::PowerReading> samples_;
+  std::vector<model::CounterReading> reads_;
+  std::size_t next_sample_ = 0;
+  std::size_t next_read_ = 0;
+
+ public:
+  LiveEnergy energy;
+};
+
+Truth square(double length) {
+  return course([](double t) { return std::fmod(t, 0.5) < 0.3 ? 600.0 : 120.0; }, length);
+}
+
+TEST(LiveEnergyTest, KnowsOnceTheCounterHasBeenUpdatedAfterwards) {
+  Live live(course([](double) { return 250.0; }, 20));
+  live.until(10);
+  EXPECT_FALSE(live.energy.knows(at(10), at(10)));
+  EXPECT_FALSE(live.energy.knows(at(9.98), at(10)));
+  EXPECT_TRUE(live.energy.knows(at(9.8), at(10)));
+  // Sensors that have fallen silent are not waited for.
+  EXPECT_TRUE(live.energy.knows(at(10.01), at(14)));
+  const auto m = live.window(9, 9.8);
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->energy.joules(), 200, 1);
+}
+
+TEST(LiveEnergyTest, WhatWasToldStaysToldAndPartsFit) {
+  Live live(square(60));
+  std::vector<std::pair<double, double>> parts;
+  std::vector<Energy> told;
+  for (double t = 3; t < 55; t += 0.37) {
+    live.until(t + 0.37 + 0.15);
+    parts.emplace_back(t, t + 0.37);
+    const auto m = live.window(t, t + 0.37);
+    ASSERT_TRUE(m);
+    EXPECT_GE(m->energy, Energy{});
+    told.push_back(m->energy);
+  }
+  live.until(60);
+  Energy sum;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(live.window(parts[i].first, parts[i].second)->energy, told[i]);
+    sum += told[i];
+  }
+  // Neighbours share their edges: the parts make up the whole, to the microjoule.
+  const auto whole = live.window(parts.front().first, parts.back().second);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->energy, sum);
+  const double truth = square(60).joules(parts.front().first, parts.back().second);
+  EXPECT_NEAR(whole->energy.joules() / truth, 1, 0.002);
+  // A parent that is a little longer on both sides has at least as much.
+  EXPECT_GE(live.window(parts.front().first - 1e-4, parts.back().second + 1e-4)->energy, sum);
+}
+
+TEST(LiveEnergyTest, EarlyAnswersDoNotDriftAwayFromTheTruth) {
+  // The first question comes before the counter's edges are known at all.
+  Live live(square(40));
+  live.until(0.3);
+  ASSERT_TRUE(live.window(0.1, 0.2));
+  live.until(40);
+  const auto m = live.window(0.1, 39);
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->energy.joules() / square(40).joules(0.1, 39), 1, 0.003);
+}
+
+TEST(LiveEnergyTest, ALongWindowOutlivesTheHistory) {
+  Live live(square(300), 30s);
+  for (double t = 1; t <= 300; t += 1) live.until(t);
+  const auto m = live.window(20.3, 290);
+  ASSERT_TRUE(m) << m.error().message;
+  const double truth = square(300).joules(20.3, 290);
+  EXPECT_NEAR(m->energy.joules(), truth, m->repeatability.joules());
+  EXPECT_LT(m->repeatability.joules(), 300);  // a second's worth of the change of power
+  const auto unknown = live.window(-5, 290);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Errc::kUnavailable);
+}
+
+TEST(LiveEnergyTest, ASensorThatNeverSpokeIsNotWaitedForEveryTime) {
+  const GpuSensors sensors;
+  LiveEnergy energy({gpu0()}, {sensors.counter()}, 10min);
+  EXPECT_FALSE(energy.knows(at(1), at(1)));
+  EXPECT_FALSE(energy.knows(at(1), at(2)));
+  EXPECT_TRUE(energy.knows(at(5), at(5)));
+  EXPECT_FALSE(energy.energy(at(4), at(5))[0]);
+}
+
+TEST(LiveEnergyTest, WithoutASensorThereIsAReason) {
+  model::Domain dram;
+  dram.id = model::DomainId{1};
+  dram.device = "dram";
+  dram.unavailable_reason = "no DRAM sensor";
+  LiveEnergy energy({dram}, {}, 10min);
+  EXPECT_TRUE(energy.knows(at(1), at(1)));
+  const auto m = energy.energy(at(0), at(1));
+  ASSERT_FALSE(m[0]);
+  EXPECT_EQ(m[0].error().message, "no DRAM sensor");
+}
+
+TEST(WindowTotalsTest, SumsLongWindows) {
+  Live live(square(60));
+  double truth = 0;
+  for (double t = 2; t < 50; t += 0.5) {
+    live.energy.add(7, at(t), at(t + 0.3));
+    truth += square(60).joules(t, t + 0.3);
+    live.until(t + 1);
+  }
+  live.until(60);
+  const auto total = live.energy.total(7);
+  ASSERT_TRUE(total);
+  EXPECT_EQ(total->count, 96u);
+  EXPECT_EQ(total->resolved_count, 96u);
+  EXPECT_EQ(total->length, 96 * 300ms);
+  ASSERT_TRUE(total->energies[0]);
+  EXPECT_NEAR(total->energies[0]->energy.joules() / truth, 1, 0.01);
+  EXPECT_LE(std::abs(total->energies[0]->energy.joules() - truth),
+            total->energies[0]->repeatability.joules());
+  EXPECT_FALSE(live.energy.total(8));
+}
+
+TEST(WindowTotalsTest, MillionsOfShortWindowsAreShares) {
+  // 250 W all along; windows of 10 us every 20 us cover half of it.
+  Live live(course([](double) { return 250.0; }, 20));
+  std::uint64_t n = 0;
+  for (double t = 2; t < 12; t += 1) {
+    for (int i = 0; i < 50'000; ++i, ++n) {
+      const double begin = t + 20e-6 * i;
+      live.energy.add(3, at(begin), at(begin + 10e-6));
+    }
+    live.until(t + 1.5);
+  }
+  live.until(20);
+  const auto total = live.energy.total(3);
+  ASSERT_TRUE(total);
+  EXPECT_EQ(total->count, n);
+  EXPECT_EQ(total->resolved_count, n);
+  ASSERT_TRUE(total->energies[0]);
+  EXPECT_NEAR(total->energies[0]->energy.joules(), 1250, 15);
+  // The power might as well have been inside of the windows only, or outside: the interval says so.
+  EXPECT_GT(total->energies[0]->high().joules(), 2400);
+  EXPECT_LT(total->energies[0]->low().joules(), 100);
+}
+
+TEST(WindowTotalsTest, AnUnknownStretchMakesTheTotalUnavailable) {
+  Live live(square(20));
+  live.energy.add(1, at(-30), at(-29));
+  live.energy.add(1, at(5), at(6));
+  live.until(20);
+  const auto total = live.energy.total(1);
+  ASSERT_TRUE(total);
+  EXPECT_FALSE(total->energies[0]);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

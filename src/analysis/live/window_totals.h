@@ -1,0 +1,88 @@
+// The energy of all windows of one name together, without keeping any window.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/live/energy_ledger.h"
+#include "analysis/windows/window_chains.h"
+#include "model/window_sum.h"
+
+namespace jouleprof::analysis {
+
+struct WindowTotal {
+  std::uint64_t count = 0;
+  std::uint64_t resolved_count = 0;                  // of which are in `energies`
+  Duration length{};                                 // together
+  std::vector<Result<model::Measurement>> energies;  // by domain
+};
+
+// Windows that touch count as one stretch (window_chains.h), which gives what its gaps leave over;
+// stretches add up as model::WindowSum says. Stretches shorter than 0.1 s are laid over steps of
+// 5 ms: each step's energy is shared out by the time that windows cover. What that leaves open is
+// counted against them all alike: open_error() of each span as long as the sensor resolves.
+// Overlapping windows count each for itself.
+//
+// Thread safety: none.
+class WindowTotals {
+ public:
+  using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: never any energy
+  enum class State { kSettled, kOpen };        // whether what the sensors told of it may still move
+
+  explicit WindowTotals(std::size_t domains) : domains_(domains) {}
+
+  // In the order in which a thread's windows end.
+  void add(std::uint32_t name, HostTime begin, HostTime end);
+
+  // Resolves for good what lies before `until`, and forgets the windows.
+  void settle(HostTime until, const Ledgers& ledgers);
+
+  // All windows so far; those not settled as the ledgers have them now. Absent for a name without
+  // a window.
+  std::optional<WindowTotal> total(std::uint32_t name, const Ledgers& ledgers) const;
+
+  // When the latest window of `name` ended; absent without one.
+  std::optional<HostTime> latest_end(std::uint32_t name) const;
+
+ private:
+  // Steps resolved one after the other: again, one stretch.
+  struct Run {
+    HostTime begin{};
+    HostTime end{};
+    double joules = 0;  // the windows' part
+  };
+  struct Sum {  // in one domain
+    model::WindowSum windows;
+    std::optional<Run> run;  // not in `windows` yet
+    std::string missing;     // why a part of it could not be had
+  };
+  struct Name {
+    std::uint64_t count = 0;
+    std::uint64_t resolved = 0;
+    Duration length{};
+    HostTime latest_end{};
+    WindowChains chains;
+    std::vector<WindowChain> pending;  // ended, and long
+    std::int64_t first_step = 0;
+    std::deque<double> covered;       // seconds of each step from first_step on
+    std::deque<std::uint64_t> ended;  // windows that ended in each
+    std::vector<Sum> sums;
+  };
+  static void end_chain(Name& name, const WindowChain& chain);
+  static void lay_over_steps(Name& name, const WindowChain& chain);
+  static void resolve_chain(Name& name, const WindowChain& chain, State state,
+                            const Ledgers& ledgers);
+  static void resolve_pending(Name& name, HostTime until, State state, const Ledgers& ledgers);
+  static void resolve_steps(Name& name, HostTime until, const Ledgers& ledgers);
+  static void resolve_steps(const Name& name, std::int64_t steps, EnergyLedger& ledger, Sum& sum);
+  static void end_run(EnergyLedger& ledger, State state, Sum& sum);
+
+  std::size_t domains_;
+  std::unordered_map<std::uint32_t, Name> names_;
+};
+
+}  // namespace jouleprof::analysis

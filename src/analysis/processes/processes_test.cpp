@@ -1,0 +1,166 @@
+#include "analysis/processes/processes.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using simulated::at;
+using simulated::kGpu0;
+using namespace std::chrono_literals;
+using model::DomainKind;
+using model::ProcessId;
+
+// Ten seconds on four CPUs, one reading a second.
+struct Machine {
+  model::Recording recording;
+  Machine() {
+    for (int t = 0; t <= 10; ++t) {
+      recording.process_readings.machine.push_back({at(t), 2s * t, 4s * t, 0});
+    }
+  }
+  void add(std::uint32_t id, pid_t pid, double start, bool in_tree = true) {
+    recording.processes.push_back({ProcessId{id}, pid, {}, 1, "p", "", at(start), {}, in_tree});
+  }
+  void read(std::uint32_t id, double t, double cpu, double children = 0) {
+    recording.process_readings.processes.push_back(
+        {ProcessId{id}, at(t), duration_of(cpu), duration_of(children), {}, {}, {}});
+  }
+  // 100 W, of which 40 W are idle, over [from, to].
+  DomainSplit split(DomainKind kind, double from = 0, double to = 10) const {
+    const ProcessSplitter splitter(recording, at(from), at(to));
+    DomainEnergy energy;
+    energy.domain = {kGpu0, kind, "d", "", "", {}, true, ""};
+    energy.energy = Energy::joules(100 * (to - from)) + Energy::microjoules(7);
+    energy.idle_part = Energy::joules(40 * (to - from));
+    energy.part = [](HostTime a, HostTime b) { return Power::watts(100) * (b - a); };
+    energy.idle = Power::watts(40);
+    const DomainSplit out = splitter.split(energy);
+    const Energy sum = std::accumulate(out.shares.begin(), out.shares.end(), Energy{}) +
+                       out.others + out.unattributed + energy.idle_part;
+    EXPECT_EQ(sum, energy.energy);
+    return out;
+  }
+};
+
+TEST(Processes, ShareByCpuTimeWithTheRestOfTheMachineApart) {
+  Machine m;
+  m.add(1, 10, 0);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 0.5 * t);
+  const auto split = m.split(DomainKind::kDram);
+  EXPECT_NEAR(split.shares[0].joules(), 150, 0.01);
+  EXPECT_NEAR(split.others.joules(), 450, 0.01);
+  EXPECT_EQ(split.unattributed, Energy{});
+}
+
+TEST(Processes, BeginAndEndWithinTheSpan) {
+  Machine m;
+  m.add(1, 10, 2.5);
+  m.read(1, 3, 0.5);
+  m.read(1, 4, 1.5);  // and not seen again
+  const auto split = m.split(DomainKind::kCpu);
+  EXPECT_NEAR(split.shares[0].joules(), 60 * 1.5 / 2, 0.01);
+}
+
+TEST(Processes, AnAttachedProcessIsNotChargedForItsPast) {
+  Machine m;
+  m.add(1, 10, -1000);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 500 + 1.0 * t);
+  const ProcessSplitter splitter(m.recording, at(0), at(10));
+  EXPECT_NEAR(seconds(*splitter.use().cpu_time[0]), 10, 1e-6);
+  EXPECT_NEAR(m.split(DomainKind::kCpu).shares[0].joules(), 300, 0.01);
+}
+
+TEST(Processes, CpuTimeThatGoesBackTakesNothingBack) {
+  Machine m;
+  m.add(1, 10, 0);
+  const double cpu[] = {0, 1, 2, 0.5, 1.5, 2.5};
+  for (int t = 0; t < 6; ++t) m.read(1, t, cpu[t]);
+  const ProcessSplitter splitter(m.recording, at(0), at(10));
+  EXPECT_NEAR(seconds(*splitter.use().cpu_time[0]), 4, 1e-6);
+}
+
+TEST(Processes, APidGivenOutTwiceIsTwoProcesses) {
+  Machine m;
+  m.add(1, 10, 0);
+  m.add(2, 10, 5);
+  for (int t = 0; t <= 4; ++t) m.read(1, t, 1.0 * t);
+  for (int t = 5; t <= 10; ++t) m.read(2, t, 0.5 * (t - 5));
+  const auto split = m.split(DomainKind::kCpu);
+  EXPECT_NEAR(split.shares[0].joules(), 30 * 4, 0.01);
+  EXPECT_NEAR(split.shares[1].joules(), 30 * 2.5, 0.01);
+}
+
+TEST(Processes, UnseenChildrenCountForWhoWaitedForThem) {
+  Machine m;
+  m.add(1, 10, 0);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 0.1 * t, 0.9 * t);
+  EXPECT_NEAR(m.split(DomainKind::kCpu).shares[0].joules(), 300, 0.01);
+}
+
+TEST(Processes, WithoutTheMachinesTimeNobodyIsCharged) {
+  Machine m;
+  m.recording.process_readings.machine.clear();
+  m.add(1, 10, 0);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 1.0 * t);
+  const auto split = m.split(DomainKind::kCpu);
+  EXPECT_EQ(split.shares[0], Energy{});
+  EXPECT_NEAR(split.unattributed.joules(), 600, 0.01);
+}
+
+TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
+  Machine m;
+  m.add(1, 10, 0);
+  m.add(2, 11, 6, false);
+  auto& readings = m.recording.process_readings.gpu_processes;
+  // Told once at first; with company from 6 s on, in every round.
+  for (int t = 1; t <= 6; ++t) {
+    readings.push_back(
+        {ProcessId{1}, kGpu0, at(t), t == 1 ? std::optional(0.1) : std::nullopt, {}});
+  }
+  for (int t = 7; t <= 10; ++t) {
+    readings.push_back({ProcessId{1}, kGpu0, at(t), 0.25, {}});
+    readings.push_back({ProcessId{2}, kGpu0, at(t), 0.75, {}});
+  }
+  const auto split = m.split(DomainKind::kGpu);
+  EXPECT_NEAR(split.shares[0].joules(), 60 * 6 + 15 * 4, 0.01);
+  EXPECT_NEAR(split.others.joules(), 45 * 4, 0.01);
+  EXPECT_EQ(split.unattributed, Energy{});
+}
+
+TEST(Processes, MeanUtilisationIsWeightedByTheTimeItWasToldOf) {
+  Machine m;
+  m.add(1, 10, 0);
+  auto& readings = m.recording.process_readings.gpu_processes;
+  readings.push_back({ProcessId{1}, kGpu0, at(1), 0.1, {}});
+  for (int t = 2; t <= 8; ++t) readings.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+  readings.push_back({ProcessId{1}, kGpu0, at(9), 0.9, {}});
+  const ProcessSplitter splitter(m.recording, at(0), at(10));
+  EXPECT_NEAR(*splitter.use().sm_utilisation[0], (0.1 * 1 + 0.9 * 8) / 9, 1e-9);
+}
+
+TEST(Processes, AnEmptyGpuIsUnattributed) {
+  Machine m;
+  m.add(1, 10, 0);
+  // On the GPU from 3 s to 6 s, read every second.
+  for (int t = 4; t <= 6; ++t) {
+    m.recording.process_readings.gpu_processes.push_back({ProcessId{1}, kGpu0, at(t), 0.4, {}});
+  }
+  const auto split = m.split(DomainKind::kGpu);
+  EXPECT_NEAR(split.shares[0].joules(), 60 * 5, 61);
+  EXPECT_GT(split.unattributed.joules(), 200);
+}
+
+TEST(Processes, PlatformsAreUnattributed) {
+  Machine m;
+  m.add(1, 10, 0);
+  for (int t = 0; t <= 10; ++t) m.read(1, t, 1.0 * t);
+  EXPECT_NEAR(m.split(DomainKind::kPlatform).unattributed.joules(), 600, 0.01);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,213 @@
+#include "analysis/timeline/power_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace jouleprof::analysis {
+namespace {
+
+// In time constants. What is cut off there differs between the ends of a mean, and counts rise /
+// mean times: at 3.5 a burst that crossed the cut made a sample of 140 W one of 94 W.
+constexpr double kLookBack = 6;
+
+// Symmetric positive definite, stored by rows of the lower triangle's band.
+class BandedSystem {
+ public:
+  BandedSystem(std::size_t n, std::size_t band)
+      : n_(n), width_(band + 1), a_(n * width_, 0.0), b_(n, 0.0) {}
+
+  // Adds weight * (row . x - value)^2, the row being `factor` from index `first` on.
+  void add(std::size_t first, std::span<const double> factor, double value, double weight) {
+    for (std::size_t i = 0; i < factor.size(); ++i) {
+      if (factor[i] == 0) continue;
+      b_[first + i] += weight * factor[i] * value;
+      for (std::size_t j = 0; j <= i; ++j) {
+        at(first + i, first + j) += weight * factor[i] * factor[j];
+      }
+    }
+  }
+
+  std::vector<double> solve() {
+    for (std::size_t i = 0; i < n_; ++i) {
+      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
+      for (std::size_t j = first; j <= i; ++j) {
+        double sum = at(i, j);
+        const std::size_t from = std::max(first, j + 1 > width_ ? j + 1 - width_ : 0);
+        for (std::size_t k = from; k < j; ++k) sum -= at(i, k) * at(j, k);
+        at(i, j) = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / at(j, j);
+      }
+    }
+    std::vector<double> x = b_;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
+      for (std::size_t k = first; k < i; ++k) x[i] -= at(i, k) * x[k];
+      x[i] /= at(i, i);
+    }
+    for (std::size_t i = n_; i-- > 0;) {
+      x[i] /= at(i, i);
+      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
+      for (std::size_t k = first; k < i; ++k) x[k] -= at(i, k) * x[i];
+    }
+    return x;
+  }
+
+ private:
+  double& at(std::size_t i, std::size_t j) { return a_[i * width_ + (width_ - 1 - (i - j))]; }
+
+  std::size_t n_;
+  std::size_t width_;
+  std::vector<double> a_;
+  std::vector<double> b_;
+};
+
+struct Place {
+  std::size_t knot;  // at or before
+  double fraction;   // of the way to the next
+};
+
+Place place(const std::vector<double>& knots, double t) {
+  auto next = std::upper_bound(knots.begin(), knots.end(), t);
+  const auto last = static_cast<std::ptrdiff_t>(knots.size()) - 2;
+  const std::ptrdiff_t k = std::clamp<std::ptrdiff_t>(next - knots.begin() - 1, 0, last);
+  const auto i = static_cast<std::size_t>(k);
+  return {i, std::clamp((t - knots[i]) / (knots[i + 1] - knots[i]), 0.0, 1.0)};
+}
+
+// A row of the system: factors of the energies at knots from `first` on.
+struct Row {
+  std::size_t first = 0;
+  std::vector<double> factor;
+
+  void add(std::size_t knot, double value) {
+    if (factor.empty()) first = knot;
+    if (knot < first) {
+      factor.insert(factor.begin(), first - knot, 0.0);
+      first = knot;
+    }
+    if (knot - first >= factor.size()) factor.resize(knot - first + 1, 0.0);
+    factor[knot - first] += value;
+  }
+};
+
+// Adds `times` the energy up to t.
+void add_energy(const std::vector<double>& knots, double t, double times, Row& row) {
+  const Place at = place(knots, t);
+  row.add(at.knot, times * (1 - at.fraction));
+  row.add(at.knot + 1, times * at.fraction);
+}
+
+// Adds `times` the energy seen up to t.
+void add_energy_seen(const std::vector<double>& knots, double t, double rise, double times,
+                     Row& row) {
+  add_energy(knots, t, times, row);
+  if (rise <= 0) return;
+  // y(t): each cell's power with the weight that is left of it.
+  double weight_at_end = 1;
+  for (std::size_t c = place(knots, t).knot + 1; c-- > 0;) {
+    const bool last = c == 0 || t - knots[c] > kLookBack * rise;
+    const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / rise);
+    const double watts =
+        times * rise * (weight_at_end - weight_at_begin) / (knots[c + 1] - knots[c]);
+    row.add(c + 1, -watts);
+    row.add(c, watts);
+    if (last) return;
+    weight_at_end = weight_at_begin;
+  }
+}
+
+// Power of every cell as the samples show it: where the reweighting starts.
+std::vector<double> first_guess(const FitProblem& p, double reference) {
+  std::vector<double> watts(p.knots.size() - 1, 0.0);
+  std::size_t i = 0;
+  for (std::size_t c = 0; c < watts.size() && !p.means.empty(); ++c) {
+    const double t = 0.5 * (p.knots[c] + p.knots[c + 1]);
+    const auto centre = [&](std::size_t m) {
+      return 0.5 * (p.means[m].begin + p.means[m].end) - p.rise;
+    };
+    while (i + 1 < p.means.size() && centre(i + 1) <= t) ++i;
+    double w = p.means[i].watts;
+    if (i + 1 < p.means.size() && t > centre(i)) {
+      const double f = (t - centre(i)) / (centre(i + 1) - centre(i));
+      w += f * (p.means[i + 1].watts - w);
+    }
+    watts[c] = w - reference;
+  }
+  return watts;
+}
+
+}  // namespace
+
+std::vector<double> fit_energy(const FitProblem& p) {
+  const std::size_t n = p.knots.size();
+  const double origin = p.knots.front();
+  // Solved as the difference from a constant power, so that constant readings give it back exactly.
+  const double reference = p.means.empty() ? 0.0 : p.means.front().watts;
+
+  // Rows of what was read, with their values and weights.
+  struct Reading {
+    Row row;
+    double value, weight;
+  };
+  std::vector<Reading> readings;
+  readings.reserve(p.means.size() + p.points.size());
+  std::size_t band = 2;
+  const auto take = [&](Row row, double value, double weight) {
+    band = std::max(band, row.factor.size() - 1);
+    readings.push_back({std::move(row), value, weight});
+  };
+  for (const auto& m : p.means) {
+    const double length = m.end - m.begin;
+    Row row;
+    add_energy_seen(p.knots, m.begin, p.rise, -1, row);
+    add_energy_seen(p.knots, m.end, p.rise, 1, row);
+    take(std::move(row), (m.watts - reference) * length,
+         1.0 / (m.sigma * m.sigma * length * length));
+  }
+  for (const auto& q : p.points) {
+    const double rise = q.seen ? p.rise : 0.0;
+    Row row;
+    add_energy_seen(p.knots, q.at, rise, 1, row);
+    take(std::move(row), q.joules - reference * (q.at - rise - origin), 1.0 / (q.sigma * q.sigma));
+  }
+  BandedSystem fixed(n, band);
+  for (const auto& r : readings) fixed.add(r.row.first, r.row.factor, r.value, r.weight);
+  // Without any point the energy's origin is free: the first knot has none.
+  fixed.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
+
+  std::vector<double> watts = first_guess(p, reference);
+  std::vector<double> joules;
+  const double noise = p.noise_watts * p.noise_watts;
+  std::vector<char> held(n, 0);  // cells at the floor; let go, they would only fall again
+  for (int round = 0; round < std::max(p.rounds, 1); ++round) {
+    BandedSystem system = fixed;
+    for (std::size_t k = 1; k + 1 < n; ++k) {
+      const double before = 1.0 / (p.knots[k] - p.knots[k - 1]);
+      const double after = 1.0 / (p.knots[k + 1] - p.knots[k]);
+      const double change = watts[k] - watts[k - 1];
+      double weight = 1.0 / (change * change + noise);
+      if (!p.usual_jump.empty() && p.usual_jump[k] > 0) {
+        weight = std::min(weight, 1.0 / (p.usual_jump[k] * p.usual_jump[k]));
+      }
+      system.add(k - 1, std::array{before, -before - after, after}, 0.0, weight);
+    }
+    for (std::size_t c = 0; c + 1 < n; ++c) {
+      if (round > 0 && watts[c] + reference < p.floor_watts) held[c] = 1;
+      if (!held[c]) continue;
+      const double per = 1.0 / (p.knots[c + 1] - p.knots[c]);
+      system.add(c, std::array{-per, per}, p.floor_watts - reference, 1.0 / noise);
+    }
+    joules = system.solve();
+    for (std::size_t c = 0; c + 1 < n; ++c) {
+      watts[c] = (joules[c + 1] - joules[c]) / (p.knots[c + 1] - p.knots[c]);
+    }
+  }
+  for (std::size_t k = 0; k < n; ++k) joules[k] += reference * (p.knots[k] - origin);
+  for (std::size_t k = 1; k < n; ++k) joules[k] = std::max(joules[k], joules[k - 1]);
+  return joules;
+}
+
+}  // namespace jouleprof::analysis

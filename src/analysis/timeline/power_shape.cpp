@@ -1,0 +1,157 @@
+#include "analysis/timeline/power_shape.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jouleprof::analysis {
+namespace {
+
+constexpr double kGapFactor = 4;        // times the usual spacing
+constexpr double kSampleNoise = 0.005;  // of a sample's value
+constexpr double kStampNoise = 0.2;     // of the distance between two stamps
+
+bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowerRing; }
+
+}  // namespace
+
+void PowerShape::push(const model::PowerReading& reading) {
+  const double at = time_.seconds_of(reading.at);
+  const double watts = reading.power.watts();
+  if (!std::isfinite(watts) || watts < 0 || watts > 20e3) return;
+  if (last_read_ && at <= *last_read_) return;
+
+  const auto& traits = sensor_.traits;
+  const double lag = traits.lag ? seconds(*traits.lag) : 0.0;
+  const double between_reads = last_read_ ? at - *last_read_ : 0.0;
+  const bool first = !last_read_;
+  last_read_ = at;
+  end_ = at - lag;
+
+  double late = 0;  // a polled value was renewed somewhere between two polls
+  if (is_polled(sensor_.kind) && traits.refresh) {
+    const double refresh = seconds(*traits.refresh);
+    const bool changed = first || watts != last_watts_;
+    // Half a poll early: the sensor's clock and ours need not agree.
+    const bool renewed =
+        samples_.empty() || at - lag - samples_.back().end >= refresh - 0.5 * between_reads;
+    if (!changed && !renewed) return;
+    if (between_reads < refresh && changed) late = 0.5 * between_reads;
+  }
+  last_watts_ = watts;
+  const double end = at - lag - late - (1 - kRiseWindow / 2) * rise();
+  add(end - window(), end, watts);
+}
+
+void PowerShape::add(double begin, double end, double watts) {
+  PowerSample next{begin, end, watts, 0, 0, 0, false};
+  if (!samples_.empty()) {
+    PowerSample& last = samples_.back();
+    const double step = next.centre() - last.centre();
+    if (step <= 0) return;
+    last.until = 0.5 * (last.centre() + next.centre());
+    next.joules = last.joules + 0.5 * step * (last.watts + watts);
+    if (usual_ == 0) usual_ = step;
+    const double refresh = sensor_.traits.refresh ? seconds(*sensor_.traits.refresh) : 0.0;
+    next.after_gap = step > kGapFactor * std::max(usual_, refresh);
+    usual_ += 0.05 * (std::min(step, 3 * usual_) - usual_);
+
+    const double unseen = std::clamp(1.0 - window() / step, 0.0, 1.0);
+    const double noise = kSampleNoise * watts * step;
+    // What happened between two samples: at worst either level held all the way.
+    // And stamps that are off move what is seen.
+    const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
+    const double gap = next.after_gap ? 0.25 * step * std::max(watts, last.watts) : 0.0;
+    next.variance = last.variance + noise * noise + between * between + gap * gap;
+  }
+  next.until = next.centre();
+  samples_.push_back(next);
+}
+
+void PowerShape::forget_before(double t) {
+  auto keep = std::lower_bound(samples_.begin(), samples_.end(), t,
+                               [](const PowerSample& s, double at) { return s.end < at; });
+  if (keep != samples_.begin()) --keep;
+  samples_.erase(samples_.begin(), keep);
+}
+
+double PowerShape::plain_energy(double t) const {
+  auto next = std::upper_bound(samples_.begin(), samples_.end(), t,
+                               [](double at, const PowerSample& s) { return at < s.centre(); });
+  if (next == samples_.begin()) {
+    return next->joules - (next->centre() - t) * next->watts;
+  }
+  const PowerSample& s = *std::prev(next);
+  if (t <= s.until || next == samples_.end()) return s.joules + (t - s.centre()) * s.watts;
+  return next->joules - (next->centre() - t) * next->watts;
+}
+
+double PowerShape::integral(double from, double to) const {
+  return plain_energy(to) - plain_energy(from);
+}
+
+PowerShape::Range PowerShape::around(double from, double to) const {
+  auto first = std::lower_bound(samples_.begin(), samples_.end(), from,
+                                [](const PowerSample& s, double at) { return s.end < at; });
+  auto last = std::upper_bound(first, samples_.end(), to,
+                               [](double at, const PowerSample& s) { return at < s.begin; });
+  if (first != samples_.begin()) --first;
+  if (last != samples_.end()) ++last;
+  return {static_cast<std::size_t>(first - samples_.begin()),
+          static_cast<std::size_t>(last - samples_.begin())};
+}
+
+double PowerShape::swing(double t) const {
+  if (samples_.empty()) return 0;
+  const double reach = 0.5 * window() + 0.5 * usual_;
+  const Range r = around(t - reach, t + reach);
+  double low = samples_[r.first].watts;
+  double high = low;
+  for (std::size_t i = r.first; i < r.last; ++i) {
+    low = std::min(low, samples_[i].watts);
+    high = std::max(high, samples_[i].watts);
+  }
+  return high - low;
+}
+
+double PowerShape::missed_variance(double from, double to) const {
+  if (samples_.empty()) return 0;
+  const auto at = [this](double t) {
+    auto next = std::upper_bound(samples_.begin(), samples_.end(), t,
+                                 [](double x, const PowerSample& s) { return x < s.centre(); });
+    if (next == samples_.end()) {
+      // Beyond the last sample its power is only a guess.
+      const double beyond = std::max(t - samples_.back().until - 0.5 * usual_, 0.0);
+      return samples_.back().variance + std::pow(0.5 * beyond * samples_.back().watts, 2);
+    }
+    if (next == samples_.begin()) {
+      const double beyond = std::max(next->begin - t - 0.5 * usual_, 0.0);
+      return next->variance - std::pow(0.5 * beyond * next->watts, 2);
+    }
+    const PowerSample& a = *std::prev(next);
+    return a.variance +
+           (next->variance - a.variance) * (t - a.centre()) / (next->centre() - a.centre());
+  };
+  return std::max(at(to) - at(from), 0.0);
+}
+
+double PowerShape::gap_seconds(double from, double to) const {
+  const Range r = around(from, to);
+  double sum = 0;
+  for (std::size_t i = std::max<std::size_t>(r.first, 1); i < r.last; ++i) {
+    if (!samples_[i].after_gap) continue;
+    sum += std::max(std::min(to, samples_[i].begin) - std::max(from, samples_[i - 1].end), 0.0);
+  }
+  return sum;
+}
+
+double PowerShape::seen_fraction() const {
+  if (window() <= 0 || usual_ <= 0) return 1;
+  return std::min(window() / usual_, 1.0);
+}
+
+bool PowerShape::is_sharp() const {
+  return window() > 0 && window() <= 0.1001 && usual_ > 0 && usual_ <= 0.15 &&
+         sensor_.kind != model::SensorKind::kPowerAverage;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,267 @@
+#include "analysis/timeline/timeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kStretch = 60;       // seconds solved at once
+constexpr double kLongStretch = 600;  // where anchors are that rare
+constexpr double kUnsettled = 3;      // the newest data may still move
+constexpr double kSilence = 30;       // a source that said nothing for so long is not waited for
+constexpr double kFrozen = 3;         // seconds without a change of the counter
+
+}  // namespace
+
+EnergyTimeline::EnergyTimeline(TimelineSensors sensors) : sensors_(std::move(sensors)) {
+  if (sensors_.counter) unwrapper_.emplace(sensors_.counter->traits);
+}
+
+void EnergyTimeline::note_origin(HostTime t) {
+  if (!time_) time_ = TimeBase{t};
+}
+
+void EnergyTimeline::append(const model::PowerReading& reading) {
+  if (!sensors_.power || reading.sensor != sensors_.power->id) return;
+  note_origin(reading.at);
+  if (!shape_) shape_.emplace(*sensors_.power, *time_);
+  shape_->push(reading);
+  dirty_ = true;
+}
+
+void EnergyTimeline::append(const model::CounterReading& reading) {
+  if (!sensors_.counter || reading.sensor != sensors_.counter->id) return;
+  note_origin(reading.before);
+  const std::size_t first_new = points_.size();
+  unwrapper_->push(reading, points_);
+  for (; unwrapper_notes_ < unwrapper_->notes().size(); ++unwrapper_notes_) {
+    notes_.push_back(unwrapper_->notes()[unwrapper_notes_]);
+  }
+  drop_frozen(first_new);
+  dirty_ = true;
+}
+
+void EnergyTimeline::append(const model::Readings& readings) {
+  for (const auto& r : readings.powers) append(r);
+  for (const auto& r : readings.counters) append(r);
+}
+
+// A counter that stands still while there is power is not renewed: from its last change to its next
+// it says nothing.
+void EnergyTimeline::drop_frozen(std::size_t first_new) {
+  for (std::size_t i = first_new; i < points_.size(); ++i) {
+    points_[i].segment += frozen_segments_;
+    std::size_t first = i;
+    while (first > 0 && points_[first - 1].energy == points_[i].energy &&
+           points_[first - 1].segment == points_[i].segment) {
+      --first;
+    }
+    if (first == i) {
+      if (frozen_) ++frozen_segments_, ++points_[i].segment;
+      frozen_ = false;
+      continue;
+    }
+    const auto& traits = sensors_.counter->traits;
+    const double still = seconds(points_[i].before - points_[first].after);
+    const double refresh = traits.refresh ? seconds(*traits.refresh) : 0.1;
+    if (still < std::max(kFrozen, 10 * refresh)) continue;
+    const double from = time_->seconds_of(points_[first].after);
+    const double expected =
+        shape_ && !shape_->samples().empty() ? shape_->integral(from, from + still) : 0.0;
+    if (expected < std::max(1.0 * still, 20 * traits.quantum.joules())) continue;
+    if (!frozen_) {
+      notes_.push_back(
+          {points_[first].after,
+           "the energy counter stood still while power was drawn; it is not used there"});
+    }
+    frozen_ = true;
+    points_.resize(first + 1);
+    return;
+  }
+}
+
+void EnergyTimeline::mark(HostTime t) {
+  note_origin(t);
+  const double at = time_->seconds_of(t);
+  const auto place = std::lower_bound(marks_.begin(), marks_.end(), at);
+  if (place != marks_.end() && *place == at) return;
+  marks_.insert(place, at);
+  dirty_ = true;
+}
+
+void EnergyTimeline::forget_before(HostTime t) {
+  refresh();
+  if (!time_) return;
+  // Some context stays, for what straddles.
+  const double at = time_->seconds_of(t) - 1.0;
+  std::size_t n = 0;
+  while (n + 2 < settled_ && knots_[n + 1].at < at) ++n;
+  knots_.erase(knots_.begin(), knots_.begin() + static_cast<std::ptrdiff_t>(n));
+  settled_ -= n;
+  n = 0;
+  while (n + 2 < settled_anchors_ && anchors_[n + 1].anchor.at < at) ++n;
+  anchors_.erase(anchors_.begin(), anchors_.begin() + static_cast<std::ptrdiff_t>(n));
+  settled_anchors_ -= n;
+  const double settled_end = settled_ > 0 ? knots_[settled_ - 1].at : 0.0;
+  const double raw = std::min(at, settled_end - 15);
+  n = 0;
+  while (n + 1 < points_.size() && time_->seconds_of(points_[n + 1].after) < raw) ++n;
+  points_.erase(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(n));
+  if (shape_) shape_->forget_before(std::min(at, settled_end - 1));
+  marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
+}
+
+double EnergyTimeline::data_end() const {
+  double end = -1e300;
+  if (shape_ && shape_->end()) end = *shape_->end();
+  if (!points_.empty()) end = std::max(end, time_->seconds_of(points_.back().after));
+  return end;
+}
+
+void EnergyTimeline::refresh() {
+  if (!dirty_) return;
+  dirty_ = false;
+  if ((!shape_ || shape_->samples().empty()) && points_.empty()) return;
+  knots_.resize(settled_);
+  anchors_.resize(settled_anchors_);
+  while (true) {
+    double start = settled_ > 0 ? knots_[settled_ - 1].at : -1e300;
+    if (settled_ == 0) {
+      start = 1e300;
+      if (shape_ && !shape_->samples().empty()) start = shape_->samples().front().begin;
+      if (!points_.empty()) start = std::min(start, time_->seconds_of(points_.front().before));
+    }
+    const double end = data_end();
+    double stop = std::min(end, start + kStretch);
+    // A stretch ends with an anchor, as far as there is one, and with its segment.
+    bool split = false;
+    const auto next = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
+      return time_->seconds_of(p.before) <= start;
+    });
+    if (next != points_.end()) {
+      const double at = time_->seconds_of(next->after) + 2 * kUnsettled;
+      if (at > stop && at < start + kLongStretch) stop = std::min(end, at);
+    }
+    const std::uint32_t current = segment_.value_or(next_segment_);
+    const auto change = std::partition_point(points_.begin(), points_.end(),
+                                             [&](const auto& p) { return p.segment <= current; });
+    if (change != points_.end() && change != points_.begin()) {
+      const double at = time_->seconds_of(change->before) - 1e-3;
+      if (at <= start) {
+        begin_segment(change->segment);
+        continue;
+      }
+      if (at < stop) stop = at, split = true;
+    }
+    solve(stop);
+    if (split) {
+      settle(stop);
+      begin_segment(change->segment);
+      continue;
+    }
+    const bool last = stop >= end;
+    double limit = stop - kUnsettled;
+    // Wait for a source that lags behind the other, unless it has fallen silent.
+    const auto wait = [&](double newest) {
+      if (stop - newest < kSilence) limit = std::min(limit, newest - kUnsettled);
+    };
+    if (shape_ && shape_->end()) wait(*shape_->end());
+    if (!anchors_.empty()) wait(anchors_.back().anchor.at + 2.0);
+    if (last) {
+      if (end - start > 4 * kUnsettled) settle(limit);
+      return;
+    }
+    const std::size_t before = settled_;
+    settle(limit);
+    if (settled_ == before) settle(stop);
+    if (settled_ == before) return;
+    knots_.resize(settled_);
+    anchors_.resize(settled_anchors_);
+  }
+}
+
+// The counter began anew: where it stands on the timeline, and its edges, are unknown again.
+void EnergyTimeline::begin_segment(std::uint32_t segment) {
+  next_segment_ = segment;
+  segment_.reset();
+  phase_.reset();
+  tail_phase_.reset();
+}
+
+void EnergyTimeline::settle(double limit) {
+  const auto knot = std::partition_point(knots_.begin(), knots_.end(),
+                                         [&](const Knot& k) { return k.at <= limit; });
+  settled_ = std::max(settled_, static_cast<std::size_t>(knot - knots_.begin()));
+  if (settled_ == 0) return;
+  const double end = knots_[settled_ - 1].at;
+  const auto anchor = std::partition_point(anchors_.begin(), anchors_.end(),
+                                           [&](const Placed& a) { return a.anchor.at <= end; });
+  settled_anchors_ =
+      std::max(settled_anchors_, static_cast<std::size_t>(anchor - anchors_.begin()));
+  phase_ = tail_phase_;
+}
+
+void EnergyTimeline::place_anchors(double stop) {
+  anchors_.resize(settled_anchors_);
+  if (points_.empty()) return;
+  const double start = settled_ > 0 ? knots_[settled_ - 1].at : -1e300;
+  const std::uint32_t segment = segment_.value_or(next_segment_);
+  // Some reads of before the start tell where the counter stood there.
+  const auto first = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
+    return p.segment < segment || (p.segment == segment && time_->seconds_of(p.after) < start - 10);
+  });
+  const auto last = std::partition_point(first, points_.end(), [&](const auto& p) {
+    return p.segment == segment && time_->seconds_of(p.after) <= stop + 1e-9;
+  });
+  if (first == last) return;
+  const auto placed =
+      place_counter({&*first, static_cast<std::size_t>(last - first)}, sensors_.counter->traits,
+                    shape_ ? &*shape_ : nullptr, phase_, *time_);
+  tail_phase_ = placed.phase;
+  if (placed.anchors.empty()) return;
+  if (!segment_) {
+    // Where the counter stands on the timeline: what the samples say since the settled end.
+    const Anchor& a = placed.anchors.front();
+    double at_anchor = 0;
+    if (settled_ > 0) {
+      const double from = knots_[settled_ - 1].at;
+      at_anchor = knots_[settled_ - 1].joules;
+      if (a.at > from) {
+        at_anchor += shape_ && !shape_->samples().empty() ? shape_->integral(from, a.at)
+                                                          : power_at(from) * (a.at - from);
+      }
+    }
+    offset_ = at_anchor - a.joules;
+    segment_ = segment;
+  }
+  const double newest = anchors_.empty() ? -1e300 : anchors_.back().anchor.at;
+  for (const Anchor& a : placed.anchors) {
+    if (a.at > std::max(newest + 1e-4, start)) anchors_.push_back({a, a.joules + offset_});
+  }
+}
+
+void EnergyTimeline::solve(double stop) {
+  knots_.resize(settled_);
+  place_anchors(stop);
+  double start = 0;
+  if (settled_ > 0) {
+    start = knots_[settled_ - 1].at;
+  } else {
+    start = 1e300;
+    if (shape_ && !shape_->samples().empty()) start = shape_->samples().front().begin;
+    if (!anchors_.empty()) start = std::min(start, anchors_.front().anchor.at);
+    if (start > 1e299) return;
+  }
+  double end = -1e300;
+  if (shape_ && shape_->end()) end = std::min(*shape_->end(), stop);
+  if (!anchors_.empty()) end = std::max(end, anchors_.back().anchor.at);
+  if (end <= start + 1e-6) return;
+  std::vector<Knot> fresh = uses_fit() ? fit(start, end) : scale(start, end);
+  knots_.insert(knots_.end(), fresh.begin(), fresh.end());
+}
+
+}  // namespace jouleprof::analysis

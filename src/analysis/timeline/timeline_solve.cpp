@@ -1,0 +1,222 @@
+// How a stretch of an EnergyTimeline is computed from its samples and anchors.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/timeline/power_fit.h"
+#include "analysis/timeline/timeline.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+// How the samples are believed: the part of a step between two neighbours that a stamp's jitter may
+// make of a sample; the changes that mean nothing, and those that are usual at a mark, as parts of
+// the highest power. A sensor that rises slowly has short means, which a stamp's jitter hurts more,
+// and its samples tell of power by themselves where they are rare: found on bursts of an H200.
+struct Belief {
+  double jitter, noise, jump;
+};
+constexpr Belief kPlainMean{0.056, 0.005, 0.5};
+constexpr Belief kRisen{0.1, 0.04, 2.0};
+
+constexpr double kTrusted = 0.002;  // seconds; within a fit no lattice counts as less certain
+
+}  // namespace
+
+// Samples times this agree with the counter lately.
+double EnergyTimeline::scale_of_samples(double start, double stop) const {
+  if (!shape_ || shape_->samples().empty()) return 1;
+  const auto first = std::partition_point(
+      anchors_.begin(), anchors_.end(), [&](const Placed& a) { return a.anchor.at < start - 10; });
+  if (first == anchors_.end() || std::prev(anchors_.end()) == first) return 1;
+  const auto& a = *first;
+  const auto& b = anchors_.back();
+  if (b.anchor.at > stop + 1 || b.anchor.at - a.anchor.at < 0.5 ||
+      a.anchor.segment != b.anchor.segment) {
+    return 1;
+  }
+  const double sampled = shape_->integral(a.anchor.at, b.anchor.at);
+  const double counted = b.joules - a.joules;
+  return sampled > 0 && counted > 0 ? std::clamp(counted / sampled, 0.1, 10.0) : 1;
+}
+
+std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
+  const double h = std::clamp(shape_->window() / 5, 0.001, 0.02);
+  constexpr long kCoarse = 4;  // knots of a calm stretch: every fourth
+  const auto range = shape_->around(start, stop);
+  const auto& samples = shape_->samples();
+  struct Active {
+    double from, to;
+  };
+  std::vector<Active> active;
+  const auto add = [&](double from, double to) {
+    if (!active.empty() && from <= active.back().to) {
+      active.back().to = std::max(active.back().to, to);
+    } else {
+      active.push_back({from, to});
+    }
+  };
+  for (std::size_t i = std::max<std::size_t>(range.first, 1); i < range.last; ++i) {
+    const double change = std::abs(samples[i].watts - samples[i - 1].watts);
+    if (change > 0.02 * samples[i].watts + 0.5) {
+      add(samples[i - 1].begin - 2 * shape_->window(), samples[i].end + 2 * shape_->window());
+    }
+  }
+  std::vector<double> knots;
+  std::size_t a = 0;
+  auto mark = std::upper_bound(marks_.begin(), marks_.end(), start + 0.3 * h);
+  for (long n = std::lround(std::ceil(start / h + 0.01));; ++n) {
+    const double t = static_cast<double>(n) * h;
+    while (mark != marks_.end() && *mark < t && *mark < stop + h) {
+      // Marks stay apart enough for the matrix to stay narrow.
+      if (!knots.empty() && *mark - knots.back() < 0.3 * h) {
+        if (!is_marked(knots.back())) knots.back() = *mark;
+      } else {
+        knots.push_back(*mark);
+      }
+      ++mark;
+    }
+    while (a < active.size() && active[a].to < t) ++a;
+    const bool fine = a < active.size() && active[a].from <= t;
+    const bool clear = (knots.empty() || t - knots.back() >= 0.3 * h) &&
+                       (mark == marks_.end() || *mark >= stop + h || *mark - t >= 0.3 * h);
+    if ((fine || n % kCoarse == 0) && clear) knots.push_back(t);
+    if (t >= stop && knots.size() >= 3 && knots.back() >= stop) break;
+  }
+  return knots;
+}
+
+std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop) const {
+  FitProblem problem;
+  problem.rise = shape_->rise();
+  const Belief belief = problem.rise > 0 ? kRisen : kPlainMean;
+  const double window = shape_->window();
+  // Settled knots are held fast, as far back as a sample may reach.
+  std::size_t context = settled_;
+  while (context > 0 && knots_[context - 1].at > start - 2 * window - 0.05) --context;
+  const double base = settled_ > 0 ? knots_[settled_ - 1].joules
+                                   : (anchors_.empty() ? 0.0 : anchors_.front().joules);
+  for (std::size_t k = context; k < settled_; ++k) {
+    problem.knots.push_back(knots_[k].at);
+    problem.points.push_back({knots_[k].at, knots_[k].joules - base, 1e-4, false});
+  }
+  if (settled_ == 0) problem.knots.push_back(start);
+  for (const double t : fit_knots(problem.knots.back(), stop)) problem.knots.push_back(t);
+
+  const auto& samples = shape_->samples();
+  const auto range = shape_->around(problem.knots.front(), problem.knots.back());
+  const double ratio = scale_of_samples(start, stop);
+  double highest = 0;
+  double lowest = 1e300;
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    highest = std::max(highest, ratio * samples[i].watts);
+    lowest = std::min(lowest, ratio * samples[i].watts);
+  }
+  bool calm = true;
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    const auto& s = samples[i];
+    const double end = shape_->mean_end(s);
+    const double begin = end - shape_->mean_window();
+    if (s.begin < problem.knots.front() - 1e-9 || end > problem.knots.back() + 1e-9) continue;
+    const double before = i > 0 ? samples[i - 1].watts : s.watts;
+    const double after = i + 1 < samples.size() ? samples[i + 1].watts : s.watts;
+    const double steep = std::abs(after - before);
+    // A stamp that is off by some percent of the window reads a slope wrongly.
+    const double sigma =
+        ratio * std::sqrt(std::pow(0.003 * s.watts, 2) + std::pow(belief.jitter * steep, 2)) +
+        0.0005 * highest + 0.01;
+    problem.means.push_back({begin, end, ratio * s.watts, sigma});
+    calm = calm && steep <= 0.02 * s.watts + 0.5;
+  }
+  // Both see the same board.
+  const double counter_rise =
+      sensors_.counter && sensors_.counter->traits.rise ? problem.rise : 0.0;
+  const double quantum = sensors_.counter ? sensors_.counter->traits.quantum.joules() : 0.0;
+  for (std::size_t i = settled_anchors_; i < anchors_.size(); ++i) {
+    const auto& [anchor, joules] = anchors_[i];
+    if (anchor.at < problem.knots.front() || anchor.at > problem.knots.back()) continue;
+    // Anchors of one lattice are early or late together; trusting them keeps the sum right.
+    const double moved = anchor.on_lattice
+                             ? std::min(anchor.sigma, kTrusted) * shape_->swing(anchor.at) * ratio
+                             : anchor.sigma * highest;
+    // Its place is that of the energy itself; the counter saw it a rise later.
+    const bool seen =
+        counter_rise > 0 && anchor.on_lattice && anchor.at + counter_rise <= problem.knots.back();
+    problem.points.push_back({seen ? anchor.at + counter_rise : anchor.at, joules - base,
+                              std::hypot(0.3 * quantum, 3e-5 * highest, moved) + 1e-6, seen});
+  }
+  if (!marks_.empty()) {
+    problem.usual_jump.assign(problem.knots.size(), 0.0);
+    for (std::size_t k = 0; k < problem.knots.size(); ++k) {
+      if (is_edge(problem.knots[k])) problem.usual_jump[k] = belief.jump * highest;
+    }
+  }
+  problem.floor_watts = 0.7 * std::min(lowest, highest);
+  problem.noise_watts = std::max(belief.noise * highest, 0.01);
+  problem.rounds = calm ? 2 : 6;
+
+  const std::vector<double> joules = fit_energy(problem);
+  std::vector<Knot> out;
+  for (std::size_t k = settled_ > 0 ? settled_ - context : 0; k < joules.size(); ++k) {
+    out.push_back({problem.knots[k], joules[k] + base});
+  }
+  // A fit may not fall below what is settled.
+  const double floor = settled_ > 0 ? base : out.front().joules;
+  for (Knot& k : out) k.joules = std::max(k.joules, floor);
+  return out;
+}
+
+std::vector<EnergyTimeline::Knot> EnergyTimeline::scale(double start, double stop) const {
+  const bool shaped = shape_ && !shape_->samples().empty();
+  const auto integral = [&](double a, double b) { return shaped ? shape_->integral(a, b) : b - a; };
+
+  std::vector<Knot> out;
+  double at = start;
+  double joules = 0;
+  std::size_t next = settled_anchors_;
+  const double ratio =
+      shaped || anchors_.empty()
+          ? scale_of_samples(start, stop)
+          : (anchors_.back().joules - anchors_.front().joules) /
+                std::max(anchors_.back().anchor.at - anchors_.front().anchor.at, 1e-3);
+  if (settled_ > 0) {
+    joules = knots_[settled_ - 1].joules;
+  } else {
+    if (!anchors_.empty()) {
+      joules = anchors_.front().joules - ratio * integral(start, anchors_.front().anchor.at);
+    }
+    out.push_back({at, joules});
+  }
+  const auto run = [&](double to, double factor) {
+    const double origin = joules;
+    const double from = at;
+    if (shaped) {
+      const auto range = shape_->around(from, to);
+      for (std::size_t i = range.first; i < range.last; ++i) {
+        const double edge = shape_->samples()[i].until;
+        if (edge <= at + 1e-6 || edge >= to - 1e-6) continue;
+        out.push_back({edge, origin + factor * integral(from, edge)});
+        at = edge;
+      }
+    }
+    joules = origin + factor * integral(from, to);
+    at = to;
+    out.push_back({at, joules});
+  };
+  for (; next < anchors_.size(); ++next) {
+    const auto& [anchor, stands] = anchors_[next];
+    if (anchor.at <= at + 1e-6) continue;
+    const double shape = integral(at, anchor.at);
+    const double increment = std::max(stands - joules, 0.0);
+    if (shape > 0) {
+      run(anchor.at, increment / shape);
+    } else {
+      at = anchor.at;
+      joules += increment;
+      out.push_back({at, joules});
+    }
+  }
+  if (stop > at + 1e-6) run(stop, ratio);
+  return out;
+}
+
+}  // namespace jouleprof::analysis

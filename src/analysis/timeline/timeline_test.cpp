@@ -1,0 +1,260 @@
+#include "analysis/timeline/timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/timeline/simulated_timeline_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+
+TEST(Timeline, ClosedFormsOfRampSquareAndSine) {
+  const std::function<double(double)> forms[] = {
+      [](double t) { return 100 + 20 * t; },
+      [](double t) { return std::fmod(t, 0.4) < 0.2 ? 600.0 : 120.0; },
+      [](double t) { return 300 + 150 * std::sin(2 * M_PI * t / 0.8); },
+  };
+  for (const auto& form : forms) {
+    const Truth truth = course(form, 20);
+    GpuSensors gpu;
+    gpu.read_every = 0.03;
+    EnergyTimeline timeline = fused(gpu, truth);
+    const auto m = timeline.energy(at(2.0), at(17.0));
+    ASSERT_TRUE(m);
+    EXPECT_NEAR(m->energy.joules(), truth.joules(2, 17), m->repeatability.joules());
+    EXPECT_NEAR(m->energy.joules(), truth.joules(2, 17), 0.002 * truth.joules(2, 17));
+  }
+}
+
+TEST(Timeline, LoadLockedToTheCounterIsRightAtEveryPhase) {
+  for (int phase = 0; phase < 5; ++phase) {
+    for (const double read_every : {0.1, 5.0, 10.0}) {
+      Truth truth;
+      const double begin = 1 + 0.02 * phase;
+      truth.hold(120, begin);
+      for (int i = 0; i < 200; ++i) truth.hold(650, 0.03), truth.hold(120, 0.07);
+      truth.hold(120, 1);
+      GpuSensors gpu;
+      gpu.seed = 3;
+      gpu.read_every = read_every;
+      EnergyTimeline timeline = fused(gpu, truth);
+      const auto m = timeline.energy(at(begin), at(begin + 20));
+      ASSERT_TRUE(m);
+      const double whole = truth.joules(begin, begin + 20);
+      EXPECT_NEAR(m->energy.joules(), whole, 0.01 * whole) << phase << " " << read_every;
+    }
+  }
+}
+
+TEST(Timeline, ConstantPowerPolledIsExactlyPowerTimesTime) {
+  model::Sensor sensor{kRing, kGpu0, model::SensorKind::kPowerInstant, "instant", {}, {}};
+  for (const bool traits : {false, true}) {
+    if (traits) {
+      sensor.traits.refresh = 100ms;
+      sensor.traits.window = 25ms;
+    }
+    for (const double every : {0.001, 0.02, 0.13}) {
+      EnergyTimeline timeline({std::nullopt, sensor});
+      for (double t = 0; t < 10.2; t += every) {
+        timeline.append(model::PowerReading{kRing, at(t), Power::watts(250)});
+      }
+      const auto m = timeline.energy(at(0.05), at(10.05));
+      ASSERT_TRUE(m) << m.error().message;
+      EXPECT_EQ(m->energy, Energy::joules(2500)) << every;
+      EXPECT_EQ(timeline.energy(at(1), at(1.004))->energy, Energy::joules(1)) << every;
+      EXPECT_EQ(m->method, "samples");
+    }
+  }
+}
+
+TEST(Timeline, IsAdditiveToTheMicrojoule) {
+  const Truth truth = mixed(4, 12);
+  EnergyTimeline timeline = fused({}, truth);
+  std::mt19937 random(9);
+  std::uniform_int_distribution<std::int64_t> ns(500'000'000, 11'000'000'000);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<HostTime> cuts;
+    for (int k = 0; k < 6; ++k) cuts.push_back(kEpoch + Duration{ns(random)});
+    std::sort(cuts.begin(), cuts.end());
+    Energy sum;
+    for (std::size_t k = 1; k < cuts.size(); ++k) {
+      const Energy part = timeline.energy(cuts[k - 1], cuts[k])->energy;
+      EXPECT_GE(part, Energy{});
+      sum += part;
+    }
+    EXPECT_EQ(sum, timeline.energy(cuts.front(), cuts.back())->energy);
+  }
+}
+
+TEST(Timeline, LiveAndAfterwardsAgree) {
+  const Truth truth = mixed(2, 60);
+  GpuSensors gpu;
+  EnergyTimeline after = fused(gpu, truth);
+  EnergyTimeline live({gpu.counter(), gpu.ring()});
+  const auto samples = gpu.samples(truth, 0, truth.end());
+  const auto reads = counter_reads(gpu, truth);
+  std::size_t s = 0;
+  std::size_t r = 0;
+  for (double now = 1; now < 59; now += 0.5) {
+    while (r < reads.size() && reads[r].after < at(now)) live.append(reads[r++]);
+    // The ring is read every two seconds.
+    const double ring = std::floor(now / 2) * 2;
+    while (s < samples.size() && samples[s].at < at(ring)) live.append(samples[s++]);
+    if (ring < 4) continue;
+    const auto m = live.energy(at(ring - 3), at(ring - 1));
+    ASSERT_TRUE(m) << m.error().message;
+    const double whole = truth.joules(ring - 3, ring - 1);
+    EXPECT_NEAR(m->energy.joules(), whole, m->repeatability.joules() + 0.005 * whole) << now;
+  }
+  const auto a = live.energy(at(10), at(50));
+  const auto b = after.energy(at(10), at(50));
+  ASSERT_TRUE(a && b);
+  EXPECT_NEAR(a->energy.joules(), b->energy.joules(), 5e-4 * b->energy.joules());
+  // What is settled stays, to the microjoule.
+  const Energy settled = live.energy(at(10), at(20))->energy;
+  while (r < reads.size()) live.append(reads[r++]);
+  while (s < samples.size()) live.append(samples[s++]);
+  EXPECT_EQ(live.energy(at(10), at(20))->energy, settled);
+
+  live.forget_before(at(30));
+  EXPECT_FALSE(live.energy(at(10), at(20)));
+  EXPECT_EQ(live.energy(at(35), at(50))->energy,
+            live.energy(at(35), at(40))->energy + live.energy(at(40), at(50))->energy);
+  EXPECT_NEAR(live.energy(at(35), at(50))->energy.joules(),
+              after.energy(at(35), at(50))->energy.joules(), 5);
+}
+
+TEST(Timeline, ACounterAloneIsUniformBetweenItsReadings) {
+  model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+  rapl.traits.refresh = 1ms;
+  const Truth truth = course([](double t) { return t < 5 ? 30.0 : 90.0; }, 10);
+  EnergyTimeline timeline({rapl, std::nullopt});
+  for (double t = 0; t < 10; t += 0.1) {
+    timeline.append(
+        model::CounterReading{kCounter, at(t), at(t + 1e-5), Energy::joules(7 + truth.joules(t))});
+  }
+  const auto m = timeline.energy(at(1), at(9));
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->energy.joules(), truth.joules(1, 9), 0.2);
+  EXPECT_EQ(m->method, "counter");
+  // A window shorter than the reads says so.
+  const auto near_step = timeline.energy(at(4.99), at(5.01));
+  ASSERT_TRUE(near_step);
+  EXPECT_GT(near_step->repeatability.joules(), 0.5 * near_step->energy.joules());
+}
+
+TEST(Timeline, AResetLosesOnlyTheTimeAroundIt) {
+  GpuSensors gpu;
+  const Truth truth = course([](double t) { return t < 10 ? 300.0 : 500.0; }, 20);
+  EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+  for (const auto& r : gpu.samples(truth, 0, 20)) timeline.append(r);
+  for (auto r : gpu.reads(truth, 0.1, 20)) {
+    if (r.before > at(12)) r.total -= Energy::joules(1000 + truth.joules(12));
+    timeline.append(r);
+  }
+  const auto m = timeline.energy(at(1), at(19));
+  ASSERT_TRUE(m);
+  EXPECT_NEAR(m->energy.joules(), truth.joules(1, 19), 0.003 * truth.joules(1, 19));
+  EXPECT_EQ(timeline.notes().size(), 1u);
+  EXPECT_FALSE(timeline.counter_only(at(1), at(19)));
+  EXPECT_TRUE(timeline.counter_only(at(13), at(19)));
+}
+
+TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
+  // It catches up when it moves again, or it goes on from where it stood.
+  for (const bool catches_up : {true, false}) {
+    GpuSensors gpu;
+    const Truth truth = course([](double t) { return std::fmod(t, 2) < 1 ? 300.0 : 500.0; }, 40);
+    EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+    for (const auto& r : gpu.samples(truth, 0, 40)) timeline.append(r);
+    Energy held;
+    Energy lost;
+    for (auto r : gpu.reads(truth, 0.1, 40)) {
+      if (r.before < at(15)) {
+        held = r.total;
+      } else if (r.before < at(25)) {
+        lost = r.total - held;
+        r.total = held;
+      } else if (!catches_up) {
+        r.total -= lost;
+      }
+      timeline.append(r);
+    }
+    const double whole = truth.joules(5, 35);
+    const auto m = timeline.energy(at(5), at(35));
+    ASSERT_TRUE(m);
+    EXPECT_NEAR(m->energy.joules(), whole, 0.01 * whole) << catches_up;
+    ASSERT_FALSE(timeline.notes().empty());
+    EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr("stood still"));
+    EXPECT_NEAR(timeline.energy(at(16), at(24))->energy.joules(), truth.joules(16, 24), 60);
+  }
+}
+
+TEST(Timeline, AGapWidensTheIntervalUnlessTheCounterBridgesIt) {
+  GpuSensors gpu;
+  const Truth truth = mixed(6, 20);
+  EnergyTimeline both({gpu.counter(), gpu.ring()});
+  EnergyTimeline alone({std::nullopt, gpu.ring()});
+  for (const auto& r : gpu.samples(truth, 0, 20)) {
+    if (r.at > at(8) && r.at < at(9)) continue;
+    both.append(r);
+    alone.append(r);
+  }
+  for (const auto& r : gpu.reads(truth, 0.1, 20)) both.append(r);
+  const double whole = truth.joules(5, 12);
+  const auto bridged = both.energy(at(5), at(12));
+  const auto open = alone.energy(at(5), at(12));
+  ASSERT_TRUE(bridged && open);
+  EXPECT_NEAR(bridged->energy.joules(), whole, 0.002 * whole);
+  EXPECT_GT(open->repeatability.joules(), 5 * bridged->repeatability.joules());
+  EXPECT_NEAR(open->energy.joules(), whole, open->repeatability.joules());
+  EXPECT_FALSE(alone.energy(at(7.9), at(9.1)).has_value() &&
+               alone.energy(at(7.9), at(9.1))->repeatability.joules() < 20);
+  EXPECT_NEAR(seconds(both.gaps(at(5), at(12))), 1, 0.1);
+}
+
+TEST(Timeline, ThePhaseOfAnHourWithADriftingClockHolds) {
+  GpuSensors gpu;
+  gpu.drift = 15e-6;
+  gpu.read_every = 5;
+  const Truth truth =
+      course([](double t) { return std::fmod(t, 7) < 3 ? 600.0 : 120.0; }, 3600, 0.02);
+  std::vector<double> times;
+  for (double t = 0.1; t < 1.1; t += 0.025) times.push_back(t);
+  for (double t = 6; t < 3600; t += 5) {
+    times.push_back(t);
+    // Once in about a minute a few reads around an update.
+    if (std::fmod(t, 60) < 5) {
+      for (int i = 1; i < 7; ++i) times.push_back(t + 0.02 * i);
+    }
+  }
+  EnergyTimeline timeline({gpu.counter(), gpu.ring()});
+  for (const auto& r : gpu.samples(truth, 0, 3600)) timeline.append(r);
+  for (const auto& r : gpu.reads(truth, times)) timeline.append(r);
+  for (const double a : {100.3, 1000.7, 3500.2}) {
+    const auto m = timeline.energy(at(a), at(a + 20));
+    ASSERT_TRUE(m);
+    const double whole = truth.joules(a, a + 20);
+    EXPECT_NEAR(m->energy.joules(), whole, m->repeatability.joules()) << a;
+    EXPECT_NEAR(m->energy.joules(), whole, 0.005 * whole) << a;
+  }
+  const auto hour = timeline.energy(at(1), at(3590));
+  ASSERT_TRUE(hour);
+  EXPECT_NEAR(hour->energy.joules(), truth.joules(1, 3590), 2e-4 * truth.joules(1, 3590));
+}
+
+TEST(Timeline, RefusesWhatItCannotTell) {
+  EnergyTimeline empty({GpuSensors{}.counter(), GpuSensors{}.ring()});
+  EXPECT_EQ(empty.energy(at(0), at(1)).error().code, Errc::kUnavailable);
+  const Truth truth = mixed(1, 10);
+  EnergyTimeline timeline = fused({}, truth);
+  EXPECT_EQ(timeline.energy(at(3), at(2)).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(timeline.energy(at(3), at(20)).error().code, Errc::kUnavailable);
+  EXPECT_EQ(timeline.energy(at(-5), at(2)).error().code, Errc::kUnavailable);
+  EXPECT_EQ(timeline.energy(at(3), at(3))->energy, Energy{});
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,167 @@
+#include "analysis/windows/windows.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/timeline/why_silent.h"
+#include "analysis/windows/window_chains.h"
+#include "model/window_sum.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using model::ImportedWindow;
+using model::Window;
+using model::WindowGroup;
+
+bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> begin) {
+  return !part || (begin && *begin >= part->begin && *begin < part->end);
+}
+
+// The energies are those of the windows; their interval is that of the chains which they make.
+void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
+            model::WindowEnergy& out) {
+  model::WindowSum sum;
+  WindowChains chains;
+  const auto add_chain = [&](const WindowChain& chain) {
+    const auto whole = timeline.energy(chain.begin, chain.end);
+    if (!whole) return;
+    sum.add(*whole, chain.layer);
+    sum.add_common(chain.gap_error(whole->energy.joules()));
+  };
+  Energy energy;
+  for (const Window* w : windows) {
+    const auto m = timeline.energy(w->begin, w->end);
+    if (!m) {
+      if (out.reason.empty()) out.reason = m.error().message;
+      continue;
+    }
+    ++out.count;
+    energy += m->energy;
+    chains.add(w->begin, w->end, add_chain);
+  }
+  chains.end_all(add_chain);
+  out.energy = sum.sum();
+  if (out.energy) out.energy->energy = energy;
+}
+
+std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines& timelines,
+                                   const std::optional<RecordedSpan>& part) {
+  std::vector<WindowGroup> groups;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  std::vector<std::vector<const Window*>> members;
+  for (const Window& w : recording.windows) {
+    if (!begins_in(part, w.begin)) continue;
+    const auto [place, is_new] = by_name.try_emplace(w.name, groups.size());
+    if (is_new) {
+      groups.emplace_back().name = w.name;
+      members.emplace_back();
+    }
+    WindowGroup& group = groups[place->second];
+    ++group.count;
+    group.total_time += w.end - w.begin;
+    members[place->second].push_back(&w);
+  }
+  // In the order that chains are found in.
+  for (auto& windows : members) {
+    std::stable_sort(windows.begin(), windows.end(),
+                     [](const Window* a, const Window* b) { return a->begin < b->begin; });
+  }
+  for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
+    const std::string silent = timelines[d] ? "" : why_silent(recording, recording.domains[d]);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      model::WindowEnergy& out = groups[g].energies.emplace_back();
+      out.domain = recording.domains[d].id;
+      out.reason = silent;
+      if (!timelines[d]) continue;
+      add_up(members[g], *timelines[d], out);
+    }
+  }
+  return groups;
+}
+
+std::vector<WindowGroup> imported_groups(const model::Recording& recording,
+                                         const std::optional<RecordedSpan>& part) {
+  std::map<model::DomainId, std::size_t> places;
+  for (std::size_t d = 0; d < recording.domains.size(); ++d) places[recording.domains[d].id] = d;
+  // A name and its labels, each ended by a byte that separates them.
+  const auto key_of = [](const ImportedWindow& w) {
+    std::string key = w.name + '\0';
+    for (const auto& label : w.labels) key += label.name + '\0' + label.value + '\0';
+    return key;
+  };
+  std::vector<WindowGroup> groups;
+  std::unordered_map<std::string, std::size_t> by_key;
+  for (const ImportedWindow& w : recording.imported_windows) {
+    if (!begins_in(part, w.begin)) continue;
+    const auto [place, is_new] = by_key.try_emplace(key_of(w), groups.size());
+    if (is_new) {
+      WindowGroup& fresh = groups.emplace_back();
+      fresh.name = w.name;
+      fresh.labels = w.labels;
+      fresh.imported = true;
+      for (const auto& domain : recording.domains) fresh.energies.emplace_back().domain = domain.id;
+    }
+    WindowGroup& group = groups[place->second];
+    ++group.count;
+    group.total_time += w.duration;
+    for (const auto& [domain, energy] : w.energies) {
+      const auto found = places.find(domain);
+      if (found == places.end()) continue;
+      model::WindowEnergy& sum = group.energies[found->second];
+      ++sum.count;
+      sum.told = sum.told.value_or(Energy{}) + energy;
+    }
+  }
+  for (WindowGroup& group : groups) {
+    for (model::WindowEnergy& sum : group.energies) {
+      if (sum.count < group.count) sum.reason = "the other tool told no energy";
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+void mark_windows(Timelines& timelines, std::span<const Window> windows) {
+  std::vector<HostTime> edges;
+  edges.reserve(2 * windows.size());
+  for (const Window& w : windows) {
+    edges.push_back(w.begin);
+    edges.push_back(w.end);
+  }
+  // In order, so that a mark is put at the end of those before it.
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  for (auto& timeline : timelines) {
+    if (!timeline) continue;
+    for (const HostTime edge : edges) timeline->mark(edge);
+  }
+}
+
+std::vector<WindowGroup> window_groups(const model::Recording& recording, Timelines& timelines,
+                                       const std::optional<RecordedSpan>& part) {
+  auto groups = groups_of(recording, timelines, part);
+  auto imported = imported_groups(recording, part);
+  groups.insert(groups.end(), std::make_move_iterator(imported.begin()),
+                std::make_move_iterator(imported.end()));
+  return groups;
+}
+
+WindowEnergies::WindowEnergies(const model::Recording& recording)
+    : recording_(recording), timelines_(timelines_of(recording)) {
+  mark_windows(timelines_, recording.windows);
+}
+
+Result<model::Measurement> WindowEnergies::energy(const Window& window, std::size_t domain) {
+  auto& timeline = timelines_.at(domain);
+  if (!timeline) {
+    return fail(Errc::kUnavailable, why_silent(recording_, recording_.domains.at(domain)));
+  }
+  return timeline->energy(window.begin, window.end);
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,210 @@
+#include "analysis/windows/windows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/analyse.h"
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+using ::testing::HasSubstr;
+
+constexpr model::DomainId kSilent{5};
+
+// A GPU that works at 500 W for 200 ms of every 500 ms, 120 W in between; "step" is a burst,
+// "round" ten periods.
+class Bursts {
+ public:
+  explicit Bursts(int count, unsigned seed = 1) {
+    gpu.seed = seed;
+    power.hold(120, 3);
+    for (int i = 0; i < count; ++i) {
+      power.hold(500, 0.2);
+      power.hold(120, 0.3);
+    }
+    power.hold(120, 3);
+    const double end = power.end();
+    recording.run.work_begin = at(3);
+    recording.run.work_end = at(end - 3);
+    recording.domains.push_back(
+        {kGpu0, model::DomainKind::kGpu, "gpu0", "a GPU", "", {}, true, ""});
+    recording.domains.push_back(
+        {kSilent, model::DomainKind::kDram, "dram-0", "", "", {}, true, "no sensor"});
+    recording.sensors = {gpu.counter(), gpu.ring()};
+    for (auto& s : recording.sensors) s.traits.gain_error = 0.05;
+    recording.readings.powers = gpu.samples(power, 0, end);
+    recording.readings.counters = gpu.reads(power, 0.1, end);
+    for (int i = 0; i < count; ++i) {
+      const double begin = 3 + 0.5 * i;
+      if (i % 10 == 0) add("round", begin, begin + 5);
+      add("step", begin, begin + 0.2);
+    }
+  }
+
+  void add(std::string name, double begin, double end) {
+    recording.windows.push_back({std::move(name), at(begin), at(end), 1, 1, false});
+  }
+  model::Profile analysed(const Options& options = {}) const {
+    auto profile = analyse(recording, options);
+    EXPECT_TRUE(profile) << profile.error().message;
+    return profile ? *profile : model::Profile{};
+  }
+
+  GpuSensors gpu;
+  Truth power;
+  model::Recording recording;
+};
+
+TEST(Windows, AreSummedByNameInOrderOfAppearance) {
+  const Bursts bursts(40);
+  const auto profile = bursts.analysed();
+  ASSERT_EQ(profile.windows.size(), 2u);
+  const auto& round = profile.windows[0];
+  const auto& step = profile.windows[1];
+  EXPECT_EQ(round.name, "round");
+  EXPECT_EQ(round.count, 4u);
+  EXPECT_EQ(round.total_time, 20s);
+  EXPECT_EQ(step.name, "step");
+  EXPECT_EQ(step.count, 40u);
+  EXPECT_EQ(step.total_time, 8s);
+  EXPECT_EQ(step.mean_time(), 200ms);
+  // Rounds cover the work without a gap: their sum is the whole, to the microjoule of each edge.
+  ASSERT_EQ(round.energies.size(), 2u);
+  EXPECT_EQ(round.energies[0].energy->energy, profile.domains[0].energy->energy);
+  const auto& energy = *step.energies[0].energy;
+  EXPECT_NEAR(energy.energy.joules(), 40 * 100, energy.repeatability.joules());
+  EXPECT_EQ(energy.method, "fused");
+  EXPECT_EQ(step.energies[0].count, 40u);
+  EXPECT_EQ(step.energies[0].reason, "");
+  EXPECT_FALSE(step.energies[1].energy);
+  EXPECT_EQ(step.energies[1].count, 0u);
+  EXPECT_EQ(step.energies[1].reason, "no sensor");
+}
+
+TEST(Windows, RepeatabilityAddsInQuadratureAndGainErrorLinearly) {
+  const Bursts bursts(40);
+  const auto profile = bursts.analysed();
+  WindowEnergies single(bursts.recording);
+  Energy sum;
+  double square = 0;
+  for (const auto& w : bursts.recording.windows) {
+    if (w.name != "step") continue;
+    const auto m = single.energy(w, 0);
+    ASSERT_TRUE(m);
+    sum += m->energy;
+    square += std::pow(m->repeatability.joules(), 2);
+  }
+  const auto& total = *profile.windows[1].energies[0].energy;
+  EXPECT_EQ(total.energy, sum);
+  EXPECT_NEAR(total.repeatability.joules(), std::sqrt(square), 1e-5);
+  EXPECT_NEAR(total.error.joules(), std::hypot(std::sqrt(square), 0.05 * sum.joules()), 1e-3);
+}
+
+TEST(Windows, TheSumOfManyShortOnesIsWithinItsRepeatability) {
+  int within = 0;
+  constexpr int kRuns = 20;
+  for (unsigned seed = 1; seed <= kRuns; ++seed) {
+    const Bursts bursts(60, seed);
+    const auto profile = bursts.analysed();
+    const auto& total = *profile.windows[1].energies[0].energy;
+    within += std::abs(total.energy.joules() - 6000) <= total.repeatability.joules();
+  }
+  EXPECT_GE(within, 17);  // of 95 % of 20
+}
+
+// Marks as dense as the timeline's own knots, at many places relative to the stretches that it is
+// solved in: a mark just behind the end of a calm stretch once kept it from ever ending.
+TEST(Windows, OneAfterTheOtherForMinutes) {
+  Bursts bursts(1);
+  bursts.power = Truth();
+  bursts.power.hold(300, 400);
+  bursts.recording.run.work_end = at(390);
+  bursts.recording.readings.powers = bursts.gpu.samples(bursts.power, 0, 400);
+  bursts.recording.readings.counters = bursts.gpu.reads(bursts.power, 0.1, 400);
+  for (const double each : {0.0231, 0.03598, 0.0417}) {
+    bursts.recording.windows.clear();
+    for (double t = 3; t < 390; t += each) bursts.add("short", t, t + 0.8 * each);
+    const auto profile = bursts.analysed();
+    ASSERT_EQ(profile.windows.size(), 1u);
+    const auto& energy = profile.windows[0].energies[0];
+    EXPECT_EQ(energy.count, profile.windows[0].count);
+    EXPECT_NEAR(energy.energy->energy.joules(), 300 * seconds(profile.windows[0].total_time),
+                0.002 * energy.energy->energy.joules());
+  }
+}
+
+TEST(Windows, WhatCannotBeHadIsLeftOutAndSaysWhy) {
+  Bursts bursts(10);
+  bursts.add("step", 30, 31);
+  bursts.add("late", 40, 41);
+  const auto profile = bursts.analysed();
+  const auto& step = profile.windows[1];
+  EXPECT_EQ(step.count, 11u);
+  EXPECT_EQ(step.energies[0].count, 10u);
+  EXPECT_THAT(step.energies[0].reason, HasSubstr("before the end of the window"));
+  EXPECT_FALSE(profile.windows[2].energies[0].energy);
+  WindowEnergies single(bursts.recording);
+  EXPECT_EQ(single.energy(bursts.recording.windows[0], 1).error().message, "no sensor");
+}
+
+TEST(Windows, OfAPartAreThoseThatBeginInIt) {
+  const Bursts bursts(40);
+  Options first;
+  first.to = 2500ms;
+  Options second;
+  second.from = 2500ms;
+  const auto a = bursts.analysed(first).windows;
+  const auto b = bursts.analysed(second).windows;
+  EXPECT_EQ(a[0].count, 1u);  // a whole round of 5 s
+  EXPECT_EQ(a[0].total_time, 5s);
+  EXPECT_EQ(a[1].count, 5u);
+  EXPECT_EQ(b[0].name, "step");
+  EXPECT_EQ(b[0].count, 35u);
+  EXPECT_EQ(b[1].count, 3u);
+}
+
+model::ImportedWindow imported(std::string name, std::string limit, double length, double joules) {
+  model::ImportedWindow w;
+  w.name = std::move(name);
+  w.duration = duration_of(length);
+  w.energies = {{kGpu0, Energy::joules(joules)}};
+  w.labels = {{"power_limit_watts", std::move(limit)}};
+  return w;
+}
+
+TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
+  model::Recording recording;
+  recording.domains = {{kGpu0, model::DomainKind::kGpu, "gpu0", "", "", {}, true, "a table"}};
+  recording.imported_windows = {imported("net", "100", 10, 1000), imported("net", "150", 8, 1100),
+                                imported("net", "100", 12, 1100)};
+  recording.imported_windows.push_back(imported("none", "", 1, 0));
+  recording.imported_windows.back().energies.clear();
+  const auto profile = analyse(recording);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_FALSE(profile->has_span());
+  EXPECT_EQ(profile->domains[0].reason, "a table");
+  ASSERT_EQ(profile->windows.size(), 3u);
+  const auto& first = profile->windows[0];
+  EXPECT_TRUE(first.imported);
+  EXPECT_EQ(first.count, 2u);
+  EXPECT_EQ(first.total_time, 22s);
+  EXPECT_EQ(first.labels, recording.imported_windows[0].labels);
+  EXPECT_EQ(first.energies[0].told, Energy::joules(2100));
+  EXPECT_FALSE(first.energies[0].energy);
+  EXPECT_EQ(profile->windows[1].energies[0].told, Energy::joules(1100));
+  EXPECT_FALSE(profile->windows[2].energies[0].told);
+  EXPECT_EQ(profile->windows[2].energies[0].count, 0u);
+  EXPECT_NE(profile->windows[2].energies[0].reason, "");
+
+  Options part;
+  part.from = 1s;
+  EXPECT_EQ(analyse(recording, part).error().code, Errc::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,177 @@
+#include "importers/csv/csv_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/decimal.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/lines.h"
+
+namespace jouleprof::importers {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+
+std::string list_of(std::span<const ColumnName> names) {
+  std::string list;
+  for (const ColumnName& name : names) {
+    if (!list.empty()) list += &name == &names.back() ? " or " : ", ";
+    list += fmt::format("'{}'", name.name);
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<CsvFile> CsvFile::open(const std::filesystem::path& path) {
+  auto reader = GzipReader::open(path);
+  if (!reader) return forward_error(reader);
+  CsvFile file(std::move(*reader));
+  auto line = file.next_line();
+  if (!line) return forward_error(line);
+  if (file.text_.starts_with("\xEF\xBB\xBF")) file.text_.remove_prefix(3);
+  if (!*line || trim(file.text_).empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: there is no header line", file.path()));
+  }
+  auto names = split_csv(file.text_);
+  if (!names || file.text_.find('\0') != std::string_view::npos) {
+    return fail(Errc::kCorrupt, fmt::format("{}: not a CSV file with a header line", file.path()));
+  }
+  for (const std::string& name : *names) file.header_.emplace_back(trim(name));
+  file.asked_.assign(file.header_.size(), false);
+  return file;
+}
+
+Result<CsvColumn> CsvFile::column(std::span<const ColumnName> names) {
+  auto found = optional_column(names);
+  if (!found) return forward_error(found);
+  if (*found) return std::move(**found);
+  return fail(Errc::kCorrupt,
+              fmt::format("{}, line 1: the header has no column {}", path(), list_of(names)));
+}
+
+Result<std::optional<CsvColumn>> CsvFile::optional_column(std::span<const ColumnName> names) {
+  std::optional<CsvColumn> found;
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    for (const ColumnName& name : names) {
+      if (header_[i] != name.name) continue;
+      if (found) {
+        return fail(Errc::kCorrupt,
+                    fmt::format("{}, line 1: the columns '{}' and '{}' say the same", path(),
+                                found->name, header_[i]));
+      }
+      found = CsvColumn{i, name.decimals, header_[i]};
+      asked_[i] = true;
+    }
+  }
+  return found;
+}
+
+Result<void> CsvFile::no_others() const {
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    if (asked_[i]) continue;
+    return fail(Errc::kCorrupt, fmt::format("{}, line 1: the column {} is not one that this file "
+                                            "may have (docs/formats.md)",
+                                            path(), show(header_[i])));
+  }
+  return {};
+}
+
+Result<bool> CsvFile::next() {
+  for (;;) {
+    const auto line = next_line();
+    if (!line || !*line) return line;
+    if (trim(text_).empty()) continue;
+    if (!ended_) {
+      cut_off_ = fmt::format(
+          "{}, line {}: the last line has no line end, so it may be cut off: it is left out",
+          path(), line_);
+      return false;
+    }
+    if (auto fields = split_line(); !fields) return forward_error(fields);
+    ++rows_;
+    return true;
+  }
+}
+
+Result<bool> CsvFile::next_line() {
+  std::size_t searched = at_;
+  for (;;) {
+    const void* found = searched < buffer_.size() ? std::memchr(buffer_.data() + searched, '\n',
+                                                                buffer_.size() - searched)
+                                                  : nullptr;
+    if (found) {
+      const auto end = static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
+      text_ = std::string_view(buffer_).substr(at_, end - at_);
+      at_ = end + 1;
+      ended_ = true;
+      break;
+    }
+    if (at_end_) {
+      text_ = std::string_view(buffer_).substr(at_);
+      at_ = buffer_.size();
+      ended_ = false;
+      if (text_.empty()) return false;
+      break;
+    }
+    if (buffer_.size() - at_ > kLongestLine) {
+      return fail(Errc::kCorrupt, fmt::format("{}, line {}: the line is longer than any row can be",
+                                              path(), line_ + 1));
+    }
+    buffer_.erase(0, at_);
+    at_ = 0;
+    const std::size_t before = buffer_.size();
+    searched = before;
+    buffer_.resize(before + kReadBytes);
+    const auto got = reader_.read(buffer_.data() + before, kReadBytes);
+    if (!got) return forward_error(got);
+    buffer_.resize(before + *got);
+    if (*got == 0) at_end_ = true;
+  }
+  if (text_.ends_with('\r')) text_.remove_suffix(1);
+  ++line_;
+  return true;
+}
+
+Result<void> CsvFile::split_line() {
+  fields_.clear();
+  if (text_.find('"') != std::string_view::npos) {
+    auto fields = split_csv(text_);
+    if (!fields) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}, line {}: {}", path(), line_, fields.error().message));
+    }
+    quoted_ = std::move(*fields);
+    fields_.assign(quoted_.begin(), quoted_.end());
+  } else {
+    std::string_view rest = text_;
+    for (;;) {
+      const auto comma = rest.find(',');
+      fields_.push_back(rest.substr(0, comma));
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  if (fields_.size() != header_.size()) {
+    return fail(Errc::kCorrupt, fmt::format("{}, line {}: {} fields under a header of {}", path(),
+                                            line_, fields_.size(), header_.size()));
+  }
+  return {};
+}
+
+Result<std::int64_t> CsvFile::integer(const CsvColumn& column) const {
+  const auto value = scaled_integer(trim(field(column)), column.decimals);
+  if (!value) return fail_at(column, fmt::format("{} is not a number", show(field(column))));
+  return *value;
+}
+
+tl::unexpected<Error> CsvFile::fail_at(const CsvColumn& column, std::string_view message) const {
+  return fail(Errc::kCorrupt,
+              fmt::format("{}, line {}, column '{}': {}", path(), line_, column.name, message));
+}
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,73 @@
+// A timeline of kernels as CSV, made into a trace.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "importers/csv/csv_file.h"
+#include "model/activity_bins.h"
+
+namespace jouleprof::importers {
+
+// What the JSON beside it says.
+struct CsvKernelNames {
+  std::optional<std::int64_t> base_unix_ns;  // what kernels' times count from; absent: 1970
+  std::map<std::int64_t, std::string> names;
+  bool given = false;
+};
+// Errors: as read_file; corrupt.
+Result<CsvKernelNames> read_kernel_names(const std::filesystem::path& path);
+
+class CsvKernels {
+ public:
+  // Reads the header and the first row. Errors: as CsvFile; unavailable when there is no row.
+  static Result<CsvKernels> open(const std::filesystem::path& path, CsvKernelNames names);
+
+  RealTime first() const { return first_.begin; }
+
+  // Reads all rows. `origin` is the wall time of host time zero.
+  Result<model::Trace> read(RealTime origin, bool events);
+
+  // After read(): the span that kernels ran in, and records that are no work of the GPU's.
+  RealTime begin() const { return begin_; }
+  RealTime end() const { return end_; }
+  const std::map<std::string, std::uint64_t>& left_out() const { return left_out_; }
+  const CsvFile& file() const { return file_; }
+
+ private:
+  struct Row {
+    RealTime begin{};
+    RealTime end{};
+    std::uint32_t kernel_class = 0;  // kNone: left out
+    std::uint32_t stream = 0;
+  };
+  CsvKernels(CsvFile file, CsvKernelNames names)
+      : file_(std::move(file)), names_(std::move(names)) {}
+  Result<void> find_columns();
+  Result<Row> row();
+  Result<std::uint32_t> class_of_row();
+  std::uint32_t class_of_name(std::string_view name);
+
+  CsvFile file_;
+  CsvKernelNames names_;
+  CsvColumn start_;
+  std::optional<CsvColumn> duration_;
+  std::optional<CsvColumn> stop_;
+  std::optional<CsvColumn> id_;
+  std::optional<CsvColumn> name_;
+  std::optional<CsvColumn> stream_;
+  model::Trace trace_;
+  std::unordered_map<std::int64_t, std::uint32_t> by_id_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;
+  Row first_;
+  RealTime begin_{};
+  RealTime end_{};
+  std::map<std::string, std::uint64_t> left_out_;
+};
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,242 @@
+#include "importers/csv/csv_recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "importers/builder.h"
+#include "importers/csv/csv_kernels.h"
+#include "importers/csv/csv_readings.h"
+#include "importers/stamps.h"
+#include "model/gpu_traits.h"
+
+namespace jouleprof::importers {
+namespace {
+
+std::optional<model::SensorKind> kind_of_samples(std::string_view sampled) {
+  if (sampled == "ring") return model::SensorKind::kPowerRing;
+  if (sampled == "instant") return model::SensorKind::kPowerInstant;
+  if (sampled == "average") return model::SensorKind::kPowerAverage;
+  return std::nullopt;
+}
+
+std::string_view name_of(model::SensorKind kind, bool nvidia) {
+  switch (kind) {
+    case model::SensorKind::kEnergyCounter:
+      return nvidia ? "nvmlDeviceGetTotalEnergyConsumption" : "energy counter";
+    case model::SensorKind::kPowerRing:
+      return nvidia ? "nvmlDeviceGetSamples" : "power samples";
+    default:
+      return "polled power";
+  }
+}
+
+class Builder {
+ public:
+  explicit Builder(const CsvSources& sources) : sources_(sources), builder_("csv") {}
+
+  Result<model::Recording> build();
+
+ private:
+  Result<void> read();
+  Result<void> add_kernels();
+  void add_readings();
+  Result<void> add_idle();
+  Result<HostTime> parse_edge(std::string_view text) const;
+
+  HostTime host(RealTime t) const { return HostTime{t - origin_}; }
+  RealTime first_reading() const {
+    return std::min(samples_ ? samples_->rows.front().at : RealTime::max(),
+                    counter_ ? counter_->rows.front().before : RealTime::max());
+  }
+  RealTime last_reading() const {
+    return std::max(samples_ ? samples_->rows.back().at : RealTime::min(),
+                    counter_ ? counter_->rows.back().after : RealTime::min());
+  }
+
+  const CsvSources& sources_;
+  RecordingBuilder builder_;
+  std::optional<CsvSamples> samples_;
+  std::optional<CsvCounter> counter_;
+  std::optional<CsvKernels> kernels_;
+  model::SensorKind sampled_{};
+  RealTime origin_{};
+};
+
+Result<void> Builder::read() {
+  if (!sources_.samples.empty()) {
+    auto samples = read_csv_samples(sources_.samples);
+    if (!samples) return forward_error(samples);
+    samples_ = std::move(*samples);
+    if (samples_->cut_off) builder_.warn(*samples_->cut_off);
+    if (samples_->repeated > 0) {
+      builder_.warn(fmt::format("{} sample{} with the time of the one before {} left out",
+                                samples_->repeated, samples_->repeated == 1 ? "" : "s",
+                                samples_->repeated == 1 ? "was" : "were"));
+    }
+  }
+  if (!sources_.counter.empty()) {
+    auto counter = read_csv_counter(sources_.counter);
+    if (!counter) return forward_error(counter);
+    counter_ = std::move(*counter);
+    if (counter_->cut_off) builder_.warn(*counter_->cut_off);
+  }
+  if (!sources_.kernels.empty()) {
+    CsvKernelNames names;
+    if (!sources_.names.empty()) {
+      auto read = read_kernel_names(sources_.names);
+      if (!read) return forward_error(read);
+      names = std::move(*read);
+    }
+    auto kernels = CsvKernels::open(sources_.kernels, std::move(names));
+    if (!kernels) return forward_error(kernels);
+    kernels_.emplace(std::move(*kernels));
+  }
+  return {};
+}
+
+void Builder::add_readings() {
+  const auto generation = model::generation_of(sources_.device_name);
+  const model::GpuTraits known = model::default_traits(generation, false);
+  const auto domain =
+      builder_.add_domain(model::DomainKind::kGpu, "gpu0",
+                          sources_.device_name.empty() ? "GPU of the files" : sources_.device_name);
+  const auto add_sensor = [&](model::SensorKind kind, const model::SensorTraits& traits) {
+    const auto id =
+        builder_.add_sensor(domain, kind, std::string(name_of(kind, generation.has_value())));
+    if (generation) builder_.recording().sensors.back().traits = traits;
+    return id;
+  };
+  if (counter_) {
+    const auto sensor = add_sensor(model::SensorKind::kEnergyCounter, known.counter);
+    builder_.recording().sensors.back().traits.quantum = counter_->quantum;
+    for (const CsvCounterRead& row : counter_->rows) {
+      builder_.recording().readings.counters.push_back(
+          {sensor, host(row.before), host(row.after), row.total});
+    }
+  }
+  if (samples_) {
+    const auto sensor =
+        add_sensor(sampled_, sampled_ == model::SensorKind::kPowerRing      ? known.ring
+                             : sampled_ == model::SensorKind::kPowerInstant ? known.instant
+                                                                            : known.average);
+    for (const CsvSample& row : samples_->rows) builder_.add_power(sensor, host(row.at), row.watts);
+  }
+  if (!generation) {
+    builder_.warn(sources_.device_name.empty()
+                      ? "the files do not say which device they are of, so nothing is known of its "
+                        "sensors beforehand; name it with --device-name"
+                      : fmt::format("nothing is known beforehand of the sensors of '{}'",
+                                    sources_.device_name));
+  }
+}
+
+Result<void> Builder::add_kernels() {
+  auto trace = kernels_->read(origin_, sources_.events);
+  if (!trace) return forward_error(trace);
+  if (kernels_->end() <= first_reading() || kernels_->begin() >= last_reading()) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{}: its kernels ran {:.3f} s {} the readings, so nothing is known of their "
+                    "power; check the unit of their times and 'base_unix_ns'",
+                    sources_.kernels.string(),
+                    kernels_->end() <= first_reading()
+                        ? seconds(first_reading() - kernels_->end())
+                        : seconds(kernels_->begin() - last_reading()),
+                    kernels_->end() <= first_reading() ? "before" : "after"));
+  }
+  if (kernels_->begin() < first_reading() || kernels_->end() > last_reading()) {
+    builder_.warn("some kernels ran before the first or after the last reading");
+  }
+  if (kernels_->file().cut_off()) builder_.warn(*kernels_->file().cut_off());
+  for (const auto& [name, count] : kernels_->left_out()) {
+    builder_.warn(fmt::format("{} record{} of '{}' left out: no work of the GPU's", count,
+                              count == 1 ? "" : "s", name));
+  }
+  trace->devices.push_back({0, "", sources_.device_name});
+  builder_.recording().traces.push_back(std::move(*trace));
+  return {};
+}
+
+Result<HostTime> Builder::parse_edge(std::string_view text) const {
+  if (const auto unix_time = parse_seconds(text)) return host(RealTime{*unix_time});
+  const auto since_start = parse_duration(text);
+  if (!since_start) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("'{}' is no edge of an idle stretch: give Unix seconds, or a time since "
+                    "the first reading with its unit, such as 5s",
+                    text));
+  }
+  return host(first_reading() + *since_start);
+}
+
+Result<void> Builder::add_idle() {
+  for (const std::string& text : sources_.idle) {
+    const auto colon = text.find(':');
+    if (colon == std::string::npos) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("an idle stretch is BEGIN:END, not '{}'", text));
+    }
+    auto begin = parse_edge(std::string_view(text).substr(0, colon));
+    if (!begin) return forward_error(begin);
+    auto end = parse_edge(std::string_view(text).substr(colon + 1));
+    if (!end) return forward_error(end);
+    if (*end <= *begin || *begin >= host(last_reading()) || *end <= host(first_reading())) {
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("the idle stretch '{}' is empty or holds no reading: they span {:.3f} "
+                      "to {:.3f} Unix seconds",
+                      text, seconds(first_reading().time_since_epoch()),
+                      seconds(last_reading().time_since_epoch())));
+    }
+    builder_.recording().idle_spans.push_back({*begin, *end});
+  }
+  return {};
+}
+
+Result<model::Recording> Builder::build() {
+  const auto kind = kind_of_samples(sources_.sampled);
+  if (!kind) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("'{}' is no kind of sample; there are ring, instant and average",
+                            sources_.sampled));
+  }
+  sampled_ = *kind;
+  if (auto ok = read(); !ok) return forward_error(ok);
+  origin_ = first_reading();
+  if (kernels_) origin_ = std::min(origin_, kernels_->first());
+  add_readings();
+  if (kernels_) {
+    if (auto ok = add_kernels(); !ok) return forward_error(ok);
+  }
+  if (auto ok = add_idle(); !ok) return forward_error(ok);
+  model::Recording& recording = builder_.recording();
+  recording.clock_points = {{HostTime{}, origin_, {}}, {host(last_reading()), last_reading(), {}}};
+  recording.run.work_begin = host(kernels_ ? kernels_->begin() : first_reading());
+  recording.run.work_end = host(kernels_ ? kernels_->end() : last_reading());
+  if (samples_ && samples_->cut_off) recording.run.complete = false;
+  if (counter_ && counter_->cut_off) recording.run.complete = false;
+  if (recording.readings.counters.size() >= 2) return std::move(builder_).take();
+  return std::move(builder_).finish(
+      (sources_.samples.empty() ? sources_.counter : sources_.samples).string(), HostTime{},
+      host(last_reading()));
+}
+
+}  // namespace
+
+Result<model::Recording> import_csv(const CsvSources& sources) {
+  if (sources.samples.empty() && sources.counter.empty()) {
+    return fail(Errc::kInvalidArgument,
+                "there is no energy without power samples (--samples) or an energy counter "
+                "(--counter)");
+  }
+  if (sources.kernels.empty() && !sources.names.empty()) {
+    return fail(Errc::kInvalidArgument, "names are those of kernels (--kernels)");
+  }
+  return Builder(sources).build();
+}
+
+}  // namespace jouleprof::importers

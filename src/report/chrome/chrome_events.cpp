@@ -1,0 +1,273 @@
+#include "report/chrome/chrome_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/demangle.h"
+#include "model/phase_name.h"
+#include "report/json/json_text.h"
+
+namespace jouleprof::report {
+namespace {
+
+// Tracks of a device's process: layers and ranges of a stream beside the stream itself.
+std::uint32_t layers_track(std::uint32_t stream) { return 3 * stream + 1; }
+std::uint32_t ranges_track(std::uint32_t stream) { return 3 * stream + 2; }
+std::uint32_t stream_track(std::uint32_t stream) { return 3 * stream + 3; }
+
+// A longer pause between launches ends the slice of a layer.
+constexpr Duration kPause = std::chrono::milliseconds{1};
+
+std::string_view category(model::ActivityKind kind) {
+  switch (kind) {
+    case model::ActivityKind::kKernel:
+      return "kernel";
+    case model::ActivityKind::kMemcpy:
+      return "gpu_memcpy";
+    case model::ActivityKind::kMemset:
+      return "gpu_memset";
+    case model::ActivityKind::kGraph:
+      return "graph";
+  }
+  return "kernel";
+}
+
+std::string triple(const std::array<std::uint32_t, 3>& t) {
+  return fmt::format("[{}, {}, {}]", t[0], t[1], t[2]);
+}
+
+void add(model::JoulesRange& sum, const std::optional<model::JoulesRange>& part) {
+  if (!part) return;
+  sum.joules += part->joules;
+  sum.low += part->low;
+  sum.high += part->high;
+}
+
+}  // namespace
+
+std::string chrome_string(std::string_view text) { return write_json(Json(text), 0); }
+
+std::string chrome_time(Duration t) {
+  const std::int64_t n = t.count();
+  return fmt::format("{}{}.{:03}", n < 0 ? "-" : "", std::abs(n / 1000), std::abs(n % 1000));
+}
+
+std::string chrome_energy(const model::JoulesRange& energy) {
+  return fmt::format(
+      R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
+      energy.joules, energy.low, energy.high);
+}
+
+void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pid,
+                 std::uint32_t tid, std::string_view name, int place) {
+  sink(fmt::format(
+      R"({{"ph": "M", "name": "{}_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", what,
+      pid, tid, chrome_string(name)));
+  sink(fmt::format(
+      R"({{"ph": "M", "name": "{}_sort_index", "pid": {}, "tid": {}, "args": {{"sort_index": {}}}}})",
+      what, pid, tid, place));
+}
+
+ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
+                               const model::ActivityProfile* profile, const ChromeTraceParts& parts,
+                               HostTime origin, std::uint32_t pid, const ChromeSink& sink)
+    : trace_(trace),
+      device_(device),
+      profile_(profile),
+      parts_(parts),
+      origin_(origin),
+      pid_(pid),
+      sink_(sink),
+      rows_(trace.classes.size(), model::kNone) {
+  any_ = std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+    return chunk.kind == model::ChunkKind::kEvents && chunk.device == device;
+  });
+  if (profile) {
+    const model::KernelPowers powers(*profile);
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = powers.row_of(trace.classes[i]);
+    totals_.resize(profile->by_kernel.size());
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const model::KernelClass& kernel = trace.classes[i];
+    names_.push_back(fmt::format(R"("cat": "{}", "name": {})", category(kernel.kind),
+                                 chrome_string(demangle(kernel.name))));
+    std::string args;
+    if (kernel.grid[0] > 0) {
+      args +=
+          fmt::format(R"(, "grid": {}, "block": {})", triple(kernel.grid), triple(kernel.block));
+    }
+    if (kernel.bytes > 0) args += fmt::format(R"(, "bytes at least": {})", kernel.bytes);
+    if (rows_[i] != model::kNone) {
+      const model::ActivityRow& row = profile->by_kernel[rows_[i]];
+      if (row.energy && row.busy > Duration::zero()) {
+        args += fmt::format(R"--(, "power above idle (W)": {:.6g})--",
+                            row.energy->energy.joules() / seconds(row.busy));
+      }
+      if (!row.resolvable || !row.energy) {
+        args += fmt::format(
+            R"(, "energy": {})",
+            chrome_string(row.reason.empty() ? "not resolvable" : "not resolvable: " + row.reason));
+      }
+    }
+    constants_.push_back(std::move(args));
+  }
+}
+
+template <typename Visit>
+Result<void> ChromeLaunches::each(Visit visit) const {
+  for (const auto& chunk : trace_.chunks) {
+    if (chunk.kind != model::ChunkKind::kEvents || chunk.device != device_) continue;
+    model::ActivityDecoder decoder(chunk.bytes);
+    for (model::EventEntry e; decoder.next(e);) {
+      if (e.kernel_class >= rows_.size()) {
+        return fail(Errc::kCorrupt, "the recording names a kernel that it does not know");
+      }
+      const HostTime begin = chunk.begin + Duration{e.start_nanoseconds};
+      if (parts_.holds(begin)) visit(begin, e);
+    }
+    if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's launches are damaged");
+  }
+  return {};
+}
+
+Result<void> ChromeLaunches::write_launches() {
+  if (profile_) {
+    auto summed = each([&](HostTime begin, const model::EventEntry& e) {
+      const std::uint32_t row = rows_[e.kernel_class];
+      if (row != model::kNone && covers(begin)) totals_[row] += Duration(e.duration_nanoseconds);
+    });
+    if (!summed) return summed;
+  }
+  auto written = each([&](HostTime begin, const model::EventEntry& e) { launch(begin, e); });
+  for (auto& [stream, open] : layers_) close(open, 0, layers_track(stream));
+  for (auto& [stream, open] : ranges_) close(open, 0, ranges_track(stream));
+  return written;
+}
+
+void ChromeLaunches::launch(HostTime begin, const model::EventEntry& e) {
+  const Duration duration(e.duration_nanoseconds);
+  const std::uint32_t row = rows_[e.kernel_class];
+  std::optional<model::JoulesRange> energy;
+  if (row != model::kNone && covers(begin) && profile_->by_kernel[row].energy) {
+    energy = model::KernelPower{&profile_->by_kernel[row], 0}.energy(duration, totals_[row]);
+  }
+  const auto layers = path_of(e.scope, true);
+  const auto ranges = path_of(e.scope, false);
+  if (!layers_.contains(e.stream)) {
+    const std::string name = fmt::format("stream {}", e.stream);
+    const auto place = static_cast<int>(std::min<std::uint32_t>(e.stream, 1U << 28)) * 3;
+    chrome_name(sink_, "thread", pid_, layers_track(e.stream), name + " layers", place);
+    chrome_name(sink_, "thread", pid_, ranges_track(e.stream), name + " ranges", place + 1);
+    chrome_name(sink_, "thread", pid_, stream_track(e.stream), name, place + 2);
+  }
+  follow(layers_[e.stream], layers, layers_track(e.stream), true, begin, begin + duration, energy);
+  follow(ranges_[e.stream], ranges, ranges_track(e.stream), false, begin, begin + duration, energy);
+
+  std::string args = energy ? chrome_energy(*energy) : std::string{};
+  args += constants_[e.kernel_class];
+  if (!layers.empty()) {
+    args += fmt::format(R"(, "layer": {})", chrome_string(trace_.layers[layers.back()].name));
+  }
+  if (!ranges.empty()) {
+    args += fmt::format(R"(, "range": {})", chrome_string(trace_.ranges[ranges.back()].name));
+  }
+  if (e.scope < trace_.scopes.size()) {
+    const auto phase = model::phase_name(trace_.scopes[e.scope].phase);
+    if (!phase.empty()) args += fmt::format(R"(, "phase": "{}")", phase);
+  }
+  const std::string_view members = args;
+  sink_(fmt::format(
+      R"({{"ph": "X", {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
+      names_[e.kernel_class], pid_, stream_track(e.stream), chrome_time(begin - origin_),
+      chrome_time(duration), members.starts_with(", ") ? members.substr(2) : members));
+}
+
+std::vector<std::uint32_t> ChromeLaunches::path_of(std::uint32_t scope, bool layers) const {
+  std::vector<std::uint32_t> path;
+  if (scope >= trace_.scopes.size()) return path;
+  std::uint32_t at = layers ? trace_.scopes[scope].layer : trace_.scopes[scope].range;
+  const std::size_t count = layers ? trace_.layers.size() : trace_.ranges.size();
+  // A damaged file could have a circle of parents.
+  while (at < count && path.size() < 256) {
+    path.push_back(at);
+    at = layers ? trace_.layers[at].parent : trace_.ranges[at].parent;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::uint32_t tid,
+                            bool layers, HostTime begin, HostTime end,
+                            const std::optional<model::JoulesRange>& energy) {
+  std::size_t same = 0;
+  if (begin - open.end <= kPause) {
+    while (same < path.size() && same < open.path.size() && path[same] == open.path[same]) ++same;
+  }
+  close(open, same, tid);
+  for (std::size_t i = same; i < path.size(); ++i) {
+    const std::string& name = layers ? trace_.layers[path[i]].name : trace_.ranges[path[i]].name;
+    const std::string type = layers ? fmt::format(R"(, "args": {{"type": {}}})",
+                                                  chrome_string(trace_.layers[path[i]].type))
+                                    : std::string{};
+    sink_(fmt::format(R"({{"ph": "B", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}{}}})",
+                      layers ? "layer" : "range", chrome_string(name), pid_, tid,
+                      chrome_time(begin - origin_), type));
+  }
+  open.path = std::move(path);
+  open.energy.resize(open.path.size());
+  open.launches.resize(open.path.size());
+  for (auto& sum : open.energy) add(sum, energy);
+  for (auto& n : open.launches) ++n;
+  open.end = std::max(same > 0 ? open.end : end, end);
+}
+
+void ChromeLaunches::close(Open& open, std::size_t depth, std::uint32_t tid) {
+  while (open.path.size() > depth) {
+    const auto& sum = open.energy.back();
+    sink_(fmt::format(
+        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}"launches": {}}}}})", pid_, tid,
+        chrome_time(open.end - origin_), profile_ ? chrome_energy(sum) + ", " : std::string{},
+        open.launches.back()));
+    open.path.pop_back();
+    open.energy.pop_back();
+    open.launches.pop_back();
+  }
+}
+
+Result<void> ChromeLaunches::write_busy() {
+  const auto counter = [&](HostTime t, double share) {
+    sink_(fmt::format(
+        R"--({{"ph": "C", "name": "busy (%)", "pid": {}, "tid": 0, "ts": {}, "args": {{"busy": {:.4g}}}}})--",
+        pid_, chrome_time(t - origin_), 100 * share));
+  };
+  std::optional<HostTime> end;  // of the bin before
+  for (const auto& chunk : trace_.chunks) {
+    if (!model::is_bins(chunk.kind) || chunk.device != device_) continue;
+    const Duration length = model::bin_of(chunk.kind, trace_.bin);
+    model::ActivityDecoder decoder(chunk.bytes);
+    std::optional<std::uint32_t> bin;
+    std::uint64_t busy = 0;
+    const auto put = [&] {
+      if (!bin) return;
+      const HostTime begin = chunk.begin + *bin * length;
+      const std::uint64_t sum = std::exchange(busy, 0);
+      if (!parts_.holds(begin)) return;
+      if (end && begin > *end) counter(*end, 0);
+      counter(begin, static_cast<double>(sum) / static_cast<double>(length.count()));
+      end = begin + length;
+    };
+    for (model::BinEntry e; decoder.next(e); busy += e.busy_nanoseconds) {
+      if (bin != e.bin) put();
+      bin = e.bin;
+    }
+    put();
+    if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's activity is damaged");
+  }
+  if (end) counter(*end, 0);
+  return {};
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,210 @@
+#include "report/chrome/chrome_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/chrome/chrome_events.h"
+
+namespace jouleprof::report {
+namespace {
+
+constexpr std::uint32_t kPowerProcess = 1;
+constexpr std::uint32_t kWindowProcess = 2;
+constexpr std::uint32_t kReplayProcess = 3;
+constexpr std::uint32_t kFirstDevice = 10;
+
+// The first instant of all: viewers want no negative times.
+HostTime origin_of(const model::Recording& recording, const ChromeTraceParts& parts) {
+  if (parts.begin != HostTime::min()) return parts.begin;
+  HostTime first = recording.run.work_begin.value_or(HostTime::max());
+  for (const auto& curve : parts.curves) {
+    if (!curve.steps.empty()) first = std::min(first, curve.steps.front().begin);
+  }
+  for (const auto& trace : recording.traces) {
+    for (const auto& chunk : trace.chunks) first = std::min(first, chunk.begin);
+  }
+  for (const auto& window : recording.windows) first = std::min(first, window.begin);
+  return first == HostTime::max() ? HostTime{} : first;
+}
+
+class Writer {
+ public:
+  Writer(std::ostream& out, const model::Recording& recording, const ChromeTraceParts& parts)
+      : out_(out),
+        recording_(recording),
+        parts_(parts),
+        origin_(origin_of(recording, parts)),
+        sink_([this](std::string_view event) {
+          out_ << (first_ ? "\n" : ",\n") << event;
+          first_ = false;
+        }) {}
+
+  Result<void> write() {
+    write_head();
+    write_power();
+    write_windows();
+    auto done = write_replays();
+    if (done) done = write_devices();
+    out_ << "\n]}\n";
+    return done;
+  }
+
+ private:
+  const model::Domain* domain_of(model::DomainId id) const {
+    const auto found = std::find_if(recording_.domains.begin(), recording_.domains.end(),
+                                    [id](const auto& d) { return d.id == id; });
+    return found == recording_.domains.end() ? nullptr : &*found;
+  }
+
+  // As attribution finds a device's domain.
+  const model::ActivityProfile* profile_of(const model::TracedDevice& device) const {
+    if (!parts_.profiles) return nullptr;
+    const model::ActivityProfile* only = nullptr;
+    std::size_t gpus = 0;
+    for (const auto& domain : recording_.domains) gpus += domain.kind == model::DomainKind::kGpu;
+    for (const auto& profile : *parts_.profiles) {
+      if (profile.domain.kind != model::DomainKind::kGpu) continue;
+      if (!device.uuid.empty() && profile.domain.uuid == device.uuid) return &profile;
+      only = &profile;
+    }
+    return device.uuid.empty() && gpus == 1 ? only : nullptr;
+  }
+
+  void write_head() {
+    out_ << "{\"displayTimeUnit\": \"ms\",\n";
+    if (!recording_.clock_points.empty()) {
+      const ClockMap clocks(recording_.clock_points);
+      out_ << "\"baseTimeNanoseconds\": " << clocks.to_real(origin_).time_since_epoch().count()
+           << ",\n";
+    }
+    out_ << R"("otherData": {"tool": "jouleprof", "version": )" << chrome_string(parts_.version)
+         << R"(, "energy": "above idle; low and high bound 95 %")";
+    if (parts_.profiles) {
+      for (const auto& p : *parts_.profiles) {
+        out_ << ", " << chrome_string(p.domain.device) << ": "
+             << chrome_string(fmt::format(
+                    "{}: {:.6g} J measured = {:.6g} idle + {:.6g} kernels + {:.6g} gaps + {:.6g} "
+                    "unattributed",
+                    p.method, p.measured.energy.joules(), p.idle.joules(), p.kernels.joules(),
+                    p.gaps.joules(), p.unattributed.joules()));
+      }
+    }
+    out_ << "},\n\"traceEvents\": [";
+  }
+
+  void write_power() {
+    chrome_name(sink_, "process", kPowerProcess, 0, "power", 0);
+    for (const auto& curve : parts_.curves) {
+      const auto* domain = domain_of(curve.domain);
+      if (!domain) continue;
+      const bool gpu = domain->kind == model::DomainKind::kGpu;
+      const std::string name = chrome_string(fmt::format(
+          "{}{}{} power (W)", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind)));
+      for (const auto& step : curve.steps) {
+        if (!parts_.holds(step.begin)) continue;
+        sink_(fmt::format(
+            R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
+            kPowerProcess, chrome_time(step.begin - origin_), model::counter_members(step)));
+      }
+    }
+  }
+
+  // Windows may overlap as they like, which slices of one track may not: they are asynchronous.
+  void write_windows() {
+    if (recording_.windows.empty()) return;
+    chrome_name(sink_, "process", kWindowProcess, 0, "windows", 1);
+    for (std::size_t i = 0; i < recording_.windows.size(); ++i) {
+      const model::Window& window = recording_.windows[i];
+      if (!parts_.holds(window.begin)) continue;
+      std::string args = fmt::format(R"("pid": {}, "thread": {})", window.pid, window.thread);
+      for (std::size_t d = 0; parts_.window_energy && d < recording_.domains.size(); ++d) {
+        const auto energy = parts_.window_energy(window, d);
+        if (!energy) continue;
+        const auto& domain = recording_.domains[d];
+        args +=
+            fmt::format(R"(, {}: "{:.6g} J, 95 %: {:.6g} to {:.6g}")",
+                        chrome_string(fmt::format("{} {}", domain.device, to_string(domain.kind))),
+                        energy->energy.joules(), energy->low().joules(), energy->high().joules());
+      }
+      const auto edge = [&](char phase, HostTime t, const std::string& more) {
+        sink_(fmt::format(R"({{"ph": "{}", "cat": "window", "id": {}, "name": {}, "pid": {}, )"
+                          R"("tid": 0, "ts": {}, "args": {{{}}}}})",
+                          phase, i, chrome_string(window.name), kWindowProcess,
+                          chrome_time(t - origin_), more));
+      };
+      edge('b', window.begin, args);
+      edge('e', window.end, "");
+    }
+  }
+
+  // What was run alone after the program's work, so that nobody takes those launches for its own.
+  Result<void> write_replays() {
+    for (std::uint32_t t = 0; t < recording_.traces.size(); ++t) {
+      const model::Trace& trace = recording_.traces[t];
+      bool named = false;
+      for (const auto& chunk : trace.chunks) {
+        if (chunk.kind != model::ChunkKind::kReplay || !parts_.holds(chunk.begin)) continue;
+        const auto name = replay_name(trace, chunk);
+        if (!name) return tl::unexpected(name.error());
+        if (!std::exchange(named, true)) {
+          chrome_name(sink_, "process", kReplayProcess, 0, "replay, in no figure", 2);
+          chrome_name(sink_, "thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
+        }
+        sink_(fmt::format(
+            R"({{"ph": "X", "cat": "replay", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})",
+            chrome_string(*name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
+            chrome_time(chunk.end - chunk.begin)));
+      }
+    }
+    return {};
+  }
+
+  static Result<std::string> replay_name(const model::Trace& trace,
+                                         const model::ActivityChunk& chunk) {
+    model::ActivityDecoder decoder(chunk.bytes);
+    model::LayerEntry entry;
+    const bool any = decoder.next(entry);
+    if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
+      return fail(Errc::kCorrupt, "the recording's activity is damaged");
+    }
+    if (!any) return "in between";
+    const std::string& layer = trace.layers[entry.layer].name;
+    return entry.calls > 0 ? layer : "a kernel of " + layer;
+  }
+
+  Result<void> write_devices() {
+    std::uint32_t pid = kFirstDevice;
+    for (const auto& trace : recording_.traces) {
+      for (std::uint32_t i = 0; i < trace.devices.size(); ++i, ++pid) {
+        const auto& device = trace.devices[i];
+        chrome_name(sink_, "process", pid, 0,
+                    fmt::format("GPU {}{}{}{}{}{}", device.ordinal, device.name.empty() ? "" : " ",
+                                device.name, trace.program.empty() ? "" : " of ", trace.program,
+                                trace.pid > 0 ? fmt::format(" ({})", trace.pid) : std::string{}),
+                    static_cast<int>(pid));
+        ChromeLaunches launches(trace, i, profile_of(device), parts_, origin_, pid, sink_);
+        auto done = launches.any() ? launches.write_launches() : launches.write_busy();
+        if (!done) return done;
+      }
+    }
+    return {};
+  }
+
+  std::ostream& out_;
+  const model::Recording& recording_;
+  const ChromeTraceParts& parts_;
+  HostTime origin_;
+  bool first_ = true;
+  ChromeSink sink_;
+};
+
+}  // namespace
+
+Result<void> write_chrome_trace(std::ostream& out, const model::Recording& recording,
+                                const ChromeTraceParts& parts) {
+  return Writer(out, recording, parts).write();
+}
+
+}  // namespace jouleprof::report

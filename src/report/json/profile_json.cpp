@@ -1,0 +1,184 @@
+#include <utility>
+
+#include "report/json/json_text.h"
+#include "report/json/window_json.h"
+#include "report/quantity.h"
+#include "report/render.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::DomainProfile;
+using model::Profile;
+using model::Provenance;
+
+constexpr const char* kSchema = "jouleprof.profile/1";
+
+Json watts_json(const std::optional<Power>& p) {
+  return optional_json(p, [](Power power) { return number_json(power.watts()); });
+}
+
+Json joules_json(const std::optional<Energy>& e) {
+  return optional_json(e, [](Energy energy) { return report::joules_json(energy); });
+}
+
+Json interval_json(const std::optional<model::Measurement>& m) {
+  if (!m) return nullptr;
+  return Json::array({report::joules_json(m->low()), report::joules_json(m->high())});
+}
+
+// The parts and the other ways to the same whole; `counter` and so on may be of one domain or sums.
+Json balance_json(const std::optional<Energy>& energy, const std::optional<Energy>& idle,
+                  const std::optional<Energy>& processes, const std::optional<Energy>& others,
+                  const std::optional<Energy>& unattributed, const std::optional<Energy>& parts,
+                  const std::optional<Energy>& counter, const std::optional<Energy>& integral) {
+  Json balance;
+  balance["energy_joules"] = joules_json(energy);
+  balance["counter_joules"] = joules_json(counter);
+  balance["integral_joules"] = joules_json(integral);
+  balance["idle_joules"] = joules_json(idle);
+  balance["processes_joules"] = joules_json(processes);
+  balance["others_joules"] = joules_json(others);
+  balance["unattributed_joules"] = joules_json(unattributed);
+  balance["parts_joules"] = joules_json(parts);
+  return balance;
+}
+
+Json domain_json(const Profile& profile, const DomainProfile& d) {
+  const auto& m = d.energy;
+  Json j;
+  j["id"] = static_cast<std::uint32_t>(d.domain.id);
+  j["domain"] = to_string(d.domain.kind);
+  j["device"] = d.domain.device;
+  j["name"] = text_json(d.domain.name);
+  j["uuid"] = text_json(d.domain.uuid);
+  j["parent"] = optional_json(d.domain.parent,
+                              [](model::DomainId id) { return static_cast<std::uint32_t>(id); });
+  j["visible"] = d.domain.visible;
+  j["provenance"] = to_string(m ? m->provenance : Provenance::kUnavailable);
+  j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
+  j["interval_joules"] = interval_json(m);
+  j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
+  j["idle_joules"] = joules_json(idle_of(d));
+  j["idle_interval_joules"] = interval_json(d.idle);
+  j["dynamic_joules"] = joules_json(dynamic_of(d));
+  j["mean_watts"] = watts_json(d.mean_power);
+  j["peak_watts"] = watts_json(d.peak_power);
+  j["peak_window_seconds"] = optional_json(d.peak_window, seconds_json);
+  j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
+  j["method"] = m ? text_json(m->method) : Json(nullptr);
+  j["reason"] = m ? Json(nullptr) : text_json(d.reason);
+  j["balance"] = balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
+                              processes_of(profile, d), d.others, d.unattributed, d.balance.parts,
+                              d.balance.counter, d.balance.integral);
+  return j;
+}
+
+Json total_json(const Profile& profile, const Total& total) {
+  Json j;
+  const auto& m = total.energy;
+  j["provenance"] = to_string(m ? m->provenance : Provenance::kUnavailable);
+  j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
+  j["interval_joules"] = interval_json(m);
+  j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
+  j["idle_joules"] = joules_json(total.idle);
+  j["dynamic_joules"] = m && total.idle ? report::joules_json(m->energy - *total.idle) : nullptr;
+  j["mean_watts"] = m && profile.duration() > Duration{}
+                        ? number_json((m->energy / profile.duration()).watts())
+                        : nullptr;
+  j["of"] = Json::array();
+  for (const DomainProfile* d : total.counted) {
+    j["of"].push_back(static_cast<std::uint32_t>(d->domain.id));
+  }
+  j["without"] = Json::array();
+  for (const auto& excluded : total.excluded) {
+    Json entry;
+    entry["id"] = static_cast<std::uint32_t>(excluded.domain->domain.id);
+    entry["device"] = excluded.domain->domain.device;
+    entry["reason"] = excluded.why;
+    j["without"].push_back(std::move(entry));
+  }
+  return j;
+}
+
+Json process_json(const Profile& profile, const model::ProcessProfile& p) {
+  const auto since_begin = [&](HostTime t) { return seconds_json(t - profile.begin); };
+  Json j;
+  j["pid"] = p.process.pid;
+  j["own_pid"] = optional_json(p.process.own_pid);
+  j["parent_pid"] = p.process.parent_pid;
+  j["name"] = p.process.name;
+  j["command_line"] = text_json(p.process.command_line);
+  j["start_seconds"] = since_begin(p.process.start);
+  j["end_seconds"] = optional_json(p.process.end, since_begin);
+  j["cpu_seconds"] = optional_json(p.cpu_time, seconds_json);
+  j["energy_joules"] = p.shares.empty() ? nullptr : report::joules_json(energy_of(profile, p));
+  j["provenance"] = to_string(p.shares.empty() ? Provenance::kUnavailable : p.provenance);
+  j["energy"] = Json::array();
+  for (const auto& share : p.shares) {
+    for (const DomainProfile& d : profile.domains) {
+      if (d.domain.id != share.domain) continue;
+      Json entry;
+      entry["id"] = static_cast<std::uint32_t>(share.domain);
+      entry["domain"] = to_string(d.domain.kind);
+      entry["device"] = d.domain.device;
+      entry["energy_joules"] = report::joules_json(share.energy);
+      j["energy"].push_back(std::move(entry));
+    }
+  }
+  j["peak_pss_bytes"] = optional_json(p.peak_pss_bytes);
+  j["peak_uss_bytes"] = optional_json(p.peak_uss_bytes);
+  j["peak_gpu_memory_bytes"] = optional_json(p.peak_gpu_memory_bytes);
+  j["mean_sm_utilisation_ratio"] = optional_json(p.mean_sm_utilisation, number_json);
+  return j;
+}
+
+Json overhead_json(const model::Overhead& o) {
+  Json j;
+  j["cpu_seconds"] = seconds_json(o.cpu_time);
+  j["wall_seconds"] = seconds_json(o.wall_time);
+  j["cpu_ratio"] = o.wall_time > Duration{}
+                       ? number_json(seconds(o.cpu_time) / seconds(o.wall_time))
+                       : Json(nullptr);
+  j["peak_memory_bytes"] = o.peak_memory_bytes > 0 ? Json(o.peak_memory_bytes) : Json(nullptr);
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Profile& profile) {
+  const auto& run = profile.run;
+  const Total total = total_of(profile);
+  Json j;
+  j["schema"] = kSchema;
+  j["tool_version"] = text_json(run.tool_version);
+  j["source"] = text_json(run.source);
+  j["host"] = text_json(run.host);
+  j["command"] = run.command;
+  j["working_directory"] = text_json(run.working_directory);
+  j["pid"] = optional_json(run.pid);
+  j["exit_status"] = optional_json(run.exit_status);
+  j["start_time"] =
+      profile.start_time == RealTime{} ? Json(nullptr) : Json(utc_text(profile.start_time));
+  j["offset_seconds"] =
+      optional_json(run.work_begin, [&](HostTime t) { return seconds_json(profile.begin - t); });
+  j["duration_seconds"] = profile.has_span() ? seconds_json(profile.duration()) : Json(nullptr);
+  j["complete"] = run.complete;
+  j["simulated"] = profile.simulated;
+  j["total"] = total_json(profile, total);
+  j["domains"] = Json::array();
+  for (const DomainProfile& d : profile.domains) j["domains"].push_back(domain_json(profile, d));
+  j["processes"] = Json::array();
+  for (const auto& p : profile.processes) j["processes"].push_back(process_json(profile, p));
+  j["windows"] = windows_json(profile);
+  j["balance"] =
+      balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
+                   total.parts ? total.idle : std::nullopt, total.processes, total.others,
+                   total.unattributed, total.parts, total.counter, total.integral);
+  j["overhead"] = optional_json(profile.overhead, overhead_json);
+  j["warnings"] = profile.warnings;
+  return write_json(j) + '\n';
+}
+
+}  // namespace jouleprof::report

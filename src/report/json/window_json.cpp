@@ -1,0 +1,83 @@
+#include "report/json/window_json.h"
+
+#include <cmath>
+#include <utility>
+
+#include "report/window_mean.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::Measurement;
+using model::WindowEnergy;
+using model::WindowGroup;
+
+Json interval_json(const Measurement& m) {
+  return Json::array({joules_json(m.low()), joules_json(m.high())});
+}
+
+Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::Domain& domain) {
+  // A sum that lacks windows is no sum of the group; a mean is a mean all the same.
+  const bool is_whole = e.count == group.count && e.count > 0;
+  Json j;
+  j["id"] = static_cast<std::uint32_t>(domain.id);
+  j["domain"] = to_string(domain.kind);
+  j["device"] = domain.device;
+  j["count"] = e.count;
+  j["provenance"] =
+      group.imported
+          ? Json(nullptr)
+          : Json(to_string(e.energy ? e.energy->provenance : model::Provenance::kUnavailable));
+  j["energy_joules"] = nullptr;
+  j["interval_joules"] = nullptr;
+  j["repeatability_joules"] = nullptr;
+  j["mean_joules"] = nullptr;
+  j["mean_interval_joules"] = nullptr;
+  if (e.energy) {
+    const Measurement mean = mean_of(*e.energy, e.count);
+    if (is_whole) {
+      j["energy_joules"] = joules_json(e.energy->energy);
+      j["interval_joules"] = interval_json(*e.energy);
+      j["repeatability_joules"] = joules_json(e.energy->repeatability);
+    }
+    j["mean_joules"] = joules_json(mean.energy);
+    j["mean_interval_joules"] = interval_json(mean);
+  }
+  if (e.told) {
+    if (is_whole) j["energy_joules"] = joules_json(*e.told);
+    j["mean_joules"] = joules_json(mean_of(*e.told, e.count));
+  }
+  j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);
+  j["method"] = e.energy ? text_json(e.energy->method) : Json(nullptr);
+  j["reason"] = text_json(e.reason);
+  return j;
+}
+
+}  // namespace
+
+Json windows_json(const model::Profile& profile) {
+  Json list = Json::array();
+  for (const WindowGroup& group : profile.windows) {
+    Json j;
+    j["name"] = group.name;
+    j["imported"] = group.imported;
+    j["labels"] = Json::array();
+    for (const auto& [name, value] : group.labels) {
+      Json label;
+      label["name"] = name;
+      label["value"] = value;
+      j["labels"].push_back(std::move(label));
+    }
+    j["count"] = group.count;
+    j["total_seconds"] = seconds_json(group.total_time);
+    j["mean_seconds"] = seconds_json(group.mean_time());
+    j["energy"] = Json::array();
+    for (std::size_t d = 0; d < group.energies.size() && d < profile.domains.size(); ++d) {
+      j["energy"].push_back(energy_json(group, group.energies[d], profile.domains[d].domain));
+    }
+    list.push_back(std::move(j));
+  }
+  return list;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,12 @@
+// The windows of a profile as JSON.
+#pragma once
+
+#include "model/profile.h"
+#include "report/json/json_text.h"
+
+namespace jouleprof::report {
+
+// The list `windows` of docs/json.md.
+Json windows_json(const model::Profile& profile);
+
+}  // namespace jouleprof::report

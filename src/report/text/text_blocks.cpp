@@ -1,0 +1,213 @@
+#include "report/text/text_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/cells.h"
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::DomainProfile;
+using model::Measurement;
+using model::Provenance;
+
+constexpr std::size_t kMostDomains = 8;  // rows of a table before the rest is folded
+constexpr std::size_t kMostNames = 4;    // named one by one in the line of the total
+
+// "cores" for what stands below its package.
+std::string part_name(const DomainProfile& d) {
+  const std::string kind(to_string(d.domain.kind));
+  return " " + kind.substr(kind.find('_') + 1);
+}
+
+std::vector<Cell> figures(const TextContext& c, std::string label, const Measurement& energy,
+                          std::optional<Energy> idle, std::optional<Energy> dynamic,
+                          std::optional<Power> mean, std::optional<Power> peak) {
+  return {{std::move(label)},
+          {energy_text(energy.energy), Style::kBold},
+          {c.plus_minus(energy.error, energy.energy)},
+          {c.plus_minus(energy.repeatability, energy.energy)},
+          {idle ? energy_text(*idle) : "-"},
+          {dynamic ? energy_text(*dynamic) : "-"},
+          {mean ? number_text(mean->watts()) : "-"},
+          {peak ? number_text(peak->watts()) : "-"},
+          {provenance_word(energy.provenance), style_of(energy.provenance)}};
+}
+
+std::string names(const TextContext& c, const std::vector<std::size_t>& indices) {
+  std::string text;
+  for (const std::size_t i : indices) text += (text.empty() ? "" : ", ") + c.labels[i];
+  return text;
+}
+
+const std::string& label_of(const TextContext& c, const DomainProfile& d) {
+  return c.labels[static_cast<std::size_t>(&d - c.profile.domains.data())];
+}
+
+// The folded domains as one sum, where they can be added.
+void add_folded(const TextContext& c, Table& table) {
+  model::Profile rest;
+  for (const std::size_t i : c.folded) rest.domains.push_back(c.profile.domains[i]);
+  const Total sum = total_of(rest);
+  const std::string label = fmt::format("{} more", c.folded.size());
+  if (sum.energy && sum.counted.size() == c.folded.size()) {
+    const auto dynamic = sum.idle ? std::optional(sum.energy->energy - *sum.idle) : std::nullopt;
+    table.add(figures(c, label, *sum.energy, sum.idle, dynamic, std::nullopt, std::nullopt));
+  } else {
+    table.add_text({label}, {names(c, c.folded) + "; each in --json"}, 2);
+  }
+}
+
+std::string not_included(const TextContext& c) {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& excluded : c.total.excluded) {
+    if (!excluded.domain->domain.visible || ++count > kMostNames) continue;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", label_of(c, *excluded.domain),
+                        excluded.why);
+  }
+  if (count > kMostNames) text += fmt::format(", {} more", count - kMostNames);
+  if (!c.hidden.empty()) {
+    const std::string which = c.hidden.size() > kMostNames
+                                  ? fmt::format("{} devices", c.hidden.size())
+                                  : names(c, c.hidden);
+    text += fmt::format("{}{} (not visible to the command)", text.empty() ? "" : ", ", which);
+  }
+  return text;
+}
+
+void add_total(const TextContext& c, Table& table) {
+  if (!c.total.energy) {
+    table.add_text({"total", Style::kBold}, {"unavailable", Style::kAttention}, 1);
+    return;
+  }
+  const Measurement& m = *c.total.energy;
+  std::string of;
+  if (c.total.counted.size() > kMostNames) {
+    of = fmt::format("{} domains", c.total.counted.size());
+  } else {
+    for (const DomainProfile* d : c.total.counted) of += (of.empty() ? "" : "+") + label_of(c, *d);
+  }
+  std::string text = fmt::format(
+      "{} {} (run to run {}), {}: {}", energy_text(m.energy), c.plus_minus(m.error, m.energy),
+      c.plus_minus(m.repeatability, m.energy), provenance_word(m.provenance), of);
+  if (const std::string missing = not_included(c); !missing.empty()) {
+    text += "; without " + missing;
+  }
+  const bool is_measured = m.provenance == Provenance::kMeasured;
+  table.add_text({"total", Style::kBold},
+                 {text, is_measured ? Style::kBold : style_of(m.provenance)}, 3);
+}
+
+}  // namespace
+
+Style style_of(Provenance p) {
+  if (p == Provenance::kSimulated) return Style::kAlarm;
+  return p == Provenance::kMeasured ? Style::kPlain : Style::kAttention;
+}
+
+TextContext::TextContext(const model::Profile& p, const TextOptions& o)
+    : profile(p),
+      options(o),
+      width(static_cast<std::size_t>(std::clamp(o.width, 60, 120))),
+      total(total_of(p)) {
+  for (const std::string& label : labels_of(p)) labels.push_back(safe(label));
+  std::vector<std::size_t> parts;
+  for (std::size_t i = 0; i < p.domains.size(); ++i) {
+    const auto& d = p.domains[i].domain;
+    (!d.visible ? hidden : d.parent ? parts : shown).push_back(i);
+  }
+  // Each part below what contains it; what has lost its whole stands at the end.
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    const auto whole = std::find_if(shown.begin(), shown.end(), [&](std::size_t i) {
+      return p.domains[i].domain.id == *p.domains[*part].domain.parent;
+    });
+    shown.insert(whole == shown.end() ? whole : whole + 1, *part);
+  }
+  if (shown.size() > kMostDomains) {
+    std::stable_partition(shown.begin(), shown.end(),
+                          [&](std::size_t i) { return !p.domains[i].domain.parent.has_value(); });
+    folded.assign(shown.begin() + kMostDomains - 1, shown.end());
+    shown.resize(kMostDomains - 1);
+  }
+}
+
+std::string TextContext::safe(std::string_view text) const {
+  return printable(text, options.ascii);
+}
+
+std::string TextContext::plus_minus(Energy error, Energy of) const {
+  const std::string sign = options.ascii ? "+-" : "\xC2\xB1";
+  if (of <= Energy{}) return sign + energy_text(error);
+  return sign + percent_text(static_cast<double>(error.microjoules()) /
+                             static_cast<double>(of.microjoules()));
+}
+
+void TextContext::note(Lines& lines, std::string_view label, Style style, std::string_view text,
+                       std::size_t max_lines, Style text_style) const {
+  Table table({""});
+  table.add_text({std::string(label), style}, {std::string(text), text_style}, max_lines);
+  const Lines made = table.lines(width, options.colour);
+  lines.insert(lines.end(), made.begin() + 1, made.end());
+}
+
+Lines domain_block(const TextContext& c) {
+  Lines lines;
+  if (c.profile.domains.empty()) {
+    c.note(lines, "energy", Style::kAlarm, "unavailable: no device with a power sensor was found",
+           2, Style::kAttention);
+    return lines;
+  }
+  Table table({"", "energy", "95 %", "rerun", "idle", "dynamic", "mean W", "peak W", "<"});
+  for (std::size_t row = 0; row < c.shown.size(); ++row) {
+    const DomainProfile& d = c.profile.domains[c.shown[row]];
+    const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;
+    const bool is_below =
+        d.domain.parent && above != nullptr &&
+        (above->domain.id == *d.domain.parent || above->domain.parent == d.domain.parent);
+    const std::string label = is_below ? part_name(d) : c.labels[c.shown[row]];
+    if (d.energy) {
+      table.add(
+          figures(c, label, *d.energy, idle_of(d), dynamic_of(d), d.mean_power, d.peak_power));
+    } else {
+      const std::string why = d.reason.empty() ? "no reason is known" : c.safe(d.reason);
+      table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
+    }
+  }
+  if (!c.folded.empty()) add_folded(c, table);
+  add_total(c, table);
+  return table.lines(c.width, c.options.colour);
+}
+
+Lines balance_block(const TextContext& c) {
+  Table table({"balance", "counter", "samples", "idle +", "processes +", "others +", "unattributed",
+               "<= energy"});
+  bool any = false;
+  const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
+  for (const std::size_t i : c.shown) {
+    const DomainProfile& d = c.profile.domains[i];
+    if (!d.energy || d.domain.parent) continue;
+    if (!d.balance.counter && !d.balance.integral && !d.balance.parts) continue;
+    any = true;
+    Cell sum{"not split"};
+    if (d.balance.parts) {
+      const Energy off = *d.balance.parts - d.energy->energy;
+      sum = off == Energy{} ? Cell{"exact"} : Cell{"off " + energy_text(off), Style::kAlarm};
+    }
+    table.add({{c.labels[i]},
+               text(d.balance.counter),
+               text(d.balance.integral),
+               text(d.idle_part),
+               text(processes_of(c.profile, d)),
+               text(d.others),
+               text(d.unattributed),
+               sum});
+  }
+  return any ? table.lines(c.width, c.options.colour) : Lines{};
+}
+
+}  // namespace jouleprof::report

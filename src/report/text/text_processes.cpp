@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "report/quantity.h"
+#include "report/text/text_blocks.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::DomainKind;
+using model::DomainProfile;
+using model::ProcessProfile;
+using model::Profile;
+
+// Kinds of domains that were attributed and are not part of another.
+std::vector<DomainKind> shared_kinds(const Profile& profile) {
+  std::vector<DomainKind> kinds;
+  for (const DomainProfile& d : profile.domains) {
+    if (d.domain.parent || !processes_of(profile, d)) continue;
+    if (std::find(kinds.begin(), kinds.end(), d.domain.kind) == kinds.end()) {
+      kinds.push_back(d.domain.kind);
+    }
+  }
+  return kinds;
+}
+
+std::optional<Energy> share_of(const Profile& profile, const ProcessProfile& p, DomainKind kind) {
+  std::optional<Energy> sum;
+  for (const auto& share : p.shares) {
+    for (const DomainProfile& d : profile.domains) {
+      if (d.domain.id != share.domain || d.domain.kind != kind || d.domain.parent) continue;
+      sum = sum.value_or(Energy{}) + share.energy;
+    }
+  }
+  return sum;
+}
+
+std::string label_of(const TextContext& c, const ProcessProfile& p) {
+  std::string_view words = p.process.command_line;
+  const auto slash = words.substr(0, words.find(' ')).rfind('/');
+  if (slash != std::string_view::npos) words.remove_prefix(slash + 1);
+  return fmt::format("{} {}", p.process.pid, c.safe(words.empty() ? p.process.name : words));
+}
+
+// A column: what a process has to show in it. One with a sum shows it for those folded.
+struct Column {
+  std::string heading;
+  std::function<std::optional<std::string>(const ProcessProfile*, const ProcessProfile*)> text;
+};
+
+// The sum of a figure over some processes, as text; nothing when none of them has it.
+template <typename Figure, typename Format>
+auto sum_text(Figure figure, Format format) {
+  return [=](const ProcessProfile* begin, const ProcessProfile* end) {
+    std::optional<std::decay_t<decltype(*figure(*begin))>> sum;
+    for (; begin != end; ++begin) {
+      if (const auto part = figure(*begin)) sum = sum ? *sum + *part : *part;
+    }
+    return sum ? std::optional<std::string>(format(*sum)) : std::nullopt;
+  };
+}
+
+// The same of one process; peaks of several cannot be added.
+template <typename Figure, typename Format>
+auto single_text(Figure figure, Format format) {
+  return [=](const ProcessProfile* begin, const ProcessProfile* end) {
+    const auto value = figure(*begin);
+    return value && end - begin == 1 ? std::optional<std::string>(format(*value)) : std::nullopt;
+  };
+}
+
+std::vector<Column> columns_of(const Profile& profile) {
+  std::vector<Column> columns;
+  columns.push_back(
+      {"CPU time", sum_text([](const auto& p) { return p.cpu_time; }, duration_text)});
+  for (const DomainKind kind : shared_kinds(profile)) {
+    columns.push_back(
+        {std::string(to_string(kind)),
+         sum_text([&profile, kind](const auto& p) { return share_of(profile, p, kind); },
+                  energy_text)});
+  }
+  columns.push_back(
+      {"memory", single_text([](const auto& p) { return p.peak_pss_bytes; }, bytes_text)});
+  columns.push_back(
+      {"GPU mem", single_text([](const auto& p) { return p.peak_gpu_memory_bytes; }, bytes_text)});
+  std::erase_if(columns, [&](const Column& column) {
+    return std::none_of(profile.processes.begin(), profile.processes.end(),
+                        [&](const auto& p) { return column.text(&p, &p + 1).has_value(); });
+  });
+  return columns;
+}
+
+}  // namespace
+
+Lines process_block(const TextContext& c, std::size_t most) {
+  const auto& all = c.profile.processes;
+  if (all.empty()) return {};
+  const std::vector<Column> columns = columns_of(c.profile);
+  const bool shares = !shared_kinds(c.profile).empty();
+  std::vector<std::string> headings{shares ? "process, estimated shares" : "process"};
+  for (const Column& column : columns) headings.push_back(column.heading);
+  Table table(headings);
+
+  const auto add = [&](std::string label, const ProcessProfile* begin, const ProcessProfile* end) {
+    std::vector<Cell> row{{std::move(label)}};
+    for (const Column& column : columns) row.push_back({column.text(begin, end).value_or("-")});
+    table.add(std::move(row));
+  };
+  const std::size_t shown = all.size() <= most + 1 ? all.size() : most;
+  for (std::size_t i = 0; i < shown; ++i) add(label_of(c, all[i]), &all[i], &all[i] + 1);
+  if (shown < all.size()) {
+    add(fmt::format("{} more processes", all.size() - shown), all.data() + shown,
+        all.data() + all.size());
+  }
+  return table.lines(c.width, c.options.colour);
+}
+
+}  // namespace jouleprof::report

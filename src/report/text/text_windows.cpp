@@ -1,0 +1,292 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "model/window_sum.h"
+#include "report/cells.h"
+#include "report/quantity.h"
+#include "report/text/text_blocks.h"
+#include "report/window_mean.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::Measurement;
+using model::WindowEnergy;
+using model::WindowGroup;
+using Groups = std::vector<const WindowGroup*>;
+
+// Domains whose energies are shown as one figure.
+struct Column {
+  std::string label;
+  std::vector<std::size_t> domains;
+};
+
+// One for each kind of domain that adds up to a total; where nothing does, one for each domain.
+std::vector<Column> columns_of(const TextContext& c, const Groups& groups) {
+  model::Profile known;
+  for (const auto& d : c.profile.domains) known.domains.emplace_back().domain = d.domain;
+  for (const WindowGroup* group : groups) {
+    for (std::size_t d = 0; d < group->energies.size() && d < known.domains.size(); ++d) {
+      const WindowEnergy& e = group->energies[d];
+      auto& any = known.domains[d].energy;
+      if (!any && e.count > 0) any = e.energy.value_or(Measurement{});
+    }
+  }
+  std::vector<Column> columns;
+  std::vector<model::DomainKind> kinds;
+  const auto place = [&](const model::DomainProfile* d) {
+    return static_cast<std::size_t>(d - known.domains.data());
+  };
+  for (const auto* d : total_of(known).counted) {
+    const auto kind = std::find(kinds.begin(), kinds.end(), d->domain.kind);
+    if (kind == kinds.end()) {
+      kinds.push_back(d->domain.kind);
+      columns.push_back({c.labels[place(d)], {place(d)}});
+    } else {
+      Column& column = columns[static_cast<std::size_t>(kind - kinds.begin())];
+      column.domains.push_back(place(d));
+      column.label = fmt::format("{} {}", column.domains.size(), to_string(d->domain.kind));
+    }
+  }
+  if (!columns.empty()) return columns;
+  for (std::size_t d = 0; d < known.domains.size(); ++d) {
+    if (known.domains[d].energy) columns.push_back({c.labels[d], {d}});
+  }
+  return columns;
+}
+
+// Energy of one window on average. Domains' errors add up as in a Total. Of imported windows only
+// the energy is set.
+std::optional<Measurement> mean_in(const WindowGroup& group, const Column& column) {
+  Measurement sum;
+  sum.provenance = model::Provenance::kUnavailable;
+  for (const std::size_t d : column.domains) {
+    const WindowEnergy& e = group.energies[d];
+    if (e.count == 0) return std::nullopt;
+    if (e.told) sum.energy += mean_of(*e.told, e.count);
+    if (!e.energy) continue;
+    const Measurement mean = mean_of(*e.energy, e.count);
+    sum.energy += mean.energy;
+    sum.error += mean.error;
+    sum.repeatability += mean.repeatability;
+    sum.provenance = combine(sum.provenance, mean.provenance);
+  }
+  return sum;
+}
+
+std::optional<Energy> total_in(const WindowGroup& group, const Column& column) {
+  Energy sum;
+  for (const std::size_t d : column.domains) {
+    const WindowEnergy& e = group.energies[d];
+    if (e.count < group.count) return std::nullopt;
+    sum += e.energy ? e.energy->energy : e.told.value_or(Energy{});
+  }
+  return sum;
+}
+
+WindowGroup folded(const Groups& groups) {
+  WindowGroup rest;
+  rest.imported = groups.front()->imported;
+  rest.energies.resize(groups.front()->energies.size());
+  std::vector<model::WindowSum> sums(rest.energies.size());
+  for (const WindowGroup* group : groups) {
+    rest.count += group->count;
+    rest.total_time += group->total_time;
+    for (std::size_t d = 0; d < rest.energies.size(); ++d) {
+      const WindowEnergy& e = group->energies[d];
+      rest.energies[d].count += e.count;
+      if (e.energy) sums[d].add(*e.energy);
+      if (e.told) rest.energies[d].told = rest.energies[d].told.value_or(Energy{}) + *e.told;
+    }
+  }
+  for (std::size_t d = 0; d < sums.size(); ++d) rest.energies[d].energy = sums[d].sum();
+  return rest;
+}
+
+std::string heading_of(std::string label) {
+  std::replace(label.begin(), label.end(), '_', ' ');
+  if (label.ends_with(" watts")) label.replace(label.size() - 5, 5, "W");
+  return label;
+}
+
+// The names of the labels, where all windows have the same ones.
+std::vector<std::string> common_labels(const Groups& groups) {
+  std::vector<std::string> names;
+  for (const auto& label : groups.front()->labels) names.push_back(label.name);
+  for (const WindowGroup* group : groups) {
+    const bool same =
+        std::equal(group->labels.begin(), group->labels.end(), names.begin(), names.end(),
+                   [](const auto& l, const auto& n) { return l.name == n; });
+    if (!same) return {};
+  }
+  return names;
+}
+
+class Block {
+ public:
+  Block(const TextContext& c, const Groups& groups)
+      : c_(c),
+        columns_(columns_of(c, groups)),
+        single_(std::all_of(groups.begin(), groups.end(),
+                            [](const WindowGroup* group) { return group->count == 1; })) {}
+
+  // Splits the groups into those with a row of their own and the rest: where there are too many,
+  // those that took most keep theirs. A table made by another tool is cut where it is.
+  std::pair<Groups, Groups> choose(const Groups& groups, std::size_t most) const {
+    if (groups.size() <= most + 1) return {groups, {}};
+    std::vector<std::size_t> order(groups.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (!groups.front()->imported) {
+      const auto weight = [&](std::size_t i) {
+        const auto energy = columns_.empty() ? std::nullopt : mean_in(*groups[i], columns_.front());
+        const double each = energy ? energy->energy.joules() : 0;
+        return std::pair(each * static_cast<double>(groups[i]->count), groups[i]->total_time);
+      };
+      std::vector<std::pair<double, Duration>> weights;
+      for (const std::size_t i : order) weights.push_back(weight(i));
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    }
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most));
+    std::pair<Groups, Groups> chosen;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      (i < most ? chosen.first : chosen.second).push_back(groups[order[i]]);
+    }
+    return chosen;
+  }
+
+  // `labels` have a column each, beside the name where it is asked for.
+  Lines lines(const Groups& shown, const Groups& rest, const std::vector<std::string>& labels,
+              bool named) const {
+    const bool imported = shown.front()->imported;
+    std::vector<std::string> headings;
+    if (named) headings.push_back(imported ? "imported window" : "window");
+    for (const std::string& name : labels) headings.push_back(c_.safe(heading_of(name)));
+    const std::size_t words = headings.size();
+    if (!single_) headings.push_back("count");
+    headings.push_back(single_ ? "time" : "time each");
+    for (const Column& column : columns_) {
+      headings.push_back(column.label + (single_ ? "" : " each"));
+      if (!imported) headings.push_back("95 %");
+    }
+    if (shows_total()) headings.push_back("total");
+    Table table(headings);
+    for (const WindowGroup* group : shown) {
+      std::vector<Cell> row;
+      if (named) row.push_back({c_.safe(group->name)});
+      for (const auto& label : group->labels) {
+        const bool shows = std::find(labels.begin(), labels.end(), label.name) != labels.end();
+        if (shows) row.push_back({c_.safe(label.value)});
+      }
+      table.add(with_figures(std::move(row), *group));
+    }
+    if (!rest.empty()) {
+      std::vector<Cell> row{{fmt::format("{} more{}", rest.size(), single_ ? ", mean" : "")}};
+      for (std::size_t i = 1; i < words; ++i) row.push_back({"-"});
+      table.add(with_figures(std::move(row), folded(rest)));
+    }
+    if (imported) {
+      table.add_text(
+          {"", Style::kAttention},
+          {"Another tool's figures; how far they may be off is not known.", Style::kAttention}, 2);
+    }
+    add_reason(table, shown);
+    return table.lines(c_.width, c_.options.colour);
+  }
+
+ private:
+  bool shows_total() const { return columns_.size() == 1 && !single_; }
+
+  std::vector<Cell> with_figures(std::vector<Cell> row, const WindowGroup& group) const {
+    if (!single_) row.push_back({std::to_string(group.count)});
+    row.push_back({duration_text(group.mean_time())});
+    for (const Column& column : columns_) {
+      const auto mean = mean_in(group, column);
+      if (!mean) {
+        row.push_back({"-"});
+        if (!group.imported) row.push_back({"-"});
+        continue;
+      }
+      const Style style = group.imported ? Style::kPlain : style_of(mean->provenance);
+      row.push_back({energy_text(mean->energy), style});
+      if (!group.imported) row.push_back({c_.plus_minus(mean->error, mean->energy)});
+    }
+    if (shows_total()) {
+      const auto total = total_in(group, columns_.front());
+      row.push_back({total ? energy_text(*total) : "-"});
+    }
+    return row;
+  }
+
+  // Figures that are no measurements, and the first that is missing.
+  void add_reason(Table& table, const Groups& shown) const {
+    for (const Column& column : columns_) {
+      for (const WindowGroup* group : shown) {
+        const auto mean = mean_in(*group, column);
+        if (group->imported || !mean || mean->provenance == model::Provenance::kMeasured) continue;
+        table.add_text({column.label, style_of(mean->provenance)},
+                       {provenance_word(mean->provenance), style_of(mean->provenance)}, 1);
+        break;
+      }
+    }
+    for (const Column& column : columns_) {
+      for (const std::size_t d : column.domains) {
+        for (const WindowGroup* group : shown) {
+          const WindowEnergy& e = group->energies[d];
+          if (e.count == group->count || e.reason.empty()) continue;
+          table.add_text({c_.labels[d], Style::kAttention},
+                         {fmt::format("{} of {} '{}' without a figure: {}", group->count - e.count,
+                                      group->count, c_.safe(group->name), c_.safe(e.reason)),
+                          Style::kAttention},
+                         2);
+          return;
+        }
+      }
+    }
+  }
+
+  const TextContext& c_;
+  std::vector<Column> columns_;
+  bool single_;  // no name has more than one window
+};
+
+Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
+  if (groups.empty()) return {};
+  Block block(c, groups);
+  const auto [shown, rest] = block.choose(groups, most);
+  std::vector<std::string> labels = common_labels(groups);
+  const Lines lines = block.lines(shown, rest, labels, labels.empty());
+  const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return c.options.colour || display_width(line) <= c.width;
+  });
+  if (fits) return lines;
+  // Then the name, and what it does not say.
+  std::erase_if(labels, [&](const std::string& label) {
+    return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {
+      const auto it = std::find_if(group->labels.begin(), group->labels.end(),
+                                   [&](const auto& l) { return l.name == label; });
+      return group->name.find(it->value) != std::string::npos;
+    });
+  });
+  return block.lines(shown, rest, labels, true);
+}
+
+}  // namespace
+
+Lines window_block(const TextContext& c, std::size_t most) {
+  Groups live;
+  Groups imported;
+  for (const WindowGroup& group : c.profile.windows) {
+    (group.imported ? imported : live).push_back(&group);
+  }
+  Lines lines = lines_of(c, live, most);
+  const Lines other = lines_of(c, imported, most);
+  lines.insert(lines.end(), other.begin(), other.end());
+  return lines;
+}
+
+}  // namespace jouleprof::report

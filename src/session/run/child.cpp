@@ -1,0 +1,173 @@
+#include "session/run/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::session {
+namespace {
+
+// After fork() in a process with threads: async-signal-safe calls only.
+[[noreturn]] void become(char* const* argv, char* const* environment, int go, int failure) {
+  char byte = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(go, &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  if (n == 1) {
+    ::execvpe(argv[0], argv, environment);
+    const int err = errno;
+    [[maybe_unused]] const ssize_t told = ::write(failure, &err, sizeof err);
+  }
+  ::_exit(127);
+}
+
+// This process's own, with each "NAME=value" in place of whatever NAME is there.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  std::vector<char*> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& v) {
+      return std::string_view(*entry).starts_with(v.substr(0, v.find('=') + 1));
+    });
+    if (!replaced) all.push_back(*entry);
+  }
+  for (const auto& variable : variables) all.push_back(const_cast<char*>(variable.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+// Whether a program of this name can be seen at all, executable or not.
+bool exists(const std::string& program) {
+  if (program.empty()) return false;
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), F_OK) == 0;
+  const char* path = std::getenv("PATH");
+  for (const auto folder : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
+    if (::access(file.c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+StartFailure start_failure(const std::string& program, int err) {
+  const std::string what = fmt::format("cannot run '{}'", program);
+  const bool is_path = program.find('/') != std::string::npos;
+  const bool found = exists(program);
+  // execvp() says EACCES as well when a folder of PATH may not be searched.
+  if (!is_path && !found) {
+    return {127, {Errc::kNotFound, fmt::format("{}: no such program in PATH", what)}};
+  }
+  if (err == ENOENT && found) {
+    return {126,
+            {Errc::kNotFound,
+             fmt::format("{}: the interpreter that its first line or header names does not exist",
+                         what)}};
+  }
+  return {err == ENOENT || err == ENOTDIR ? 127 : 126, system_error(what, err)};
+}
+
+}  // namespace
+
+Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
+                             const std::vector<std::string>& variables) {
+  int go[2];
+  int failure[2];
+  // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) {
+    return tl::unexpected(system_error("cannot make a socket for the command", errno));
+  }
+  if (::pipe2(failure, O_CLOEXEC) != 0) {
+    const int err = errno;
+    ::close(go[0]);
+    ::close(go[1]);
+    return tl::unexpected(system_error("cannot make a pipe for the command", err));
+  }
+  std::vector<char*> argv;
+  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const auto environment = environment_with(variables);
+
+  // Until the child has the tool's own dispositions back, a signal must not reach our handlers
+  // there.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  const int err = errno;
+  if (pid == 0) {
+    signals.restore();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::close(go[1]);
+    become(argv.data(), environment.data(), go[0], failure[1]);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::close(go[0]);
+  ::close(failure[1]);
+  if (pid < 0) {
+    ::close(go[1]);
+    ::close(failure[0]);
+    return tl::unexpected(system_error("cannot start another process", err));
+  }
+  return Child(command.front(), pid, go[1], failure[0]);
+}
+
+Child::Child(Child&& other) noexcept
+    : program_(std::move(other.program_)),
+      pid_(std::exchange(other.pid_, 0)),
+      go_(std::exchange(other.go_, -1)),
+      failure_(std::exchange(other.failure_, -1)),
+      reaped_(std::exchange(other.reaped_, true)) {}
+
+Child::~Child() {
+  const bool waiting = go_ >= 0;
+  if (go_ >= 0) ::close(go_);
+  if (failure_ >= 0) ::close(failure_);
+  if (waiting && !reaped_) reap();
+}
+
+std::optional<StartFailure> Child::release() {
+  const char byte = 'g';
+  [[maybe_unused]] const ssize_t told = ::send(go_, &byte, 1, MSG_NOSIGNAL);
+  ::close(std::exchange(go_, -1));
+  // A successful exec closes the other end without a word.
+  int err = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(failure_, &err, sizeof err);
+  } while (n < 0 && errno == EINTR);
+  ::close(std::exchange(failure_, -1));
+  if (n != sizeof err) return std::nullopt;
+  reap();
+  return start_failure(program_, err);
+}
+
+bool Child::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid_;
+}
+
+int Child::reap() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  reaped_ = true;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void Child::send(int signal) const {
+  if (!reaped_) ::kill(pid_, signal);
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,84 @@
+#include "session/run/process_watch.h"
+
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace jouleprof::session {
+namespace {
+
+constexpr Duration kFirstStep = std::chrono::milliseconds{100};
+constexpr Duration kLongestStep = std::chrono::seconds{10};
+constexpr double kBudget = 0.0005;  // of one core
+
+Duration thread_cpu_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(const std::filesystem::path& root, Duration period)
+    : procs_(root),
+      tree_(procs_),
+      period_(period),
+      step_(period),
+      in_pid_namespace_(spans::in_pid_namespace(root)) {}
+
+void ProcessWatch::follow(const spans::TreeOptions& options) {
+  tree_.follow(options);
+  forks_.reset();
+  step_ = std::min(kFirstStep, period_);
+  next_ = HostTime{};
+}
+
+void ProcessWatch::look(HostTime now, Batch& out, bool all) {
+  const Duration before = thread_cpu_time();
+  const auto machine = procs_.machine(now);
+  bool no_forks = false;
+  if (machine) {
+    out.process_readings.machine.push_back(machine->reading);
+    no_forks = machine->forks && machine->forks == forks_;
+    forks_ = machine->forks;
+  }
+  spans::TreeChanges changes;
+  tree_.update(now, changes, no_forks, all);
+  Batch found;
+  found.processes = std::move(changes.processes);
+  found.process_readings.processes = std::move(changes.readings);
+  out.append(std::move(found));
+
+  const Duration cost = thread_cpu_time() - before;
+  next_ = now +
+          std::clamp(duration_of(seconds(cost) / kBudget), step_, std::max(kLongestStep, period_));
+  step_ = std::min(2 * step_, period_);
+}
+
+std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::GpuProcessUse>& uses,
+                                                      Batch& out) {
+  if (uses.empty()) return std::nullopt;
+  if (in_pid_namespace_) {
+    return "the driver names processes by the machine's pids, which this container does not show: "
+           "GPU energy cannot be split among processes";
+  }
+  spans::TreeChanges changes;
+  for (const auto& use : uses) {
+    const auto id = tree_.identify(use.pid, use.at, changes);
+    if (!id) continue;
+    out.process_readings.gpu_processes.push_back(
+        {*id, use.domain, use.at, use.sm_utilisation, use.memory_bytes});
+  }
+  out.processes.insert(out.processes.end(), changes.processes.begin(), changes.processes.end());
+  return std::nullopt;
+}
+
+void ProcessWatch::reap(pid_t except) {
+  for (const pid_t pid : tree_.zombies_of(::getpid())) {
+    if (pid != except) ::waitpid(pid, nullptr, WNOHANG);
+  }
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,295 @@
+#include "session/run/session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "session/run/child.h"
+#include "session/run/engine.h"
+#include "session/run/trace_watch.h"
+#include "session/sampling/run_info.h"
+#include "session/windows/window_server.h"
+
+namespace jouleprof::session {
+namespace {
+
+// How far the readings must reach past the work: a sensor's window and lag, and the next edge of a
+// counter that steps every 100 ms.
+constexpr Duration kTail = std::chrono::milliseconds{150};
+
+// Orphans of the command become our children while this exists.
+class Subreaper {
+ public:
+  Subreaper() {
+    ::prctl(PR_GET_CHILD_SUBREAPER, &before_);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
+  ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, before_); }
+
+ private:
+  int before_ = 0;
+};
+
+// Tells when a process that is not our child ends.
+class EndWatch {
+ public:
+  explicit EndWatch(pid_t pid)
+      : pid_(pid), fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+  ~EndWatch() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }  // readable once it has ended; -1 before Linux 5.3
+  bool has_ended() const {
+    if (fd_ < 0) return ::kill(pid_, 0) != 0 && errno == ESRCH;
+    pollfd poll{fd_, POLLIN, 0};
+    return ::poll(&poll, 1, 0) == 1;
+  }
+
+ private:
+  pid_t pid_;
+  int fd_;
+};
+
+Result<void> check_attachable(pid_t pid) {
+  if (pid <= 0) return fail(Errc::kInvalidArgument, fmt::format("{} is no process id", pid));
+  if (::kill(pid, 0) == 0) return {};
+  if (errno == EPERM) {
+    return fail(Errc::kPermissionDenied,
+                fmt::format("process {} is another user's: run as that user, or as root", pid));
+  }
+  return fail(Errc::kNotFound, fmt::format("there is no process {}", pid));
+}
+
+void name_survivors(Engine& engine) {
+  std::vector<std::string> names;
+  for (const auto& process : engine.processes.alive()) {
+    names.push_back(fmt::format("{} (pid {})", process.name, process.pid));
+  }
+  if (names.empty()) return;
+  const std::size_t more = names.size() > 5 ? names.size() - 5 : 0;
+  names.resize(std::min<std::size_t>(names.size(), 5));
+  engine.warn(
+      fmt::format("still running when the command ended: {}{}; what they use from then on is "
+                  "not counted",
+                  fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
+void idle(Engine& engine, Phase phase, Duration length) {
+  if (length <= Duration{}) return;
+  engine.begin_phase(phase);
+  const HostTime begin = HostClock::now();
+  engine.serve(begin + length);
+  engine.post(model::IdleSpan{begin, HostClock::now()});
+}
+
+// However impatient someone is, the end of the work must be read.
+void wait_for_tail(HostTime work_end) {
+  const Duration left = work_end + kTail - HostClock::now();
+  if (left > Duration{}) std::this_thread::sleep_for(left);
+}
+
+// How the command's programs find this session, and what brings them to tell of their work.
+std::vector<std::string> variables(const SessionOptions& options, Engine& engine) {
+  std::vector<std::string> all;
+  if (engine.windows != nullptr) {
+    all.push_back(fmt::format("{}={}", kSessionVariable, engine.windows->path().string()));
+  }
+  if (engine.traces != nullptr) {
+    std::vector<std::string> warnings;
+    for (auto& variable : engine.traces->variables(options.environment, warnings)) {
+      all.push_back(std::move(variable));
+    }
+    for (auto& text : warnings) engine.warn(std::move(text));
+  }
+  return all;
+}
+
+// What a session came to, beside what the engine knows.
+struct Outcome {
+  std::optional<int> exit_status;
+  std::optional<Error> start_error;
+};
+
+Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
+                            std::optional<spans::Cgroup>& group) {
+  idle(engine, Phase::kIdleBefore, options.idle_before);
+  if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
+
+  auto child = Child::prepare(options.command, signals, variables(options, engine));
+  if (!child) return forward_error(child);
+  if (options.use_cgroup) {
+    auto made = spans::Cgroup::create(fmt::format("jouleprof-{}", ::getpid()), options.root);
+    if (made && made->add(child->pid())) group = std::move(*made);
+  }
+  engine.processes.follow(
+      {.root = child->pid(), .adopter = ::getpid(), .group = group ? &*group : nullptr});
+  auto idle_handler = std::exchange(engine.on_signal, [&](const Signal& signal) {
+    // What the terminal sends, the command gets as well.
+    if (signal.sent) child->send(signal.number);
+    if (signal.number == SIGTSTP) signals.stop_self();
+  });
+  engine.child = child->pid();
+  engine.begin_phase(Phase::kWork);
+  engine.run.pid = child->pid();
+  engine.run.work_begin = HostClock::now();
+  engine.read_soon();
+  const auto failure = child->release();
+  if (!failure) {
+    engine.post_run();
+    engine.serve(HostTime::max(), [&] {
+      if (!child->has_ended()) return false;
+      engine.run.work_end = HostClock::now();
+      engine.read_soon();
+      return true;
+    });
+    // It is still readable: its last figures, and those of children it waited for, are exact.
+    engine.look_at_processes(true);
+    engine.run.exit_status = child->reap();
+  } else {
+    engine.processes.follow({});
+    engine.run.pid.reset();
+    engine.run.work_begin.reset();
+    engine.run.exit_status = failure->exit_status;
+  }
+  engine.child = 0;
+  engine.on_signal = std::move(idle_handler);
+  engine.post_run();
+  if (failure) return Outcome{failure->exit_status, failure->error};
+
+  engine.look_at_processes();
+  if (engine.processes.alive().empty()) {
+    idle(engine, Phase::kIdleAfter, options.idle_after);
+  } else {
+    name_survivors(engine);  // with them the machine is not idle: there is nothing to learn
+  }
+  wait_for_tail(*engine.run.work_end);
+  return Outcome{engine.run.exit_status, {}};
+}
+
+Outcome run_attached(pid_t pid, Engine& engine) {
+  const EndWatch end(pid);
+  engine.processes.follow({.root = pid});
+  engine.begin_phase(Phase::kWork);
+  engine.run.pid = pid;
+  engine.run.work_begin = HostClock::now();
+  engine.post_run();
+  engine.serve(
+      HostTime::max(), [&end] { return end.has_ended(); }, end.fd());
+  engine.run.work_end = HostClock::now();
+  engine.look_at_processes(true);
+  engine.post_run();
+  if (end.has_ended()) name_survivors(engine);
+  wait_for_tail(*engine.run.work_end);
+  return {};
+}
+
+Outcome run_machine(const SessionOptions& options, Engine& engine) {
+  engine.begin_phase(Phase::kWork);
+  const HostTime begin = HostClock::now();
+  engine.serve(options.duration ? begin + *options.duration : HostTime::max());
+  return {};
+}
+
+// The environment that a running process was started with.
+Environment environment_of(pid_t pid, const std::filesystem::path& root) {
+  const auto text = read_file(root / fmt::format("proc/{}/environ", pid));
+  return [text = text.value_or("")](const std::string& name) -> std::optional<std::string> {
+    for (const auto entry : split(text, '\0')) {
+      if (entry.starts_with(name + "=")) return std::string(entry.substr(name.size() + 1));
+    }
+    return std::nullopt;
+  };
+}
+
+model::RunInfo describe(const SessionOptions& options) {
+  model::RunInfo run = run_info_here(options.tool_version);
+  run.source = options.attach ? "attach" : options.command.empty() ? "monitor" : "run";
+  run.command = options.command;
+  return run;
+}
+
+}  // namespace
+
+Result<SessionResult> run(const SessionOptions& options,
+                          std::vector<std::unique_ptr<meters::Meter>> meters, Sink* sink) {
+  if (options.attach) {
+    if (auto ok = check_attachable(*options.attach); !ok) return forward_error(ok);
+  }
+  auto joined = joined_domains(meters);
+  const auto selected = select_devices(joined, options.devices);
+  if (!selected) return tl::unexpected(selected.error());
+  const auto visibility = apply_visibility(
+      joined, options.attach ? environment_of(*options.attach, options.root) : options.environment);
+  std::map<model::DomainId, bool> keep;
+  std::map<model::DomainId, bool> visible;
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    keep[joined[i].id] = (*selected)[i];
+    visible[joined[i].id] = joined[i].visible;
+  }
+  Sampler sampler(std::move(meters), options.gpu_process_period,
+                  [&keep](const model::Domain& domain) { return keep[domain.id]; });
+  auto domains = sampler.domains();
+  for (auto& domain : domains) domain.visible = visible[domain.id];
+
+  auto signals = SignalStream::create();
+  if (!signals) return forward_error(signals);
+  Result<std::unique_ptr<WindowServer>> windows{nullptr};
+  if (!options.command.empty() && !options.attach) {
+    std::vector<OfferedDomain> offered;
+    for (const auto& domain : joined) offered.push_back({domain, keep[domain.id]});
+    windows = WindowServer::start(std::move(offered), sampler.sensors(),
+                                  [stream = signals->get()] { stream->wake(); });
+  }
+  std::unique_ptr<TraceWatch> traces;
+  if (options.trace.any()) {
+    auto made = TraceWatch::create(options.trace);
+    if (!made) return forward_error(made);
+    traces = std::move(*made);
+  }
+  const Subreaper subreaper;
+  std::optional<spans::Cgroup> group;  // outlives the engine, which looks into it
+  Engine engine(options, **signals, std::move(sampler), std::move(domains), sink);
+  engine.run = describe(options);
+  if (windows) engine.windows = windows->get();
+  engine.traces = traces.get();
+  if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
+  engine.start();
+  for (const auto& warning : visibility.warnings) engine.warn(warning);
+  if (!windows) {
+    engine.warn(
+        fmt::format("windows of the command are not recorded: {}", windows.error().message));
+  }
+
+  Result<Outcome> outcome = Outcome{};
+  if (options.attach) {
+    outcome = run_attached(*options.attach, engine);
+  } else if (options.command.empty()) {
+    outcome = run_machine(options, engine);
+  } else {
+    outcome = run_command(options, engine, **signals, group);
+  }
+  SessionResult result = engine.finish();
+  if (!outcome) return forward_error(outcome);
+  result.exit_status = outcome->exit_status;
+  result.start_error = outcome->start_error;
+  return result;
+}
+
+}  // namespace jouleprof::session

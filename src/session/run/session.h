@@ -1,0 +1,118 @@
+// One measurement from beginning to end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "meters/meter.h"
+#include "model/recording.h"
+#include "session/sampling/sink.h"
+#include "session/sampling/visible_devices.h"
+
+namespace jouleprof::session {
+
+enum class Phase { kIdleBefore, kWork, kIdleAfter };
+
+// For a line of live status.
+struct Status {
+  Phase phase{};
+  Duration elapsed{};  // since the phase began
+  struct DomainPower {
+    const model::Domain* domain = nullptr;
+    std::optional<Power> power;
+  };
+  std::vector<DomainPower> powers;
+};
+
+// One step of watching the machine.
+struct Tick {
+  HostTime begin{};
+  HostTime end{};
+  const std::vector<model::Domain>& domains;
+  const std::vector<model::Sensor>& sensors;
+  const model::Readings& readings;                 // what came in since the last tick
+  const model::ProcessReadings& process_readings;  // the same
+};
+
+// What the command's processes tell of their work on GPUs, and how they are brought to it.
+struct TraceOptions {
+  bool kernels = false;
+  bool layers = false;                   // of PyTorch's models
+  bool events = false;                   // each launch
+  std::optional<double> replay_seconds;  // each layer is then run alone for so long, at the end
+  std::filesystem::path inject_library;  // libjouleprof_inject.so
+  std::filesystem::path python_hook;     // our sitecustomize.py's folder; empty: none is used
+  // Beside this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
+  // without a file, it lies with the temporary files. The folder goes when all was taken.
+  std::filesystem::path recording;
+  std::string remark;  // a warning, where not all that was asked for is traced
+  // With `attach`: the spool that the process already writes. Nothing in it is changed.
+  std::filesystem::path folder;
+
+  bool any() const { return kernels || layers || !folder.empty(); }
+};
+
+struct SessionOptions {
+  // What is measured: this command; or the running process `attach` with its descendants; or,
+  // without both, the machine.
+  std::vector<std::string> command;
+  std::optional<pid_t> attach;
+
+  Duration idle_before = std::chrono::seconds{1};  // of a command
+  Duration idle_after = std::chrono::seconds{1};
+  Duration process_period = std::chrono::seconds{1};
+  // The driver keeps what the processes used since it was last asked; asking burns 2.8 ms of CPU.
+  Duration gpu_process_period = std::chrono::seconds{5};
+  Duration commit_period = std::chrono::seconds{1};
+  std::vector<std::string> devices;  // as select_devices(); empty: all
+  bool use_cgroup = true;            // put the command into a cgroup of its own where possible
+  std::string tool_version;
+  TraceOptions trace;
+
+  // The machine: ends after this long, or so many ticks, or when `stop` says so.
+  std::optional<Duration> duration;
+  std::optional<std::uint64_t> ticks;
+  Duration tick_period = std::chrono::seconds{1};
+  std::function<void(const Tick&)> on_tick;
+  std::stop_token stop;  // ends all but a running command
+
+  std::function<void(const Status&)> on_status;
+  Duration status_period = std::chrono::seconds{1};
+
+  Environment environment = process_environment;
+  std::filesystem::path root = "/";             // where proc and sys are
+  Duration patience = std::chrono::seconds{2};  // with a meter that hangs at the end
+};
+
+struct SessionResult {
+  model::RunInfo run;
+  // What the tool should exit with where a command was meant to run: its own status, 127 or 126
+  // when it could not be started, 128 + N when signal N came before it was.
+  std::optional<int> exit_status;
+  std::optional<Error> start_error;   // why it could not be started
+  std::optional<int> interrupted_by;  // a signal that ended the session early
+  std::optional<Error> sink_error;    // from then on nothing was recorded
+  std::vector<model::Warning> warnings;
+  model::Overhead overhead;
+};
+
+// Runs a session in the calling thread; one at a time in a process. Callbacks come from this
+// thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
+// process group and signal dispositions; signals that are sent to the tool while it runs are passed
+// on, those of the terminal reach it anyway. Beside the tool's environment it has
+// JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h), and
+// where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
+// never disturbs the command.
+//
+// Errors: invalid_argument (unknown device), not_found or permission_denied (`attach`), unavailable
+// (no process can be made). Once the command runs there are none.
+Result<SessionResult> run(const SessionOptions& options,
+                          std::vector<std::unique_ptr<meters::Meter>> meters, Sink* sink);
+
+}  // namespace jouleprof::session

@@ -1,0 +1,119 @@
+#include "session/run/signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "base/file.h"
+
+namespace jouleprof::session {
+namespace {
+
+// A signal handler reaches nothing but globals.
+std::atomic<int> pipe_write{-1};
+std::atomic<int> pipe_read{-1};
+std::atomic<std::uint64_t> came_sent{0};  // bit N: signal N
+std::atomic<std::uint64_t> came_kernel{0};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+void poke() noexcept {
+  const char byte = 0;
+  // A full pipe is readable already.
+  [[maybe_unused]] const ssize_t n = ::write(pipe_write.load(), &byte, 1);
+}
+
+void handle(int number, siginfo_t* info, void*) {
+  const int saved = errno;
+  auto& set = info->si_code <= 0 ? came_sent : came_kernel;
+  set.fetch_or(std::uint64_t{1} << number);
+  poke();
+  errno = saved;
+}
+
+struct sigaction catching() {
+  struct sigaction action {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  return action;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SignalStream>> SignalStream::create() {
+  if (pipe_write.load() >= 0) {
+    return fail(Errc::kInternal, "two sessions at once in one process");
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return tl::unexpected(system_error("cannot make a pipe for signals", errno));
+  }
+  pipe_read = ends[0];
+  pipe_write = ends[1];
+  came_sent = 0;
+  came_kernel = 0;
+  std::unique_ptr<SignalStream> stream(new SignalStream);
+  const struct sigaction action = catching();
+  for (std::size_t i = 0; i < kCaught.size(); ++i) {
+    sigaction(kCaught[i], nullptr, &stream->before_[i]);
+    // Whoever ignores SIGCHLD could not learn how the command ended.
+    const bool ignored = stream->before_[i].sa_handler == SIG_IGN;
+    stream->caught_[i] = !ignored || kCaught[i] == SIGCHLD;
+    if (stream->caught_[i]) sigaction(kCaught[i], &action, nullptr);
+  }
+  return stream;
+}
+
+SignalStream::~SignalStream() {
+  restore();
+  ::close(pipe_write.exchange(-1));
+  ::close(pipe_read.exchange(-1));
+}
+
+void SignalStream::restore() const noexcept {
+  for (std::size_t i = 0; i < kCaught.size(); ++i) {
+    if (caught_[i]) sigaction(kCaught[i], &before_[i], nullptr);
+  }
+}
+
+std::optional<Signal> SignalStream::next() {
+  for (const int number : kCaught) {
+    const std::uint64_t bit = std::uint64_t{1} << number;
+    for (auto* set : {&came_sent, &came_kernel}) {
+      if ((set->fetch_and(~bit) & bit) != 0 && number != SIGCHLD) {
+        return Signal{number, set == &came_sent};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void SignalStream::wait(HostTime deadline, int other_fd) {
+  std::array<pollfd, 2> fds{{{pipe_read.load(), POLLIN, 0}, {other_fd, POLLIN, 0}}};
+  const Duration left =
+      std::clamp<Duration>(deadline - HostClock::now(), Duration{}, std::chrono::hours{1});
+  // Rounded up: waking before the deadline would only mean another wait.
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  ::poll(fds.data(), fds.size(), static_cast<int>(milliseconds));
+  char bytes[256];
+  while (::read(fds[0].fd, bytes, sizeof bytes) > 0) {
+  }
+}
+
+void SignalStream::wake() noexcept { poke(); }
+
+void SignalStream::stop_self() {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  struct sigaction ours {};
+  sigaction(SIGTSTP, &standard, &ours);
+  raise(SIGTSTP);  // and not SIGSTOP: the kernel ignores it where nobody could wake us
+  sigaction(SIGTSTP, &ours, nullptr);
+}
+
+}  // namespace jouleprof::session

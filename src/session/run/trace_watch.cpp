@@ -1,0 +1,254 @@
+#include "session/run/trace_watch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "base/file.h"
+
+namespace jouleprof::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCudaVariable = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
+constexpr Duration kLookAgain = std::chrono::milliseconds{10};
+
+bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
+
+// Errors: unavailable.
+Result<fs::path> make_folder(const TraceOptions& options) {
+  std::error_code err;
+  if (!options.recording.empty()) {
+    const fs::path beside = fs::absolute(options.recording.string() + ".spool", err);
+    if (::mkdir(beside.c_str(), 0700) == 0) return beside;
+    // Left by a run that was killed: whatever is in it may still be wanted.
+    std::string another = beside.string() + "-XXXXXX";
+    if (errno == EEXIST && ::mkdtemp(another.data()) != nullptr) return fs::path(another);
+  }
+  const char* temporary = ::getenv("TMPDIR");
+  std::string made = fmt::format("{}/jouleprof-spool-XXXXXX",
+                                 temporary != nullptr && *temporary == '/' ? temporary : "/tmp");
+  if (::mkdtemp(made.data()) != nullptr) return fs::path(made);
+  Error error = system_error("cannot make a folder for the trace, " + made, errno);
+  error.code = Errc::kUnavailable;
+  error.message += "; set TMPDIR to a folder that you may write to";
+  return tl::unexpected(std::move(error));
+}
+
+// Whether a library that the user's environment names is another tool's.
+bool is_others(const std::optional<std::string>& path, const fs::path& ours) {
+  return path && !path->empty() && fs::path(*path).filename() != ours.filename();
+}
+
+}  // namespace
+
+// What the processes told since it was last taken.
+class TraceWatch::Collector final : public spool::SpoolConsumer {
+ public:
+  class Sink final : public model::ActivitySink {
+   public:
+    void define(std::uint32_t, const model::TracedDevice& d) override { add(more.devices, d); }
+    void define(std::uint32_t, const model::KernelClass& c) override { add(more.classes, c); }
+    void define(std::uint32_t, const model::Layer& l) override { add(more.layers, l); }
+    void define(std::uint32_t, const model::Range& r) override { add(more.ranges, r); }
+    void define(std::uint32_t, const model::Scope& s) override { add(more.scopes, s); }
+    void add(const model::ActivityChunk& c) override { add(more.chunks, c); }
+    void status(const model::TraceStatus& s) override {
+      more.status = s;
+      news = true;
+    }
+
+    model::Trace more;
+    spool::SpoolProcess about;
+    bool news = true;
+
+   private:
+    template <class Part>
+    void add(std::vector<Part>& list, const Part& part) {
+      list.push_back(part);
+      news = true;
+    }
+  };
+
+  model::ActivitySink& process(const spool::SpoolProcess& process) override {
+    auto sink = std::make_unique<Sink>();
+    sink->more.pid = process.pid;
+    sink->more.program = process.program;
+    sink->more.bin = process.bin;
+    sink->about = process;
+    sinks.push_back(std::move(sink));
+    return *sinks.back();
+  }
+  void warn(std::string text) override { warnings.push_back(std::move(text)); }
+
+  void take(const spool::SpoolReader& reader, std::vector<Batch::TracePart>& parts) {
+    for (std::uint32_t i = 0; i < sinks.size(); ++i) {
+      Sink& sink = *sinks[i];
+      if (!std::exchange(sink.news, false)) continue;
+      model::Trace rest;
+      rest.pid = sink.more.pid;
+      rest.program = sink.more.program;
+      rest.bin = sink.more.bin;
+      rest.status = sink.more.status;
+      sink.more.position = reader.position(sink.about);
+      parts.push_back({i, std::exchange(sink.more, std::move(rest))});
+    }
+  }
+
+  std::vector<std::unique_ptr<Sink>> sinks;  // by trace
+  std::vector<std::string> warnings;
+};
+
+TraceWatch::TraceWatch(const TraceOptions& options, fs::path folder, bool own)
+    : options_(options),
+      folder_(std::move(folder)),
+      own_(own),
+      lock_(spool::FolderLock::of_reader(folder_)),
+      reader_(folder_),
+      collector_(std::make_unique<Collector>()) {}
+
+Result<std::unique_ptr<TraceWatch>> TraceWatch::create(const TraceOptions& options) {
+  if (!options.folder.empty()) {
+    if (auto names = list_folder(options.folder); !names) {
+      return fail(names.error().code,
+                  fmt::format("cannot read the trace: {}", names.error().message));
+    }
+    std::error_code err;
+    return std::unique_ptr<TraceWatch>(
+        new TraceWatch(options, fs::absolute(options.folder, err), false));
+  }
+  auto folder = make_folder(options);
+  if (!folder) return forward_error(folder);
+  return std::unique_ptr<TraceWatch>(new TraceWatch(options, std::move(*folder), true));
+}
+
+TraceWatch::~TraceWatch() {
+  std::error_code ignored;
+  if (own_) fs::remove(folder_, ignored);
+}
+
+std::vector<std::string> TraceWatch::variables(const Environment& environment,
+                                               std::vector<std::string>& warnings) {
+  std::vector<std::string> all;
+  if (!options_.remark.empty()) warnings.push_back(options_.remark);
+  std::string what;
+  const auto want = [&what](bool wanted, const char* word) {
+    if (wanted) what += (what.empty() ? "" : ",") + std::string(word);
+  };
+  want(options_.kernels, "kernels");
+  want(options_.layers, "layers");
+  want(options_.events, "events");
+  const auto set = [&all](const char* name, const std::string& value) {
+    all.push_back(fmt::format("{}={}", name, value));
+  };
+  set(kTraceVariable, folder_.string());
+  set(kTraceWhatVariable, what);
+  const std::string library = options_.inject_library.string();
+  if (options_.kernels) {
+    const auto cuda = environment(kCudaVariable);
+    const auto nvtx = environment(kNvtxVariable);
+    if (is_others(cuda, options_.inject_library)) {
+      injected_ = false;
+      warnings.push_back(fmt::format(
+          "kernels are not traced: {} is set to {}, another tool's library, and CUDA loads only "
+          "one; to get kernels, unset it and run without that tool",
+          kCudaVariable, *cuda));
+    } else {
+      set(kCudaVariable, library);
+    }
+    if (!is_others(nvtx, options_.inject_library)) {
+      set(kNvtxVariable, library);
+    } else if (injected_) {
+      warnings.push_back(fmt::format(
+          "NVTX ranges are not traced: {} is set to {}, another tool's library; to get them, unset "
+          "it",
+          kNvtxVariable, *nvtx));
+    }
+  }
+  if (!options_.python_hook.empty()) {
+    set(kInjectVariable, library);
+    if (options_.replay_seconds) set(kReplayVariable, fmt::format("{}", *options_.replay_seconds));
+    const auto before = environment("PYTHONPATH");
+    set("PYTHONPATH", options_.python_hook.string() +
+                          (before && !before->empty() ? ":" + *before : std::string()));
+  }
+  return all;
+}
+
+void TraceWatch::remove_taken() {
+  if (own_) reader_.remove_taken();
+}
+
+void TraceWatch::take(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings) {
+  if (auto polled = reader_.poll(*collector_); !polled) {
+    warnings.push_back(
+        fmt::format("the rest of the trace cannot be read: {}", polled.error().message));
+  }
+  collector_->take(reader_, parts);
+  std::move(collector_->warnings.begin(), collector_->warnings.end(), std::back_inserter(warnings));
+  collector_->warnings.clear();
+}
+
+void TraceWatch::take_rest(std::vector<Batch::TracePart>& parts, std::vector<std::string>& warnings,
+                           Duration patience) {
+  // Whose folder it is says when it is complete, and may go on tracing.
+  const HostTime last = HostClock::now() + (own_ ? patience : Duration{});
+  for (;;) {
+    // Asked before the reading: what a process wrote before its death is there to be read.
+    const auto open = reader_.open_processes();
+    const bool more_to_come = std::any_of(open.begin(), open.end(), is_alive);
+    take(parts, warnings);
+    if (!more_to_come && reader_.open_processes() == open) break;
+    if (HostClock::now() >= last) break;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  explain(warnings);
+}
+
+// Whoever asked for kernels and gets none must learn why.
+void TraceWatch::explain(std::vector<std::string>& warnings) const {
+  std::uint64_t activities = 0;
+  for (const auto& sink : collector_->sinks) {
+    const model::TraceStatus& status = sink->more.status;
+    activities += status.activities;
+    if (status.problem.empty()) continue;
+    warnings.push_back(
+        fmt::format("{} (pid {}): {}", sink->more.program, sink->more.pid, status.problem));
+  }
+  if (own_ && reader_.damaged()) {
+    warnings.push_back(
+        fmt::format("the damaged part of the trace is kept in {}", folder_.string()));
+  }
+  if (!own_ || !injected_) return;
+  if (collector_->sinks.empty()) {
+    warnings.push_back(fmt::format(
+        "nothing was traced: no {} ran that could be; a program that is statically linked to CUDA, "
+        "runs as another user, or drops its environment (sudo, containers, remote workers) cannot "
+        "be traced",
+        options_.kernels ? "program that uses CUDA" : "Python program that uses PyTorch"));
+  } else if (options_.kernels && activities == 0) {
+    const bool told = std::any_of(collector_->sinks.begin(), collector_->sinks.end(),
+                                  [](const auto& s) { return !s->more.status.problem.empty(); });
+    if (!told) warnings.push_back("no kernels were traced: the program launched none");
+  }
+}
+
+std::optional<std::string> TraceWatch::close(bool recorded) {
+  if (!own_) return std::nullopt;
+  if (!recorded || reader_.damaged()) {
+    return fmt::format("what is left of the trace is kept in {}", folder_.string());
+  }
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  return std::nullopt;
+}
+
+}  // namespace jouleprof::session

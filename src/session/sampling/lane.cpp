@@ -1,0 +1,239 @@
+#include "session/sampling/lane.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "session/sampling/threads.h"
+
+namespace jouleprof::session {
+namespace {
+
+constexpr Duration kHangs = std::chrono::seconds{10};
+constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
+// What is due this soon is read now: waking up costs more than most reads. Less than what a probe
+// takes for a last read (see CounterProbe).
+constexpr Duration kSoon = std::chrono::microseconds{900};
+constexpr Duration kLongestSleep = std::chrono::hours{1};
+
+constexpr HostTime kNever = HostTime::max();
+
+template <typename T, typename Id>
+void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                       const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto index = static_cast<std::size_t>(item.*id);
+    if (index >= map.size() || !map[index]) continue;
+    item.*id = *map[index];
+    to.push_back(std::move(item));
+  }
+}
+
+bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
+  return probe.sensors.empty() ||
+         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
+           const auto own = static_cast<std::size_t>(sensor);
+           return own < ids.sensors.size() && ids.sensors[own];
+         });
+}
+
+}  // namespace
+
+struct Lane::State {
+  std::unique_ptr<meters::Meter> meter;  // used by the lane's thread only, once it runs
+  std::string name;
+  IdMap ids;
+  Duration process_period{};
+  std::vector<std::size_t> wanted;  // the probes to read
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  bool stop = false;
+  bool read_now = false;
+  bool done = false;
+  Sampled out;
+  std::string call;  // the call that the thread is in; empty when in none
+  HostTime call_began{};
+  bool hang_told = false;
+  bool buffer_emptied = false;
+  std::function<void()> on_buffer;
+
+  void enter(std::string what) {
+    const std::lock_guard lock(mutex);
+    call = std::move(what);
+    call_began = HostClock::now();
+  }
+
+  std::string hanging(HostTime now) const {
+    return fmt::format("{}: '{}' has not answered for {:.1f} s", name, call,
+                       seconds(now - call_began));
+  }
+
+  HostTime read(std::size_t probe, model::Readings& scratch) {
+    enter(meter->probes()[probe].name);
+    scratch.clear();
+    const HostTime next = meter->read(probe, scratch);
+    const std::lock_guard lock(mutex);
+    call.clear();
+    // Two of one sensor at once: it keeps them until they are asked for.
+    if (scratch.powers.size() > 1 && scratch.powers[0].sensor == scratch.powers[1].sensor) {
+      buffer_emptied = true;
+      if (on_buffer) on_buffer();
+    }
+    append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.powers, out.readings.powers, &model::PowerReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.failures, out.readings.failures, &model::ReadFailure::sensor,
+                      ids.sensors);
+    return next;
+  }
+
+  // Whether it is worth asking again.
+  bool read_processes() {
+    enter("processes on the devices");
+    auto uses = meter->read_processes();
+    const std::lock_guard lock(mutex);
+    call.clear();
+    if (!uses) return false;
+    if (!*uses) {
+      out.warnings.push_back(
+          {HostClock::now(), fmt::format("{} cannot tell which processes use its devices: {}", name,
+                                         uses->error().message)});
+      return uses->error().code == Errc::kUnavailable;
+    }
+    append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
+    return true;
+  }
+};
+
+Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_period)
+    : state_(std::make_shared<State>()) {
+  state_->name = meter->name();
+  state_->meter = std::move(meter);
+  state_->ids = std::move(ids);
+  state_->process_period = process_period;
+  const auto& probes = state_->meter->probes();
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (is_wanted(probes[i], state_->ids)) state_->wanted.push_back(i);
+  }
+}
+
+Lane::~Lane() {
+  if (!thread_.joinable()) return;
+  ask_to_stop();
+  Sampled ignored;
+  finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+}
+
+void Lane::on_buffer(std::function<void()> told) {
+  const std::lock_guard lock(state_->mutex);
+  state_->on_buffer = std::move(told);
+}
+
+bool Lane::has_buffer() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->buffer_emptied;
+}
+
+void Lane::start() {
+  if (state_->wanted.empty()) return;
+  thread_ = start_without_signals([state = state_] { run(state); });
+}
+
+void Lane::run(const std::shared_ptr<State>& state) {
+  // Lets the kernel join our wake-ups with others.
+  prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(kShortestSleep.count()));
+  State& s = *state;
+  const HostTime begin = HostClock::now();
+  std::vector<HostTime> due(s.wanted.size(), begin);
+  HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
+  model::Readings scratch;
+
+  bool last = false;
+  while (!last) {
+    bool all = false;
+    {
+      std::unique_lock lock(s.mutex);
+      HostTime next = begin + (HostClock::now() - begin) + kLongestSleep;
+      for (const HostTime t : due) next = std::min(next, t);
+      next = std::min(next, processes_due);
+      s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now; });
+      last = s.stop;
+      all = last || std::exchange(s.read_now, false);
+    }
+    for (std::size_t i = 0; i < s.wanted.size(); ++i) {
+      const HostTime now = HostClock::now();
+      if (!all && due[i] > now + kSoon) continue;
+      due[i] = std::max(s.read(s.wanted[i], scratch), now + kShortestSleep);
+    }
+    const HostTime now = HostClock::now();
+    if (processes_due == kNever || (!all && processes_due > now + kSoon)) continue;
+    // On a grid, so that it falls together with probes of the same period.
+    while (processes_due <= now + kSoon) processes_due += s.process_period;
+    if (!s.read_processes()) processes_due = kNever;
+  }
+  const std::lock_guard lock(s.mutex);
+  s.done = true;
+  s.changed.notify_all();
+}
+
+void Lane::take(Sampled& out) {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  const auto append = [](auto& from, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(s.out.readings.counters, out.readings.counters);
+  append(s.out.readings.powers, out.readings.powers);
+  append(s.out.readings.gauges, out.readings.gauges);
+  append(s.out.readings.failures, out.readings.failures);
+  append(s.out.gpu_processes, out.gpu_processes);
+  append(s.out.warnings, out.warnings);
+  s.out.clear();
+  s.buffer_emptied = false;
+  const HostTime now = HostClock::now();
+  if (!s.call.empty() && !s.hang_told && now - s.call_began > kHangs) {
+    s.hang_told = true;
+    out.warnings.push_back({now, s.hanging(now)});
+  }
+}
+
+void Lane::ask_to_read() {
+  const std::lock_guard lock(state_->mutex);
+  state_->read_now = true;
+  state_->changed.notify_all();
+}
+
+void Lane::ask_to_stop() {
+  const std::lock_guard lock(state_->mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+}
+
+void Lane::finish(HostTime deadline, Sampled& out) {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(state_->mutex);
+  state_->on_buffer = nullptr;
+  const bool done =
+      state_->changed.wait_until(lock, steady(deadline), [this] { return state_->done; });
+  if (!done) {
+    const HostTime now = HostClock::now();
+    out.warnings.push_back({now, state_->hanging(now) + "; what it would have read is missing"});
+    state_->hang_told = true;
+  }
+  lock.unlock();
+  take(out);
+  if (done) {
+    thread_.join();
+  } else {
+    thread_.detach();
+    state_ = nullptr;
+  }
+}
+
+}  // namespace jouleprof::session

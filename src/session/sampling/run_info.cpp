@@ -1,0 +1,20 @@
+#include "session/sampling/run_info.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace jouleprof::session {
+
+model::RunInfo run_info_here(std::string tool_version) {
+  model::RunInfo run;
+  run.tool_version = std::move(tool_version);
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) == 0) run.host = name.data();
+  std::error_code err;
+  run.working_directory = std::filesystem::current_path(err).string();
+  return run;
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,49 @@
+// All meters together: one set of ids, one thread each.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "session/sampling/lane.h"
+
+namespace jouleprof::session {
+
+// Thread safety: one thread calls everything.
+class Sampler {
+ public:
+  // Domains for which `keep` says no are left out. `process_period`: as Lane's.
+  Sampler(std::vector<std::unique_ptr<meters::Meter>> meters, Duration process_period,
+          const std::function<bool(const model::Domain&)>& keep = nullptr);
+
+  // Of all meters, numbered from zero in their order.
+  const std::vector<model::Domain>& domains() const { return domains_; }
+  const std::vector<model::Sensor>& sensors() const { return sensors_; }
+
+  // As Lane's, for every lane. Before start().
+  void on_buffer(const std::function<void()>& told);
+  bool has_buffer() const;
+
+  void start();
+  void take(Sampled& out);  // appends
+
+  // Has every probe read now, due or not, so that what begins or ends here has a reading beside it.
+  // Returns at once.
+  void read_soon();
+
+  // Reads every probe a last time. Waits up to `patience` for all meters together; a meter that
+  // hangs longer is given up with a warning. Appends what was read.
+  void stop(Duration patience, Sampled& out);
+
+ private:
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+// The domains of several meters in one numbering, as a Sampler of the same meters would number
+// them.
+std::vector<model::Domain> joined_domains(
+    const std::vector<std::unique_ptr<meters::Meter>>& meters);
+
+}  // namespace jouleprof::session

@@ -1,0 +1,65 @@
+// What answers a program that asks for the energy of its own windows.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "analysis/live/window_totals.h"
+#include "base/result.h"
+#include "model/domain.h"
+#include "spans/windows/window_record.h"
+
+namespace jouleprof::session {
+
+// Of a window whose edges are the device's own, mapped to host time (jouleprof.h's flag).
+inline constexpr std::uint32_t kDeviceTime = 1;
+
+// Thread safety: all functions from any thread. In a forked child nothing is taken in and every
+// answer is an error (unavailable).
+class EnergySource {
+ public:
+  using Energies = std::vector<Result<model::Measurement>>;  // by domain
+
+  virtual ~EnergySource() = default;
+  EnergySource(const EnergySource&) = delete;
+  EnergySource& operator=(const EnergySource&) = delete;
+
+  virtual const std::vector<model::Domain>& domains() const = 0;  // fixed
+  // The machine's boards as this program's runtime (CUDA, ROCm) numbers them, among them those that
+  // domains() leaves out. Fixed.
+  virtual const std::vector<model::DomainId>& visible_boards() const = 0;
+  // Whose sampler this is: "own", or "run" when it is that of `jouleprof run` around this program.
+  virtual std::string_view kind() const = 0;
+
+  // A number for a window's name, the same for the same text; 0 is the empty name.
+  virtual std::uint32_t name(std::string_view text) = 0;
+  // A window that has ended. Neither waits nor allocates, beyond a thread's first.
+  virtual void add(const spans::WindowRecord& window) noexcept = 0;
+
+  // Waits up to `timeout` until the sensors have told of `end`; what can be had by then is in the
+  // answer. Errors: invalid_argument (end before begin), unavailable.
+  virtual Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) = 0;
+  // All windows of one name together. Errors: not_found (no window of that name), unavailable.
+  virtual Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) = 0;
+
+ protected:
+  EnergySource() = default;
+
+  // Threads of a source do not exist in a forked child, and its locks may be held forever there.
+  bool in_forked_child() const noexcept { return getpid() != pid_; }
+  // Errors: unavailable, in a forked child.
+  Result<void> check_process() const {
+    if (!in_forked_child()) return {};
+    return fail(Errc::kUnavailable,
+                "this monitor was opened before the process forked; open another one in the child");
+  }
+
+ private:
+  const pid_t pid_ = getpid();
+};
+
+}  // namespace jouleprof::session

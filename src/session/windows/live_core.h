@@ -1,0 +1,76 @@
+// The sampler, timeline and thread of a LiveMonitor.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "analysis/live/live_energy.h"
+#include "session/sampling/clock_watch.h"
+#include "session/sampling/recorder.h"
+#include "session/sampling/sampler.h"
+#include "session/windows/energy_source.h"
+#include "session/windows/name_table.h"
+#include "session/windows/window_quota.h"
+#include "spans/windows/window_inbox.h"
+
+namespace jouleprof::session {
+
+struct LiveCoreOptions {
+  Duration history{};  // as EnergyLedger's
+  std::string tool_version;
+  std::unique_ptr<Sink> sink;  // nullptr: records nothing
+};
+
+// Samples from the constructor to the destructor, and asks not whether the process has forked.
+// Thread safety: all functions from any thread.
+class LiveCore {
+ public:
+  LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::Domain> domains,
+           const std::vector<std::string>& warnings);
+  LiveCore(const LiveCore&) = delete;
+  LiveCore& operator=(const LiveCore&) = delete;
+  ~LiveCore();
+
+  const std::vector<model::Domain>& domains() const { return domains_; }
+  // Until the sensors have told of `t`, at most `timeout`.
+  void wait_for(HostTime t, Duration timeout);
+
+  // As EnergySource's.
+  std::uint32_t name(std::string_view text) { return names_.number(text); }
+  void add(const spans::WindowRecord& window) noexcept { inbox_.push(window); }
+  Result<EnergySource::Energies> energy(HostTime begin, HostTime end, Duration timeout);
+  Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout);
+
+ private:
+  void run();
+  void collect();
+  void take_in(pid_t thread, const spans::WindowRecord& window);
+  void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
+  void flush();
+
+  const pid_t pid_;
+  const LiveCoreOptions options_;
+  const std::vector<model::Domain> domains_;
+  NameTable names_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  Sampler sampler_;
+  analysis::LiveEnergy energy_;
+  ClockWatch clock_;
+  Recorder recorder_;
+  model::RunInfo run_;
+  Batch batch_;  // to be recorded
+  WindowQuota quota_;
+  bool stop_ = false;
+
+  spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
+  std::thread thread_;
+};
+
+}  // namespace jouleprof::session

@@ -1,0 +1,50 @@
+// Measures the energy of a program's windows from within the program, with a sampler of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meters/meter.h"
+#include "session/sampling/sink.h"
+#include "session/sampling/visible_devices.h"
+#include "session/windows/energy_source.h"
+
+namespace jouleprof::session {
+
+class LiveCore;
+
+struct LiveOptions {
+  Duration history = std::chrono::minutes{10};  // as EnergyLedger's
+  std::vector<std::string> devices;             // as select_devices(); empty: all that it can see
+  Environment environment = process_environment;
+  std::string tool_version;
+  // Records readings and windows too; nullptr: not. The monitor's until it is gone.
+  std::unique_ptr<Sink> sink;
+};
+
+// Deleted in a forked child, it leaves everything to the parent.
+class LiveMonitor final : public EnergySource {
+ public:
+  // Errors: invalid_argument (unknown device), unavailable (nothing of what was chosen can be
+  // measured; the message says why).
+  static Result<std::unique_ptr<LiveMonitor>> open(
+      LiveOptions options, std::vector<std::unique_ptr<meters::Meter>> meters);
+  ~LiveMonitor() override;
+
+  const std::vector<model::Domain>& domains() const override;
+  const std::vector<model::DomainId>& visible_boards() const override { return visible_boards_; }
+  std::string_view kind() const override { return "own"; }
+  std::uint32_t name(std::string_view text) override;
+  void add(const spans::WindowRecord& window) noexcept override;
+  Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) override;
+  Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) override;
+
+ private:
+  LiveMonitor(std::unique_ptr<LiveCore> core, std::vector<model::DomainId> visible_boards);
+
+  const std::vector<model::DomainId> visible_boards_;
+  std::unique_ptr<LiveCore> core_;  // never touched in a forked child, but to hand a window in
+};
+
+}  // namespace jouleprof::session

@@ -1,0 +1,41 @@
+// A process that forks while it measures, and gets rid of the monitor in the child.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/sampling/fake_meter.h"
+#include "session/sampling/memory_sink.h"
+#include "session/windows/live_monitor.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LiveMonitorForkTest, DeletedInTheChildItLeavesAllToTheParent) {
+  MemorySink memory;
+  LiveOptions options;
+  options.environment = [](const std::string&) { return std::nullopt; };
+  options.sink = std::make_unique<WriterSink<MemorySink>>(memory);
+  auto monitor = LiveMonitor::open(std::move(options), meters_of(std::make_unique<FakeMeter>()));
+  ASSERT_TRUE(monitor) << monitor.error().message;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(10);  // ends a child that hangs
+    (*monitor)->add({1, 2, 0, 0});
+    monitor->reset();
+    _exit(memory.recording.run.complete ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  const HostTime now = HostClock::now();
+  EXPECT_TRUE((*monitor)->energy(now - 1ms, now, 5s));
+  monitor->reset();
+  EXPECT_TRUE(memory.recording.run.complete);
+  EXPECT_TRUE(memory.recording.windows.empty());
+}
+
+}  // namespace
+}  // namespace jouleprof::session

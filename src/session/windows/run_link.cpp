@@ -1,0 +1,216 @@
+#include "session/windows/run_link.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "session/sampling/threads.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kPeriod = 200ms;  // of sending windows
+constexpr Duration kGrace = 500ms;   // for an answer on its way
+constexpr Duration kLastSend = 1s;
+constexpr std::size_t kMostWaiting = 1'000'000;  // windows, while the tool does not take them
+constexpr std::uint32_t kNamesInPacket = 16;
+constexpr std::size_t kLongestName = 500;  // bytes; escaped, they still fit into a packet
+
+int milliseconds_until(HostTime t) {
+  const Duration left = std::clamp<Duration>(t - HostClock::now(), 0s, 1h);
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+Error tool_is_gone() {
+  return {Errc::kUnavailable,
+          "the `jouleprof run` that measured this program has ended or was killed; a monitor "
+          "opened now measures by itself"};
+}
+
+}  // namespace
+
+RunLink::RunLink(int fd)
+    : fd_(fd),
+      inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }),
+      poke_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  thread_ = start_without_signals([this] { work(); });
+}
+
+RunLink::~RunLink() {
+  {
+    const std::lock_guard lock(answers_mutex_);
+    stop_ = true;
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(poke_, &one, sizeof one);
+  thread_.join();
+  {
+    const std::lock_guard lock(sending_);
+    (void)send_waiting(HostClock::now() + kLastSend);
+  }
+  ::close(poke_);
+  ::close(fd_);
+}
+
+void RunLink::add(const spans::WindowRecord& window) noexcept {
+  if (!gone_.load(std::memory_order_relaxed)) inbox_.push(window);
+}
+
+void RunLink::take_in(pid_t thread, const spans::WindowRecord& window) {
+  const std::lock_guard lock(waiting_mutex_);
+  if (gone_) return;
+  if (waiting_windows_ >= kMostWaiting) {
+    ++lost_;
+    return;
+  }
+  if (waiting_.empty() || waiting_.back().thread != thread ||
+      waiting_.back().windows.size() == kMostWindowsInPacket) {
+    waiting_.push_back({thread, {}});
+  }
+  waiting_.back().windows.push_back(window);
+  ++waiting_windows_;
+}
+
+bool RunLink::send_waiting(HostTime deadline) {
+  inbox_.drain();
+  // Names that its windows have are there by now.
+  if (!send_names(deadline)) return false;
+  for (;;) {
+    Run run;
+    {
+      const std::lock_guard lock(waiting_mutex_);
+      if (waiting_.empty()) break;
+      run = std::move(waiting_.front());
+      waiting_.pop_front();
+      waiting_windows_ -= run.windows.size();
+    }
+    if (send(encode_windows(run.thread, run.windows), deadline)) continue;
+    const std::lock_guard lock(waiting_mutex_);
+    waiting_windows_ += run.windows.size();
+    waiting_.push_front(std::move(run));
+    return false;
+  }
+  return send_lost(deadline);
+}
+
+bool RunLink::send_names(HostTime deadline) {
+  for (;;) {
+    Names names{told_names_, {}};
+    const auto end = std::min(names_.size(), told_names_ + kNamesInPacket);
+    for (auto number = told_names_; number < end; ++number) {
+      names.names.push_back(names_.text(number).substr(0, kLongestName));
+    }
+    if (names.names.empty()) return true;
+    if (!send(encode(names), deadline)) return false;
+    told_names_ = end;
+  }
+}
+
+bool RunLink::send_lost(HostTime deadline) {
+  std::uint64_t lost = 0;
+  {
+    const std::lock_guard lock(waiting_mutex_);
+    lost = std::exchange(lost_, 0);
+  }
+  if (lost == 0 || send(encode(Lost{lost}), deadline)) return true;
+  const std::lock_guard lock(waiting_mutex_);
+  lost_ += lost;
+  return false;
+}
+
+bool RunLink::send(const std::string& packet, HostTime deadline) {
+  for (;;) {
+    if (gone_) return false;
+    if (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) {
+      lose();
+      return false;
+    }
+    pollfd poll{fd_, POLLOUT, 0};
+    if (HostClock::now() >= deadline) return false;
+    ::poll(&poll, 1, milliseconds_until(deadline));
+  }
+}
+
+Result<FoundEnergies> RunLink::ask(std::uint64_t id, const std::string& question,
+                                   HostTime deadline) {
+  const auto late = [] {
+    return fail(Errc::kTimeout, "the `jouleprof run` that measures this program did not answer");
+  };
+  {
+    const std::lock_guard lock(answers_mutex_);
+    answers_[id];
+  }
+  bool sent = false;
+  {
+    const std::lock_guard lock(sending_);
+    sent = send_waiting(deadline + kGrace) && send(question, deadline + kGrace);
+  }
+  std::unique_lock lock(answers_mutex_);
+  if (sent) {
+    answered_.wait_until(lock, steady(deadline + kGrace),
+                         [&] { return gone_ || answers_.at(id).has_value(); });
+  }
+  auto answer = std::move(answers_.at(id));
+  answers_.erase(id);
+  if (answer) return std::move(*answer);
+  if (gone_) return tl::unexpected(tool_is_gone());
+  return late();
+}
+
+void RunLink::work() {
+  HostTime next = HostClock::now() + kPeriod;
+  while (!gone_) {
+    pollfd fds[] = {{fd_, POLLIN, 0}, {poke_, POLLIN, 0}};
+    ::poll(fds, 2, milliseconds_until(next));
+    receive();
+    {
+      const std::lock_guard lock(answers_mutex_);
+      if (stop_) return;
+    }
+    const HostTime now = HostClock::now();
+    if (now < next) continue;
+    // A question that waits to be sent sends all this itself.
+    if (std::unique_lock lock(sending_, std::try_to_lock); lock) (void)send_waiting(now);
+    next = now + kPeriod;
+  }
+}
+
+void RunLink::receive() {
+  std::string buffer(kLongestPacket, '\0');
+  for (;;) {
+    const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0 || static_cast<std::size_t>(n) > buffer.size()) return lose();
+    auto message = decode_tool_message({buffer.data(), static_cast<std::size_t>(n)});
+    if (!message || !std::holds_alternative<Answer>(*message)) return lose();
+    auto& answer = std::get<Answer>(*message);
+    const std::lock_guard lock(answers_mutex_);
+    const auto awaited = answers_.find(answer.id);
+    if (awaited != answers_.end()) awaited->second = std::move(answer.found);
+    answered_.notify_all();
+  }
+}
+
+void RunLink::lose() {
+  {
+    const std::lock_guard lock(answers_mutex_);
+    gone_ = true;
+    answered_.notify_all();
+  }
+  const std::lock_guard lock(waiting_mutex_);
+  waiting_.clear();
+  waiting_windows_ = 0;
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,105 @@
+// A tool that is gone, clients that talk nonsense, a program that forks.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "session/windows/run_monitor_fixture.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+using RunMonitorTroublesTest = RunMonitorTest;
+
+TEST_F(RunMonitorTroublesTest, WithoutTheToolEnergiesAreUnavailable) {
+  const auto monitor = connect();
+  const auto path = server_->path();
+  EXPECT_EQ(std::filesystem::status(path.parent_path()).permissions(),
+            std::filesystem::perms::owner_all);
+  std::thread asking([&] {
+    const auto energies = monitor->energy(HostClock::now(), HostClock::now() + 1h, 2h);
+    // Either it was still answered, with nothing, or the tool was gone.
+    if (energies) return;
+    EXPECT_EQ(energies.error().code, Errc::kUnavailable);
+  });
+  while (wakes_ == 0) std::this_thread::yield();
+  stop();
+  asking.join();
+  EXPECT_FALSE(std::filesystem::exists(path.parent_path()));
+  const HostTime now = HostClock::now();
+  const auto energies = monitor->energy(now - 1ms, now, 10s);
+  ASSERT_FALSE(energies);
+  EXPECT_EQ(energies.error().code, Errc::kUnavailable);
+  EXPECT_THAT(energies.error().message, HasSubstr("has ended or was killed"));
+  for (int i = 0; i < 20'000; ++i) monitor->add({ns(now), ns(now), 0, 0});
+  EXPECT_EQ(monitor->total(0, 1s).error().code, Errc::kUnavailable);
+  const auto late = RunMonitor::connect(path);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::kUnavailable);
+  EXPECT_THAT(late.error().message, HasSubstr(path.string()));
+}
+
+TEST_F(RunMonitorTroublesTest, NonsenseHarmsNobodyElse) {
+  const auto monitor = connect();
+  const std::string long_one(kLongestPacket + 100, '{');
+  for (const std::string& packet : {std::string("GET / HTTP/1.1"), std::string("W"), std::string(),
+                                    encode(EnergyQuestion{}), encode(Answer{}), long_one}) {
+    const int fd = raw_client();
+    ::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL);
+    fcntl(fd, F_SETFL, 0);
+    char byte = 0;
+    EXPECT_LE(::recv(fd, &byte, 1, 0), 0) << packet.substr(0, 40);  // dropped
+    ::close(fd);
+  }
+  const int silent = raw_client();
+  ::close(raw_client());
+  const int other = raw_client();
+  const std::string hello = encode(Hello{kWindowProtocol + 1});
+  ::send(other, hello.data(), hello.size(), MSG_NOSIGNAL);
+  fcntl(other, F_SETFL, 0);
+  std::string answer(1000, '\0');
+  const auto size = ::recv(other, answer.data(), answer.size(), 0);
+  ASSERT_GT(size, 0);
+  EXPECT_THAT(answer, AllOf(HasSubstr("refused"), HasSubstr("version")));
+  ::close(other);
+  const HostTime now = HostClock::now();
+  EXPECT_TRUE(monitor->energy(now - 50ms, now, 20s));
+  ::close(silent);
+}
+
+TEST_F(RunMonitorTroublesTest, AForkedChildMeasuresNothingAndOpensItsOwn) {
+  auto monitor = connect();
+  const auto name = monitor->name("step");
+  const HostTime now = HostClock::now();
+  monitor->add({ns(now), ns(now), name, 0});
+  const auto path = server_->path();
+  const pid_t child = fork();
+  if (child == 0) {
+    monitor->add({ns(now), ns(now), name, 0});
+    int wrong = 0;
+    const auto energies = monitor->energy(now - 1ms, now, 1s);
+    wrong += energies || energies.error().code != Errc::kUnavailable ? 1 : 0;
+    wrong += monitor->total(name, 1s) ? 2 : 0;
+    wrong += monitor->name("other") != 0 ? 4 : 0;
+    monitor.reset();
+    _exit(wrong);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(monitor->energy(now - 50ms, now, 20s));  // the parent goes on
+  monitor.reset();
+  stop();
+  EXPECT_THAT(recorded_, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace jouleprof::session

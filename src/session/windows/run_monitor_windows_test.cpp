@@ -1,0 +1,72 @@
+// Windows that a program hands over end up in the recording.
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+#include <thread>
+
+#include "session/windows/run_monitor_fixture.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SizeIs;
+using RunMonitorWindowsTest = RunMonitorTest;
+
+TEST_F(RunMonitorWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 10'000;
+  const HostTime begin = HostClock::now();
+  {
+    const auto monitor = connect();
+    EXPECT_EQ(monitor->name(""), 0U);
+    const auto epoch = monitor->name("epoch");
+    EXPECT_EQ(monitor->name("epoch"), epoch);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        const auto step = monitor->name("step " + std::to_string(t));
+        for (int i = 0; i < kEach; ++i) {
+          monitor->add({ns(begin) + i, ns(begin) + i + 1, step, 0});
+        }
+        monitor->add({ns(begin), ns(begin) + kEach, epoch, kDeviceTime});
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  }
+  stop();
+  std::map<std::string, std::map<pid_t, int>> counts;
+  for (const auto& w : recorded_) {
+    EXPECT_EQ(w.pid, getpid());
+    EXPECT_EQ(w.device_time, w.name == "epoch");
+    ++counts[w.name][w.thread];
+  }
+  EXPECT_THAT(counts["epoch"], SizeIs(kThreads));
+  for (int t = 0; t < kThreads; ++t) {
+    const auto& of_thread = counts["step " + std::to_string(t)];
+    ASSERT_THAT(of_thread, SizeIs(1));
+    EXPECT_EQ(of_thread.begin()->second, kEach);
+    EXPECT_NE(of_thread.begin()->first, getpid());
+  }
+  EXPECT_THAT(warnings_, testing::IsEmpty());
+}
+
+// What a program handed in just before it died is not lost.
+TEST_F(RunMonitorWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
+  const int fd = raw_client();
+  const HostTime now = HostClock::now();
+  const std::vector<spans::WindowRecord> windows(1000, {ns(now), ns(now), 1, 0});
+  for (const std::string& packet :
+       {encode(Hello{}), encode(Names{1, {"last"}}), encode_windows(5, windows)}) {
+    ASSERT_GT(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), 0);
+  }
+  ::close(fd);
+  stop();
+  ASSERT_THAT(recorded_, SizeIs(1000));
+  EXPECT_EQ(recorded_[999], (model::Window{"last", now, now, getpid(), 5, false}));
+}
+
+}  // namespace
+}  // namespace jouleprof::session

@@ -1,0 +1,264 @@
+#include "session/windows/window_protocol.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/provenance.h"
+#include "session/windows/json_fields.h"
+
+namespace jouleprof::session {
+namespace {
+
+using nlohmann::json;
+using spans::WindowRecord;
+using Fields = JsonFields;
+
+constexpr std::size_t kWindowsHeader = 16;
+static_assert(sizeof(WindowRecord) == 24 && std::is_trivially_copyable_v<WindowRecord>);
+static_assert(kWindowsHeader + kMostWindowsInPacket * sizeof(WindowRecord) <= kLongestPacket);
+
+std::string text_of(const json& message) {
+  return message.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::int64_t nanoseconds(HostTime t) { return t.time_since_epoch().count(); }
+
+json to_json(const Hello& m) { return {{"type", "hello"}, {"protocol", m.protocol}}; }
+json to_json(const Names& m) { return {{"type", "names"}, {"first", m.first}, {"names", m.names}}; }
+json to_json(const Lost& m) { return {{"type", "lost"}, {"count", m.count}}; }
+json to_json(const Windows&) { return {}; }  // they are binary
+json to_json(const EnergyQuestion& m) {
+  return {{"type", "energy"},
+          {"id", m.id},
+          {"begin", nanoseconds(m.begin)},
+          {"end", nanoseconds(m.end)},
+          {"deadline", nanoseconds(m.deadline)}};
+}
+json to_json(const TotalQuestion& m) {
+  return {{"type", "total"}, {"id", m.id}, {"name", m.name}, {"deadline", nanoseconds(m.deadline)}};
+}
+
+json to_json(const OfferedDomain& offered) {
+  const model::Domain& d = offered.domain;
+  json object{{"id", static_cast<std::uint32_t>(d.id)},
+              {"kind", model::to_string(d.kind)},
+              {"device", d.device},
+              {"name", d.name},
+              {"uuid", d.uuid},
+              {"unavailable_reason", d.unavailable_reason},
+              {"measured", offered.measured}};
+  if (d.parent) object["parent"] = static_cast<std::uint32_t>(*d.parent);
+  return object;
+}
+json to_json(const Welcome& m) {
+  json domains = json::array();
+  for (const auto& offered : m.domains) domains.push_back(to_json(offered));
+  return {{"type", "welcome"}, {"protocol", m.protocol}, {"domains", std::move(domains)}};
+}
+json to_json(const Refused& m) {
+  return {{"type", "refused"}, {"protocol", m.protocol}, {"message", m.message}};
+}
+
+void put(json& object, const Error& error) {
+  object["code"] = static_cast<int>(error.code);
+  object["message"] = error.message;
+}
+json to_json(const DomainEnergy& e) {
+  json object{{"domain", static_cast<std::uint32_t>(e.domain)}};
+  if (!e.energy) {
+    put(object, e.energy.error());
+    return object;
+  }
+  object["energy"] = e.energy->energy.microjoules();
+  object["error"] = e.energy->error.microjoules();
+  object["repeatability"] = e.energy->repeatability.microjoules();
+  object["provenance"] = model::to_string(e.energy->provenance);
+  object["sensor"] = e.energy->sensor;
+  object["method"] = e.energy->method;
+  return object;
+}
+json to_json(const Answer& m) {
+  json object{{"type", "answer"}, {"id", m.id}};
+  if (!m.found) {
+    put(object, m.found.error());
+    return object;
+  }
+  json energies = json::array();
+  for (const auto& e : m.found->energies) energies.push_back(to_json(e));
+  object["energies"] = std::move(energies);
+  object["count"] = m.found->count;
+  object["resolved"] = m.found->resolved_count;
+  object["nanoseconds"] = m.found->length.count();
+  return object;
+}
+
+Error error_of(Fields& fields) {
+  return {Errc{static_cast<int>(fields.integer("code", 0, static_cast<int>(Errc::kInternal)))},
+          fields.text("message")};
+}
+
+OfferedDomain domain_of(Fields& fields) {
+  OfferedDomain offered;
+  model::Domain& d = offered.domain;
+  d.id = model::DomainId{fields.id("id")};
+  d.kind = fields.named("kind", &model::parse_domain_kind);
+  d.device = fields.text("device");
+  d.name = fields.text("name");
+  d.uuid = fields.text("uuid");
+  d.unavailable_reason = fields.text("unavailable_reason");
+  if (fields.has("parent")) d.parent = model::DomainId{fields.id("parent")};
+  offered.measured = fields.flag("measured");
+  return offered;
+}
+
+DomainEnergy domain_energy_of(Fields& fields) {
+  const model::DomainId domain{fields.id("domain")};
+  if (fields.has("code")) return {domain, tl::unexpected(error_of(fields))};
+  model::Measurement m;
+  m.energy = fields.energy("energy");
+  m.error = fields.energy("error");
+  m.repeatability = fields.energy("repeatability");
+  m.provenance = fields.named("provenance", &model::parse_provenance);
+  m.sensor = fields.text("sensor");
+  m.method = fields.text("method");
+  return {domain, std::move(m)};
+}
+
+Answer answer_of(Fields& fields) {
+  const std::uint64_t id = fields.count("id");
+  if (fields.has("code")) return {id, tl::unexpected(error_of(fields))};
+  FoundEnergies found;
+  for (const json& item : fields.list("energies")) {
+    Fields energy(item);
+    found.energies.push_back(domain_energy_of(energy));
+    fields.include(energy);
+  }
+  found.count = fields.count("count");
+  found.resolved_count = fields.count("resolved");
+  found.length = Duration{fields.integer("nanoseconds")};
+  return {id, std::move(found)};
+}
+
+Welcome welcome_of(Fields& fields) {
+  Welcome welcome;
+  welcome.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
+  // What a domain looks like is the other version's business.
+  if (welcome.protocol != kWindowProtocol) return welcome;
+  for (const json& item : fields.list("domains")) {
+    Fields domain(item);
+    welcome.domains.push_back(domain_of(domain));
+    fields.include(domain);
+  }
+  return welcome;
+}
+
+Names names_of(Fields& fields) {
+  Names names;
+  names.first = fields.id("first");
+  for (const json& item : fields.list("names")) {
+    if (!item.is_string()) {
+      fields.refuse();
+      break;
+    }
+    names.names.push_back(item.get<std::string>());
+  }
+  if (names.names.size() > static_cast<std::size_t>(JsonFields::kMostId - names.first))
+    fields.refuse();
+  return names;
+}
+
+tl::unexpected<Error> not_understood(std::string_view packet) {
+  return fail(Errc::kCorrupt, fmt::format("a message of {} bytes makes no sense", packet.size()));
+}
+
+Result<ProgramMessage> decode_windows(std::string_view packet) {
+  std::uint32_t count = 0;
+  std::int32_t thread = 0;
+  if (packet.size() < kWindowsHeader) return not_understood(packet);
+  std::memcpy(&count, packet.data() + 4, sizeof count);
+  std::memcpy(&thread, packet.data() + 8, sizeof thread);
+  if (count > kMostWindowsInPacket ||
+      packet.size() != kWindowsHeader + count * sizeof(WindowRecord)) {
+    return not_understood(packet);
+  }
+  Windows windows{thread, std::vector<WindowRecord>(count)};
+  if (count > 0) {
+    std::memcpy(windows.windows.data(), packet.data() + kWindowsHeader,
+                count * sizeof(WindowRecord));
+  }
+  return windows;
+}
+
+}  // namespace
+
+std::string encode_windows(pid_t thread, std::span<const WindowRecord> windows) {
+  std::string packet(kWindowsHeader + windows.size_bytes(), '\0');
+  const auto count = static_cast<std::uint32_t>(windows.size());
+  const std::int32_t kernel_id = thread;
+  packet[0] = 'W';
+  std::memcpy(packet.data() + 4, &count, sizeof count);
+  std::memcpy(packet.data() + 8, &kernel_id, sizeof kernel_id);
+  if (!windows.empty()) {
+    std::memcpy(packet.data() + kWindowsHeader, windows.data(), windows.size_bytes());
+  }
+  return packet;
+}
+
+std::string encode(const ProgramMessage& message) {
+  if (const auto* windows = std::get_if<Windows>(&message)) {
+    return encode_windows(windows->thread, windows->windows);
+  }
+  return text_of(std::visit([](const auto& m) { return to_json(m); }, message));
+}
+
+std::string encode(const ToolMessage& message) {
+  return text_of(std::visit([](const auto& m) { return to_json(m); }, message));
+}
+
+Result<ProgramMessage> decode_program_message(std::string_view packet) {
+  if (packet.starts_with('W')) return decode_windows(packet);
+  const json message = json::parse(packet, nullptr, false);
+  Fields fields(message);
+  const std::string type = fields.text("type");
+  ProgramMessage out;
+  if (type == "hello") {
+    out = Hello{static_cast<int>(fields.integer("protocol", 0, 1'000'000))};
+  } else if (type == "names") {
+    out = names_of(fields);
+  } else if (type == "lost") {
+    out = Lost{fields.count("count")};
+  } else if (type == "energy") {
+    out = EnergyQuestion{fields.count("id"), fields.time("begin"), fields.time("end"),
+                         fields.time("deadline")};
+  } else if (type == "total") {
+    out = TotalQuestion{fields.count("id"), fields.id("name"), fields.time("deadline")};
+  } else {
+    fields.refuse();
+  }
+  if (!fields.good()) return not_understood(packet);
+  return out;
+}
+
+Result<ToolMessage> decode_tool_message(std::string_view packet) {
+  const json message = json::parse(packet, nullptr, false);
+  Fields fields(message);
+  const std::string type = fields.text("type");
+  ToolMessage out;
+  if (type == "welcome") {
+    out = welcome_of(fields);
+  } else if (type == "refused") {
+    out =
+        Refused{static_cast<int>(fields.integer("protocol", 0, 1'000'000)), fields.text("message")};
+  } else if (type == "answer") {
+    out = answer_of(fields);
+  } else {
+    fields.refuse();
+  }
+  if (!fields.good()) return not_understood(packet);
+  return out;
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,115 @@
+// What programs under `jouleprof run` and the tool say to each other about windows.
+//
+// The tool listens on a Unix socket of type SOCK_SEQPACKET, whose path is in the environment
+// variable JOULEPROF_SESSION of the command. Each packet is one message of at most kLongestPacket
+// bytes. Times are nanoseconds of CLOCK_MONOTONIC, energies microjoules.
+//
+// Windows are binary, as the machine has them: 'W', three zero bytes, the number of records and the
+// kernel's id of their thread (32 bits each), four zero bytes, then the records (WindowRecord).
+// Every other message is a JSON object with a "type":
+//
+//   program -> tool
+//     hello     protocol                     first of all
+//     names     first, names                 the texts of the names numbered first, first + 1, ...
+//     lost      count                        windows that the program could not send in time
+//     energy    id, begin, end, deadline     asks for the energy of a stretch ...
+//     total     id, name, deadline           ... or of all windows of a name so far; answered when
+//                                            it is known, and at the deadline as far as it is
+//   tool -> program
+//     welcome   protocol, domains            every domain of the machine; "measured" where the tool
+//                                            measures it
+//     refused   protocol, message            and the connection ends
+//     answer    id, energies[, count, resolved, nanoseconds]
+//     answer    id, code, message            an error: the code is that of Errc
+//
+// An energy is an object with "domain" and either energy, error, repeatability, provenance, sensor
+// and method, or code and message. Whoever gets anything else ends the connection.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analysis/live/window_totals.h"
+#include "base/result.h"
+#include "model/domain.h"
+#include "spans/windows/window_record.h"
+
+namespace jouleprof::session {
+
+inline constexpr int kWindowProtocol = 1;  // any change is a new one
+inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
+inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
+inline constexpr std::size_t kMostWindowsInPacket = 2048;
+
+struct Hello {
+  int protocol = kWindowProtocol;
+};
+struct Names {
+  std::uint32_t first = 0;
+  std::vector<std::string> names;
+};
+struct Lost {
+  std::uint64_t count = 0;
+};
+struct Windows {
+  pid_t thread = 0;
+  std::vector<spans::WindowRecord> windows;
+};
+struct EnergyQuestion {
+  std::uint64_t id = 0;
+  HostTime begin{};
+  HostTime end{};
+  HostTime deadline{};
+};
+struct TotalQuestion {
+  std::uint64_t id = 0;
+  std::uint32_t name = 0;
+  HostTime deadline{};
+};
+using ProgramMessage = std::variant<Hello, Names, Lost, Windows, EnergyQuestion, TotalQuestion>;
+
+struct OfferedDomain {
+  model::Domain domain;
+  bool measured = true;
+};
+struct Welcome {
+  int protocol = kWindowProtocol;
+  std::vector<OfferedDomain> domains;
+};
+struct Refused {
+  int protocol = kWindowProtocol;
+  std::string message;
+};
+struct DomainEnergy {
+  model::DomainId domain{};
+  Result<model::Measurement> energy;
+};
+struct FoundEnergies {
+  std::vector<DomainEnergy> energies;
+  std::uint64_t count = 0;  // of a total; otherwise 0, as the next two
+  std::uint64_t resolved_count = 0;
+  Duration length{};
+};
+struct Answer {
+  std::uint64_t id = 0;
+  Result<FoundEnergies> found;
+};
+using ToolMessage = std::variant<Welcome, Refused, Answer>;
+
+// A text that is no UTF-8 arrives with replacement characters.
+std::string encode(const ProgramMessage& message);
+std::string encode(const ToolMessage& message);
+std::string encode_windows(pid_t thread, std::span<const spans::WindowRecord> windows);
+
+// Errors: corrupt.
+Result<ProgramMessage> decode_program_message(std::string_view packet);
+Result<ToolMessage> decode_tool_message(std::string_view packet);
+
+}  // namespace jouleprof::session

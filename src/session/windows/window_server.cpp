@@ -1,0 +1,256 @@
+#include "session/windows/window_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/file.h"
+#include "session/sampling/threads.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kKept = 10s;  // of readings, before anybody has come
+constexpr Duration kNoDescriptors = 1s;
+constexpr int kPacketsInTurn = 64;  // of one client, before the next one's turn
+constexpr int kLastTurns = 16;      // more than a socket can hold
+constexpr std::size_t kMostUnsent = 8192;
+
+HostTime newest(const model::Readings& readings) {
+  HostTime t{};
+  if (!readings.counters.empty()) t = readings.counters.back().after;
+  if (!readings.powers.empty()) t = std::max(t, readings.powers.back().at);
+  return t;
+}
+
+bool may_serve(const ucred& peer) { return peer.uid == ::geteuid() && peer.pid > 0; }
+
+}  // namespace
+
+Result<std::unique_ptr<WindowServer>> WindowServer::start(std::vector<OfferedDomain> domains,
+                                                          std::vector<model::Sensor> sensors,
+                                                          std::function<void()> wake) {
+  auto socket = SessionSocket::create();
+  if (!socket) return forward_error(socket);
+  const int poke = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (poke < 0) {
+    return fail(Errc::kUnavailable, system_error("cannot make an event descriptor", errno).message);
+  }
+  std::unique_ptr<WindowServer> server(new WindowServer(
+      std::move(*socket), poke, std::move(domains), std::move(sensors), std::move(wake)));
+  server->thread_ = start_without_signals([self = server.get()] { self->run(); });
+  return server;
+}
+
+WindowServer::WindowServer(SessionSocket socket, int poke, std::vector<OfferedDomain> domains,
+                           std::vector<model::Sensor> sensors, std::function<void()> wake)
+    : socket_(std::move(socket)),
+      poke_(poke),
+      domains_(std::move(domains)),
+      sensors_(std::move(sensors)),
+      wake_(std::move(wake)),
+      buffer_(kLongestPacket, '\0') {}
+
+WindowServer::~WindowServer() {
+  stop();
+  ::close(poke_);
+}
+
+void WindowServer::append(const model::Readings& readings) {
+  if (readings.counters.empty() && readings.powers.empty()) return;
+  model::Readings energies;
+  energies.counters = readings.counters;
+  energies.powers = readings.powers;
+  {
+    const std::lock_guard lock(mutex_);
+    readings_.push_back(std::move(energies));
+    if (!in_use_) {
+      const HostTime old = newest(readings_.back()) - kKept;
+      while (newest(readings_.front()) < old) readings_.pop_front();
+      return;
+    }
+  }
+  poke();
+}
+
+void WindowServer::take(std::vector<model::Window>& windows, std::vector<std::string>& warnings) {
+  const std::lock_guard lock(mutex_);
+  windows = std::exchange(windows_, {});
+  warnings = std::exchange(warnings_, {});
+}
+
+void WindowServer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  poke();
+  if (thread_.joinable()) thread_.join();
+}
+
+void WindowServer::poke() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(poke_, &one, sizeof one);
+}
+
+void WindowServer::run() {
+  for (;;) {
+    const bool go_on = wait();
+    if (HostClock::now() >= accept_again_) accept_clients();
+    if (service_) {
+      take_in_readings();
+      HostTime now = HostClock::now();
+      // What is left in the sockets of programs that have ended is not lost.
+      for (int turn = 0; turn < (go_on ? 1 : kLastTurns); ++turn) receive_all(now);
+      service_->look(now = HostClock::now());
+      if (!go_on) service_->answer_all();
+      reply();
+      hand_over();
+    }
+    if (!go_on) break;
+  }
+  waiting_ = false;
+  while (!clients_.empty()) drop(clients_.begin()->first);
+}
+
+bool WindowServer::wait() {
+  HostTime next = service_ ? service_->next_look() : HostTime::max();
+  std::vector<pollfd> fds{{poke_, POLLIN, 0}};
+  if (HostClock::now() >= accept_again_) {
+    fds.push_back({socket_.fd(), POLLIN, 0});
+  } else {
+    next = std::min(next, accept_again_);
+  }
+  for (const auto& [id, client] : clients_) {
+    const bool has_unsent = !client.unsent.empty();
+    fds.push_back({client.fd, static_cast<short>(has_unsent ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  int timeout = -1;
+  if (next != HostTime::max()) {
+    const Duration left = std::clamp<Duration>(next - HostClock::now(), 0s, 1h);
+    timeout = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+  }
+  ::poll(fds.data(), fds.size(), timeout);
+  std::uint64_t pokes = 0;
+  [[maybe_unused]] const ssize_t n = ::read(poke_, &pokes, sizeof pokes);
+  const std::lock_guard lock(mutex_);
+  return !stop_;
+}
+
+void WindowServer::accept_clients() {
+  for (;;) {
+    const int fd = ::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+      const bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+      if (none_left) accept_again_ = HostClock::now() + kNoDescriptors;
+      return;
+    }
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !may_serve(peer)) {
+      ::close(fd);
+      continue;
+    }
+    if (!service_) {
+      service_.emplace(domains_, sensors_);
+      in_use_ = true;
+    }
+    const ClientId id = next_client_++;
+    clients_[id].fd = fd;
+    service_->add_client(id, peer.pid, HostClock::now());
+  }
+}
+
+void WindowServer::take_in_readings() {
+  std::deque<model::Readings> readings;
+  {
+    const std::lock_guard lock(mutex_);
+    readings = std::exchange(readings_, {});
+  }
+  for (const auto& r : readings) service_->append(r);
+}
+
+void WindowServer::receive_all(HostTime now) {
+  std::vector<ClientId> bad;
+  for (const auto& [id, client] : clients_) {
+    if (!receive(id, client.fd, now)) bad.push_back(id);
+  }
+  for (const ClientId id : bad) drop(id);
+}
+
+bool WindowServer::receive(ClientId id, int fd, HostTime now) {
+  for (int i = 0; i < kPacketsInTurn; ++i) {
+    const ssize_t n = ::recv(fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
+    // Told once of a program that ended without reading all; what it sent is still there.
+    if (n < 0 && errno == ECONNRESET) continue;
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0 || static_cast<std::size_t>(n) > buffer_.size()) return false;
+    auto message = decode_program_message({buffer_.data(), static_cast<std::size_t>(n)});
+    if (!message || !service_->take(id, std::move(*message), now)) return false;
+  }
+  return true;
+}
+
+void WindowServer::reply() {
+  for (auto& reply : service_->take_replies()) {
+    const auto client = clients_.find(reply.client);
+    if (client == clients_.end()) continue;
+    client->second.unsent.push_back(encode(reply.message));
+    if (!std::holds_alternative<Refused>(reply.message)) continue;
+    send_unsent(client->second);
+    drop(reply.client);
+  }
+  std::vector<ClientId> bad;
+  for (auto& [id, client] : clients_) {
+    if (!send_unsent(client)) bad.push_back(id);
+  }
+  for (const ClientId id : bad) drop(id);
+}
+
+bool WindowServer::send_unsent(Client& client) {
+  while (!client.unsent.empty()) {
+    const std::string& packet = client.unsent.front();
+    if (::send(client.fd, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+      if (errno == EAGAIN || errno == EINTR) return client.unsent.size() <= kMostUnsent;
+      client.unsent.clear();  // it is gone; what it sent before is still to be received
+      break;
+    }
+    client.unsent.pop_front();
+  }
+  return true;
+}
+
+void WindowServer::drop(ClientId id) {
+  service_->remove_client(id);
+  ::close(clients_.at(id).fd);
+  clients_.erase(id);
+}
+
+void WindowServer::hand_over() {
+  auto windows = service_->take_windows();
+  auto warnings = service_->take_warnings();
+  {
+    const std::lock_guard lock(mutex_);
+    if (windows_.empty()) {
+      windows_ = std::move(windows);
+    } else {
+      windows_.insert(windows_.end(), std::make_move_iterator(windows.begin()),
+                      std::make_move_iterator(windows.end()));
+    }
+    std::move(warnings.begin(), warnings.end(), std::back_inserter(warnings_));
+  }
+  const bool wish = service_->take_read_wish();
+  if (wish) wish_ = true;
+  const bool was_waiting = waiting_.exchange(service_->is_waiting());
+  if (wish || (service_->is_waiting() && !was_waiting)) wake_();
+}
+
+}  // namespace jouleprof::session

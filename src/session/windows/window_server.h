@@ -1,0 +1,99 @@
+// The tool's end of the windows' protocol: programs that `jouleprof run` started hand in their
+// windows and ask for energies, which come from the session's own readings.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "session/sampling/recorder.h"
+#include "session/windows/session_socket.h"
+#include "session/windows/window_service.h"
+
+namespace jouleprof::session {
+
+// Serves any number of programs in a thread of its own. One that dies, or talks nonsense, is
+// dropped. Until the first comes, it costs nothing but the last ten seconds' readings.
+// Thread safety: one thread calls everything.
+class WindowServer {
+ public:
+  // `domains`: all of the machine. `wake` is called by the server's thread when is_waiting() or
+  // take_read_wish() may have become true. Errors: unavailable.
+  static Result<std::unique_ptr<WindowServer>> start(std::vector<OfferedDomain> domains,
+                                                     std::vector<model::Sensor> sensors,
+                                                     std::function<void()> wake);
+  WindowServer(const WindowServer&) = delete;
+  WindowServer& operator=(const WindowServer&) = delete;
+  ~WindowServer();
+
+  // What a program finds the server by, in JOULEPROF_SESSION.
+  const std::filesystem::path& path() const { return socket_.path(); }
+
+  void append(const model::Readings& readings);
+
+  // While true, somebody waits for new readings: they are wanted every few milliseconds.
+  bool is_waiting() const { return waiting_; }
+  // True once each time that the sensors should be read now, due or not.
+  bool take_read_wish() { return wish_.exchange(false); }
+
+  // Moves the windows that have come in, and what is to be warned of.
+  void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
+
+  // Takes in what programs have sent, answers all questions as far as that can be done, and ends
+  // the connections.
+  void stop();
+
+ private:
+  using ClientId = WindowService::ClientId;
+  struct Client {
+    int fd = -1;
+    std::deque<std::string> unsent;
+  };
+
+  WindowServer(SessionSocket socket, int poke, std::vector<OfferedDomain> domains,
+               std::vector<model::Sensor> sensors, std::function<void()> wake);
+
+  void run();
+  bool wait();  // until something is to be done; false: stopped
+  void accept_clients();
+  void take_in_readings();
+  void receive_all(HostTime now);
+  bool receive(ClientId id, int fd, HostTime now);  // false: to be dropped
+  void reply();
+  bool send_unsent(Client& client);
+  void drop(ClientId id);
+  void hand_over();
+  void poke();
+
+  SessionSocket socket_;
+  const int poke_;  // an eventfd
+  const std::vector<OfferedDomain> domains_;
+  const std::vector<model::Sensor> sensors_;
+  const std::function<void()> wake_;
+  std::atomic<bool> waiting_{false};
+  std::atomic<bool> wish_{false};
+  std::atomic<bool> in_use_{false};
+
+  std::mutex mutex_;                      // guards what follows
+  std::deque<model::Readings> readings_;  // since the server's thread looked, or the last ones
+  std::vector<model::Window> windows_;
+  std::vector<std::string> warnings_;
+  bool stop_ = false;
+
+  // The server's thread's own.
+  std::optional<WindowService> service_;  // once somebody has come
+  std::map<ClientId, Client> clients_;
+  ClientId next_client_ = 1;
+  HostTime accept_again_{};
+  std::string buffer_;
+  std::thread thread_;
+};
+
+}  // namespace jouleprof::session

@@ -1,0 +1,205 @@
+#include "session/windows/window_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "session/windows/energy_source.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kHistory = 10min;
+constexpr Duration kAskAgain = 50ms;  // of the sensors, while an answer is awaited
+constexpr Duration kLookAgain = 20ms;
+constexpr Duration kTidyPeriod = 1s;
+constexpr Duration kFuture = 1s;  // a window that ends later than so is none
+constexpr Duration kMostTimeout = 24h;
+constexpr std::size_t kMostQuestions = 4096;  // of one program at once
+constexpr std::size_t kMostNames = 1'000'000;
+
+HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
+
+std::vector<model::Domain> measured(const std::vector<OfferedDomain>& offered) {
+  std::vector<model::Domain> domains;
+  for (const auto& o : offered) {
+    if (o.measured) domains.push_back(o.domain);
+  }
+  return domains;
+}
+
+}  // namespace
+
+WindowService::WindowService(std::vector<OfferedDomain> domains, std::vector<model::Sensor> sensors)
+    : offered_(std::move(domains)), energy_(measured(offered_), sensors, kHistory) {
+  for (const auto& domain : energy_.domains()) measured_.push_back(domain.id);
+}
+
+void WindowService::add_client(ClientId client, pid_t pid, HostTime now) {
+  clients_[client].pid = pid;
+  if (next_tidy_ == HostTime{}) next_tidy_ = now + kTidyPeriod;
+}
+
+void WindowService::remove_client(ClientId client) {
+  clients_.erase(client);
+  std::erase_if(questions_, [client](const Question& q) { return q.client == client; });
+}
+
+bool WindowService::take(ClientId id, ProgramMessage message, HostTime now) {
+  now_ = now;
+  Client& client = clients_[id];
+  if (!client.welcome && !std::holds_alternative<Hello>(message)) return false;
+  return std::visit([&](auto&& m) { return take(id, client, std::move(m)); }, std::move(message));
+}
+
+bool WindowService::take(ClientId id, Client& client, Hello&& hello) {
+  if (client.welcome) return false;
+  if (hello.protocol != kWindowProtocol) {
+    replies_.push_back(
+        {id, Refused{kWindowProtocol,
+                     fmt::format("this jouleprof speaks version {} of the windows' protocol, the "
+                                 "program's version {}",
+                                 kWindowProtocol, hello.protocol)}});
+    return true;
+  }
+  client.welcome = true;
+  replies_.push_back({id, Welcome{kWindowProtocol, offered_}});
+  wish_ = true;  // what begins soon has a reading before it
+  return true;
+}
+
+WindowService::Client::Name& WindowService::name(Client& client, std::uint32_t number) {
+  const auto [at, is_new] = client.names.try_emplace(number);
+  if (is_new) at->second.number = next_name_++;
+  return at->second;
+}
+
+bool WindowService::take(ClientId, Client& client, Names&& names) {
+  if (client.names.size() + names.names.size() > kMostNames) return false;
+  for (auto& text : names.names) name(client, names.first++).text = std::move(text);
+  return true;
+}
+
+bool WindowService::take(ClientId, Client& client, Lost&& lost) {
+  warnings_.push_back(fmt::format(
+      "process {} lost {} of its windows: it ended them faster than they could be taken",
+      client.pid, lost.count));
+  return true;
+}
+
+bool WindowService::take(ClientId, Client& client, Windows&& windows) {
+  if (client.names.size() + windows.windows.size() > kMostNames) return false;
+  for (const auto& window : windows.windows) {
+    if (window.end < window.begin || window.begin < 0 || host(window.end) > now_ + kFuture) {
+      continue;
+    }
+    const Client::Name& known = name(client, window.name);
+    // What is not resolved in full detail any more would only take memory.
+    if (host(window.end) > now_ - kHistory) {
+      energy_.add(known.number, host(window.begin), host(window.end));
+    }
+    record(client, known.text, windows.thread, window);
+  }
+  return true;
+}
+
+void WindowService::record(const Client& client, const std::string& name, pid_t thread,
+                           const spans::WindowRecord& window) {
+  const bool is_recorded = quota_.take();
+  if (auto warning = quota_.warning()) warnings_.push_back(std::move(*warning));
+  if (!is_recorded) return;
+  windows_.push_back({name, host(window.begin), host(window.end), client.pid, thread,
+                      (window.flags & kDeviceTime) != 0});
+}
+
+bool WindowService::take(ClientId id, Client& client, EnergyQuestion&& q) {
+  return ask(client, {id, q.id, q.begin, q.end, q.deadline, std::nullopt});
+}
+
+bool WindowService::take(ClientId id, Client& client, TotalQuestion&& q) {
+  const auto known = client.names.find(q.name);
+  const auto end =
+      known == client.names.end() ? std::nullopt : energy_.latest_end(known->second.number);
+  if (!end) {
+    const std::string text = known == client.names.end() ? "" : known->second.text;
+    replies_.push_back(
+        {id, Answer{q.id, fail(Errc::kNotFound,
+                               fmt::format("no window named '{}' has ended yet", text))}});
+    return true;
+  }
+  return ask(client, {id, q.id, *end, *end, q.deadline, known->second.number});
+}
+
+bool WindowService::ask(Client& client, Question question) {
+  if (question.begin < HostTime{} || question.end > now_ + kMostTimeout ||
+      question.end < question.begin) {
+    replies_.push_back(
+        {question.client, Answer{question.id, fail(Errc::kInvalidArgument, "no such stretch")}});
+    return true;
+  }
+  if (++client.questions > kMostQuestions) return false;
+  question.deadline = std::min(question.deadline, now_ + kMostTimeout);
+  questions_.push_back(question);
+  return true;
+}
+
+void WindowService::append(const model::Readings& readings) { energy_.append(readings); }
+
+FoundEnergies WindowService::found(std::vector<Result<model::Measurement>> energies) const {
+  FoundEnergies out;
+  for (std::size_t i = 0; i < energies.size() && i < measured_.size(); ++i) {
+    out.energies.push_back({measured_[i], std::move(energies[i])});
+  }
+  return out;
+}
+
+void WindowService::answer(const Question& question) {
+  FoundEnergies energies;
+  if (question.total) {
+    auto total = energy_.total(*question.total);
+    if (!total) return;
+    energies = found(std::move(total->energies));
+    energies.count = total->count;
+    energies.resolved_count = total->resolved_count;
+    energies.length = total->length;
+  } else {
+    energies = found(energy_.energy(question.begin, question.end));
+  }
+  replies_.push_back({question.client, Answer{question.id, std::move(energies)}});
+  --clients_[question.client].questions;
+}
+
+void WindowService::look(HostTime now) {
+  waiting_ = false;
+  next_look_ = HostTime::max();
+  if (clients_.empty()) return;
+  std::erase_if(questions_, [&](const Question& q) {
+    if (now >= q.deadline || energy_.knows(q.end, now)) {
+      answer(q);
+      return true;
+    }
+    const HostTime ready = std::min(q.end + energy_.delay(), q.deadline);
+    waiting_ = waiting_ || now >= ready;
+    next_look_ = std::min({next_look_, q.deadline, now >= ready ? now + kLookAgain : ready});
+    return false;
+  });
+  if (waiting_ && now >= next_wish_) {
+    wish_ = true;
+    next_wish_ = now + kAskAgain;
+  }
+  if (now >= next_tidy_) {
+    energy_.tidy(now);
+    next_tidy_ = now + kTidyPeriod;
+  }
+  next_look_ = std::min(next_look_, next_tidy_);
+}
+
+void WindowService::answer_all() {
+  for (const auto& question : questions_) answer(question);
+  questions_.clear();
+}
+
+}  // namespace jouleprof::session

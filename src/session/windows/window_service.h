@@ -1,0 +1,111 @@
+// What the tool does with the windows and questions of programs that it runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/live/live_energy.h"
+#include "model/recording.h"
+#include "session/windows/window_protocol.h"
+#include "session/windows/window_quota.h"
+
+namespace jouleprof::session {
+
+// Thread safety: none.
+class WindowService {
+ public:
+  using ClientId = std::uint64_t;
+  struct Reply {
+    ClientId client = 0;
+    ToolMessage message;
+  };
+
+  // `domains`: all of the machine; energies are told of those that are measured.
+  WindowService(std::vector<OfferedDomain> domains, std::vector<model::Sensor> sensors);
+
+  // A program of process `pid` has connected, or is gone.
+  void add_client(ClientId client, pid_t pid, HostTime now);
+  void remove_client(ClientId client);
+
+  // Of a client that was added. False: it makes no sense, and the client is to be dropped. So is
+  // one whose reply is a refusal.
+  bool take(ClientId client, ProgramMessage message, HostTime now);
+
+  void append(const model::Readings& readings);
+
+  // Answers what can be answered now, or has to be. To be called after the functions above, and
+  // when `next_look` has come.
+  void look(HostTime now);
+  // Answers every question with what is known.
+  void answer_all();
+  HostTime next_look() const { return next_look_; }
+
+  // While true, new readings are wanted every few milliseconds.
+  bool is_waiting() const { return waiting_; }
+  // True once each time that the sensors should be read now, due or not.
+  bool take_read_wish() { return std::exchange(wish_, false); }
+
+  std::vector<Reply> take_replies() { return std::exchange(replies_, {}); }
+  // To be recorded.
+  std::vector<model::Window> take_windows() { return std::exchange(windows_, {}); }
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+ private:
+  struct Client {
+    pid_t pid = 0;
+    bool welcome = false;
+    struct Name {
+      std::string text;
+      std::uint32_t number = 0;  // in energy_: each client's names are its own
+    };
+    std::unordered_map<std::uint32_t, Name> names;
+    std::size_t questions = 0;  // open ones
+  };
+  struct Question {
+    ClientId client = 0;
+    std::uint64_t id = 0;
+    HostTime begin{};  // of a stretch
+    HostTime end{};    // what has to be known
+    HostTime deadline{};
+    std::optional<std::uint32_t> total;  // the number of a name in energy_
+  };
+
+  bool take(ClientId id, Client& client, Hello&& hello);
+  bool take(ClientId id, Client& client, Names&& names);
+  bool take(ClientId id, Client& client, Lost&& lost);
+  bool take(ClientId id, Client& client, Windows&& windows);
+  bool take(ClientId id, Client& client, EnergyQuestion&& question);
+  bool take(ClientId id, Client& client, TotalQuestion&& question);
+  Client::Name& name(Client& client, std::uint32_t number);
+  void record(const Client& client, const std::string& name, pid_t thread,
+              const spans::WindowRecord& window);
+  bool ask(Client& client, Question question);
+  void answer(const Question& question);
+  FoundEnergies found(std::vector<Result<model::Measurement>> energies) const;
+
+  std::vector<OfferedDomain> offered_;
+  std::vector<model::DomainId> measured_;
+  analysis::LiveEnergy energy_;
+  std::map<ClientId, Client> clients_;
+  std::vector<Question> questions_;
+  std::uint32_t next_name_ = 0;
+  WindowQuota quota_;
+  HostTime now_{};  // of the message that is being taken
+  HostTime next_look_ = HostTime::max();
+  HostTime next_wish_{};
+  HostTime next_tidy_{};
+  bool waiting_ = false;
+  bool wish_ = false;
+  std::vector<Reply> replies_;
+  std::vector<model::Window> windows_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace jouleprof::session
