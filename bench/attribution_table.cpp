@@ -53,10 +53,10 @@ std::vector<Case> cases() {
   add("each burst 10 % off", [](auto& r) { r.wander = 0.1; });
   add("power capped at 450 W", [](auto& r) { r.cap = 450; });
   add("power capped at 350 W", [](auto& r) { r.cap = 350; });
-  add("two streams at once", [](auto& r) { r.beside = 0.5; });
+  add("two streams at once", [](auto& r) { r.overlapped = 0.5; });
   add("two streams, 1.5 times the mean of their powers", [](auto& r) {
-    r.beside = 0.5;
-    r.beside_watts = 1.5;
+    r.overlapped = 0.5;
+    r.overlapped_watts = 1.5;
   });
   add("plain mean of 25 ms, no rise", [](auto& r) {
     r.sensors.rise = 0;

@@ -200,7 +200,7 @@ TEST(Attribute, UnderACapKernelsHaveWhatTheyTookThereAndItIsSaid) {
 TEST(Attribute, WhatRunsAtOnceHasItsShareOfThePower) {
   SyntheticRun run;
   run.kernels = various_kernels(8);
-  run.beside = 0.5;
+  run.overlapped = 0.5;
   const auto made = synthesise(run);
   const auto p = only(made.recording);
   expect_conserved(p);
@@ -213,11 +213,11 @@ TEST(Attribute, WhatRunsAtOnceHasItsShareOfThePower) {
 }
 
 // Kernels that leave part of the GPU free draw more together than the mean of both.
-TEST(Attribute, WhatDrawsAnotherPowerBesideOthersIsSeenTo) {
+TEST(Attribute, DifferentPowerWhileOverlappingIsFound) {
   SyntheticRun run;
   run.kernels = various_kernels(8);
-  run.beside = 0.5;
-  run.beside_watts = 1.5;
+  run.overlapped = 0.5;
+  run.overlapped_watts = 1.5;
   auto made = synthesise(run);
   const auto p = only(made.recording);
   expect_conserved(p);
@@ -227,16 +227,16 @@ TEST(Attribute, WhatDrawsAnotherPowerBesideOthersIsSeenTo) {
   ASSERT_EQ(p.warnings.size(), 1u);
   EXPECT_NE(p.warnings[0].find("ran at once"), std::string::npos) << p.warnings[0];
   for (const auto& row : p.by_kernel) {
-    EXPECT_GT(*row.beside, 0.2 * row.busy) << row.name;
-    EXPECT_LT(*row.beside, 0.8 * row.busy) << row.name;
+    EXPECT_GT(*row.overlapped, 0.2 * row.busy) << row.name;
+    EXPECT_LT(*row.overlapped, 0.8 * row.busy) << row.name;
   }
   for (const auto& row : p.by_layer) {
-    EXPECT_GT(*row.beside, 0.2 * row.busy) << row.name;
+    EXPECT_GT(*row.overlapped, 0.2 * row.busy) << row.name;
   }
 
   // As older recordings have it, where what ran beside others was not told.
   std::erase_if(made.recording.traces[0].chunks, [](const auto& c) {
-    return model::is_beside_bins(c.kind) || c.kind == model::ChunkKind::kBesideScopes;
+    return model::is_overlapped_bins(c.kind) || c.kind == model::ChunkKind::kOverlappedScopes;
   });
   const Score unknown(only(made.recording), made);
   EXPECT_GT(unknown.off, 3 * score.off);

@@ -97,7 +97,7 @@ TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotLearntFrom) {
 }
 
 // A board that is capped runs the layers alone at other clocks, where they draw another power.
-TEST(Replay, OneKernelOfTwoSizesIsToldApartByItsLayers) {
+TEST(Replay, OneKernelOfTwoSizesIsSeparatedByItsLayers) {
   SyntheticRun run;
   run.kernels = {{450, 40e-6, 1e-6}, {250, 14e-6, 1e-6}, {300, 10e-6, 1e-6}};
   run.together = true;

@@ -36,11 +36,11 @@ struct SyntheticRun {
   double cap = 0;            // watts that the board holds its mean power below; 0: no limit
   double reasons_every = 2;  // seconds between two looks at why clocks are held, where capped
   bool together = false;     // all kernels in each burst, in turn: nothing separates them
-  double beside =
+  double overlapped =
       0;  // the part of bursts that another kernel's runs beside, on a second stream ...
-  double beside_watts = 1;  // ... where both draw so many times the mean of their powers
-  double alone = 0;         // seconds for which each kernel's layer is replayed afterwards ...
-  double alone_watts = 1;   // ... where each draws so many times its power
+  double overlapped_watts = 1;  // ... where both draw so many times the mean of their powers
+  double alone = 0;             // seconds for which each kernel's layer is replayed afterwards ...
+  double alone_watts = 1;       // ... where each draws so many times its power
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
@@ -132,7 +132,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
 
   Truth truth;
   Clocks clocks(run.cap);
-  std::vector<model::GaugeReading> told_gauges;
+  std::vector<model::GaugeReading> reported_gauges;
   double next_look = 0;
   truth.hold(run.idle, 1.0);
   while (truth.end() < 1.0 + run.seconds) {
@@ -150,14 +150,14 @@ inline Synthesised synthesise(const SyntheticRun& run) {
     const auto start = static_cast<std::size_t>(uniform(random) * static_cast<double>(kinds));
     double t = truth.end();
     double joules = 0;  // above idle, since truth.end()
-    const auto told = [&] {
+    const auto reported = [&] {
       const double span = t - truth.end();
       if (span <= 0) return;
       truth.hold(run.idle + joules / span, span);
       clocks.follow(run.idle + joules / span, span);
       joules = 0;
     };
-    if (run.beside > 0 && uniform(random) < run.beside) {
+    if (run.overlapped > 0 && uniform(random) < run.overlapped) {
       const auto other =
           static_cast<std::size_t>(uniform(random) * static_cast<double>(run.kernels.size()));
       t = two_streams(
@@ -167,7 +167,8 @@ inline Synthesised synthesise(const SyntheticRun& run) {
             bins.add({at(from), at(to), id, id, static_cast<std::uint32_t>(stream)});
           },
           [&](std::size_t which, double share, bool both) {
-            const double watts = factor * run.kernels[which].watts * (both ? run.beside_watts : 1);
+            const double watts =
+                factor * run.kernels[which].watts * (both ? run.overlapped_watts : 1);
             out.busy[which] += share;
             out.joules[which] += watts * share;
             joules += watts * share;
@@ -187,17 +188,18 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         out.joules[which] += energy;
         joules += energy;
       }
-      if (clocks.can_be_held() && t - truth.end() > 0.002) told();
+      if (clocks.can_be_held() && t - truth.end() > 0.002) reported();
     }
-    told();
+    reported();
     const bool look = clocks.can_be_held() && truth.end() > next_look;
-    if (look) told_gauges.push_back({kClock, at(truth.end() - 5e-4), kFullClock * clocks.now()});
+    if (look)
+      reported_gauges.push_back({kClock, at(truth.end() - 5e-4), kFullClock * clocks.now()});
     const double pause = 0.0003 + (uniform(random) < 0.2 ? 0.02 * uniform(random) : 0.0);
     truth.hold(run.idle, pause);
     clocks.follow(run.idle, pause);
     if (look) {
       next_look += run.reasons_every;
-      told_gauges.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
+      reported_gauges.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
     }
   }
   bins.finish();
@@ -222,7 +224,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         bins.add({at(start), at(start + length), k, k, 0});
       }
       const double span = static_cast<double>(calls) * period;
-      if (clocks.can_be_held()) told_gauges.push_back({kClock, at(t + span / 2), kFullClock});
+      if (clocks.can_be_held()) reported_gauges.push_back({kClock, at(t + span / 2), kFullClock});
       const double watts = run.alone_watts * kernel.watts;
       truth.hold(run.idle + watts * length / period, span);
       out.replay_joules += static_cast<double>(calls) * watts * length;
@@ -250,7 +252,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
                          {}});
     r.sensors.push_back(
         {kClock, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}});
-    r.readings.gauges = std::move(told_gauges);
+    r.readings.gauges = std::move(reported_gauges);
   }
   r.readings.powers = run.sensors.samples(truth, 0.1, truth.end());
   r.readings.counters = run.sensors.reads(truth, 0.1, truth.end());

@@ -89,9 +89,9 @@ enum class ChunkKind : std::uint8_t {
   kPhases = 7,  // PhaseEntry: the host's time in phases outside of layers
   // Of the time in kBins, kWideBins and kScopes, that in which other launches ran beside; the same
   // entries, their launches 0.
-  kBesideBins = 8,
-  kWideBesideBins = 9,
-  kBesideScopes = 10,
+  kOverlappedBins = 8,
+  kWideOverlappedBins = 9,
+  kOverlappedScopes = 10,
 };
 
 // How much longer wide bins are.
@@ -112,8 +112,8 @@ inline bool is_bins(ChunkKind kind) {
   return kind == ChunkKind::kBins || kind == ChunkKind::kWideBins;
 }
 
-inline bool is_beside_bins(ChunkKind kind) {
-  return kind == ChunkKind::kBesideBins || kind == ChunkKind::kWideBesideBins;
+inline bool is_overlapped_bins(ChunkKind kind) {
+  return kind == ChunkKind::kOverlappedBins || kind == ChunkKind::kWideOverlappedBins;
 }
 
 // Of the process, and of no device.
@@ -123,7 +123,7 @@ inline bool is_of_host(ChunkKind kind) {
 
 // The length of the bins of a kind of chunks in a trace whose Trace::bin is `bin`.
 inline Duration bin_of(ChunkKind kind, Duration bin) {
-  const bool wide = kind == ChunkKind::kWideBins || kind == ChunkKind::kWideBesideBins;
+  const bool wide = kind == ChunkKind::kWideBins || kind == ChunkKind::kWideOverlappedBins;
   return wide ? kWide * bin : bin;
 }
 

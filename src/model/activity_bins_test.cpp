@@ -100,15 +100,15 @@ TEST(ActivityBins, WhatOverlapsSharesEqually) {
                    scopes.at({2, 0}).busy_nanoseconds;
   EXPECT_EQ(sum, 15'000'000u);
 
-  const auto beside = got.scopes(ChunkKind::kBesideScopes);
-  EXPECT_EQ(beside.at({0, 0}), (ScopeEntry{0, 0, 0, 1'500'000 + 333'334 + 1'000'000}));
-  EXPECT_EQ(beside.at({1, 0}), (ScopeEntry{0, 0, 0, scopes.at({1, 0}).busy_nanoseconds}));
-  EXPECT_EQ(beside.at({2, 0}).busy_nanoseconds, scopes.at({2, 0}).busy_nanoseconds - 3'000'000);
-  const auto bins_beside = got.bins(100ms, ChunkKind::kBesideBins);
-  EXPECT_EQ(bins_beside.at({0, 0}), (BinEntry{0, 0, 1'500'000 + 333'334 + 1'000'000, 0}));
+  const auto overlapped = got.scopes(ChunkKind::kOverlappedScopes);
+  EXPECT_EQ(overlapped.at({0, 0}), (ScopeEntry{0, 0, 0, 1'500'000 + 333'334 + 1'000'000}));
+  EXPECT_EQ(overlapped.at({1, 0}), (ScopeEntry{0, 0, 0, scopes.at({1, 0}).busy_nanoseconds}));
+  EXPECT_EQ(overlapped.at({2, 0}).busy_nanoseconds, scopes.at({2, 0}).busy_nanoseconds - 3'000'000);
+  const auto bins_overlapped = got.bins(100ms, ChunkKind::kOverlappedBins);
+  EXPECT_EQ(bins_overlapped.at({0, 0}), (BinEntry{0, 0, 1'500'000 + 333'334 + 1'000'000, 0}));
 }
 
-TEST(ActivityBins, WhatRunsAloneIsBesideNothing) {
+TEST(ActivityBins, WhatRunsAloneOverlapsNothing) {
   Collected got;
   ActivityBins bins({.bin = 5ms}, got.emit());
   bins.add({at(0ms), at(12ms), 0, 0, 0});

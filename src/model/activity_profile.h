@@ -20,7 +20,7 @@ struct ActivityRow {
   std::uint64_t count = 0;               // launches of a kernel; calls of a layer, where known
   std::uint64_t launches = 0;            // on the GPU, by this row itself
   Duration busy{};                       // of the GPU, by this row itself; what overlaps is shared
-  std::optional<Duration> beside;        // of `busy`, while other launches ran; absent: no GPU's
+  std::optional<Duration> overlapped;    // of `busy`, while other launches ran; absent: no GPU's
   std::optional<Measurement> energy;     // by this row itself; absent: see `reason`
   std::optional<Measurement> inclusive;  // with all rows below it
   // False: the interval (of `inclusive`) is wider than the figure is worth: shown as "not

@@ -80,8 +80,8 @@ void DeviceTimeline::share(std::int64_t until) {
         const std::uint64_t part = length / n + (over > 0 ? 1 : 0);
         if (over > 0) --over;
         r.busy += part;
-        r.beside += part;
-        put(r.kernel_class, {.busy = part, .beside = part});
+        r.overlapped += part;
+        put(r.kernel_class, {.busy = part, .overlapped = part});
       }
     }
     now_ = step;
@@ -105,9 +105,9 @@ void DeviceTimeline::sum_scope(Running& running) {
   if ((running.launches | running.busy) != 0) {
     const std::uint64_t key = scope_key(running.kernel_class, running.scope);
     scopes_.add(key, running.launches, running.busy);
-    if (running.beside != 0) beside_scopes_.add(key, 0, running.beside);
+    if (running.overlapped != 0) overlapped_scopes_.add(key, 0, running.overlapped);
   }
-  running.launches = running.busy = running.beside = 0;
+  running.launches = running.busy = running.overlapped = 0;
 }
 
 void DeviceTimeline::put(std::uint32_t kernel_class, const ClassSum& more) {
@@ -118,7 +118,7 @@ void DeviceTimeline::put(std::uint32_t kernel_class, const ClassSum& more) {
     touched_.push_back(kernel_class);
   }
   sum.busy += more.busy;
-  sum.beside += more.beside;
+  sum.overlapped += more.overlapped;
   sum.launches += more.launches;
 }
 
@@ -134,7 +134,7 @@ void DeviceTimeline::close_bin() {
     ClassSum& sum = sums_[kernel_class];
     const auto bin = static_cast<std::uint32_t>(current_bin_ - first_bin_);
     bins_.add(BinEntry{bin, kernel_class, sum.busy, sum.launches});
-    if (sum.beside != 0) beside_bins_.add(BinEntry{bin, kernel_class, sum.beside, 0});
+    if (sum.overlapped != 0) overlapped_bins_.add(BinEntry{bin, kernel_class, sum.overlapped, 0});
     sum = {};
   }
   touched_.clear();
@@ -155,7 +155,7 @@ void DeviceTimeline::tell(HostTime until, const Emit& emit) {
       emit({wide_ ? wide : kind, index_, begin, host(end), bins.take()});
     };
     emit_bins(bins_, ChunkKind::kBins, ChunkKind::kWideBins);
-    emit_bins(beside_bins_, ChunkKind::kBesideBins, ChunkKind::kWideBesideBins);
+    emit_bins(overlapped_bins_, ChunkKind::kOverlappedBins, ChunkKind::kWideOverlappedBins);
     if (!event_entries_.empty()) {
       emit({ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
     }
@@ -183,7 +183,7 @@ void DeviceTimeline::tell_scopes(std::int64_t end, const Emit& emit) {
     emit({kind, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
   };
   emit_scopes(scopes_, ChunkKind::kScopes);
-  emit_scopes(beside_scopes_, ChunkKind::kBesideScopes);
+  emit_scopes(overlapped_scopes_, ChunkKind::kOverlappedScopes);
 }
 
 void DeviceTimeline::tell_late(const Emit& emit) {

@@ -46,15 +46,15 @@ class DeviceTimeline {
  private:
   struct Running {
     std::int64_t end = 0;
-    std::uint64_t busy = 0;      // not yet summed by scope
-    std::uint64_t beside = 0;    // the same: of it, beside others
-    std::uint64_t launches = 1;  // the same: 1 or 0
+    std::uint64_t busy = 0;        // not yet summed by scope
+    std::uint64_t overlapped = 0;  // the same: of it, beside others
+    std::uint64_t launches = 1;    // the same: 1 or 0
     std::uint32_t kernel_class = 0;
     std::uint32_t scope = 0;
   };
   struct ClassSum {
     std::uint64_t busy = 0;
-    std::uint64_t beside = 0;
+    std::uint64_t overlapped = 0;
     std::uint64_t launches = 0;
   };
 
@@ -84,10 +84,10 @@ class DeviceTimeline {
   std::vector<ClassSum> sums_;    // of the current bin, by class
   std::vector<std::uint32_t> touched_;
   ActivityEncoder bins_;
-  ActivityEncoder beside_bins_;
+  ActivityEncoder overlapped_bins_;
   ActivityEncoder event_entries_;
   FlatSums scopes_;  // class << 32 | scope
-  FlatSums beside_scopes_;
+  FlatSums overlapped_scopes_;
   std::vector<Launch> late_;
 };
 

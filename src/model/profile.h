@@ -80,7 +80,7 @@ struct WindowEnergy {
   DomainId domain{};
   std::size_t count = 0;              // windows in the sum
   std::optional<Measurement> energy;  // of windows of this recording
-  std::optional<Energy> told;         // of imported ones: another tool's, its error is not known
+  std::optional<Energy> reported;     // of imported ones: another tool's, its error is not known
   std::string reason;                 // why a window is not in the sum; empty when all are
 };
 

@@ -46,8 +46,8 @@ class Rest final : public spool::SpoolConsumer {
 fs::path find_folder(const fs::path& file, const fs::path& noted) {
   std::error_code err;
   if (fs::is_directory(noted, err)) return noted;
-  const fs::path beside = fs::absolute(file, err).parent_path() / noted.filename();
-  return fs::is_directory(beside, err) ? beside : fs::path();
+  const fs::path overlapped = fs::absolute(file, err).parent_path() / noted.filename();
+  return fs::is_directory(overlapped, err) ? overlapped : fs::path();
 }
 
 HostTime last_word(const model::Recording& recording) {

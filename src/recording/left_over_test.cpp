@@ -116,7 +116,7 @@ TEST_F(LeftOver, ACompleteRecordingHasNone) {
   EXPECT_EQ(read(tree_ / "x.jprof").traces, recording_.traces);
 }
 
-TEST_F(LeftOver, IsFoundBesideARecordingThatMoved) {
+TEST_F(LeftOver, IsFoundNextToARecordingThatMoved) {
   tell_more();
   fs::create_directory(tree_ / "archive");
   fs::rename(folder_, tree_ / "archive/x.jprof.spool");

@@ -128,7 +128,7 @@ TEST(Writer, DestroyedItLeavesAnIncompleteRecording) {
   EXPECT_THAT(names_in(tree.root()), ElementsAre("x.jprof"));
 }
 
-TEST(WriterCreate, DoesNotOverwriteUnlessTold) {
+TEST(WriterCreate, DoesNotOverwriteUnlessAsked) {
   const TempTree tree({{"x.jprof", "precious"}});
   const auto refused = Writer::create(tree / "x.jprof");
   ASSERT_FALSE(refused);

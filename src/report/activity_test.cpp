@@ -65,7 +65,7 @@ TEST(ActivityText, AnEmptyListSaysSo) {
   EXPECT_EQ(activity_to_text({}, {}), "");
 }
 
-TEST(ActivityText, ADeviceWithoutARowIsLeftOutBesideOneThatHasSome) {
+TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
   auto cpu = activity_profile();
   cpu.domain = domain(1, model::DomainKind::kCpu, "package-0", "CPU").domain;
   cpu.by_kernel.clear();

@@ -63,7 +63,7 @@ inline model::Profile sweep_profile(std::size_t runs) {
                     {"batch_size", batch},
                     {"power_limit_watts", limit}};
     group.energies[0].count = 1;
-    group.energies[0].told = Energy::joules(40'000 + 750.5 * static_cast<double>(i % 7));
+    group.energies[0].reported = Energy::joules(40'000 + 750.5 * static_cast<double>(i % 7));
     profile.windows.push_back(std::move(group));
   }
   return profile;

@@ -166,15 +166,15 @@ class Builder {
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
       any = true;
-      const bool beside = model::is_beside_bins(chunk.kind);
-      if (model::is_bins(chunk.kind) || beside) {
+      const bool overlapped = model::is_overlapped_bins(chunk.kind);
+      if (model::is_bins(chunk.kind) || overlapped) {
         model::ActivityDecoder decoder(chunk.bytes);
         const Duration bin = model::bin_of(chunk.kind, trace.bin);
         for (model::BinEntry e; decoder.next(e);) {
           if (e.kernel_class >= trace.classes.size()) return false;
           const std::uint32_t k = known_[index][e.kernel_class];
           const HostTime begin = chunk.begin + e.bin * bin;
-          if (beside) {
+          if (overlapped) {
             lattice_->add(table_.time.seconds_of(begin), seconds(bin),
                           BinLattice::kPartOfOthers + k, busy_of(e));
           } else {
@@ -193,9 +193,9 @@ class Builder {
           share.busy += busy_of(e);
         });
         if (!ok) return false;
-      } else if (is_scopes(trace, chunk, ChunkKind::kBesideScopes) && counts(chunk)) {
+      } else if (is_scopes(trace, chunk, ChunkKind::kOverlappedScopes) && counts(chunk)) {
         const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
-          shares_[{k, index, e.scope}].beside += busy_of(e);
+          shares_[{k, index, e.scope}].overlapped += busy_of(e);
         });
         if (!ok) return false;
       }
@@ -242,11 +242,11 @@ class Builder {
     }
   }
 
-  void add_beside(std::uint32_t kernel_class, double busy, bool counts) {
+  void add_overlapped(std::uint32_t kernel_class, double busy, bool counts) {
     table_.entries.push_back(
-        {static_cast<std::uint32_t>(table_.beside(kernel_class)), static_cast<float>(busy)});
-    table_.classes[kernel_class].whole_beside += busy;
-    if (counts) table_.classes[kernel_class].beside += busy;
+        {static_cast<std::uint32_t>(table_.overlapped(kernel_class)), static_cast<float>(busy)});
+    table_.classes[kernel_class].whole_overlapped += busy;
+    if (counts) table_.classes[kernel_class].overlapped += busy;
   }
 
   void finish_bins() {
@@ -256,7 +256,7 @@ class Builder {
       table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
       for (const auto& [id, own] : bin.classes) {
         if (id >= BinLattice::kPartOfOthers) {
-          add_beside(id - BinLattice::kPartOfOthers, own, counts);
+          add_overlapped(id - BinLattice::kPartOfOthers, own, counts);
           continue;
         }
         const std::uint32_t k = id;
@@ -280,14 +280,14 @@ class Builder {
     for (const auto& [key, share] : shares_) {
       const auto& [kernel_class, trace, scope] = key;
       table_.shares.push_back({kernel_class, variants_.of(kernel_class, trace, scope), trace, scope,
-                               share.launches, share.busy, share.beside});
+                               share.launches, share.busy, share.overlapped});
     }
   }
 
   struct Sum {
     std::uint64_t launches = 0;
     double busy = 0;
-    double beside = 0;
+    double overlapped = 0;
   };
 
   const model::Recording& recording_;

@@ -33,12 +33,12 @@ struct ActivityTable {
   struct Class {
     model::KernelClass key;
     std::uint64_t launches = 0;
-    double busy = 0;    // seconds
-    double beside = 0;  // of them, beside other launches
+    double busy = 0;        // seconds
+    double overlapped = 0;  // of them, beside other launches
     // Seconds between launches, in bins in which something ran: by its share of their busy time.
     double gap = 0;
     double whole_busy = 0;  // seconds, of all that was traced
-    double whole_beside = 0;
+    double whole_overlapped = 0;
   };
   // Launches of a class whose time tells them from others of it (kernel_variants.h).
   struct Variant {
@@ -53,7 +53,7 @@ struct ActivityTable {
     std::uint32_t scope = model::kNone;
     std::uint64_t launches = 0;
     double busy = 0;
-    double beside = 0;
+    double overlapped = 0;
   };
 
   // A layer, or a kernel of one, that was run alone, and what ran then. Totals leave that time out.
@@ -101,7 +101,7 @@ struct ActivityTable {
 
   bool empty() const { return end <= begin; }  // nothing ran in the part
   // The number in Entry of what ran beside others.
-  std::size_t beside(std::size_t kernel_class) const {
+  std::size_t overlapped(std::size_t kernel_class) const {
     return classes.size() + variants.size() + kernel_class;
   }
   std::size_t end_of(std::size_t bin) const {

@@ -48,7 +48,7 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
 ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
   Used out;
   for (const auto& use : model_.all_of(kernel_class)) {
-    out.seconds[{kernel_class, use.variant}] = {use.busy, use.beside};
+    out.seconds[{kernel_class, use.variant}] = {use.busy, use.overlapped};
   }
   out.energy = class_energy_[kernel_class];
   return out;
@@ -59,7 +59,7 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   for (const auto& [key, seconds] : used.seconds) {
     const auto& c = table_.classes[key.first];
     const double gap = c.busy > 0 ? c.gap * seconds.busy / c.busy : 0.0;
-    uses.push_back({key.first, key.second, seconds.busy, seconds.beside, gap});
+    uses.push_back({key.first, key.second, seconds.busy, seconds.overlapped, gap});
   }
   model::Measurement out = like_;
   out.method = "regression";
@@ -100,7 +100,7 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     row.kernel = c.key;
     row.count = row.launches = c.launches;
     row.busy = duration_of(c.busy);
-    row.beside = duration_of(c.beside);
+    row.overlapped = duration_of(c.overlapped);
     row.energy = row.inclusive = measurement(all_of(k));
     if (model_.is_pooled(k)) row.reason = "too short to be told apart: has the power of all such";
     if (group_of[k] != kNone) {
@@ -132,13 +132,13 @@ void ActivityRows::deal(Add add) const {
     const std::uint32_t k = table_.shares[i].kernel_class;
     std::vector<double> weights;
     double all = 0;
-    double beside = 0;
+    double overlapped = 0;
     for (; j < table_.shares.size() && table_.shares[j].kernel_class == k; ++j) {
       const auto& share = table_.shares[j];
       weights.push_back(
-          std::max(model_.joules_of({k, share.variant, share.busy, share.beside, 0}), 0.0));
+          std::max(model_.joules_of({k, share.variant, share.busy, share.overlapped, 0}), 0.0));
       all += share.busy;
-      beside += share.beside;
+      overlapped += share.overlapped;
     }
     auto energies = apportion(class_energy_[k], weights);
     energies.resize(weights.size());
@@ -146,8 +146,9 @@ void ActivityRows::deal(Add add) const {
       const auto& share = table_.shares[i];
       Used used;
       const auto& c = table_.classes[k];
-      used.seconds[{k, share.variant}] = {all > 0 ? c.busy * share.busy / all : 0.0,
-                                          beside > 0 ? c.beside * share.beside / beside : 0.0};
+      used.seconds[{k, share.variant}] = {
+          all > 0 ? c.busy * share.busy / all : 0.0,
+          overlapped > 0 ? c.overlapped * share.overlapped / overlapped : 0.0};
       used.energy = energies[n];
       add(table_.shares[i], used);
     }
@@ -160,7 +161,7 @@ void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
     Used::Seconds sum;
     for (const auto& [key, seconds] : own[i].seconds) sum.add(seconds);
     rows[i].busy = duration_of(sum.busy);
-    rows[i].beside = duration_of(sum.beside);
+    rows[i].overlapped = duration_of(sum.overlapped);
     rows[i].energy = measurement(own[i]);
   }
   // A parent comes before its children, so that from the end on each is complete when it is added.

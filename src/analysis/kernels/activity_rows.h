@@ -31,11 +31,11 @@ class ActivityRows {
   struct Used {
     struct Seconds {
       double busy = 0;
-      double beside = 0;  // of them, beside other launches
+      double overlapped = 0;  // of them, beside other launches
 
       void add(const Seconds& more) {
         busy += more.busy;
-        beside += more.beside;
+        overlapped += more.overlapped;
       }
     };
     // By class and variant (kNone: the class has none).

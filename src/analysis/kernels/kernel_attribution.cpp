@@ -96,9 +96,9 @@ class Attribution {
   }
 
   double part_at_once() const {
-    double beside = 0;
-    for (const auto& c : table_.classes) beside += c.beside;
-    return table_.busy > 0 ? beside / table_.busy : 0;
+    double overlapped = 0;
+    for (const auto& c : table_.classes) overlapped += c.overlapped;
+    return table_.busy > 0 ? overlapped / table_.busy : 0;
   }
 
   void explain_nothing() {

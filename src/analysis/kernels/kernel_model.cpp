@@ -14,18 +14,19 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 160;
-constexpr double kLeastShare = 2e-4;   // of the busy time, for a column of its own
-constexpr double kLeastBeside = 0.01;  // of a class's busy time, for one of its time beside others
-constexpr std::size_t kMostBeside = 40;
-constexpr double kPriorWidth = 0.5;    // of the mean busy power
-constexpr double kVariantWidth = 0.2;  // the same: of what a variant draws more than its class
-constexpr double kBesideWidth = 0.5;   // the same: of what a class draws more beside others
+constexpr double kLeastShare = 2e-4;  // of the busy time, for a column of its own
+constexpr double kLeastOverlapped =
+    0.01;  // of a class's busy time, for one of its time beside others
+constexpr std::size_t kMostOverlapped = 40;
+constexpr double kPriorWidth = 0.5;       // of the mean busy power
+constexpr double kVariantWidth = 0.2;     // the same: of what a variant draws more than its class
+constexpr double kOverlappedWidth = 0.5;  // the same: of what a class draws more beside others
 constexpr int kReplayRounds = 2;
 constexpr double kGapSigma = 4;        // watts
 constexpr double kModelError = 0.035;  // of a class's energy
 // Of its energy beside others, where what it draws depends on which others: ranges of one recording
 // with other partners came out up to 6 % off (docs/validation.md).
-constexpr double kBesideError = 0.05;
+constexpr double kOverlappedError = 0.05;
 constexpr double kHeadroom = 1.3;    // above the highest power seen, or the board's limit
 constexpr double kAboveMean = 3;     // times the mean busy power, where no limit is known
 constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
@@ -56,23 +57,24 @@ void KernelModel::choose_columns() {
             : model::kNone);
   }
   // What draws another power beside others: those that do so for longest have a column each.
-  std::vector<std::uint32_t> beside;
+  std::vector<std::uint32_t> overlapped;
   for (const std::uint32_t k : order) {
-    if (classes[k].whole_beside > kLeastBeside * classes[k].whole_busy) beside.push_back(k);
+    if (classes[k].whole_overlapped > kLeastOverlapped * classes[k].whole_busy)
+      overlapped.push_back(k);
   }
-  std::stable_sort(beside.begin(), beside.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return classes[a].whole_beside > classes[b].whole_beside;
+  std::stable_sort(overlapped.begin(), overlapped.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return classes[a].whole_overlapped > classes[b].whole_overlapped;
   });
-  beside_columns_ = std::min(beside.size(), kMostBeside);
+  overlapped_columns_ = std::min(overlapped.size(), kMostOverlapped);
   const std::size_t first = own_columns_ + 1 + table_->variants.size();
-  column_of_.resize(table_->beside(classes.size()), model::kNone);
-  for (std::size_t i = 0; i < beside.size(); ++i) {
-    column_of_[table_->beside(beside[i])] =
-        static_cast<std::uint32_t>(first + std::min(i, kMostBeside - 1));
+  column_of_.resize(table_->overlapped(classes.size()), model::kNone);
+  for (std::size_t i = 0; i < overlapped.size(); ++i) {
+    column_of_[table_->overlapped(overlapped[i])] =
+        static_cast<std::uint32_t>(first + std::min(i, kMostOverlapped - 1));
   }
   // Those without one of their own; what variants draw more than their class; what classes draw
   // more beside others; what all draw more in replays; time between launches.
-  columns_ = first + beside_columns_ + 2;
+  columns_ = first + overlapped_columns_ + 2;
 }
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
@@ -113,8 +115,8 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
     priors.push_back({0, std::max(kVariantWidth * model.mean_busy_, 4.0), -most, most});
   }
-  for (std::size_t k = 0; k < model.beside_columns_; ++k) {
-    priors.push_back({0, std::max(kBesideWidth * model.mean_busy_, 10.0), -most, most});
+  for (std::size_t k = 0; k < model.overlapped_columns_; ++k) {
+    priors.push_back({0, std::max(kOverlappedWidth * model.mean_busy_, 10.0), -most, most});
   }
   priors.push_back(kReplayScale);
   priors.push_back({0, kGapSigma, 0, most});
@@ -149,12 +151,12 @@ std::vector<KernelModel::Use> KernelModel::all_of(std::uint32_t kernel_class) co
   std::vector<Use> uses;
   double busy = 0;
   for (const auto& v : table_->variants) busy += v.kernel_class == kernel_class ? v.busy : 0.0;
-  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.beside, c.gap}};
+  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.overlapped, c.gap}};
   for (std::uint32_t v = 0; v < table_->variants.size(); ++v) {
     const auto& variant = table_->variants[v];
     if (variant.kernel_class != kernel_class || variant.busy <= 0) continue;
     const double part = variant.busy / busy;
-    uses.push_back({kernel_class, v, part * c.busy, part * c.beside, part * c.gap});
+    uses.push_back({kernel_class, v, part * c.busy, part * c.overlapped, part * c.gap});
   }
   return uses;
 }
@@ -167,7 +169,7 @@ void KernelModel::each_factor(const Use& use, Add add) const {
   };
   put(use.kernel_class, use.busy);
   if (use.variant != model::kNone) put(table_->classes.size() + use.variant, use.busy);
-  put(table_->beside(use.kernel_class), use.beside);
+  put(table_->overlapped(use.kernel_class), use.overlapped);
 }
 
 double KernelModel::joules_of(const Use& use) const {
@@ -190,7 +192,7 @@ KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
   for (const Use& use : uses) {
     const double joules = joules_of(use);
     own += std::pow(kModelError * joules, 2);
-    if (use.busy > 0) own += std::pow(kBesideError * joules * use.beside / use.busy, 2);
+    if (use.busy > 0) own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
     own += std::pow(kGapSigma * use.gap, 2);
   }
   own += std::pow(solution_.sway(factor, sway_), 2);

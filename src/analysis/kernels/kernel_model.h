@@ -27,7 +27,7 @@ class KernelModel {
     std::uint32_t kernel_class = 0;
     std::uint32_t variant = model::kNone;
     double busy = 0;
-    double beside = 0;  // of it, beside other launches
+    double overlapped = 0;  // of it, beside other launches
     double gap = 0;
   };
   struct Estimate {
@@ -71,7 +71,7 @@ class KernelModel {
   const ActivityTable* table_;
   std::vector<std::uint32_t> column_of_;  // by ActivityTable::Entry's numbers
   std::size_t own_columns_ = 0;
-  std::size_t beside_columns_ = 0;
+  std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
   SensorTiming timing_;
   double mean_busy_ = 0;

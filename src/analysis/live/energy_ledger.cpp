@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr double kNormal95 = 1.96;
 constexpr Duration kCoarseStep = 1s;
 constexpr Duration kBendStep = 20ms;
-constexpr std::size_t kMostTold = 100'000;
+constexpr std::size_t kMostReported = 100'000;
 constexpr Duration kQuickUpdates = 500ms;
 constexpr Duration kLateUpdate = 20ms;  // seen up to 16 ms after it was due
 
@@ -60,41 +60,41 @@ void EnergyLedger::follow_origin() {
   origin_settled_ = settled && *settled >= *origin_;
 }
 
-Energy EnergyLedger::between_told(HostTime t, Energy energy) const {
-  const auto next = told_.lower_bound(t);
-  if (next != told_.end()) energy = std::min(energy, next->second);
-  if (next != told_.begin()) energy = std::max(energy, std::prev(next)->second);
+Energy EnergyLedger::between_reported(HostTime t, Energy energy) const {
+  const auto next = reported_.lower_bound(t);
+  if (next != reported_.end()) energy = std::min(energy, next->second);
+  if (next != reported_.begin()) energy = std::max(energy, std::prev(next)->second);
   return energy;
 }
 
-std::optional<Energy> EnergyLedger::value(HostTime t, Told told) {
-  const auto known = told_.find(t);
-  if (known != told_.end()) return known->second;
+std::optional<Energy> EnergyLedger::value(HostTime t, Reported reported) {
+  const auto known = reported_.find(t);
+  if (known != reported_.end()) return known->second;
   if (!origin_) origin_ = t;
   follow_origin();
   const auto raw = timeline_.up_to(t);
   if (!raw) return std::nullopt;
-  const Energy energy = between_told(t, *raw + shift_);
-  if (told == Told::kRemembered) told_.emplace(t, energy);
+  const Energy energy = between_reported(t, *raw + shift_);
+  if (reported == Reported::kRemembered) reported_.emplace(t, energy);
   return energy;
 }
 
 Result<model::Measurement> EnergyLedger::energy(HostTime begin, HostTime end) {
-  return measure(begin, end, Told::kRemembered);
+  return measure(begin, end, Reported::kRemembered);
 }
 
 Result<model::Measurement> EnergyLedger::settled_energy(HostTime begin, HostTime end) {
-  return measure(begin, end, Told::kPassing);
+  return measure(begin, end, Reported::kPassing);
 }
 
-Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, Told told) {
+Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, Reported reported) {
   if (end >= begin && !coarse_.empty() && begin < coarse_.back().at) {
-    return energy_since_long_ago(begin, end, told);
+    return energy_since_long_ago(begin, end, reported);
   }
   auto m = timeline_.energy(begin, end);
   if (!m) return m;
-  const auto from = value(begin, told);
-  const auto to = value(end, told);
+  const auto from = value(begin, reported);
+  const auto to = value(end, reported);
   if (!from || !to) return fail(Errc::kInternal, "a window that is known at one end only");
   const Energy moved = *to - *from - m->energy;
   m->energy = *to - *from;
@@ -105,7 +105,7 @@ Result<model::Measurement> EnergyLedger::measure(HostTime begin, HostTime end, T
 }
 
 Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, HostTime end,
-                                                               Told told) {
+                                                               Reported reported) {
   if (begin < coarse_.front().at) {
     return fail(Errc::kUnavailable,
                 fmt::format("readings of {} begin {:.3f} s after the start of the window",
@@ -119,17 +119,17 @@ Result<model::Measurement> EnergyLedger::energy_since_long_ago(HostTime begin, H
   const auto next = std::upper_bound(coarse_.begin(), coarse_.end(), begin,
                                      [](HostTime t, const Point& point) { return t < point.at; });
   const Point& before = *std::prev(next);
-  const auto known = told_.find(begin);
+  const auto known = reported_.find(begin);
   Energy from = before.energy;
   Energy doubt;
-  if (known != told_.end()) {
+  if (known != reported_.end()) {
     from = known->second;
   } else if (begin > before.at) {
     const Power power = (next->energy - before.energy) / (next->at - before.at);
-    from = between_told(begin, before.energy + power * (begin - before.at));
+    from = between_reported(begin, before.energy + power * (begin - before.at));
     doubt = next->bend;
   }
-  const auto to = value(end, told);
+  const auto to = value(end, reported);
   if (!to) return fail(Errc::kUnavailable, "readings end before the window does");
   const double gain = m->energy > Energy{} ? model::gain_joules(*m) / m->energy.joules() : 0.0;
   m->energy = *to - from;
@@ -164,13 +164,13 @@ void EnergyLedger::tidy(HostTime now) {
        t += kCoarseStep) {
     const auto raw = timeline_.up_to(t);
     if (!raw) continue;
-    Point next{t, between_told(t, *raw + shift_), {}};
+    Point next{t, between_reported(t, *raw + shift_), {}};
     if (!coarse_.empty()) next.bend = bend_between(coarse_.back(), next);
     coarse_.push_back(next);
   }
   if (coarse_.size() < 2) return;
   timeline_.forget_before(coarse_.back().at);
-  while (told_.size() > kMostTold) told_.erase(told_.begin());
+  while (reported_.size() > kMostReported) reported_.erase(reported_.begin());
 }
 
 }  // namespace jouleprof::analysis

@@ -41,7 +41,7 @@ class EnergyLedger {
   Result<model::Measurement> settled_energy(HostTime begin, HostTime end);
 
   // How many instants energy() is bound by.
-  std::size_t remembered() const { return told_.size(); }
+  std::size_t remembered() const { return reported_.size(); }
 
   // Forgets the details of what is older than the history. To be called now and then.
   void tidy(HostTime now);
@@ -55,14 +55,14 @@ class EnergyLedger {
     Energy bend;  // how far from the straight line it went since the point before
   };
 
-  enum class Told { kRemembered, kPassing };
+  enum class Reported { kRemembered, kPassing };
 
-  std::optional<Energy> value(HostTime t, Told told);
-  Result<model::Measurement> measure(HostTime begin, HostTime end, Told told);
-  Energy between_told(HostTime t, Energy energy) const;
+  std::optional<Energy> value(HostTime t, Reported reported);
+  Result<model::Measurement> measure(HostTime begin, HostTime end, Reported reported);
+  Energy between_reported(HostTime t, Energy energy) const;
   void follow_origin();
   Energy bend_between(const Point& from, const Point& to);
-  Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end, Told told);
+  Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end, Reported reported);
 
   EnergyTimeline timeline_;
   Duration history_;
@@ -72,7 +72,7 @@ class EnergyLedger {
   std::optional<HostTime> origin_;  // where the energies told count from
   Energy shift_;                    // from the timeline's scale to ours
   bool origin_settled_ = false;
-  std::map<HostTime, Energy> told_;
+  std::map<HostTime, Energy> reported_;
   std::vector<Point> coarse_;  // one a second, before the timeline's begin
 };
 

@@ -70,23 +70,23 @@ TEST(LiveEnergyTest, KnowsOnceTheCounterHasBeenUpdatedAfterwards) {
   EXPECT_NEAR(m->energy.joules(), 200, 1);
 }
 
-TEST(LiveEnergyTest, WhatWasToldStaysToldAndPartsFit) {
+TEST(LiveEnergyTest, ReportedEnergiesNeverChangeAndPartsSum) {
   Live live(square(60));
   std::vector<std::pair<double, double>> parts;
-  std::vector<Energy> told;
+  std::vector<Energy> reported;
   for (double t = 3; t < 55; t += 0.37) {
     live.until(t + 0.37 + 0.15);
     parts.emplace_back(t, t + 0.37);
     const auto m = live.window(t, t + 0.37);
     ASSERT_TRUE(m);
     EXPECT_GE(m->energy, Energy{});
-    told.push_back(m->energy);
+    reported.push_back(m->energy);
   }
   live.until(60);
   Energy sum;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    EXPECT_EQ(live.window(parts[i].first, parts[i].second)->energy, told[i]);
-    sum += told[i];
+    EXPECT_EQ(live.window(parts[i].first, parts[i].second)->energy, reported[i]);
+    sum += reported[i];
   }
   // Neighbours share their edges: the parts make up the whole, to the microjoule.
   const auto whole = live.window(parts.front().first, parts.back().second);

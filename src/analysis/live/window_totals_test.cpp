@@ -48,7 +48,7 @@ Truth random_load(unsigned seed, double end) {
   return truth;
 }
 
-struct Told {
+struct Reported {
   model::Measurement total;
   model::Measurement enclosing;
 };
@@ -72,7 +72,7 @@ struct Simulated {
   model::Recording recording;
 };
 
-Told from_recording(Simulated& run, const Spans& spans) {
+Reported from_recording(Simulated& run, const Spans& spans) {
   run.recording.windows.clear();
   for (const auto& s : spans) {
     run.recording.windows.push_back({"step", at(s.begin), at(s.end), 1, 1, false});
@@ -85,7 +85,7 @@ Told from_recording(Simulated& run, const Spans& spans) {
 }
 
 // As windows and readings arrive in a program that runs.
-Told live_with(Duration history, Simulated& run, const Spans& spans) {
+Reported live_with(Duration history, Simulated& run, const Spans& spans) {
   LiveEnergy energy(run.recording.domains, run.recording.sensors, history);
   const auto& powers = run.recording.readings.powers;
   const auto& counters = run.recording.readings.counters;
@@ -113,7 +113,7 @@ Told live_with(Duration history, Simulated& run, const Spans& spans) {
   return {*total->energies[0], *energy.energy(at(spans.front().begin), at(spans.back().end))[0]};
 }
 
-Told live(Simulated& run, const Spans& spans) { return live_with(10min, run, spans); }
+Reported live(Simulated& run, const Spans& spans) { return live_with(10min, run, spans); }
 
 struct Windows {
   const char* name;
@@ -123,20 +123,22 @@ struct Windows {
 };
 
 class InARow
-    : public ::testing::TestWithParam<std::tuple<Windows, Told (*)(Simulated&, const Spans&)>> {};
+    : public ::testing::TestWithParam<std::tuple<Windows, Reported (*)(Simulated&, const Spans&)>> {
+};
 
 TEST_P(InARow, ErrAsOneWindowAroundThem) {
-  const auto& [windows, told_by] = GetParam();
+  const auto& [windows, reported_by] = GetParam();
   constexpr unsigned kRuns = 20;
   unsigned within = 0;
   for (unsigned seed = 1; seed <= kRuns; ++seed) {
     Simulated run(seed);
     const Spans spans = in_a_row(windows.shortest, windows.longest, windows.gap, seed);
-    const Told told = told_by(run, spans);
-    const double off = told.total.energy.joules() - run.joules(spans);
-    within += std::abs(off) <= told.total.repeatability.joules();
+    const Reported reported = reported_by(run, spans);
+    const double off = reported.total.energy.joules() - run.joules(spans);
+    within += std::abs(off) <= reported.total.repeatability.joules();
     const double gaps = run.truth.joules(spans.front().begin, spans.back().end) - run.joules(spans);
-    EXPECT_LE(told.total.repeatability.joules(), 1.3 * told.enclosing.repeatability.joules() + gaps)
+    EXPECT_LE(reported.total.repeatability.joules(),
+              1.3 * reported.enclosing.repeatability.joules() + gaps)
         << "seed " << seed;
   }
   EXPECT_GE(within, 18u);  // 90 %
@@ -187,11 +189,12 @@ TEST(WindowTotalsTest, WindowsApartAddInQuadrature) {
   Simulated run(1);
   Spans spans;
   for (double t = kFrom; t < kTo; t += 1) spans.push_back({t, t + 0.5});
-  const Told told = live(run, spans);
+  const Reported reported = live(run, spans);
   const double one = live(run, {spans[0]}).total.repeatability.joules();
-  EXPECT_GT(told.total.repeatability.joules(), 3 * one);
-  EXPECT_LT(told.total.repeatability.joules(), 20 * one);
-  EXPECT_NEAR(told.total.energy.joules(), run.joules(spans), told.total.repeatability.joules());
+  EXPECT_GT(reported.total.repeatability.joules(), 3 * one);
+  EXPECT_LT(reported.total.repeatability.joules(), 20 * one);
+  EXPECT_NEAR(reported.total.energy.joules(), run.joules(spans),
+              reported.total.repeatability.joules());
 }
 
 // The same windows from two threads: whatever one errs, the other errs too.

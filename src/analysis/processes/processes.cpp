@@ -14,7 +14,7 @@ namespace {
 
 using model::DomainKind;
 
-constexpr double kShortestTold = 1e-3;  // seconds; a reading counts, whenever it came
+constexpr double kShortestReported = 1e-3;  // seconds; a reading counts, whenever it came
 
 // A quantity that only grows, known at some times and taken as growing evenly in between.
 class Growing {
@@ -132,25 +132,25 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
     index[static_cast<std::uint32_t>(recording.processes[i].id)] = i;
   }
   // Each is the mean since the one before; a process alone on its GPU is asked for more rarely.
-  struct Told {
+  struct Reported {
     double weighted = 0;
     double weight = 0;
     std::map<model::DomainId, HostTime> last;
   };
-  std::vector<Told> told(recording.processes.size());
+  std::vector<Reported> reported(recording.processes.size());
   for (const auto& r : readings.gpu_processes) {
     const auto found = index.find(static_cast<std::uint32_t>(r.process));
     if (found == index.end() || !r.sm_utilisation || r.at < begin || r.at > end) continue;
-    Told& t = told[found->second];
+    Reported& t = reported[found->second];
     const auto last =
         t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
-    const double weight = std::max(seconds(r.at - last.first->second), kShortestTold);
+    const double weight = std::max(seconds(r.at - last.first->second), kShortestReported);
     last.first->second = r.at;
     t.weighted += weight * *r.sm_utilisation;
     t.weight += weight;
   }
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    if (told[i].weight > 0) use_.sm_utilisation[i] = told[i].weighted / told[i].weight;
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    if (reported[i].weight > 0) use_.sm_utilisation[i] = reported[i].weighted / reported[i].weight;
   }
 }
 

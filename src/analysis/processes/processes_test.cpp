@@ -132,7 +132,7 @@ TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
   EXPECT_EQ(split.unattributed, Energy{});
 }
 
-TEST(Processes, MeanUtilisationIsWeightedByTheTimeItWasToldOf) {
+TEST(Processes, MeanUtilisationIsWeightedByItsTime) {
   Machine m;
   m.add(1, 10, 0);
   auto& readings = m.recording.process_readings.gpu_processes;

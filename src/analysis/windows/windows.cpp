@@ -113,7 +113,7 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
       if (found == places.end()) continue;
       model::WindowEnergy& sum = group.energies[found->second];
       ++sum.count;
-      sum.told = sum.told.value_or(Energy{}) + energy;
+      sum.reported = sum.reported.value_or(Energy{}) + energy;
     }
   }
   for (WindowGroup& group : groups) {

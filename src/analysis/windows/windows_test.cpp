@@ -194,10 +194,10 @@ TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
   EXPECT_EQ(first.count, 2u);
   EXPECT_EQ(first.total_time, 22s);
   EXPECT_EQ(first.labels, recording.imported_windows[0].labels);
-  EXPECT_EQ(first.energies[0].told, Energy::joules(2100));
+  EXPECT_EQ(first.energies[0].reported, Energy::joules(2100));
   EXPECT_FALSE(first.energies[0].energy);
-  EXPECT_EQ(profile->windows[1].energies[0].told, Energy::joules(1100));
-  EXPECT_FALSE(profile->windows[2].energies[0].told);
+  EXPECT_EQ(profile->windows[1].energies[0].reported, Energy::joules(1100));
+  EXPECT_FALSE(profile->windows[2].energies[0].reported);
   EXPECT_EQ(profile->windows[2].energies[0].count, 0u);
   EXPECT_NE(profile->windows[2].energies[0].reason, "");
 

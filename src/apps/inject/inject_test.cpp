@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Told : model::ActivitySink {
+struct Reported : model::ActivitySink {
   model::Trace trace;
   void define(std::uint32_t, const model::TracedDevice& v) override { trace.devices.push_back(v); }
   void define(std::uint32_t, const model::KernelClass& v) override { trace.classes.push_back(v); }
@@ -38,12 +38,12 @@ struct Told : model::ActivitySink {
 };
 
 struct Read : spool::SpoolConsumer {
-  std::vector<std::unique_ptr<Told>> processes;
+  std::vector<std::unique_ptr<Reported>> processes;
   std::vector<pid_t> pids;
   std::vector<std::string> warnings;
   model::ActivitySink& process(const spool::SpoolProcess& process) override {
     pids.push_back(process.pid);
-    processes.push_back(std::make_unique<Told>());
+    processes.push_back(std::make_unique<Reported>());
     return *processes.back();
   }
   void warn(std::string text) override { warnings.push_back(std::move(text)); }
@@ -136,7 +136,7 @@ TEST(Inject, AProcessThatLaunchesNothingLeavesItsStatus) {
   EXPECT_TRUE(all.processes[0]->trace.chunks.empty());
 }
 
-TEST(Inject, LayersAndSourcesAreToldWithoutCuda) {
+TEST(Inject, LayersAndSourcesAreReportedWithoutCuda) {
   const auto folder = new_folder("layers");
   EXPECT_EQ(in_process([&] {
               add_source([](model::ActivitySink& sink) {
@@ -265,12 +265,12 @@ TEST(NvtxHooks, RangesBecomeTheThreadsScope) {
   for (int level = 5; level >= 0; --level) EXPECT_EQ(pop(), level);
   EXPECT_LT(pop(), 0);
   EXPECT_EQ(scopes::this_thread().range, none);
-  Told told;
+  Reported reported;
   scopes::tell_anew();
-  scopes::tell(told);
-  EXPECT_EQ(told.trace.ranges.at(a).name, "a");
-  EXPECT_EQ(told.trace.ranges.at(w), (model::Range{"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", a}));
-  EXPECT_EQ(told.trace.ranges.at(known), (model::Range{"known", w}));
+  scopes::tell(reported);
+  EXPECT_EQ(reported.trace.ranges.at(a).name, "a");
+  EXPECT_EQ(reported.trace.ranges.at(w), (model::Range{"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", a}));
+  EXPECT_EQ(reported.trace.ranges.at(known), (model::Range{"known", w}));
   // Nobody else's places were touched.
   EXPECT_EQ(client.core[1], nullptr);
   EXPECT_EQ(client.core[12], nullptr);
@@ -293,13 +293,13 @@ TEST(NvtxHooks, StartedRangesEndInAnyOrderAndThread) {
   attributes.message.ascii = "named";
   const auto name = [] {
     scopes::drop_ended_ranges();
-    Told told;
+    Reported reported;
     scopes::tell_anew();
-    scopes::tell(told);
+    scopes::tell(reported);
     std::string path;
     for (auto at = scopes::this_thread().range; at != model::kNone;) {
-      path = "/" + told.trace.ranges.at(at).name + path;
-      at = told.trace.ranges.at(at).parent;
+      path = "/" + reported.trace.ranges.at(at).name + path;
+      at = reported.trace.ranges.at(at).parent;
     }
     return path;
   };

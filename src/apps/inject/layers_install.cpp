@@ -221,9 +221,9 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
       layers::add_problem(installed.error().message);
       return 4;
     }
-    static bool told = false;
-    if (!told) {
-      told = true;
+    static bool reported = false;
+    if (!reported) {
+      reported = true;
       add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });
     }
     layers::set_active(true);

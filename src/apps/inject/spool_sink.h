@@ -23,13 +23,13 @@ class SpoolSink final : public model::ActivitySink {
   void define(std::uint32_t id, const model::Scope& v) override { writer_->define(id, v); }
   void add(const model::ActivityChunk& chunk) override { writer_->add(chunk); }
   void status(const model::TraceStatus& status) override {
-    model::TraceStatus told = status;
+    model::TraceStatus reported = status;
     for (const std::string& more : {layers::problem(), writer_->problem()}) {
       if (more.empty()) continue;
-      if (!told.problem.empty()) told.problem += "; ";
-      told.problem += more;
+      if (!reported.problem.empty()) reported.problem += "; ";
+      reported.problem += more;
     }
-    writer_->status(told);
+    writer_->status(reported);
   }
 
  private:

@@ -85,14 +85,14 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
     if (const auto event = parse_torch_event(scanner->text())) take(*event, *clock);
   }
   cut_off_ = scanner->cut_off();
-  const auto told = base_of(*scanner);
-  if (!base && clock && told && *told != base_) {
+  const auto reported = base_of(*scanner);
+  if (!base && clock && reported && *reported != base_) {
     // It stands behind the events: all their times have to be read again.
     launches_.clear();
     calls_.clear();
     begin_ = RealTime::max();
     end_ = RealTime::min();
-    return scan(told);
+    return scan(reported);
   }
   return {};
 }

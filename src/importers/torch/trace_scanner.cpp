@@ -188,8 +188,8 @@ Result<TraceScanner::Piece> TraceScanner::event() {
   if (!any) return forward_error(any);
   if (!*any) return end_here();
   if (buffer_[at_] == ']') {
-    if (!told_last_) {
-      told_last_ = true;
+    if (!reported_last_) {
+      reported_last_ = true;
       at_ = given_;  // the white space before the bracket stays with it
       text_ = {};
       return Piece::kLast;

@@ -63,7 +63,7 @@ class TraceScanner {
   std::string_view text_;
   State state_ = State::kStart;
   std::size_t ready_ = 0;  // size of the event at at_, once its separator is given out
-  bool told_last_ = false;
+  bool reported_last_ = false;
   bool in_object_ = false;
   bool list_open_ = false;
   bool object_open_ = false;

@@ -105,9 +105,9 @@ TEST(Estimate, SaysWhatItIs) {
   EXPECT_THAT(meter->sensors(), SizeIs(1));
   EXPECT_THAT(meter->missing(), SizeIs(1));
 
-  const auto told = machine.open();
-  ASSERT_TRUE(told);
-  EXPECT_LT(told->sensors()[0].traits.gain_error, sensor.traits.gain_error);
+  const auto reported = machine.open();
+  ASSERT_TRUE(reported);
+  EXPECT_LT(reported->sensors()[0].traits.gain_error, sensor.traits.gain_error);
 }
 
 TEST(Estimate, EnergyDoesNotDependOnThePeriod) {

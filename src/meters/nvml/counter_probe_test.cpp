@@ -86,7 +86,7 @@ TEST_F(CounterProbeTest, FollowsThePhaseOnceAMinute) {
   EXPECT_GE(bursts, 8);
 }
 
-TEST_F(CounterProbeTest, BesideSamplesOneReadInTenSecondsIsEnough) {
+TEST_F(CounterProbeTest, WithSamplesOneReadInTenSecondsIsEnough) {
   start(false, {}, 10s);
   run(600s);
   // 40 at first, some 57 one by one, 6 in each of 4 bursts: 0.04 % of a core at 2.6 ms.
@@ -182,7 +182,7 @@ TEST_F(CounterProbeTest, GpuThatComesBackIsLearntAnew) {
   EXPECT_GE(out_.counters.size(), 40u);
 }
 
-TEST_F(CounterProbeTest, FrozenCounterIsTold) {
+TEST_F(CounterProbeTest, FrozenCounterIsReported) {
   start();
   run(2s);
   gpu_.energy_mj = [](HostTime) { return 777ULL; };
@@ -191,7 +191,7 @@ TEST_F(CounterProbeTest, FrozenCounterIsTold) {
   EXPECT_THAT(out_.failures[0].error.message, HasSubstr("stopped counting"));
 }
 
-TEST_F(CounterProbeTest, SentinelIsAFailureToldOnce) {
+TEST_F(CounterProbeTest, SentinelIsAFailureReportedOnce) {
   start();
   run(2s);
   gpu_.energy_mj = [](HostTime) { return ~0ULL; };

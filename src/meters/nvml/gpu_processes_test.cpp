@@ -104,17 +104,17 @@ TEST_F(GpuProcessesTest, AsksRarelyHowBusyALoneProcessIs) {
   read();
   EXPECT_EQ(gpu_.utilisation_reads, 0);  // nobody is there
   gpu_.compute = {{10, 500, kNone, kNone}};
-  std::vector<std::optional<double>> told;
+  std::vector<std::optional<double>> reported;
   for (int second = 0; second < 65; second += 5) {
     fake_.pass(5s);
     busy(10, second < 35 ? 20 : 60, 2500ms);
-    told.push_back(read()[0].sm_utilisation);
+    reported.push_back(read()[0].sm_utilisation);
   }
   EXPECT_EQ(gpu_.utilisation_reads, 3);
-  EXPECT_DOUBLE_EQ(told[0].value(), 0.2);
-  EXPECT_FALSE(told[1]);
-  EXPECT_DOUBLE_EQ(told[6].value(), 0.2);
-  EXPECT_DOUBLE_EQ(told[12].value(), 0.6);  // all of the 30 s before, and nothing else
+  EXPECT_DOUBLE_EQ(reported[0].value(), 0.2);
+  EXPECT_FALSE(reported[1]);
+  EXPECT_DOUBLE_EQ(reported[6].value(), 0.2);
+  EXPECT_DOUBLE_EQ(reported[12].value(), 0.6);  // all of the 30 s before, and nothing else
 }
 
 TEST_F(GpuProcessesTest, AsksAtOnceWhenAnotherComes) {

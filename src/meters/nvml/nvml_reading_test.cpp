@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 using NvmlReadingTest = NvmlMeterTest;
 
-TEST_F(NvmlReadingTest, GpuLostInTheMiddleIsToldOnceAndTriedRarely) {
+TEST_F(NvmlReadingTest, GpuLostInTheMiddleIsReportedOnceAndTriedRarely) {
   FakeGpu& gpu = add_hopper();
   gpu.energy_mj = [](HostTime t) {
     return 1000 + static_cast<unsigned long long>(t.time_since_epoch() / 1ms);

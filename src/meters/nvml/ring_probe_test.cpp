@@ -87,7 +87,7 @@ TEST_F(RingProbeTest, WallClockStepsNeitherDuplicateNorLose) {
   expect_exactly_the_truth();
 }
 
-TEST_F(RingProbeTest, SamplesThatASmallStepLeavesUnsureAreLeftOutAndTold) {
+TEST_F(RingProbeTest, SamplesThatASmallStepLeavesUnsureAreLeftOutAndReported) {
   read();
   run(500ms);
   fake_.set_wall_clock(-200ms);
@@ -133,7 +133,7 @@ TEST_F(RingProbeTest, LateReadTellsOfWhatWasOverwritten) {
   EXPECT_THAT(out_.failures[0].error.message, HasSubstr("samples of 2.6 s are lost"));
 }
 
-TEST_F(RingProbeTest, FrozenRingIsToldOnce) {
+TEST_F(RingProbeTest, FrozenRingIsReportedOnce) {
   read();
   for (int i = 0; i < 4; ++i) {
     fake_.pass(1s);

@@ -126,7 +126,7 @@ TEST(Replay, IdsCountFromZero) {
   EXPECT_EQ(player.meter->sensors()[1].domain, DomainId{2});
 }
 
-TEST(Replay, IsSimulatedUnlessToldOtherwise) {
+TEST(Replay, IsSimulatedUnlessTheFileSaysOtherwise) {
   EXPECT_EQ(Player(make_recording()).meter->sensors()[0].provenance, model::Provenance::kSimulated);
   EXPECT_EQ(Player(make_recording(), {.keep_provenance = true}).meter->sensors()[0].provenance,
             model::Provenance::kMeasured);

@@ -76,12 +76,12 @@ class RandomTrace {
       switch (kind) {
         case model::ChunkKind::kBins:
         case model::ChunkKind::kWideBins:
-        case model::ChunkKind::kBesideBins:
-        case model::ChunkKind::kWideBesideBins:
+        case model::ChunkKind::kOverlappedBins:
+        case model::ChunkKind::kWideOverlappedBins:
           encoder.add(model::BinEntry{at, below(kMany), below(1'000'000), below(100)});
           break;
         case model::ChunkKind::kScopes:
-        case model::ChunkKind::kBesideScopes:
+        case model::ChunkKind::kOverlappedScopes:
           encoder.add(
               model::ScopeEntry{below(kMany), index_or_none(kMany), below(100), below(1'000'000)});
           break;

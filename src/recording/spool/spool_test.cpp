@@ -105,9 +105,9 @@ TEST_F(Spool, AnotherReaderGoesOnWhereTheFirstOneStopped) {
       auto out = SpoolWriter::open(tree.root(), trace, files == 0 ? 1 << 20 : 700).value();
       Collector first;
       SpoolReader reader(tree.root());
-      std::size_t told = 0;
+      std::size_t reported = 0;
       const auto interrupt = [&] {
-        if (told++ == stop) {
+        if (reported++ == stop) {
           EXPECT_TRUE(reader.poll(first));
         }
       };

@@ -79,8 +79,8 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
   switch (chunk.kind) {
     case kBins:
     case kWideBins:
-    case kBesideBins:
-    case kWideBesideBins: {
+    case kOverlappedBins:
+    case kWideOverlappedBins: {
       if (bin <= Duration{}) return "has bins of no length";
       for (model::BinEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
@@ -90,7 +90,7 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
       break;
     }
     case kScopes:
-    case kBesideScopes:
+    case kOverlappedScopes:
       for (model::ScopeEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
         if (e.scope >= scopes_ && e.scope != model::kNone) return kNoScope;

@@ -85,7 +85,7 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
                     row.count > 0 ? std::to_string(row.count) : "",
                     std::to_string(row.launches),
                     seconds_decimal(row.busy),
-                    row.beside ? seconds_decimal(*row.beside) : ""};
+                    row.overlapped ? seconds_decimal(*row.overlapped) : ""};
       add(fields, row.energy);
       add(fields, row.inclusive);
       fields.push_back(number(joules_per_launch(row), 9));

@@ -45,7 +45,9 @@ class Writer {
                     joules_decimal(m->high()) + ',' + joules_decimal(m->repeatability) + ',' +
                     std::string(to_string(m->provenance)) + ',');
   }
-  void row(model::DomainId domain, Energy told) { row(domain, joules_decimal(told) + ",,,,,"); }
+  void row(model::DomainId domain, Energy reported) {
+    row(domain, joules_decimal(reported) + ",,,,,");
+  }
 
  private:
   void row(model::DomainId domain, const std::string& fields) {

@@ -41,7 +41,7 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line, Activity
   j["calls"] = row.count > 0 ? Json(row.count) : Json(nullptr);
   j["launches"] = row.launches;
   j["busy_seconds"] = seconds_json(row.busy);
-  j["beside_seconds"] = row.beside ? seconds_json(*row.beside) : Json(nullptr);
+  j["beside_seconds"] = row.overlapped ? seconds_json(*row.overlapped) : Json(nullptr);
   j["provenance"] =
       to_string(whole_of(row) ? whole_of(row)->provenance : model::Provenance::kUnavailable);
   j["energy_joules"] = energy_json(row.energy);

@@ -43,9 +43,9 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
     j["mean_joules"] = joules_json(mean.energy);
     j["mean_interval_joules"] = interval_json(mean);
   }
-  if (e.told) {
-    if (is_whole) j["energy_joules"] = joules_json(*e.told);
-    j["mean_joules"] = joules_json(mean_of(*e.told, e.count));
+  if (e.reported) {
+    if (is_whole) j["energy_joules"] = joules_json(*e.reported);
+    j["mean_joules"] = joules_json(mean_of(*e.reported, e.count));
   }
   j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);
   j["method"] = e.energy ? text_json(e.energy->method) : Json(nullptr);

@@ -67,7 +67,7 @@ std::optional<Measurement> mean_in(const WindowGroup& group, const Column& colum
   for (const std::size_t d : column.domains) {
     const WindowEnergy& e = group.energies[d];
     if (e.count == 0) return std::nullopt;
-    if (e.told) sum.energy += mean_of(*e.told, e.count);
+    if (e.reported) sum.energy += mean_of(*e.reported, e.count);
     if (!e.energy) continue;
     const Measurement mean = mean_of(*e.energy, e.count);
     sum.energy += mean.energy;
@@ -83,7 +83,7 @@ std::optional<Energy> total_in(const WindowGroup& group, const Column& column) {
   for (const std::size_t d : column.domains) {
     const WindowEnergy& e = group.energies[d];
     if (e.count < group.count) return std::nullopt;
-    sum += e.energy ? e.energy->energy : e.told.value_or(Energy{});
+    sum += e.energy ? e.energy->energy : e.reported.value_or(Energy{});
   }
   return sum;
 }
@@ -100,7 +100,8 @@ WindowGroup folded(const Groups& groups) {
       const WindowEnergy& e = group->energies[d];
       rest.energies[d].count += e.count;
       if (e.energy) sums[d].add(*e.energy);
-      if (e.told) rest.energies[d].told = rest.energies[d].told.value_or(Energy{}) + *e.told;
+      if (e.reported)
+        rest.energies[d].reported = rest.energies[d].reported.value_or(Energy{}) + *e.reported;
     }
   }
   for (std::size_t d = 0; d < sums.size(); ++d) rest.energies[d].energy = sums[d].sum();

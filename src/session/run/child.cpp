@@ -28,7 +28,7 @@ namespace {
   if (n == 1) {
     ::execvpe(argv[0], argv, environment);
     const int err = errno;
-    [[maybe_unused]] const ssize_t told = ::write(failure, &err, sizeof err);
+    [[maybe_unused]] const ssize_t reported = ::write(failure, &err, sizeof err);
   }
   ::_exit(127);
 }
@@ -138,7 +138,7 @@ Child::~Child() {
 
 std::optional<StartFailure> Child::release() {
   const char byte = 'g';
-  [[maybe_unused]] const ssize_t told = ::send(go_, &byte, 1, MSG_NOSIGNAL);
+  [[maybe_unused]] const ssize_t reported = ::send(go_, &byte, 1, MSG_NOSIGNAL);
   ::close(std::exchange(go_, -1));
   // A successful exec closes the other end without a word.
   int err = 0;

@@ -118,7 +118,7 @@ HostTime Engine::buffer_due() const {
 }
 
 void Engine::warn(std::string text) {
-  if (!told_.insert(text).second) return;
+  if (!reported_.insert(text).second) return;
   warnings_.push_back({HostClock::now(), std::move(text)});
   batch_.warnings.push_back(warnings_.back());
 }

@@ -75,7 +75,7 @@ class Engine {
   model::Readings tick_readings_;
   model::ProcessReadings tick_process_readings_;
   std::vector<model::Warning> warnings_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
   HostTime begin_{};
   Duration cpu_at_begin_{};
   Phase phase_{};

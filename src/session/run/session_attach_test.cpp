@@ -42,9 +42,9 @@ class AttachTest : public SessionTest {
 
 TEST_F(AttachTest, FollowsAProcessToItsEnd) {
   start("while :; do sleep 0.02; done");
-  bool told = false;
+  bool reported = false;
   options.on_status = [&](const Status&) {
-    if (!std::exchange(told, true)) kill(pid, SIGTERM);
+    if (!std::exchange(reported, true)) kill(pid, SIGTERM);
   };
   const auto result = measure(meters_of(std::make_unique<FakeMeter>()));
   EXPECT_EQ(sink.recording.run.source, "attach");

@@ -57,15 +57,15 @@ class SessionWindowsTest : public testing::Test {
   // Runs a shell that waits, and `program` in its place: a monitor finds the session by what the
   // shell has in its environment.
   SessionResult measure(Meters meters, const std::function<void(const std::string&)>& program) {
-    const std::string told = (tree_ / "told").string();
+    const std::string reported = (tree_ / "told").string();
     const std::string done = (tree_ / "done").string();
     options_.command = {"/bin/sh", "-c",
-                        "echo \"$JOULEPROF_SESSION\" > '" + told + ".new'; mv '" + told +
-                            ".new' '" + told + "'; while [ ! -e '" + done +
+                        "echo \"$JOULEPROF_SESSION\" > '" + reported + ".new'; mv '" + reported +
+                            ".new' '" + reported + "'; while [ ! -e '" + done +
                             "' ]; do sleep 0.01; done"};
     std::thread thread([&] {
-      while (!std::filesystem::exists(told)) std::this_thread::sleep_for(1ms);
-      const std::string text = *read_file(told);
+      while (!std::filesystem::exists(reported)) std::this_thread::sleep_for(1ms);
+      const std::string text = *read_file(reported);
       program(std::string(trim(text)));
       tree_.write("done", "");
     });

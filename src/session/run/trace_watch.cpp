@@ -27,10 +27,10 @@ bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 Result<fs::path> make_folder(const TraceOptions& options) {
   std::error_code err;
   if (!options.recording.empty()) {
-    const fs::path beside = fs::absolute(options.recording.string() + ".spool", err);
-    if (::mkdir(beside.c_str(), 0700) == 0) return beside;
+    const fs::path overlapped = fs::absolute(options.recording.string() + ".spool", err);
+    if (::mkdir(overlapped.c_str(), 0700) == 0) return overlapped;
     // Left by a run that was killed: whatever is in it may still be wanted.
-    std::string another = beside.string() + "-XXXXXX";
+    std::string another = overlapped.string() + "-XXXXXX";
     if (errno == EEXIST && ::mkdtemp(another.data()) != nullptr) return fs::path(another);
   }
   const char* temporary = ::getenv("TMPDIR");
@@ -235,9 +235,10 @@ void TraceWatch::explain(std::vector<std::string>& warnings) const {
         "be traced",
         options_.kernels ? "program that uses CUDA" : "Python program that uses PyTorch"));
   } else if (options_.kernels && activities == 0) {
-    const bool told = std::any_of(collector_->sinks.begin(), collector_->sinks.end(),
-                                  [](const auto& s) { return !s->more.status.problem.empty(); });
-    if (!told) warnings.push_back("no kernels were traced: the program launched none");
+    const bool reported =
+        std::any_of(collector_->sinks.begin(), collector_->sinks.end(),
+                    [](const auto& s) { return !s->more.status.problem.empty(); });
+    if (!reported) warnings.push_back("no kernels were traced: the program launched none");
   }
 }
 

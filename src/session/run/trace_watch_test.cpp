@@ -76,7 +76,7 @@ class TraceWatchTest : public testing::Test {
   MemorySink sink_;
 };
 
-TEST_F(TraceWatchTest, ThePrivateFolderLiesBesideTheRecordingAndGoes) {
+TEST_F(TraceWatchTest, ThePrivateFolderIsNextToTheRecordingAndIsRemoved) {
   {
     const auto traces = watch();
     EXPECT_EQ(traces->folder(), tree_ / "x.jprof.spool");
@@ -89,7 +89,7 @@ TEST_F(TraceWatchTest, ThePrivateFolderLiesBesideTheRecordingAndGoes) {
   EXPECT_TRUE(fs::is_directory(watch()->folder()));
 }
 
-TEST_F(TraceWatchTest, TheCommandIsTold) {
+TEST_F(TraceWatchTest, TheCommandIsReported) {
   options_.events = true;
   const std::string folder = (tree_ / "x.jprof.spool").string();
   EXPECT_THAT(

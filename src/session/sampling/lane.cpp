@@ -56,7 +56,7 @@ struct Lane::State {
   Sampled out;
   std::string call;  // the call that the thread is in; empty when in none
   HostTime call_began{};
-  bool hang_told = false;
+  bool hang_reported = false;
   bool buffer_emptied = false;
   std::function<void()> on_buffer;
 
@@ -130,9 +130,9 @@ Lane::~Lane() {
   finish(HostClock::now() + std::chrono::seconds{2}, ignored);
 }
 
-void Lane::on_buffer(std::function<void()> told) {
+void Lane::on_buffer(std::function<void()> reported) {
   const std::lock_guard lock(state_->mutex);
-  state_->on_buffer = std::move(told);
+  state_->on_buffer = std::move(reported);
 }
 
 bool Lane::has_buffer() const {
@@ -197,8 +197,8 @@ void Lane::take(Sampled& out) {
   s.out.clear();
   s.buffer_emptied = false;
   const HostTime now = HostClock::now();
-  if (!s.call.empty() && !s.hang_told && now - s.call_began > kHangs) {
-    s.hang_told = true;
+  if (!s.call.empty() && !s.hang_reported && now - s.call_began > kHangs) {
+    s.hang_reported = true;
     out.warnings.push_back({now, s.hanging(now)});
   }
 }
@@ -224,7 +224,7 @@ void Lane::finish(HostTime deadline, Sampled& out) {
   if (!done) {
     const HostTime now = HostClock::now();
     out.warnings.push_back({now, state_->hanging(now) + "; what it would have read is missing"});
-    state_->hang_told = true;
+    state_->hang_reported = true;
   }
   lock.unlock();
   take(out);

@@ -47,7 +47,7 @@ class Lane {
 
   // `told` is called, from the lane's thread, when a sensor's buffer was emptied: its readings
   // reach back to the last time, so they should not wait here. Not after finish().
-  void on_buffer(std::function<void()> told);
+  void on_buffer(std::function<void()> reported);
 
   // Without a probe that fills a sensor to be kept there is nothing to do, and no thread.
   void start();

@@ -60,8 +60,8 @@ Sampler::Sampler(std::vector<std::unique_ptr<meters::Meter>> meters, Duration pr
   }
 }
 
-void Sampler::on_buffer(const std::function<void()>& told) {
-  for (auto& lane : lanes_) lane->on_buffer(told);
+void Sampler::on_buffer(const std::function<void()>& reported) {
+  for (auto& lane : lanes_) lane->on_buffer(reported);
 }
 
 bool Sampler::has_buffer() const {

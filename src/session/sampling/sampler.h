@@ -21,7 +21,7 @@ class Sampler {
   const std::vector<model::Sensor>& sensors() const { return sensors_; }
 
   // As Lane's, for every lane. Before start().
-  void on_buffer(const std::function<void()>& told);
+  void on_buffer(const std::function<void()>& reported);
   bool has_buffer() const;
 
   void start();

@@ -164,25 +164,25 @@ class BufferMeter final : public FakeMeter {
 };
 
 TEST(Sampler, TellsWhenABufferWasEmptied) {
-  std::atomic<int> told{0};
+  std::atomic<int> reported{0};
   Sampled got;
   Sampler polled(meters_of(std::make_unique<FakeMeter>()), Duration{});
-  polled.on_buffer([&told] { ++told; });
+  polled.on_buffer([&reported] { ++reported; });
   polled.start();
   take_until(polled, got, [&got] { return got.readings.powers.size() > 4; });
   EXPECT_FALSE(polled.has_buffer());
   polled.stop(seconds{10}, got);
-  EXPECT_EQ(told, 0);
+  EXPECT_EQ(reported, 0);
 
   Sampler sampler(meters_of(std::make_unique<BufferMeter>()), Duration{});
-  sampler.on_buffer([&told] { ++told; });
+  sampler.on_buffer([&reported] { ++reported; });
   sampler.start();
-  while (told == 0) std::this_thread::yield();
+  while (reported == 0) std::this_thread::yield();
   while (!sampler.has_buffer()) std::this_thread::yield();
   sampler.stop(seconds{10}, got);
-  const int before = told;
+  const int before = reported;
   std::this_thread::sleep_for(milliseconds{20});
-  EXPECT_EQ(told, before);
+  EXPECT_EQ(reported, before);
 }
 
 }  // namespace

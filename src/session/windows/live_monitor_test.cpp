@@ -128,7 +128,7 @@ TEST(LiveMonitorTest, SixteenThreads) {
   EXPECT_EQ(total->count, 16u * 5000);
 }
 
-TEST(LiveMonitorTest, AForkedChildIsToldSo) {
+TEST(LiveMonitorTest, AForkedChildGetsAnError) {
   const auto monitor = open_steady();
   const pid_t child = fork();
   ASSERT_GE(child, 0);

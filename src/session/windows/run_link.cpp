@@ -103,14 +103,14 @@ bool RunLink::send_waiting(HostTime deadline) {
 
 bool RunLink::send_names(HostTime deadline) {
   for (;;) {
-    Names names{told_names_, {}};
-    const auto end = std::min(names_.size(), told_names_ + kNamesInPacket);
-    for (auto number = told_names_; number < end; ++number) {
+    Names names{reported_names_, {}};
+    const auto end = std::min(names_.size(), reported_names_ + kNamesInPacket);
+    for (auto number = reported_names_; number < end; ++number) {
       names.names.push_back(names_.text(number).substr(0, kLongestName));
     }
     if (names.names.empty()) return true;
     if (!send(encode(names), deadline)) return false;
-    told_names_ = end;
+    reported_names_ = end;
   }
 }
 

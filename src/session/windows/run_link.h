@@ -63,7 +63,7 @@ class RunLink {
   std::atomic<std::uint64_t> next_question_{1};
 
   std::mutex sending_;  // guards what follows; taken before the others
-  std::uint32_t told_names_ = 0;
+  std::uint32_t reported_names_ = 0;
 
   NameTable names_;
 

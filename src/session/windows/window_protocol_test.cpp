@@ -17,7 +17,7 @@ T sent(const ProgramMessage& message) {
   return std::get<T>(std::move(*got));
 }
 template <typename T>
-T told(const ToolMessage& message) {
+T reported(const ToolMessage& message) {
   auto got = decode_tool_message(encode(message));
   EXPECT_TRUE(got) << encode(message);
   return std::get<T>(std::move(*got));
@@ -70,11 +70,11 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
                        model::DomainId{0},
                        true,
                        "why"};
-  const auto welcome = told<Welcome>(Welcome{kWindowProtocol, {{memory, false}}});
+  const auto welcome = reported<Welcome>(Welcome{kWindowProtocol, {{memory, false}}});
   ASSERT_EQ(welcome.domains.size(), 1U);
   EXPECT_EQ(welcome.domains[0].domain, memory);
   EXPECT_FALSE(welcome.domains[0].measured);
-  EXPECT_EQ(told<Refused>(Refused{9, "too old"}).message, "too old");
+  EXPECT_EQ(reported<Refused>(Refused{9, "too old"}).message, "too old");
 
   model::Measurement m{
       Energy::joules(5), Energy::joules(1), Energy::microjoules(3), model::Provenance::kEstimated,
@@ -84,7 +84,7 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
       3,
       2,
       seconds{4}};
-  const auto answer = told<Answer>(Answer{11, found});
+  const auto answer = reported<Answer>(Answer{11, found});
   EXPECT_EQ(answer.id, 11U);
   ASSERT_TRUE(answer.found);
   EXPECT_EQ(answer.found->count, 3U);
@@ -100,7 +100,7 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
   EXPECT_EQ(energies[0].energy->method, "method");
   EXPECT_EQ(energies[1].domain, model::DomainId{1});
   EXPECT_EQ(energies[1].energy.error(), (Error{Errc::kUnsupported, "not here"}));
-  const auto error = told<Answer>(Answer{12, fail(Errc::kNotFound, "no window")});
+  const auto error = reported<Answer>(Answer{12, fail(Errc::kNotFound, "no window")});
   EXPECT_EQ(error.found.error(), (Error{Errc::kNotFound, "no window"}));
 }
 

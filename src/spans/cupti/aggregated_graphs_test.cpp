@@ -69,7 +69,7 @@ TEST(ActivityAggregator, NodesThatALaterLaunchHasWrittenAreMended) {
       EXPECT_EQ(a.sink.of_class(1), (Sum{3 * 200, 3}));
     }
     for (const auto& chunk : a.sink.trace.chunks) {
-      EXPECT_FALSE(model::is_beside_bins(chunk.kind));
+      EXPECT_FALSE(model::is_overlapped_bins(chunk.kind));
     }
   }
 }

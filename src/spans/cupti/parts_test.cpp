@@ -195,7 +195,7 @@ TEST(CuptiApi, TheOneThatIsLoadedComesFirst) {
   EXPECT_EQ(cupti_candidates({"/opt/libcudart.so.12"})[0], "libcupti.so.12");
 }
 
-TEST(CuptiApi, IsFoundBesideTheLibrariesOfThePackage) {
+TEST(CuptiApi, IsFoundNextToTheLibrariesOfThePackage) {
   const auto root = std::filesystem::path(::testing::TempDir()) / "cupti_places";
   const auto packages = root / "lib/python3.12/site-packages";
   std::filesystem::remove_all(root);

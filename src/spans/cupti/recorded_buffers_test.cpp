@@ -64,7 +64,7 @@ class RecordedBuffers : public ::testing::Test {
  protected:
   // A launch as it was told: class, begin and duration in nanoseconds, stream.
   using Sum = MemorySink::Sum;
-  using Told = std::tuple<std::string, std::int64_t, std::uint64_t, std::uint32_t>;
+  using Reported = std::tuple<std::string, std::int64_t, std::uint64_t, std::uint32_t>;
 
   std::vector<Row> rows = read_rows();
   std::vector<std::uint64_t> bytes;  // all buffers, at an address that records may have
@@ -169,22 +169,22 @@ class RecordedBuffers : public ::testing::Test {
 TEST_F(RecordedBuffers, EachLaunchIsAsTheVendorHasIt) {
   read_all();
   EXPECT_EQ(wrong_times, 0U);
-  std::vector<Told> expected;
+  std::vector<Reported> expected;
   for (const Row& row : rows) {
     if (!row.single()) continue;
     expected.emplace_back(name_of(row), static_cast<std::int64_t>(row["start"]) - origin(),
                           row.duration(), static_cast<std::uint32_t>(row["stream"]));
   }
   ASSERT_EQ(expected.size(), 30U + 20 + 4 * 5 + 2 * 10);
-  std::vector<Told> told;
+  std::vector<Reported> reported;
   for (const auto& [begin, event] : sink.events()) {
-    told.emplace_back(name_of(sink.trace.classes.at(event.kernel_class)), begin,
-                      event.duration_nanoseconds, event.stream);
+    reported.emplace_back(name_of(sink.trace.classes.at(event.kernel_class)), begin,
+                          event.duration_nanoseconds, event.stream);
     EXPECT_EQ(event.scope, kScope);
   }
   std::sort(expected.begin(), expected.end());
-  std::sort(told.begin(), told.end());
-  EXPECT_TRUE(std::includes(told.begin(), told.end(), expected.begin(), expected.end()));
+  std::sort(reported.begin(), reported.end());
+  EXPECT_TRUE(std::includes(reported.begin(), reported.end(), expected.begin(), expected.end()));
 }
 
 TEST_F(RecordedBuffers, EachLaunchOfTheProgramIsThere) {

@@ -111,7 +111,7 @@ bool Tracer::end(Duration timeout, bool exiting) {
 
 bool Tracer::wait_for(std::uint64_t flush, Duration timeout) {
   std::unique_lock lock(mutex_);
-  return told_.wait_for(lock, timeout, [&] { return ended_ || flushes_done_ >= flush; });
+  return reported_.wait_for(lock, timeout, [&] { return ended_ || flushes_done_ >= flush; });
 }
 
 void Tracer::wait_until(HostTime deadline) {
@@ -168,7 +168,7 @@ void Tracer::finish(std::uint64_t flushes, bool ended) {
     flushes_done_ = flushes;
     ended_ = ended;
   }
-  told_.notify_all();
+  reported_.notify_all();
 }
 
 void Tracer::drain(Kernels& kernels) {

@@ -88,7 +88,7 @@ class Tracer {
   std::atomic<Kernels*> refused_{nullptr};  // what CUPTI may hold on to nevertheless
 
   std::mutex mutex_;  // guards what follows
-  std::condition_variable told_;
+  std::condition_variable reported_;
   std::uint64_t flushes_done_ = 0;
   bool ended_ = false;
   std::string start_problem_;

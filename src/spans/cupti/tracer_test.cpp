@@ -186,7 +186,7 @@ TEST_F(TracerTest, GraphsThatMayBeOlderAreRecordedByNode) {
   EXPECT_FALSE(cupti.enabled.contains(ActivityKind::kGraphTrace));
 }
 
-TEST_F(TracerTest, LaunchesNobodyToldOfTurnOnTheRuntimesCallbacks) {
+TEST_F(TracerTest, UnreportedLaunchesTurnOnTheRuntimesCallbacks) {
   start();
   for (std::uint32_t i = 0; i != 1200; ++i) add(kernel("k", i * 100, i * 100 + 10, i + 1));
   ASSERT_TRUE(tracer->flush(seconds{10}));

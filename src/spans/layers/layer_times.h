@@ -68,13 +68,14 @@ class LayerTimes {
   template <typename Take>
   void drain(Take&& take) {
     for (std::size_t i = 0; i < phases_.size(); ++i) {
-      drain_cell(phases_[i], told_phases_[i], model::kNone, static_cast<model::Phase>(i + 1), take);
+      drain_cell(phases_[i], reported_phases_[i], model::kNone, static_cast<model::Phase>(i + 1),
+                 take);
     }
     for (std::uint32_t p = 0; p < kPages; ++p) {
       Page* page = pages_[p].load(std::memory_order_acquire);
       if (page == nullptr) continue;
       for (std::uint32_t i = 0; i < page->cells.size(); ++i) {
-        drain_cell(page->cells[i], page->told[i], p * kPageLayers + i / 2,
+        drain_cell(page->cells[i], page->reported[i], p * kPageLayers + i / 2,
                    i % 2 != 0 ? model::Phase::kBackward : model::Phase::kForward, take);
       }
     }
@@ -90,18 +91,19 @@ class LayerTimes {
   static constexpr std::uint32_t kPages = kMaxLayers / kPageLayers;
 
   struct Page {
-    std::array<Cell, 2 * kPageLayers> cells;      // of each layer: forward, backward
-    std::array<LayerTime, 2 * kPageLayers> told;  // the reader's
+    std::array<Cell, 2 * kPageLayers> cells;          // of each layer: forward, backward
+    std::array<LayerTime, 2 * kPageLayers> reported;  // the reader's
   };
 
   template <typename Take>
-  static void drain_cell(const Cell& cell, LayerTime& told, std::uint32_t layer, model::Phase phase,
-                         Take&& take) {
+  static void drain_cell(const Cell& cell, LayerTime& reported, std::uint32_t layer,
+                         model::Phase phase, Take&& take) {
     const LayerTime now = cell.read();
-    const LayerTime more{now.calls - told.calls, now.wall_nanoseconds - told.wall_nanoseconds,
-                         now.cpu_nanoseconds - told.cpu_nanoseconds};
+    const LayerTime more{now.calls - reported.calls,
+                         now.wall_nanoseconds - reported.wall_nanoseconds,
+                         now.cpu_nanoseconds - reported.cpu_nanoseconds};
     if (more.calls == 0 && more.wall_nanoseconds == 0) return;
-    told = now;
+    reported = now;
     take(layer, phase, more);
   }
 
@@ -109,7 +111,7 @@ class LayerTimes {
 
   std::array<std::atomic<Page*>, kPages> pages_{};
   std::array<Cell, 3> phases_{};  // from Phase::kForward on
-  std::array<LayerTime, 3> told_phases_{};
+  std::array<LayerTime, 3> reported_phases_{};
 };
 
 }  // namespace jouleprof::layers

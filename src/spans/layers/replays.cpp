@@ -22,7 +22,7 @@ struct Replay {
 struct Replays {
   std::mutex mutex;  // guards what follows
   HostTime last{};
-  std::vector<Replay> not_told;
+  std::vector<Replay> not_reported;
 };
 
 // Never destroyed: the tracer's thread tells while the process exits.
@@ -42,7 +42,7 @@ void begin_replay() {
 void replayed(std::uint32_t layer, std::uint64_t calls) {
   const HostTime now = HostClock::now();
   const std::scoped_lock lock(all().mutex);
-  all().not_told.push_back({layer, calls, std::exchange(all().last, now), now});
+  all().not_reported.push_back({layer, calls, std::exchange(all().last, now), now});
 }
 
 void end_replay() { set_active(true); }
@@ -51,7 +51,7 @@ void tell_replays(model::ActivitySink& sink) {
   std::vector<Replay> replays;
   {
     const std::scoped_lock lock(all().mutex);
-    replays.swap(all().not_told);
+    replays.swap(all().not_reported);
   }
   if (replays.empty()) return;
   scopes::tell(sink);

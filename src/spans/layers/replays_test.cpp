@@ -38,7 +38,7 @@ std::vector<model::LayerEntry> entries_of(const model::ActivityChunk& chunk) {
   return entries;
 }
 
-TEST(Replays, AreToldOnceOneAfterTheOther) {
+TEST(Replays, AreReportedOnceOneAfterTheOther) {
   Sink sink;
   model::Layer layer;
   layer.name = "fc";

@@ -124,7 +124,7 @@ class ThreadLayersList {
         });
       }
     }
-    const HostTime begin = std::exchange(told_, now);
+    const HostTime begin = std::exchange(reported_, now);
     if (sums.empty()) return;
     scopes::tell(sink);  // after the sums were taken, so that it knows all their layers
     model::ActivityEncoder layers;
@@ -151,7 +151,7 @@ class ThreadLayersList {
     add(model::ChunkKind::kPhases, phases.take());
   }
 
-  void start() { told_ = HostClock::now(); }
+  void start() { reported_ = HostClock::now(); }
 
   void forget_all() {
     const std::scoped_lock lock(mutex_);
@@ -173,7 +173,7 @@ class ThreadLayersList {
   void forget() {
     is_active.store(false, std::memory_order_relaxed);
     drop();
-    told_ = HostClock::now();
+    reported_ = HostClock::now();
   }
 
   void drop() {
@@ -187,7 +187,7 @@ class ThreadLayersList {
   std::vector<ThreadLayers*> free_;
   std::size_t next_ring_ = 0;
   std::string problem_;
-  HostTime told_ = HostClock::now();  // the telling thread's
+  HostTime reported_ = HostClock::now();  // the telling thread's
 };
 
 namespace {

@@ -49,7 +49,7 @@ Sink& sink() {
   return only;
 }
 
-const Sink& told() {
+const Sink& reported() {
   sink().entries.clear();
   sink().phases.clear();
   sink().chunks = 0;
@@ -68,7 +68,7 @@ constexpr auto kForward = model::Phase::kForward;
 constexpr std::chrono::milliseconds kShort{20};
 
 TEST(ThreadLayers, TimeIsExclusive) {
-  told();
+  reported();
   const auto outer = layer("exclusive.outer");
   const auto inner = layer("exclusive.inner");
   ThreadLayers* mine = ThreadLayers::mine();
@@ -89,7 +89,7 @@ TEST(ThreadLayers, TimeIsExclusive) {
   EXPECT_EQ(scopes::this_thread(), model::Scope{});
   spend(kShort);  // in no layer
 
-  const Sink& now = told();
+  const Sink& now = reported();
   const auto& a = now.entries.at({"exclusive.outer", kForward});
   const auto& b = now.entries.at({"exclusive.inner", kForward});
   EXPECT_EQ(a.calls, 1u);
@@ -100,22 +100,22 @@ TEST(ThreadLayers, TimeIsExclusive) {
   const Duration sum{a.wall_nanoseconds + b.wall_nanoseconds};
   EXPECT_LE(sum, end - begin);
   EXPECT_GE(sum, end - begin - std::chrono::milliseconds(1));
-  EXPECT_EQ(told().chunks, 0);  // nothing since
+  EXPECT_EQ(reported().chunks, 0);  // nothing since
 }
 
 TEST(ThreadLayers, ALayerThatCallsItselfIsCountedEachTime) {
-  told();
+  reported();
   const auto id = layer("recursive");
   ThreadLayers* mine = ThreadLayers::mine();
   ThreadLayers::Outer outer[3];
   for (auto& o : outer) mine->enter(id, o);
   for (int i = 2; i >= 0; --i) mine->leave(outer[i]);
-  EXPECT_EQ(told().entries.at({"recursive", kForward}).calls, 3u);
+  EXPECT_EQ(reported().entries.at({"recursive", kForward}).calls, 3u);
   EXPECT_TRUE(mine->outermost());
 }
 
 TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
-  told();
+  reported();
   const auto outer = layer("cpu.outer");
   const auto inner = layer("cpu.inner");
   const auto call = [&] {
@@ -130,11 +130,11 @@ TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
     mine->leave(none);
   };
   call();
-  EXPECT_EQ(told().entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
+  EXPECT_EQ(reported().entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
   take_cpu_time(true);
   call();
   take_cpu_time(false);
-  const Sink& now = told();
+  const Sink& now = reported();
   EXPECT_GT(now.entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
   EXPECT_EQ(now.entries.at({"cpu.inner", kForward}).cpu_nanoseconds, 0u);
 }
@@ -142,7 +142,7 @@ TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
 class Phases : public testing::Test {
  protected:
   Phases() {
-    told();
+    reported();
     take_cpu_time(true);
   }
   ~Phases() override { take_cpu_time(false); }
@@ -176,7 +176,7 @@ TEST_F(Phases, HaveTheirTimeWithoutThatOfLayersAndPhasesInThem) {
   mine_->end_phase(kBackward);
   mine_->end_phase(kOptimizer);
   const auto all = nanoseconds(HostClock::now() - begin);
-  const Sink& now = told();
+  const Sink& now = reported();
   const auto& optimizer = now.phases.at(kOptimizer);
   const auto& backward = now.phases.at(kBackward);
   EXPECT_EQ(optimizer.times, 1u);
@@ -196,7 +196,7 @@ TEST_F(Phases, AreTheLayersWhereOneIsCalled) {
   mine_->begin_phase(kBackward);
   mine_->end_phase(kBackward);
   mine_->leave(outer);
-  const Sink& now = told();
+  const Sink& now = reported();
   EXPECT_EQ(now.phases.size(), 1u);
   EXPECT_EQ(now.phases.at(kForward).times, 1u);
   EXPECT_EQ(now.phases.at(kForward).wall_nanoseconds, 0u);
@@ -208,7 +208,7 @@ TEST_F(Phases, AStepThatFailsIsNotCounted) {
   mine_->begin_phase(kOptimizer);
   mine_->end_phase(kOptimizer);
   mine_->end_phase(kOptimizer);
-  const Sink& now = told();
+  const Sink& now = reported();
   EXPECT_EQ(now.phases.at(kOptimizer).times, 1u);
   EXPECT_LT(now.phases.at(kOptimizer).wall_nanoseconds, 30'000'000u);
 }
@@ -217,11 +217,11 @@ TEST_F(Phases, AreNotTimedWhereKernelsTellThem) {
   take_cpu_time(false);
   mine_->begin_phase(kBackward);
   mine_->end_phase(kBackward);
-  EXPECT_TRUE(told().phases.empty());
+  EXPECT_TRUE(reported().phases.empty());
 }
 
-TEST(ThreadLayers, ThreadsThatHaveEndedAreToldToo) {
-  told();
+TEST(ThreadLayers, ThreadsThatHaveEndedAreReportedToo) {
+  reported();
   const auto id = layer("threads");
   for (int round = 0; round < 20; ++round) {
     std::vector<std::thread> threads;
@@ -236,11 +236,11 @@ TEST(ThreadLayers, ThreadsThatHaveEndedAreToldToo) {
     }
     for (auto& thread : threads) thread.join();
   }
-  EXPECT_EQ(told().entries.at({"threads", kForward}).calls, 8000u);
+  EXPECT_EQ(reported().entries.at({"threads", kForward}).calls, 8000u);
 }
 
 TEST(ThreadLayers, TellingWhileThreadsCallLosesNothing) {
-  told();
+  reported();
   const auto id = layer("busy");
   std::atomic<bool> done{false};
   std::thread thread([&] {
@@ -253,7 +253,7 @@ TEST(ThreadLayers, TellingWhileThreadsCallLosesNothing) {
   });
   std::uint64_t calls = 0;
   const auto add = [&] {
-    const auto& entries = told().entries;
+    const auto& entries = reported().entries;
     const auto found = entries.find({"busy", kForward});
     if (found != entries.end()) calls += found->second.calls;
   };

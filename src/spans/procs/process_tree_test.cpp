@@ -162,7 +162,7 @@ TEST_F(FakeTree, WhatStandsStillIsWrittenOnceAndAgainBeforeItMoves) {
   EXPECT_EQ(ledger.changes.readings.size(), 1u);  // asked for all
 }
 
-TEST_F(FakeTree, ANameThatChangesIsTold) {
+TEST_F(FakeTree, ANameThatChangesIsReported) {
   fake.put({.pid = 100, .name = "sh"});
   auto t = tree(100);
   ledger.look(t, 1);

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/scopes/told.h"
+#include "spans/scopes/reported.h"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
@@ -44,8 +44,8 @@ TEST(Ranges, NestAndAreNamedOnce) {
   EXPECT_EQ(pop_range(nullptr), 0);
   EXPECT_EQ(this_thread().range, model::kNone);
   EXPECT_EQ(pop_range(nullptr), -1);
-  EXPECT_EQ(told().ranges.at(step), (model::Range{"step", model::kNone}));
-  EXPECT_EQ(told().ranges.at(loss), (model::Range{"loss", step}));
+  EXPECT_EQ(reported().ranges.at(step), (model::Range{"step", model::kNone}));
+  EXPECT_EQ(reported().ranges.at(loss), (model::Range{"loss", step}));
 }
 
 TEST(Ranges, ADomainPopsItsOwnRange) {
@@ -57,7 +57,7 @@ TEST(Ranges, ADomainPopsItsOwnRange) {
   const auto theirs = this_thread().range;
   EXPECT_EQ(push_range(nullptr, "inner"), 1);
   EXPECT_EQ(pop_range(&domain), 0);
-  EXPECT_EQ(told().path(this_thread().range), "outer/inner");
+  EXPECT_EQ(reported().path(this_thread().range), "outer/inner");
   EXPECT_EQ(pop_range(&domain), -1);
   EXPECT_EQ(pop_range(nullptr), 1);
   EXPECT_NE(this_thread().range, theirs);
@@ -89,7 +89,7 @@ TEST(Ranges, ABackwardPassIsInTheRangeOfTheOnlyThreadThatHasOne) {
     pop_range(nullptr);
   }).join();
   EXPECT_EQ(two, model::kNone);
-  EXPECT_EQ(told().scopes.at(there).range, training);
+  EXPECT_EQ(reported().scopes.at(there).range, training);
   pop_range(nullptr);
   EXPECT_EQ(lone_range(), model::kNone);
   set_finder(nullptr);
@@ -98,7 +98,7 @@ TEST(Ranges, ABackwardPassIsInTheRangeOfTheOnlyThreadThatHasOne) {
 // What the calling thread is in as its next launch finds it.
 std::string here() {
   const std::uint32_t scope = current();
-  return scope == model::kNone ? "" : told().path(told().scopes.at(scope).range);
+  return scope == model::kNone ? "" : reported().path(reported().scopes.at(scope).range);
 }
 
 TEST(StartedRanges, NestInTheOrderTheyBeganAndEndInAny) {
@@ -158,7 +158,7 @@ TEST(StartedRanges, BelongToTheThreadThatBeganThemWhoeverEndsThem) {
 }
 
 TEST(StartedRanges, OverlappingOnesKeepToAFewNames) {
-  const std::size_t before = told().ranges.size();
+  const std::size_t before = reported().ranges.size();
   std::uint64_t open = start_range("even");
   for (int i = 0; i != 1000; ++i) {
     const std::uint64_t next = start_range(i % 2 == 0 ? "odd" : "even");
@@ -167,7 +167,7 @@ TEST(StartedRanges, OverlappingOnesKeepToAFewNames) {
     open = next;
   }
   EXPECT_TRUE(end_range(open));
-  EXPECT_EQ(told().ranges.size(), before + 4);  // each alone, and each within the other
+  EXPECT_EQ(reported().ranges.size(), before + 4);  // each alone, and each within the other
 }
 
 TEST(StartedRanges, TooManyAreNotNamed) {
@@ -231,7 +231,7 @@ TEST(StartedRanges, ManyThreadsBeginAndEndEachOthers) {
 
 TEST(StartedRanges, ABackwardPassIsInNoneThatHasEnded) {
   const std::uint64_t epoch = start_range("epoch");
-  EXPECT_EQ(told().path(lone_range()), "epoch");
+  EXPECT_EQ(reported().path(lone_range()), "epoch");
   std::thread([&] {
     EXPECT_TRUE(end_range(epoch));
     EXPECT_EQ(lone_range(), model::kNone);
@@ -242,7 +242,7 @@ TEST(StartedRanges, ABackwardPassIsInNoneThatHasEnded) {
   EXPECT_NE(current(), model::kNone);
   pop_range(nullptr);
   push_range(nullptr, "training");
-  EXPECT_EQ(told().path(lone_range()), "training");
+  EXPECT_EQ(reported().path(lone_range()), "training");
   pop_range(nullptr);
 }
 

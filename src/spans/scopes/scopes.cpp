@@ -43,9 +43,9 @@ struct Registry {
   std::unordered_map<model::Range, std::uint32_t, RangeHash> range_ids;
   std::unordered_map<model::Scope, std::uint32_t, ScopeHash> scope_ids;
   std::size_t name_bytes = 0;
-  std::size_t told_layers = 0;
-  std::size_t told_ranges = 0;
-  std::size_t told_scopes = 0;
+  std::size_t reported_layers = 0;
+  std::size_t reported_ranges = 0;
+  std::size_t reported_scopes = 0;
 
   // A child made by fork starts with the lock free, whoever held it, and has told nobody anything.
   void watch_forks();
@@ -65,7 +65,7 @@ void Registry::watch_forks() {
   pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
                  [] {
                    Registry& all = registry();
-                   all.told_layers = all.told_ranges = all.told_scopes = 0;
+                   all.reported_layers = all.reported_ranges = all.reported_scopes = 0;
                    all.mutex.unlock();
                  });
 }
@@ -180,7 +180,7 @@ std::uint32_t add_within(std::uint32_t range, std::uint32_t parent) {
 void tell_anew() {
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
-  all.told_layers = all.told_ranges = all.told_scopes = 0;
+  all.reported_layers = all.reported_ranges = all.reported_scopes = 0;
 }
 
 void tell(model::ActivitySink& sink) {
@@ -194,9 +194,9 @@ void tell(model::ActivitySink& sink) {
   {
     Registry& all = registry();
     const std::scoped_lock lock(all.mutex);
-    layer = std::exchange(all.told_layers, all.layers.size());
-    range = std::exchange(all.told_ranges, all.ranges.size());
-    scope = std::exchange(all.told_scopes, all.scopes.size());
+    layer = std::exchange(all.reported_layers, all.layers.size());
+    range = std::exchange(all.reported_ranges, all.ranges.size());
+    scope = std::exchange(all.reported_scopes, all.scopes.size());
     layers.assign(all.layers.begin() + static_cast<std::ptrdiff_t>(layer), all.layers.end());
     for (std::size_t i = range; i != all.ranges.size(); ++i) ranges.push_back(*all.ranges[i]);
     scopes.assign(all.scopes.begin() + static_cast<std::ptrdiff_t>(scope), all.scopes.end());

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/scopes/told.h"
+#include "spans/scopes/reported.h"
 
 namespace jouleprof::scopes {
 namespace {
@@ -41,7 +41,8 @@ TEST(Scopes, TheSameScopeIsTheSameIdentifierInEveryThread) {
   EXPECT_EQ(plain, model::kNone);
   this_thread().phase = model::Phase::kBackward;
   EXPECT_NE(current(), here);
-  EXPECT_EQ(told().scopes.at(here), (model::Scope{layer, model::kNone, model::Phase::kForward}));
+  EXPECT_EQ(reported().scopes.at(here),
+            (model::Scope{layer, model::kNone, model::Phase::kForward}));
 }
 
 TEST(Scopes, MoreScopesThanThePlacesOfTheCache) {
@@ -79,7 +80,7 @@ TEST(Scopes, TheFinderIsAskedOnlyOutsideOfLayers) {
   current();
   EXPECT_EQ(asked, 1);
   set_finder(nullptr);
-  EXPECT_EQ(told().scopes.at(id), (model::Scope{layer, model::kNone, model::Phase::kBackward}));
+  EXPECT_EQ(reported().scopes.at(id), (model::Scope{layer, model::kNone, model::Phase::kBackward}));
 }
 
 TEST(Scopes, ANodeHasItsLayerAndTheLaunchsRange) {
@@ -93,15 +94,15 @@ TEST(Scopes, ANodeHasItsLayerAndTheLaunchsRange) {
   EXPECT_EQ(merged(node, model::kNone), node);
   EXPECT_EQ(merged(model::kNone, launch), launch);
   const auto both = merged(node, launch);
-  EXPECT_EQ(told().scopes.at(both), (model::Scope{layer, range, model::Phase::kForward}));
+  EXPECT_EQ(reported().scopes.at(both), (model::Scope{layer, range, model::Phase::kForward}));
 }
 
 TEST(Scopes, AForkedChildTellsAllAnew) {
-  told();
+  reported();
   const auto layer = add(layer_named("before the fork"));
   const pid_t child = fork();
   if (child == 0) {
-    Told all;
+    Reported all;
     tell(all);
     _exit(all.layers.size() > layer && all.layers[layer].name == "before the fork" ? 0 : 1);
   }

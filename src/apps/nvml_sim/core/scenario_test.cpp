@@ -101,7 +101,7 @@ TEST(Scenario, GenerationsDifferInWhatTheyOffer) {
   EXPECT_TRUE(preset("grace_hopper").sensors.covers_module);
 }
 
-TEST(Scenario, ReadsATraceBesideIt) {
+TEST(Scenario, ReadsATraceNextToIt) {
   const TempTree tree({{"s.json", with_device(R"("power": {"shape": "trace", "file": "t.csv"})")},
                        {"t.csv", "t_seconds,power_watts\r\n0,100\r\n1,100\r\n1,400\r\n"},
                        {"bad.json", with_device(R"("power": {"shape": "trace", "file": "b.csv"})")},

@@ -12,7 +12,7 @@
 
 namespace jouleprof::scopes {
 
-struct Told : model::ActivitySink {
+struct Reported : model::ActivitySink {
   std::vector<model::Layer> layers;
   std::vector<model::Range> ranges;
   std::vector<model::Scope> scopes;
@@ -41,8 +41,8 @@ struct Told : model::ActivitySink {
   }
 };
 
-inline Told& told() {
-  static Told all;
+inline Reported& reported() {
+  static Reported all;
   tell(all);
   return all;
 }
