@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/attribute.h"
+#include "analysis/run.h"
 #include "analysis/synthetic_run_test.h"
 
 namespace {
@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
       run.seed = run.sensors.seed = seed;
       run.kernels = various_kernels(15, 100 + seed);
       const auto made = synthesise(run);
-      const auto profiles = attribute(made.recording);
+      const analysis::Run analysed(made.recording);
+      const auto& profiles = analysed.activity();
       if (!profiles || profiles->empty()) {
         fmt::print(stderr, "{}: nothing attributed\n", name);
         return 1;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analysis/analyse.h"
+#include "analysis/run.h"
 #include "bench/hour.h"
 #include "recording/reader.h"
 #include "recording/writer.h"
@@ -61,14 +61,14 @@ BENCHMARK(open_an_hour)->Unit(benchmark::kMillisecond);
 
 void analyse_an_hour(benchmark::State& state) {
   const auto recording = must(recording::read_recording(hour_file().path()));
-  for (auto _ : state) benchmark::DoNotOptimize(must(analysis::analyse(recording)));
+  for (auto _ : state) benchmark::DoNotOptimize(must(analysis::Run(recording).profile()));
 }
 BENCHMARK(analyse_an_hour)->Unit(benchmark::kMillisecond);
 
 void open_and_summarise_an_hour(benchmark::State& state) {
   for (auto _ : state) {
-    const auto recording = must(recording::read_recording(hour_file().path()));
-    benchmark::DoNotOptimize(report::to_text(must(analysis::analyse(recording))));
+    const analysis::Run run(must(recording::read_recording(hour_file().path())));
+    benchmark::DoNotOptimize(report::to_text(must(run.profile())));
   }
 }
 BENCHMARK(open_and_summarise_an_hour)->Unit(benchmark::kMillisecond);
@@ -77,7 +77,7 @@ void analyse_an_hour_with_windows(benchmark::State& state) {
   auto recording = bench::one_hour();
   bench::add_windows(recording, static_cast<int>(state.range(0)));
   for (auto _ : state) {
-    const auto profile = must(analysis::analyse(recording));
+    const auto profile = must(analysis::Run(recording).profile());
     benchmark::DoNotOptimize(report::to_text(profile));
     benchmark::DoNotOptimize(report::to_json(profile));
   }

@@ -40,7 +40,6 @@ _WINDOWS = _TIMELINE | {"windows"}
 _PROCESSES = _TIMELINE | {"processes"}
 _ACTIVITY = _PROCESSES | {"activity"}
 _KERNELS = _ACTIVITY | {"kernels"}
-_SHARED = {""}
 ROOMS = {
     "analysis": {
         "timeline": _TIMELINE,
@@ -56,23 +55,9 @@ ROOMS = {
         "windows": {"windows", "sampling"},
         "run": {"run", "windows", "sampling"},
     },
-    # What every format uses lies in the folder itself.
-    "report": {
-        "": _SHARED,
-        "text": {"text"} | _SHARED,
-        "json": {"json"} | _SHARED,
-        "csv": {"csv"} | _SHARED,
-        "chrome": {"chrome", "json"} | _SHARED,
-        "foreign": {"foreign", "json"} | _SHARED,
-    },
-    "importers": {
-        "": _SHARED,
-        "csv": {"csv"} | _SHARED,
-        "dmon": {"dmon"} | _SHARED,
-        "zeus": {"zeus"} | _SHARED,
-        "torch": {"torch"} | _SHARED,
-        "aipowermeter": {"aipowermeter"} | _SHARED,
-    },
+    # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
+    "report": {"": {""}, "*": {"", "json"}},
+    "importers": {"": {""}, "*": {""}},
 }
 # a meter sees what lies beside the meters' folders and itself, never another meter; meters/all
 # lists them
@@ -100,7 +85,8 @@ def offends_rooms(folder, source, target):
     rooms = ROOMS.get(folder)
     if rooms is None:
         return False
-    return room_of(target, folder) not in rooms.get(room_of(source, folder), set())
+    own, other = room_of(source, folder), room_of(target, folder)
+    return other not in rooms.get(own, rooms.get("*", set()) | {own})
 
 
 def offences(path):

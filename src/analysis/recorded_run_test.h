@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/analyse.h"
+#include "analysis/analysed_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
 #include "model/gauge_names.h"
 

@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "analysis/activity/replay_time.h"
-#include "analysis/analyse.h"
-#include "analysis/attribute.h"
+#include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "model/activity_codec.h"
 
@@ -31,7 +30,7 @@ SyntheticRun repeated_model() {
 }
 
 model::ActivityProfile only(const model::Recording& recording) {
-  const auto profiles = attribute(recording);
+  const auto profiles = activity_of(recording);
   EXPECT_TRUE(profiles) << profiles.error().message;
   EXPECT_EQ(profiles->size(), 1u);
   return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
@@ -197,18 +196,18 @@ TEST(Replay, TheSummaryEndsWhereTheProgramDid) {
   r.run.source = "run";
   r.run.work_begin = at(1.0);
   r.run.work_end = replay.spans()[0].end + std::chrono::milliseconds{200};
-  const auto whole = analyse(r);
+  const auto whole = profile_of(r);
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_EQ(whole->end, replay.spans()[0].begin);
   EXPECT_THAT(whole->warnings, Contains(AllOf(HasSubstr("in no figure"), HasSubstr("for 2.8 s"))));
-  const Options all{std::nullopt, *r.run.work_end - *r.run.work_begin};
-  const auto asked = analyse(r, all);
+  const Part all{std::nullopt, *r.run.work_end - *r.run.work_begin};
+  const auto asked = profile_of(r, all);
   EXPECT_EQ(asked->end, *r.run.work_end);
   EXPECT_THAT(asked->warnings, Contains(HasSubstr("include")));
   // Something that came after it belongs to the program.
   r.traces[0].chunks.push_back({model::ChunkKind::kLayers, model::kNone, replay.spans()[0].end,
                                 replay.spans()[0].end + std::chrono::milliseconds{50}, ""});
-  EXPECT_EQ(analyse(r)->end, *r.run.work_end);
+  EXPECT_EQ(profile_of(r)->end, *r.run.work_end);
 }
 
 }  // namespace

@@ -35,6 +35,18 @@ struct ActivityRow {
   std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
 };
 
+// What one kernel took, launched in one phase by one layer within one range. Rows are indices into
+// the lists of the profile; kNone: outside of all. On a CPU there is no kernel.
+struct ActivityStack {
+  Phase phase = Phase::kNone;
+  std::uint32_t layer = kNone;
+  std::uint32_t range = kNone;
+  std::uint32_t kernel = kNone;
+  std::uint64_t launches = 0;
+  Duration busy{};
+  Energy energy;
+};
+
 // One domain over the time that was traced.
 // measured.energy == idle + kernels + gaps + unattributed, exactly.
 struct ActivityProfile {
@@ -60,6 +72,7 @@ struct ActivityProfile {
   std::vector<ActivityRow> by_layer;   // a parent before its children
   std::vector<ActivityRow> by_range;   // a parent before its children
   std::vector<ActivityRow> by_phase;
+  std::vector<ActivityStack> stacks;  // their energies sum to the kernels', exactly
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
   std::vector<std::string> warnings;

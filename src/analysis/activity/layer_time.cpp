@@ -228,6 +228,14 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
   add_row(out.by_layer, "(outside of layers)", 0, outside, energies.back());
   add_row(out.by_phase, "(no phase)", 0, outside, phase_energies.back());
   out.kernels += energies.back();
+  for (std::uint32_t i = 0; i < out.by_layer.size(); ++i) {
+    const auto& row = out.by_layer[i];
+    if (!row.energy) continue;
+    auto& stack = out.stacks.emplace_back();
+    stack.layer = i;
+    stack.busy = row.busy;
+    stack.energy = row.energy->energy;
+  }
   out.unattributed = measured->energy - out.idle - out.kernels;
   return out;
 }

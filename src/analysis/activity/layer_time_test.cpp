@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "analysis/attribute.h"
+#include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
 #include "model/activity_codec.h"
@@ -67,7 +67,7 @@ struct CpuRun {
     recording.traces[0].chunks = {
         {model::ChunkKind::kLayers, model::kNone, at(begin), at(12), encoder.take()},
         {model::ChunkKind::kPhases, model::kNone, at(begin), at(12), entries.take()}};
-    const auto profiles = attribute(recording);
+    const auto profiles = activity_of(recording);
     EXPECT_TRUE(profiles) << profiles.error().message;
     EXPECT_EQ(profiles->size(), 1u);
     const auto& p = profiles->front();

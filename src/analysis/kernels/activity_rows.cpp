@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/processes/apportion.h"
 #include "base/demangle.h"
-#include "model/activity_codec.h"
-#include "model/phase_name.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -37,12 +37,29 @@ void ActivityRows::Used::add(const Used& other) {
   energy += other.energy;
 }
 
+ActivityRows::Used::Seconds ActivityRows::Used::sum() const {
+  Seconds all;
+  for (const auto& [key, more] : seconds) all.add(more);
+  return all;
+}
+
 ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTable& table,
                            const KernelModel& model, double gain, const model::Measurement& like)
     : recording_(recording), table_(table), model_(model), gain_(gain), like_(like) {
   for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
     class_energy_.push_back(Energy::joules(model_.energy_of(model_.all_of(k)).joules));
   }
+  uses_device_.resize(recording_.traces.size());
+  for (const auto& share : table_.shares) uses_device_[share.trace] = true;
+  dealt_ = deal();
+}
+
+void ActivityRows::fill(model::ActivityProfile& out) {
+  out.by_kernel = kernels();
+  out.by_layer = layers();
+  out.by_range = ranges();
+  out.by_phase = phases();
+  out.stacks = stacks();
 }
 
 ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
@@ -74,11 +91,12 @@ void ActivityRows::judge(ActivityRow& row) {
   const auto& whole = row.inclusive ? row.inclusive : row.energy;
   if (!whole || whole->repeatability.joules() <= kUnresolved * whole->energy.joules()) return;
   row.resolvable = false;
-  if (row.reason.empty()) row.reason = "the data can't tell it from what ran beside it";
+  if (row.reason.empty()) row.reason = "not identifiable: collinear with other kernels";
 }
 
-std::vector<ActivityRow> ActivityRows::kernels() const {
+std::vector<ActivityRow> ActivityRows::kernels() {
   std::vector<ActivityRow> rows;
+  std::vector<std::uint32_t> class_of;  // by row
   std::vector<std::uint32_t> group_of(table_.classes.size(), kNone);
   const auto groups = model_.groups();
   std::vector<model::Measurement> together;
@@ -102,31 +120,38 @@ std::vector<ActivityRow> ActivityRows::kernels() const {
     row.busy = duration_of(c.busy);
     row.overlapped = duration_of(c.overlapped);
     row.energy = row.inclusive = measurement(all_of(k));
-    if (model_.is_pooled(k)) row.reason = "too short to be told apart: has the power of all such";
+    if (model_.is_pooled(k)) {
+      row.reason = "too short to be identified: has the mean power of all such kernels";
+    }
     if (group_of[k] != kNone) {
       row.group = group_of[k];
       row.group_energy = together[row.group];
-      row.reason =
-          fmt::format("runs with {} others in the same proportion; together they are known",
-                      groups[row.group].size() - 1);
+      row.reason = fmt::format(
+          "collinear: always runs in the same proportion as {} others; their sum is "
+          "identifiable",
+          groups[row.group].size() - 1);
     }
     judge(row);
     rows.push_back(std::move(row));
+    class_of.push_back(k);
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ActivityRow& a, const ActivityRow& b) {
-    return a.energy->energy > b.energy->energy;
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return rows[a].energy->energy > rows[b].energy->energy;
   });
-  return rows;
+  kernel_rows_.assign(table_.classes.size(), kNone);
+  std::vector<ActivityRow> sorted;
+  for (const std::size_t i : order) {
+    kernel_rows_[class_of[i]] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(std::move(rows[i]));
+  }
+  return sorted;
 }
 
-bool ActivityRows::in_part(const model::ActivityChunk& chunk) const {
-  return table_.time.seconds_of(chunk.end) > table_.begin &&
-         table_.time.seconds_of(chunk.begin) < table_.end && !table_.replay_time.holds(chunk.begin);
-}
-
-template <class Add>
-void ActivityRows::deal(Add add) const {
-  // Shares come by class.
+std::vector<ActivityRows::Dealt> ActivityRows::deal() const {
+  std::vector<Dealt> out;
+  // Shares come by kernel signature.
   for (std::size_t i = 0; i < table_.shares.size();) {
     std::size_t j = i;
     const std::uint32_t k = table_.shares[i].kernel_class;
@@ -144,22 +169,33 @@ void ActivityRows::deal(Add add) const {
     energies.resize(weights.size());
     for (std::size_t n = 0; i < j; ++i, ++n) {
       const auto& share = table_.shares[i];
-      Used used;
+      Dealt& dealt = out.emplace_back();
+      dealt.share = &share;
       const auto& c = table_.classes[k];
-      used.seconds[{k, share.variant}] = {
+      dealt.used.seconds[{k, share.variant}] = {
           all > 0 ? c.busy * share.busy / all : 0.0,
           overlapped > 0 ? c.overlapped * share.overlapped / overlapped : 0.0};
-      used.energy = energies[n];
-      add(table_.shares[i], used);
+      dealt.used.energy = energies[n];
     }
   }
+  return out;
 }
 
-void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
+const model::Scope* ActivityRows::scope_of(const ActivityTable::Share& share) const {
+  return share.scope == kNone ? nullptr : &recording_.traces[share.trace].scopes[share.scope];
+}
+
+std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf& row_of) const {
+  std::vector<Used> own(rows.size());
+  for (const Dealt& dealt : dealt_) {
+    const std::uint32_t found = row_of(*dealt.share);
+    const std::size_t at = found == kNone ? rows.size() - 1 : found;
+    rows[at].launches += dealt.share->launches;
+    own[at].add(dealt.used);
+  }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].launches == 0) continue;
-    Used::Seconds sum;
-    for (const auto& [key, seconds] : own[i].seconds) sum.add(seconds);
+    const Used::Seconds sum = own[i].sum();
     rows[i].busy = duration_of(sum.busy);
     rows[i].overlapped = duration_of(sum.overlapped);
     rows[i].energy = measurement(own[i]);
@@ -170,111 +206,6 @@ void ActivityRows::fill(std::vector<Row>& rows, std::vector<Used>& own) const {
     judge(rows[i]);
     if (rows[i].parent != kNone) own[rows[i].parent].add(own[i]);
   }
-}
-
-std::vector<ActivityRow> ActivityRows::layers() const {
-  std::vector<Row> rows;
-  std::vector<std::uint32_t> first(recording_.traces.size(), kNone);
-  for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
-    const auto& trace = recording_.traces[t];
-    if (trace.layers.empty()) continue;
-    first[t] = static_cast<std::uint32_t>(rows.size());
-    for (const auto& layer : trace.layers) {
-      Row row;
-      row.name = layer.name;
-      row.detail =
-          layer.shapes.empty() ? layer.type : fmt::format("{} {}", layer.type, layer.shapes);
-      if (layer.parent < rows.size() - first[t]) row.parent = first[t] + layer.parent;
-      row.macs = layer.macs;
-      row.parameters = layer.parameters;
-      if (layer.compiled) row.reason = "compiled: layers within are not told apart";
-      rows.push_back(std::move(row));
-    }
-    for (const auto& chunk : trace.chunks) {
-      if (chunk.kind != model::ChunkKind::kLayers || !in_part(chunk)) continue;
-      model::ActivityDecoder decoder(chunk.bytes);
-      for (model::LayerEntry e; decoder.next(e);) {
-        if (e.layer < trace.layers.size() && e.phase == model::Phase::kForward) {
-          rows[first[t] + e.layer].count += e.calls;
-        }
-      }
-    }
-  }
-  if (rows.empty()) return rows;
-  const std::size_t outside = rows.size();
-  rows.emplace_back().name = "(outside of layers)";
-  std::vector<Used> own(rows.size());
-  deal([&](const ActivityTable::Share& share, const Used& used) {
-    std::size_t at = outside;
-    if (share.scope != kNone && first[share.trace] != kNone) {
-      const auto& scope = recording_.traces[share.trace].scopes[share.scope];
-      if (scope.layer != kNone) at = first[share.trace] + scope.layer;
-    }
-    rows[at].launches += share.launches;
-    own[at].add(used);
-  });
-  fill(rows, own);
-  if (rows[outside].launches == 0) rows.pop_back();
-  return rows;
-}
-
-std::vector<ActivityRow> ActivityRows::ranges() const {
-  std::vector<Row> rows;
-  std::vector<std::vector<std::uint32_t>> row_of(recording_.traces.size());
-  // The same range of several processes is one row.
-  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> known;
-  for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
-    for (const auto& range : recording_.traces[t].ranges) {
-      const std::uint32_t parent = range.parent == kNone ? kNone : row_of[t][range.parent];
-      const auto [at, is_new] =
-          known.try_emplace({parent, range.name}, static_cast<std::uint32_t>(rows.size()));
-      if (is_new) {
-        Row row;
-        row.name = range.name;
-        row.parent = parent;
-        rows.push_back(std::move(row));
-      }
-      row_of[t].push_back(at->second);
-    }
-  }
-  if (rows.empty()) return rows;
-  const std::size_t outside = rows.size();
-  rows.emplace_back().name = "(outside of ranges)";
-  std::vector<Used> own(rows.size());
-  deal([&](const ActivityTable::Share& share, const Used& used) {
-    std::size_t at = outside;
-    if (share.scope != kNone) {
-      const auto& scope = recording_.traces[share.trace].scopes[share.scope];
-      if (scope.range != kNone) at = row_of[share.trace][scope.range];
-    }
-    rows[at].launches += share.launches;
-    own[at].add(used);
-  });
-  fill(rows, own);
-  if (rows[outside].launches == 0) rows.pop_back();
-  return rows;
-}
-
-std::vector<ActivityRow> ActivityRows::phases() const {
-  constexpr std::size_t kPhases = 4;
-  std::vector<Row> rows(kPhases);
-  std::vector<Used> own(kPhases);
-  deal([&](const ActivityTable::Share& share, const Used& used) {
-    auto phase = model::Phase::kNone;
-    if (share.scope != kNone) phase = recording_.traces[share.trace].scopes[share.scope].phase;
-    const auto at = static_cast<std::size_t>(phase);
-    rows[at].launches += share.launches;
-    own[at].add(used);
-  });
-  fill(rows, own);
-  for (std::size_t i = 0; i < kPhases; ++i) {
-    rows[i].name = model::phase_name(static_cast<model::Phase>(i));
-    if (rows[i].name.empty()) rows[i].name = "(no phase)";
-  }
-  std::erase_if(rows, [](const Row& row) { return row.launches == 0; });
-  std::rotate(rows.begin(),
-              std::find_if(rows.begin(), rows.end(), [](auto& r) { return r.name[0] != '('; }),
-              rows.end());
   return rows;
 }
 

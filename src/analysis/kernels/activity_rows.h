@@ -1,6 +1,7 @@
 // The rows of an ActivityProfile: kernels, layers, ranges and phases with their energies.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -12,18 +13,17 @@
 
 namespace jouleprof::analysis {
 
-// Energies of layers, ranges and phases sum exactly to the kernels': each class's energy is dealt
-// to those that launched it by their busy time. Arguments outlive it. `gain`: the sensor's relative
-// error at 95 %; `like`: the measurement whose sensor and provenance the rows have.
+// Energies of layers, ranges, phases and stacks sum exactly to the kernels': each kernel
+// signature's energy is divided among those that launched it by their busy time. Only processes
+// that used the device have rows. Arguments outlive it. `gain`: the sensor's relative error at 95
+// %; `like`: the measurement whose sensor and provenance the rows have.
 class ActivityRows {
  public:
   ActivityRows(const model::Recording& recording, const ActivityTable& table,
                const KernelModel& model, double gain, const model::Measurement& like);
 
-  std::vector<model::ActivityRow> kernels() const;
-  std::vector<model::ActivityRow> layers() const;
-  std::vector<model::ActivityRow> ranges() const;
-  std::vector<model::ActivityRow> phases() const;
+  // by_kernel, by_layer, by_range, by_phase and stacks.
+  void fill(model::ActivityProfile& out);
 
  private:
   using Row = model::ActivityRow;
@@ -31,28 +31,45 @@ class ActivityRows {
   struct Used {
     struct Seconds {
       double busy = 0;
-      double overlapped = 0;  // of them, beside other launches
+      double overlapped = 0;  // of them, while other launches ran
 
       void add(const Seconds& more) {
         busy += more.busy;
         overlapped += more.overlapped;
       }
     };
-    // By class and variant (kNone: the class has none).
+    // By kernel signature and variant (kNone: the signature has none).
     std::map<std::pair<std::uint32_t, std::uint32_t>, Seconds> seconds;
     Energy energy;
 
     void add(const Used& other);
+    Seconds sum() const;
+  };
+  // One share of a kernel signature's energy, and the rows that it belongs to.
+  struct Dealt {
+    const ActivityTable::Share* share = nullptr;
+    Used used;
   };
 
   model::Measurement measurement(const Used& used) const;
   Used all_of(std::uint32_t kernel_class) const;
-  // A part that is not used by any scope goes to `add` with scope model::kNone.
-  template <class Add>
-  void deal(Add add) const;
+  std::vector<Dealt> deal() const;
+  bool uses_device(std::size_t trace) const { return uses_device_[trace]; }
+  const model::Scope* scope_of(const ActivityTable::Share& share) const;
   bool in_part(const model::ActivityChunk& chunk) const;
-  void fill(std::vector<Row>& rows, std::vector<Used>& own) const;
+  // The rows of a list with energies, the last of which is for what lies outside of the others.
+  using RowOf = std::function<std::uint32_t(const ActivityTable::Share&)>;
+  std::vector<Row> filled(std::vector<Row> rows, const RowOf& row_of) const;
   static void judge(Row& row);
+
+  std::vector<Row> kernels();
+  std::vector<Row> layers();
+  std::vector<Row> ranges();
+  std::vector<Row> phases() const;
+  void add_layers(std::size_t trace, std::vector<Row>& rows);
+  std::uint32_t layer_row(const ActivityTable::Share& share) const;
+  std::uint32_t range_row(const ActivityTable::Share& share) const;
+  std::vector<model::ActivityStack> stacks() const;
 
   const model::Recording& recording_;
   const ActivityTable& table_;
@@ -60,6 +77,11 @@ class ActivityRows {
   double gain_;
   model::Measurement like_;
   std::vector<Energy> class_energy_;
+  std::vector<Dealt> dealt_;
+  std::vector<bool> uses_device_;                       // by trace
+  std::vector<std::uint32_t> kernel_rows_;              // by kernel signature
+  std::vector<std::uint32_t> first_layer_;              // by trace; kNone: it has none
+  std::vector<std::vector<std::uint32_t>> range_rows_;  // by trace and range
 };
 
 }  // namespace jouleprof::analysis

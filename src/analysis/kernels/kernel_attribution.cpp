@@ -58,11 +58,7 @@ class Attribution {
     out_.method = method();
     out_.launches = table_.launches;
     out_.dropped = table_.dropped;
-    const ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
-    out_.by_kernel = rows.kernels();
-    out_.by_layer = rows.layers();
-    out_.by_range = rows.ranges();
-    out_.by_phase = rows.phases();
+    ActivityRows(recording_, table_, *model, gain(), out_.measured).fill(out_);
     balance(*model);
     warn(*model);
     return std::move(out_);

@@ -86,13 +86,6 @@ std::optional<RecordedSpan> recorded_span(const model::Recording& r) {
   return RecordedSpan{first, last};
 }
 
-std::optional<EnergyTimeline> timeline_of(const model::Recording& recording,
-                                          model::DomainId domain) {
-  const auto sensors = choose_sensors(recording.sensors, domain, who_spoke(recording));
-  if (!sensors) return std::nullopt;
-  return build(*sensors, Sorted(recording.readings));
-}
-
 Timelines timelines_of(const model::Recording& recording) {
   const Sorted readings(recording.readings);
   const std::vector<bool> spoke = who_spoke(recording);

@@ -22,10 +22,6 @@ std::optional<RecordedSpan> recorded_span(const model::Recording& recording);
 using Timelines = std::vector<std::optional<EnergyTimeline>>;
 Timelines timelines_of(const model::Recording& recording);
 
-// One domain's alone.
-std::optional<EnergyTimeline> timeline_of(const model::Recording& recording,
-                                          model::DomainId domain);
-
 // Where a recording that does not say so begins and ends, so that every domain which spoke near its
 // `first` or `last` moment is known over the whole: sources start and stop some seconds apart.
 HostTime common_begin(Timelines& timelines, HostTime first);

@@ -151,17 +151,4 @@ std::vector<WindowGroup> window_groups(const model::Recording& recording, Timeli
   return groups;
 }
 
-WindowEnergies::WindowEnergies(const model::Recording& recording)
-    : recording_(recording), timelines_(timelines_of(recording)) {
-  mark_windows(timelines_, recording.windows);
-}
-
-Result<model::Measurement> WindowEnergies::energy(const Window& window, std::size_t domain) {
-  auto& timeline = timelines_.at(domain);
-  if (!timeline) {
-    return fail(Errc::kUnavailable, why_silent(recording_, recording_.domains.at(domain)));
-  }
-  return timeline->energy(window.begin, window.end);
-}
-
 }  // namespace jouleprof::analysis

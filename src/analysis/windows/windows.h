@@ -25,18 +25,4 @@ std::vector<model::WindowGroup> window_groups(const model::Recording& recording,
                                               Timelines& timelines,
                                               const std::optional<RecordedSpan>& part);
 
-// The energy of single windows, as window_groups() sums them. Refers to the recording, which must
-// outlive it. Thread safety: none.
-class WindowEnergies {
- public:
-  explicit WindowEnergies(const model::Recording& recording);
-
-  // In the domain at this place of the recording's list. Errors: unavailable, with the reason.
-  Result<model::Measurement> energy(const model::Window& window, std::size_t domain);
-
- private:
-  const model::Recording& recording_;
-  Timelines timelines_;
-};
-
 }  // namespace jouleprof::analysis

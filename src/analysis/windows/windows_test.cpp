@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "analysis/analyse.h"
+#include "analysis/analysed_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
 
 namespace jouleprof::analysis {
@@ -49,8 +49,8 @@ class Bursts {
   void add(std::string name, double begin, double end) {
     recording.windows.push_back({std::move(name), at(begin), at(end), 1, 1, false});
   }
-  model::Profile analysed(const Options& options = {}) const {
-    auto profile = analyse(recording, options);
+  model::Profile analysed(const Part& options = {}) const {
+    auto profile = profile_of(recording, options);
     EXPECT_TRUE(profile) << profile.error().message;
     return profile ? *profile : model::Profile{};
   }
@@ -89,12 +89,12 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
 TEST(Windows, RepeatabilityAddsInQuadratureAndGainErrorLinearly) {
   const Bursts bursts(40);
   const auto profile = bursts.analysed();
-  WindowEnergies single(bursts.recording);
+  const analysis::Run single(bursts.recording);
   Energy sum;
   double square = 0;
   for (const auto& w : bursts.recording.windows) {
     if (w.name != "step") continue;
-    const auto m = single.energy(w, 0);
+    const auto m = single.energy(0, w);
     ASSERT_TRUE(m);
     sum += m->energy;
     square += std::pow(m->repeatability.joules(), 2);
@@ -148,15 +148,15 @@ TEST(Windows, WhatCannotBeHadIsLeftOutAndSaysWhy) {
   EXPECT_EQ(step.energies[0].count, 10u);
   EXPECT_THAT(step.energies[0].reason, HasSubstr("before the end of the window"));
   EXPECT_FALSE(profile.windows[2].energies[0].energy);
-  WindowEnergies single(bursts.recording);
-  EXPECT_EQ(single.energy(bursts.recording.windows[0], 1).error().message, "no sensor");
+  const analysis::Run single(bursts.recording);
+  EXPECT_EQ(single.energy(1, bursts.recording.windows[0]).error().message, "no sensor");
 }
 
 TEST(Windows, OfAPartAreThoseThatBeginInIt) {
   const Bursts bursts(40);
-  Options first;
+  Part first;
   first.to = 2500ms;
-  Options second;
+  Part second;
   second.from = 2500ms;
   const auto a = bursts.analysed(first).windows;
   const auto b = bursts.analysed(second).windows;
@@ -184,7 +184,7 @@ TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
                                 imported("net", "100", 12, 1100)};
   recording.imported_windows.push_back(imported("none", "", 1, 0));
   recording.imported_windows.back().energies.clear();
-  const auto profile = analyse(recording);
+  const auto profile = profile_of(recording);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_FALSE(profile->has_span());
   EXPECT_EQ(profile->domains[0].reason, "a table");
@@ -201,9 +201,9 @@ TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
   EXPECT_EQ(profile->windows[2].energies[0].count, 0u);
   EXPECT_NE(profile->windows[2].energies[0].reason, "");
 
-  Options part;
+  Part part;
   part.from = 1s;
-  EXPECT_EQ(analyse(recording, part).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(profile_of(recording, part).error().code, Errc::kInvalidArgument);
 }
 
 }  // namespace

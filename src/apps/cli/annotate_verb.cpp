@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "analysis/attribute.h"
+#include "analysis/run.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
@@ -19,12 +19,12 @@ using namespace std::chrono_literals;
 
 // The part of the recording that the trace covers, `more` at both ends. What ran outside was not
 // traced, so nothing may be concluded from the power there.
-analysis::Options part_of(const model::Recording& recording, const importers::TorchTrace& trace,
-                          Duration more) {
+analysis::Part part_of(const model::Recording& recording, const importers::TorchTrace& trace,
+                       Duration more) {
   const ClockMap& clocks = trace.clocks();
   const HostTime begin = clocks.to_host(trace.begin()) - more;
   const HostTime end = clocks.to_host(trace.end()) + more;
-  analysis::Options part;
+  analysis::Part part;
   if (const auto work = recording.run.work_begin) {
     // Counting from the work's begin, a part can't begin before it.
     if (begin > *work) part.from = begin - *work;
@@ -33,13 +33,15 @@ analysis::Options part_of(const model::Recording& recording, const importers::To
   return part;
 }
 
-std::vector<importers::PowerTrack> tracks_of(const model::Recording& recording,
+std::vector<importers::PowerTrack> tracks_of(const analysis::Run& run,
                                              const importers::TorchTrace& trace) {
-  const analysis::Options part = part_of(recording, trace, 100ms);
+  const analysis::Part part = part_of(run.recording(), trace, 100ms);
   std::vector<importers::PowerTrack> tracks;
-  for (const auto& domain : recording.domains) {
+  const auto& domains = run.recording().domains;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const auto& domain = domains[i];
     const bool gpu = domain.kind == model::DomainKind::kGpu;
-    auto steps = analysis::power_curve(recording, domain.id, gpu ? 20ms : 100ms, part);
+    auto steps = run.curve(i, gpu ? 20ms : 100ms, part);
     if (steps.empty()) continue;
     const std::string what = gpu ? "" : " " + std::string(to_string(domain.kind));
     tracks.push_back({fmt::format("{}{} power (W)", domain.device, what), std::move(steps)});
@@ -64,11 +66,12 @@ class AnnotateVerb : public Verb {
     auto trace = importers::TorchTrace::read(trace_, *recording);
     if (!trace) return complain(trace.error(), status_of_input(trace.error()));
     recording->traces = {trace->trace()};
-    const auto profiles = analysis::attribute(*recording, part_of(*recording, *trace, Duration{}));
+    const analysis::Run run(std::move(*recording));
+    const auto& profiles = run.activity(part_of(run.recording(), *trace, Duration{}));
     if (!profiles) return complain(profiles.error(), status_of_input(profiles.error()));
 
     importers::TorchAnnotator annotator(*trace, *profiles);
-    const auto tracks = tracks_of(*recording, *trace);
+    const auto tracks = tracks_of(run, *trace);
     Result<importers::TorchAnnotation> made;
     const auto written = write_output(output_, force_, [&](std::ostream& out) {
       if (names_gzip(output_)) {

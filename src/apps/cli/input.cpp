@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iostream>
 
+#include "apps/cli/exit_status.h"
 #include "base/file.h"
+#include "base/gzip/gzip_stream.h"
 #include "base/text.h"
 #include "recording/reader.h"
 
@@ -19,31 +21,45 @@ void Input::declare(CLI::App& app) {
   app.add_option("--to", to, "");
 }
 
-Result<analysis::Options> Input::options() const {
-  analysis::Options options;
+Result<analysis::Part> Input::part() const {
+  analysis::Part part;
   if (!from.empty()) {
     const auto time = parse_duration(from);
     if (!time) return tl::unexpected(time.error());
-    options.from = *time;
+    part.from = *time;
   }
   if (!to.empty()) {
     const auto time = parse_duration(to);
     if (!time) return tl::unexpected(time.error());
-    options.to = *time;
+    part.to = *time;
   }
-  return options;
+  return part;
 }
 
-Result<Analysed> read_and_analyse(const Input& input) {
-  const auto options = input.options();
-  if (!options) return tl::unexpected(options.error());
-  auto recording = recording::read_recording(input.file);
+Result<analysis::Run> Input::open() const {
+  auto recording = recording::read_recording(file);
   if (!recording) return forward_error(recording);
-  auto profile = analysis::analyse(*recording, *options);
-  if (!profile) {
-    return fail(profile.error().code, fmt::format("{}: {}", input.file, profile.error().message));
-  }
-  return Analysed{std::move(*recording), std::move(*profile)};
+  return analysis::Run(std::move(*recording));
+}
+
+int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
+              const report::FormatOptions& options, const std::string& path, bool overwrite) {
+  const auto part = input.part();
+  if (!part) return complain(part.error(), kUsageError);
+  Result<void> made;
+  const auto written = write_output(path, overwrite, [&](std::ostream& out) {
+    if (!names_gzip(path) || format.is_packed) {
+      made = format.write(run, *part, options, out);
+      return;
+    }
+    GzipStream packed(out);
+    made = format.write(run, *part, options, packed);
+    packed.finish();
+  });
+  if (!written) return complain(written.error(), kCannotWrite);
+  if (made) return kDone;
+  return complain({made.error().code, fmt::format("{}: {}", input.file, made.error().message)},
+                  status_of_input(made.error()));
 }
 
 Result<void> write_output(const std::string& path, bool overwrite,

@@ -6,10 +6,9 @@
 #include <ostream>
 #include <string>
 
-#include "analysis/analyse.h"
+#include "analysis/run.h"
 #include "base/result.h"
-#include "model/profile.h"
-#include "model/recording.h"
+#include "report/format.h"
 
 namespace jouleprof::cli {
 
@@ -20,15 +19,15 @@ struct Input {
   std::string to;
 
   void declare(CLI::App& app);
-  Result<analysis::Options> options() const;
+  Result<analysis::Part> part() const;
+  // Errors: as read_recording's.
+  Result<analysis::Run> open() const;
 };
 
-// The recording and its analysis, with errors that name the file.
-struct Analysed {
-  model::Recording recording;
-  model::Profile profile;
-};
-Result<Analysed> read_and_analyse(const Input& input);
+// Writes `run` in `format`, compressed where `path` ends in ".gz", and says on stderr what failed.
+// Returns the exit status.
+int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
+              const report::FormatOptions& options, const std::string& path, bool overwrite);
 
 // Writes through `write` to a file, or to stdout when `path` is "" or "-". An existing file is
 // replaced only with `overwrite`. Errors: invalid_argument when it exists, else as the system says.

@@ -2,8 +2,7 @@
 
 #include <fstream>
 
-#include "analysis/analyse.h"
-#include "analysis/attribute.h"
+#include "analysis/run.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/installed_files.h"
@@ -230,9 +229,10 @@ class RunVerb : public Verb {
   }
 
   void conclude(const Destination& destination) const {
-    const auto recording = destination.recording();
+    auto recording = destination.recording();
     if (!recording) return void(complain(recording.error(), kInternalError));
-    const auto profile = analysis::analyse(*recording);
+    const analysis::Run run(std::move(*recording));
+    const auto& profile = run.profile();
     if (!profile) return void(complain(profile.error(), kInternalError));
     if (!json_.empty()) {
       const auto written =
@@ -243,17 +243,17 @@ class RunVerb : public Verb {
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.path().string();
     fmt::print(stderr, "{}", report::to_text(*profile, text));
-    if (is_traced()) show_kernels(*recording, destination);
+    if (is_traced()) show_kernels(run, destination);
   }
 
   // The first few, and how to see the rest.
-  void show_kernels(const model::Recording& recording, const Destination& destination) const {
-    const auto profiles = analysis::attribute(recording);
-    if (!profiles) return void(complain(profiles.error(), kInternalError));
+  void show_kernels(const analysis::Run& run, const Destination& destination) const {
+    const auto& activity = run.activity();
+    if (!activity) return void(complain(activity.error(), kInternalError));
     const auto text = text_options(STDERR_FILENO);
-    const std::string kernels = report::activity_to_brief_text(*profiles, kShownKernels, text);
+    const std::string kernels = report::activity_to_brief_text(*activity, kShownKernels, text);
     if (!kernels.empty()) fmt::print(stderr, "\n{}", kernels);
-    if (profiles->empty() || destination.path().empty()) return;
+    if (activity->empty() || destination.path().empty()) return;
     fmt::print(stderr, "next       jouleprof report {} --by {}\n",
                report::printable(report::shell_word(destination.path().string()), text.ascii),
                layers_ || !replay_.empty() ? "layer" : "kernel");

@@ -1,7 +1,7 @@
 // jouleprof_version and jouleprof_report_*.
 #include <string>
 
-#include "analysis/analyse.h"
+#include "analysis/run.h"
 #include "apps/lib/status.h"
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
@@ -25,12 +25,13 @@ jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** repo
                 error_size);
   }
   *report = nullptr;
-  const auto recording = jouleprof::recording::read_recording(path);
+  auto recording = jouleprof::recording::read_recording(path);
   if (!recording) return fail(recording.error(), error, error_size);
-  auto profile = jouleprof::analysis::analyse(*recording);
+  const jouleprof::analysis::Run run(std::move(*recording));
+  const auto& profile = run.profile();
   if (!profile) return fail(profile.error(), error, error_size);
   auto json = jouleprof::report::to_json(*profile);
-  *report = new jouleprof_report{std::move(*profile), std::move(json)};
+  *report = new jouleprof_report{*profile, std::move(json)};
   return JOULEPROF_OK;
 }
 

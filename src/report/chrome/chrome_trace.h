@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "model/activity_profile.h"
 #include "model/recording.h"
-#include "report/csv/export_samples.h"
-#include "report/foreign/aipowermeter.h"
+#include "report/curves.h"
+#include "report/window_energy.h"
 
 namespace jouleprof::report {
 

@@ -36,8 +36,9 @@ HostTime origin_of(const Recording& recording) {
 
 class Writer {
  public:
-  Writer(std::ostream& out, const Recording& recording)
+  Writer(std::ostream& out, const Recording& recording, const analysis::PartSpan& span)
       : out_(out),
+        span_(span),
         origin_(origin_of(recording)),
         knows_wall_time_(!recording.clock_points.empty()),
         clocks_(recording.clock_points) {
@@ -63,6 +64,7 @@ class Writer {
     });
     for (const std::size_t i : order) {
       const HostTime t = time_of(readings[i]);
+      if (!span_.contains(t)) continue;
       if (knows_wall_time_) out_ << seconds_decimal(clocks_.to_real(t).time_since_epoch());
       out_ << ',' << seconds_decimal(t - origin_) << name(readings[i].sensor) << fields(readings[i])
            << '\n';
@@ -76,6 +78,7 @@ class Writer {
   }
 
   std::ostream& out_;
+  analysis::PartSpan span_;
   HostTime origin_;
   bool knows_wall_time_;
   ClockMap clocks_;
@@ -86,22 +89,25 @@ std::string finite(double value) { return std::isfinite(value) ? shortest(value)
 
 }  // namespace
 
-void write_power_csv(std::ostream& out, const Recording& recording) {
-  Writer(out, recording)
+void write_power_csv(std::ostream& out, const Recording& recording,
+                     const analysis::PartSpan& span) {
+  Writer(out, recording, span)
       .write("sensor,power_watts", recording.readings.powers,
              [](const model::PowerReading& r) { return finite(r.power.watts()); });
 }
 
-void write_counter_csv(std::ostream& out, const Recording& recording) {
-  Writer(out, recording)
+void write_counter_csv(std::ostream& out, const Recording& recording,
+                       const analysis::PartSpan& span) {
+  Writer(out, recording, span)
       .write("sensor,read_seconds,energy_joules", recording.readings.counters,
              [](const model::CounterReading& r) {
                return seconds_decimal(r.after - r.before) + ',' + joules_decimal(r.total);
              });
 }
 
-void write_gauge_csv(std::ostream& out, const Recording& recording) {
-  Writer(out, recording)
+void write_gauge_csv(std::ostream& out, const Recording& recording,
+                     const analysis::PartSpan& span) {
+  Writer(out, recording, span)
       .write("quantity,value", recording.readings.gauges,
              [](const model::GaugeReading& r) { return finite(r.value); });
 }

@@ -67,9 +67,14 @@ class Writer {
 }  // namespace
 
 void write_window_csv(std::ostream& out, const model::Recording& recording,
-                      const WindowEnergyOf& energy_of) {
+                      const WindowEnergyOf& energy_of,
+                      const std::optional<analysis::PartSpan>& part) {
+  const auto is_left_out = [&](std::optional<HostTime> begin) {
+    return part && (!begin || *begin < part->begin || *begin >= part->end);
+  };
   Writer writer(out, recording);
   for (const auto& w : recording.windows) {
+    if (is_left_out(w.begin)) continue;
     writer.window(w.name, w.begin, w.end - w.begin,
                   "pid=" + std::to_string(w.pid) + ";thread=" + std::to_string(w.thread) +
                       ";edges=" + (w.device_time ? "device" : "host"));
@@ -78,6 +83,7 @@ void write_window_csv(std::ostream& out, const model::Recording& recording,
     }
   }
   for (const auto& w : recording.imported_windows) {
+    if (is_left_out(w.begin)) continue;
     std::string labels;
     for (const auto& [name, value] : w.labels) {
       labels += (labels.empty() ? "" : ";") + name + '=' + value;

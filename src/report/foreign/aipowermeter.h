@@ -18,18 +18,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/power_step.h"
 #include "model/profile.h"
 #include "model/recording.h"
+#include "report/curves.h"
 
 namespace jouleprof::report {
-
-// The power of one domain over time. Steps are in order and do not overlap; time between two of
-// them is not known.
-struct PowerCurve {
-  model::DomainId domain{};
-  std::vector<model::PowerStep> steps;
-};
 
 // Writes the work's span of the recording, or all that the curves cover where there was no work.
 // `period` is about the time between two lines; it is fitted to the span.

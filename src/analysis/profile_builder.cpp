@@ -1,4 +1,4 @@
-#include "analysis/analyse.h"
+#include "analysis/profile_builder.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "analysis/activity/replay_time.h"
 #include "analysis/processes/idle.h"
 #include "analysis/processes/processes.h"
 #include "analysis/recording_checks.h"
@@ -22,20 +21,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Analysis {
+class ProfileBuilder {
  public:
-  Analysis(const model::Recording& recording, Timelines& timelines, HostTime begin, HostTime end,
-           HostTime work_begin, HostTime work_end, HostTime own_end)
+  ProfileBuilder(const model::Recording& recording, Timelines& timelines, const WorkSpan& work,
+                 HostTime begin, HostTime end)
       : recording_(recording),
         timelines_(timelines),
+        work_(work),
         begin_(begin),
         end_(end),
-        work_begin_(work_begin),
-        work_end_(work_end),
-        own_end_(own_end),
         processes_(recording, begin, end) {}
 
-  model::Profile run() {
+  model::Profile build() {
     profile_.run = recording_.run;
     profile_.begin = begin_;
     profile_.end = end_;
@@ -47,10 +44,10 @@ class Analysis {
     for (auto& text : recording_warnings(recording_, begin_, end_)) warn(std::move(text));
     add_process_list();
     for (std::size_t i = 0; i < recording_.domains.size(); ++i) {
-      profile_.domains.push_back(analyse(recording_.domains[i], timelines_[i]));
+      profile_.domains.push_back(domain_profile(recording_.domains[i], timelines_[i]));
     }
     finish_processes();
-    for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_end_)) {
+    for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_.end)) {
       warn(std::move(text));
     }
     profile_.windows = window_groups(recording_, timelines_, part());
@@ -65,13 +62,12 @@ class Analysis {
 
   // What was chosen of the work; nothing: all of it.
   std::optional<RecordedSpan> part() const {
-    if (begin_ == work_begin_ && end_ == own_end_) return std::nullopt;
+    if (begin_ == work_.begin && end_ == work_.program_end) return std::nullopt;
     return RecordedSpan{begin_, end_};
   }
 
-  double offset(HostTime t) const { return seconds(t - work_begin_); }
-
-  model::DomainProfile analyse(const model::Domain& domain, std::optional<EnergyTimeline>& known) {
+  model::DomainProfile domain_profile(const model::Domain& domain,
+                                      std::optional<EnergyTimeline>& known) {
     model::DomainProfile out;
     out.domain = domain;
     if (!known) {
@@ -112,13 +108,14 @@ class Analysis {
       }
     }
     const auto until = timeline.energy(begin_, extent->end);
-    return fmt::format("its readings end {:.1f} s after the work began{}{}{}", offset(extent->end),
+    return fmt::format("its readings end {:.1f} s after the work began{}{}{}",
+                       work_.seconds_of(extent->end),
                        until ? fmt::format(", after {:.3f} J", until->energy.joules()) : "",
                        cause.empty() ? "" : ": ", cause);
   }
 
   void add_idle(model::DomainProfile& out, EnergyTimeline& timeline) {
-    auto idle = idle_power(timeline, out.domain, recording_, work_begin_, work_end_);
+    auto idle = idle_power(timeline, out.domain, recording_, work_.begin, work_.end);
     for (auto& text : idle.warnings) warn(std::move(text));
     if (!idle.power) return;
     model::Measurement m = *out.energy;
@@ -160,7 +157,7 @@ class Analysis {
     const Duration length = end_ - begin_;
     for (const Note& note : timeline.notes()) {
       if (note.at < begin_ - 1s || note.at > end_ + 1s) continue;
-      warn(fmt::format("{}: at {:.1f} s: {}", device, offset(note.at), note.text));
+      warn(fmt::format("{}: at {:.1f} s: {}", device, work_.seconds_of(note.at), note.text));
     }
     if (out.balance.counter && out.balance.integral && length >= 2s &&
         *out.balance.counter > Energy{}) {
@@ -237,8 +234,8 @@ class Analysis {
 
   const model::Recording& recording_;
   Timelines& timelines_;
-  HostTime begin_, end_, work_begin_, work_end_;
-  HostTime own_end_;  // of the work, without replays
+  WorkSpan work_;
+  HostTime begin_, end_;
   ProcessSplitter processes_;
   model::Profile profile_;
   std::vector<std::ptrdiff_t> place_;  // of the recording's processes in the profile; -1: not there
@@ -246,53 +243,9 @@ class Analysis {
 
 }  // namespace
 
-Result<model::Profile> analyse(const model::Recording& recording, const Options& options) {
-  const auto known = recorded_span(recording);
-  if (!known && recording.imported_windows.empty()) {
-    return fail(Errc::kCorrupt, "the recording holds no readings and no time of the work");
-  }
-  Timelines timelines = timelines_of(recording);
-  mark_windows(timelines, recording.windows);
-  if (!known) {
-    if (options.from || options.to) {
-      return fail(Errc::kInvalidArgument,
-                  "it holds windows without a time, so no part of it can be chosen");
-    }
-    return Analysis(recording, timelines, {}, {}, {}, {}, {}).run();
-  }
-  const HostTime work_begin =
-      recording.run.work_begin ? *recording.run.work_begin : common_begin(timelines, known->begin);
-  const HostTime work_end = recording.run.work_end
-                                ? *recording.run.work_end
-                                : std::max(common_end(timelines, known->end), work_begin);
-  const HostTime begin = options.from ? work_begin + *options.from : work_begin;
-  const HostTime own_end = program_end(recording, work_end);
-  const HostTime end = options.to ? work_begin + *options.to : own_end;
-  if (end <= begin && (options.from || options.to)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("the part from {:.3f} s to {:.3f} s is empty; the work took {:.3f} s",
-                            seconds(begin - work_begin), seconds(end - work_begin),
-                            seconds(work_end - work_begin)));
-  }
-  if (end < begin) return fail(Errc::kCorrupt, "the recording's work ends before it begins");
-  if (begin < known->begin - 1s || end > known->end + 1s) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("the part from {:.3f} s to {:.3f} s lies outside of what was recorded, "
-                            "{:.3f} s to {:.3f} s",
-                            seconds(begin - work_begin), seconds(end - work_begin),
-                            seconds(known->begin - work_begin), seconds(known->end - work_begin)));
-  }
-  return Analysis(recording, timelines, begin, end, work_begin, work_end, own_end).run();
-}
-
-std::vector<model::PowerStep> power_curve(const model::Recording& recording, model::DomainId domain,
-                                          Duration step, const Options& options) {
-  const auto known = recorded_span(recording);
-  auto timeline = timeline_of(recording, domain);
-  if (!known || !timeline) return {};
-  const HostTime work_begin = recording.run.work_begin.value_or(known->begin);
-  return timeline->curve(options.from ? work_begin + *options.from : known->begin,
-                         options.to ? work_begin + *options.to : known->end, step);
+model::Profile build_profile(const model::Recording& recording, Timelines& timelines,
+                             const WorkSpan& work, HostTime begin, HostTime end) {
+  return ProfileBuilder(recording, timelines, work, begin, end).build();
 }
 
 }  // namespace jouleprof::analysis

@@ -1,9 +1,8 @@
-#include "analysis/attribute.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "model/activity_codec.h"
 
@@ -12,8 +11,8 @@ namespace {
 
 using namespace simulated;
 
-model::ActivityProfile only(const model::Recording& recording, const Options& options = {}) {
-  const auto profiles = attribute(recording, options);
+model::ActivityProfile only(const model::Recording& recording, const Part& options = {}) {
+  const auto profiles = activity_of(recording, options);
   EXPECT_TRUE(profiles) << profiles.error().message;
   EXPECT_EQ(profiles->size(), 1u);
   return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
@@ -264,7 +263,7 @@ TEST(Attribute, ADeviceThatNothingIsKnownOfHasNoProfile) {
   run.seconds = 3;
   auto made = synthesise(run);
   made.recording.traces[0].devices[0].uuid = "GPU-another";
-  const auto profiles = attribute(made.recording);
+  const auto profiles = activity_of(made.recording);
   ASSERT_TRUE(profiles);
   EXPECT_TRUE(profiles->empty());
 }
@@ -275,12 +274,12 @@ TEST(Attribute, DamagedActivityIsAnError) {
   run.seconds = 3;
   auto made = synthesise(run);
   made.recording.traces[0].chunks[0].bytes += '\xff';
-  const auto broken = attribute(made.recording);
+  const auto broken = activity_of(made.recording);
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().code, Errc::kCorrupt);
   made = synthesise(run);
   made.recording.traces[0].classes.resize(1);
-  EXPECT_FALSE(attribute(made.recording));
+  EXPECT_FALSE(activity_of(made.recording));
 }
 
 TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
@@ -288,14 +287,50 @@ TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
   run.kernels = various_kernels(3);
   run.seconds = 10;
   auto made = synthesise(run);
-  // The same work, told by two processes: each bin is full twice.
+  // The same work, traced in two processes: each bin is full twice.
   made.recording.traces.push_back(made.recording.traces[0]);
   const auto p = only(made.recording);
   expect_conserved(p);
   double busy = 0;
   for (const auto& row : p.by_kernel) busy += seconds(row.busy);
   EXPECT_LE(busy, seconds(p.end - p.begin) * 1.0001);
-  EXPECT_EQ(p.by_layer.size(), 6u);
+  // Each process is a row that holds its three layers.
+  ASSERT_EQ(p.by_layer.size(), 8u);
+  EXPECT_TRUE(p.by_layer[0].name.starts_with("pid "));
+  EXPECT_EQ(p.by_layer[1].parent, 0u);
+  EXPECT_EQ(p.by_layer[5].parent, 4u);
+}
+
+TEST(Attribute, AGpuHasOnlyTheLayersOfProcessesThatUsedIt) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  model::Trace other = made.recording.traces[0];
+  other.pid = 77;
+  for (auto& device : other.devices) device.uuid = "GPU-another";
+  made.recording.traces.push_back(other);
+  const auto p = only(made.recording);
+  ASSERT_EQ(p.by_layer.size(), 4u);
+  for (const auto& row : p.by_layer) EXPECT_EQ(row.name.find("77"), std::string::npos);
+}
+
+TEST(Attribute, StacksSumToTheKernels) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  const auto p = only(synthesise(run).recording);
+  ASSERT_FALSE(p.stacks.empty());
+  Energy sum;
+  std::vector<Energy> by_kernel(p.by_kernel.size());
+  for (const auto& stack : p.stacks) {
+    sum += stack.energy;
+    by_kernel.at(stack.kernel) += stack.energy;
+  }
+  EXPECT_EQ(sum, p.kernels);
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
+    EXPECT_EQ(by_kernel[i], p.by_kernel[i].energy->energy);
+  }
 }
 
 }  // namespace

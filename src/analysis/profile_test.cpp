@@ -1,10 +1,9 @@
-#include "analysis/analyse.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "analysis/analysed_test.h"
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -20,7 +19,7 @@ TEST(Analyse, TellsEnergyIdlePowerAndBalanceOfARun) {
   Recorded run;
   run.read_gpu();
   run.read_cpu();
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(profile->duration(), 10s);
   EXPECT_EQ(profile->start_time, RealTime{1'700'000'003s});
@@ -60,7 +59,7 @@ TEST(Analyse, SharesSumToTheWholeAndFollowCpuTime) {
     run.recording.process_readings.gpu_processes.push_back(
         {ProcessId{9}, kGpu0, at(t), 0.2, 1 << 19});
   }
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   expect_conserved(*profile);
   // Active 600 J: a half, a quarter (half of it by unseen children), and the others' quarter.
@@ -78,7 +77,7 @@ TEST(Analyse, SharesSumToTheWholeAndFollowCpuTime) {
   EXPECT_EQ(profile->processes[0].provenance, model::Provenance::kEstimated);
 
   for (double from = 0; from < 10; from += 1.7) {
-    const auto part = analyse(run.recording, {duration_of(from), duration_of(from + 1.1)});
+    const auto part = profile_of(run.recording, {duration_of(from), duration_of(from + 1.1)});
     ASSERT_TRUE(part);
     expect_conserved(*part);
   }
@@ -87,9 +86,9 @@ TEST(Analyse, SharesSumToTheWholeAndFollowCpuTime) {
 TEST(Analyse, APartAndTheRestSumToTheWhole) {
   Recorded run;
   run.read_gpu();
-  const auto whole = analyse(run.recording);
-  const auto first = analyse(run.recording, {{}, duration_of(4.2345)});
-  const auto second = analyse(run.recording, {duration_of(4.2345), {}});
+  const auto whole = profile_of(run.recording);
+  const auto first = profile_of(run.recording, {{}, duration_of(4.2345)});
+  const auto second = profile_of(run.recording, {duration_of(4.2345), {}});
   ASSERT_TRUE(whole && first && second);
   EXPECT_EQ(domain(*first, kGpu0).energy->energy + domain(*second, kGpu0).energy->energy,
             domain(*whole, kGpu0).energy->energy);
@@ -102,14 +101,14 @@ TEST(Analyse, ASingleGpuProcessGetsItAllAndSeveralUnknownNothing) {
   run.add_processes();
   auto& gpu = run.recording.process_readings.gpu_processes;
   for (double t = 3.5; t <= 14; t += 1) gpu.push_back({ProcessId{7}, kGpu0, at(t), {}, 1 << 20});
-  auto profile = analyse(run.recording);
+  auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   expect_conserved(*profile);
   EXPECT_NEAR(share(*profile, ProcessId{7}, kGpu0).joules(), 3800, 15);
   EXPECT_EQ(*domain(*profile, kGpu0).unattributed, Energy{});
 
   for (double t = 3.5; t <= 14; t += 1) gpu.push_back({ProcessId{8}, kGpu0, at(t), {}, 1 << 20});
-  profile = analyse(run.recording);
+  profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   expect_conserved(*profile);
   EXPECT_EQ(share(*profile, ProcessId{7}, kGpu0), Energy{});
@@ -123,7 +122,7 @@ TEST(Analyse, ARecordingCutOffEndsWhereAllSourcesStillSpoke) {
   run.read_cpu(11);
   run.recording.run.work_end.reset();
   run.recording.run.complete = false;
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   ASSERT_TRUE(domain(*profile, kGpu0).energy) << domain(*profile, kGpu0).reason;
   ASSERT_TRUE(domain(*profile, kPackage0).energy);
@@ -135,7 +134,7 @@ TEST(Analyse, SimulatedSensorsMarkTheProfile) {
   Recorded run;
   run.read_gpu();
   for (auto& s : run.recording.sensors) s.provenance = model::Provenance::kSimulated;
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_TRUE(profile->simulated);
   EXPECT_EQ(domain(*profile, kGpu0).energy->provenance, model::Provenance::kSimulated);
@@ -155,7 +154,7 @@ TEST(Analyse, AModelIsLabelledEstimatedWithItsWideInterval) {
   for (double t = 0; t < 16; t += 0.5) {
     run.recording.readings.powers.push_back({kRapl, at(t), Power::watts(50)});
   }
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   const auto& cpu = domain(*profile, kPackage0);
   ASSERT_TRUE(cpu.energy) << cpu.reason;
@@ -168,13 +167,13 @@ TEST(Analyse, AModelIsLabelledEstimatedWithItsWideInterval) {
 TEST(Analyse, RefusesAnEmptyPartAndAnEmptyRecording) {
   Recorded run;
   run.read_gpu();
-  const auto empty = analyse(run.recording, {duration_of(5), duration_of(5)});
+  const auto empty = profile_of(run.recording, {duration_of(5), duration_of(5)});
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().code, Errc::kInvalidArgument);
-  const auto outside = analyse(run.recording, {duration_of(5), duration_of(500)});
+  const auto outside = profile_of(run.recording, {duration_of(5), duration_of(500)});
   ASSERT_FALSE(outside);
   EXPECT_EQ(outside.error().code, Errc::kInvalidArgument);
-  const auto nothing = analyse(model::Recording{});
+  const auto nothing = profile_of(model::Recording{});
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, Errc::kCorrupt);
 }
@@ -182,7 +181,7 @@ TEST(Analyse, RefusesAnEmptyPartAndAnEmptyRecording) {
 TEST(PowerCurve, CoversTheRecordingWithSteps) {
   Recorded run;
   run.read_gpu();
-  const auto curve = power_curve(run.recording, kGpu0, 100ms);
+  const auto curve = analysis::Run(run.recording).curve(0, 100ms);
   ASSERT_GT(curve.size(), 150u);
   for (std::size_t i = 1; i < curve.size(); ++i) EXPECT_EQ(curve[i].begin, curve[i - 1].end);
   double peak = 0;
@@ -193,7 +192,7 @@ TEST(PowerCurve, CoversTheRecordingWithSteps) {
     }
   }
   EXPECT_LT(peak, 520);
-  EXPECT_THAT(power_curve(run.recording, kPackage0, 100ms), IsEmpty());
+  EXPECT_THAT(analysis::Run(run.recording).curve(1, 100ms), IsEmpty());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(Analyse, ACpuThatWasBusyBeforeHasNoIdlePower) {
       run.recording.process_readings.machine.push_back(
           {at(t), duration_of(8 * use * t), duration_of(8 * t), 0});
     }
-    const auto profile = analyse(run.recording);
+    const auto profile = profile_of(run.recording);
     ASSERT_TRUE(profile);
     EXPECT_EQ(domain(*profile, kPackage0).idle.has_value(), use < 0.25) << use;
   }
@@ -32,7 +32,7 @@ TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   run.read_cpu();
   run.recording.readings.failures.push_back(
       {kCounter, at(8), {Errc::kUnavailable, "the GPU has fallen off the bus (GPU_IS_LOST)"}});
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);
   EXPECT_FALSE(gpu.energy);
@@ -47,7 +47,7 @@ TEST(Analyse, ADomainWithoutSensorSaysWhy) {
   Recorded run;
   run.read_gpu();
   run.recording.domains[1].unavailable_reason = "only root may read it";
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_FALSE(domain(*profile, kPackage0).energy);
   EXPECT_EQ(domain(*profile, kPackage0).reason, "only root may read it");
@@ -57,7 +57,7 @@ TEST(Analyse, UnknownIdleIsAbsentNotZero) {
   Recorded run;
   run.read_gpu();
   run.recording.idle_spans.clear();
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_TRUE(domain(*profile, kGpu0).energy);
   EXPECT_FALSE(domain(*profile, kGpu0).idle);
@@ -71,7 +71,7 @@ TEST(Analyse, ABusyGpuIsNotIdle) {
   for (double t = 0; t < 16; t += 0.5) {
     run.recording.readings.gauges.push_back({kUtilisation, at(t), 0.5});
   }
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_FALSE(domain(*profile, kGpu0).idle);
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle is unknown")));
@@ -80,7 +80,7 @@ TEST(Analyse, ABusyGpuIsNotIdle) {
 TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
   Recorded run;
   run.read_gpu(16, 120, 500, 150);
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);
   EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
@@ -91,7 +91,7 @@ TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {
 TEST(Analyse, WorkBelowIdleIsIdleAltogether) {
   Recorded run;
   run.read_gpu(16, 120, 90, 120);
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);
   EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
@@ -113,7 +113,7 @@ TEST(Analyse, WarnsOfWhatTheRecordingShows) {
   for (double t = 3.5; t < 13; t += 1) {
     run.recording.readings.gauges.push_back({kReasons, at(t), t < 8 ? 4.0 : 0.0});
   }
-  const auto profile = analyse(run.recording);
+  const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("cut off")));
   EXPECT_THAT(profile->warnings, Contains("the disk was full"));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/attribute.h"
+#include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "model/activity_codec.h"
 
@@ -53,7 +53,7 @@ TEST(Attribute, OnACpuLayersShareByTimeAndAreEstimates) {
   trace.chunks.push_back({model::ChunkKind::kLayers, model::kNone, at(1), at(11), encoder.take()});
   r.traces.push_back(trace);
 
-  const auto profiles = attribute(r);
+  const auto profiles = activity_of(r);
   ASSERT_TRUE(profiles && profiles->size() == 1u);
   const auto& p = profiles->front();
   EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);

@@ -1,0 +1,163 @@
+#include "analysis/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <list>
+#include <utility>
+
+#include "analysis/activity/layer_time.h"
+#include "analysis/kernels/kernel_attribution.h"
+#include "analysis/profile_builder.h"
+#include "analysis/timeline/why_silent.h"
+#include "analysis/windows/windows.h"
+#include "analysis/work_span.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+using Activity = std::vector<model::ActivityProfile>;
+
+// One answer for each part that was asked for; references to them stay valid.
+template <typename T>
+using Kept = std::list<std::pair<Part, Result<T>>>;
+
+template <typename T, typename Make>
+const Result<T>& find_or_make(Kept<T>& kept, const Part& part, const Make& make) {
+  for (const auto& [known, answer] : kept) {
+    if (known == part) return answer;
+  }
+  return kept.emplace_back(part, make()).second;
+}
+
+}  // namespace
+
+struct Run::State {
+  model::Recording recording;
+  std::optional<Timelines> built;
+  std::optional<WorkSpan> known_work;
+  Kept<model::Profile> profiles;
+  Kept<Activity> activities;
+
+  Timelines& timelines() {
+    if (!built) {
+      built = timelines_of(recording);
+      mark_windows(*built, recording.windows);
+      known_work = work_span(recording, *built);
+    }
+    return *built;
+  }
+
+  const std::optional<WorkSpan>& work() {
+    timelines();
+    return known_work;
+  }
+
+  Result<PartSpan> span(const Part& part) {
+    if (!work()) {
+      if (recording.imported_windows.empty()) {
+        return fail(Errc::kCorrupt, "the recording holds no readings and no time of the work");
+      }
+      return fail(
+          Errc::kInvalidArgument,
+          "the recording holds windows without a time, so no part of it can be chosen; leave "
+          "out --from and --to");
+    }
+    const PartSpan chosen{part.from ? known_work->begin + *part.from : known_work->begin,
+                          part.to ? known_work->begin + *part.to : known_work->program_end};
+    const auto seconds_of = [&](HostTime t) { return known_work->seconds_of(t); };
+    if (chosen.end <= chosen.begin && !part.is_whole()) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("the part from {:.3f} s to {:.3f} s is empty; the work took {:.3f} s",
+                              seconds_of(chosen.begin), seconds_of(chosen.end),
+                              seconds_of(known_work->end)));
+    }
+    if (chosen.end < chosen.begin) {
+      return fail(Errc::kCorrupt, "the recording's work ends before it begins");
+    }
+    const RecordedSpan& recorded = known_work->recorded;
+    if (chosen.begin < recorded.begin - 1s || chosen.end > recorded.end + 1s) {
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("the part from {:.3f} s to {:.3f} s lies outside of what was recorded, "
+                      "{:.3f} s to {:.3f} s",
+                      seconds_of(chosen.begin), seconds_of(chosen.end), seconds_of(recorded.begin),
+                      seconds_of(recorded.end)));
+    }
+    return chosen;
+  }
+
+  Result<model::Profile> profile(const Part& part) {
+    if (!work() && part.is_whole() && !recording.imported_windows.empty()) {
+      return build_profile(recording, timelines(), {}, {}, {});
+    }
+    const auto chosen = span(part);
+    if (!chosen) return tl::unexpected(chosen.error());
+    return build_profile(recording, timelines(), *work(), chosen->begin, chosen->end);
+  }
+
+  // What was traced may reach beyond the readings, so a part is taken as it is given.
+  Result<Activity> activity(const Part& part) {
+    Activity out;
+    if (recording.traces.empty() || !work()) return out;
+    if (part.from && part.to && *part.to <= *part.from) return tl::unexpected(span(part).error());
+    std::optional<HostTime> from;
+    std::optional<HostTime> to;
+    if (part.from) from = work()->begin + *part.from;
+    if (part.to) to = work()->begin + *part.to;
+    for (std::size_t i = 0; i < recording.domains.size(); ++i) {
+      const auto& domain = recording.domains[i];
+      auto& timeline = timelines()[i];
+      const bool gpu = domain.kind == model::DomainKind::kGpu;
+      if (!timeline || (!gpu && domain.kind != model::DomainKind::kCpu)) continue;
+      auto made = gpu ? attribute_kernels(recording, domain, *timeline, from, to)
+                      : attribute_layer_time(recording, domain, *timeline, from, to);
+      if (!made) return tl::unexpected(made.error());
+      if (*made) out.push_back(std::move(**made));
+    }
+    return out;
+  }
+};
+
+Run::Run(model::Recording recording) : state_(std::make_unique<State>()) {
+  state_->recording = std::move(recording);
+}
+Run::Run(Run&&) noexcept = default;
+Run& Run::operator=(Run&&) noexcept = default;
+Run::~Run() = default;
+
+const model::Recording& Run::recording() const { return state_->recording; }
+
+Result<PartSpan> Run::span(const Part& part) const { return state_->span(part); }
+
+const Result<model::Profile>& Run::profile(const Part& part) const {
+  return find_or_make(state_->profiles, part, [&] { return state_->profile(part); });
+}
+
+const Result<Activity>& Run::activity(const Part& part) const {
+  return find_or_make(state_->activities, part, [&] { return state_->activity(part); });
+}
+
+Result<model::Measurement> Run::energy(std::size_t domain, HostTime begin, HostTime end) const {
+  auto& timeline = state_->timelines().at(domain);
+  if (!timeline) {
+    return fail(Errc::kUnavailable, why_silent(recording(), recording().domains[domain]));
+  }
+  return timeline->energy(begin, end);
+}
+
+Result<model::Measurement> Run::energy(std::size_t domain, const model::Window& window) const {
+  return energy(domain, window.begin, window.end);
+}
+
+std::vector<model::PowerStep> Run::curve(std::size_t domain, Duration step,
+                                         const Part& part) const {
+  auto& timeline = state_->timelines().at(domain);
+  const auto& work = state_->work();
+  if (!work || !timeline) return {};
+  return timeline->curve(part.from ? work->begin + *part.from : work->recorded.begin,
+                         part.to ? work->begin + *part.to : work->recorded.end, step);
+}
+
+}  // namespace jouleprof::analysis

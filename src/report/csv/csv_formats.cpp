@@ -1,0 +1,93 @@
+#include "report/csv/export_samples.h"
+#include "report/format.h"
+#include "report/traced.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::Part;
+using analysis::Run;
+
+Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
+                           std::ostream& out) {
+  if (options.by) {
+    const auto activity = traced_activity(run, part);
+    if (!activity) return tl::unexpected(activity.error());
+    out << activity_to_csv(**activity, *options.by);
+    return {};
+  }
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  out << to_csv(*profile);
+  return {};
+}
+
+Result<void> write_processes(const Run& run, const Part& part, const FormatOptions&,
+                             std::ostream& out) {
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  out << processes_to_csv(*profile);
+  return {};
+}
+
+Result<void> write_windows(const Run& run, const Part& part, const FormatOptions&,
+                           std::ostream& out) {
+  std::optional<analysis::PartSpan> chosen;
+  if (!part.is_whole()) {
+    const auto span = run.span(part);
+    if (!span) return tl::unexpected(span.error());
+    chosen = *span;
+  }
+  write_window_csv(out, run.recording(), window_energy_of(run), chosen);
+  return {};
+}
+
+template <void (*WriteRows)(std::ostream&, const model::Recording&, const analysis::PartSpan&)>
+Result<void> write_readings(const Run& run, const Part& part, const FormatOptions&,
+                            std::ostream& out) {
+  const auto span = readings_span(run, part);
+  if (!span) return tl::unexpected(span.error());
+  WriteRows(out, run.recording(), *span);
+  return {};
+}
+
+}  // namespace
+
+extern const Format domains_format;
+constinit const Format domains_format{.name = "domains",
+                                      .extension = ".domains.csv",
+                                      .shows = "a row for each domain, or of the table of --by",
+                                      .has_tables = true,
+                                      .write = write_domains};
+
+extern const Format csv_format;
+constinit const Format csv_format{.name = "csv",
+                                  .extension = ".csv",
+                                  .shows = "every power reading",
+                                  .write = write_readings<write_power_csv>};
+
+extern const Format counters_format;
+constinit const Format counters_format{.name = "counters",
+                                       .extension = ".counters.csv",
+                                       .shows = "every read of an energy counter",
+                                       .write = write_readings<write_counter_csv>};
+
+extern const Format gauges_format;
+constinit const Format gauges_format{.name = "gauges",
+                                     .extension = ".gauges.csv",
+                                     .shows = "clocks, temperatures, utilisation and limits",
+                                     .write = write_readings<write_gauge_csv>};
+
+extern const Format processes_format;
+constinit const Format processes_format{.name = "processes",
+                                        .extension = ".processes.csv",
+                                        .shows = "a row for each process",
+                                        .write = write_processes};
+
+extern const Format windows_format;
+constinit const Format windows_format{.name = "windows",
+                                      .extension = ".windows.csv",
+                                      .shows = "a row for each window and domain",
+                                      .write = write_windows};
+
+}  // namespace jouleprof::report

@@ -1,0 +1,38 @@
+#include "report/traced.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace jouleprof::report {
+
+Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
+                                                                   const analysis::Part& part) {
+  const auto& activity = run.activity(part);
+  if (!activity) return tl::unexpected(activity.error());
+  if (!activity->empty()) return &*activity;
+  const model::Recording& recording = run.recording();
+  if (!recording.traces.empty() && !part.is_whole()) {
+    return fail(Errc::kUnavailable, "no kernel or layer ran in this part of the recording");
+  }
+  std::string why;
+  for (const auto& trace : recording.traces) {
+    if (!trace.status.problem.empty()) {
+      why += fmt::format("\n  pid {} ({}): {}", trace.pid, trace.program, trace.status.problem);
+    }
+  }
+  for (const auto& warning : recording.warnings) why += "\n  " + warning.text;
+  return fail(Errc::kUnavailable,
+              fmt::format("the recording has no trace of kernels or layers; record one with: "
+                          "jouleprof run --kernels -- COMMAND{}",
+                          why));
+}
+
+Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part) {
+  const auto span = run.span(part);
+  if (!part.is_whole()) return span;
+  if (!span && span.error().code == Errc::kCorrupt) return span;
+  return analysis::PartSpan{HostTime::min(), HostTime::max()};
+}
+
+}  // namespace jouleprof::report
