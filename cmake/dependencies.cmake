@@ -30,6 +30,8 @@ find_path(ZLIB_HEADERS zlib.h REQUIRED)
 add_library(jouleprof_zlib INTERFACE)
 target_include_directories(jouleprof_zlib SYSTEM INTERFACE ${ZLIB_HEADERS})
 target_link_libraries(jouleprof_zlib INTERFACE ${ZLIB_STATIC})
+find_path(PROTOZERO_HEADERS protozero/pbf_writer.hpp REQUIRED)  # pprof's profile.proto
+
 if(JOULEPROF_TESTS)
   find_package(GTest REQUIRED)
 endif()
