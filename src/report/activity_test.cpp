@@ -61,7 +61,7 @@ TEST(ActivityText, NothingIsWiderThanTheTerminal) {
 }
 
 TEST(ActivityText, AnEmptyListSaysSo) {
-  EXPECT_THAT(text(ActivityBy::kRange), HasSubstr("nothing was traced by range"));
+  EXPECT_THAT(text(ActivityBy::kRange), HasSubstr("no range was traced"));
   EXPECT_EQ(activity_to_text({}, {}), "");
 }
 
@@ -71,14 +71,14 @@ TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
   cpu.by_kernel.clear();
   const std::string all = activity_to_text({activity_profile(), cpu}, {});
   EXPECT_EQ(all, text({}, activity_profile()));
-  EXPECT_THAT(text({}, cpu), HasSubstr("nothing was traced by kernel"));
+  EXPECT_THAT(text({}, cpu), HasSubstr("no kernel was traced"));
 }
 
 TEST(ActivityText, PartsThatDoNotSumAreShouted) {
   auto profile = activity_profile();
   EXPECT_THAT(text({}, profile), HasSubstr("exactly"));
   profile.gaps += Energy::joules(3);
-  EXPECT_THAT(text({}, profile), AllOf(HasSubstr("off by -3.000 J"), Not(HasSubstr("exactly"))));
+  EXPECT_THAT(text({}, profile), AllOf(HasSubstr("differs by -3.000 J"), Not(HasSubstr("exactly"))));
 }
 
 TEST(ActivityText, WhatIsNoMeasurementIsNamed) {
@@ -197,7 +197,7 @@ TEST(ActivityJson, HoldsTheBalanceExactly) {
   EXPECT_THAT(text, AllOf(HasSubstr("\"measured_joules\": 24871.204518"),
                           HasSubstr("\"idle_joules\": 7260.500000"),
                           HasSubstr("\"kernels_joules\": 16243.750000"),
-                          HasSubstr("\"gaps_joules\": -12.250000"),
+                          HasSubstr("\"idle_between_launches_joules\": -12.250000"),
                           HasSubstr("\"unattributed_joules\": 1379.204518")));
   const auto device = json::parse(text)["devices"][0];
   EXPECT_EQ(device["rows"].size(), 6U);
@@ -230,7 +230,7 @@ TEST(ActivityJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   bool inside = false;
   const std::string page = read_file(JOULEPROF_SOURCE_DIR "/docs/json.md").value();
   for (const auto line : split(page, '\n')) {
-    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/1") != std::string::npos;
+    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/2") != std::string::npos;
     if (inside && line.starts_with("| `")) {
       documented.emplace(line.substr(3, line.find('`', 3) - 3));
     }

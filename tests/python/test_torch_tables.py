@@ -17,7 +17,7 @@ def row(name, energy, **more):
 
 def device(*rows, **more):
     return {"domain": "gpu", "device": "gpu0", "name": "A GPU", "provenance": "measured", "kernels_joules": 18.0,
-            "gaps_joules": 1.0, "unattributed_joules": 1.0, "idle_watts": 100.0,
+            "idle_between_launches_joules": 1.0, "unattributed_joules": 1.0, "idle_watts": 100.0,
             "measured_interval_joules": [90.0, 110.0], "method": "regression", "rows": list(rows),
             "warnings": [], **more}
 
@@ -100,7 +100,7 @@ def test_on_a_cpu_only_layers_count():
 
 def test_generation_is_split():
     def of(seconds, active):
-        return _tables.stats([device(kernels_joules=active, gaps_joules=0.0,
+        return _tables.stats([device(kernels_joules=active, idle_between_launches_joules=0.0,
                                      unattributed_joules=0.0)], 1, seconds, 0.0, [])
 
     found = _tables.generation(of(0.1, 10.0), of(1.1, 60.0), 101)

@@ -153,7 +153,7 @@ def stats(devices, runs, seconds, began, rows):
     """Of one run. Energy: active (kernels, gaps, what no kernel explains) and idle for as long as
     the runs took."""
     parts = [_summed(devices, name)
-             for name in ("kernels_joules", "gaps_joules", "unattributed_joules")]
+             for name in ("kernels_joules", "idle_between_launches_joules", "unattributed_joules")]
     active = sum(part for part in parts if part is not None) / runs
     idle_watts = _summed(devices, "idle_watts")
     time = seconds / runs

@@ -13,7 +13,7 @@
 namespace jouleprof::report {
 namespace {
 
-// Tracks of a device's process: layers and ranges of a stream beside the stream itself.
+// Tracks of a device's process: layers, ranges and launches of a stream.
 std::uint32_t layers_track(std::uint32_t stream) { return 3 * stream + 1; }
 std::uint32_t ranges_track(std::uint32_t stream) { return 3 * stream + 2; }
 std::uint32_t stream_track(std::uint32_t stream) { return 3 * stream + 3; }
@@ -264,7 +264,7 @@ Result<void> ChromeLaunches::write_busy() {
       bin = e.bin;
     }
     put();
-    if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's activity is damaged");
+    if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
   }
   if (end) counter(*end, 0);
   return {};

@@ -79,16 +79,18 @@ class Writer {
       out_ << "\"baseTimeNanoseconds\": " << clocks.to_real(origin_).time_since_epoch().count()
            << ",\n";
     }
-    out_ << R"("otherData": {"tool": "jouleprof", "version": )" << chrome_string(parts_.version)
-         << R"(, "energy": "above idle; low and high bound 95 %")";
+    out_
+        << R"("otherData": {"tool": "jouleprof", "version": )" << chrome_string(parts_.version)
+        << R"(, "energy": "dynamic (idle subtracted); low and high are the ends of the 95 % interval")";
     if (parts_.profiles) {
       for (const auto& p : *parts_.profiles) {
         out_ << ", " << chrome_string(p.domain.device) << ": "
-             << chrome_string(fmt::format(
-                    "{}: {:.6g} J measured = {:.6g} idle + {:.6g} kernels + {:.6g} gaps + {:.6g} "
-                    "unattributed",
-                    p.method, p.measured.energy.joules(), p.idle.joules(), p.kernels.joules(),
-                    p.gaps.joules(), p.unattributed.joules()));
+             << chrome_string(fmt::format("{}: {:.6g} J measured = {:.6g} idle + {:.6g} kernels + "
+                                          "{:.6g} idle between launches + {:.6g} "
+                                          "unattributed",
+                                          p.method, p.measured.energy.joules(), p.idle.joules(),
+                                          p.kernels.joules(), p.gaps.joules(),
+                                          p.unattributed.joules()));
       }
     }
     out_ << "},\n\"traceEvents\": [";
@@ -139,7 +141,8 @@ class Writer {
     }
   }
 
-  // What was run alone after the program's work, so that nobody takes those launches for its own.
+  // Isolated re-runs on a track of their own, so that they are not taken for the program's
+  // launches.
   Result<void> write_replays() {
     for (std::uint32_t t = 0; t < recording_.traces.size(); ++t) {
       const model::Trace& trace = recording_.traces[t];
@@ -149,7 +152,8 @@ class Writer {
         const auto name = replay_name(trace, chunk);
         if (!name) return tl::unexpected(name.error());
         if (!std::exchange(named, true)) {
-          chrome_name(sink_, "process", kReplayProcess, 0, "replay, in no figure", 2);
+          chrome_name(sink_, "process", kReplayProcess, 0, "isolated re-runs, not in any figure",
+                      2);
           chrome_name(sink_, "thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
         }
         sink_(fmt::format(
@@ -167,7 +171,7 @@ class Writer {
     model::LayerEntry entry;
     const bool any = decoder.next(entry);
     if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
-      return fail(Errc::kCorrupt, "the recording's activity is damaged");
+      return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
     }
     if (!any) return "in between";
     const std::string& layer = trace.layers[entry.layer].name;

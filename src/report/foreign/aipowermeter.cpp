@@ -271,9 +271,8 @@ Result<void> write_aipowermeter(std::ostream& out, const Recording& recording,
   if (recording.run.work_begin) begin = std::max(begin, *recording.run.work_begin);
   if (recording.run.work_end) end = std::min(end, *recording.run.work_end);
   if (begin >= end) {
-    return fail(
-        Errc::kUnavailable,
-        "the recording holds no power over the time of the work, so there is nothing to write");
+    return fail(Errc::kUnavailable,
+                "the recording has no power readings during the work; no file was written");
   }
   const auto stretches =
       std::max<std::int64_t>(1, std::llround(seconds(end - begin) / seconds(period)));

@@ -10,7 +10,7 @@ using model::ActivityProfile;
 using model::ActivityRow;
 using model::Measurement;
 
-constexpr const char* kSchema = "jouleprof.activity/1";
+constexpr const char* kSchema = "jouleprof.activity/2";
 
 Json interval_json(const std::optional<Measurement>& m) {
   if (!m) return nullptr;
@@ -41,7 +41,7 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line, Activity
   j["calls"] = row.count > 0 ? Json(row.count) : Json(nullptr);
   j["launches"] = row.launches;
   j["busy_seconds"] = seconds_json(row.busy);
-  j["beside_seconds"] = row.overlapped ? seconds_json(*row.overlapped) : Json(nullptr);
+  j["overlapped_seconds"] = row.overlapped ? seconds_json(*row.overlapped) : Json(nullptr);
   j["provenance"] =
       to_string(whole_of(row) ? whole_of(row)->provenance : model::Provenance::kUnavailable);
   j["energy_joules"] = energy_json(row.energy);
@@ -78,7 +78,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["measured_interval_joules"] = interval_json(profile.measured);
   j["idle_joules"] = joules_json(profile.idle);
   j["kernels_joules"] = joules_json(profile.kernels);
-  j["gaps_joules"] = joules_json(profile.gaps);
+  j["idle_between_launches_joules"] = joules_json(profile.gaps);
   j["unattributed_joules"] = joules_json(profile.unattributed);
   j["replay_joules"] = energy_json(profile.replay);
   j["replay_seconds"] = profile.replay ? seconds_json(profile.replay_time) : Json(nullptr);

@@ -27,7 +27,7 @@ struct ActivityContext {
   std::string safe(std::string_view words) const;
   std::string plus_minus(Energy error, Energy of) const;
   std::string with_error(const model::Measurement& m) const;  // "12.10 kJ +-1.5 %"
-  // A label at the left and a text beside it.
+  // A label at the left, and a text to the right of it.
   void note(Lines& lines, std::string_view label, Style style, std::string_view words,
             std::size_t most, Style text_style = Style::kPlain) const;
 };

@@ -22,7 +22,7 @@ std::string small_energy_text(double joules) {
   return number_text(joules * 1e6) + " uJ";
 }
 
-// Beside the name where both have room.
+// On the line of the name where both have room.
 void append_detail(const ActivityContext& c, std::vector<std::pair<std::string, Style>>& more,
                    const std::string& detail) {
   std::string& name = more.back().first;
@@ -38,10 +38,11 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
   if (!row.energy) {
     remarks.push_back("unavailable: " + c.safe(row.reason));
   } else if (!row.resolvable) {
-    // Of a group the next remark says why.
+    // The next remark has the reason of a group.
     const bool has_reason = !row.reason.empty() && row.group == model::kNone;
-    remarks.push_back(fmt::format("not resolvable, at most {}{}{}", energy_text(row.energy->high()),
-                                  has_reason ? ": " : "", has_reason ? c.safe(row.reason) : ""));
+    remarks.push_back(fmt::format("not resolvable, upper bound {}{}{}",
+                                  energy_text(row.energy->high()), has_reason ? ": " : "",
+                                  has_reason ? c.safe(row.reason) : ""));
   }
   if (row.group != model::kNone) {
     std::string others;
@@ -50,9 +51,9 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
       if (&other == &row || other.group != row.group) continue;
       others += fmt::format("{}#{}", others.empty() ? "" : ", ", i + 1);
     }
-    std::string text = "cannot be told apart from ";
+    std::string text = "collinear with ";
     text += others.empty() ? "others of its group" : others;
-    if (row.group_energy) text += "; together " + c.with_error(*row.group_energy);
+    if (row.group_energy) text += "; their sum is " + c.with_error(*row.group_energy);
     if (row.energy && row.resolvable && !row.reason.empty()) text += "; " + c.safe(row.reason);
     remarks.push_back(std::move(text));
   } else if (row.energy && row.resolvable && !row.reason.empty()) {
@@ -65,7 +66,7 @@ std::vector<std::string> remarks_of(const ActivityContext& c, const ActivityRow&
 
 Lines kernel_lines(const ActivityContext& c) {
   Lines lines;
-  Table table({"#", "energy", "<95 %", "share", "launches", "GPU time", "W", "a launch"});
+  Table table({"#", "energy", "<95 %", "share", "launches", "GPU time", "W", "per launch"});
   std::vector<std::string> names;
   for (const auto& line : c.view.lines) names.push_back(c.safe(line.row->name));
   names = shortened_names(names, c.width - kIndent);

@@ -23,13 +23,13 @@ std::string explained_text(double ratio) {
   return fmt::format("{:.1f} %", std::floor(std::min(ratio, 1.0) * 1000) / 10);
 }
 
-// How there would have been rows.
+// How to record such rows.
 const char* hint(ActivityBy by) {
   switch (by) {
     case ActivityBy::kLayer:
-      return ": `jouleprof run --kernels --layers` sees the modules of PyTorch";
+      return ": record the modules of PyTorch with `jouleprof run --kernels --layers`";
     case ActivityBy::kRange:
-      return ": the program named no range (NVTX)";
+      return ": the program pushed no NVTX range";
     default:
       return "";
   }
@@ -81,26 +81,27 @@ class Section {
             2, style_of(m.provenance));
     if (c_.profile.replay) {
       c_.note(lines_, "replay", Style::kDim,
-              fmt::format("{} over {}: layers run alone, apart from all figures here",
+              fmt::format("{} in {} of isolated re-runs, not included in any figure here",
                           c_.with_error(*c_.profile.replay), duration_text(c_.profile.replay_time)),
               2);
     }
     if (c_.profile.rows > 0) {
       c_.note(lines_, "fit", Style::kDim,
-              fmt::format("explains {} of the variance of {} measurements of power",
+              fmt::format("explains {} of the variance of {} measured power values",
                           explained_text(c_.profile.explained), c_.profile.rows),
               2);
     }
-    c_.note(lines_, "rows", Style::kDim, "energy and watts above the device's idle power", 1);
+    c_.note(lines_, "rows", Style::kDim,
+            "dynamic energy and power: the device's idle power is subtracted", 1);
     lines_.emplace_back();
   }
 
   void rows() {
     if (c_.view.lines.empty()) {
       c_.note(lines_, "", Style::kDim,
-              c_.view.left_out > 0 ? "no rows asked for"
-                                   : fmt::format("nothing was traced by {}{}",
-                                                 to_string(c_.options.by), hint(c_.options.by)),
+              c_.view.left_out > 0 ? "no row within --top and --depth"
+                                   : fmt::format("no {} was traced{}", to_string(c_.options.by),
+                                                 hint(c_.options.by)),
               2);
     } else {
       const bool kernels = c_.options.by == ActivityBy::kKernel;
@@ -117,7 +118,7 @@ class Section {
     const std::pair<const char*, Energy> parts[] = {
         {"idle", p.idle},
         {c_.options.by == ActivityBy::kKernel || p.launches > 0 ? "kernels" : "active", p.kernels},
-        {"gaps", p.gaps},
+        {"idle between launches", p.gaps},
         {"unattributed", p.unattributed}};
     Table table({"balance", "joules", "", "<"});
     Energy sum;
@@ -144,18 +145,18 @@ class Section {
     table.add({{"= measured", Style::kBold},
                {joules_decimal(p.measured.energy), Style::kBold},
                {""},
-               {fits ? "exactly" : "off by " + energy_text(p.measured.energy - sum),
+               {fits ? "exactly" : "differs by " + energy_text(p.measured.energy - sum),
                 fits ? Style::kDim : Style::kAlarm}});
     for (auto& line : table.lines(c_.width, c_.text.colour)) lines_.push_back(std::move(line));
   }
 
   void foot() {
     if (c_.profile.dropped > 0) {
-      c_.note(
-          lines_, "warning", Style::kAttention,
-          fmt::format("{} records of activity were lost: what ran then counts as something else",
-                      count_text(c_.profile.dropped)),
-          2);
+      c_.note(lines_, "warning", Style::kAttention,
+              fmt::format(
+                  "{} activity records were dropped: their energy is in other rows or unattributed",
+                  count_text(c_.profile.dropped)),
+              2);
     }
     const auto& warnings = c_.profile.warnings;
     for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
@@ -175,7 +176,7 @@ class Section {
 
 std::string activity_to_text(const std::vector<ActivityProfile>& profiles,
                              const ActivityOptions& options, const TextOptions& text) {
-  // A CPU has no kernels: a section without a row says nothing, unless it is all there is.
+  // A CPU has no kernels: a section without rows is shown only where there is no other.
   const auto is_empty = [&](const auto& profile) { return rows_of(profile, options.by).empty(); };
   const bool all_empty = std::all_of(profiles.begin(), profiles.end(), is_empty);
   std::string all;

@@ -65,7 +65,7 @@ std::string cut(std::string_view name, std::size_t width, std::size_t differs) {
 std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t width) {
   std::vector<std::string_view> cores;
   for (const auto& name : names) cores.push_back(core_of(name));
-  // In alphabetical order the name most alike stands beside it.
+  // In alphabetical order the most similar name is a neighbour.
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),

@@ -30,7 +30,7 @@ std::string result_text(const TextContext& c) {
   if (!c.profile.has_span()) {
     std::size_t windows = 0;
     for (const auto& group : c.profile.windows) windows += group.count;
-    return fmt::format("{} windows that another tool measured, no readings; when is not known",
+    return fmt::format("{} windows that another tool measured, without readings and time stamps",
                        windows);
   }
   if (run.exit_status) {
@@ -113,7 +113,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(std::max(options.height, 1));
-  // Windows and processes get what is left: rows beside a heading and a line for those folded.
+  // Windows and processes get what is left: rows, a heading and a line for those folded.
   const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
   blocks[2] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
   used += blocks[2].size();

@@ -24,7 +24,7 @@ class Table {
   explicit Table(std::vector<std::string> headings);
 
   void add(std::vector<Cell> cells);
-  // A label and a text beside it, wrapped to at most `max_lines` lines.
+  // A label and a text to the right of it, wrapped to at most `max_lines` lines.
   void add_text(Cell label, Cell text, std::size_t max_lines);
 
   // Lines of `width` columns where that is possible without cutting a figure.

@@ -17,6 +17,7 @@ using model::Provenance;
 
 constexpr std::size_t kMostDomains = 8;  // rows of a table before the rest is folded
 constexpr std::size_t kMostNames = 4;    // named one by one in the line of the total
+constexpr std::size_t kWide = 90;        // columns from which headings are whole words
 
 // "cores" for what stands below its package.
 std::string part_name(const DomainProfile& d) {
@@ -93,7 +94,7 @@ void add_total(const TextContext& c, Table& table) {
     for (const DomainProfile* d : c.total.counted) of += (of.empty() ? "" : "+") + label_of(c, *d);
   }
   std::string text = fmt::format(
-      "{} {} (run to run {}), {}: {}", energy_text(m.energy), c.plus_minus(m.error, m.energy),
+      "{} {} (repeatability {}), {}: {}", energy_text(m.energy), c.plus_minus(m.error, m.energy),
       c.plus_minus(m.repeatability, m.energy), provenance_word(m.provenance), of);
   if (const std::string missing = not_included(c); !missing.empty()) {
     text += "; without " + missing;
@@ -162,7 +163,8 @@ Lines domain_block(const TextContext& c) {
            2, Style::kAttention);
     return lines;
   }
-  Table table({"", "energy", "95 %", "rerun", "idle", "dynamic", "mean W", "peak W", "<"});
+  const char* const repeatability = c.width >= kWide ? "repeatability" : "repeat.";
+  Table table({"", "energy", "95 %", repeatability, "idle", "dynamic", "mean W", "peak W", "<"});
   for (std::size_t row = 0; row < c.shown.size(); ++row) {
     const DomainProfile& d = c.profile.domains[c.shown[row]];
     const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;
@@ -174,7 +176,7 @@ Lines domain_block(const TextContext& c) {
       table.add(
           figures(c, label, *d.energy, idle_of(d), dynamic_of(d), d.mean_power, d.peak_power));
     } else {
-      const std::string why = d.reason.empty() ? "no reason is known" : c.safe(d.reason);
+      const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
     }
   }
@@ -196,7 +198,7 @@ Lines balance_block(const TextContext& c) {
     Cell sum{"not split"};
     if (d.balance.parts) {
       const Energy off = *d.balance.parts - d.energy->energy;
-      sum = off == Energy{} ? Cell{"exact"} : Cell{"off " + energy_text(off), Style::kAlarm};
+      sum = off == Energy{} ? Cell{"exact"} : Cell{"differs by " + energy_text(off), Style::kAlarm};
     }
     table.add({{c.labels[i]},
                text(d.balance.counter),

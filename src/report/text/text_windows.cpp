@@ -160,7 +160,7 @@ class Block {
     return chosen;
   }
 
-  // `labels` have a column each, beside the name where it is asked for.
+  // `labels` have a column each, after the name where it is shown.
   Lines lines(const Groups& shown, const Groups& rest, const std::vector<std::string>& labels,
               bool named) const {
     const bool imported = shown.front()->imported;
@@ -193,7 +193,8 @@ class Block {
     if (imported) {
       table.add_text(
           {"", Style::kAttention},
-          {"Another tool's figures; how far they may be off is not known.", Style::kAttention}, 2);
+          {"Measured by another tool; the error of its figures is not known.", Style::kAttention},
+          2);
     }
     add_reason(table, shown);
     return table.lines(c_.width, c_.options.colour);
