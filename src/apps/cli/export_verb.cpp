@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "apps/cli/activity_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
@@ -18,13 +19,19 @@ class ExportVerb : public Verb {
     app.add_option("--format", format_, "")->check(CLI::IsMember(names));
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
+    choice_.declare(app);
   }
 
   int run(const std::vector<std::string>&) override {
-    const auto run = input_.open();
-    if (!run) return complain(run.error(), status_of_input(run.error()));
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
+    if (!choice_.by.empty()) {
+      auto by = choice_.options(true);
+      if (!by) return complain(by.error(), kUsageError);
+      options.by = std::move(*by);
+    }
+    const auto run = input_.open();
+    if (!run) return complain(run.error(), status_of_input(run.error()));
     return write_run(*run, input_, chosen_format(), options, output_, force_);
   }
 
@@ -36,6 +43,7 @@ class ExportVerb : public Verb {
   }
 
   Input input_;
+  ActivityChoice choice_;
   std::string format_;  // empty: by the output's name
   std::string output_;
   bool force_ = false;
