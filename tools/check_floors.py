@@ -48,7 +48,8 @@ ROOMS = {
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
-        "": _KERNELS | _WINDOWS | {"live", ""},
+        "sweep": {"sweep"},
+        "": _KERNELS | _WINDOWS | {"live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

@@ -78,7 +78,8 @@ TEST(ActivityText, PartsThatDoNotSumAreShouted) {
   auto profile = activity_profile();
   EXPECT_THAT(text({}, profile), HasSubstr("exactly"));
   profile.gaps += Energy::joules(3);
-  EXPECT_THAT(text({}, profile), AllOf(HasSubstr("differs by -3.000 J"), Not(HasSubstr("exactly"))));
+  EXPECT_THAT(text({}, profile),
+              AllOf(HasSubstr("differs by -3.000 J"), Not(HasSubstr("exactly"))));
 }
 
 TEST(ActivityText, WhatIsNoMeasurementIsNamed) {

@@ -1,0 +1,97 @@
+#include "analysis/sweep/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Label = model::ImportedWindow::Label;
+
+constexpr std::array<std::string_view, 2> kKnobs{"power_limit_watts", "sm_clock_megahertz"};
+
+template <typename Part>
+double mean(const std::vector<SweepSample>& samples, const Part& part) {
+  double sum = 0;
+  for (const auto& sample : samples) sum += part(sample);
+  return sum / static_cast<double>(samples.size());
+}
+
+const Label* knob_of(const model::ImportedWindow& window) {
+  for (const auto& label : window.labels) {
+    if (std::find(kKnobs.begin(), kKnobs.end(), label.name) != kKnobs.end()) return &label;
+  }
+  return nullptr;
+}
+
+std::optional<double> gpu_joules(const model::ImportedWindow& window,
+                                 const std::set<model::DomainId>& gpus) {
+  double sum = 0;
+  bool any = false;
+  for (const auto& part : window.energies) {
+    if (!gpus.contains(part.domain)) continue;
+    sum += part.energy.joules();
+    any = true;
+  }
+  return any && sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
+void add(Sweep& sweep, double setting, const SweepSample& sample) {
+  const auto at = std::find_if(sweep.points.begin(), sweep.points.end(),
+                               [&](const SweepPoint& p) { return p.setting == setting; });
+  (at == sweep.points.end() ? sweep.points.emplace_back(SweepPoint{setting, {}}) : *at)
+      .samples.push_back(sample);
+}
+
+}  // namespace
+
+double SweepPoint::mean_seconds() const {
+  return mean(samples, [](const auto& s) { return s.seconds; });
+}
+
+double SweepPoint::mean_joules() const {
+  return mean(samples, [](const auto& s) { return s.joules; });
+}
+
+std::vector<Sweep> sweeps_of(const model::Recording& recording) {
+  std::set<model::DomainId> gpus;
+  for (const auto& domain : recording.domains) {
+    if (domain.kind == model::DomainKind::kGpu && !domain.parent) gpus.insert(domain.id);
+  }
+  std::vector<Sweep> sweeps;
+  std::map<std::string, std::size_t> by_labels;
+  for (const auto& window : recording.imported_windows) {
+    const Label* knob = knob_of(window);
+    const auto setting = knob == nullptr ? std::nullopt : parse_number(knob->value);
+    if (!setting) continue;
+    std::string key = knob->name;
+    std::vector<Label> others;
+    for (const auto& label : window.labels) {
+      if (&label == knob) continue;
+      key += '\0' + label.name + '\0' + label.value;
+      others.push_back(label);
+    }
+    const auto [at, is_new] = by_labels.try_emplace(key, sweeps.size());
+    if (is_new) sweeps.push_back({knob->name, std::move(others), {}, 0});
+    Sweep& sweep = sweeps[at->second];
+    const auto joules = gpu_joules(window, gpus);
+    if (!joules || window.duration <= Duration{}) {
+      ++sweep.left_out;
+      continue;
+    }
+    add(sweep, *setting, {seconds(window.duration), *joules});
+  }
+  for (Sweep& sweep : sweeps) {
+    std::sort(sweep.points.begin(), sweep.points.end(),
+              [](const SweepPoint& a, const SweepPoint& b) { return a.setting > b.setting; });
+  }
+  return sweeps;
+}
+
+}  // namespace jouleprof::analysis

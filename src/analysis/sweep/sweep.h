@@ -1,0 +1,40 @@
+// Work that was measured at several settings of a GPU: the points of a power-limit or clock sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jouleprof/units.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+// One measurement of the work at one setting.
+struct SweepSample {
+  double seconds = 0;
+  double joules = 0;
+};
+
+struct SweepPoint {
+  double setting = 0;  // in the knob's unit
+  std::vector<SweepSample> samples;
+
+  double mean_seconds() const;
+  double mean_joules() const;
+  double mean_watts() const { return mean_joules() / mean_seconds(); }
+};
+
+// The same work at all of its points.
+struct Sweep {
+  std::string knob;                                  // "power_limit_watts", "sm_clock_megahertz"
+  std::vector<model::ImportedWindow::Label> labels;  // what tells this work from others
+  std::vector<SweepPoint> points;                    // highest setting first; one each
+  std::size_t left_out = 0;                          // windows without a time or an energy
+};
+
+// The sweeps in a recording's imported windows: one for each set of labels besides the knob, in the
+// order in which they first appear. A window's energy is the sum over its GPUs. Windows without a
+// knob belong to none.
+std::vector<Sweep> sweeps_of(const model::Recording& recording);
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/terminal.h"
+#include "apps/cli/verb.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "report/recommendation.h"
+
+namespace jouleprof::cli {
+namespace {
+
+// A number with a unit that may be left out.
+Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
+                            const char* example) {
+  std::string_view digits = text;
+  if (digits.ends_with(unit)) digits.remove_suffix(unit.size());
+  const auto number = parse_number(trim(digits));
+  if (number && *number >= 0) return *number;
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("{} {}: give a number that is not negative, such as {}", option, text, example));
+}
+
+class RecommendVerb : public Verb {
+ public:
+  std::string_view name() const override { return "recommend"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("FILE", input_.file, "")->required();
+    app.add_option("--objective", objective_, "");
+    app.add_option("--eta", eta_, "");
+    app.add_option("--max-slowdown", max_slowdown_, "");
+    app.add_option("--max-power", max_power_, "");
+    app.add_option("--reference", reference_, "");
+    auto* hours = app.add_option("--hours", hours_, "");
+    app.add_option("--price", price_, "")->needs(hours);
+    app.add_option("--carbon", carbon_, "")->needs(hours);
+    app.add_flag("--json", json_, "");
+  }
+
+  int run(const std::vector<std::string>&) override {
+    const auto options = choices();
+    if (!options) return complain(options.error(), kUsageError);
+    const auto run = input_.open();
+    if (!run) return complain(run.error(), status_of_input(run.error()));
+    std::vector<report::AdvisedSweep> sweeps;
+    for (auto& sweep : analysis::sweeps_of(run->recording())) {
+      sweeps.push_back({std::move(sweep), fail(Errc::kInternal, "")});
+    }
+    if (sweeps.empty()) {
+      return complain({Errc::kUnavailable,
+                       fmt::format("{}: no window has a power limit or a clock, so there is no "
+                                   "sweep; import one with: jouleprof import SWEEP.csv -o {}",
+                                   input_.file, input_.file)},
+                      kBadContent);
+    }
+    // The advice refers to its sweep, which stays in place from here on.
+    bool any = false;
+    for (auto& advised : sweeps) {
+      advised.advice = analysis::recommend(advised.sweep, options->choice);
+      any = any || advised.advice;
+    }
+    const auto written = write_output("", false, [&](std::ostream& out) {
+      out << (json_
+                  ? report::recommendation_to_json(sweeps, *options)
+                  : report::recommendation_to_text(sweeps, *options, text_options(STDOUT_FILENO)));
+    });
+    if (!written) return complain(written.error(), kCannotWrite);
+    return any ? kDone
+               : complain(sweeps.front().advice.error(),
+                          status_of_input(sweeps.front().advice.error()));
+  }
+
+ private:
+  Result<report::RecommendationOptions> choices() const {
+    report::RecommendationOptions options;
+    const auto objective = analysis::parse_objective(objective_);
+    if (!objective) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective_));
+    }
+    options.choice.objective = *objective;
+    options.choice.eta = eta_;
+    options.choice.reference = reference_;
+    if (!max_slowdown_.empty()) {
+      const auto percent = parse_amount("--max-slowdown", max_slowdown_, "%", "5%");
+      if (!percent) return tl::unexpected(percent.error());
+      options.choice.max_slowdown = *percent / 100;
+    }
+    if (!max_power_.empty()) {
+      const auto watts = parse_amount("--max-power", max_power_, "W", "300");
+      if (!watts) return tl::unexpected(watts.error());
+      options.choice.max_watts = *watts;
+    }
+    if (!hours_) return options;
+    if (*hours_ <= 0 || *hours_ > 24) {
+      return fail(Errc::kInvalidArgument, "--hours must be above 0 and at most 24");
+    }
+    options.daily = report::DailyUse{*hours_, {}, {}};
+    if (!price_.empty()) {
+      const auto price = parse_amount("--price", price_, "/kWh", "0.30/kWh");
+      if (!price) return tl::unexpected(price.error());
+      options.daily->price = *price;
+    }
+    if (!carbon_.empty()) {
+      const auto grams = parse_amount("--carbon", carbon_, "g/kWh", "230");
+      if (!grams) return tl::unexpected(grams.error());
+      options.daily->carbon = *grams;
+    }
+    return options;
+  }
+
+  Input input_;
+  std::string objective_ = "energy";
+  double eta_ = 0.5;
+  std::string max_slowdown_;
+  std::string max_power_;
+  std::optional<double> reference_;
+  std::optional<double> hours_;
+  std::string price_;
+  std::string carbon_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_recommend() { return std::make_unique<RecommendVerb>(); }
+
+}  // namespace jouleprof::cli

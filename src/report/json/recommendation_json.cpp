@@ -1,0 +1,75 @@
+#include "report/json/json_text.h"
+#include "report/recommendation.h"
+
+namespace jouleprof::report {
+namespace {
+
+constexpr const char* kSchema = "jouleprof.recommendation/1";
+
+Json interval_json(const std::optional<analysis::Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({number_json(interval->low), number_json(interval->high)});
+}
+
+Json point_json(const analysis::RatedPoint& rated) {
+  Json j;
+  j["setting"] = number_json(rated.point->setting);
+  j["measurements"] = rated.point->samples.size();
+  j["seconds"] = number_json(rated.point->mean_seconds());
+  j["energy_joules"] = number_json(rated.point->mean_joules());
+  j["mean_watts"] = number_json(rated.point->mean_watts());
+  j["slowdown_ratio"] = number_json(rated.slowdown.ratio);
+  j["slowdown_interval_ratio"] = interval_json(rated.slowdown.interval);
+  j["saving_ratio"] = number_json(rated.saving.ratio);
+  j["saving_interval_ratio"] = interval_json(rated.saving.interval);
+  j["score"] = number_json(rated.score);
+  j["feasible"] = rated.feasible;
+  j["on_pareto_front"] = rated.on_pareto_front;
+  j["probability_of_best_ratio"] = optional_json(rated.probability_of_best, number_json);
+  return j;
+}
+
+Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& options) {
+  Json j;
+  j["knob"] = advised.sweep.knob;
+  j["labels"] = Json::array();
+  for (const auto& label : advised.sweep.labels) {
+    j["labels"].push_back({{"name", label.name}, {"value", label.value}});
+  }
+  j["left_out"] = advised.sweep.left_out;
+  const auto& advice = advised.advice;
+  j["reason"] = advice ? Json(nullptr) : Json(advice.error().message);
+  j["recommended"] = advice ? number_json(advice->points[advice->best].point->setting) : nullptr;
+  j["reference"] = advice ? number_json(advice->points[advice->reference].point->setting) : nullptr;
+  j["equal_within_error"] = Json::array();
+  j["points"] = Json::array();
+  j["saved_joules_per_day"] = nullptr;
+  if (!advice) return j;
+  for (const std::size_t i : advice->ties) {
+    j["equal_within_error"].push_back(number_json(advice->points[i].point->setting));
+  }
+  for (const auto& rated : advice->points) j["points"].push_back(point_json(rated));
+  if (options.daily) {
+    j["saved_joules_per_day"] = number_json(saved_joules_per_day(*advice, *options.daily));
+  }
+  return j;
+}
+
+}  // namespace
+
+std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
+                                   const RecommendationOptions& options) {
+  Json document;
+  document["schema"] = kSchema;
+  document["objective"] = to_string(options.choice.objective);
+  document["eta"] = options.choice.objective == analysis::Objective::kCost
+                        ? number_json(options.choice.eta)
+                        : Json(nullptr);
+  document["max_slowdown_ratio"] = optional_json(options.choice.max_slowdown, number_json);
+  document["max_watts"] = optional_json(options.choice.max_watts, number_json);
+  document["sweeps"] = Json::array();
+  for (const auto& sweep : sweeps) document["sweeps"].push_back(sweep_json(sweep, options));
+  return write_json(document) + '\n';
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,45 @@
+// Recommended settings, as people and programs read them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/sweep/recommend.h"
+#include "base/result.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+// A sweep, and what was found for it.
+struct AdvisedSweep {
+  analysis::Sweep sweep;
+  Result<analysis::Recommendation> advice;
+};
+
+// What a saving means for work that runs so many hours a day at the reference setting.
+struct DailyUse {
+  double hours = 24;
+  std::optional<double> price;   // of one kilowatt-hour, in any currency
+  std::optional<double> carbon;  // grams of CO2 equivalent for one kilowatt-hour
+};
+
+struct RecommendationOptions {
+  analysis::RecommendOptions choice;
+  std::optional<DailyUse> daily;
+};
+
+// One sweep: every setting and the recommended one. Several: one row each, and their mean.
+std::string recommendation_to_text(const std::vector<AdvisedSweep>& sweeps,
+                                   const RecommendationOptions& options,
+                                   const TextOptions& text = {});
+
+// The documented JSON object (docs/json.md).
+std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
+                                   const RecommendationOptions& options);
+
+// Joules of one day's work that `best` saves against the reference, in work of the reference's
+// pace.
+double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily);
+
+}  // namespace jouleprof::report

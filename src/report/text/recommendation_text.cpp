@@ -1,0 +1,240 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/cells.h"
+#include "report/quantity.h"
+#include "report/recommendation.h"
+#include "report/text/table.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::Change;
+using analysis::Recommendation;
+using Lines = std::vector<std::string>;
+
+constexpr double kJoulesPerKilowattHour = 3.6e6;
+
+std::string signed_percent(double ratio) {
+  return fmt::format("{:.1f} %", std::abs(ratio) < 0.0005 ? 0.0 : 100 * ratio);
+}
+
+std::string with_interval(const Change& change) {
+  if (!change.interval) return signed_percent(change.ratio);
+  return fmt::format("{} ({:.1f} to {:.1f})", signed_percent(change.ratio),
+                     100 * change.interval->low, 100 * change.interval->high);
+}
+
+std::string setting_text(const analysis::Sweep& sweep, double setting) {
+  return fmt::format("{:g} {}", setting, sweep.knob.ends_with("_watts") ? "W" : "MHz");
+}
+
+std::string knob_text(const analysis::Sweep& sweep) {
+  return sweep.knob.ends_with("_watts") ? "power limit" : "SM clock";
+}
+
+std::string objective_text(const analysis::RecommendOptions& choice) {
+  std::string text;
+  switch (choice.objective) {
+    case analysis::Objective::kEnergy:
+      text = "least energy";
+      break;
+    case analysis::Objective::kEdp:
+      text = "least energy-delay product (E t)";
+      break;
+    case analysis::Objective::kEd2p:
+      text = "least energy-delay-squared product (E t^2)";
+      break;
+    case analysis::Objective::kCost:
+      text = fmt::format("least cost, {:g} E + {:g} P_max t", choice.eta, 1 - choice.eta);
+      break;
+    case analysis::Objective::kTime:
+      text = "least time";
+      break;
+  }
+  if (choice.max_slowdown) {
+    text += fmt::format(", at most {:g} % slower than the reference", 100 * *choice.max_slowdown);
+  }
+  if (choice.max_watts) text += fmt::format(", mean power at most {:g} W", *choice.max_watts);
+  return text;
+}
+
+std::string changes_text(double saving, double slowdown) {
+  return fmt::format("{} {} energy and {} {} time", saving < 0 ? "takes" : "saves",
+                     signed_percent(std::abs(saving)) + (saving < 0 ? " more" : ""),
+                     slowdown < 0 ? "saves" : "takes",
+                     signed_percent(std::abs(slowdown)) + (slowdown < 0 ? "" : " more"));
+}
+
+void add_note(Lines& lines, const char* label, const std::string& words, const TextOptions& text) {
+  Table table({""});
+  table.add_text({label, Style::kDim}, {printable(words, text.ascii)}, 3);
+  const Lines made = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+  lines.insert(lines.end(), made.begin() + 1, made.end());
+}
+
+void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily,
+               const TextOptions& text) {
+  const double kwh = saved_joules_per_day(advice, daily) / kJoulesPerKilowattHour;
+  std::string words = fmt::format("{} h a day of this work: {:.3g} kWh less", daily.hours, kwh);
+  if (daily.price)
+    words += fmt::format(", {:.3g} at {:g} per kWh", kwh * *daily.price, *daily.price);
+  if (daily.carbon) {
+    words += fmt::format(", {:.3g} g of CO2 at {:g} g per kWh", kwh * *daily.carbon, *daily.carbon);
+  }
+  add_note(lines, "per day", words, text);
+}
+
+std::string mark_of(const Recommendation& advice, std::size_t i) {
+  std::string mark;
+  const auto add = [&](const char* word) {
+    mark += (mark.empty() ? "" : ", ") + std::string(word);
+  };
+  if (i == advice.best) add("recommended");
+  if (i == advice.reference) add("reference");
+  const bool tied = std::find(advice.ties.begin(), advice.ties.end(), i) != advice.ties.end();
+  if (tied && i != advice.best) add("equal within error");
+  if (!advice.points[i].feasible) add("outside the constraints");
+  return mark;
+}
+
+Lines settings_table(const analysis::Sweep& sweep, const Recommendation& advice,
+                     const TextOptions& text) {
+  const bool repeated = advice.points.front().probability_of_best.has_value();
+  std::vector<std::string> headings{knob_text(sweep), "time",   "slowdown",
+                                    "energy",         "saving", "mean W"};
+  if (repeated) headings.emplace_back("P(best)");
+  headings.emplace_back("<");
+  Table table(std::move(headings));
+  for (std::size_t i = 0; i < advice.points.size(); ++i) {
+    const auto& rated = advice.points[i];
+    const Style style = i == advice.best ? Style::kBold : Style::kPlain;
+    std::vector<Cell> row{{setting_text(sweep, rated.point->setting), style},
+                          {duration_text(duration_of(rated.point->mean_seconds())), style},
+                          {with_interval(rated.slowdown), style},
+                          {energy_text(Energy::joules(rated.point->mean_joules())), style},
+                          {with_interval(rated.saving), style},
+                          {number_text(rated.point->mean_watts()), style}};
+    if (repeated) row.push_back({percent_text(*rated.probability_of_best), style});
+    row.push_back({mark_of(advice, i), Style::kDim});
+    table.add(std::move(row));
+  }
+  return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+}
+
+Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
+          const TextOptions& text) {
+  const auto& [sweep, advice] = advised;
+  Lines lines;
+  std::size_t samples = 0;
+  for (const auto& point : sweep.points) samples += point.samples.size();
+  add_note(lines, "sweep",
+           fmt::format("{}, {} settings, {} measurements", knob_text(sweep), sweep.points.size(),
+                       samples),
+           text);
+  add_note(lines, "objective", objective_text(options.choice), text);
+  lines.emplace_back();
+  if (!advice) {
+    add_note(lines, "none", advice.error().message, text);
+    return lines;
+  }
+  for (auto& line : settings_table(sweep, *advice, text)) lines.push_back(std::move(line));
+  lines.emplace_back();
+  const auto& best = advice->points[advice->best];
+  const auto& reference = advice->points[advice->reference];
+  const std::string setting = setting_text(sweep, best.point->setting);
+  add_note(lines, "recommend",
+           advice->best == advice->reference
+               ? fmt::format("{}, the reference: no other setting is better", setting)
+               : fmt::format("{}: {}, against {}", setting,
+                             changes_text(best.saving.ratio, best.slowdown.ratio),
+                             setting_text(sweep, reference.point->setting)),
+           text);
+  if (!best.saving.interval) {
+    add_note(lines, "error",
+             "not known: a setting was measured only once. Measure each several times to get "
+             "intervals",
+             text);
+  }
+  if (options.daily) add_daily(lines, *advice, *options.daily, text);
+  const char* flag = sweep.knob.ends_with("_watts") ? "-pl" : "-lgc";
+  add_note(lines, "apply",
+           fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", flag, best.point->setting),
+           text);
+  return lines;
+}
+
+std::string heading_of(std::string label) {
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return label;
+}
+
+Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptions& options,
+              const TextOptions& text) {
+  Lines lines;
+  add_note(lines, "sweeps", fmt::format("{}, each with its own work", sweeps.size()), text);
+  add_note(lines, "objective", objective_text(options.choice), text);
+  lines.emplace_back();
+  std::vector<std::string> headings;
+  for (const auto& label : sweeps.front().sweep.labels) headings.push_back(heading_of(label.name));
+  const std::size_t labels = headings.size();
+  if (labels == 0) headings.emplace_back("sweep");
+  for (const char* heading : {"setting", "energy", "saving", "slowdown"})
+    headings.emplace_back(heading);
+  Table table(std::move(headings));
+  double saving = 0;
+  double slowdown = 0;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    const auto& [sweep, advice] = sweeps[i];
+    std::vector<Cell> row;
+    for (std::size_t k = 0; k < labels; ++k) {
+      row.push_back({k < sweep.labels.size() ? printable(sweep.labels[k].value, text.ascii) : "-"});
+    }
+    if (labels == 0) row.push_back({fmt::format("{}", i + 1)});
+    if (!advice) {
+      for (const char* absent : {"none", "-", "-", "-"}) row.push_back({absent, Style::kAttention});
+    } else {
+      const auto& best = advice->points[advice->best];
+      row.push_back({setting_text(sweep, best.point->setting), Style::kBold});
+      row.push_back({energy_text(Energy::joules(best.point->mean_joules()))});
+      row.push_back({signed_percent(best.saving.ratio)});
+      row.push_back({signed_percent(best.slowdown.ratio)});
+      saving += best.saving.ratio;
+      slowdown += best.slowdown.ratio;
+      ++known;
+    }
+    table.add(std::move(row));
+  }
+  for (auto& line : table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour)) {
+    lines.push_back(std::move(line));
+  }
+  lines.emplace_back();
+  if (known > 0) {
+    const auto n = static_cast<double>(known);
+    add_note(lines, "mean",
+             fmt::format("of {} sweeps: saving {:.2f} %, slowdown {:.2f} %, against the reference",
+                         known, 100 * saving / n, 100 * slowdown / n),
+             text);
+  }
+  if (known < sweeps.size()) {
+    add_note(lines, "none",
+             fmt::format("for {} sweeps; --json has each reason", sweeps.size() - known), text);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string recommendation_to_text(const std::vector<AdvisedSweep>& sweeps,
+                                   const RecommendationOptions& options, const TextOptions& text) {
+  std::string all;
+  const Lines lines =
+      sweeps.size() == 1 ? one(sweeps.front(), options, text) : several(sweeps, options, text);
+  for (const auto& line : lines) all += line + '\n';
+  return all;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,86 @@
+"""recommend: the best setting of an imported sweep."""
+
+import collections
+import json
+import pathlib
+
+import pytest
+from conftest import PEERS
+
+FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "imports" / "zeus_sweep.csv"
+V100 = PEERS / "zeus" / "summary_power_v100.csv"
+A40 = PEERS / "zeus" / "profile_A40+bert-base-uncased+gpu0.csv"
+
+
+def recommend(tool, table, *options):
+    if not table.exists():
+        pytest.skip(f"{table} is not here")
+    tool("import", table, "-o", "sweep.jprof", "-f")
+    return json.loads(tool("recommend", "sweep.jprof", "--json", *options).out)
+
+
+def best(sweep):
+    return next(p for p in sweep["points"] if p["setting"] == sweep["recommended"])
+
+
+def mean(sweeps, key):
+    return 100 * sum(best(sweep)[key] for sweep in sweeps) / len(sweeps)
+
+
+def test_the_least_energy_of_each_work(tool):
+    wide, narrow = recommend(tool, FIXTURE)["sweeps"]
+    assert [label["value"] for label in wide["labels"]] == ["made_up", "wide", "64", "sgd"]
+    # 100 W: 1800 J, 150 W: 1560 J, 200 W: 1800 J.
+    assert wide["recommended"] == 150
+    assert best(wide)["energy_joules"] == pytest.approx(1560)
+    assert best(wide)["saving_ratio"] == pytest.approx(1 - 1560 / 1800, abs=1e-6)
+    assert best(wide)["slowdown_ratio"] == pytest.approx(0.2)
+    assert best(wide)["saving_interval_ratio"] is None  # measured once
+    assert narrow["recommended"] is not None
+
+
+def test_constraints_and_objectives(tool):
+    wide = recommend(tool, FIXTURE, "--max-slowdown", "10%")["sweeps"][0]
+    assert wide["recommended"] == 200
+    assert [p["feasible"] for p in wide["points"]] == [True, False, False]
+    assert recommend(tool, FIXTURE, "--objective", "time")["sweeps"][0]["recommended"] == 200
+
+
+def test_the_text_has_every_setting_and_the_command_to_apply_it(tool):
+    tool("import", FIXTURE, "-o", "sweep.jprof")
+    text = tool("recommend", "sweep.jprof").out
+    assert "of 2 sweeps: saving" in text
+    assert "recommend" in tool("recommend", "--help").out
+
+
+def test_bad_options_say_what_to_give(tool):
+    tool("import", FIXTURE, "-o", "sweep.jprof")
+    said = tool("recommend", "sweep.jprof", "--objective", "joy", status=2).err
+    assert "energy, edp, ed2p, cost or time" in said
+    assert "such as 5%" in tool("recommend", "sweep.jprof", "--max-slowdown", "much", status=2).err
+    none = tool("recommend", "sweep.jprof", "--max-power", "1", status=4).err
+    assert "the least mean power is" in none
+
+
+def test_a_recording_without_a_sweep_is_refused(gpu):
+    gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", "true")
+    assert "no sweep" in gpu("recommend", "x.jprof", status=4).err
+
+
+def test_68_sweeps_of_a_v100(tool):
+    """Known answers of the table's authors, and of their objective (eta 0.5)."""
+    sweeps = recommend(tool, V100)["sweeps"]
+    limits = collections.Counter(sweep["recommended"] for sweep in sweeps)
+    assert limits == {100: 24, 125: 21, 150: 15, 175: 4, 200: 2, 225: 1, 250: 1}
+    assert mean(sweeps, "saving_ratio") == pytest.approx(21.36, abs=0.005)
+    assert mean(sweeps, "slowdown_ratio") == pytest.approx(16.53, abs=0.005)
+    cost = recommend(tool, V100, "--objective", "cost")["sweeps"]
+    assert mean(cost, "saving_ratio") == pytest.approx(15.97, abs=0.005)
+    assert mean(cost, "slowdown_ratio") == pytest.approx(4.32, abs=0.005)
+
+
+def test_bert_on_an_a40(tool):
+    free = recommend(tool, A40)["sweeps"][0]
+    assert (free["recommended"], best(free)["energy_joules"]) == (200, pytest.approx(2481.354))
+    bound = recommend(tool, A40, "--max-slowdown", "10%")["sweeps"][0]
+    assert (bound["recommended"], best(bound)["energy_joules"]) == (275, pytest.approx(2758.486))
