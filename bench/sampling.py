@@ -9,7 +9,8 @@ that a change of the machine's speed affects all of them. Memory is the maximum 
 proportional set sizes.
 
 NVML is the machine's own. With --simulated it is this project's simulated NVML, whose calls take as much
-CPU time as an H100's (scenario h100_real_costs): the figures are then the cost of the tools without a device. Prints a Markdown table.
+CPU time as an H100's (scenario h100_real_costs): the figures are then the cost of the tools without a
+device. Prints a Markdown table.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CUDA graphs on a real GPU: `run --kernels` records every launch and its duration, and none makes the program fail.
+"""CUDA graphs on a real GPU: `run --kernels` records every launch and its duration, and the program succeeds.
 
     graphs.py JOULEPROF OUT.jprof [--seconds 12]
 
