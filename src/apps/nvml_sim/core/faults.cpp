@@ -38,18 +38,6 @@ std::optional<abi::Return> Faults::failure(std::string_view call, std::optional<
   return std::nullopt;
 }
 
-std::optional<double> Faults::hangs_until(std::string_view call, std::optional<unsigned> device,
-                                          double t) const {
-  const Fault* fault = find(FaultKind::kHang, call, device, t);
-  return fault != nullptr ? std::optional(fault->end) : std::nullopt;
-}
-
-std::optional<std::uint64_t> Faults::sentinel(std::string_view call, unsigned device,
-                                              double t) const {
-  const Fault* fault = find(FaultKind::kSentinel, call, device, t);
-  return fault != nullptr ? std::optional(fault->value) : std::nullopt;
-}
-
 double Faults::sensor_time(SensorName sensor, unsigned device, double t) const {
   double shown = t;
   for (const Fault& fault : faults_) {

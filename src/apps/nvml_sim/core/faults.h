@@ -19,11 +19,9 @@ class Faults {
   // The error that `call` returns.
   std::optional<abi::Return> failure(std::string_view call, std::optional<unsigned> device,
                                      double t) const;
-  // When a hanging call returns; kForever: never; absent: it does not hang.
-  std::optional<double> hangs_until(std::string_view call, std::optional<unsigned> device,
-                                    double t) const;
-  // The value that `call` returns instead of the right one.
-  std::optional<std::uint64_t> sentinel(std::string_view call, unsigned device, double t) const;
+  // The fault of kind kHang or kSentinel that applies to `call`; null: none.
+  const Fault* find(FaultKind kind, std::string_view call, std::optional<unsigned> device,
+                    double t) const;
   // The time whose value a sensor shows at `t`: `t`, or when it froze.
   double sensor_time(SensorName sensor, unsigned device, double t) const;
   // When the counter last began again from 0; absent: never.
@@ -32,9 +30,6 @@ class Faults {
   std::optional<double> last_reload(unsigned device, double t) const;
 
  private:
-  const Fault* find(FaultKind kind, std::string_view call, std::optional<unsigned> device,
-                    double t) const;
-
   std::vector<Fault> faults_;
 };
 

@@ -67,10 +67,14 @@ TEST(Faults, HangsAndSentinels) {
   Fault value = fault(FaultKind::kSentinel, 1, 2);
   value.value = 4'294'967'295;
   const Faults faults({fault(FaultKind::kHang, 1, 2), value});
-  EXPECT_EQ(faults.hangs_until(kPower, 0, 1.5), 2);
-  EXPECT_EQ(faults.hangs_until(kPower, 0, 2.5), std::nullopt);
-  EXPECT_EQ(faults.sentinel(kPower, 0, 1.5), 4'294'967'295U);
-  EXPECT_EQ(faults.sentinel("nvmlDeviceGetTemperature", 0, 1.5), std::nullopt);
+  const Fault* hang = faults.find(FaultKind::kHang, kPower, 0, 1.5);
+  ASSERT_NE(hang, nullptr);
+  EXPECT_EQ(hang->end, 2);
+  EXPECT_EQ(faults.find(FaultKind::kHang, kPower, 0, 2.5), nullptr);
+  const Fault* sentinel = faults.find(FaultKind::kSentinel, kPower, 0, 1.5);
+  ASSERT_NE(sentinel, nullptr);
+  EXPECT_EQ(sentinel->value, 4'294'967'295U);
+  EXPECT_EQ(faults.find(FaultKind::kSentinel, "nvmlDeviceGetTemperature", 0, 1.5), nullptr);
 }
 
 }  // namespace

@@ -120,9 +120,10 @@ std::optional<Return> begin_call(const Session& session, const char* call,
   Simulator& simulator = *session.simulator;
   simulator.take_shared_limits();
   spend(session, call);
-  if (const auto end = simulator.faults().hangs_until(call, device, simulator.now())) {
-    while (simulator.now() < *end) {
-      const double rest = std::min(*end - simulator.now(), 60.0);
+  const double now = simulator.now();
+  if (const Fault* hang = simulator.faults().find(FaultKind::kHang, call, device, now)) {
+    while (simulator.now() < hang->end) {
+      const double rest = std::min(hang->end - simulator.now(), 60.0);
       std::this_thread::sleep_for(std::chrono::duration<double>(std::max(rest, 0.0)));
     }
   }

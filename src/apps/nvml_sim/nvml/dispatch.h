@@ -85,8 +85,14 @@ struct DeviceCall {
   // `value`, or that of a sentinel fault.
   template <typename T>
   T shown(T value) const {
-    const auto sentinel = simulator().faults().sentinel(name, device.index(), now);
-    return sentinel ? static_cast<T>(*sentinel) : value;
+    return shown(value, name);
+  }
+  // The same with the faults of another call.
+  template <typename T>
+  T shown(T value, const char* call) const {
+    const auto& faults = simulator().faults();
+    const Fault* sentinel = faults.find(FaultKind::kSentinel, call, device.index(), now);
+    return sentinel != nullptr ? static_cast<T>(sentinel->value) : value;
   }
   // Stores what the call shows; an absent value is "not supported".
   template <typename T>

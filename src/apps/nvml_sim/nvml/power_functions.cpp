@@ -36,17 +36,14 @@ FieldAnswer power_field(const DeviceCall& c, const abi::FieldValue& field) {
 
 // Costs and faults are those of the function that reads the same counter.
 FieldAnswer energy_field(const DeviceCall& c) {
-  const auto& faults = c.simulator().faults();
-  if (const auto failed = faults.failure(kEnergyFunction, c.device.index(), c.now)) {
-    return {*failed};
-  }
+  const auto failed = c.simulator().faults().failure(kEnergyFunction, c.device.index(), c.now);
+  if (failed) return {*failed};
   spend(c.session, kEnergyFunction);
   const double now = c.simulator().now();
   const auto mj = c.device.counter_mj(now);
   if (!mj) return {};
-  const auto sentinel = faults.sentinel(kEnergyFunction, c.device.index(), c.now);
   return {Return::kSuccess, ValueType::kUnsignedLongLong,
-          sentinel.value_or(c.shown<unsigned long long>(*mj)), now};
+          c.shown(c.shown<unsigned long long>(*mj), kEnergyFunction), now};
 }
 
 FieldAnswer answer(const DeviceCall& c, const abi::FieldValue& field) {
