@@ -1,4 +1,4 @@
-// What it takes to put the kernels of a traced program into bins and scopes.
+// The cost of aggregating a traced program's kernels into bins and scopes.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Counter : model::ActivitySink {
   void status(const model::TraceStatus&) override {}
 };
 
-// One second of a program: `state.range(0)` kernels of 100 classes and 50 layers, a tenth of them
-// beside another; `state.range(1)`: each is kept.
+// One second of a program: `state.range(0)` kernels of 100 signatures and 50 layers, a tenth of
+// them overlapping another; `state.range(1)`: each is kept.
 void aggregate(benchmark::State& state) {
   const auto kernels = static_cast<std::size_t>(state.range(0));
   std::vector<std::string> names;
@@ -64,7 +64,7 @@ BENCHMARK(aggregate)
     ->Args({1'000'000, 0})
     ->Args({180'000, 1});
 
-// What a launch callback adds to a launch: in a layer that is the same as before, or another.
+// The cost of a launch callback, in the same layer as the launch before or in another one.
 void launch(benchmark::State& state) {
   cupti::CorrelationTable table;
   std::vector<std::uint32_t> layers;

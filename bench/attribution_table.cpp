@@ -1,10 +1,10 @@
-// How well attribution does on synthetic runs whose watts are known: a Markdown table.
+// The error of attribution on synthetic runs of known power, as a Markdown table.
 //
-//     attribution_table [WORDS]     only the rows whose names hold these words
+//     attribution_table [WORDS]     only the rows whose names contain these words
 //
 // Each row is several runs of 15 kernels with random watts (120 to 520 above an idle of 120),
-// lengths (5 to 125 us) and gaps (1 to 20 us), seen through simulated sensors. Nothing of it is
-// measured.
+// lengths (5 to 125 us) and idle times between launches (1 to 20 us). Simulated sensors observe
+// the power; nothing is measured.
 #include <fmt/format.h>
 
 #include <algorithm>

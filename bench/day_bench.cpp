@@ -1,11 +1,11 @@
-// A day of tracing a busy program, as fast as it goes: a Markdown table of what it takes.
+// The cost of tracing a busy program for a day, run as fast as possible, as a Markdown table.
 //
 //     day_bench [--hours H] [--kernels-per-second N] [--folder DIR]
 //
-// A process stands for the traced program: buffers of fabricated records go through the tracer's
-// own reader, aggregator and spool, and all of its buffers have been used once. The other process
-// is the tool: it takes the spool in once a simulated second and commits it, with 50 power samples
-// a second, five gauges every 4 s and a counter read every 10 s. Nothing of it is measured power.
+// One process stands for the traced program: the tracer's own reader, aggregator and spool process
+// buffers of fabricated records; each buffer has been used once before. The other process is the
+// tool: it reads the spool once a simulated second and commits it, with 50 power samples a second,
+// five gauges every 4 s and a counter read every 10 s. No power is measured.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -59,7 +59,7 @@ std::uintmax_t peak_memory() {
   return static_cast<std::uintmax_t>(usage.ru_maxrss) * 1024;
 }
 
-// Ends the program: there is nothing to be told of a benchmark that fails.
+// Ends the program: a benchmark that fails has no result.
 template <typename T>
 T must(Result<T> result) {
   if (result) {
@@ -70,7 +70,7 @@ T must(Result<T> result) {
   std::exit(1);
 }
 
-// The traced program, in what the tracer sees of it.
+// The traced program, as the tracer observes it.
 class Target {
  public:
   Target(const Day& day, const fs::path& spool) : day_(day) {
@@ -116,7 +116,7 @@ class Target {
       reader_->read(full, stamps, end);
       buffers_.put_back(full.data);
     }
-    tell(second + 1 == day_.seconds());
+    commit_second(second + 1 == day_.seconds());
   }
 
   std::uint64_t taken() const { return aggregator_->activities(); }
@@ -143,7 +143,7 @@ class Target {
     std::memcpy(to, &record, sizeof record);
   }
 
-  void tell(bool last) {
+  void commit_second(bool last) {
     classes_->renew();
     aggregator_->settle(last, false);
     scopes::tell(*writer_);
@@ -181,7 +181,7 @@ class Target {
   std::uint64_t random_ = 1;
 };
 
-// Both wait for each other, so that no side runs ahead.
+// Each side waits for the other once a simulated second.
 struct Pipe {
   int ends[2] = {-1, -1};
   Pipe() {
@@ -246,7 +246,7 @@ std::uintmax_t size_of(const fs::path& folder) {
   return sum;
 }
 
-// What came since it was last taken.
+// The records since the last call.
 struct Taken : spool::SpoolConsumer {
   spool::TraceSink sink;
   spool::SpoolProcess about;
@@ -278,7 +278,7 @@ int run_day(const Day& day) {
   const HostTime start = HostClock::now();
   const pid_t child = fork();
   if (child == 0) run_target(day, folder, go, done);
-  // Without these, the end of the other side would not be seen.
+  // Otherwise the end of the other process would go unnoticed.
   close(go.ends[0]);
   close(done.ends[1]);
 

@@ -1,4 +1,4 @@
-// A recording of one hour to measure with: an H100's sensors, a package, gauges and processes.
+// A synthetic recording of one hour: an H100's sensors, a package, gauges and processes.
 #pragma once
 
 #include <chrono>
@@ -130,7 +130,7 @@ inline model::Recording one_hour() {
   return r;
 }
 
-// Windows of `each` seconds, one after the other, in ten names.
+// Consecutive windows of `each` seconds, with ten names.
 inline void add_windows(model::Recording& r, int count) {
   const double each = (kHour - 20) / count;
   for (int i = 0; i < count; ++i) {

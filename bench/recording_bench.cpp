@@ -1,4 +1,4 @@
-// What it takes to open a recording of one hour and to say where the energy went.
+// The cost of opening and analysing a recording of one hour.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-// The hour as a file, which goes away with the program.
+// The hour as a file, removed when the program ends.
 class HourFile {
  public:
   HourFile()

@@ -7,9 +7,9 @@ BUILD is a release build with JOULEPROF_BENCH=ON. Without a NAME all run. Each a
 the *_bench programs of BUILD/bench, and the other Python files of this folder, which all take
 --build BUILD and --json FILE.
 
-Contenders take turns within a benchmark, and what is said of them are ratios: an absolute time is
-only good for the machine that it was measured on. Without a GPU the simulated NVML stands in, whose
-calls take as long as a driver's. --quick is for trying the benchmarks out.
+The contenders of a benchmark take turns, and the results are ratios: absolute times hold only for the
+machine that they were measured on. Without a GPU, the simulated NVML replaces the driver; its calls take
+as long as a driver's. --quick is for trying the benchmarks out.
 """
 
 import argparse
@@ -24,11 +24,11 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["recording_bench", "timeline_bench", "window_pair_bench"]
-SCRIPTS = ["sampling", "windows"]  # as far as they exist
+SCRIPTS = ["sampling", "windows"]
 
 
 def machine():
-    """In words: what the figures were measured on."""
+    """The machine that the figures were measured on."""
     model = platform.processor() or platform.machine()
     for line in open("/proc/cpuinfo"):
         if line.startswith("model name"):
@@ -64,7 +64,7 @@ def run_program(build, name, quick, simulated):
     command = [str(program), "--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
     command.append(f"--benchmark_repetitions={1 if quick else 5}")
     environment = dict(os.environ)
-    if simulated:  # for those that ask a GPU
+    if simulated:  # for the benchmarks that read a GPU
         environment["JOULEPROF_NVML_LIBRARY"] = str(
             build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")
         environment["JOULEPROF_NVML_SCENARIO"] = str(
@@ -77,7 +77,7 @@ def run_program(build, name, quick, simulated):
     wanted = "iteration" if quick else "aggregate"
     lines = ["| what | CPU time | rate, size |", "|---|---|---|"]
     results = {}
-    # In the order of names: they took turns at random.
+    # Sorted by name: they ran in random order.
     for run in sorted(output["benchmarks"], key=lambda r: (len(r["run_name"]), r["run_name"])):
         if run["run_type"] != wanted or run.get("aggregate_name", "median") != "median":
             continue
@@ -115,7 +115,7 @@ def main():
     scripts = [name for name in SCRIPTS if (FOLDER / f"{name}.py").exists()]
     names = [*(p.removesuffix("_bench") for p in PROGRAMS), *scripts]
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
-    parser.add_argument("--quick", action="store_true", help="one short round: no good figures")
+    parser.add_argument("--quick", action="store_true", help="one short round, to try the benchmarks out; do not use its figures")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     unknown = set(args.names) - set(names)
@@ -125,7 +125,7 @@ def main():
     simulated = not has_gpu()
     print(f"On {machine()}{', with a simulated GPU' if simulated else ''}.")
     if args.quick:
-        print("One short round: these are no figures to keep.")
+        print("One short round: do not use these figures.")
     results = {"machine": machine(), "quick": args.quick}
     for name in args.names or names:
         if f"{name}_bench" in PROGRAMS:

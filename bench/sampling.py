@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""What one second of sampling costs: jouleprof beside the usual ways of reading a GPU's power.
+"""The cost of one second of sampling: jouleprof compared with the usual ways of reading a GPU's power.
 
     sampling.py --build build/release [--simulated] [--rounds 3] [--seconds 20] [--json FILE]
 
-A contender says when it samples; some seconds later, start-up left out, the CPU time of its whole
-process tree is read at both ends of --seconds. Contenders take turns, so that a change of the
-machine's speed meets them all. Memory is the greatest sum of proportional set sizes over the tree.
+A contender makes a file when it samples. Some seconds later, without the start-up, the benchmark reads
+the CPU time of the contender's process tree at the begin and end of --seconds. Contenders take turns, so
+that a change of the machine's speed affects all of them. Memory is the maximum of the tree's sum of
+proportional set sizes.
 
-The library that NVML is read from is the machine's own. With --simulated it is this project's
-simulated one, whose calls burn as much CPU time as an H100's (scenario h100_real_costs): then the
-figures are the cost of the tools, and no device is involved. Prints a Markdown table.
+NVML is the machine's own. With --simulated it is this project's simulated NVML, whose calls take as much
+CPU time as an H100's (scenario h100_real_costs): the figures are then the cost of the tools without a
+device. Prints a Markdown table.
 """
 
 import argparse
@@ -46,12 +47,12 @@ if __name__ == "__main__":
 
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-SETTLE_SECONDS = 4  # jouleprof first reads more often, to find the counter's edges
+SETTLE_SECONDS = 4  # jouleprof first reads more often, to find the counter's update times
 START_SECONDS = 60  # at most, until a contender samples
 
 
 def simulate(build):
-    """Puts the simulated H100 in the place of the machine's NVML, for every contender alike."""
+    """Replaces the machine's NVML by the simulated H100 for every contender."""
     simulator = build / "src/apps/nvml_sim"
     scenario = SOURCE / "src/apps/nvml_sim/scenarios/h100_real_costs.json"
     os.environ["JOULEPROF_NVML_SCENARIO"] = str(scenario)
@@ -121,7 +122,7 @@ def attempt(command, seconds):
 
 
 def run(name, command, seconds):
-    """As attempt(). On a busy machine a tool may give up while it starts: it has some tries."""
+    """As attempt(). On a busy machine a tool may give up while it starts: so it is tried several times."""
     for _ in range(6):
         result = attempt(command, seconds)
         if result:
@@ -202,7 +203,7 @@ def main():
         simulate(args.build.resolve())
     results = measure(contenders(tool), args.rounds, args.seconds)
     if args.simulated:
-        print("Simulated device: this is what the tools cost, no measurement of energy.\n")
+        print("Simulated device: these are costs of the tools; no energy is measured.\n")
     print(table(results))
     if args.json:
         args.json.write_text(json.dumps({"simulated": args.simulated, "sampling": results}, indent=2))

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Does the memory of a program that measures windows for hours stay where it is?
+"""Checks that the memory of a program that measures windows for hours does not grow.
 
     soak.py [--minutes 60] [--threads 4] [--windows-per-second 50] [--devices WORDS] [--log FILE]
 
-Opens a monitor, then opens and closes windows from several threads and asks for the energy of some of
-them. Prints the resident memory each minute, and its slope in the end. The first tenth of the time
-is for filling what has a fixed size (the history that a monitor keeps: set to a tenth of the time
-where that is less than its usual ten minutes). Exits with 1 if memory grew by more than 10 MB after
-that, or if an energy that was there before could not be had.
+Opens a monitor, opens and closes windows from several threads, and reads the energy of some of them.
+Prints the resident memory each minute, and its slope at the end. During the first tenth of the time the
+monitor fills its history, which has a fixed size (a tenth of the time, at most its usual ten minutes).
+Exits with 1 if memory grew by more than 10 MB after that, or if an energy became unavailable.
 
-Needs the Python package: installed, or by PYTHONPATH=<build>/python. No GPU: a simulated one will do
-(src/apps/nvml_sim/SCENARIO.md), or the CPU alone.
+Needs the Python package: installed, or by PYTHONPATH=<build>/python. Without a GPU, a simulated one
+(src/apps/nvml_sim/SCENARIO.md) or the CPU alone suffices.
 """
 
 import argparse
@@ -41,7 +40,7 @@ def slope_mb_per_hour(points):
 
 
 class Worker(threading.Thread):
-    """Opens and closes windows; asks for the energy of one in `ask_every`."""
+    """Opens and closes windows; reads the energy of one in `ask_every`."""
 
     def __init__(self, monitor, number, pause, stop, ask_every=100):
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-// The timeline of one GPU: how fast it takes readings in, and what a question costs.
+// The timeline of one GPU: the cost of adding readings and of a query.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ analysis::EnergyTimeline empty_timeline(bool with_counter) {
   return analysis::EnergyTimeline(sensors);
 }
 
-// Ten minutes at once, as a report does it.
+// Ten minutes at once, as in a report.
 void read_in(benchmark::State& state) {
   const auto readings = bench::gpu_readings(kLength);
   for (auto _ : state) {
@@ -32,7 +32,7 @@ void read_in(benchmark::State& state) {
 }
 BENCHMARK(read_in)->ArgName("counter")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
 
-// Batches of 1.6 s with a question after each, as a live session asks.
+// Batches of 1.6 s with a query after each, as in a live session.
 void read_in_while_asked(benchmark::State& state) {
   const auto readings = bench::gpu_readings(kLength);
   for (auto _ : state) {

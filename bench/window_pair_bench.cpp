@@ -1,8 +1,7 @@
-// What one window costs the thread that opens and closes it, beside what other tools do there: two
-// reads of the GPU's energy counter.
+// The cost of one window for the thread that opens and closes it, compared with two reads of the
+// GPU's energy counter, as other tools do.
 //
-// With JOULEPROF_NVML_LIBRARY naming the simulated NVML, its calls take as long as its scenario
-// says.
+// JOULEPROF_NVML_LIBRARY may name the simulated NVML, whose scenario sets the duration of calls.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 

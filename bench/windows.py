@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What a window around each step costs a Python program, beside ZeusMonitor and bare counter reads.
+"""The cost of a window around each step of a Python program, compared with ZeusMonitor and counter reads.
 
     windows.py [--build BUILD] [--rounds 5] [--loop] [--pairs 120] [--turn 50] [--batches 1,64]
                [--json FILE]
 
-Times one begin and end, contenders taking turns. Without a GPU the simulated NVML of BUILD stands in,
-with calls that take as long as a real driver's. --loop (needs CUDA, timm): iterations of DeiT-B in
-bf16 at batch 1 and 64 with a window around each. A loop that is bound by launches changes its pace by
-a third from second to second; so --pairs times --turn plain iterations stand right beside as many with
-windows, either first in turn, and what counts is the median of the pairs' ratios, with its 95 %
-interval from their order (no distribution assumed). "Nothing", an empty `with`, shows what that method
-finds where there is nothing to find. Contenders that are not installed are left out.
+Times one begin and end; contenders take turns. Without a GPU, the simulated NVML of BUILD replaces the
+driver; its calls take as long as a real driver's. --loop (needs CUDA, timm): iterations of DeiT-B in
+bf16 at batch 1 and 64 with a window around each. The speed of a launch-bound loop varies by
+a third from second to second. So --turn plain iterations alternate with as many with windows, in either
+order, --pairs times. The result is the median of the pairs' ratios with its 95 % interval from order
+statistics (no distribution assumed). "Nothing", an empty `with`, shows the error of that method.
+Contenders that are not installed are left out.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def has_driver():
 
 
 def simulate(build):
-    """Restarts this program on the simulated NVML, which must be found before Python starts."""
+    """Restarts this program with the simulated NVML, which must be in the loader's path before Python starts."""
     library = build / "src/apps/nvml_sim/lib"
     here = pathlib.Path(__file__).resolve().parent.parent
     scenario = here / "src/apps/nvml_sim/scenarios/h100_real_costs.json"
@@ -77,7 +77,7 @@ def contenders(monitor):
 
         found["two bare counter reads (nvidia-ml-py)"] = (read, read)
     except Exception as error:  # not installed, or no device
-        print(f"no nvidia-ml-py here: {error}", file=sys.stderr)
+        print(f"nvidia-ml-py is left out: {error}", file=sys.stderr)
     try:
         from zeus.monitor import ZeusMonitor
 
@@ -87,7 +87,7 @@ def contenders(monitor):
             lambda: zeus.end_window("step", sync_execution=False),
         )
     except Exception as error:
-        print(f"no ZeusMonitor here: {error}", file=sys.stderr)
+        print(f"ZeusMonitor is left out: {error}", file=sys.stderr)
     return found
 
 
@@ -148,7 +148,7 @@ def median_and_interval(values):
 
 
 class OneEvent:
-    """Records a CUDA event where it ends, and never asks for it."""
+    """Records a CUDA event at its end, and never reads it."""
 
     def __init__(self):
         import torch
@@ -189,7 +189,7 @@ def loop_variants(monitor, pairs):
 
         variants["ZeusMonitor"] = (zeus_window, max(8, pairs // 6))
     except Exception as error:
-        print(f"no ZeusMonitor here: {error}", file=sys.stderr)
+        print(f"ZeusMonitor is left out: {error}", file=sys.stderr)
     return variants
 
 

@@ -1,13 +1,12 @@
-// A machine whose clocks jump: preload it into the tool, and give it as the tool's NVML library.
+// A machine whose clocks jump: preload it into the tool, and set it as the tool's NVML library.
 //
 // When the file CLOCK_SHIM_FILE appears, CLOCK_REALTIME jumps by CLOCK_SHIM_STEP_SECONDS (the wall
 // clock is set), and CLOCK_REALTIME and CLOCK_BOOTTIME by CLOCK_SHIM_SLEEP_SECONDS (the machine
 // was suspended). CLOCK_MONOTONIC never jumps.
 //
-// The simulated board lives by the wall clock, and a real one does not: neither does it draw power
-// for an hour when its machine's clock is set, nor while the machine sleeps. So the simulator sees
-// the true clock, and its samples from after the jump get the stamps of the clock that jumped, as
-// a driver would have stamped them.
+// The simulated board's power depends on the wall clock; a real board's does not change when its
+// machine's clock is set or the machine sleeps. So the simulator reads the true clock, and the shim
+// stamps its samples after the jump with the clock that jumped, as a driver does.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -88,5 +87,5 @@ int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_seen, i
   return code;
 }
 
-// The command keeps the true clocks.
+// The command has the true clocks.
 __attribute__((constructor)) static void only_in_the_tool(void) { unsetenv("LD_PRELOAD"); }

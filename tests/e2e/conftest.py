@@ -1,4 +1,4 @@
-"""The tool as its user sees it: run as a program, on a simulated GPU or on none."""
+"""Runs the tool as a program, on a simulated GPU or without one."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Tool:
         }
 
     def simulate(self, scenario):
-        """Puts simulated GPUs into the machine."""
+        """Simulates a machine with GPUs."""
         path = self.folder / "scenario.json"
         path.write_text(json.dumps(scenario))
         self.environment["JOULEPROF_NVML_LIBRARY"] = SIM

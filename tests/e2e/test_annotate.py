@@ -1,4 +1,4 @@
-"""Tables of anybody's, torch.profiler's traces, and traces for Perfetto."""
+"""Tables of other tools, torch.profiler's traces, and traces for Perfetto."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ def microseconds(nanoseconds):
 
 
 def torch_trace(rows):
-    """What Kineto would have written about them."""
+    """The trace that Kineto would have written of them."""
     head = """{
   "schemaVersion": 1,
   "deviceProperties": [
@@ -89,7 +89,7 @@ def test_tables_are_attributed(mix):
     assert "kernels" not in mix.report("mix.jprof")["warnings"]
 
 
-def test_bad_tables_are_one_clear_line(tool):
+def test_invalid_tables_give_one_line(tool):
     (tool.folder / "s.csv").write_text("t_us,power_mw\n5,x\n")
     process = tool("import", "--format", "csv", "--samples", "s.csv", "-o", "x.jprof", status=4)
     assert "s.csv, line 2, column 'power_mw'" in process.err and process.err.count("\n") == 1
@@ -99,7 +99,7 @@ def test_bad_tables_are_one_clear_line(tool):
     assert not (tool.folder / "x.jprof").exists()
 
 
-def test_annotated_and_otherwise_as_it_was(mix):
+def test_annotation_changes_nothing_else(mix):
     rows = list(kernel_rows())
     text = torch_trace(rows)
     (mix.folder / "t.json").write_text(text)
@@ -129,7 +129,7 @@ def test_annotated_and_otherwise_as_it_was(mix):
     assert 900 < len(watts) < 1100 and sum(watts) / len(watts) == pytest.approx(624.6, rel=0.01)
 
 
-def test_compressed_in_and_out(mix):
+def test_reads_and_writes_compressed_traces(mix):
     text = torch_trace(list(kernel_rows())[:2000])
     with gzip.open(mix.folder / "t.json.gz", "wt") as file:
         file.write(text)
@@ -137,7 +137,7 @@ def test_compressed_in_and_out(mix):
     assert without_ours(gzip.open(mix.folder / "a.json.gz", "rt").read()) == text
 
 
-def test_a_trace_that_was_cut_off_is_closed(mix):
+def test_a_truncated_trace_is_completed(mix):
     text = torch_trace(list(kernel_rows())[:2000])
     (mix.folder / "t.json").write_text(text[:-500])
     process = mix("annotate", "t.json", "--power", "mix.jprof", "-o", "a.json")
@@ -149,7 +149,7 @@ def test_a_trace_that_was_cut_off_is_closed(mix):
 @pytest.mark.parametrize("content, word", [
     ("", "nothing in it"), ("hello", "begins neither"), ('{"a": 1}', "traceEvents"),
 ])
-def test_what_is_no_trace(mix, content, word):
+def test_other_files_are_refused(mix, content, word):
     (mix.folder / "t.json").write_text(content)
     process = mix("annotate", "t.json", "--power", "mix.jprof", "-o", "a.json", status=4)
     assert word in process.err and process.err.count("\n") == 1

@@ -14,13 +14,13 @@ from conftest import SIM, Tool, domain
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# One board draws 250 W. The other's power tells the time: 100 W, and 10 W more every second.
+# One board draws 250 W. The other's power encodes the time: 100 W, and 10 W more every second.
 WATTS = 250
 RAMP = {"shape": "ramp", "from_watts": 100, "to_watts": 600, "duration_seconds": 50}
 BOARDS = {"devices": [{"generation": "hopper", "idle_watts": WATTS},
                       {"generation": "hopper", "power": RAMP}]}
 
-# By how many seconds which clock jumps, and what is told of it.
+# By how many seconds which clock jumps, and the text of its warning.
 SUSPENDED = {"CLOCK_SHIM_SLEEP_SECONDS": 60}
 FORWARD = {"CLOCK_SHIM_STEP_SECONDS": 3600}
 BACK = {"CLOCK_SHIM_STEP_SECONDS": -3600}
@@ -50,9 +50,9 @@ def shim(tmp_path_factory):
 class Run:
     """A run in whose middle the command makes the clocks jump."""
 
-    def __init__(self, folder, shim, jump, told):
+    def __init__(self, folder, shim, jump, warning):
         self.jump = sum(jump.values())
-        self.told = told
+        self.warning = warning
         self.tool = Tool(folder).simulate(BOARDS)
         self.epoch = round(time.time(), 6)
         self.tool.environment |= {
@@ -75,20 +75,20 @@ def run(request, tmp_path_factory, shim):
     return Run(tmp_path_factory.mktemp("run"), shim, *TOLD[request.param])
 
 
-def test_the_command_goes_on(run):
+def test_the_command_completes(run):
     assert run.process.returncode == 7, run.process.err
     assert run.process.out == "before\nafter\n"
 
 
-def test_it_is_told(run):
-    assert run.told in " ".join(run.process.err.split())
-    assert any(run.told in warning for warning in run.profile["warnings"])
+def test_the_jump_is_reported(run):
+    assert run.warning in " ".join(run.process.err.split())
+    assert any(run.warning in text for text in run.profile["warnings"])
     again = run.tool("report", "x.jprof")
-    assert run.told in " ".join(again.out.split())
+    assert run.warning in " ".join(again.out.split())
     assert run.tool.report("x.jprof")["warnings"] == run.profile["warnings"]
 
 
-def test_the_recording_is_whole(run):
+def test_the_recording_is_complete(run):
     assert run.rows("PRAGMA integrity_check") == [("ok",)]
     report = run.tool.report("x.jprof")
     assert report["complete"] is True and report["exit_status"] == 7
@@ -127,7 +127,7 @@ def test_samples_are_where_they_were_taken(run):
     assert max(off) - min(off) < 0.02
 
 
-def test_samples_without_a_sure_place_are_left_out_and_told(run):
+def test_samples_of_unknown_time_are_dropped_and_reported(run):
     missing = [w for w in run.profile["warnings"] if "no power samples" in w]
     unsure = run.rows("SELECT message FROM read_failure WHERE message LIKE '%left out%'")
     if abs(run.jump) > 1:

@@ -23,7 +23,7 @@ def test_json_names_a_calibration_that_failed(tool):
     assert json.loads(tool("doctor", "--json", status=None).out)["calibration"] is None
 
 
-def test_where_nothing_can_be_measured_it_says_so(tool):
+def test_says_that_nothing_can_be_measured(tool):
     tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
     process = tool("doctor", status=6)
     assert "Nothing can be measured" in process.out

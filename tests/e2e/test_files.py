@@ -1,4 +1,4 @@
-"""report, export and import: what they read, and what they refuse."""
+"""report, export and import: files that they read, and files that they refuse."""
 
 import collections
 import csv
@@ -62,7 +62,7 @@ def cut(path):
     (newer, 5),
     (cut, 4),
 ])
-def test_bad_recordings_are_one_clear_line(recording, harm, status):
+def test_invalid_recordings_give_one_line(recording, harm, status):
     path = recording.folder / "x.jprof"
     harm(path)
     for verb in (["report", "x.jprof"], ["export", "x.jprof"], ["report", "x.jprof", "--json"]):
@@ -71,7 +71,7 @@ def test_bad_recordings_are_one_clear_line(recording, harm, status):
         assert process.err.startswith("jouleprof: ") and "x.jprof" in process.err
 
 
-def test_a_folder_or_another_database_is_no_recording(tool):
+def test_a_folder_or_another_database_is_refused(tool):
     assert tool("report", ".", status=None).returncode in (3, 4)
     with sqlite3.connect(tool.folder / "other.db") as db:
         db.execute("CREATE TABLE t(x)")
@@ -84,7 +84,7 @@ def test_a_folder_or_another_database_is_no_recording(tool):
     b"# gpu  gtemp\n# Idx  C\n    0   33\n",          # no power
     b'{"date": "2021',
 ])
-def test_bad_logs_are_one_clear_line(tool, content):
+def test_invalid_logs_give_one_line(tool, content):
     (tool.folder / "log").write_bytes(content)
     process = tool("import", "log", "-o", "out.jprof", status=None)
     assert process.returncode in (2, 4), process.err
@@ -128,7 +128,7 @@ def test_aipowermeter_files_give_their_known_answers(tool, peers, name, seconds,
     ("aipowermeter_newer.json", 10, {"cpu": 600, "dram": 50, "gpu0": 300, "gpu1": 800}),
     ("zeus_monitor.csv", 2, {"gpu0": 80}),
 ])
-def test_made_up_logs_give_their_closed_forms(tool, name, seconds, joules):
+def test_synthetic_logs_give_their_closed_forms(tool, name, seconds, joules):
     tool("import", FIXTURES / name, "-o", "x.jprof")
     report = tool.report("x.jprof")
     assert report["duration_seconds"] == pytest.approx(seconds, abs=1e-3)
@@ -137,7 +137,7 @@ def test_made_up_logs_give_their_closed_forms(tool, name, seconds, joules):
         assert d["energy_joules"] == pytest.approx(truth, rel=1e-4), key
 
 
-def test_a_made_up_dmon_log_gives_its_closed_form(tool):
+def test_a_synthetic_dmon_log_gives_its_closed_form(tool):
     tool("import", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
@@ -145,7 +145,7 @@ def test_a_made_up_dmon_log_gives_its_closed_form(tool):
     assert d["idle_joules"] / report["duration_seconds"] == pytest.approx(60, abs=0.01)
 
 
-def test_made_up_zeus_files_give_their_closed_forms(tool):
+def test_synthetic_zeus_files_give_their_closed_forms(tool):
     tool("import", FIXTURES / "zeus_windows.csv", "-o", "x.jprof")
     least = min(tool.report("x.jprof")["windows"], key=joules)
     assert (power_limit(least), joules(least)) == (200, 2400)

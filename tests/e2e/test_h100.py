@@ -21,7 +21,7 @@ def truth(name):
 
 
 def compare(device, operators):
-    """What the report says of each operator, beside its truth; printed, and summed up."""
+    """Prints the reported and true energy of each operator, and returns their totals."""
     rows = {row["symbol"] or row["name"]: row for row in device["rows"]}
     all_joules = off = in_place = covered = 0
     for operator, (kernels, loops) in operators.items():
@@ -45,7 +45,7 @@ def compare(device, operators):
 
 
 # docs/validation.md has the figures that these print.
-def test_kernels_of_an_uncapped_mix_have_the_energy_they_take_alone(tool):
+def test_kernels_of_an_uncapped_mix_have_their_energy_in_isolation(tool):
     device = tool.report(H100 / "uncapped_mix.jprof", "--by", "kernel")["devices"][0]
     weighted, balance, covered = compare(device, truth("uncapped_truth.csv"))
     assert weighted < 0.052
@@ -54,8 +54,8 @@ def test_kernels_of_an_uncapped_mix_have_the_energy_they_take_alone(tool):
 
 
 # Alone, three of them are held at the board's limit: their launches take 7 to 16 % longer than in the
-# mix. What they take there, nothing else tells.
-def test_beside_kernels_at_the_power_cap_the_others_are_right(tool):
+# mix. Their energy in the mix has no independent measurement.
+def test_kernels_overlapped_by_kernels_at_the_power_limit_are_right(tool):
     tool("import", "--format", "csv", "--samples", H100 / "mix_samples.csv.gz",
          "--counter", H100 / "mix_energy.csv.gz", "--kernels", H100 / "mix_kernels.csv.gz",
          "--names", H100 / "mix_names.json", "--device-name", "NVIDIA H100 80GB HBM3",

@@ -1,4 +1,4 @@
-"""run --kernels and report --by, on a simulated GPU and a program that says what ran on it.
+"""run --kernels and report --by, on a simulated GPU and a program that reports its kernels.
 
 The program's kernels are said to run exactly while the simulated board draws more, so what each of
 them took is known.
@@ -18,7 +18,7 @@ import time
 import pytest
 from conftest import TOOL, Tool
 
-# Beside the tool in the build tree.
+# In the tool's folder of the build tree.
 PROGRAM = pathlib.Path(
     os.environ.get("JOULEPROF_TRACED_PROGRAM")
     or pathlib.Path(TOOL).resolve().parents[2] / "recording" / "spool" / "jouleprof_traced_program")
@@ -77,7 +77,7 @@ def micro(joules):
     return round(joules * 1e6)
 
 
-def test_each_kernel_gets_what_it_took(traced):
+def test_each_kernel_gets_its_energy(traced):
     device = activity(traced, "kernel")
     launches = {name: int(count) for name, count in map(str.split, traced.run.out.splitlines())}
     rows = {row["name"]: row for row in device["rows"]}
@@ -113,7 +113,7 @@ def test_the_summary_shows_kernels_and_the_next_command(traced):
     assert "nothing was traced" not in traced.run.err
 
 
-def test_nothing_is_left_beside_the_recording(traced):
+def test_no_other_file_is_left(traced):
     assert not list(traced.folder.glob("*.spool*"))
 
 
@@ -141,11 +141,11 @@ def test_every_step_of_the_counter_is_read(traced):
     (["--sort", "time"], "--by"),
     (["--by", "kernel", "--json", "--csv"], "--csv"),
 ])
-def test_words_that_are_off(traced, arguments, word):
+def test_invalid_options(traced, arguments, word):
     assert word in traced("report", "x.jprof", *arguments, status=2).err
 
 
-def test_a_recording_without_a_trace_says_so(gpu):
+def test_a_recording_without_a_trace_is_reported(gpu):
     gpu("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "true")
     assert "run --kernels" in gpu("report", "x.jprof", "--by", "kernel", status=4).err
 
@@ -156,7 +156,7 @@ def test_without_kernels_the_report_says_why(gpu, library):
     assert "nothing was traced" in gpu("report", "x.jprof", "--by", "kernel", status=4).err
 
 
-def test_another_tools_library_is_left_alone(gpu, library):
+def test_another_tools_library_is_kept(gpu, library):
     gpu.environment["CUDA_INJECTION64_PATH"] = "/opt/nsight/injection.so"
     process = gpu("run", "--kernels", "--no-record", "--idle", "0s", "--", "sh", "-c",
                   "echo $CUDA_INJECTION64_PATH")
@@ -178,7 +178,7 @@ def launches_in(recording):
             return 0
 
 
-def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
+def test_launches_after_the_tool_was_killed_are_read(gpu, library):
     gpu.simulate(scenario())
     process = gpu.start("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command(seconds=12))
     recording = gpu.folder / "x.jprof"
@@ -186,7 +186,7 @@ def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
     while not (recording.exists() and launches_in(recording)) and time.time() < deadline:
         time.sleep(0.2)
     time.sleep(4)
-    during = gpu.report("x.jprof")  # the tool lives: what it will take is left to it
+    during = gpu.report("x.jprof")  # the tool still runs: it will read the rest
     assert not any("launches" in warning for warning in during["warnings"])
     process.kill()
     out, _ = process.communicate(timeout=60)  # until the program ends, too
@@ -202,9 +202,9 @@ def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
                 if (gpu.folder / name).exists():
                     (gpu.folder / name).rename(folder / name)
         warnings = gpu.report(folder / "x.jprof")["warnings"]
-        told = [warning for warning in warnings if "launches" in warning]
-        assert len(told) == 1 and str(folder / "x.jprof.spool") in told[0]
-        assert f"({truth - taken} launches)" in told[0]
+        lost = [warning for warning in warnings if "launches" in warning]
+        assert len(lost) == 1 and str(folder / "x.jprof.spool") in lost[0]
+        assert f"({truth - taken} launches)" in lost[0]
     # Those that the power readings cover are in the table.
     gpu("export", "moved/x.jprof", "--format", "chrome", "-o", "x.json")
     rows = {row["name"]: row for row in activity(gpu, "kernel", file="moved/x.jprof")["rows"]}
@@ -212,7 +212,7 @@ def test_what_a_program_told_after_the_tool_was_killed_is_read(gpu, library):
     assert sum(row["launches"] for row in rows.values()) <= truth
 
 
-def test_a_killed_program_keeps_what_it_told(gpu, library):
+def test_launches_of_a_killed_program_are_kept(gpu, library):
     gpu.simulate(scenario())
     gpu("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command("--quit", seconds=2))
     assert not list(gpu.folder.glob("*.spool*"))
@@ -250,7 +250,7 @@ def test_a_library_that_is_not_there_is_named(gpu):
     assert "/nowhere/lib.so" in gpu("run", "--kernels", "--", "true", status=125).err
 
 
-def test_a_replay_is_apart_from_all_figures(gpu, library):
+def test_a_replay_is_in_no_figure(gpu, library):
     whole, replay = 6, 2
     gpu.simulate(scenario())
     process = gpu("run", "--kernels", "-o", "x.jprof", "--idle", "0s", "--",
@@ -263,16 +263,16 @@ def test_a_replay_is_apart_from_all_figures(gpu, library):
     assert whole - replay - 1 < device["duration_seconds"] < whole - replay + 0.1
     assert device["replay_seconds"] == pytest.approx(replay, abs=0.01)
     assert device["replay_joules"] > replay * 0.9 * IDLE
-    told = sum(int(line.split()[1]) for line in process.out.splitlines())
+    launched = sum(int(line.split()[1]) for line in process.out.splitlines())
     launches = sum(row["launches"] for row in device["rows"])
-    assert 0 < launches < 0.9 * told
+    assert 0 < launches < 0.9 * launched
     assert "layers run alone" in gpu("report", "x.jprof", "--by", "layer").out
     parts = sum(micro(device[f"{part}_joules"]) for part in ("idle", "kernels", "gaps", "unattributed"))
     assert parts == micro(device["measured_joules"])
 
 
 @pytest.mark.parametrize("option, seconds", [("--replay", "0.4"), ("--replay=1s", "1"), ("--replay=0.5", "0.5")])
-def test_the_command_learns_of_replay(gpu, library, option, seconds):
+def test_the_command_has_the_options_of_replay(gpu, library, option, seconds):
     process = gpu("run", "-q", "--layers", option, "--no-record", "--idle", "0s", "--", "sh", "-c",
                   "echo $JOULEPROF_REPLAY $JOULEPROF_TRACE_WHAT")
     assert process.out.split() == [seconds, "kernels,layers"]

@@ -22,13 +22,13 @@ def test_json_lines(gpu):
         assert json.loads(line)["devices"]
 
 
-def test_the_cpus_utilisation_comes_with_the_second_look(tool):
+def test_the_cpus_utilisation_begins_with_the_second_sample(tool):
     lines = tool("monitor", "--format", "jsonl", "-d", "300ms", "-c", "8").out.splitlines()
     shown = [d["utilisation_ratio"] for line in lines for d in json.loads(line)["devices"]
              if d["domain"] == "cpu"]
     if not shown:
         pytest.skip("the CPU is not one package here")
-    assert shown[0] is None  # one look is no difference
+    assert shown[0] is None  # one sample has no difference
     assert 0 <= shown[-1] <= 1
 
 
@@ -49,13 +49,13 @@ def test_what_it_prints_can_be_imported_again(gpu):
     assert "gpu0" in gpu("report", "dmon.jprof").out
 
 
-def test_bad_options(gpu):
+def test_invalid_options(gpu):
     for arguments in (["-s", "x"], ["--format", "xml"], ["-d", "1ms"], ["-c", "0"], ["-o", "X"]):
         extra = [] if "--format" in arguments else ["--format", "dmon"]
         assert gpu("monitor", *extra, *arguments, status=2).err.startswith("jouleprof: ")
 
 
-def test_the_reader_may_leave(gpu):
+def test_ends_when_the_reader_closes_the_pipe(gpu):
     process = gpu.start("monitor", "--format", "csv", "-d", "50ms")
     process.stdout.readline()
     process.stdout.close()

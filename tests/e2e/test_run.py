@@ -31,7 +31,7 @@ def test_constant_power_is_power_times_time(gpu):
     assert gpu.report("x.jprof")["domains"] == report["domains"]
 
 
-def test_every_output_of_a_simulated_device_says_so(gpu):
+def test_every_output_marks_a_simulated_device(gpu):
     process = gpu("run", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "1")
     assert "simulated" in process.err.lower()
     assert "simulated" in gpu("report", "x.jprof").out.lower()
@@ -71,13 +71,13 @@ def test_streams_and_status_are_the_commands_own(tool):
     (["/no/such/program"], 127),
     (["/etc/passwd"], 126),
 ])
-def test_exit_status_is_a_shells(tool, command, status):
+def test_exit_status_is_that_of_a_shell(tool, command, status):
     process = tool("run", "--no-record", "--idle", "0s", "--", *command, status=status)
     if status in (126, 127):
         assert command[0] in process.err
 
 
-def test_a_termination_is_passed_on(tool):
+def test_a_termination_signal_is_forwarded(tool):
     process = tool.start("run", "-q", "--no-record", "--idle", "0s", "--", "sh", "-c",
                          "trap 'echo got it; exit 3' TERM; echo ready; while :; do sleep 0.1; done")
     assert process.stdout.readline() == "ready\n"
@@ -87,7 +87,7 @@ def test_a_termination_is_passed_on(tool):
 
 
 def kill_at(gpu, moment):
-    """Kills the tool; seconds from its last power sample until then. None: the machine stood still."""
+    """Kills the tool; seconds from its last power sample until then. None: the machine was stopped."""
     process = gpu.start("run", "-q", "-f", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "9")
     begin = last = time.monotonic()
     stood_still = False
@@ -111,7 +111,7 @@ def test_kill_loses_at_most_a_second(gpu):
     assert domain(after, "gpu")["energy_joules"] == pytest.approx(
         250 * after["duration_seconds"], rel=1e-2)
     assert "cut off" in gpu("report", "x.jprof").out
-    # A sample comes every 20 ms and is told when it is whole.
+    # A sample comes every 20 ms and is reported when it is complete.
     assert all(seconds < 1.1 for seconds in lost if seconds is not None), lost
     if None in lost:
         pytest.skip(f"the machine stood still at times; in the others this was lost: {lost}")
@@ -237,6 +237,6 @@ def test_configuration_file_environment_and_flags(tool):
     ["run", "--cpu-tdp", "-5", "--", "true"], ["run", "--devices", "gpu9", "--", "true"],
     ["run", "--pid", "1", "--", "true"],
 ])
-def test_bad_command_lines(tool, arguments):
+def test_invalid_command_lines(tool, arguments):
     process = tool(*arguments, status=125)
     assert process.err.startswith("jouleprof: ") and process.out == ""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds a recording of loads.py against what the loads say; prints Markdown tables.
+"""Compares a recording of loads.py with the figures of the loads; prints Markdown tables.
 
     compare.py JOULEPROF RECORDING LOADS.json           every span, as a part of one recording
     compare.py --runs JOULEPROF (RECORDING LOADS.json)...   whole runs of one load each

@@ -1,4 +1,4 @@
-"""A small job with phases that differ: what examples/*.jprof were recorded from.
+"""A small job with different phases, of which examples/*.jprof are recordings.
 
 Inference of DeiT-B at batch 64 and at batch 1, then a few training steps; random weights and inputs.
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""CUDA graphs on a real GPU: every launch is told of, as long as it took, and none makes the program fail.
+"""CUDA graphs on a real GPU: `run --kernels` records every launch and its duration, and the program succeeds.
 
     graphs.py JOULEPROF OUT.jprof [--seconds 12]
 
 A program replays graphs of 20 matrix products for some seconds, and makes another graph every 20 ms,
-launching it twice: so that some are made while launches are recorded node by node. What `run --kernels`
-tells is held against what the program counted, and against the time of a launch by CUDA's events.
-Exits with 1 where something is not as it should be.
+and launches it twice, so that some are made while launches are recorded node by node. Compares the record
+of `run --kernels` with the program's own count and with the duration of a launch by CUDA's events.
+Exits with 1 on a difference.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def main():
             launches = max(launches, row["launches"])
         whole += row["launches"] if row["name"].startswith(("graph ", "other graphs")) else 0
     each = seconds / launches
-    print(f"{launches} matrix products told of, {counted['launches']} launched; {1e6 * each:.2f} us each, "
+    print(f"{launches} matrix products recorded, {counted['launches']} launched; {1e6 * each:.2f} us each, "
           f"{1e6 * counted['seconds']:.2f} us by CUDA's events; {whole} launches of graphs whose nodes were never seen; "
           f"explained {device['explained_ratio']:.4f}")
     for text in device["warnings"]:

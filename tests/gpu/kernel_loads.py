@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels of many kinds, looped alone and mixed in bursts; prints what it did when as JSON.
+"""Kernels of many kinds, looped alone and mixed in bursts; writes the times of each as JSON.
 
     jouleprof run --kernels -o MIX.jprof -- kernel_loads.py OUT.json [--seconds 60] [--seeds 2]
 
@@ -78,7 +78,7 @@ def eager_seconds(work, calls=200):
 
 
 def loop_alone(work, seconds):
-    """Begin, end and calls of a loop without launch gaps to speak of."""
+    """Begin, end and calls of a loop with almost no idle time between launches."""
     repeats = max(1, min(400, int(2e-3 / eager_seconds(work, 50))))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

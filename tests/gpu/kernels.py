@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the attribution of a recording of kernel_loads.py against the loops in it; prints tables.
+"""Compares the attribution of a recording of kernel_loads.py with the loops in it; prints tables.
 
     kernels.py JOULEPROF MIX.jprof OUT.json [--lengths 10,30,60,120]
 
@@ -41,13 +41,13 @@ def truth(args, loops, start):
 
 
 def cut(recording, folder, begin_ns, end_ns):
-    """A copy that knows of nothing that ran outside of [begin, end]."""
+    """A copy without the kernels outside of [begin, end]."""
     path = str(pathlib.Path(folder) / "cut.jprof")
     shutil.copy(recording, path)
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM activity_chunk WHERE begin_nanoseconds < ? OR end_nanoseconds > ?",
                    (begin_ns - 1_000_000_000, end_ns + 1_900_000_000))
-        # As of an import, whose kernels are all there is: the pauses around the mix tell of idle.
+        # As of an import, whose kernels are complete: the pauses around the mix give the idle power.
         db.execute("UPDATE run SET source = 'import:csv'")
     db.close()
     return path
@@ -95,7 +95,7 @@ def main():
     start = (nanoseconds(start_time) - loads["wall_minus_monotonic_ns"]) / 1e9
     true = truth(args, loads["loops"], start)
 
-    print("| mix | energy-weighted | worst class of 2 % or more | balance | covered | R2 |")
+    print("| mix | energy-weighted | worst kernel signature of 2 % or more | balance | covered | R2 |")
     print("|---|---|---|---|---|---|")
     kept = []
     for mix in loads["mixes"]:

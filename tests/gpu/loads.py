@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loads of known shape for validating jouleprof on a real GPU; prints what it did as JSON.
+"""Loads of known shape for validating jouleprof on a real GPU; writes their times and energies as JSON.
 
     loads.py OUT.json [--seconds 8] [--only "phase 20 ms"]
 
 Spans: `steady` operators looped, `square` waves, and `phase`: 30 ms on and 70 ms off, locked to the
 100 ms grid of the wall clock at five phases. For each, begin and end (CLOCK_REALTIME, ns) and the
 energy counter's difference between its own update edges around the span, scaled to it: a reading
-that owes nothing to jouleprof. `whole` is the same from the script's first moment to its last. A
+independent of jouleprof. `whole` is the same from the script's first moment to its last. A
 sibling process polls the instant power field the way most tools do.
 """
 

@@ -1,5 +1,5 @@
-"""What the layers and kernels that were run alone took, by a recording's sensors: a truth that owes
-nothing to the regression."""
+"""The energy of the layers and kernels that ran in isolation, by a recording's sensors: a reference
+independent of the regression."""
 
 import collections
 import json
@@ -27,7 +27,7 @@ def numbers(packed):
 
 
 def _launches(db, begin, end):
-    """By kernel class: launches and busy nanoseconds of the bins in a stretch."""
+    """By kernel signature: launches and busy nanoseconds of the bins in an interval."""
     found = collections.Counter()
     busy = collections.Counter()
     for first, bin_length, packed in db.execute(
@@ -45,7 +45,7 @@ def _launches(db, begin, end):
 
 
 def _in_place(db, until):
-    """By kernel class: (launches, mean seconds of one) in each scope, before the first replay."""
+    """By kernel signature: (launches, mean seconds of one) in each scope, before the first replay."""
     sums = collections.defaultdict(collections.Counter)
     for (packed,) in db.execute("SELECT entries FROM activity_chunk WHERE kind = 'scopes' AND "
                                 "end_nanoseconds <= ?", (until,)):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`jouleprof run --layers --replay` on a real GPU: what it adds, and that it is in no figure.
+"""`jouleprof run --layers --replay` on a real GPU: the effect of the replay, and that its energy is in no figure.
 
     replay_run.py JOULEPROF OUT [--model blocks|deit|bert] [--seconds 20] [--loop 0.4]
 
-Runs a model of random weights, which repeats one forward pass, without and with replay; holds what
-its layers and kernels take in place against what their loops took by the sensors. Prints Markdown,
-and exits with 1 where something is not as it should be.
+Runs a model of random weights, which repeats one forward pass, without and with replay. Compares the
+energy of its layers and kernels in place with that of their loops by the sensors. Prints Markdown, and
+exits with 1 on an error.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 
 from replay_loops import loops
 
-STATUS = 3  # of the load, to see that it is handed on
+STATUS = 3  # of the load; the tool must return it
 
 
 def blocks(torch):
@@ -184,7 +184,7 @@ def main():
         if parts != micro(device["measured_joules"]):
             wrong.append("the parts do not sum to the whole")
     if not replayed["replay_joules"] or without["replay_joules"] is not None:
-        wrong.append("there was no replay, or one that nobody asked for")
+        wrong.append("the replay is missing, or was not requested")
     if not kernel_loops:
         wrong.append("no kernel was run alone")
     if abs(replayed["duration_seconds"] - without["duration_seconds"]) > 0.05 * args.seconds + 0.5:

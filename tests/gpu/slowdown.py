@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What seeing kernels and layers costs the program: a table, as ratios to the plain program.
+"""The slowdown of a program by tracing kernels and layers: a table of ratios to the plain program.
 
     slowdown.py JOULEPROF [--rounds 3] [--seconds 3]
 """

@@ -4,7 +4,7 @@
     slowdown_load.py [plain|torch-profiler|layer-hooks] [--seconds 3]
 
 `torch-profiler` runs inside torch.profiler; `layer-hooks` synchronises and takes the time before and
-after every leaf module, which is how energy is usually told by layer.
+after every leaf module, the usual method for energy by layer.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels of two streams at once on a real GPU: holds what `run --kernels` gives them against the sensors.
+"""Kernels of two streams at once on a real GPU: compares the energies of `run --kernels` with the sensors.
 
     streams.py JOULEPROF OUT.jprof [--rounds 8]
 
-In turns a second of one kernel, of another, and of both at once, each on half of the GPU and on a
-stream of its own. The three are NVTX ranges; what each took above idle is known twice: from its
-kernels, and from the recording's power in its seconds. Prints a Markdown table.
+Runs one kernel, another, and both at once in turn, a second each; each kernel has half of the GPU and its
+own stream. The three are NVTX ranges; the energy of each above idle is computed twice: from its kernels,
+and from the recording's power in its seconds. Prints a Markdown table.
 """
 
 import argparse

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Holds windows on a machine with several GPUs against each board's own energy counter.
+"""Compares windows on a machine with several GPUs with each board's own energy counter.
 
     two_gpus.py [--seconds 6]
 
 One process for each form of CUDA_VISIBLE_DEVICES: both GPUs, both the other way round, one, and UUIDs.
 Each loads its GPUs one after the other, then all at once, and reads every board's counter at two of
-its update edges; jouleprof says what each GPU took between the same two instants. Which board a
-number of CUDA's means is known from the words themselves, and asked of PyTorch too. Without PyTorch
-and CUDA nothing is loaded, and only the map and the idle boards are checked.
+its update edges; jouleprof measures each GPU between the same two instants. The board of a CUDA
+index follows from the form itself, and is checked against PyTorch. Without PyTorch and CUDA nothing is
+loaded, and only the map and the idle boards are checked.
 
-Prints a Markdown table; exits with 1 where a figure is further off than its interval, what the
-counter's step may be misplaced by, and 0.2 % together; or where it lies on another board.
+Prints a Markdown table; exits with 1 where the error of a figure exceeds the sum of its interval, the
+uncertainty of the counter's update times and 0.2 %, or where it belongs to another board.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import pynvml
 
 import jouleprof
 
-VISIBLE_LATE = 0.016  # seconds that a step of the counter may be seen late
+VISIBLE_LATE = 0.016  # seconds until an update of the counter is visible, at most
 
 
 def cuda():
@@ -83,7 +83,7 @@ def uuid_of(board):
 
 
 def child(words, boards, seconds):
-    """Measures; prints the table's lines and returns whether all is well."""
+    """Measures; prints the table's lines and returns whether there is no error."""
     torch = cuda()
     handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in boards]
     monitor = jouleprof.Monitor()
@@ -138,7 +138,7 @@ def main():
     if pynvml.nvmlDeviceGetCount() < 2:
         sys.exit("this machine has fewer than two GPUs")
     if cuda() is None:
-        print("No PyTorch with CUDA here: nothing is loaded.\n")
+        print("PyTorch with CUDA is missing: nothing is loaded.\n")
     uuids = [uuid_of(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in (0, 1)]
     cases = {"0,1": [0, 1], "1,0": [1, 0], "1": [1], uuids[1]: [1],
              f"{uuids[1]},{uuids[0]}": [1, 0]}

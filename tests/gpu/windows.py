@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds the energies of short windows on a real NVIDIA GPU against what one repetition takes.
+"""Compares the energies of short windows on a real NVIDIA GPU with the energy of one repetition.
 
     windows.py OUT.json [--count 200] [--long-count 40] [--lengths 0.01,0.05,0.1,0.5,5] [--zeus]
                         [--within SECONDS]
 
 Work is an fp32 matrix product, repeated as often as fills the length; pauses of 20 to 120 ms lie
-between. What a repetition takes is found twice: looped alone for eight seconds before and after
+between. The energy of a repetition is measured twice: looped alone for eight seconds before and after
 (`looped`; the table takes the first), and from the energy counter over the whole series, less what
 the pauses draw (`balance`: the counter's difference between two of its update edges; the pauses'
-power is measured in a long pause of the same kind). Neither owes anything to jouleprof.
+power is measured in a long pause of the same kind). Both are independent of jouleprof.
 
 Jouleprof measures every second window with the caller waiting for the GPU (`synchronised`), and the
 others with the GPU's own marks (`device`); with --zeus, ZeusMonitor with and without
@@ -121,7 +121,7 @@ def series(work, gpu, length, count, monitor, zeus, deadline):
             row[name] = other.end_window(f"w{i}", sync_execution=False).gpu_energy[0]
         rows.append(row)
     last, to_joules = counter_edge(gpu)
-    for row in rows:  # resolved now, so that asking disturbs no window
+    for row in rows:  # resolved now, so that reading disturbs no window
         measurement = row.pop("window").energy
         energy = measurement["gpu0"]
         row["jouleprof"] = energy.joules
@@ -155,7 +155,7 @@ def table_row(length, what, rows, name, truths):
 def print_series(length, rows, truths, others):
     for how in HOWS:
         some = [row for row in rows if row["how"] == how]
-        for edges in sorted({row["edges"] for row in some}):  # where a mark could not be had: the host's
+        for edges in sorted({row["edges"] for row in some}):  # without a device mark: the host's
             print(table_row(length, f"jouleprof, {edges}", [r for r in some if r["edges"] == edges],
                             "jouleprof", truths))
     if len(rows) > 1:
@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--within", type=float, default=float("inf"))
     parser.add_argument("--lengths", default="0.01,0.05,0.1,0.5,5")
     parser.add_argument("--zeus", action="store_true")
-    parser.add_argument("--log", help="record what the sensors said into this *.jprof")
+    parser.add_argument("--log", help="record the sensors' readings into this *.jprof")
     args = parser.parse_args()
     deadline = time.monotonic() + args.within
 

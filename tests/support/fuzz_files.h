@@ -1,4 +1,4 @@
-// Files that fuzzers of readers need: a folder in memory that goes with the program, and seeds.
+// Files for fuzzers of readers: a folder in memory, removed when the program ends, and seeds.
 #pragma once
 
 #include <unistd.h>
@@ -35,7 +35,7 @@ inline const std::filesystem::path& fuzz_folder() {
   return folder.path;
 }
 
-// Writes an input to begin from where JOULEPROF_FUZZ_SEEDS names a folder for them.
+// Writes a seed if JOULEPROF_FUZZ_SEEDS names a folder.
 inline void write_seed(const std::string& name, std::string_view bytes) {
   const char* folder = std::getenv("JOULEPROF_FUZZ_SEEDS");
   if (folder != nullptr) write_bytes(std::filesystem::path(folder) / name, bytes);

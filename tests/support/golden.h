@@ -1,4 +1,4 @@
-// Expected output kept as files. JOULEPROF_UPDATE_GOLDEN=1 rewrites them: then read the difference.
+// Expected output in files. JOULEPROF_UPDATE_GOLDEN=1 rewrites them; review the difference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace jouleprof {
 
-// Whether `actual` is byte for byte what the file holds.
+// Whether `actual` equals the file's content byte by byte.
 inline ::testing::AssertionResult matches_golden(const std::filesystem::path& path,
                                                  const std::string& actual) {
   const char* update = std::getenv("JOULEPROF_UPDATE_GOLDEN");

@@ -1,4 +1,4 @@
-// Our declarations of a C interface against the vendor's, while compiling.
+// Compares declarations of a C interface with the vendor's at compile time.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace jouleprof::abi {
 
-// Same place, same size.
+// Same offset, same size.
 #define SAME_MEMBER(ours, our_member, theirs, their_member)                     \
   static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
                 sizeof(ours::our_member) == sizeof(theirs::their_member))
@@ -20,7 +20,7 @@ inline constexpr std::size_t kSizeOf = sizeof(T);
 template <>
 inline constexpr std::size_t kSizeOf<void> = 0;
 
-// Two types that a caller cannot tell apart: passed the same way.
+// Two types that are passed the same way.
 template <typename A, typename B>
 struct SameParameter
     : std::bool_constant<kSizeOf<A> == kSizeOf<B> &&

@@ -1,4 +1,4 @@
-// A folder of small files that lives as long as a test: fake /sys and /proc trees, inputs, outputs.
+// A folder of small files that exists during a test: fake /sys and /proc trees, inputs, outputs.
 #pragma once
 
 #include <cstdlib>

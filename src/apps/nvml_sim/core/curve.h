@@ -1,12 +1,11 @@
 // Power over time in closed form.
 //
 // Times are seconds since the scenario's start (negative before it), powers watts, energies joules.
-// A curve is a pure function of time: any process that asks gets the same answer, and nothing has
-// to run between two questions. Thread-safe: curves don't change once made.
+// A curve is a pure function of time, so every process computes the same values. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,50 +13,41 @@ namespace jouleprof::nvml_sim {
 
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
-class Curve {
- public:
-  virtual ~Curve() = default;
-  Curve(const Curve&) = delete;
-  Curve& operator=(const Curve&) = delete;
-
-  // Power at `t`; where the curve jumps, what follows the jump.
-  double watts(double t) const { return watts_near(t, t); }
-  // The formula that holds at `inside`, evaluated at `t`: between two breaks a curve is smooth, and
-  // this gives its value at both ends of the stretch around `inside`.
-  virtual double watts_near(double t, double inside) const = 0;
+struct Curve {
+  // The formula that holds at `inside`, evaluated at `t`. Between two breaks a curve is smooth, and
+  // this gives its value at both ends of the interval around `inside`.
+  std::function<double(double t, double inside)> watts_near;
   // The exact integral from `begin` to `end`, with begin <= end.
-  virtual double joules(double begin, double end) const = 0;
+  std::function<double(double begin, double end)> joules;
   // The first time after `t` at which the formula changes; kForever when there is none.
-  virtual double next_break(double t) const = 0;
-  // Bounds of the power over all time; they need not be reached.
-  virtual double lowest() const = 0;
-  virtual double highest() const = 0;
+  std::function<double(double t)> next_break;
+  // Bounds of the power over all time; the curve need not reach them.
+  double lowest = 0;
+  double highest = 0;
 
- protected:
-  Curve() = default;
+  // Power at `t`; at a jump, the power after it.
+  double watts(double t) const { return watts_near(t, t); }
 };
 
-using CurvePtr = std::shared_ptr<const Curve>;
+Curve constant(double watts);
+
+// `high` for the first duty * period of each period, then `low`; a period begins at `phase`.
+// 0 < period, 0 <= duty <= 1.
+Curve square(double low, double high, double period, double duty, double phase);
+
+// mean + amplitude * sin(2 pi (t - phase) / period). 0 < period.
+Curve sine(double mean, double amplitude, double period, double phase);
 
 // Corners of a piecewise linear curve: seconds, watts. Two corners at one time are a jump.
 using Corners = std::vector<std::pair<double, double>>;
 
-CurvePtr constant(double watts);
+// Straight lines between at least one corner, in order of time. Before the first and after the last
+// corner their power holds; with `repeat` the curve is periodic instead.
+Curve piecewise(Corners corners, bool repeat);
 
-// `high` for the first duty * period of each period, then `low`; a period begins at `phase`.
-// 0 < period, 0 <= duty <= 1.
-CurvePtr square(double low, double high, double period, double duty, double phase);
+// `part` from `begin` to `end`, 0 W outside.
+Curve between(Curve part, double begin, double end);
 
-// mean + amplitude * sin(2 pi (t - phase) / period). 0 < period.
-CurvePtr sine(double mean, double amplitude, double period, double phase);
-
-// Straight lines between corners whose times do not fall, and at least one corner. Outside of them
-// the first and last power hold, or, with `repeat`, the whole starts again.
-CurvePtr piecewise(Corners corners, bool repeat);
-
-// `part` from `begin` to `end`, nothing outside.
-CurvePtr between(CurvePtr part, double begin, double end);
-
-CurvePtr sum(std::vector<CurvePtr> parts);
+Curve sum(std::vector<Curve> parts);
 
 }  // namespace jouleprof::nvml_sim

@@ -14,16 +14,18 @@ bool in_force(const Fault& fault, std::optional<unsigned> device, double t) {
 }
 
 bool names(const Fault& fault, std::string_view call) {
-  if (fault.call == call) return true;
-  const auto suffix = call.rfind("_v");
-  return suffix != std::string_view::npos && call.substr(0, suffix) == fault.call;
-}
-
-void keep_latest(std::optional<double>& latest, double t) {
-  latest = latest ? std::max(*latest, t) : t;
+  return fault.call == call || fault.call == call.substr(0, call.rfind("_v"));
 }
 
 }  // namespace
+
+const Fault* Faults::find(FaultKind kind, std::string_view call, std::optional<unsigned> device,
+                          double t) const {
+  for (const Fault& fault : faults_) {
+    if (fault.kind == kind && in_force(fault, device, t) && names(fault, call)) return &fault;
+  }
+  return nullptr;
+}
 
 std::optional<abi::Return> Faults::failure(std::string_view call, std::optional<unsigned> device,
                                            double t) const {
@@ -32,26 +34,6 @@ std::optional<abi::Return> Faults::failure(std::string_view call, std::optional<
     if (fault.kind == FaultKind::kDriverReload) return abi::Return::kDriverNotLoaded;
     if (fault.kind == FaultKind::kGpuLost && device) return abi::Return::kGpuIsLost;
     if (fault.kind == FaultKind::kFail && names(fault, call)) return fault.code;
-  }
-  return std::nullopt;
-}
-
-std::optional<double> Faults::hangs_until(std::string_view call, std::optional<unsigned> device,
-                                          double t) const {
-  for (const Fault& fault : faults_) {
-    if (fault.kind == FaultKind::kHang && in_force(fault, device, t) && names(fault, call)) {
-      return fault.end;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t> Faults::sentinel(std::string_view call, unsigned device,
-                                              double t) const {
-  for (const Fault& fault : faults_) {
-    if (fault.kind == FaultKind::kSentinel && in_force(fault, device, t) && names(fault, call)) {
-      return fault.value;
-    }
   }
   return std::nullopt;
 }
@@ -70,7 +52,7 @@ std::optional<double> Faults::counter_origin(unsigned device, double t) const {
   auto origin = last_reload(device, t);
   for (const Fault& fault : faults_) {
     if (fault.kind == FaultKind::kCounterReset && t >= fault.begin && concerns(fault, device)) {
-      keep_latest(origin, fault.begin);
+      origin = std::max(origin.value_or(fault.begin), fault.begin);
     }
   }
   return origin;
@@ -80,7 +62,7 @@ std::optional<double> Faults::last_reload(unsigned device, double t) const {
   std::optional<double> last;
   for (const Fault& fault : faults_) {
     if (fault.kind == FaultKind::kDriverReload && t >= fault.end && concerns(fault, device)) {
-      keep_latest(last, fault.end);
+      last = std::max(last.value_or(fault.end), fault.end);
     }
   }
   return last;

@@ -17,7 +17,7 @@ Fault fault(FaultKind kind, double begin, double end, std::optional<unsigned> de
   return f;
 }
 
-TEST(Faults, ALostGpuIsLostForGoodAndAlone) {
+TEST(Faults, ALostGpuStaysLostAndOthersWork) {
   const Faults faults({fault(FaultKind::kGpuLost, 3, kForever, 1)});
   EXPECT_EQ(faults.failure(kPower, 1, 2.9), std::nullopt);
   EXPECT_EQ(faults.failure(kPower, 1, 3), abi::Return::kGpuIsLost);
@@ -25,7 +25,7 @@ TEST(Faults, ALostGpuIsLostForGoodAndAlone) {
   EXPECT_EQ(faults.failure("nvmlDeviceGetCount_v2", std::nullopt, 3), std::nullopt);
 }
 
-TEST(Faults, AFailingCallFailsAloneWhateverItsLayout) {
+TEST(Faults, AFailingCallFailsInEveryVersionAndOthersWork) {
   Fault f = fault(FaultKind::kFail, 1, 2);
   f.call = "nvmlDeviceGetMemoryInfo";
   f.code = abi::Return::kUnknown;
@@ -36,7 +36,7 @@ TEST(Faults, AFailingCallFailsAloneWhateverItsLayout) {
   EXPECT_EQ(faults.failure("nvmlDeviceGetMemoryInfo", 0, 2), std::nullopt);
 }
 
-TEST(Faults, AFrozenSensorShowsWhenItFroze) {
+TEST(Faults, AFrozenSensorShowsItsLastValue) {
   Fault f = fault(FaultKind::kFrozen, 5, 7);
   f.sensor = SensorName::kCounter;
   const Faults faults({f});
@@ -45,7 +45,7 @@ TEST(Faults, AFrozenSensorShowsWhenItFroze) {
   EXPECT_EQ(faults.sensor_time(SensorName::kRing, 0, 6), 6);
 }
 
-TEST(Faults, AReloadFailsEverythingAndThenStartsAgain) {
+TEST(Faults, AReloadFailsEveryCallAndThenRestarts) {
   const Faults faults({fault(FaultKind::kDriverReload, 5, 7)});
   EXPECT_EQ(faults.failure(kPower, 0, 6), abi::Return::kDriverNotLoaded);
   EXPECT_EQ(faults.failure("nvmlDeviceGetCount_v2", std::nullopt, 6),
@@ -67,10 +67,14 @@ TEST(Faults, HangsAndSentinels) {
   Fault value = fault(FaultKind::kSentinel, 1, 2);
   value.value = 4'294'967'295;
   const Faults faults({fault(FaultKind::kHang, 1, 2), value});
-  EXPECT_EQ(faults.hangs_until(kPower, 0, 1.5), 2);
-  EXPECT_EQ(faults.hangs_until(kPower, 0, 2.5), std::nullopt);
-  EXPECT_EQ(faults.sentinel(kPower, 0, 1.5), 4'294'967'295U);
-  EXPECT_EQ(faults.sentinel("nvmlDeviceGetTemperature", 0, 1.5), std::nullopt);
+  const Fault* hang = faults.find(FaultKind::kHang, kPower, 0, 1.5);
+  ASSERT_NE(hang, nullptr);
+  EXPECT_EQ(hang->end, 2);
+  EXPECT_EQ(faults.find(FaultKind::kHang, kPower, 0, 2.5), nullptr);
+  const Fault* sentinel = faults.find(FaultKind::kSentinel, kPower, 0, 1.5);
+  ASSERT_NE(sentinel, nullptr);
+  EXPECT_EQ(sentinel->value, 4'294'967'295U);
+  EXPECT_EQ(faults.find(FaultKind::kSentinel, "nvmlDeviceGetTemperature", 0, 1.5), nullptr);
 }
 
 }  // namespace

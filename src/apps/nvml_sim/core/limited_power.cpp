@@ -6,15 +6,15 @@
 namespace jouleprof::nvml_sim {
 namespace {
 
-// The joules of min(demand, limit) over a stretch without a break.
-double capped_stretch(const Curve& demand, double limit, double begin, double end) {
+// The joules of min(demand, limit) over an interval without a break.
+double capped_interval(const Curve& demand, double limit, double begin, double end) {
   const double inside = begin + (end - begin) / 2;
   const auto excess = [&](double t) { return demand.watts_near(t, inside) - limit; };
   double over_at_begin = excess(begin);
   const double over_at_end = excess(end);
   if (over_at_begin <= 0 && over_at_end <= 0) return demand.joules(begin, end);
   if (over_at_begin >= 0 && over_at_end >= 0) return limit * (end - begin);
-  // One crossing: the straight line's first (exact where the curve is one), then halving.
+  // One crossing: first guessed on the straight line (exact for linear demand), then bisected.
   double low = begin;
   double high = end;
   double at = begin + (end - begin) * over_at_begin / (over_at_begin - over_at_end);
@@ -31,7 +31,7 @@ double capped_stretch(const Curve& demand, double limit, double begin, double en
 
 }  // namespace
 
-LimitedPower::LimitedPower(CurvePtr demand, double limit_watts)
+LimitedPower::LimitedPower(Curve demand, double limit_watts)
     : demand_(std::move(demand)), limits_{{-kForever, limit_watts}} {}
 
 void LimitedPower::set_limit(double t, double limit_watts) {
@@ -55,16 +55,16 @@ double LimitedPower::limit(double t) const {
   return limit_locked(t);
 }
 
-double LimitedPower::watts(double t) const { return std::min(demand_->watts(t), limit(t)); }
+double LimitedPower::watts(double t) const { return std::min(demand_.watts(t), limit(t)); }
 
 double LimitedPower::capped(double limit, double begin, double end) const {
-  if (demand_->highest() <= limit) return demand_->joules(begin, end);
-  if (demand_->lowest() >= limit) return limit * (end - begin);
+  if (demand_.highest <= limit) return demand_.joules(begin, end);
+  if (demand_.lowest >= limit) return limit * (end - begin);
   double joules = 0;
   while (begin < end) {
-    double next = std::min(end, demand_->next_break(begin));
+    double next = std::min(end, demand_.next_break(begin));
     if (next <= begin) next = std::nextafter(begin, kForever);  // a break rounded onto `begin`
-    joules += capped_stretch(*demand_, limit, begin, next);
+    joules += capped_interval(demand_, limit, begin, next);
     begin = next;
   }
   return joules;
@@ -92,8 +92,8 @@ double LimitedPower::since_start(double t) const {
 double LimitedPower::joules(double begin, double end) const {
   constexpr double kShort = 5;
   const std::lock_guard lock(mutex_);
-  const bool closed_form = limits_.size() == 1 && (demand_->highest() <= limits_.front().second ||
-                                                   demand_->lowest() >= limits_.front().second);
+  const bool closed_form = limits_.size() == 1 && (demand_.highest <= limits_.front().second ||
+                                                   demand_.lowest >= limits_.front().second);
   if (closed_form || end - begin < kShort) return integrate(begin, end);
   const double before_start = begin < 0 ? integrate(begin, std::min(0.0, end)) : 0;
   if (end <= 0) return before_start;

@@ -1,4 +1,4 @@
-// What a board draws: what its work demands, held to the power limit in force.
+// The power that a board draws: the demand of its work, capped by its power limit.
 #pragma once
 
 #include <mutex>
@@ -13,13 +13,13 @@ namespace jouleprof::nvml_sim {
 class LimitedPower {
  public:
   // `limit_watts` holds until the first set_limit.
-  LimitedPower(CurvePtr demand, double limit_watts);
+  LimitedPower(Curve demand, double limit_watts);
 
-  // The limit from `t` on. Earlier times keep theirs; a `t` before the last change counts as that.
+  // Sets the limit from `t` on, but not before the last change. Earlier limits stay.
   void set_limit(double t, double limit_watts);
 
   double limit(double t) const;
-  double demand(double t) const { return demand_->watts(t); }
+  double demand(double t) const { return demand_.watts(t); }
   // min(demand, limit) at `t`.
   double watts(double t) const;
   // Its exact integral, with begin <= end.
@@ -27,15 +27,15 @@ class LimitedPower {
 
  private:
   double limit_locked(double t) const;
-  double integrate(double begin, double end) const;             // piece by piece
+  double integrate(double begin, double end) const;             // over all limits
   double capped(double limit, double begin, double end) const;  // under one limit
-  double since_start(double t) const;                           // from 0, through sums_
+  double since_start(double t) const;                           // from 0, with sums_
 
-  const CurvePtr demand_;
+  const Curve demand_;
   mutable std::mutex mutex_;
   std::vector<std::pair<double, double>> limits_;  // from when, watts; the first from -infinity
-  // Energy from 0 to each whole second, as far as it was asked for: without it, a counter read
-  // after hours at the limit would walk through all of them again.
+  // Energy from 0 to each whole second, as far as computed. Without it, each read of a counter
+  // after hours at the limit would integrate all of them.
   mutable std::vector<double> sums_{0};
 };
 

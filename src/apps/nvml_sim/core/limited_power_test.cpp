@@ -18,30 +18,30 @@ double numeric(const LimitedPower& power, double begin, double end) {
   return joules;
 }
 
-TEST(LimitedPower, BelowTheLimitNothingChanges) {
+TEST(LimitedPower, IsTheDemandBelowTheLimit) {
   const LimitedPower power(constant(250), 700);
   EXPECT_DOUBLE_EQ(power.joules(0, 100), 25'000);
 }
 
-TEST(LimitedPower, AboveItTheLimitIsDrawn) {
+TEST(LimitedPower, IsTheLimitAboveIt) {
   const LimitedPower power(constant(650), 300);
   EXPECT_DOUBLE_EQ(power.watts(1), 300);
   EXPECT_DOUBLE_EQ(power.demand(1), 650);
   EXPECT_DOUBLE_EQ(power.joules(0, 100), 30'000);
 }
 
-TEST(LimitedPower, ACappedSquareIsALowerSquare) {
+TEST(LimitedPower, CapsASquare) {
   const LimitedPower power(square(100, 600, 0.1, 0.3, 0), 400);
   EXPECT_NEAR(power.joules(0, 100), 100 * (0.3 * 400 + 0.7 * 100), 1e-6);
   EXPECT_NEAR(power.joules(0.01, 0.04), 0.02 * 400 + 0.01 * 100, 1e-12);
 }
 
-TEST(LimitedPower, ARampCrossesItOnce) {
+TEST(LimitedPower, CapsARamp) {
   const LimitedPower power(piecewise({{0, 0}, {10, 1000}}, false), 500);
   EXPECT_NEAR(power.joules(0, 10), 500 * 5 / 2.0 + 500 * 5, 1e-9);
 }
 
-TEST(LimitedPower, ASineIsCutExactly) {
+TEST(LimitedPower, CapsASineExactly) {
   // 300 + 200 sin: over 400 W for a third of the time.
   const LimitedPower power(sine(300, 200, 6, 0), 400);
   const double x0 = std::numbers::pi / 6;
@@ -51,7 +51,7 @@ TEST(LimitedPower, ASineIsCutExactly) {
   EXPECT_NEAR(power.joules(0, 600), 100 * (1800 - cut), 1e-4);
 }
 
-TEST(LimitedPower, SumsAreCutPieceByPiece) {
+TEST(LimitedPower, CapsASum) {
   const LimitedPower power(sum({constant(70), square(0, 300, 0.2, 0.4, 0.03), sine(50, 50, 1.7, 0),
                                 piecewise({{1, 0}, {2, 90}}, false)}),
                            380);
@@ -59,7 +59,7 @@ TEST(LimitedPower, SumsAreCutPieceByPiece) {
   EXPECT_NEAR(power.joules(0.1, 40) - power.joules(4.3, 40), power.joules(0.1, 4.3), 1e-6);
 }
 
-TEST(LimitedPower, AnEarlierLimitStaysTrueForItsTime) {
+TEST(LimitedPower, KeepsEarlierLimits) {
   LimitedPower power(constant(650), 700);
   const double before = power.joules(0, 20);
   power.set_limit(20.5, 300);
@@ -72,7 +72,7 @@ TEST(LimitedPower, AnEarlierLimitStaysTrueForItsTime) {
   EXPECT_NEAR(power.joules(-10, 40), 650 * 30.5 + 300 * 9.5 + 500 * 10, 1e-6);
 }
 
-TEST(LimitedPower, ManyThreadsAskAndSet) {
+TEST(LimitedPower, IsThreadSafe) {
   LimitedPower power(square(100, 600, 0.1, 0.3, 0), 400);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

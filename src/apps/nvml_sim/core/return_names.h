@@ -1,4 +1,4 @@
-// NVML's return codes in words.
+// The names and texts of NVML's return codes.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace jouleprof::nvml_sim {
 
-// What nvmlErrorString says; the text lives for ever.
+// The text of nvmlErrorString.
 const char* error_string(abi::Return code);
 
 // "NVML_ERROR_GPU_IS_LOST", "NVML_SUCCESS"

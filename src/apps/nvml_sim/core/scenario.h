@@ -1,11 +1,12 @@
-// What a scenario file says. SCENARIO.md explains every key; the members here carry its names.
+// The content of a scenario file. SCENARIO.md explains every key; the members here carry its names.
 //
-// Times are seconds since the scenario's start unless a name says otherwise.
+// Times are seconds since the scenario's start, durations seconds.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,66 +15,44 @@
 
 #include "abi/nvml_types.h"
 #include "apps/nvml_sim/core/curve.h"
-#include "apps/nvml_sim/core/process_tree.h"
+#include "apps/nvml_sim/core/tree_sampler.h"
 #include "base/result.h"
 
 namespace jouleprof::nvml_sim {
 
-enum class Shape { kConstant, kSquare, kRamp, kSine, kTrace, kFollow };
-
 // One summand of a device's power.
 struct PowerPart {
-  Shape shape = Shape::kConstant;
-  double watts = 0;                          // constant
-  double low = 0, high = 0;                  // square; ramp: from, to; follow: idle, full
-  double mean = 0, amplitude = 0;            // sine
-  double period = 1, duty = 0.5, phase = 0;  // square, sine
-  bool wall_clock = false;                   // the phase counts from 1970, not from the start
-  double ramp_begin = 0, ramp_duration = 1;  // ramp
-  Corners trace;                             // trace
-  bool repeat = false;                       // trace
-  TreeTarget tree;                           // follow
-  double cpus = 1;                           // follow: so many busy processors are full power
-  double sample = 0.1;                       // follow: seconds
-  double begin = -kForever, end = kForever;  // counts only in between
+  std::function<Curve(Samplers&)> make_curve;
+  bool follows_processes = false;
+  bool on_wall_clock = false;  // its phase counts from 1970, not from the scenario's start
 };
 
-struct RingSpec {
-  double refresh = 0.02;
-  double window = 0.025;
-  double lag = 0;
-  double rise = 0;    // time constant with which it follows the power
-  double jitter = 0;  // stamps lie up to this far on either side; below refresh / 2
-  double phase = 0;
-  int capacity = 120;
-  double noise_watts = 0;
-  double gain_error = 0;  // a ratio
-
-  bool operator==(const RingSpec&) const = default;
-};
-
-struct CounterSpec {
-  double refresh = 0.1;
-  double rise = 0;  // as the ring's
-  double phase = 0;
-  double delay_min = 0, delay_max = 0;  // from an edge until its update is seen; below refresh
-  double quantum_mj = 1;
-  double gain_error = 0;
-  double initial_joules = 100'000;
-
-  bool operator==(const CounterSpec&) const = default;
-};
-
-// A value renewed every `refresh`.
+// A power value renewed every `refresh`: the mean over `window`, `lag` before the renewal.
 struct PolledSpec {
   double refresh = 0.1;
   double window = 0.025;
   double lag = 0;
   double phase = 0;
   double noise_watts = 0;
-  double gain_error = 0;
+  double gain_error = 0;  // a ratio
+};
 
-  bool operator==(const PolledSpec&) const = default;
+// A buffer of the last `capacity` such values.
+struct RingSpec : PolledSpec {
+  RingSpec() { refresh = 0.02; }
+  double rise = 0;    // time constant of its first-order response to the power
+  double jitter = 0;  // maximum shift of a stamp, either way; below refresh / 2
+  int capacity = 120;
+};
+
+struct CounterSpec {
+  double refresh = 0.1;
+  double rise = 0;  // as the ring's
+  double phase = 0;
+  double delay_min = 0, delay_max = 0;  // from an update until it is visible; below refresh
+  double quantum_mj = 1;
+  double gain_error = 0;
+  double initial_joules = 100'000;
 };
 
 struct SensorsSpec {
@@ -84,14 +63,14 @@ struct SensorsSpec {
   bool gpu_scope = true;
   bool memory_scope = false;
   bool module_scope = false;
-  // What ring, counter and nvmlDeviceGetPowerUsage see: the module instead of the GPU.
+  // Ring, counter and nvmlDeviceGetPowerUsage measure the module instead of the GPU.
   bool covers_module = false;
   bool power_usage_is_average = false;
 };
 
 struct LimitSpec {
-  double default_watts = 700;
   double minimum_watts = 200;
+  double default_watts = 700;
   double maximum_watts = 700;
   bool settable = true;
   // At the limit, speed = ((limit - idle) / (demand - idle)) ^ exponent, at least `minimum_speed`.
@@ -108,16 +87,14 @@ struct ClocksSpec {
 struct TemperatureSpec {
   double ambient_celsius = 25;
   double celsius_per_watt = 0.06;
-  double response = 10;  // the mean power of so many seconds counts
+  double response = 10;  // the power counts as its mean over this duration
 };
 
 struct ProcessSpec {
   std::optional<pid_t> pid;           // 0: the loading process itself
-  std::optional<TreeTarget> tree;     // each process of a tree
+  std::optional<TreeSpec> tree;       // each process of a tree
   std::optional<double> utilisation;  // 0 to 1, of a tree split evenly; absent: its CPU use
-  double cpus = 1;
-  double sample = 0.1;
-  std::uint64_t memory_bytes = 0;  // of each process
+  std::uint64_t memory_bytes = 0;     // of each process
   bool graphics = false;
 };
 
@@ -130,21 +107,17 @@ struct MigSpec {
 };
 
 struct DeviceSpec {
-  std::string generation;
-  abi::Architecture architecture = abi::Architecture::kHopper;
-  std::array<int, 2> compute_capability{9, 0};
-  std::string name;
-  std::string uuid;
-  std::string serial;
-  std::string pci_bus_id;
+  abi::Architecture architecture{};
+  std::array<int, 2> compute_capability{};
+  std::string name, uuid, serial, pci_bus_id;
   std::uint64_t memory_total_bytes = 0;
   std::uint64_t memory_used_bytes = 0;
-  double idle_watts = 70;
+  double idle_watts = 0;
   std::optional<double> full_watts;  // absent: the default limit
   std::vector<PowerPart> power;
-  std::vector<PowerPart> module_power;  // of the module, beyond the GPU's
+  std::vector<PowerPart> module_power;  // of the rest of the module
   double memory_idle_watts = 0;
-  double memory_share = 0;  // of what the GPU draws above idle
+  double memory_share = 0;  // of the GPU's power above idle
   LimitSpec limit;
   ClocksSpec clocks;
   TemperatureSpec temperature;
@@ -155,6 +128,7 @@ struct DeviceSpec {
   double full() const { return full_watts.value_or(limit.default_watts); }
 };
 
+// In the order of SCENARIO.md's names.
 enum class FaultKind { kGpuLost, kFail, kCounterReset, kFrozen, kHang, kSentinel, kDriverReload };
 enum class SensorName { kRing, kCounter, kInstant, kAverage };
 
@@ -179,12 +153,20 @@ struct Scenario {
   std::vector<Fault> faults;
 };
 
-// Reads a scenario. Errors: invalid_argument with the file and the path of the key
-// ("devices[0].power[1].period_seconds"), also for a key that is not known; those of read_file.
+// Errors: invalid_argument with the file and the path of the key
+// ("devices[0].power[1].period_seconds"), also for an unknown key; those of read_file.
 Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& path);
 Result<Scenario> load_scenario(const std::filesystem::path& path);
 
-// One H100-like GPU at constant idle.
+// One idle H100.
 Scenario default_scenario();
+
+// "kepler" ... "blackwell", "custom".
+const std::vector<std::string>& generation_names();
+
+// A board of generation_names()[generation], without identity. Refresh and window of the sensors:
+// Yang, Adamek, Armour, "Part-time Power Measurements", SC'24 (arXiv 2312.02741); Hopper's are
+// measured. Unpublished values (the ring except Hopper's, all of Blackwell's) are chosen.
+DeviceSpec preset(std::size_t generation);
 
 }  // namespace jouleprof::nvml_sim

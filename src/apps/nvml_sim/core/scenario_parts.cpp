@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "apps/nvml_sim/core/return_names.h"
+#include <cmath>
+
 #include "base/file.h"
 #include "base/text.h"
 
 namespace jouleprof::nvml_sim {
 namespace {
 
-constexpr double kMaxWatts = 1e6;
-constexpr double kMaxSeconds = 1e9;
-
 Result<Corners> read_trace(const std::filesystem::path& path) {
   const auto text = read_file(path);
-  if (!text) return tl::unexpected(text.error());
+  if (!text) return forward_error(text);
   Corners corners;
   std::size_t number = 0;
   for (const auto line : split(*text, '\n')) {
@@ -41,199 +39,187 @@ Result<Corners> read_trace(const std::filesystem::path& path) {
   return corners;
 }
 
-void read_trace_part(JsonObject& o, PowerPart& part, const std::filesystem::path& folder) {
-  std::string file;
-  o.require("file");
-  o.text("file", file);
-  o.flag("repeat", part.repeat);
-  auto trace = read_trace(folder / file);
-  if (!trace) return o.error("file", trace.error().message);
-  part.trace = std::move(*trace);
-  if (part.repeat && part.trace.front().first >= part.trace.back().first) {
-    o.error("repeat", "needs a trace that has a length");
+// A periodic part's period and phase.
+struct Period {
+  double seconds = 1;
+  double phase = 0;
+  bool on_wall_clock = false;
+
+  explicit Period(JsonReader& o) {
+    o.require("period_seconds", seconds, {1e-4, kMaxSeconds});
+    o.read("phase_seconds", phase, kSeconds);
+    on_wall_clock = o.word("phase_from", {"start", "wall_clock"}) == 1;
   }
-}
+  // As counted from the scenario's start.
+  double phase_since(std::int64_t epoch_ns) const {
+    if (!on_wall_clock) return phase;
+    // long double: a double of the seconds since 1970 resolves 0.2 us only.
+    return phase - static_cast<double>(std::fmod(static_cast<long double>(epoch_ns) * 1e-9L,
+                                                 static_cast<long double>(seconds)));
+  }
+};
 
-void read_period(JsonObject& o, PowerPart& part) {
-  o.require("period_seconds");
-  o.number("period_seconds", part.period, 1e-4, kMaxSeconds);
-  o.number("phase_seconds", part.phase, -kMaxSeconds, kMaxSeconds);
-  part.wall_clock = o.word("phase_from", {"start", "wall_clock"}) == 1;
-}
-
-void read_shape(JsonObject& o, PowerPart& part, double idle, double full,
-                const std::filesystem::path& folder) {
-  static const std::vector<std::string> kShapes{"constant", "square", "ramp",
-                                                "sine",     "trace",  "follow"};
-  o.require("shape");
-  part.shape = static_cast<Shape>(std::max(0, o.word("shape", kShapes)));
-  const auto watts = [&o](const char* key, double& out) {
-    o.require(key);
-    o.number(key, out, 0, kMaxWatts);
+PowerPart read_shape(JsonReader& o, const DeviceSpec& device, const std::filesystem::path& folder) {
+  const auto watts = [&o](const char* key) {
+    double value = 0;
+    o.require(key, value, kWatts);
+    return value;
   };
-  switch (part.shape) {
-    case Shape::kConstant:
-      watts("watts", part.watts);
-      break;
-    case Shape::kSquare:
-      watts("low_watts", part.low);
-      watts("high_watts", part.high);
-      read_period(o, part);
-      o.number("duty_ratio", part.duty, 0, 1);
-      break;
-    case Shape::kRamp:
-      watts("from_watts", part.low);
-      watts("to_watts", part.high);
-      o.number("begin_seconds", part.ramp_begin, -kMaxSeconds, kMaxSeconds);
-      o.require("duration_seconds");
-      o.number("duration_seconds", part.ramp_duration, 1e-6, kMaxSeconds);
-      break;
-    case Shape::kSine:
-      watts("mean_watts", part.mean);
-      watts("amplitude_watts", part.amplitude);
-      read_period(o, part);
-      if (part.amplitude > part.mean) o.error("amplitude_watts", "is more than mean_watts");
-      break;
-    case Shape::kTrace:
-      read_trace_part(o, part, folder);
-      break;
-    case Shape::kFollow:
-      part.low = idle;
-      part.high = full;
-      o.number("idle_watts", part.low, 0, kMaxWatts);
-      o.number("full_watts", part.high, 0, kMaxWatts);
-      o.require("tree");
-      part.tree = read_tree(o);
-      o.number("cpus", part.cpus, 0.001, 10'000);
-      read_milliseconds(o, "sample_ms", part.sample, 1, 60'000);
-      break;
+  switch (o.word("shape", {"constant", "square", "ramp", "sine", "trace", "follow"}, true)) {
+    case 1: {
+      const double low = watts("low_watts");
+      const double high = watts("high_watts");
+      const Period period(o);
+      double duty = 0.5;
+      o.read("duty_ratio", duty, kRatio);
+      return {[=](const Samplers& start) {
+                return square(low, high, period.seconds, duty,
+                              period.phase_since(start.epoch_ns()));
+              },
+              false, period.on_wall_clock};
+    }
+    case 2: {
+      const double from = watts("from_watts");
+      const double to = watts("to_watts");
+      double begin = 0;
+      double duration = 1;
+      o.read("begin_seconds", begin, kSeconds);
+      o.require("duration_seconds", duration, {1e-6, kMaxSeconds});
+      return {[=](const Samplers&) {
+        return piecewise({{begin, from}, {begin + duration, to}}, false);
+      }};
+    }
+    case 3: {
+      const double mean = watts("mean_watts");
+      const double amplitude = watts("amplitude_watts");
+      const Period period(o);
+      if (amplitude > mean) o.error("amplitude_watts", "is more than mean_watts");
+      return {[=](const Samplers& start) {
+                return sine(mean, amplitude, period.seconds, period.phase_since(start.epoch_ns()));
+              },
+              false, period.on_wall_clock};
+    }
+    case 4: {
+      std::string file;
+      bool repeat = false;
+      o.require("file", file);
+      o.read("repeat", repeat);
+      const auto trace = read_trace(folder / file);
+      if (!trace) {
+        o.error("file", trace.error().message);
+        return {};
+      }
+      if (repeat && trace->front().first >= trace->back().first) {
+        o.error("repeat", "needs a trace that has a length");
+      }
+      return {[=](const Samplers&) { return piecewise(*trace, repeat); }};
+    }
+    case 5: {
+      double idle = device.idle_watts;
+      double full = device.full();
+      o.read("idle_watts", idle, kWatts);
+      o.read("full_watts", full, kWatts);
+      const TreeSpec tree = read_tree(o, true);
+      return {[=](Samplers& start) { return follow(start.get(tree), idle, full); }, true};
+    }
+    default: {
+      const double power = watts("watts");
+      return {[=](const Samplers&) { return constant(power); }};
+    }
   }
 }
 
-void read_ring(JsonObject o, RingSpec& ring) {
-  read_milliseconds(o, "refresh_ms", ring.refresh, 0.1, 60'000);
-  read_milliseconds(o, "window_ms", ring.window, 0.01, 60'000);
-  read_milliseconds(o, "lag_ms", ring.lag, 0, 60'000);
-  read_milliseconds(o, "rise_ms", ring.rise, 0, 60'000);
-  read_milliseconds(o, "jitter_ms", ring.jitter, 0, 60'000);
-  read_milliseconds(o, "phase_ms", ring.phase, -60'000, 60'000);
-  std::int64_t capacity = ring.capacity;
-  o.integer("capacity", capacity, 1, 100'000);
-  ring.capacity = static_cast<int>(capacity);
-  o.number("noise_watts", ring.noise_watts, 0, kMaxWatts);
-  o.number("gain_error_ratio", ring.gain_error, -0.5, 0.5);
+void read_polled(JsonReader& o, PolledSpec& spec) {
+  o.read("refresh_ms", spec.refresh, kRefresh);
+  o.read("window_ms", spec.window, kWindow);
+  o.read("lag_ms", spec.lag, kMilliseconds);
+  o.read("phase_ms", spec.phase, kPhase);
+  o.read("noise_watts", spec.noise_watts, kWatts);
+  o.read("gain_error_ratio", spec.gain_error, kGain);
+}
+
+void read_ring(JsonReader& o, RingSpec& ring) {
+  read_polled(o, ring);
+  o.read("rise_ms", ring.rise, kMilliseconds);
+  o.read("jitter_ms", ring.jitter, kMilliseconds);
+  o.read("capacity", ring.capacity, {1, 100'000});
   if (ring.jitter >= ring.refresh / 2) {
     o.error("jitter_ms", "must be less than half of refresh_ms, so that stamps stay in order");
   }
-  o.finish();
 }
 
-void read_counter(JsonObject o, CounterSpec& counter) {
-  read_milliseconds(o, "refresh_ms", counter.refresh, 0.1, 60'000);
-  read_milliseconds(o, "rise_ms", counter.rise, 0, 60'000);
-  read_milliseconds(o, "phase_ms", counter.phase, -60'000, 60'000);
-  read_milliseconds(o, "delay_min_ms", counter.delay_min, 0, 60'000);
-  read_milliseconds(o, "delay_max_ms", counter.delay_max, 0, 60'000);
-  o.number("quantum_mj", counter.quantum_mj, 1, 1e9);
-  o.number("gain_error_ratio", counter.gain_error, -0.5, 0.5);
-  o.number("initial_joules", counter.initial_joules, 0, 1e15);
+void read_counter(JsonReader& o, CounterSpec& counter) {
+  o.read("refresh_ms", counter.refresh, kRefresh);
+  o.read("rise_ms", counter.rise, kMilliseconds);
+  o.read("phase_ms", counter.phase, kPhase);
+  o.read("delay_min_ms", counter.delay_min, kMilliseconds);
+  o.read("delay_max_ms", counter.delay_max, kMilliseconds);
+  o.read("quantum_mj", counter.quantum_mj, {1, 1e9});
+  o.read("gain_error_ratio", counter.gain_error, kGain);
+  o.read("initial_joules", counter.initial_joules, {0, 1e15});
   if (counter.delay_max >= counter.refresh || counter.delay_min > counter.delay_max) {
     o.error("delay_max_ms", "must be at least delay_min_ms and less than refresh_ms");
-  }
-  o.finish();
-}
-
-void read_polled(JsonObject o, PolledSpec& polled) {
-  read_milliseconds(o, "refresh_ms", polled.refresh, 0.1, 60'000);
-  read_milliseconds(o, "window_ms", polled.window, 0.01, 60'000);
-  read_milliseconds(o, "lag_ms", polled.lag, 0, 60'000);
-  read_milliseconds(o, "phase_ms", polled.phase, -60'000, 60'000);
-  o.number("noise_watts", polled.noise_watts, 0, kMaxWatts);
-  o.number("gain_error_ratio", polled.gain_error, -0.5, 0.5);
-  o.finish();
-}
-
-// A sensor whose object changes the preset's and whose null removes it.
-template <typename Spec>
-void read_sensor(JsonObject& o, const char* key, std::optional<Spec>& spec,
-                 void (*read)(JsonObject, Spec&)) {
-  if (o.is_null(key)) {
-    o.raw(key);
-    spec.reset();
-  } else if (auto object = o.object(key)) {
-    if (!spec) spec.emplace();
-    read(*object, *spec);
   }
 }
 
 }  // namespace
 
-PowerPart read_part(JsonObject& o, double idle, double full, const std::filesystem::path& folder) {
-  PowerPart part;
-  read_shape(o, part, idle, full, folder);
-  o.number("from_seconds", part.begin, -kMaxSeconds, kMaxSeconds);
-  o.number("to_seconds", part.end, -kMaxSeconds, kMaxSeconds);
-  if (part.begin >= part.end) o.error("to_seconds", "must be more than from_seconds");
-  o.finish();
+TreeSpec read_tree(JsonReader& o, bool required) {
+  TreeSpec spec;
+  const auto* value = o.raw("tree");
+  if (value == nullptr) {
+    if (required) o.error("tree", "is missing");
+  } else if (value->is_string()) {
+    if (*value != "own") {
+      o.error("tree", R"(must be "own", {"pid": N} or {"environment": "NAME=value"})");
+    }
+  } else {
+    o.object("tree", [&](JsonReader& tree) {
+      tree.read("pid", spec.target.pid, kPid);
+      tree.read("environment", spec.target.environment);
+      if ((spec.target.pid != 0) == !spec.target.environment.empty()) {
+        tree.error("pid", "give either pid or environment");
+      }
+    });
+  }
+  o.read("cpus", spec.cpus, {0.001, 10'000});
+  o.read("sample_ms", spec.period, {1, 60'000, 1e-3});
+  return spec;
+}
+
+PowerPart read_part(JsonReader& o, const DeviceSpec& device, const std::filesystem::path& folder) {
+  PowerPart part = read_shape(o, device, folder);
+  double begin = -kForever;
+  double end = kForever;
+  o.read("from_seconds", begin, kSeconds);
+  o.read("to_seconds", end, kSeconds);
+  if (begin >= end) o.error("to_seconds", "must be more than from_seconds");
+  if (begin == -kForever && end == kForever) return part;
+  part.make_curve = [make = part.make_curve, begin, end](Samplers& start) {
+    return between(make(start), begin, end);
+  };
   return part;
 }
 
-void read_sensors(JsonObject& o, SensorsSpec& sensors) {
-  read_sensor(o, "ring", sensors.ring, read_ring);
-  read_sensor(o, "energy_counter", sensors.counter, read_counter);
-  read_sensor(o, "instant", sensors.instant, read_polled);
-  if (!sensors.average && o.has("average")) sensors.average = PolledSpec{.window = 1};
-  read_sensor(o, "average", sensors.average, read_polled);
-  o.flag("gpu_scope", sensors.gpu_scope);
-  o.flag("memory_scope", sensors.memory_scope);
-  o.flag("module_scope", sensors.module_scope);
-  o.flag("covers_module", sensors.covers_module);
-  if (const int usage = o.word("power_usage", {"instant", "average"}); usage >= 0) {
-    sensors.power_usage_is_average = usage == 1;
-  }
-  o.finish();
-}
-
-TreeTarget read_tree(JsonObject& o) {
-  TreeTarget target;
-  const auto* value = o.raw("tree");
-  if (value != nullptr && value->is_string()) {
-    if (*value != "own")
-      o.error("tree", R"(must be "own", {"pid": N} or {"environment": "NAME=value"})");
-    return target;
-  }
-  if (auto tree = o.object("tree")) {
-    std::int64_t pid = 0;
-    tree->integer("pid", pid, 1, 1 << 30);
-    target.pid = static_cast<pid_t>(pid);
-    tree->text("environment", target.environment);
-    if ((pid != 0) == !target.environment.empty()) {
-      tree->error("pid", "give either pid or environment");
-    }
-    tree->finish();
-  }
-  return target;
-}
-
-void read_code(JsonObject& o, abi::Return& code) {
-  std::string name = "NVML_ERROR_NOT_SUPPORTED";
-  o.text("code", name);
-  if (const auto found = parse_return_name(name); found && *found != abi::Return::kSuccess) {
-    code = *found;
-  } else {
-    o.error("code", fmt::format("'{}' is not an NVML error, such as NVML_ERROR_UNKNOWN", name));
-  }
-}
-
-void read_milliseconds(JsonObject& o, const char* key, double& seconds, double min_ms,
-                       double max_ms) {
-  if (!o.has(key)) {
-    o.raw(key);
-    return;
-  }
-  double ms = seconds * 1e3;
-  o.number(key, ms, min_ms, max_ms);
-  seconds = ms * 1e-3;
+void read_sensors(JsonReader& o, SensorsSpec& sensors) {
+  // An object changes the preset's sensor, or adds one; null removes it.
+  const auto sensor = [&o](const char* key, auto& spec, auto reader, auto added) {
+    const auto* value = o.raw(key);
+    if (value == nullptr) return;
+    if (value->is_null()) return spec.reset();
+    if (!spec) spec = added;
+    o.object(key, [&](JsonReader& child) { reader(child, *spec); });
+  };
+  sensor("ring", sensors.ring, read_ring, RingSpec{});
+  sensor("energy_counter", sensors.counter, read_counter, CounterSpec{});
+  sensor("instant", sensors.instant, read_polled, PolledSpec{});
+  sensor("average", sensors.average, read_polled, PolledSpec{.window = 1});
+  o.read("gpu_scope", sensors.gpu_scope);
+  o.read("memory_scope", sensors.memory_scope);
+  o.read("module_scope", sensors.module_scope);
+  o.read("covers_module", sensors.covers_module);
+  const int usage = o.word("power_usage", {"instant", "average"});
+  if (usage >= 0) sensors.power_usage_is_average = usage == 1;
 }
 
 }  // namespace jouleprof::nvml_sim

@@ -1,29 +1,34 @@
-// The parts of a scenario that have readers of their own: power, sensors, process trees.
+// Reading of a scenario's parts: power, sensors, process trees. Errors go to the reader.
 #pragma once
 
 #include <filesystem>
 
-#include "apps/nvml_sim/core/json_object.h"
+#include "apps/nvml_sim/core/json_reader.h"
 #include "apps/nvml_sim/core/scenario.h"
 
 namespace jouleprof::nvml_sim {
 
-// All note what is wrong in the object's errors.
+inline constexpr double kMaxSeconds = 1e9;
+inline constexpr Range kWatts{0, 1e6};
+inline constexpr Range kSeconds{-kMaxSeconds, kMaxSeconds};
+inline constexpr Range kRatio{0, 1};
+inline constexpr Range kGain{-0.5, 0.5};
+inline constexpr Range kMilliseconds{0, 60'000, 1e-3};
+inline constexpr Range kPhase{-60'000, 60'000, 1e-3};
+inline constexpr Range kRefresh{0.1, 60'000, 1e-3};
+inline constexpr Range kWindow{0.01, 60'000, 1e-3};
+inline constexpr Range kMebibytes{0, 1e9, 1048576};
+inline constexpr Range kMegahertz{0, 100'000};
+inline constexpr Range kPid{1, 1 << 30};
+inline constexpr Range kInstance{0, 1000};
 
-// `folder`: where the files of traces are looked for. idle and full: the defaults of "follow".
-PowerPart read_part(JsonObject& o, double idle, double full, const std::filesystem::path& folder);
+// The keys "tree", "cpus" and "sample_ms".
+TreeSpec read_tree(JsonReader& o, bool required);
 
-// Absent keys keep the preset's; null takes a sensor away.
-void read_sensors(JsonObject& o, SensorsSpec& sensors);
+// `folder`: of the files of traces. `device`: has the default powers of the shape "follow".
+PowerPart read_part(JsonReader& o, const DeviceSpec& device, const std::filesystem::path& folder);
 
-// The key "tree" of `o`.
-TreeTarget read_tree(JsonObject& o);
-
-// The key "code" of `o`: an NVML_ERROR_... name.
-void read_code(JsonObject& o, abi::Return& code);
-
-// A key in milliseconds into seconds.
-void read_milliseconds(JsonObject& o, const char* key, double& seconds, double min_ms,
-                       double max_ms);
+// Absent keys keep the preset's values; null removes a sensor.
+void read_sensors(JsonReader& o, SensorsSpec& sensors);
 
 }  // namespace jouleprof::nvml_sim

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/nvml_sim/core/generations.h"
 #include "base/file.h"
 #include "tests/support/temp_tree.h"
 
@@ -72,7 +71,7 @@ TEST(Scenario, ErrorsNameTheKeysPath) {
               HasSubstr("have the same uuid GPU-1234"));
 }
 
-TEST(Scenario, PresetsAreChangedKeyByKeyAndSensorsTakenAway) {
+TEST(Scenario, KeysChangeAPresetAndNullRemovesASensor) {
   const auto scenario = parse_scenario(
       with_device(R"("sensors": {"ring": {"lag_ms": 5}, "instant": null, "average": null})"),
       "s.json");
@@ -85,7 +84,7 @@ TEST(Scenario, PresetsAreChangedKeyByKeyAndSensorsTakenAway) {
   EXPECT_TRUE(sensors.counter);
 }
 
-TEST(Scenario, ACustomDeviceHasTheSensorsItLists) {
+TEST(Scenario, ACustomDeviceHasOnlyTheSensorsListed) {
   const auto scenario = parse_scenario(
       R"({"devices": {"generation": "custom", "sensors": {"instant": {"refresh_ms": 7}}}})", "s");
   ASSERT_TRUE(scenario);
@@ -94,27 +93,39 @@ TEST(Scenario, ACustomDeviceHasTheSensorsItLists) {
   EXPECT_FALSE(sensors.ring || sensors.counter || sensors.average);
 }
 
-TEST(Scenario, GenerationsDifferInWhatTheyOffer) {
-  EXPECT_FALSE(preset("kepler").sensors.ring || preset("kepler").sensors.counter);
-  EXPECT_TRUE(preset("pascal").sensors.ring && !preset("pascal").sensors.counter);
-  EXPECT_TRUE(preset("ada").sensors.counter && !preset("ada").sensors.ring);
-  EXPECT_TRUE(preset("grace_hopper").sensors.covers_module);
+TEST(Scenario, GenerationsDifferInTheirSensors) {
+  const auto sensors = [](const std::string& generation) {
+    const auto scenario =
+        parse_scenario(R"({"devices": {"generation": ")" + generation + R"("}})", "s");
+    EXPECT_TRUE(scenario);
+    return scenario->devices.front().sensors;
+  };
+  EXPECT_FALSE(sensors("kepler").ring || sensors("kepler").counter);
+  EXPECT_TRUE(sensors("pascal").ring && !sensors("pascal").counter);
+  EXPECT_TRUE(sensors("ada").counter && !sensors("ada").ring);
+  EXPECT_TRUE(sensors("grace_hopper").covers_module);
 }
 
-TEST(Scenario, ReadsATraceNextToIt) {
+TEST(Scenario, ReadsATraceFromItsFolder) {
   const TempTree tree({{"s.json", with_device(R"("power": {"shape": "trace", "file": "t.csv"})")},
                        {"t.csv", "t_seconds,power_watts\r\n0,100\r\n1,100\r\n1,400\r\n"},
                        {"bad.json", with_device(R"("power": {"shape": "trace", "file": "b.csv"})")},
                        {"b.csv", "0,100\n1,-3\n"}});
   const auto scenario = load_scenario(tree / "s.json");
   ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(scenario->devices.front().power.front().trace, (Corners{{0, 100}, {1, 100}, {1, 400}}));
+  Samplers samplers(0);
+  const Curve trace = scenario->devices.front().power.front().make_curve(samplers);
+  EXPECT_EQ(trace.watts(0), 100);
+  EXPECT_EQ(trace.watts(0.999), 100);
+  EXPECT_EQ(trace.watts(1), 400);
+  EXPECT_EQ(trace.next_break(0), 1);
+  EXPECT_EQ(trace.joules(0, 3), 100 + 2 * 400);
   EXPECT_THAT(load_scenario(tree / "bad.json").error().message,
               testing::AllOf(HasSubstr("devices[0].power.file"), HasSubstr("b.csv:2: '1,-3'")));
   EXPECT_EQ(load_scenario(tree / "none.json").error().code, Errc::kNotFound);
 }
 
-TEST(Scenario, TheExamplesAreRight) {
+TEST(Scenario, ReadsTheExamples) {
   const std::filesystem::path folder =
       std::filesystem::path(JOULEPROF_SOURCE_DIR) / "src/apps/nvml_sim/scenarios";
   const auto names = list_folder(folder);
@@ -126,7 +137,7 @@ TEST(Scenario, TheExamplesAreRight) {
   }
 }
 
-TEST(Scenario, MigDevicesHaveNamesOfTheirOwn) {
+TEST(Scenario, MigDevicesHaveDistinctIdentities) {
   const auto scenario = parse_scenario(
       with_device(R"("mig": [{"profile": "1g.10gb"}, {"profile": "1g.10gb"}])"), "s");
   ASSERT_TRUE(scenario) << scenario.error().message;

@@ -29,11 +29,11 @@ double reading(double watts, double gain_error, double noise_watts, const Noise&
 
 }  // namespace
 
-EnergyBetween as_seen(EnergyBetween energy, double rise) {
+EnergyBetween observed(EnergyBetween energy, double rise) {
   if (rise <= 0) return energy;
-  // What is shown at t: the power of the last four time constants, by weight, in steps of a quarter
-  // of one within which it is taken as uniform; what lies before as the last step.
-  const auto shown = [energy, rise](double t) {
+  // The observed power at t: an exponentially weighted mean of the last four time constants, in
+  // steps of a quarter of one with uniform power. The last step stands for all earlier ones.
+  const auto power = [energy, rise](double t) {
     constexpr int kSteps = 16;
     const double step = rise / 4;
     double watts = 0;
@@ -46,8 +46,8 @@ EnergyBetween as_seen(EnergyBetween energy, double rise) {
     }
     return watts;
   };
-  return [energy, rise, shown](double begin, double end) {
-    return energy(begin, end) - rise * (shown(end) - shown(begin));
+  return [energy, rise, power](double begin, double end) {
+    return energy(begin, end) - rise * (power(end) - power(begin));
   };
 }
 
@@ -60,7 +60,7 @@ std::uint64_t Noise::bits(std::int64_t number, std::uint64_t salt) const {
 double Noise::uniform(std::int64_t number) const { return unit(bits(number, 1)); }
 
 double Noise::gaussian(std::int64_t number) const {
-  // Box and Muller; 1 - u because a logarithm of 0 is none.
+  // Box and Muller; 1 - u avoids the logarithm of 0.
   const double radius = std::sqrt(-2 * std::log(1 - unit(bits(number, 2))));
   return radius * std::cos(2 * std::numbers::pi * unit(bits(number, 3)));
 }
@@ -75,11 +75,11 @@ std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energ
   };
   auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
   while (stamp(last) > now) --last;
-  const EnergyBetween seen = as_seen(energy, spec.rise);
+  const EnergyBetween response = observed(energy, spec.rise);
   std::vector<RingSample> samples;
   for (std::int64_t k = last - spec.capacity + 1; k <= last; ++k) {
     if (stamp(k) <= emptied) continue;
-    const double watts = mean_watts(seen, nominal(k) - spec.lag, spec.window);
+    const double watts = mean_watts(response, nominal(k) - spec.lag, spec.window);
     samples.push_back({stamp(k), reading(watts, spec.gain_error, spec.noise_watts, noise, k)});
   }
   return samples;
@@ -90,12 +90,12 @@ std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, c
   const auto edge = [&](std::int64_t k) {
     return spec.phase + static_cast<double>(k) * spec.refresh;
   };
-  const auto seen = [&](std::int64_t k) {
+  const auto visible = [&](std::int64_t k) {
     return edge(k) + spec.delay_min + (spec.delay_max - spec.delay_min) * noise.uniform(k);
   };
   auto last = static_cast<std::int64_t>(std::floor((now - spec.phase) / spec.refresh)) + 1;
-  while (seen(last) > now) --last;
-  const EnergyBetween counted = as_seen(energy, spec.rise);
+  while (visible(last) > now) --last;
+  const EnergyBetween counted = observed(energy, spec.rise);
   const double since =
       edge(last) >= origin ? counted(origin, edge(last)) : -counted(edge(last), origin);
   const double mj = std::max(0.0, initial_joules + since * (1 + spec.gain_error)) * 1e3;

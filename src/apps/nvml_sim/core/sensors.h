@@ -1,7 +1,7 @@
-// What a driver's sensors say at a time, as pure functions of the true energy.
+// The values that a driver's sensors show, as pure functions of the true energy.
 //
-// Times are seconds since the scenario's start. Every value depends on its own number alone, so
-// whoever asks, in whichever process and however often, sees the same.
+// Times are seconds since the scenario's start. A value depends on its own number alone, so every
+// process reads the same value, however often it reads.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ namespace jouleprof::nvml_sim {
 // The true joules between two times, the first not after the second.
 using EnergyBetween = std::function<double(double begin, double end)>;
 
-// The energy as a sensor sees it that follows the power with a first-order lag of this time
-// constant: the true energy less `rise` x the change of what it shows. 0: the true energy.
-EnergyBetween as_seen(EnergyBetween energy, double rise);
+// The energy that a sensor observes whose response to the power is a first-order lag of time
+// constant `rise`: the true energy less `rise` x the change of the observed power. 0: the true
+// energy.
+EnergyBetween observed(EnergyBetween energy, double rise);
 
-// Noise that depends on nothing but the scenario's seed, the sensor and the value's number.
+// Noise that depends on the scenario's seed, the sensor and the value's number alone.
 class Noise {
  public:
-  // `stream` sets one sensor's noise apart from another's.
+  // `stream`: one number for each sensor.
   Noise(std::uint64_t seed, std::uint64_t stream);
   double uniform(std::int64_t number) const;   // [0, 1)
   double gaussian(std::int64_t number) const;  // mean 0, standard deviation 1
@@ -34,21 +35,21 @@ class Noise {
 
 struct RingSample {
   double stamp = 0;  // jitter included
-  double watts = 0;  // the mean seen over [t - lag - window, t - lag], t the stamp without jitter
+  double watts = 0;  // observed mean over [t - lag - window, t - lag], t the stamp without jitter
 };
 
-// What the ring holds at `now`, oldest first: at most `capacity` samples, with stamps in
+// The content of the ring at `now`, oldest first: at most `capacity` samples, with stamps in
 // (`emptied`, now].
 std::vector<RingSample> ring_at(const RingSpec& spec, const EnergyBetween& energy,
                                 const Noise& noise, double now, double emptied = -kForever);
 
-// What the counter shows at `now`, in millijoules: initial_joules and the energy seen from `origin`
-// to the last edge whose update can be seen, rounded down to the quantum. An edge before `origin`
-// counts backwards, and never below 0.
+// The counter at `now`, in millijoules: initial_joules and the energy observed from `origin` to the
+// last visible update, rounded down to the quantum. An update before `origin` counts negative; the
+// counter is never below 0.
 std::uint64_t counter_at(const CounterSpec& spec, const EnergyBetween& energy, const Noise& noise,
                          double now, double origin, double initial_joules);
 
-// What a polled value shows at `now`, in watts, and when it was renewed.
+// A polled value at `now`.
 struct PolledValue {
   double watts = 0;
   double renewed = 0;

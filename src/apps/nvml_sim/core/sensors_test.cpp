@@ -7,13 +7,11 @@
 namespace jouleprof::nvml_sim {
 namespace {
 
-EnergyBetween of(CurvePtr curve) {
-  return [curve](double begin, double end) { return curve->joules(begin, end); };
-}
+EnergyBetween of(const Curve& curve) { return curve.joules; }
 
 const Noise kNoise(7, 1);
 
-TEST(Ring, StampsAWindowAndALag) {
+TEST(Ring, AveragesItsWindowBeforeItsLag) {
   RingSpec spec;
   spec.refresh = 0.02;
   spec.window = 0.025;
@@ -31,7 +29,7 @@ TEST(Ring, StampsAWindowAndALag) {
   EXPECT_NEAR(ring.front().stamp, 1.043 - 119 * 0.02, 1e-9);
 }
 
-TEST(Ring, FollowsAStepWithItsRise) {
+TEST(Ring, RespondsToAStepWithItsTimeConstant) {
   RingSpec spec;
   spec.window = 0.001;
   spec.rise = 0.014;
@@ -43,7 +41,7 @@ TEST(Ring, FollowsAStepWithItsRise) {
   }
 }
 
-TEST(Counter, IsBehindByItsRiseAndLosesNothing) {
+TEST(Counter, LagsByItsTimeConstantAndLosesNothing) {
   CounterSpec spec;
   spec.rise = 0.014;
   const auto energy = of(piecewise({{1, 100}, {1, 500}}, false));
@@ -54,7 +52,7 @@ TEST(Counter, IsBehindByItsRiseAndLosesNothing) {
   EXPECT_NEAR(millijoules(2.95) - millijoules(1.95), 500e3, 2);
 }
 
-TEST(Ring, JitteredStampsStayInOrderAndNearTheirPlace) {
+TEST(Ring, KeepsJitteredStampsInOrder) {
   RingSpec spec;
   spec.jitter = 0.009;
   const auto ring = ring_at(spec, of(constant(250)), kNoise, 100);
@@ -68,7 +66,7 @@ TEST(Ring, JitteredStampsStayInOrderAndNearTheirPlace) {
   EXPECT_GT(spread, 0.005);
 }
 
-TEST(Ring, TheSameSampleAlwaysHasTheSameValue) {
+TEST(Ring, RepeatsASamplesValue) {
   RingSpec spec;
   spec.jitter = 0.004;
   spec.noise_watts = 3;
@@ -88,7 +86,7 @@ TEST(Ring, TheSameSampleAlwaysHasTheSameValue) {
   EXPECT_NE(early.back().watts, other.back().watts);
 }
 
-TEST(Ring, ReportsItsGainAndANoiseOfItsSize) {
+TEST(Ring, HasItsGainErrorAndNoise) {
   RingSpec spec;
   spec.capacity = 20'000;
   spec.gain_error = 0.04;
@@ -104,13 +102,13 @@ TEST(Ring, ReportsItsGainAndANoiseOfItsSize) {
   EXPECT_NEAR(std::sqrt(squares / 20'000), 5, 0.15);
 }
 
-TEST(Ring, HoldsNothingFromBeforeItWasEmptied) {
+TEST(Ring, HoldsNoSampleFromBeforeItWasEmptied) {
   const auto ring = ring_at(RingSpec{}, of(constant(250)), kNoise, 10.1, 10);
   ASSERT_EQ(ring.size(), 5U);
   EXPECT_GT(ring.front().stamp, 10);
 }
 
-TEST(Counter, StepsAtItsEdgesOnly) {
+TEST(Counter, ChangesAtItsUpdatesOnly) {
   CounterSpec spec;
   spec.phase = 0.037;
   const auto energy = of(constant(250));
@@ -121,7 +119,7 @@ TEST(Counter, StepsAtItsEdgesOnly) {
   EXPECT_EQ(at(3600.04), 900'009'250U);
 }
 
-TEST(Counter, AnUpdateIsSeenLateByADelayOfItsOwn) {
+TEST(Counter, DelaysEachUpdateByItsOwnAmount) {
   CounterSpec spec;
   spec.delay_min = 0.0003;
   spec.delay_max = 0.016;
@@ -129,7 +127,7 @@ TEST(Counter, AnUpdateIsSeenLateByADelayOfItsOwn) {
   double least = 1;
   double most = 0;
   for (int k = 1; k <= 300; ++k) {
-    // Look every 10 us after the edge for when its update is seen.
+    // Finds, in steps of 10 us, when the update is visible.
     const double edge = k * 0.1;
     double delay = 0;
     while (counter_at(spec, energy, kNoise, edge + delay, 0, 0) <
@@ -146,7 +144,7 @@ TEST(Counter, AnUpdateIsSeenLateByADelayOfItsOwn) {
   EXPECT_GT(most, 0.015);
 }
 
-TEST(Counter, NeverFallsWhatIsFollowed) {
+TEST(Counter, NeverFalls) {
   CounterSpec spec;
   spec.delay_max = 0.09;
   const auto energy = of(sine(300, 300, 0.7, 0));
@@ -158,7 +156,7 @@ TEST(Counter, NeverFallsWhatIsFollowed) {
   }
 }
 
-TEST(Counter, CountsInItsQuantumWithItsGain) {
+TEST(Counter, CountsInItsQuantumWithItsGainError) {
   CounterSpec spec;
   spec.quantum_mj = 15;
   spec.gain_error = -0.1;
@@ -168,12 +166,12 @@ TEST(Counter, CountsInItsQuantumWithItsGain) {
   EXPECT_EQ(counter_at(spec, of(constant(250.12)), kNoise, 1.05, 0, 3), 228'105U);
 }
 
-TEST(Counter, BeginsAgainAtItsOrigin) {
+TEST(Counter, StartsAtItsOrigin) {
   EXPECT_EQ(counter_at(CounterSpec{}, of(constant(250)), kNoise, 5.25, 5.1, 0), 25'000U);
   EXPECT_EQ(counter_at(CounterSpec{}, of(constant(250)), kNoise, 5.15, 5.12, 0), 0U);
 }
 
-TEST(Polled, HoldsTheMeanOfItsWindowUntilItIsRenewed) {
+TEST(Polled, HoldsTheMeanOfItsWindowUntilItsRenewal) {
   PolledSpec spec;
   spec.refresh = 0.1;
   spec.window = 0.025;
@@ -186,7 +184,7 @@ TEST(Polled, HoldsTheMeanOfItsWindowUntilItIsRenewed) {
   EXPECT_NEAR(a.renewed, 2.3, 1e-9);
 }
 
-TEST(Polled, TheAverageSmearsAStepOverItsSecond) {
+TEST(Polled, AveragesAStepOverItsWindow) {
   PolledSpec spec;
   spec.window = 1;
   const auto energy = of(piecewise({{1, 100}, {1, 500}}, false));

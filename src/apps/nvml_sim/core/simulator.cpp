@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -52,10 +51,11 @@ Simulator::Simulator(Scenario scenario, std::int64_t epoch_ns, std::filesystem::
     : scenario_(std::move(scenario)),
       epoch_ns_(epoch_ns),
       state_(std::move(state)),
-      faults_(scenario_.faults) {
+      faults_(scenario_.faults),
+      samplers_(epoch_ns) {
   for (const DeviceSpec& spec : scenario_.devices) {
     devices_.push_back(std::make_unique<SimDevice>(spec, static_cast<unsigned>(devices_.size()),
-                                                   scenario_.seed, epoch_ns_, faults_, samplers_));
+                                                   scenario_.seed, faults_, samplers_));
   }
 }
 
@@ -69,15 +69,6 @@ std::int64_t Simulator::to_real_us(double seconds) const {
   return (epoch_ns_ + std::llround(seconds * 1e9)) / 1000;
 }
 
-bool Simulator::follows() const {
-  const auto follow = [](const PowerPart& part) { return part.shape == Shape::kFollow; };
-  return std::any_of(
-      scenario_.devices.begin(), scenario_.devices.end(), [&](const DeviceSpec& device) {
-        return std::any_of(device.power.begin(), device.power.end(), follow) ||
-               std::any_of(device.module_power.begin(), device.module_power.end(), follow);
-      });
-}
-
 Result<void> Simulator::set_limit(unsigned device, double watts) {
   const std::int64_t at = real_now_ns();
   if (state_.empty()) {
@@ -86,7 +77,7 @@ Result<void> Simulator::set_limit(unsigned device, double watts) {
   }
   const std::string line = fmt::format("{} {} {}\n", at, device, shortest(watts));
   const int fd = ::open(state_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  // One write of a short line to a file opened for appending is not torn by another process's.
+  // One write of a short line to a file opened for appending is atomic between processes.
   const bool written =
       fd >= 0 && ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   const int err = errno;

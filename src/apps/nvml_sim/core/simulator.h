@@ -1,4 +1,4 @@
-// A scenario that is running: its devices, its clock, and the limits that processes share.
+// A running scenario: its devices, its clock, and the power limits that processes share.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace jouleprof::nvml_sim {
 
-// Where a scenario and its start come from: environment variables, whose absence is an empty text.
+// The simulator's environment variables; an absent one is empty.
 struct Settings {
   std::string scenario;  // JOULEPROF_NVML_SCENARIO: a file; empty: default_scenario()
   std::string epoch;     // JOULEPROF_NVML_EPOCH: unix seconds, before the file's start_unix_seconds
@@ -29,7 +29,7 @@ struct Settings {
 class Simulator {
  public:
   // Starts now where neither the settings nor the scenario fix a start. Errors: as load_scenario;
-  // invalid_argument when the epoch is no number.
+  // invalid_argument when the epoch is not a number.
   static Result<std::unique_ptr<Simulator>> open(const Settings& settings);
 
   // `state`: see Settings; may be empty.
@@ -44,12 +44,10 @@ class Simulator {
   double to_seconds(std::int64_t real_ns) const;  // of CLOCK_REALTIME
   std::int64_t to_real_us(double seconds) const;
 
-  // Sets a limit from now on, for all processes of one state file. Errors: those of the file.
+  // Sets a limit from now on, for all processes of one state file. Errors: of writing the file.
   Result<void> set_limit(unsigned device, double watts);
-  // Takes over what other processes have set since the last call.
+  // Applies the limits that other processes have set since the last call.
   void take_shared_limits();
-  // Whether some device's power follows processes, and so is known only while it happens.
-  bool follows() const;
 
  private:
   const Scenario scenario_;
@@ -59,7 +57,7 @@ class Simulator {
   Samplers samplers_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
   std::mutex state_mutex_;
-  std::size_t state_read_ = 0;  // bytes of the state file taken over
+  std::size_t state_read_ = 0;  // bytes of the state file that were applied
 };
 
 }  // namespace jouleprof::nvml_sim

@@ -30,7 +30,7 @@ TEST(Simulator, AnIdleDeviceDrawsItsIdlePower) {
   EXPECT_EQ(first(sim).sm_clock_mhz(5), 345U);
 }
 
-TEST(Simulator, APhaseCanBeLockedToTheWallClock) {
+TEST(Simulator, LocksAPhaseToTheWallClock) {
   auto scenario = parse_scenario(R"({"devices": {"generation": "hopper", "power": {
       "shape": "square", "low_watts": 100, "high_watts": 600, "period_seconds": 0.1,
       "duty_ratio": 0.3, "phase_from": "wall_clock"}}})",
@@ -42,7 +42,7 @@ TEST(Simulator, APhaseCanBeLockedToTheWallClock) {
   EXPECT_DOUBLE_EQ(sim.devices().front()->watts(0.0601), 600);
 }
 
-TEST(Simulator, ScopesShareOutTheModule) {
+TEST(Simulator, ScopesArePartsOfTheModule) {
   const auto sim = simulate(R"({"devices": {"generation": "grace_hopper",
       "power": {"shape": "constant", "watts": 300},
       "module_power": {"shape": "constant", "watts": 120},
@@ -54,7 +54,7 @@ TEST(Simulator, ScopesShareOutTheModule) {
   EXPECT_NEAR(static_cast<double>(*first(sim).counter_mj(20) - before), 4'200'000, 2);
 }
 
-TEST(Simulator, ALimitCapsPowerAndSlowsTheWorkDown) {
+TEST(Simulator, ALimitCapsPowerAndSpeed) {
   auto sim = simulate(R"({"devices": {"generation": "hopper", "idle_watts": 70,
       "power": {"shape": "constant", "watts": 650},
       "power_limit": {"speed_exponent": 0.5}}})");
@@ -88,7 +88,7 @@ TEST(Simulator, ProcessesShareALimitThroughAStateFile) {
               testing::HasSubstr("/nowhere/state"));
 }
 
-TEST(Simulator, TwoProcessesSeeTheSameDevice) {
+TEST(Simulator, TwoProcessesReadTheSameValues) {
   const std::string text = R"({"seed": 5, "devices": {"generation": "hopper",
       "power": {"shape": "sine", "mean_watts": 300, "amplitude_watts": 200, "period_seconds": 3},
       "sensors": {"ring": {"noise_watts": 4, "jitter_ms": 5}, "instant": {"noise_watts": 4}}}})";
@@ -96,7 +96,8 @@ TEST(Simulator, TwoProcessesSeeTheSameDevice) {
   const auto b = simulate(text);
   for (double t = 0; t < 20; t += 0.37) {
     EXPECT_EQ(first(a).counter_mj(t), first(b).counter_mj(t));
-    EXPECT_EQ(first(a).instant(Scope::kGpu, t)->watts, first(b).instant(Scope::kGpu, t)->watts);
+    EXPECT_EQ(first(a).polled(SensorName::kInstant, Scope::kGpu, t)->watts,
+              first(b).polled(SensorName::kInstant, Scope::kGpu, t)->watts);
     const auto ring_a = first(a).ring(Scope::kGpu, t);
     const auto ring_b = first(b).ring(Scope::kGpu, t);
     for (std::size_t i = 0; i < ring_a->size(); ++i) {
@@ -106,7 +107,7 @@ TEST(Simulator, TwoProcessesSeeTheSameDevice) {
   }
 }
 
-TEST(Simulator, ResetsAndReloadsStartTheCounterAgain) {
+TEST(Simulator, ResetsAndReloadsRestartTheCounter) {
   const auto sim = simulate(R"({"devices": {"generation": "hopper",
       "power": {"shape": "constant", "watts": 250},
       "sensors": {"energy_counter": {"phase_ms": 0, "delay_min_ms": 0, "delay_max_ms": 0}}},
@@ -118,7 +119,7 @@ TEST(Simulator, ResetsAndReloadsStartTheCounterAgain) {
   EXPECT_EQ(first(sim).ring(Scope::kGpu, 9.1)->size(), 5U);
 }
 
-TEST(Simulator, TheEpochComesFromTheEnvironmentOrTheFileOrNow) {
+TEST(Simulator, StartsAtTheEnvironmentsEpochOrTheFilesOrNow) {
   const TempTree tree(
       {{"s.json", R"({"start_unix_seconds": 1000.5, "devices": {"generation": "ada"}})"}});
   const std::string path = (tree / "s.json").string();

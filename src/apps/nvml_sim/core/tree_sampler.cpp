@@ -3,17 +3,45 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
 
 namespace jouleprof::nvml_sim {
 namespace {
 
-// To the nanosecond; /proc/PID/stat knows ticks of 10 ms only.
+// Absent for a process that has ended.
+std::optional<pid_t> parent_of(const std::filesystem::path& process) {
+  const auto stat = read_attribute(process / "stat");
+  if (!stat) return std::nullopt;
+  // The fields follow the name, which may itself hold blanks and parentheses.
+  const auto close = stat->rfind(')');
+  if (close == std::string::npos) return std::nullopt;
+  const auto fields = split_blanks(std::string_view(*stat).substr(close + 1));
+  const auto parent = fields.size() > 1 ? parse_integer(fields[1]) : std::nullopt;
+  if (!parent || fields[0] == "Z") return std::nullopt;
+  return static_cast<pid_t>(*parent);
+}
+
+bool has_environment(const std::filesystem::path& process, std::string_view wanted) {
+  const auto environment = read_file(process / "environ");
+  if (!environment) return false;
+  const auto entries = split(*environment, '\0');
+  return std::any_of(entries.begin(), entries.end(), [wanted](std::string_view entry) {
+    return entry == wanted || (wanted.find('=') == std::string_view::npos &&
+                               entry.substr(0, entry.find('=')) == wanted);
+  });
+}
+
+// In nanoseconds; /proc/PID/stat has a resolution of 10 ms.
 std::optional<std::int64_t> cpu_time_of(pid_t pid) {
   clockid_t clock{};
   timespec ts{};
@@ -21,39 +49,43 @@ std::optional<std::int64_t> cpu_time_of(pid_t pid) {
   return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
-class Follow final : public Curve {
- public:
-  Follow(std::shared_ptr<const TreeSampler> sampler, double idle, double full)
-      : sampler_(std::move(sampler)), idle_(idle), full_(full) {}
-
-  double watts_near(double, double inside) const override {
-    return idle_ + (full_ - idle_) * sampler_->use(inside);
-  }
-  double joules(double begin, double end) const override {
-    return idle_ * (end - begin) + (full_ - idle_) * sampler_->use_seconds(begin, end);
-  }
-  double next_break(double t) const override { return sampler_->next_step(t); }
-  double lowest() const override { return std::min(idle_, full_); }
-  double highest() const override { return std::max(idle_, full_); }
-
- private:
-  std::shared_ptr<const TreeSampler> sampler_;
-  double idle_, full_;
-};
-
 }  // namespace
 
-TreeSampler::TreeSampler(TreeTarget target, double cpus, double period_seconds,
-                         std::int64_t epoch_ns)
-    : target_(std::move(target)), cpus_(cpus), epoch_ns_(epoch_ns) {
-  if (period_seconds <= 0) return;
-  sample();  // so that the tree is known from the beginning
-  // The host program's signals are for its own threads.
+std::vector<pid_t> tree_members(const TreeTarget& target, const std::filesystem::path& proc) {
+  const auto is_root = [&](pid_t pid) {
+    if (target.pid != 0) return pid == target.pid;
+    if (target.environment.empty()) return pid == getpid();
+    return has_environment(proc / std::to_string(pid), target.environment);
+  };
+  std::map<pid_t, pid_t> parents;
+  std::set<pid_t> members;
+  for (const auto& name : list_folder(proc).value_or(std::vector<std::string>{})) {
+    const auto number = parse_integer(name);
+    const auto parent = number ? parent_of(proc / name) : std::nullopt;
+    if (!parent) continue;
+    const auto pid = static_cast<pid_t>(*number);
+    parents[pid] = *parent;
+    if (is_root(pid)) members.insert(pid);
+  }
+  for (std::size_t before = 0; before != members.size();) {
+    before = members.size();
+    for (const auto& [pid, parent] : parents) {
+      if (members.contains(parent)) members.insert(pid);
+    }
+  }
+  return {members.begin(), members.end()};
+}
+
+TreeSampler::TreeSampler(TreeSpec spec, std::int64_t epoch_ns)
+    : spec_(std::move(spec)), epoch_ns_(epoch_ns) {
+  if (spec_.period <= 0) return;
+  sample();  // so that the first call already lists the members
+  // The thread must not receive the host program's signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this, period_seconds] { run(period_seconds); });
+  thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -67,12 +99,8 @@ TreeSampler::~TreeSampler() {
   thread_.join();
 }
 
-double TreeSampler::now() const {
-  return static_cast<double>(RealClock::now().time_since_epoch().count() - epoch_ns_) * 1e-9;
-}
-
-void TreeSampler::run(double period_seconds) {
-  const auto period = std::chrono::duration<double>(period_seconds);
+void TreeSampler::run() {
+  const auto period = std::chrono::duration<double>(spec_.period);
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, period, [this] { return stop_; })) {
     lock.unlock();
@@ -82,66 +110,67 @@ void TreeSampler::run(double period_seconds) {
 }
 
 void TreeSampler::sample() {
-  const double at = now();
+  const double now =
+      static_cast<double>(RealClock::now().time_since_epoch().count() - epoch_ns_) * 1e-9;
   const bool first = cpu_time_ns_.empty();
-  const double elapsed = std::max(at - last_sample_, 1e-3);
+  const double elapsed = std::max(now - last_sample_, 1e-3);
   std::map<pid_t, std::int64_t> times;
   std::vector<Member> found;
   double use = 0;
-  for (const pid_t pid : tree_members(target_)) {
+  for (const pid_t pid : tree_members(spec_.target)) {
     const auto time = cpu_time_of(pid);
     if (!time) continue;
     times[pid] = *time;
     const auto known = cpu_time_ns_.find(pid);
-    // A process that is new may have worked for long before it joined the tree.
+    // A new member may have run for long before it joined the tree.
     const double spent = known != cpu_time_ns_.end()
                              ? static_cast<double>(*time - known->second) * 1e-9
                              : std::min(static_cast<double>(*time) * 1e-9, elapsed);
-    const double share = first ? 0 : std::clamp(spent / elapsed / cpus_, 0.0, 1.0);
+    const double share = first ? 0 : std::clamp(spent / elapsed / spec_.cpus, 0.0, 1.0);
     found.push_back({pid, share});
     use += share;
   }
-  last_sample_ = at;
+  last_sample_ = now;
   cpu_time_ns_ = std::move(times);
-  record(at, use, std::move(found));
+  record(now, use, std::move(found));
 }
 
 void TreeSampler::record(double t, double use, std::vector<Member> members) {
   const std::lock_guard lock(mutex_);
-  t = std::max(t, asked_);  // what was answered stays true
-  use = std::clamp(use, 0.0, 1.0);
-  const double sum = steps_.empty() ? 0 : until(t);
-  steps_.push_back({t, use, sum});
+  t = std::max(t, read_until_);  // a use that was returned never changes
+  steps_.push_back({t, std::clamp(use, 0.0, 1.0), use_seconds_until(t)});
   members_ = std::move(members);
 }
 
-double TreeSampler::until(double t) const {
+const TreeSampler::Step* TreeSampler::step_at(double t) const {
   const auto after = std::upper_bound(steps_.begin(), steps_.end(), t,
                                       [](double at, const Step& s) { return at < s.from; });
-  if (after == steps_.begin()) return 0;
-  const Step& step = *std::prev(after);
-  return step.sum + step.use * (t - step.from);
+  return after == steps_.begin() ? nullptr : &*std::prev(after);
+}
+
+double TreeSampler::use_seconds_until(double t) const {
+  const Step* step = step_at(t);
+  return step == nullptr ? 0 : step->sum + step->use * (t - step->from);
 }
 
 double TreeSampler::use(double t) const {
   const std::lock_guard lock(mutex_);
-  asked_ = std::max(asked_, t);
-  const auto after = std::upper_bound(steps_.begin(), steps_.end(), t,
-                                      [](double at, const Step& s) { return at < s.from; });
-  return after == steps_.begin() ? 0 : std::prev(after)->use;
+  read_until_ = std::max(read_until_, t);
+  const Step* step = step_at(t);
+  return step == nullptr ? 0 : step->use;
 }
 
 double TreeSampler::next_step(double t) const {
   const std::lock_guard lock(mutex_);
-  const auto after = std::upper_bound(steps_.begin(), steps_.end(), t,
-                                      [](double at, const Step& s) { return at < s.from; });
-  return after == steps_.end() ? kForever : after->from;
+  const Step* step = step_at(t);
+  const auto next = step == nullptr ? 0 : static_cast<std::size_t>(step - steps_.data()) + 1;
+  return next < steps_.size() ? steps_[next].from : kForever;
 }
 
 double TreeSampler::use_seconds(double begin, double end) const {
   const std::lock_guard lock(mutex_);
-  asked_ = std::max(asked_, end);
-  return until(end) - until(begin);
+  read_until_ = std::max(read_until_, end);
+  return use_seconds_until(end) - use_seconds_until(begin);
 }
 
 std::vector<TreeSampler::Member> TreeSampler::members() const {
@@ -149,8 +178,20 @@ std::vector<TreeSampler::Member> TreeSampler::members() const {
   return members_;
 }
 
-CurvePtr follow(std::shared_ptr<const TreeSampler> sampler, double idle, double full) {
-  return std::make_shared<Follow>(std::move(sampler), idle, full);
+std::shared_ptr<const TreeSampler> Samplers::get(const TreeSpec& spec) {
+  for (const auto& sampler : samplers_) {
+    if (sampler->spec().target == spec.target && sampler->spec().cpus == spec.cpus) return sampler;
+  }
+  return samplers_.emplace_back(std::make_shared<TreeSampler>(spec, epoch_ns_));
+}
+
+Curve follow(std::shared_ptr<const TreeSampler> sampler, double idle, double full) {
+  return {[=](double, double inside) { return idle + (full - idle) * sampler->use(inside); },
+          [=](double begin, double end) {
+            return idle * (end - begin) + (full - idle) * sampler->use_seconds(begin, end);
+          },
+          [=](double t) { return sampler->next_step(t); }, std::min(idle, full),
+          std::max(idle, full)};
 }
 
 }  // namespace jouleprof::nvml_sim

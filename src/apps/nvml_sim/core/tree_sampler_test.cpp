@@ -14,11 +14,13 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+const TreeSpec kNoThread{{}, 1, 0};
+
 std::string stat(int pid, int parent, char state = 'S') {
   return std::to_string(pid) + " (a) b) " + state + " " + std::to_string(parent) + " 1 1 0";
 }
 
-TEST(ProcessTree, FindsDescendantsOfAPidOrOfAMarker) {
+TEST(ProcessTree, FindsDescendantsByPidOrEnvironment) {
   const TempTree proc({{"1/stat", stat(1, 0)},
                        {"1/environ", ""},
                        {"20/stat", stat(20, 1)},
@@ -42,32 +44,32 @@ TEST(ProcessTree, ContainsThisProcess) {
   EXPECT_THAT(tree_members({}), testing::Contains(getpid()));
 }
 
-TEST(TreeSampler, PowerFollowsTheUseFromWhenItIsKnown) {
-  const auto sampler = std::make_shared<TreeSampler>(TreeTarget{}, 1, 0, 0);
+TEST(TreeSampler, PowerFollowsTheRecordedUse) {
+  const auto sampler = std::make_shared<TreeSampler>(kNoThread, 0);
   sampler->record(1, 0.5, {{10, 0.5}});
   sampler->record(2, 1, {{10, 1}});
   sampler->record(3, 0, {});
   const auto curve = follow(sampler, 100, 500);
-  EXPECT_DOUBLE_EQ(curve->watts(0.5), 100);
-  EXPECT_DOUBLE_EQ(curve->watts(1), 300);
-  EXPECT_DOUBLE_EQ(curve->watts(2.5), 500);
-  EXPECT_DOUBLE_EQ(curve->watts(9), 100);
-  EXPECT_NEAR(curve->joules(0, 4), 100 + 300 + 500 + 100, 1e-9);
+  EXPECT_DOUBLE_EQ(curve.watts(0.5), 100);
+  EXPECT_DOUBLE_EQ(curve.watts(1), 300);
+  EXPECT_DOUBLE_EQ(curve.watts(2.5), 500);
+  EXPECT_DOUBLE_EQ(curve.watts(9), 100);
+  EXPECT_NEAR(curve.joules(0, 4), 100 + 300 + 500 + 100, 1e-9);
   const LimitedPower capped(curve, 400);
   EXPECT_NEAR(capped.joules(0, 4), 100 + 300 + 400 + 100, 1e-9);
 }
 
-TEST(TreeSampler, WhatWasAnsweredStaysTrue) {
-  TreeSampler sampler({}, 1, 0, 0);
+TEST(TreeSampler, AReturnedUseNeverChanges) {
+  TreeSampler sampler(kNoThread, 0);
   sampler.record(1, 1, {});
-  const double answered = sampler.use_seconds(0, 5);
-  sampler.record(3, 0, {});  // known late: counts from 5 on
-  EXPECT_DOUBLE_EQ(sampler.use_seconds(0, 5), answered);
-  EXPECT_DOUBLE_EQ(sampler.use_seconds(0, 9), answered);
+  const double before = sampler.use_seconds(0, 5);
+  sampler.record(3, 0, {});  // recorded late: counts from 5 on
+  EXPECT_DOUBLE_EQ(sampler.use_seconds(0, 5), before);
+  EXPECT_DOUBLE_EQ(sampler.use_seconds(0, 9), before);
 }
 
-TEST(TreeSampler, SeesThisProcessWork) {
-  TreeSampler sampler({getpid(), ""}, 1, 0, RealClock::now().time_since_epoch().count());
+TEST(TreeSampler, MeasuresThisProcess) {
+  TreeSampler sampler({{getpid(), ""}, 1, 0}, RealClock::now().time_since_epoch().count());
   sampler.sample();
   volatile double x = 1;
   for (int i = 0; i < 20'000'000; ++i) x = x * 1.0000001;
@@ -79,8 +81,8 @@ TEST(TreeSampler, SeesThisProcessWork) {
   EXPECT_LE(members.front().use, 1);
 }
 
-TEST(TreeSampler, ItsThreadStopsWithIt) {
-  TreeSampler sampler({}, 1, 0.001, RealClock::now().time_since_epoch().count());
+TEST(TreeSampler, StopsItsThread) {
+  TreeSampler sampler({{}, 1, 0.001}, RealClock::now().time_since_epoch().count());
   EXPECT_FALSE(sampler.members().empty());
 }
 

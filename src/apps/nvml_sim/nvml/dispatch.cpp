@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -14,10 +15,10 @@ struct Library {
   std::mutex mutex;
   unsigned users = 0;
   Settings settings;
-  SessionPtr session;  // kept when the last user leaves: a driver outlives its clients
+  SessionPtr session;  // kept after the last nvmlShutdown, as a driver keeps its state
 };
 
-// Never destroyed: threads of the host program may still call while it exits.
+// Never destroyed: threads of the host program may call while it exits.
 Library& library() {
   static auto* const kLibrary = new Library;
   return *kLibrary;
@@ -30,18 +31,14 @@ SessionPtr start(const Settings& settings) {
     return nullptr;
   }
   auto session = std::make_shared<Session>();
-  for (const auto& device : (*simulator)->devices()) {
-    session->handles.push_back(std::make_unique<abi::DeviceHandle>());
-    session->handles.back()->device = device.get();
-  }
-  for (const auto& device : (*simulator)->devices()) {
-    for (const MigSpec& mig : device->spec().mig) {
-      session->handles.push_back(std::make_unique<abi::DeviceHandle>());
-      session->handles.back()->device = device.get();
-      session->handles.back()->mig = &mig;
-    }
-  }
   session->simulator = std::move(*simulator);
+  const auto add = [&](const SimDevice* device, const MigSpec* mig) {
+    session->handles.push_back(std::make_unique<abi::DeviceHandle>(abi::DeviceHandle{device, mig}));
+  };
+  for (const auto& device : session->gpus()) add(device.get(), nullptr);
+  for (const auto& device : session->gpus()) {
+    for (const MigSpec& mig : device->spec().mig) add(device.get(), &mig);
+  }
   return session;
 }
 
@@ -60,7 +57,7 @@ bool Session::owns(const abi::DeviceHandle* handle) const {
                      [handle](const auto& h) { return h.get() == handle; });
 }
 
-abi::Device Session::mig(const SimDevice& device, unsigned index) const {
+Device Session::mig(const SimDevice& device, unsigned index) const {
   const auto& layout = device.spec().mig;
   if (index >= layout.size()) return nullptr;
   for (const auto& handle : handles) {
@@ -69,28 +66,28 @@ abi::Device Session::mig(const SimDevice& device, unsigned index) const {
   return nullptr;
 }
 
-abi::Return init() {
+Return init() {
   try {
     Library& lib = library();
     std::unique_lock lock(lib.mutex);
-    if (lib.users == 0 && !start_locked(lib)) return abi::Return::kUnknown;
+    if (lib.users == 0 && !start_locked(lib)) return Return::kUnknown;
     const SessionPtr current = lib.session;
-    lock.unlock();  // an nvmlInit that hangs must not hold up others
+    lock.unlock();  // an nvmlInit that hangs must not block others
     if (const auto failed = begin_call(*current, "nvmlInit", std::nullopt)) return *failed;
     lock.lock();
     ++lib.users;
-    return abi::Return::kSuccess;
+    return Return::kSuccess;
   } catch (...) {
-    return abi::Return::kUnknown;
+    return Return::kUnknown;
   }
 }
 
-abi::Return shut_down() {
+Return shut_down() {
   Library& lib = library();
   const std::lock_guard lock(lib.mutex);
-  if (lib.users == 0) return abi::Return::kUninitialized;
+  if (lib.users == 0) return Return::kUninitialized;
   --lib.users;
-  return abi::Return::kSuccess;
+  return Return::kSuccess;
 }
 
 SessionPtr session() {
@@ -118,25 +115,26 @@ void spend(const Session& session, const char* call) {
   }
 }
 
-std::optional<abi::Return> begin_call(const Session& session, const char* call,
-                                      std::optional<unsigned> device) {
+std::optional<Return> begin_call(const Session& session, const char* call,
+                                 std::optional<unsigned> device) {
   Simulator& simulator = *session.simulator;
   simulator.take_shared_limits();
   spend(session, call);
-  if (const auto end = simulator.faults().hangs_until(call, device, simulator.now())) {
-    while (simulator.now() < *end) {
-      const double rest = std::min(*end - simulator.now(), 60.0);
+  const double now = simulator.now();
+  if (const Fault* hang = simulator.faults().find(FaultKind::kHang, call, device, now)) {
+    while (simulator.now() < hang->end) {
+      const double rest = std::min(hang->end - simulator.now(), 60.0);
       std::this_thread::sleep_for(std::chrono::duration<double>(std::max(rest, 0.0)));
     }
   }
   return simulator.faults().failure(call, device, simulator.now());
 }
 
-abi::Return give_text(const std::string& text, char* out, unsigned length) {
-  if (out == nullptr) return abi::Return::kInvalidArgument;
-  if (text.size() >= length) return abi::Return::kInsufficientSize;
+Return give_text(const std::string& text, char* out, unsigned length) {
+  if (out == nullptr) return Return::kInvalidArgument;
+  if (text.size() >= length) return Return::kInsufficientSize;
   std::memcpy(out, text.c_str(), text.size() + 1);
-  return abi::Return::kSuccess;
+  return Return::kSuccess;
 }
 
 }  // namespace jouleprof::nvml_sim

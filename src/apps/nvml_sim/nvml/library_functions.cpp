@@ -1,106 +1,92 @@
-// Library, system and the simulator's own functions.
+// The library, the system, and the simulator's own functions.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "apps/nvml_sim/core/return_names.h"
 #include "apps/nvml_sim/nvml/dispatch.h"
 #include "base/file.h"
 
-namespace sim = jouleprof::nvml_sim;
-using jouleprof::abi::Return;
-
-JOULEPROF_NVML_EXPORT Return nvmlInit() { return sim::init(); }
-JOULEPROF_NVML_EXPORT Return nvmlInit_v2() { return sim::init(); }
-JOULEPROF_NVML_EXPORT Return nvmlInitWithFlags(unsigned) { return sim::init(); }
-JOULEPROF_NVML_EXPORT Return nvmlShutdown() { return sim::shut_down(); }
-
-JOULEPROF_NVML_EXPORT const char* nvmlErrorString(Return result) {
-  return sim::error_string(result);
-}
-
-JOULEPROF_NVML_EXPORT Return nvmlSystemGetDriverVersion(char* version, unsigned length) {
-  return sim::with_library(__func__, [&](const sim::Session& s) {
-    return sim::give_text(s.simulator->scenario().driver_version, version, length);
-  });
-}
-
-JOULEPROF_NVML_EXPORT Return nvmlSystemGetNVMLVersion(char* version, unsigned length) {
-  return sim::with_library(__func__, [&](const sim::Session& s) {
-    const auto& scenario = s.simulator->scenario();
-    return sim::give_text(
-        fmt::format("{}.{}", scenario.cuda_version / 1000, scenario.driver_version), version,
-        length);
-  });
-}
-
-JOULEPROF_NVML_EXPORT Return nvmlSystemGetCudaDriverVersion(int* version) {
-  return sim::with_library(__func__, [&](const sim::Session& s) {
-    return sim::give(version, s.simulator->scenario().cuda_version);
-  });
-}
-JOULEPROF_NVML_EXPORT Return nvmlSystemGetCudaDriverVersion_v2(int* version) {
-  return nvmlSystemGetCudaDriverVersion(version);
-}
-
-JOULEPROF_NVML_EXPORT Return nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
-  return sim::with_library(__func__, [&](const sim::Session&) {
-    auto command = jouleprof::read_file(fmt::format("/proc/{}/cmdline", pid));
-    if (!command || name == nullptr || length == 0) return Return::kNotFound;
-    const std::string first = command->substr(0, command->find('\0'));
-    return sim::give_text(first.substr(0, length - 1), name, length);
-  });
-}
-
-// Present in the simulated library alone: by it a program knows that nothing here is measured.
-JOULEPROF_NVML_EXPORT const char* jouleprof_nvml_sim_version;
-const char* jouleprof_nvml_sim_version = JOULEPROF_VERSION;
-
+namespace jouleprof::nvml_sim {
 namespace {
 
-double true_joules(sim::Scope scope, unsigned device, long long begin_real_ns,
-                   long long end_real_ns) {
-  const auto session = sim::session_or_start();
-  if (session == nullptr || device >= session->simulator->devices().size()) return -1;
-  if (end_real_ns < begin_real_ns) return -1;
+// Calls `work(Simulator&, const SimDevice&)`; works without nvmlInit. Below zero: no such device,
+// or a wrong scenario.
+template <typename F>
+double truth_of(unsigned device, F work) {
+  const auto session = session_or_start();
+  if (session == nullptr || device >= session->gpus().size()) return -1;
   session->simulator->take_shared_limits();
-  const auto& simulator = *session->simulator;
-  return simulator.devices()[device]->joules(scope, simulator.to_seconds(begin_real_ns),
-                                             simulator.to_seconds(end_real_ns));
+  return work(*session->simulator, *session->gpus()[device]);
+}
+
+double true_joules(Scope scope, unsigned device, long long begin_real_ns, long long end_real_ns) {
+  if (end_real_ns < begin_real_ns) return -1;
+  return truth_of(device, [&](const Simulator& simulator, const SimDevice& gpu) {
+    return gpu.joules(scope, simulator.to_seconds(begin_real_ns),
+                      simulator.to_seconds(end_real_ns));
+  });
 }
 
 }  // namespace
 
-// The true joules of a GPU between two times of CLOCK_REALTIME. Below zero: no such device, an end
-// before the beginning, or a scenario that can't be read. Works without nvmlInit.
+NVML_FUNCTION(Init) { return init(); }
+NVML_FUNCTION(Init_v2) { return init(); }
+NVML_FUNCTION(InitWithFlags, unsigned) { return init(); }
+NVML_FUNCTION(Shutdown) { return shut_down(); }
+
+JOULEPROF_NVML_EXPORT abi::fn::ErrorString nvmlErrorString;
+JOULEPROF_NVML_EXPORT const char* nvmlErrorString(Return result) { return error_string(result); }
+
+NVML_FUNCTION(SystemGetDriverVersion, char* version, unsigned length) {
+  return with_library(__func__, [&](const Session& s) {
+    return give_text(s.simulator->scenario().driver_version, version, length);
+  });
+}
+
+NVML_FUNCTION(SystemGetNVMLVersion, char* version, unsigned length) {
+  return with_library(__func__, [&](const Session& s) {
+    const auto& scenario = s.simulator->scenario();
+    return give_text(fmt::format("{}.{}", scenario.cuda_version / 1000, scenario.driver_version),
+                     version, length);
+  });
+}
+
+NVML_FUNCTION(SystemGetCudaDriverVersion, int* version) {
+  return with_library(__func__, [&](const Session& s) {
+    return give(version, s.simulator->scenario().cuda_version);
+  });
+}
+NVML_ALIAS(SystemGetCudaDriverVersion_v2, SystemGetCudaDriverVersion);
+
+NVML_FUNCTION(SystemGetProcessName, unsigned pid, char* name, unsigned length) {
+  return with_library(__func__, [&](const Session&) {
+    const auto command = read_file(fmt::format("/proc/{}/cmdline", pid));
+    if (!command || name == nullptr || length == 0) return Return::kNotFound;
+    const std::string first = command->substr(0, command->find('\0'));
+    return give_text(first.substr(0, length - 1), name, length);
+  });
+}
+
+// Only the simulated library has it: a program checks it to know that nothing is measured.
+JOULEPROF_NVML_EXPORT const char* jouleprof_nvml_sim_version;
+const char* jouleprof_nvml_sim_version = JOULEPROF_VERSION;
+
+// SCENARIO.md states the contracts.
 JOULEPROF_NVML_EXPORT double jouleprof_nvml_sim_energy_joules(unsigned device,
                                                               long long begin_real_ns,
                                                               long long end_real_ns) {
-  return true_joules(sim::Scope::kGpu, device, begin_real_ns, end_real_ns);
+  return true_joules(Scope::kGpu, device, begin_real_ns, end_real_ns);
 }
 
-// The same of the whole module: the GPU and what module_power says.
 JOULEPROF_NVML_EXPORT double jouleprof_nvml_sim_module_energy_joules(unsigned device,
                                                                      long long begin_real_ns,
                                                                      long long end_real_ns) {
-  return true_joules(sim::Scope::kModule, device, begin_real_ns, end_real_ns);
+  return true_joules(Scope::kModule, device, begin_real_ns, end_real_ns);
 }
 
-// How fast work runs on a device now: 1 unless its power limit holds it back. A program that
-// pretends to work on the device runs so much slower. Below zero: as above.
 JOULEPROF_NVML_EXPORT double jouleprof_nvml_sim_speed_ratio(unsigned device) {
-  const auto session = sim::session_or_start();
-  if (session == nullptr || device >= session->simulator->devices().size()) return -1;
-  session->simulator->take_shared_limits();
-  return session->simulator->devices()[device]->speed(session->simulator->now());
+  return truth_of(device, [](const Simulator& simulator, const SimDevice& gpu) {
+    return gpu.speed(simulator.now());
+  });
 }
 
-JOULEPROF_NVML_CHECK(Init);
-JOULEPROF_NVML_CHECK(Init_v2);
-JOULEPROF_NVML_CHECK(InitWithFlags);
-JOULEPROF_NVML_CHECK(Shutdown);
-JOULEPROF_NVML_CHECK(ErrorString);
-JOULEPROF_NVML_CHECK(SystemGetDriverVersion);
-JOULEPROF_NVML_CHECK(SystemGetNVMLVersion);
-JOULEPROF_NVML_CHECK(SystemGetCudaDriverVersion);
-JOULEPROF_NVML_CHECK(SystemGetCudaDriverVersion_v2);
-JOULEPROF_NVML_CHECK(SystemGetProcessName);
+}  // namespace jouleprof::nvml_sim

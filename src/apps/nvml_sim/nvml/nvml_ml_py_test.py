@@ -1,4 +1,4 @@
-"""NVIDIA's own Python binding (nvidia-ml-py) on the simulated library, unchanged.
+"""Runs NVIDIA's Python binding (nvidia-ml-py) on the simulated library.
 
 Usage: nvml_ml_py_test.py FOLDER, which holds libnvidia-ml.so.1. Exits with 77 (skipped) where the
 binding is not installed.
@@ -26,7 +26,7 @@ SCENARIO = {
 
 
 def check():
-    """Runs with the library already in the loader's path."""
+    """The library is in the loader's path."""
     import pynvml
 
     pynvml.nvmlInit()
@@ -69,7 +69,7 @@ def check():
     except pynvml.NVMLError_NotSupported:
         pass
     else:
-        raise AssertionError("a fan that should not be")
+        raise AssertionError("nvmlDeviceGetFanSpeed is supported")
     pynvml.nvmlShutdown()
 
 

@@ -19,7 +19,9 @@
 namespace jouleprof {
 namespace {
 
-namespace fn = abi::fn;
+// A function of the library, by its name without "nvml".
+#define NVML(name) call<abi::fn::name>("nvml" #name)
+
 using abi::Return;
 using namespace std::chrono_literals;
 
@@ -35,7 +37,7 @@ class NvmlSim : public testing::Test {
     unsetenv("JOULEPROF_NVML_STATE");
   }
   void TearDown() override {
-    while (call<fn::Shutdown>("nvmlShutdown")() == Return::kSuccess) {
+    while (NVML(Shutdown)() == Return::kSuccess) {
     }
   }
 
@@ -52,24 +54,20 @@ class NvmlSim : public testing::Test {
     setenv("JOULEPROF_NVML_SCENARIO", (tree_ / "scenario.json").c_str(), 1);
     epoch_ns_ = real_ns() / 1'000'000'000 * 1'000'000'000;
     setenv("JOULEPROF_NVML_EPOCH", std::to_string(epoch_ns_ / 1'000'000'000).c_str(), 1);
-    ASSERT_EQ(call<fn::Init_v2>("nvmlInit_v2")(), Return::kSuccess);
+    ASSERT_EQ(NVML(Init_v2)(), Return::kSuccess);
   }
   abi::Device device(unsigned index) {
     abi::Device handle = nullptr;
-    EXPECT_EQ(call<fn::DeviceGetHandleByIndex_v2>("nvmlDeviceGetHandleByIndex_v2")(index, &handle),
-              Return::kSuccess);
+    EXPECT_EQ(NVML(DeviceGetHandleByIndex_v2)(index, &handle), Return::kSuccess);
     return handle;
   }
   double truth(unsigned index, std::int64_t begin, std::int64_t end) {
     using Energy = double(unsigned, long long, long long);
     return call<Energy>("jouleprof_nvml_sim_energy_joules")(index, begin, end);
   }
-  Return power(abi::Device handle, unsigned& mw) {
-    return call<fn::DeviceGetPowerUsage>("nvmlDeviceGetPowerUsage")(handle, &mw);
-  }
+  Return power(abi::Device handle, unsigned& mw) { return NVML(DeviceGetPowerUsage)(handle, &mw); }
   Return energy(abi::Device handle, unsigned long long& mj) {
-    return call<fn::DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption")(handle,
-                                                                                            &mj);
+    return NVML(DeviceGetTotalEnergyConsumption)(handle, &mj);
   }
 
   DynLib library_;
@@ -80,38 +78,38 @@ class NvmlSim : public testing::Test {
 constexpr const char* kConstant =
     R"({"devices": {"generation": "hopper", "power": {"shape": "constant", "watts": 250}}})";
 
-TEST_F(NvmlSim, CarriesItsMarker) {
+TEST_F(NvmlSim, ExportsItsVersion) {
   auto* const* version =
       static_cast<const char* const*>(library_.symbol("jouleprof_nvml_sim_version"));
   ASSERT_NE(version, nullptr);
   EXPECT_THAT(*version, testing::StartsWith("0."));
 }
 
-TEST_F(NvmlSim, AnswersNothingBeforeInit) {
+TEST_F(NvmlSim, FailsBeforeInit) {
   unsigned count = 0;
-  EXPECT_EQ(call<fn::DeviceGetCount_v2>("nvmlDeviceGetCount_v2")(&count), Return::kUninitialized);
-  EXPECT_EQ(call<fn::Shutdown>("nvmlShutdown")(), Return::kUninitialized);
-  EXPECT_STREQ(call<fn::ErrorString>("nvmlErrorString")(Return::kGpuIsLost), "GPU is lost");
+  EXPECT_EQ(NVML(DeviceGetCount_v2)(&count), Return::kUninitialized);
+  EXPECT_EQ(NVML(Shutdown)(), Return::kUninitialized);
+  EXPECT_STREQ(NVML(ErrorString)(Return::kGpuIsLost), "GPU is lost");
 }
 
 TEST_F(NvmlSim, CountsItsUsers) {
   start(kConstant);
-  ASSERT_EQ(call<fn::Init_v2>("nvmlInit_v2")(), Return::kSuccess);
-  EXPECT_EQ(call<fn::Shutdown>("nvmlShutdown")(), Return::kSuccess);
+  ASSERT_EQ(NVML(Init_v2)(), Return::kSuccess);
+  EXPECT_EQ(NVML(Shutdown)(), Return::kSuccess);
   unsigned mw = 0;
   EXPECT_EQ(power(device(0), mw), Return::kSuccess);
 }
 
-TEST_F(NvmlSim, RefusesAScenarioThatIsWrong) {
+TEST_F(NvmlSim, RefusesAnInvalidScenario) {
   tree_.write("bad.json", "{}");
   setenv("JOULEPROF_NVML_SCENARIO", (tree_ / "bad.json").c_str(), 1);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(call<fn::Init_v2>("nvmlInit_v2")(), Return::kUnknown);
+  EXPECT_EQ(NVML(Init_v2)(), Return::kUnknown);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr("bad.json: devices: is missing"));
 }
 
-TEST_F(NvmlSim, EverySensorOfAConstant250WattsSaysSo) {
+TEST_F(NvmlSim, EverySensorShowsAConstant250Watts) {
   start(kConstant);
   const auto handle = device(0);
   unsigned mw = 0;
@@ -123,8 +121,7 @@ TEST_F(NvmlSim, EverySensorOfAConstant250WattsSaysSo) {
   fields[2].field_id = abi::kFieldPowerInstant;
   fields[2].scope_id = abi::kScopeModule;
   fields[3].field_id = 9999;
-  ASSERT_EQ(call<fn::DeviceGetFieldValues>("nvmlDeviceGetFieldValues")(handle, 4, fields.data()),
-            Return::kSuccess);
+  ASSERT_EQ(NVML(DeviceGetFieldValues)(handle, 4, fields.data()), Return::kSuccess);
   EXPECT_EQ(fields[0].value.ui, 250'000U);
   EXPECT_EQ(fields[1].value.ui, 250'000U);
   EXPECT_EQ(fields[2].nvml_return, Return::kNotSupported);
@@ -133,9 +130,9 @@ TEST_F(NvmlSim, EverySensorOfAConstant250WattsSaysSo) {
   EXPECT_LT(truth(1, 0, 1), 0);
 }
 
-TEST_F(NvmlSim, TheRingGivesStampedSamplesOnce) {
+TEST_F(NvmlSim, TheRingReturnsSamplesLaterThanTheLastSeen) {
   start(kConstant);
-  auto* const samples_of = call<fn::DeviceGetSamples>("nvmlDeviceGetSamples");
+  auto* const samples_of = NVML(DeviceGetSamples);
   abi::ValueType type{};
   unsigned count = 0;
   const auto total = abi::SamplingType::kTotalPower;
@@ -152,13 +149,13 @@ TEST_F(NvmlSim, TheRingGivesStampedSamplesOnce) {
   }
   const auto now_us = static_cast<unsigned long long>(real_ns() / 1000);
   EXPECT_LE(samples.back().timestamp, now_us);
-  // Nobody is told twice: later than the last there is nothing, or what came in the meantime.
+  // No sample is later than a time in the future.
   const auto again =
       samples_of(device(0), total, now_us + 1'000'000, &type, &count, samples.data());
   EXPECT_EQ(again, Return::kNotFound);
 }
 
-TEST_F(NvmlSim, TheCounterAgreesWithTheTruth) {
+TEST_F(NvmlSim, TheCounterAgreesWithTheTrueEnergy) {
   start(R"({"devices": {"generation": "hopper", "power": {"shape": "square", "low_watts": 100,
       "high_watts": 600, "period_seconds": 0.1, "duty_ratio": 0.3},
       "sensors": {"energy_counter": {"initial_joules": 0}}}})");
@@ -169,44 +166,39 @@ TEST_F(NvmlSim, TheCounterAgreesWithTheTruth) {
     before = real_ns();
   }
   ASSERT_EQ(energy(device(0), mj), Return::kSuccess);
-  // It stands where the truth stood at its last edge, less than 100 + 16 ms before the read began,
-  // less what the sensor, which follows power 14 ms late, has not seen by then of at most 600 W.
+  // It is the true energy at its last update, at most 100 + 16 ms before the read began, less the
+  // energy not yet observed: at most 600 W for the time constant of 14 ms.
   EXPECT_GE(static_cast<double>(mj),
             truth(0, epoch_ns_, before - 116'100'000) * 1e3 - 1 - 14 * 600);
   EXPECT_LE(static_cast<double>(mj), truth(0, epoch_ns_, real_ns()) * 1e3);
 }
 
-TEST_F(NvmlSim, DevicesAreFoundByEveryName) {
+TEST_F(NvmlSim, FindsDevicesByUuidAndBusId) {
   start(R"({"devices": [{"generation": "hopper"}, {"generation": "volta"}]})");
   std::array<char, 96> text{};
   abi::Device found = nullptr;
-  ASSERT_EQ(call<fn::DeviceGetUUID>("nvmlDeviceGetUUID")(device(1), text.data(), 96),
-            Return::kSuccess);
-  EXPECT_EQ(call<fn::DeviceGetHandleByUUID>("nvmlDeviceGetHandleByUUID")(text.data(), &found),
-            Return::kSuccess);
+  ASSERT_EQ(NVML(DeviceGetUUID)(device(1), text.data(), 96), Return::kSuccess);
+  EXPECT_EQ(NVML(DeviceGetHandleByUUID)(text.data(), &found), Return::kSuccess);
   EXPECT_EQ(found, device(1));
   abi::PciInfo pci{};
-  ASSERT_EQ(call<fn::DeviceGetPciInfo_v3>("nvmlDeviceGetPciInfo_v3")(device(1), &pci),
-            Return::kSuccess);
-  auto* const by_bus = call<fn::DeviceGetHandleByPciBusId_v2>("nvmlDeviceGetHandleByPciBusId_v2");
+  ASSERT_EQ(NVML(DeviceGetPciInfo_v3)(device(1), &pci), Return::kSuccess);
+  auto* const by_bus = NVML(DeviceGetHandleByPciBusId_v2);
   EXPECT_EQ(by_bus(pci.bus_id_legacy, &found), Return::kSuccess);
   EXPECT_EQ(found, device(1));
-  EXPECT_EQ(call<fn::DeviceGetUUID>("nvmlDeviceGetUUID")(device(1), text.data(), 10),
-            Return::kInsufficientSize);
+  EXPECT_EQ(NVML(DeviceGetUUID)(device(1), text.data(), 10), Return::kInsufficientSize);
   EXPECT_EQ(by_bus("0000:ff:00.0", &found), Return::kNotFound);
   unsigned mw = 0;
   EXPECT_EQ(power(nullptr, mw), Return::kInvalidArgument);
   EXPECT_EQ(power(reinterpret_cast<abi::Device>(&mw), mw), Return::kInvalidArgument);
-  EXPECT_EQ(call<fn::DeviceGetPowerUsage>("nvmlDeviceGetPowerUsage")(device(0), nullptr),
-            Return::kInvalidArgument);
+  EXPECT_EQ(NVML(DeviceGetPowerUsage)(device(0), nullptr), Return::kInvalidArgument);
 }
 
-TEST_F(NvmlSim, ALimitIsSetWithinItsBoundsOrForbidden) {
+TEST_F(NvmlSim, SetsALimitWithinItsBoundsWherePermitted) {
   start(R"({"devices": [
       {"generation": "hopper", "power": {"shape": "constant", "watts": 650}},
       {"generation": "hopper", "power_limit": {"settable": false}}]})");
-  auto* const set = call<fn::DeviceSetPowerManagementLimit>("nvmlDeviceSetPowerManagementLimit");
-  auto* const get = call<fn::DeviceGetPowerManagementLimit>("nvmlDeviceGetPowerManagementLimit");
+  auto* const set = NVML(DeviceSetPowerManagementLimit);
+  auto* const get = NVML(DeviceGetPowerManagementLimit);
   unsigned mw = 0;
   EXPECT_EQ(set(device(0), 100'000), Return::kInvalidArgument);
   ASSERT_EQ(set(device(0), 300'000), Return::kSuccess);
@@ -214,37 +206,32 @@ TEST_F(NvmlSim, ALimitIsSetWithinItsBoundsOrForbidden) {
   EXPECT_EQ(mw, 300'000U);
   EXPECT_EQ(set(device(1), 300'000), Return::kNoPermission);
   unsigned long long reasons = 0;
-  call<fn::DeviceGetCurrentClocksEventReasons>("nvmlDeviceGetCurrentClocksEventReasons")(device(0),
-                                                                                         &reasons);
+  NVML(DeviceGetCurrentClocksEventReasons)(device(0), &reasons);
   EXPECT_EQ(reasons, abi::kReasonSwPowerCap);
   EXPECT_LT(call<double(unsigned)>("jouleprof_nvml_sim_speed_ratio")(0), 1);
 }
 
-TEST_F(NvmlSim, MigDevicesAreDevicesWithoutPower) {
+TEST_F(NvmlSim, MigDevicesHaveNoPower) {
   start(R"({"devices": {"generation": "hopper", "mig": [{"profile": "3g.40gb"}]}})");
   abi::Device mig = nullptr;
-  auto* const by_index =
-      call<fn::DeviceGetMigDeviceHandleByIndex>("nvmlDeviceGetMigDeviceHandleByIndex");
+  auto* const by_index = NVML(DeviceGetMigDeviceHandleByIndex);
   ASSERT_EQ(by_index(device(0), 0, &mig), Return::kSuccess);
   EXPECT_EQ(by_index(device(0), 1, &mig), Return::kNotFound);
   std::array<char, 96> text{};
-  ASSERT_EQ(call<fn::DeviceGetName>("nvmlDeviceGetName")(mig, text.data(), 96), Return::kSuccess);
+  ASSERT_EQ(NVML(DeviceGetName)(mig, text.data(), 96), Return::kSuccess);
   EXPECT_STREQ(text.data(), "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
   unsigned mw = 0;
   EXPECT_EQ(power(mig, mw), Return::kNotSupported);
   abi::Device parent = nullptr;
-  ASSERT_EQ(call<fn::DeviceGetDeviceHandleFromMigDeviceHandle>(
-                "nvmlDeviceGetDeviceHandleFromMigDeviceHandle")(mig, &parent),
-            Return::kSuccess);
+  ASSERT_EQ(NVML(DeviceGetDeviceHandleFromMigDeviceHandle)(mig, &parent), Return::kSuccess);
   EXPECT_EQ(parent, device(0));
 }
 
-TEST_F(NvmlSim, ProcessesAreListedInTwoCalls) {
+TEST_F(NvmlSim, ListsProcessesInTwoCalls) {
   start(R"({"devices": {"generation": "hopper", "processes": [
       {"pid": "self", "sm_utilisation_ratio": 0.4, "memory_mib": 100},
       {"pid": 12345, "sm_utilisation_ratio": 0.2, "memory_mib": 50}]}})");
-  auto* const running =
-      call<fn::DeviceGetComputeRunningProcesses_v3>("nvmlDeviceGetComputeRunningProcesses_v3");
+  auto* const running = NVML(DeviceGetComputeRunningProcesses_v3);
   unsigned count = 0;
   ASSERT_EQ(running(device(0), &count, nullptr), Return::kInsufficientSize);
   ASSERT_EQ(count, 2U);
@@ -253,14 +240,13 @@ TEST_F(NvmlSim, ProcessesAreListedInTwoCalls) {
   EXPECT_EQ(infos[0].pid, static_cast<unsigned>(getpid()));
   EXPECT_EQ(infos[1].used_gpu_memory, 50U << 20U);
   std::vector<abi::ProcessUtilizationSample> samples(count);
-  ASSERT_EQ(call<fn::DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")(
-                device(0), samples.data(), &count, 0),
+  ASSERT_EQ(NVML(DeviceGetProcessUtilization)(device(0), samples.data(), &count, 0),
             Return::kSuccess);
   EXPECT_EQ(samples[0].sm_util, 40U);
   EXPECT_EQ(samples[1].pid, 12345U);
 }
 
-TEST_F(NvmlSim, FaultsBefallWhatTheyName) {
+TEST_F(NvmlSim, FaultsApplyToTheirDeviceAndCall) {
   start(R"({"devices": [{"generation": "hopper"}, {"generation": "hopper"}],
       "faults": [{"kind": "gpu_lost", "device": 1},
                  {"kind": "sentinel", "call": "nvmlDeviceGetPowerUsage", "value": 4294967295},
@@ -268,8 +254,7 @@ TEST_F(NvmlSim, FaultsBefallWhatTheyName) {
                  {"kind": "fail", "call": "nvmlDeviceGetMemoryInfo", "code": "NVML_ERROR_UNKNOWN"},
                  {"kind": "fail", "call": "nvmlDeviceGetSamples"}]})");
   abi::Device lost = nullptr;
-  EXPECT_EQ(call<fn::DeviceGetHandleByIndex_v2>("nvmlDeviceGetHandleByIndex_v2")(1, &lost),
-            Return::kGpuIsLost);
+  EXPECT_EQ(NVML(DeviceGetHandleByIndex_v2)(1, &lost), Return::kGpuIsLost);
   unsigned mw = 0;
   EXPECT_EQ(power(device(0), mw), Return::kSuccess);
   EXPECT_EQ(mw, 4'294'967'295U);
@@ -278,34 +263,33 @@ TEST_F(NvmlSim, FaultsBefallWhatTheyName) {
   EXPECT_EQ(mj, ~0ULL);
   abi::FieldValue field{};
   field.field_id = abi::kFieldTotalEnergyConsumption;
-  call<fn::DeviceGetFieldValues>("nvmlDeviceGetFieldValues")(device(0), 1, &field);
+  NVML(DeviceGetFieldValues)(device(0), 1, &field);
   EXPECT_EQ(field.value.ull, ~0ULL);
   abi::Memory memory{};
-  EXPECT_EQ(call<fn::DeviceGetMemoryInfo>("nvmlDeviceGetMemoryInfo")(device(0), &memory),
-            Return::kUnknown);
+  EXPECT_EQ(NVML(DeviceGetMemoryInfo)(device(0), &memory), Return::kUnknown);
   abi::ValueType type{};
   unsigned count = 0;
-  EXPECT_EQ(call<fn::DeviceGetSamples>("nvmlDeviceGetSamples")(
-                device(0), abi::SamplingType::kTotalPower, 0, &type, &count, nullptr),
-            Return::kNotSupported);
+  EXPECT_EQ(
+      NVML(DeviceGetSamples)(device(0), abi::SamplingType::kTotalPower, 0, &type, &count, nullptr),
+      Return::kNotSupported);
 }
 
-TEST_F(NvmlSim, AHangingCallComesBackWhenTheFaultIsOver) {
+TEST_F(NvmlSim, AHangingCallReturnsWhenTheFaultEnds) {
   start(kConstant);  // only for the epoch
-  call<fn::Shutdown>("nvmlShutdown")();
+  NVML(Shutdown)();
   const double hang_end = static_cast<double>(real_ns() - epoch_ns_) * 1e-9 + 0.2;
   tree_.write("hang.json",
               R"({"devices": {"generation": "hopper"}, "faults": {"kind": "hang", "call":
                  "nvmlDeviceGetPowerUsage", "for_seconds": )" +
                   std::to_string(hang_end) + "}}");
   setenv("JOULEPROF_NVML_SCENARIO", (tree_ / "hang.json").c_str(), 1);
-  ASSERT_EQ(call<fn::Init_v2>("nvmlInit_v2")(), Return::kSuccess);
+  ASSERT_EQ(NVML(Init_v2)(), Return::kSuccess);
   unsigned mw = 0;
   EXPECT_EQ(power(device(0), mw), Return::kSuccess);
   EXPECT_GE(static_cast<double>(real_ns() - epoch_ns_) * 1e-9, hang_end - 1e-6);
 }
 
-TEST_F(NvmlSim, ACallBurnsItsCost) {
+TEST_F(NvmlSim, ACallSpendsItsCpuTime) {
   start(R"({"devices": {"generation": "hopper"},
             "call_costs_us": {"nvmlDeviceGetTotalEnergyConsumption": 5000}})");
   const auto cpu_time = [] {
@@ -320,24 +304,23 @@ TEST_F(NvmlSim, ACallBurnsItsCost) {
   EXPECT_GE(by_function - before, 0.005);
   abi::FieldValue field{};
   field.field_id = abi::kFieldTotalEnergyConsumption;
-  call<fn::DeviceGetFieldValues>("nvmlDeviceGetFieldValues")(device(0), 1, &field);
+  NVML(DeviceGetFieldValues)(device(0), 1, &field);
   EXPECT_GE(cpu_time() - by_function, 0.005);
 }
 
-TEST_F(NvmlSim, WhatIsNotSimulatedSaysSo) {
+TEST_F(NvmlSim, OtherFunctionsAreNotSupported) {
   start(kConstant);
   EXPECT_EQ(call<Return(abi::Device, unsigned*)>("nvmlDeviceGetFanSpeed")(device(0), nullptr),
             Return::kNotSupported);
   EXPECT_EQ(library_.symbol("_ZN9jouleprof9read_fileERKNSt10filesystem7__cxx114pathEm"), nullptr);
 }
 
-TEST_F(NvmlSim, ManyThreadsMayCall) {
+TEST_F(NvmlSim, IsThreadSafe) {
   start(R"({"devices": {"generation": "hopper", "power": {"shape": "square", "low_watts": 100,
       "high_watts": 600, "period_seconds": 0.1}, "processes": {"tree": "own"}}})");
   const auto handle = device(0);
-  auto* const set = call<fn::DeviceSetPowerManagementLimit>("nvmlDeviceSetPowerManagementLimit");
-  auto* const running =
-      call<fn::DeviceGetComputeRunningProcesses_v3>("nvmlDeviceGetComputeRunningProcesses_v3");
+  auto* const set = NVML(DeviceSetPowerManagementLimit);
+  auto* const running = NVML(DeviceGetComputeRunningProcesses_v3);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -352,8 +335,8 @@ TEST_F(NvmlSim, ManyThreadsMayCall) {
           EXPECT_EQ(set(handle, 300'000 + k), Return::kSuccess);
         }
         if (i == 1) {
-          EXPECT_EQ(call<fn::Init_v2>("nvmlInit_v2")(), Return::kSuccess);
-          EXPECT_EQ(call<fn::Shutdown>("nvmlShutdown")(), Return::kSuccess);
+          EXPECT_EQ(NVML(Init_v2)(), Return::kSuccess);
+          EXPECT_EQ(NVML(Shutdown)(), Return::kSuccess);
         }
       }
     });

@@ -1,49 +1,45 @@
 // jouleprof-nvml-sim: checks scenarios, states their true energy, prints examples.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "apps/nvml_sim/core/simulator.h"
-#include "apps/nvml_sim/tool/examples.h"
 #include "base/text.h"
 
 namespace {
 
 namespace sim = jouleprof::nvml_sim;
-using jouleprof::Error;
-using jouleprof::Result;
+using jouleprof::shortest;
 
-constexpr int kBadInput = 2;
+constexpr int kInvalidUsage = 2;
 
-int complain(const Error& error) {
-  fmt::print(stderr, "jouleprof-nvml-sim: {}\n", error.message);
-  return kBadInput;
+int complain(const std::string& message) {
+  fmt::print(stderr, "jouleprof-nvml-sim: {}\n", message);
+  return kInvalidUsage;
 }
 
 std::string sensors_of(const sim::SensorsSpec& sensors) {
-  std::string list;
-  const auto add = [&](bool present, const std::string& text) {
-    if (present) list += (list.empty() ? "" : ", ") + text;
+  std::vector<std::string> list;
+  const auto ms = [](double seconds) { return shortest(seconds * 1e3); };
+  const auto add = [&](const char* name, const auto& spec) {
+    if (spec) list.push_back(fmt::format("{} {}/{} ms", name, ms(spec->refresh), ms(spec->window)));
   };
-  const auto ms = [](double seconds) { return jouleprof::shortest(seconds * 1e3); };
-  if (const auto& s = sensors.ring) {
-    add(true, fmt::format("ring {}/{} ms x {}", ms(s->refresh), ms(s->window), s->capacity));
-  }
-  if (const auto& s = sensors.counter) add(true, fmt::format("counter {} ms", ms(s->refresh)));
-  if (const auto& s = sensors.instant) {
-    add(true, fmt::format("instant {}/{} ms", ms(s->refresh), ms(s->window)));
-  }
-  if (const auto& s = sensors.average) {
-    add(true, fmt::format("average {}/{} ms", ms(s->refresh), ms(s->window)));
-  }
-  add(sensors.covers_module, "of the module");
-  return list.empty() ? "no sensor" : list;
+  add("ring", sensors.ring);
+  if (sensors.ring) list.back() += fmt::format(" x {}", sensors.ring->capacity);
+  if (const auto& s = sensors.counter) list.push_back(fmt::format("counter {} ms", ms(s->refresh)));
+  add("instant", sensors.instant);
+  add("average", sensors.average);
+  if (sensors.covers_module) list.emplace_back("of the module");
+  return list.empty() ? "no sensor" : fmt::format("{}", fmt::join(list, ", "));
 }
 
 int check(const std::string& path) {
-  auto scenario = sim::load_scenario(path);
-  if (!scenario) return complain(scenario.error());
+  const auto scenario = sim::load_scenario(path);
+  if (!scenario) return complain(scenario.error().message);
   unsigned index = 0;
   for (const auto& device : scenario->devices) {
     fmt::print("gpu{}: {}, {}, idle {} W, limit {} W; {}; {} MIG devices\n", index++, device.name,
@@ -66,54 +62,55 @@ struct TruthOptions {
 int truth(const TruthOptions& options) {
   sim::Settings settings = sim::Settings::from_environment();
   settings.scenario = options.scenario;
-  auto simulator = sim::Simulator::open(settings);
-  if (!simulator) return complain(simulator.error());
-  (*simulator)->take_shared_limits();
-  const auto bad = [](std::string message) {
-    return complain({jouleprof::Errc::kInvalidArgument, std::move(message)});
+  const auto opened = sim::Simulator::open(settings);
+  if (!opened) return complain(opened.error().message);
+  sim::Simulator& simulator = **opened;
+  simulator.take_shared_limits();
+  const auto any_part = [&](const auto& devices, auto property) {
+    return std::any_of(devices.begin(), devices.end(), [&](const sim::DeviceSpec& device) {
+      return std::any_of(device.power.begin(), device.power.end(), property) ||
+             std::any_of(device.module_power.begin(), device.module_power.end(), property);
+    });
   };
-  if ((*simulator)->follows()) {
-    return bad(
-        fmt::format("{}: its power follows processes, so that only the process that loaded "
-                    "the library knows it: ask jouleprof_nvml_sim_energy_joules there",
+  const auto& devices = simulator.scenario().devices;
+  if (any_part(devices, [](const auto& part) { return part.follows_processes; })) {
+    return complain(fmt::format(
+        "{}: the power follows processes, so only the process that loaded the library has its "
+        "energy: call jouleprof_nvml_sim_energy_joules there",
+        options.scenario));
+  }
+  if (options.device >= devices.size()) {
+    return complain(fmt::format("{} has no device {}", options.scenario, options.device));
+  }
+  const bool fixed_start = simulator.scenario().start_unix_ns || !settings.epoch.empty();
+  const auto& power = devices[options.device].power;
+  const bool on_wall_clock =
+      std::any_of(power.begin(), power.end(), [](const auto& part) { return part.on_wall_clock; });
+  if ((options.unix_times || on_wall_clock) && !fixed_start) {
+    return complain(
+        fmt::format("{}: the start is unknown: set start_unix_seconds in the scenario, "
+                    "or JOULEPROF_NVML_EPOCH",
                     options.scenario));
   }
-  if (options.device >= (*simulator)->devices().size()) {
-    return bad(fmt::format("{} has no device {}", options.scenario, options.device));
-  }
-  const bool fixed = (*simulator)->scenario().start_unix_ns.has_value() || !settings.epoch.empty();
-  const bool on_wall_clock = [&] {
-    for (const auto& part : (*simulator)->devices()[options.device]->spec().power) {
-      if (part.wall_clock) return true;
-    }
-    return false;
-  }();
-  if ((options.unix_times || on_wall_clock) && !fixed) {
-    return bad(
-        fmt::format("{} needs a start for this: start_unix_seconds in the scenario, or "
-                    "JOULEPROF_NVML_EPOCH",
-                    options.scenario));
-  }
-  const double shift =
-      options.unix_times ? static_cast<double>((*simulator)->epoch_ns()) * 1e-9 : 0;
-  if (options.to < options.from) return bad("--to is before --from");
-  const double joules = (*simulator)
-                            ->devices()[options.device]
-                            ->joules(options.scope, options.from - shift, options.to - shift);
-  fmt::print("{}\n", jouleprof::shortest(joules));
+  if (options.to < options.from) return complain("--to is before --from");
+  const double shift = options.unix_times ? static_cast<double>(simulator.epoch_ns()) * 1e-9 : 0;
+  fmt::print("{}\n", shortest(simulator.devices()[options.device]->joules(
+                         options.scope, options.from - shift, options.to - shift)));
   return 0;
 }
 
 int example(const std::string& name) {
+  static const std::map<std::string, std::string> kExamples{
+#include "examples.inc"
+  };
   if (name.empty()) {
-    for (const auto& [known, text] : sim::examples()) fmt::print("{}\n", known);
+    for (const auto& [known, text] : kExamples) fmt::print("{}\n", known);
     return 0;
   }
-  const auto found = sim::examples().find(name);
-  if (found == sim::examples().end()) {
+  const auto found = kExamples.find(name);
+  if (found == kExamples.end()) {
     return complain(
-        {jouleprof::Errc::kNotFound,
-         fmt::format("there is no example '{}'; 'jouleprof-nvml-sim example' lists them", name)});
+        fmt::format("there is no example '{}'; 'jouleprof-nvml-sim example' lists them", name));
   }
   fmt::print("{}", found->second);
   return 0;
@@ -129,15 +126,16 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
 
   std::string path;
-  auto* check_command = app.add_subcommand("check", "Read a scenario and say what is in it");
+  auto* check_command = app.add_subcommand("check", "Check a scenario and list its devices");
   check_command->add_option("SCENARIO", path)->required();
 
   TruthOptions options;
-  auto* truth_command = app.add_subcommand("truth", "Print the true joules between two times");
+  auto* truth_command =
+      app.add_subcommand("truth", "Print the true energy between two times, in J");
   truth_command->add_option("SCENARIO", options.scenario)->required();
   truth_command->add_option("--from", options.from, "Seconds since the scenario's start")
       ->required();
-  truth_command->add_option("--to", options.to, "The same")->required();
+  truth_command->add_option("--to", options.to, "Seconds since the scenario's start")->required();
   truth_command->add_option("--device", options.device, "Index of the GPU");
   truth_command->add_flag("--unix", options.unix_times, "The times are seconds since 1970");
   truth_command->add_option("--scope", options.scope, "gpu, module or memory")
@@ -154,7 +152,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
+    return app.exit(error) == 0 ? 0 : kInvalidUsage;
   }
   if (check_command->parsed()) return check(path);
   if (truth_command->parsed()) return truth(options);
