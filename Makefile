@@ -1,10 +1,12 @@
 # The few commands a person needs; each does what is missing first.  `make help` lists them.
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
+# Most tests wait for timers, not for a core.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check sanitize fuzz bench wheels install format clean
+.PHONY: help setup configure build demo test check sanitize fuzz bench wheels package install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,17 +14,21 @@ help: ## list the targets
 setup: ## install the packages that building and testing need, where they are missing
 	@tools/setup
 
-build: setup ## build the tool as it is installed (build/release)
+configure: setup
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+
+build: configure ## build the tool as it is installed (build/release)
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## profile a real command here, then show a recorded run of an H100
+demo: configure ## profile a real command here, then show a recorded run of an H100
+	@cmake --build --preset release -j $(JOBS) --target jouleprof
 	@tools/demo
 
 test: setup $(VENV)/ready ## build and run every test
 	cmake --preset ci -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python3 -DJOULEPROF_PYTHON=ON
 	cmake --build --preset ci -j $(JOBS)
-	ctest --preset ci -j $(JOBS)
+	ctest --preset ci -j $(TEST_JOBS)
+	@awk '/tests from .* ran\./ {n += $$2} END {print n " unit tests in these programs"}' build/ci/Testing/Temporary/LastTest.log
 
 $(VENV)/ready: tests/requirements.txt
 	python3 -m venv $(VENV)
@@ -37,19 +43,20 @@ check: setup ## format, floors and documentation are in order
 # The test programs in which several threads meet.
 THREADED = session_test windows_test nvml_sim_core_test recording_test
 sanitize: setup ## unit tests under the address, undefined-behaviour and thread sanitizers
-	cmake --preset asan && cmake --build --preset asan -j $(JOBS) && ctest --preset asan -j $(JOBS) -LE e2e
+	cmake --preset asan && cmake --build --preset asan -j $(JOBS) --target unit_tests
+	ctest --preset asan -j $(TEST_JOBS) -LE e2e
 	cmake --preset tsan && cmake --build --preset tsan -j $(JOBS) --target $(THREADED)
-	for program in $(THREADED); do \
-	  "$$(find build/tsan -name $$program -type f)" --gtest_brief=1 || exit 1; done
+	ctest --preset tsan -j $(TEST_JOBS) -R "^($$(echo $(THREADED) | tr ' ' '|'))"
 
 FUZZ_SECONDS ?= 20
-FUZZERS = import_fuzz csv_fuzz torch_trace_fuzz recording_reader_fuzz spool_fuzz
 fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
-	cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS) --target $(FUZZERS)
-	tools/fuzz build/fuzz $(FUZZ_SECONDS)
+	cmake --preset asan && cmake --build --preset asan -j $(JOBS) --target fuzzers
+	tools/fuzz build/asan $(FUZZ_SECONDS) $(JOBS)
 
 BENCH_VENV = build/bench_venv
 bench: build $(BENCH_VENV)/ready ## measure what measuring costs, beside other tools
+	cmake --preset release -DJOULEPROF_BENCH=ON
+	cmake --build --preset release -j $(JOBS) --target benchmarks
 	$(BENCH_VENV)/bin/pip install -q .
 	$(BENCH_VENV)/bin/python3 bench/run.py build/release --json build/bench.json
 
@@ -60,6 +67,9 @@ $(BENCH_VENV)/ready: bench/requirements.txt
 
 wheels: build ## a Python wheel for each Python from 3.9 to 3.13 found here, tested (build/wheels)
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) tools/wheels
+
+package: build ## the tool and library as a tarball for x86-64 Linux with glibc 2.28 (build)
+	@tools/package build/release build
 
 install: build ## install into PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)

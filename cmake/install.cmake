@@ -2,10 +2,21 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(SKBUILD)  # a Python wheel carries the tool, and what src/apps/python installs
-  install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin)
-  install(TARGETS jouleprof_inject LIBRARY DESTINATION jouleprof/lib)
-  install(DIRECTORY python/hook/ DESTINATION jouleprof/_hook FILES_MATCHING PATTERN "*.py")
+# What a Python wheel carries, next to the package's Python files.
+if(JOULEPROF_PYTHON)
+  set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
+  install(TARGETS jouleprof RUNTIME DESTINATION jouleprof/bin ${in_wheel})
+  install(TARGETS jouleprof_inject LIBRARY DESTINATION jouleprof/lib ${in_wheel})
+  install(TARGETS jouleprof_python LIBRARY DESTINATION jouleprof ${in_wheel})
+  # A wheel holds no symbolic links, so the library is one file there.
+  install(PROGRAMS $<TARGET_FILE:jouleprof_shared> DESTINATION jouleprof
+          RENAME $<TARGET_SONAME_FILE_NAME:jouleprof_shared> ${in_wheel})
+  install(DIRECTORY python/hook/ DESTINATION jouleprof/_hook ${in_wheel}
+          FILES_MATCHING PATTERN "*.py")
+  add_custom_target(wheel)
+  add_dependencies(wheel jouleprof jouleprof_inject jouleprof_python jouleprof_shared)
+endif()
+if(SKBUILD)
   return()
 endif()
 

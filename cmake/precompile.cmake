@@ -20,4 +20,5 @@ if(JOULEPROF_TESTS)
     tl::expected GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
   target_precompile_headers(jouleprof_precompiled_tests PRIVATE
     ${JOULEPROF_STANDARD_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
+  target_compile_options(jouleprof_precompiled_tests PRIVATE ${JOULEPROF_TEST_OPTIONS})
 endif()
