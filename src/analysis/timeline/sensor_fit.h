@@ -17,11 +17,7 @@
 
 namespace jouleprof::analysis {
 
-// The load was on without a break.
-struct BusySpan {
-  HostTime begin{};
-  HostTime end{};
-};
+using model::BusySpan;
 
 struct SensorFit {
   FittedDuration refresh;  // between two new values

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "meters/all/calibration_store.h"
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
+#include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
 
@@ -90,7 +90,7 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   NvmlOptions nvml;
   nvml.library = environment("JOULEPROF_NVML_LIBRARY");
   nvml.demand = options.demand;
-  nvml.calibrations = read_calibrations();
+  nvml.calibrations = nvml::read_calibrations();
   nvml.devices = options.devices;
   auto gpus = NvmlMeter::open(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);

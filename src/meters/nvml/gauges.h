@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meters/nvml/field_poll.h"
+#include "model/clock_reasons.h"
 
 namespace jouleprof::meters::nvml {
 
@@ -18,6 +19,9 @@ struct GaugeCall {
   std::array<std::string_view, 2> names;  // of model/gauge_names.h; the second may be empty
   abi::Return (*read)(const NvmlApi& api, abi::Device device, GaugeValues& values);
 };
+
+// NVML's reasons (nvmlClocksEventReasons) as the recording's; bits that are not known are left out.
+model::ClockReasons clock_reasons(unsigned long long nvml_reasons);
 
 // Every call known. Those that a library does not export answer kFunctionNotFound.
 const std::vector<GaugeCall>& gauge_calls();
