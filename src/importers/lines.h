@@ -37,7 +37,7 @@ tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::s
 // A piece of a file that is fit for a one-line message: short, without control characters.
 std::string show(std::string_view text);
 
-// What the reader is told about a last line that was left out.
-std::string cut_off_warning(const SourceText& source, std::size_t line);
+// The warning about a last line that was left out.
+std::string cut_off_warning(std::string_view path, std::size_t line);
 
 }  // namespace jouleprof::importers

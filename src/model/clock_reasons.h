@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
+#include <vector>
 
 namespace jouleprof::model {
 
@@ -50,6 +52,9 @@ class ClockReasons {
   constexpr bool limited_by_heat() const {
     return thermal() || (has(ClockReason::kHardwareSlowdown) && !has(ClockReason::kPowerBrake));
   }
+
+  // In the words of all outputs: "power_limit", ...
+  std::vector<std::string_view> names() const;
 
  private:
   std::uint32_t bits_ = 0;

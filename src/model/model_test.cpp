@@ -74,6 +74,8 @@ TEST(Model, ClockReasonsAreReadFromTheirGauge) {
   EXPECT_FALSE(ClockReasons::of_gauge(1).limited_by_power());
   EXPECT_EQ((ClockReasons{kIdle, kPowerLimit}.gauge()), 5);
   EXPECT_EQ(ClockReasons::of_gauge(-1).gauge(), 0);
+  EXPECT_EQ(ClockReasons::of_gauge(5).names(),
+            (std::vector<std::string_view>{"idle", "power_limit"}));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/file.h"
-#include "base/json/json_object.h"
+#include "base/json/json_reader.h"
 #include "base/text.h"
 #include "importers/csv/csv_units.h"
 #include "importers/lines.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostId = 1'000'000'000;
 constexpr std::size_t kMaxNamesBytes = std::size_t{64} << 20;
 
-// What profilers write beside kernels about their own and the driver's doings on the host.
+// Rows of profilers that are no kernels: their own and the driver's overhead on the host.
 bool is_overhead(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{
       "Command Buffer Full",   "Buffer Flush",           "Instrumentation", "Resource",
@@ -39,22 +39,17 @@ Result<CsvKernelNames> read_kernel_names(const std::filesystem::path& path) {
   const auto json = parse_json(*text, path.string(), Errc::kCorrupt);
   if (!json) return forward_error(json);
   JsonErrors errors{.file = path.string(), .code = Errc::kCorrupt};
-  JsonObject document(*json, "", errors);
+  JsonReader document(*json, "", errors);
   CsvKernelNames out;
   out.given = true;
-  if (document.has("base_unix_ns")) {
-    document.integer("base_unix_ns", out.base_unix_ns.emplace(0), 0, csv::kLastUnixNanosecond);
-  }
-  if (auto kernels = document.object("kernels")) {
-    for (const auto& [key, name] : kernels->value().items()) {
+  document.read("base_unix_ns", out.base_unix_ns, {0, double{csv::kLastUnixNanosecond}});
+  document.object("kernels", [&](JsonReader& kernels) {
+    for (const auto& [key, name] : kernels.value().items()) {
       const auto id = parse_integer(key);
-      if (!id) {
-        kernels->error(key, "is not a kernel_id");
-      } else {
-        kernels->text(key.c_str(), out.names[*id]);
-      }
+      if (!id) kernels.error(key, "is not a kernel_id");
+      if (id) kernels.read(key.c_str(), out.names[*id]);
     }
-  }
+  });
   if (errors.first) return tl::unexpected(std::move(*errors.first));
   return out;
 }

@@ -14,7 +14,7 @@
 
 namespace jouleprof::importers {
 
-// What the JSON beside it says.
+// The content of the JSON file of names.
 struct CsvKernelNames {
   std::optional<std::int64_t> base_unix_ns;  // what kernels' times count from; absent: 1970
   std::map<std::int64_t, std::string> names;

@@ -166,7 +166,7 @@ Result<HostTime> Builder::parse_edge(std::string_view text) const {
   if (!since_start) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("'{}' is no edge of an idle stretch: give Unix seconds, or a time since "
+        fmt::format("'{}' is no edge of an idle interval: give Unix seconds, or a time since "
                     "the first reading with its unit, such as 5s",
                     text));
   }
@@ -178,7 +178,7 @@ Result<void> Builder::add_idle() {
     const auto colon = text.find(':');
     if (colon == std::string::npos) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("an idle stretch is BEGIN:END, not '{}'", text));
+                  fmt::format("an idle interval is BEGIN:END, not '{}'", text));
     }
     auto begin = parse_edge(std::string_view(text).substr(0, colon));
     if (!begin) return forward_error(begin);
@@ -187,7 +187,7 @@ Result<void> Builder::add_idle() {
     if (*end <= *begin || *begin >= host(last_reading()) || *end <= host(first_reading())) {
       return fail(
           Errc::kInvalidArgument,
-          fmt::format("the idle stretch '{}' is empty or holds no reading: they span {:.3f} "
+          fmt::format("the idle interval '{}' is empty or holds no reading: they span {:.3f} "
                       "to {:.3f} Unix seconds",
                       text, seconds(first_reading().time_since_epoch()),
                       seconds(last_reading().time_since_epoch())));

@@ -17,7 +17,7 @@ struct CsvSources {
   std::filesystem::path counter;
   std::filesystem::path kernels;
   std::filesystem::path names;  // JSON: the kernels' names and the instant their times count from
-  // "BEGIN:END": stretches in which nothing ran. Bare numbers are Unix seconds; with a unit ("7s")
+  // "BEGIN:END": intervals in which nothing ran. Bare numbers are Unix seconds; with a unit ("7s")
   // they count from the first reading.
   std::vector<std::string> idle;
   std::string device_name;  // "NVIDIA H100 80GB HBM3"; its generation's traits are the sensors' own

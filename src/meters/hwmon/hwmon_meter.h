@@ -26,7 +26,7 @@ struct HwmonOptions {
 // Not thread safe, as every Meter. No privileges needed.
 class HwmonMeter : public Meter {
  public:
-  // A channel that does not answer, is switched off, or of which nobody knows what it measures is
+  // A channel that does not answer, is switched off, or whose meaning is unknown, is
   // in missing(). Errors: not_found when there is no power or energy channel at all.
   static Result<std::unique_ptr<HwmonMeter>> open(const HwmonOptions& options = {});
 

@@ -13,8 +13,8 @@ class EdgeTracker {
  public:
   explicit EdgeTracker(Duration refresh) : refresh_(refresh) {}
 
-  // An update became visible between two reads. Too wide a bracket (over 0.6 periods) tells
-  // nothing.
+  // An update became visible between two reads. Brackets wider than
+  // 0.6 periods are ignored.
   void saw(HostTime before, HostTime after);
   void forget();
 

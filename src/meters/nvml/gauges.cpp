@@ -182,10 +182,11 @@ bool StateProbe::read(Item& item, model::Readings& out) {
     if (code != Return::kSuccess) {
       item.states[i].failed(*item.sensors[i], at, nvml_error(api_, item.call->function, code), out);
     } else if (!values[i]) {
-      item.states[i].failed(*item.sensors[i], at,
-                            {Errc::kUnavailable, fmt::format("{}: the driver gave no usable value",
-                                                             item.call->function)},
-                            out);
+      item.states[i].failed(
+          *item.sensors[i], at,
+          {Errc::kUnavailable,
+           fmt::format("{}: the driver returned no usable value", item.call->function)},
+          out);
     } else {
       item.states[i].succeeded();
       out.gauges.push_back({*item.sensors[i], at, *values[i]});

@@ -1,4 +1,4 @@
-// The devices NVML lists, who they are and which of them are wanted.
+// The devices that NVML lists, and the selection among them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace jouleprof::meters::nvml {
 
-// A part of a GPU with its own UUID; its energy can't be told from the whole board's.
+// A part of a GPU with its own UUID; its energy is part of the GPU's and not measured alone.
 struct MigDevice {
   unsigned index = 0;  // of the instance, within its GPU
   std::string uuid;    // "MIG-..."

@@ -17,8 +17,8 @@ class GpuProcesses {
   // Appends the processes that use the device now, by pid. SM utilisation is the mean over what the
   // driver sampled since the call before: it lists only processes that were busy, so one that runs
   // and isn't listed was at 0. A process alone on the device is asked for when it is first seen and
-  // every 30 s from then on, and told the mean since then; in between it is absent. Returns the
-  // driver's code; unsupported codes where the device can't tell processes apart.
+  // every 30 s from then on, with the mean since then; in between it is absent. Returns the
+  // driver's code; an unsupported code where the device does not list processes.
   abi::Return read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out);
 
  private:

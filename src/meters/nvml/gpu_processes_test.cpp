@@ -92,7 +92,7 @@ TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
   gpu_.compute = {{10, 500, kNone, kNone}};
   gpu_.utilisation_code = abi::Return::kNotSupported;
   EXPECT_FALSE(read()[0].sm_utilisation);
-  gpu_.utilisation_code = abi::Return::kNotFound;  // nobody was busy
+  gpu_.utilisation_code = abi::Return::kNotFound;  // no process was busy
   fake_.pass(30s);
   EXPECT_EQ(read()[0].sm_utilisation, 0.0);
   fake_.pass(30s);
@@ -102,7 +102,7 @@ TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
 
 TEST_F(GpuProcessesTest, AsksRarelyHowBusyALoneProcessIs) {
   read();
-  EXPECT_EQ(gpu_.utilisation_reads, 0);  // nobody is there
+  EXPECT_EQ(gpu_.utilisation_reads, 0);  // there is no process
   gpu_.compute = {{10, 500, kNone, kNone}};
   std::vector<std::optional<double>> reported;
   for (int second = 0; second < 65; second += 5) {
@@ -134,7 +134,7 @@ TEST_F(GpuProcessesTest, AsksAtOnceWhenAnotherComes) {
   gpu_.compute = {{11, 500, kNone, kNone}};
   fake_.pass(5s);
   busy(11, 70, 1s);
-  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.7);  // not told of alone so far
+  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.7);  // not reported while it was alone
 }
 
 TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {
@@ -143,7 +143,7 @@ TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {
   EXPECT_EQ(read().size(), 200u);
 }
 
-TEST_F(GpuProcessesTest, MeterTellsUnsupportedFromFailedFromEmpty) {
+TEST_F(GpuProcessesTest, MeterSeparatesUnsupportedFailedAndEmpty) {
   NvmlOptions options;
   options.clock = fake_.seam();
   auto meter = NvmlMeter::open(api_, options);

@@ -1,4 +1,4 @@
-// The driver's library as a struct of function pointers: the one place that knows how to find it.
+// The driver's library as a struct of function pointers, and how to find it.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ struct NvmlApi {
   abi::fn::DeviceGetGraphicsRunningProcesses_v3* graphics_processes = nullptr;
   abi::fn::DeviceGetProcessUtilization* process_utilisation = nullptr;
 
-  // The library is a simulator and says so: nothing it tells was measured.
+  // The library identifies itself as a simulator: its values are not measured.
   bool simulated = false;
   std::shared_ptr<DynLib> library;
 };

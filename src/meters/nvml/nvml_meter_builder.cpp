@@ -19,7 +19,7 @@ void NvmlMeterBuilder::add(const Gpu& gpu) {
   const std::size_t sensors_before = meter_.sensors_.size();
   const std::size_t probes_before = meter_.probes_.size();
   add_parts(gpu);
-  // A device is wanted as a whole or not at all.
+  // All sensors of a device are read, or none.
   for (std::size_t p = probes_before; p < meter_.probes_.size(); ++p) {
     for (std::size_t s = sensors_before; s < meter_.sensors_.size(); ++s) {
       meter_.probes_[p].sensors.push_back(meter_.sensors_[s].id);
@@ -61,7 +61,7 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
     add_powers(gpu, id, scopes.gpu, traits, !ring, polls);
     if (meter_.sensors_.size() == sensors_before) {
       meter_.domains_[static_cast<std::size_t>(id)].unavailable_reason =
-          "the driver tells neither energy nor power of this device";
+          "the driver reports neither energy nor power for this device";
     }
     root = id;
   }
@@ -73,11 +73,11 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   }
   if (scopes.memory.any()) {
     const DomainId id = add_domain(gpu, DomainKind::kGpuMemory, root);
-    // The mean over a second, read each second, misses nothing.
+    // A one-second mean that is read each second covers all of the time.
     add_powers(gpu, id, scopes.memory, traits_of(gpu, false), !scopes.memory.average, polls);
   } else {
     add_missing(gpu, "memory power",
-                {Errc::kUnsupported, "the driver does not tell the memory's share of the power"},
+                {Errc::kUnsupported, "the driver does not report the memory's share of the power"},
                 "");
   }
   add_mig_domains(gpu, *root);

@@ -282,7 +282,7 @@ TEST_F(NvmlMeterTest, ProbesNameTheSensorsOfTheirDevice) {
   }
 }
 
-TEST_F(NvmlMeterTest, CalibrationOverridesWhatItKnows) {
+TEST_F(NvmlMeterTest, CalibrationOverridesDefaultTraits) {
   add_hopper();
   nvml::GpuTraits calibrated;
   calibrated.ring.window = 24ms;

@@ -152,7 +152,7 @@ TEST_F(NvmlReadingTest, PowerSentinelIsAFailureAndEachValueTypeIsRead) {
   field = {Return::kSuccess, abi::ValueType::kSignedInt, {.i = -5}};
   meter_->read(power, out);
   EXPECT_TRUE(out.powers.empty());
-  ASSERT_EQ(out.failures.size(), 2u);  // no value (told once), then an absurd one
+  ASSERT_EQ(out.failures.size(), 2u);  // no value (reported once), then an absurd one
   EXPECT_EQ(out.failures[0].error.code, Errc::kUnavailable);
   EXPECT_EQ(out.failures[1].error.code, Errc::kCorrupt);
 }

@@ -1,4 +1,4 @@
-// What reads one probe, and how it tells of failures.
+// Reads one probe and reports its failures.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class ProbeReader {
 // How long to leave a device alone that is lost.
 inline constexpr Duration kLostRetry = std::chrono::seconds(10);
 
-// Whether a sensor works; a failure is told when it begins or changes, not at every read.
+// Whether a sensor works. A failure is reported when it begins or changes, not at every read.
 class ReadState {
  public:
   void succeeded() { error_.reset(); }

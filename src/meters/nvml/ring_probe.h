@@ -29,7 +29,7 @@ abi::Return read_ring(const NvmlApi& api, abi::Device device, abi::SamplingType 
 // was not in it at the read before, by stamp, so that a wall clock set back does not hide samples;
 // stamps become host time by how the clocks stand at the read, or stood at the one before when
 // only that puts the sample between the two. Samples that a step of the wall clock leaves without
-// a sure place, or that were overwritten before they could be read, are told of as failures.
+// a sure place, or that were overwritten before they could be read, are reported as failures.
 class RingProbe : public ProbeReader {
  public:
   // `known` is what the ring held when the sensor was found: none of it is given out.

@@ -20,7 +20,7 @@ struct RaplOptions {
 };
 
 // Domains: a package is kCpu ("package-0", or "package-0-die-1" where dies count apart); core and
-// uncore are its children; dram is beside it, for package energy does not contain it; psys is
+// uncore are its children; dram is not, because package energy does not contain it; psys is
 // kPlatform, which contains packages and more and is never added to a total.
 //
 // Not thread safe, as every Meter. Costs one read per counter, some microseconds each.

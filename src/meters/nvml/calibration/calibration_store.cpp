@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/file.h"
-#include "base/json/json_object.h"
+#include "base/json/json_reader.h"
 
 namespace jouleprof::meters::nvml {
 namespace {
@@ -15,20 +15,18 @@ namespace {
 using model::SensorTraits;
 using nlohmann::json;
 
-std::optional<Duration> duration_at(JsonObject& object, const char* key) {
-  double s = -1;
-  object.number(key, s, 0, 100);
-  return s < 0 ? std::nullopt : std::optional(duration_of(s));
-}
-
-SensorTraits traits_at(JsonObject& device, const char* key) {
+SensorTraits traits_at(JsonReader& device, const char* key) {
   SensorTraits traits;
-  auto object = device.object(key);
-  if (!object) return traits;
-  traits.refresh = duration_at(*object, "refresh_seconds");
-  traits.window = duration_at(*object, "window_seconds");
-  traits.lag = duration_at(*object, "lag_seconds");
-  traits.rise = duration_at(*object, "rise_seconds");
+  device.object(key, [&](JsonReader& object) {
+    const auto read = [&](const char* name, std::optional<Duration>& out) {
+      double s = 0;
+      if (object.read(name, s, {0, 100})) out = duration_of(s);
+    };
+    read("refresh_seconds", traits.refresh);
+    read("window_seconds", traits.window);
+    read("lag_seconds", traits.lag);
+    read("rise_seconds", traits.rise);
+  });
   return traits;
 }
 
@@ -62,15 +60,15 @@ Calibrations read_calibrations() {
   if (!json) return all;
   // A wrong value stays unknown; the next calibration replaces it.
   JsonErrors ignored{path.string()};
-  JsonObject document(*json, "", ignored);
-  const auto devices = document.object("devices");
-  if (!devices) return all;
-  for (const auto& [uuid, value] : devices->value().items()) {
-    if (!value.is_object()) continue;
-    JsonObject device(value, uuid, ignored);
-    all[uuid] = {traits_at(device, "counter"), traits_at(device, "ring"),
-                 traits_at(device, "instant"), traits_at(device, "average")};
-  }
+  JsonReader document(*json, "", ignored);
+  document.object("devices", [&](JsonReader& devices) {
+    for (const auto& [uuid, value] : devices.value().items()) {
+      if (!value.is_object()) continue;
+      JsonReader device(value, uuid, ignored);
+      all[uuid] = {traits_at(device, "counter"), traits_at(device, "ring"),
+                   traits_at(device, "instant"), traits_at(device, "average")};
+    }
+  });
   return all;
 }
 
