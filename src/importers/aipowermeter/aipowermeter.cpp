@@ -237,7 +237,7 @@ class Import {
       }
     };
     for_each("per_gpu_per_pid_utilization_absolute", [](auto& reading, double share) {
-      if (share <= 1) reading.sm_utilisation = share;
+      if (share <= 1) reading.compute_utilisation = share;
     });
     for_each("per_gpu_attributable_mem_use", [](auto& reading, double bytes) {
       if (bytes < 1e15) reading.memory_bytes = static_cast<std::uint64_t>(bytes);

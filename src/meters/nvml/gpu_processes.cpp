@@ -134,7 +134,7 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
     use.domain = domain_;
     use.at = now.host;
     use.memory_bytes = bytes;
-    if (utilisation_known) use.sm_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
+    if (utilisation_known) use.compute_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
     out.push_back(use);
   }
   return result;

@@ -111,7 +111,7 @@ Result<void> Calibrator::check_unused(const Gpu& gpu) {
   std::size_t idle = 0;
   for (const auto& p : **processes) {
     if (meter_->domains()[static_cast<std::size_t>(p.domain)].device != gpu.device()) continue;
-    if (p.sm_utilisation.value_or(0) > kBusyRatio) {
+    if (p.compute_utilisation.value_or(0) > kBusyRatio) {
       return used(fmt::format("process {} runs on it", p.pid));
     }
     ++idle;
