@@ -56,10 +56,10 @@ class Meter {
   virtual std::string name() const = 0;  // "NVML", "RAPL", ...
 
   // Fixed after opening. Ids count from zero within the meter; the session renumbers them.
-  virtual const std::vector<model::Domain>& domains() const = 0;
-  virtual const std::vector<model::Sensor>& sensors() const = 0;
-  virtual const std::vector<Missing>& missing() const = 0;
-  virtual const std::vector<Probe>& probes() const = 0;
+  virtual const std::vector<model::Domain>& domains() const { return domains_; }
+  virtual const std::vector<model::Sensor>& sensors() const { return sensors_; }
+  virtual const std::vector<Missing>& missing() const { return missing_; }
+  virtual const std::vector<Probe>& probes() const { return probes_; }
 
   // Reads probe `index` and appends its readings and failures. Takes as long as the driver (an
   // energy counter: 2.6 ms; a hanging driver: forever). Returns when to read it next.
@@ -73,6 +73,11 @@ class Meter {
 
  protected:
   Meter() = default;
+
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<Missing> missing_;
+  std::vector<Probe> probes_;
 };
 
 }  // namespace jouleprof::meters

@@ -108,7 +108,7 @@ std::string doctor_text(const meters::MeterSet& found) {
     out += fmt::format("{}Not available\n", out.empty() ? "" : "\n");
     for (const auto& missing : found.missing) {
       out += fmt::format("  {}\n    {}\n", missing.what, missing.error.message);
-      if (!missing.fix.empty()) out += fmt::format("    to get it: {}\n", missing.fix);
+      if (!missing.fix.empty()) out += fmt::format("    fix: {}\n", missing.fix);
     }
   }
   out += found.can_measure() ? "\nNext: jouleprof run -- COMMAND\n"

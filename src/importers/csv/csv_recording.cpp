@@ -125,11 +125,11 @@ void Builder::add_readings() {
     for (const CsvSample& row : samples_->rows) builder_.add_power(sensor, host(row.at), row.watts);
   }
   if (!generation) {
-    builder_.warn(sources_.device_name.empty()
-                      ? "the files do not say which device they are of, so nothing is known of its "
-                        "sensors beforehand; name it with --device-name"
-                      : fmt::format("nothing is known beforehand of the sensors of '{}'",
-                                    sources_.device_name));
+    builder_.warn(
+        sources_.device_name.empty()
+            ? "the files do not name their device, so the traits of its sensors are unknown; "
+              "name it with --device-name"
+            : fmt::format("the traits of the sensors of '{}' are unknown", sources_.device_name));
   }
 }
 
@@ -139,8 +139,8 @@ Result<void> Builder::add_kernels() {
   if (kernels_->end() <= first_reading() || kernels_->begin() >= last_reading()) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("{}: its kernels ran {:.3f} s {} the readings, so nothing is known of their "
-                    "power; check the unit of their times and 'base_unix_ns'",
+        fmt::format("{}: its kernels ran {:.3f} s {} the readings, so their power is unknown; "
+                    "check the unit of their times and 'base_unix_ns'",
                     sources_.kernels.string(),
                     kernels_->end() <= first_reading()
                         ? seconds(first_reading() - kernels_->end())
@@ -230,11 +230,11 @@ Result<model::Recording> Builder::build() {
 Result<model::Recording> import_csv(const CsvSources& sources) {
   if (sources.samples.empty() && sources.counter.empty()) {
     return fail(Errc::kInvalidArgument,
-                "there is no energy without power samples (--samples) or an energy counter "
+                "nothing to import: give power samples (--samples) or an energy counter "
                 "(--counter)");
   }
   if (sources.kernels.empty() && !sources.names.empty()) {
-    return fail(Errc::kInvalidArgument, "names are those of kernels (--kernels)");
+    return fail(Errc::kInvalidArgument, "--names needs --kernels");
   }
   return Builder(sources).build();
 }

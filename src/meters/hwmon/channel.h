@@ -47,7 +47,7 @@ Result<std::vector<Channel>> find_channels(const std::filesystem::path& root);
 // nothing answers 4294967295 mW).
 Result<std::int64_t> read_channel(const Channel& channel);
 
-// True when the driver says that this input is switched off.
+// True when the driver reports this input as switched off.
 bool is_switched_off(const Channel& channel);
 
 // A whole number in another file of the channel, such as power1_average_interval; nothing where

@@ -25,7 +25,7 @@ struct Gpu {
   Generation generation;
   bool mig_enabled = false;
   std::vector<MigDevice> mig_devices;
-  // Set when the driver lists the device and will not give it out (lost, no permission).
+  // Set when the driver lists the device but refuses its handle (lost, no permission).
   std::optional<Error> error;
   std::string fix;
 
@@ -35,8 +35,8 @@ struct Gpu {
 // All GPUs of the machine. Errors: not_found when there are none; as the driver gives them.
 Result<std::vector<Gpu>> list_gpus(const NvmlApi& api);
 
-// Those that `wanted` names: an index, a UUID or the beginning of one ("GPU-", "MIG-": the GPU that
-// holds the instance). None named: all. Errors: invalid_argument for a name that fits none or
+// The GPUs that `wanted` names: an index, a UUID or the beginning of one ("GPU-", "MIG-": the GPU
+// that holds the instance). None named: all. Errors: invalid_argument for a name that fits none or
 // several.
 Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus, const std::vector<std::string>& wanted);
 

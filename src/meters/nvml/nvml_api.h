@@ -12,8 +12,8 @@ namespace jouleprof::meters::nvml {
 
 inline constexpr const char* kLibraryName = "libnvidia-ml.so.1";
 
-// Where versions of a function share one layout, the newest the library has. Any pointer but the
-// first four may be null: what it would have read is then not available. Copies share the library.
+// Where versions of a function share one layout, the newest of the library. Any pointer but the
+// first four may be null: its readings are then not available. Copies share the library.
 struct NvmlApi {
   abi::fn::Init_v2* init = nullptr;
   abi::fn::Shutdown* shutdown = nullptr;

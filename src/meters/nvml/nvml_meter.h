@@ -49,10 +49,6 @@ class NvmlMeter : public Meter {
   ~NvmlMeter() override;
 
   std::string name() const override { return "NVML"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t index, model::Readings& out) override;
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() override;
 
@@ -67,10 +63,6 @@ class NvmlMeter : public Meter {
   nvml::NvmlClock clock_;
   std::string driver_version_;
   std::vector<nvml::Gpu> gpus_;
-  std::vector<model::Domain> domains_;
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
   std::vector<std::unique_ptr<nvml::ProbeReader>> readers_;  // as probes_
   std::vector<nvml::GpuProcesses> processes_;                // one a usable GPU
 };
