@@ -189,7 +189,7 @@ class ProfileBuilder {
       model::ProcessProfile p;
       p.process = recording_.processes[i];
       p.cpu_time = processes_.use().cpu_time[i];
-      p.mean_sm_utilisation = processes_.use().sm_utilisation[i];
+      p.mean_sm_utilisation = processes_.use().compute_utilisation[i];
       profile_.processes.push_back(std::move(p));
     }
     std::unordered_map<std::uint32_t, model::ProcessProfile*> by_id;

@@ -56,10 +56,10 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
     int thermal = 0;
     for (const auto& r : recording.readings.gauges) {
       if (r.sensor != sensor.id || r.at < begin || r.at > end || !(r.value >= 0)) continue;
-      const auto bits = static_cast<std::uint64_t>(r.value);
+      const auto reasons = model::ClockReasons::of_gauge(r.value);
       ++all;
-      power += model::held_by_power(bits);
-      thermal += model::held_by_heat(bits);
+      power += reasons.limited_by_power();
+      thermal += reasons.limited_by_heat();
     }
     const auto domain = std::find_if(recording.domains.begin(), recording.domains.end(),
                                      [&](const auto& d) { return d.id == sensor.domain; });

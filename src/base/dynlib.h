@@ -22,7 +22,7 @@ class DynLib {
   // The address of a symbol, or nullptr.
   void* symbol(const char* name) const noexcept;
 
-  // Sets `function` to the symbol's address, or to nullptr; tells whether it was there.
+  // Sets `function` to the symbol's address, or to nullptr; returns whether it was found.
   template <typename F>
   bool bind(F*& function, const char* name) const noexcept {
     function = reinterpret_cast<F*>(symbol(name));

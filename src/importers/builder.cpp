@@ -54,8 +54,9 @@ void RecordingBuilder::add_power(model::SensorId sensor, HostTime at, std::optio
   recording_.readings.failures.push_back(
       {sensor,
        at,
-       {Errc::kUnavailable, watts ? fmt::format("the file says {} W, which cannot be", *watts)
-                                  : std::string("the file has no value here")}});
+       {Errc::kUnavailable, watts
+                                ? fmt::format("the file holds an impossible power of {} W", *watts)
+                                : std::string("the file has no value here")}});
 }
 
 void RecordingBuilder::add_gauge(model::SensorId sensor, HostTime at, double value) {
@@ -64,6 +65,11 @@ void RecordingBuilder::add_gauge(model::SensorId sensor, HostTime at, double val
 
 void RecordingBuilder::warn(std::string text) {
   recording_.warnings.push_back({HostTime{}, std::move(text)});
+}
+
+void RecordingBuilder::set_cut_off(std::string warning) {
+  recording_.run.complete = false;
+  warn(std::move(warning));
 }
 
 void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Duration)) {
@@ -77,8 +83,8 @@ void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Durat
   }
   if (layout.segments.size() > 1) {
     warn(
-        fmt::format("the recording was paused {} time{}: {} not part of its time, and nothing is "
-                    "known of the energy then",
+        fmt::format("the recording was paused {} time{}: {} not part of its time, and the energy "
+                    "then is unknown",
                     layout.segments.size() - 1, layout.segments.size() == 2 ? "" : "s",
                     layout.cut > Duration::zero()
                         ? fmt::format("{:.0f} s without data are", seconds(layout.cut))
@@ -99,7 +105,8 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
   if (std::none_of(counts.begin(), counts.end(), [](std::size_t n) { return n >= 2; })) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("{}: fewer than two power readings, so there is no energy to be had", path));
+        fmt::format("{}: it holds fewer than two power readings, too few to compute an energy",
+                    path));
   }
   if (impossible_ > 0) {
     warn(fmt::format("{} power value{} that no device can draw {} left out", impossible_,

@@ -1,4 +1,4 @@
-// Collects what an importer finds into a recording.
+// Collects an importer's data into a recording.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,13 @@ class RecordingBuilder {
   model::SensorId add_sensor(model::DomainId domain, model::SensorKind kind, std::string name);
   model::Domain& domain(model::DomainId id);
 
-  // What the sensor said at `at`. No watts, or what no board or package can draw (negative, or 100
-  // kW and more: error codes that a tool wrote as numbers), become a ReadFailure.
+  // A reading at `at`. Absent watts and impossible ones (negative, or 100 kW and more: error codes
+  // that a tool wrote as numbers) become a ReadFailure.
   void add_power(model::SensorId sensor, HostTime at, std::optional<double> watts);
   void add_gauge(model::SensorId sensor, HostTime at, double value);
   void warn(std::string text);
+  // The file is cut off: the recording is incomplete. `warning` as of cut_off_warning().
+  void set_cut_off(std::string warning);
 
   // Clock points at both ends of every segment, and a warning when something was cut out.
   // Without `to_real` the stamps' clock has no known relation to the wall clock.
@@ -33,7 +35,7 @@ class RecordingBuilder {
   // Ends the recording. The work is [begin, end] unless run().work_begin was set.
   // Errors: unavailable when no sensor has two power readings.
   Result<model::Recording> finish(const std::string& path, HostTime begin, HostTime end) &&;
-  // The same for what has no power readings: no check.
+  // The same without the check, for files without power readings.
   model::Recording take() && { return std::move(recording_); }
 
   model::Recording& recording() { return recording_; }

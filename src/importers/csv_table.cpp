@@ -35,8 +35,37 @@ std::optional<int> numbered_column(std::string_view name, std::string_view prefi
   return static_cast<int>(*number);
 }
 
-tl::unexpected<Error> missing_column(const SourceText& source, std::string_view name) {
-  return fail_at(source, 1, fmt::format("the header has no column '{}'", name));
+CsvRows::CsvRows(const SourceText& source)
+    : source_(source), header_(csv_header(source.text)), lines_(source.text) {
+  lines_.next();
+}
+
+Result<std::size_t> CsvRows::column(std::string_view name) const {
+  if (const auto found = find_column(header_, name)) return *found;
+  return missing_column(name);
+}
+
+tl::unexpected<Error> CsvRows::missing_column(std::string_view name) const {
+  return importers::fail_at(source_, 1, fmt::format("the header has no column '{}'", name));
+}
+
+bool CsvRows::next() {
+  while (lines_.next()) {
+    if (trim(lines_.text()).empty()) continue;
+    if (lines_.ended()) return true;
+    cut_off_ = cut_off_warning(source_.path, lines_.number());
+    return false;
+  }
+  return false;
+}
+
+tl::unexpected<Error> CsvRows::fail_at(std::string_view message) const {
+  return importers::fail_at(source_, lines_.number(), message);
+}
+
+Result<void> CsvRows::check_fields(std::size_t fields) const {
+  if (fields == header_.size()) return {};
+  return fail_at(fmt::format("{} fields under a header of {}", fields, header_.size()));
 }
 
 }  // namespace jouleprof::importers

@@ -1,4 +1,4 @@
-// Recordings made by other tools, read into ours.
+// Reads other tools' files into a recording.
 #pragma once
 
 #include <filesystem>
@@ -28,13 +28,13 @@ struct ImportOptions {
   std::optional<Duration> interval;
 };
 
-// Reads the files as one recording. A format is recognised by what a file holds, never by its name.
+// Reads the files as one recording. The content decides the format, never the file's name.
 //
 // `run.source` is "import:FORMAT"; `run.tool_version` is left to the caller. Host time begins at
 // zero; clock points tie it to the wall clock where the files do, and a recording without any has
 // no known wall time. A pause in which the other tool was not recording is cut out of host time, so
-// that nothing is drawn between its ends: each piece has clock points of its own and a warning
-// tells how much was cut. A value that the other tool marks as missing is absent, with a
+// that no energy is counted for it: each piece has its own clock points, and a warning gives the
+// time that was cut. A value that the other tool marks as missing is absent, with a
 // ReadFailure where the sensor has other values.
 //
 // Errors: not_found, permission_denied for a file; invalid_argument when no format fits, an unknown

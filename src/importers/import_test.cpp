@@ -35,7 +35,7 @@ TEST(Import, FormatsAreListed) {
                                                      "zeus-windows", "zeus-sweep"));
 }
 
-TEST(Import, TheContentTellsTheFormatNotTheName) {
+TEST(Import, TheContentDecidesTheFormatNotTheName) {
   const TempTree tree{{"power_metrics.json", kDmon}, {"dmon.csv", kJson}};
   EXPECT_EQ(import_files({tree / "power_metrics.json"})->run.source, "import:dmon");
   EXPECT_EQ(import_files({tree / "dmon.csv"})->run.source, "import:aipowermeter");

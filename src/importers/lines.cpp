@@ -30,10 +30,10 @@ std::string show(std::string_view text) {
   return fmt::format("'{}{}'", shown, text.size() > kLongest ? "..." : "");
 }
 
-std::string cut_off_warning(const SourceText& source, std::size_t line) {
+std::string cut_off_warning(std::string_view path, std::size_t line) {
   return fmt::format(
-      "{}, line {}: the last line has no line end, so it may be cut off: it is left out",
-      source.path, line);
+      "{}, line {}: the last line has no line end, so it may be cut off: it is left out", path,
+      line);
 }
 
 }  // namespace jouleprof::importers

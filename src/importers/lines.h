@@ -13,7 +13,7 @@ namespace jouleprof::importers {
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {
-    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // what some editors add
+    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // some editors add it
   }
 
   // Goes to the next line; false at the end.
@@ -34,10 +34,10 @@ class Lines {
 // corrupt: "PATH, line N: MESSAGE".
 tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::string_view message);
 
-// A piece of a file that is fit for a one-line message: short, without control characters.
+// A part of a file for a one-line message: short, without control characters.
 std::string show(std::string_view text);
 
-// What the reader is told about a last line that was left out.
-std::string cut_off_warning(const SourceText& source, std::size_t line);
+// The warning about a last line that was left out.
+std::string cut_off_warning(std::string_view path, std::size_t line);
 
 }  // namespace jouleprof::importers

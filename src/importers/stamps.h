@@ -1,4 +1,4 @@
-// Dates and times as other tools write them.
+// Reads dates and times of other tools.
 //
 // A calendar time is the nanoseconds since 1970-01-01 00:00 that a clock without time zone would
 // show. Years 1970 to 2199.

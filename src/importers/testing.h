@@ -51,7 +51,7 @@ inline bool has_warning(const model::Recording& recording, std::string_view part
   return false;
 }
 
-// Sample output of other tools lies beside the project, not in it.
+// Sample output of other tools is outside the project.
 inline std::filesystem::path peers_folder() {
   return std::filesystem::path(JOULEPROF_SOURCE_DIR) / ".." / "shared" / "data" / "peers";
 }

@@ -1,4 +1,4 @@
-// Puts the stamps of another tool on host time, without the pauses in which it was not recording.
+// Maps the stamps of another tool to host time, without the pauses in which it did not record.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,9 @@ struct Layout {
 
 // `stamps` in the order in which they were written. A pause is cut out where a stamp starts a
 // segment, where the clock went back, and where the distance to the stamp before is more than
-// ten times the usual (median) one and longer than 5 s. What remains of a pause is `seam`: the time
-// before its stamp that a reading speaks of, so that the first reading after a pause does not speak
-// of the time before it. For readings of an instant 1 ns, in which there is no energy to speak of.
+// ten times the usual (median) one and longer than 5 s. A pause keeps the length `seam`: the
+// averaging time of a reading, so that the first reading after a pause does not cover the time
+// before it. Readings of an instant need 1 ns only.
 Layout lay_out(std::span<const Stamp> stamps, Duration seam = Duration{1});
 
 // The median distance of neighbouring stamps within segments; zero when there are none.

@@ -1,4 +1,4 @@
-// Which processor this is, as /proc/cpuinfo tells it.
+// The processor's model, from /proc/cpuinfo.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace jouleprof::meters {
 
 struct CpuModel {
   std::string vendor;        // "GenuineIntel", "AuthenticAMD"; empty on ARM
-  std::string name = "CPU";  // "AMD EPYC 9654 96-Core Processor", where the kernel tells
+  std::string name = "CPU";  // "AMD EPYC 9654 96-Core Processor", where the kernel reports it
   int logical_cpus = 0;      // online and visible; 0 when the file cannot be read
 
   bool is_amd() const { return vendor == "AuthenticAMD" || vendor == "HygonGenuine"; }

@@ -1,4 +1,4 @@
-// The seam between sensors and everything else.
+// The interface of all sensors.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@
 
 namespace jouleprof::meters {
 
-// Something read in one go: it fills one or more sensors.
+// A unit of reading: one call that fills one or more sensors.
 struct Probe {
   std::string name;   // for messages: "gpu0 energy counter"
-  Duration period{};  // how often it wants to be read
-  // What it fills: where nobody wants any of them, it need not be read. None named: anything.
+  Duration period{};  // how often to read it
+  // The sensors that it fills: when none of them is needed, it need not be read. Empty: any sensor.
   std::vector<model::SensorId> sensors = {};
 };
 
-// A sensor that was looked for and can't be used.
+// A sensor that exists or was expected, and cannot be used.
 struct Missing {
   std::string what;  // "RAPL package-0"
   Error error;       // why
   std::string fix;   // the least invasive thing that would change it; may be empty
 };
 
-// What the readings are for; a meter chooses its probes and their periods by it.
+// What the readings are needed for; it determines a meter's probes and their periods.
 struct Demand {
-  // The length of the shortest stretch whose energy will be asked for. Below a few seconds a meter
-  // reads more often, and costs more.
+  // The shortest interval whose energy will be requested. Below a few seconds a meter reads more
+  // often, and costs more.
   Duration shortest_window = std::chrono::seconds{5};
   // How often a sensor without a buffer of its own is polled for power; zero: as often as it
   // renews.
@@ -44,9 +44,9 @@ struct Demand {
 
 // A source of readings: one driver or one kernel interface, with all its devices.
 //
-// Thread safety: none; one thread calls everything. Opening is a static function of each
-// implementation that returns Result<std::unique_ptr<...>>: "there is no such hardware" and "not
-// for this user" are errors to be shown, not exceptions.
+// Thread safety: none; one thread calls everything. Each implementation has a static
+// function open() that returns Result<std::unique_ptr<...>>: missing hardware and missing
+// permission are errors to be shown.
 class Meter {
  public:
   virtual ~Meter() = default;
@@ -55,24 +55,29 @@ class Meter {
 
   virtual std::string name() const = 0;  // "NVML", "RAPL", ...
 
-  // Fixed after opening. Ids count from zero within the meter; whoever joins meters renumbers.
-  virtual const std::vector<model::Domain>& domains() const = 0;
-  virtual const std::vector<model::Sensor>& sensors() const = 0;
-  virtual const std::vector<Missing>& missing() const = 0;
-  virtual const std::vector<Probe>& probes() const = 0;
+  // Fixed after opening. Ids count from zero within the meter; the session renumbers them.
+  virtual const std::vector<model::Domain>& domains() const { return domains_; }
+  virtual const std::vector<model::Sensor>& sensors() const { return sensors_; }
+  virtual const std::vector<Missing>& missing() const { return missing_; }
+  virtual const std::vector<Probe>& probes() const { return probes_; }
 
-  // Reads probe `index` and appends what it said, failures included. May take as long as the driver
-  // takes (an energy counter: 2.6 ms, a hanging driver: for ever). Returns when to read it next.
+  // Reads probe `index` and appends its readings and failures. Takes as long as the driver (an
+  // energy counter: 2.6 ms; a hanging driver: forever). Returns when to read it next.
   virtual HostTime read(std::size_t index, model::Readings& out) = 0;
 
-  // Which processes use this meter's devices now. Absent where the interface can't tell processes
-  // apart; an empty list means that none uses them. Errors: as the driver gives them.
+  // Which processes use this meter's devices now. Absent where the interface does not
+  // list processes; an empty list means that none uses them. Errors: of the driver.
   virtual std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() {
     return std::nullopt;
   }
 
  protected:
   Meter() = default;
+
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::vector<Missing> missing_;
+  std::vector<Probe> probes_;
 };
 
 }  // namespace jouleprof::meters

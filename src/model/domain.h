@@ -1,4 +1,4 @@
-// What draws power: one Domain is one row of every energy table.
+// A consumer of power: one Domain is one row of every energy table.
 #pragma once
 
 #include <compare>
@@ -30,7 +30,7 @@ struct Domain {
   DomainId id{};
   DomainKind kind{};
   std::string device;  // short and stable: "gpu0", "package-0", "hwmon:in1"
-  std::string name;    // as people know it: "NVIDIA H100 80GB HBM3"
+  std::string name;    // the product: "NVIDIA H100 80GB HBM3"
   std::string uuid;    // "GPU-..." or "MIG-..."; empty where there is none
   // The domain that contains this one (a package its cores). A domain with a parent is shown, and
   // not added to a total unless the parent itself never is.

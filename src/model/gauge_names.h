@@ -1,4 +1,4 @@
-// The names of the quantities recorded beside power. Each carries its SI unit.
+// Names of the recorded quantities other than power. Each name ends with its SI unit.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ inline constexpr std::string_view kJpegUtilisation = "jpeg_utilisation_ratio";
 inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
 inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
 inline constexpr std::string_view kPowerLimit = "power_limit_watts";
-inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // NVML's bit mask
+inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // clock_reasons.h
 inline constexpr std::string_view kCpuUtilisation = "cpu_utilisation_ratio";  // of all logical CPUs
 
 }  // namespace jouleprof::model::gauge

@@ -1,4 +1,5 @@
-// What is known of the power sensors of a GPU generation before a device was calibrated.
+// The default traits of a GPU generation's power sensors. A GPU that is not listed has unknown
+// traits.
 #pragma once
 
 #include <optional>
@@ -8,12 +9,14 @@
 
 namespace jouleprof::model {
 
+// So far of NVIDIA; other vendors' generations are added here.
 enum class GpuGeneration { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper, kBlackwell };
 
-// The generation of a device by its product name ("NVIDIA H100 80GB HBM3"), where the name tells.
+// The generation of a device by its product name ("NVIDIA H100 80GB HBM3"), where the name is
+// listed.
 std::optional<GpuGeneration> generation_of(std::string_view device_name);
 
-// The traits of one device's power sensors. Absent ones are unknown.
+// The traits of one device's power sensors; absent ones are unknown.
 struct GpuTraits {
   SensorTraits counter;
   SensorTraits ring;
@@ -24,7 +27,7 @@ struct GpuTraits {
 // Published and measured refresh periods and averaging windows: Yang, Adamek, Armour, "Part-time
 // Power Measurements" (SC'24) for Pascal to Hopper; ring and counter as read on an H100. Hopper's
 // response as fitted to bursts of known times on an H100 and H200s (docs/validation.md). `module`:
-// a superchip's module scope.
+// the module scope of a superchip.
 GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module);
 
 }  // namespace jouleprof::model

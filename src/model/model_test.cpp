@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "model/clock_reasons.h"
 #include "model/domain.h"
 #include "model/phase_name.h"
 #include "model/profile.h"
@@ -59,6 +60,22 @@ TEST(Model, AnIntervalNeverReachesBelowZero) {
   m.error = Energy::joules(3);
   EXPECT_EQ(m.low(), Energy{});
   EXPECT_EQ(m.high(), Energy::joules(4));
+}
+
+// The numbers are those that recordings hold, from the first format on.
+TEST(Model, ClockReasonsAreReadFromTheirGauge) {
+  using enum ClockReason;
+  EXPECT_TRUE(ClockReasons::of_gauge(4).limited_by_power());
+  EXPECT_TRUE(ClockReasons::of_gauge(0x80).limited_by_power());
+  EXPECT_TRUE(ClockReasons::of_gauge(0x20).thermal());
+  EXPECT_TRUE(ClockReasons::of_gauge(0x40).limited_by_heat());
+  EXPECT_TRUE(ClockReasons{kHardwareSlowdown}.limited_by_heat());
+  EXPECT_FALSE((ClockReasons{kHardwareSlowdown, kPowerBrake}.limited_by_heat()));
+  EXPECT_FALSE(ClockReasons::of_gauge(1).limited_by_power());
+  EXPECT_EQ((ClockReasons{kIdle, kPowerLimit}.gauge()), 5);
+  EXPECT_EQ(ClockReasons::of_gauge(-1).gauge(), 0);
+  EXPECT_EQ(ClockReasons::of_gauge(5).names(),
+            (std::vector<std::string_view>{"idle", "power_limit"}));
 }
 
 }  // namespace

@@ -45,23 +45,24 @@ struct ProcessReading {
   bool operator==(const ProcessReading&) const = default;
 };
 
-// What one process had of one GPU around `at`.
+// The use of one GPU by one process around `at`.
 struct GpuProcessReading {
   ProcessId process{};
   DomainId domain{};
   HostTime at{};
-  std::optional<double> sm_utilisation;  // 0 to 1, mean since it was last told
+  std::optional<double>
+      compute_utilisation;  // 0 to 1: of the multiprocessors; mean since the last report
   std::optional<std::uint64_t> memory_bytes;
 
   bool operator==(const GpuProcessReading&) const = default;
 };
 
-// The same as a driver tells it, by pid.
+// The same as a driver reports it, by pid.
 struct GpuProcessUse {
   pid_t pid = 0;  // in the driver's PID namespace: the machine's
   DomainId domain{};
   HostTime at{};
-  std::optional<double> sm_utilisation;
+  std::optional<double> compute_utilisation;
   std::optional<std::uint64_t> memory_bytes;
 
   bool operator==(const GpuProcessUse&) const = default;

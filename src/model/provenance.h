@@ -1,4 +1,4 @@
-// Where a figure comes from, in the four words every output uses.
+// The origin of a figure, in the four words that every output uses.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@ namespace jouleprof::model {
 
 enum class Provenance {
   kMeasured,     // read from a sensor of this machine
-  kEstimated,    // computed by a model: no sensor saw it
+  kEstimated,    // computed by a model, without a sensor
   kSimulated,    // read from a simulated device: a test, never a measurement
-  kUnavailable,  // could not be had; the figure itself is absent
+  kUnavailable,  // the figure itself is absent
 };
 
 std::string_view to_string(Provenance p);
 std::optional<Provenance> parse_provenance(std::string_view text);
 
-// What a sum is, made of an `a` and a `b`: simulated before estimated before measured; an
-// unavailable part does not change what the other is.
+// The provenance of a sum of an `a` and a `b`: simulated before estimated before measured; an
+// unavailable part does not change the other's.
 Provenance combine(Provenance a, Provenance b);
 
 }  // namespace jouleprof::model

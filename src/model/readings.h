@@ -1,4 +1,4 @@
-// What sensors say, on the host's timeline, exactly as it was read.
+// Raw sensor values on the host's timeline, as they were read.
 #pragma once
 
 #include <string>
@@ -44,6 +44,12 @@ struct ReadFailure {
   Error error;
 
   bool operator==(const ReadFailure&) const = default;
+};
+
+// A load was on without a pause.
+struct BusySpan {
+  HostTime begin{};
+  HostTime end{};
 };
 
 // Readings in the order they came.

@@ -1,4 +1,4 @@
-// What measures a domain, and what is known about how it does so.
+// A sensor of a domain, and its known traits.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ std::optional<SensorKind> parse_sensor_kind(std::string_view text);
 
 enum class SensorId : std::uint32_t {};
 
-// What is known of a sensor. An absent trait is unknown, not zero.
+// The traits of a sensor. An absent trait is unknown, not zero.
 struct SensorTraits {
   std::optional<Duration> refresh;  // between two new values
   std::optional<Duration> window;   // each value is the mean over this long ...
   std::optional<Duration> lag;      // ... ending this long before its stamp
   // Before that mean is taken, power follows the load with a first-order lag of this time constant:
-  // board and sensor together. Absent: at once.
+  // board and sensor together. Absent: without delay.
   std::optional<Duration> rise;
   std::optional<Duration> read_cost;  // CPU time of one read
-  std::optional<Energy> wrap;         // a counter starts again from zero after this much
+  std::optional<Energy> wrap;         // a counter restarts from zero after this much
   Energy quantum{};                   // a counter's smallest step
   // Relative error of the sensor's scale at 95 %: the same for every reading of one device, so it
   // bounds joules, not ratios on one device. 0.05 = 5 %.

@@ -245,7 +245,7 @@ Result<void> Writer::append(const model::ProcessReadings& readings) {
                         r.uss_bytes, r.rss_bytes);
     }
     for (const auto& r : readings.gpu_processes) {
-      s.gpu_process_reading(r.process, r.domain, r.at, r.sm_utilisation, r.memory_bytes);
+      s.gpu_process_reading(r.process, r.domain, r.at, r.compute_utilisation, r.memory_bytes);
     }
     for (const auto& r : readings.machine) {
       s.machine_reading(r.at, r.busy_cpu_time, r.total_cpu_time, r.memory_used_bytes);

@@ -14,8 +14,8 @@ ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain&
     for (const auto& r : recording.readings.gauges) {
       if (r.sensor != sensor.id) continue;
       if (last) {
-        const auto reasons = static_cast<std::uint64_t>(last->value);
-        const bool held = model::held_by_power(reasons) || model::held_by_heat(reasons);
+        const auto reasons = model::ClockReasons::of_gauge(last->value);
+        const bool held = reasons.limited_by_power() || reasons.limited_by_heat();
         stretches_.push_back({last->at, r.at, held});
       }
       last = r;

@@ -126,7 +126,7 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   add_machine_time(recording);
   add_cpu_time(recording);
 
-  use_.sm_utilisation.resize(recording.processes.size());
+  use_.compute_utilisation.resize(recording.processes.size());
   std::unordered_map<std::uint32_t, std::size_t> index;
   for (std::size_t i = 0; i < recording.processes.size(); ++i) {
     index[static_cast<std::uint32_t>(recording.processes[i].id)] = i;
@@ -140,17 +140,18 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   std::vector<Reported> reported(recording.processes.size());
   for (const auto& r : readings.gpu_processes) {
     const auto found = index.find(static_cast<std::uint32_t>(r.process));
-    if (found == index.end() || !r.sm_utilisation || r.at < begin || r.at > end) continue;
+    if (found == index.end() || !r.compute_utilisation || r.at < begin || r.at > end) continue;
     Reported& t = reported[found->second];
     const auto last =
         t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
     const double weight = std::max(seconds(r.at - last.first->second), kShortestReported);
     last.first->second = r.at;
-    t.weighted += weight * *r.sm_utilisation;
+    t.weighted += weight * *r.compute_utilisation;
     t.weight += weight;
   }
   for (std::size_t i = 0; i < reported.size(); ++i) {
-    if (reported[i].weight > 0) use_.sm_utilisation[i] = reported[i].weighted / reported[i].weight;
+    if (reported[i].weight > 0)
+      use_.compute_utilisation[i] = reported[i].weighted / reported[i].weight;
   }
 }
 
@@ -251,7 +252,7 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
       for (const auto& r : on_gpu.at(middle)) {
         const auto found = index.find(static_cast<std::uint32_t>(r.process));
         auto& use = users[found == index.end() ? n : found->second];
-        use = r.sm_utilisation;
+        use = r.compute_utilisation;
       }
       const bool known = std::all_of(users.begin(), users.end(),
                                      [](const auto& u) { return u.second.has_value(); });

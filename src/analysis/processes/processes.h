@@ -32,7 +32,7 @@ struct DomainSplit {
 struct ProcessUse {
   std::vector<std::optional<Duration>> cpu_time;  // in the recording's order; unseen children's too
   Duration machine_cpu_time{};                    // of everything that ran, as far as it was read
-  std::vector<std::optional<double>> sm_utilisation;  // time-weighted mean of what was told
+  std::vector<std::optional<double>> compute_utilisation;  // time-weighted mean
 };
 
 // Splits active energy slice by slice, from one round of process readings to the next. The active

@@ -140,7 +140,7 @@ TEST(Processes, MeanUtilisationIsWeightedByItsTime) {
   for (int t = 2; t <= 8; ++t) readings.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
   readings.push_back({ProcessId{1}, kGpu0, at(9), 0.9, {}});
   const ProcessSplitter splitter(m.recording, at(0), at(10));
-  EXPECT_NEAR(*splitter.use().sm_utilisation[0], (0.1 * 1 + 0.9 * 8) / 9, 1e-9);
+  EXPECT_NEAR(*splitter.use().compute_utilisation[0], (0.1 * 1 + 0.9 * 8) / 9, 1e-9);
 }
 
 TEST(Processes, AnEmptyGpuIsUnattributed) {

@@ -22,7 +22,7 @@ constexpr double kLongestWindow = 3.0;
 constexpr double kBelievedWindow = 2.5;  // the search's own end is no finding
 constexpr double kLongestLag = 0.3;
 constexpr double kFinest = 2e-5;  // seconds: where the search ends
-// A rise is told of when it takes away this part of the squares left over.
+// A rise is reported when it removes this part of the residual squares.
 constexpr double kMuchBetter = 0.3;
 constexpr std::size_t kBlocks = 10;  // of the jackknife
 

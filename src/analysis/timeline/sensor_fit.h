@@ -1,9 +1,9 @@
-// What a power sensor does to the truth, found from a load that was on and off at known times.
+// Fits the response of a power sensor to a load that was on and off at known times.
 //
 // Model: a reading is idle + step x (the part of [t - lag - window, t - lag] that was busy), t
 // being its stamp. Idle and step are linear and profiled out; window and lag minimise the squares
-// of what is left, first on a grid, then by local search. Spans and pauses of random length keep
-// one period from standing for another: the method of Yang, Adamek, Armour, "Part-time Power
+// of what is left, first on a grid, then by local search. Spans and pauses of random length prevent
+// aliasing with the sensor's period: the method of Yang, Adamek, Armour, "Part-time Power
 // Measurements" (SC'24), with known busy times in place of an external meter.
 #pragma once
 
@@ -17,11 +17,7 @@
 
 namespace jouleprof::analysis {
 
-// The load was on without a break.
-struct BusySpan {
-  HostTime begin{};
-  HostTime end{};
-};
+using model::BusySpan;
 
 struct SensorFit {
   FittedDuration refresh;  // between two new values
@@ -30,9 +26,9 @@ struct SensorFit {
   Power idle;          // without the load
   Power step;          // what the load adds
   double r_squared = 0;
-  // Where a first-order rise before the averaging tells the readings much better: its time
-  // constant, and the window and lag that go with it. Card or sensor may cause it; window and lag
-  // above are those of the plain mean still.
+  // Where a first-order lag before the averaging explains the readings much better: its time
+  // constant, and the window and lag that go with it. Board or sensor may cause it; window and lag
+  // above remain those of the plain mean.
   struct Risen {
     Duration rise{};
     Duration window{};
@@ -43,7 +39,7 @@ struct SensorFit {
 
 enum class Stamps {
   kOfSensor,  // each reading is a new one, stamped by the sensor
-  kOfPoll,    // read much more often than renewed: a change of the value tells of a new reading
+  kOfPoll,    // read much more often than renewed: a changed value is a new reading
 };
 
 // `busy`: in order, not overlapping, with the device idle before the first and after the last for

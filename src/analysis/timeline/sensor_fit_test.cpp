@@ -154,7 +154,7 @@ TEST(SensorFit, IntervalsHoldTheTruth) {
   EXPECT_GE(lag_in, 16);
 }
 
-TEST(SensorFit, TellsOfASlowRise) {
+TEST(SensorFit, ReportsASlowRise) {
   const Load load = bursts(5);
   // dP/dt = (truth - P) / 60 ms, in steps of 0.2 ms, then the mean over 10 ms.
   std::vector<double> joules{0};
@@ -216,7 +216,7 @@ TEST(SensorFit, FindsThoseOfARecordedH100) {
   EXPECT_NEAR(ms(of_average->window.value), 1000, 20);
 }
 
-TEST(SensorFit, RefusesWhatItCannotTell) {
+TEST(SensorFit, RefusesWhatItCannotFit) {
   const Load load = bursts(2);
   GpuSensors sensors;
   const auto good = sensors.samples(load.truth, 0.5, load.truth.end());

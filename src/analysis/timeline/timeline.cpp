@@ -50,16 +50,15 @@ void EnergyTimeline::append(const model::Readings& readings) {
   for (const auto& r : readings.counters) append(r);
 }
 
-// A counter that stands still while there is power is not renewed: from its last change to its next
-// it says nothing.
+// Drops the points of a counter that does not change although power is drawn: the driver no longer
+// renews it, so from its last change to its next it holds no information.
 void EnergyTimeline::drop_frozen(std::size_t first_new) {
   for (std::size_t i = first_new; i < points_.size(); ++i) {
     points_[i].segment += frozen_segments_;
-    std::size_t first = i;
-    while (first > 0 && points_[first - 1].energy == points_[i].energy &&
-           points_[first - 1].segment == points_[i].segment) {
-      --first;
-    }
+    const bool unchanged = i > 0 && points_[i - 1].energy == points_[i].energy &&
+                           points_[i - 1].segment == points_[i].segment;
+    if (!unchanged) unchanged_from_ = i;
+    const std::size_t first = unchanged_from_;
     if (first == i) {
       if (frozen_) ++frozen_segments_, ++points_[i].segment;
       frozen_ = false;
@@ -111,6 +110,7 @@ void EnergyTimeline::forget_before(HostTime t) {
   n = 0;
   while (n + 1 < points_.size() && time_->seconds_of(points_[n + 1].after) < raw) ++n;
   points_.erase(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(n));
+  unchanged_from_ -= std::min(unchanged_from_, n);
   if (shape_) shape_->forget_before(std::min(at, settled_end - 1));
   marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
 }

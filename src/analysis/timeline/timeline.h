@@ -162,6 +162,7 @@ class EnergyTimeline {
 
   std::optional<CounterUnwrapper> unwrapper_;
   std::vector<CounterPoint> points_;
+  std::size_t unchanged_from_ = 0;     // first of the newest points that hold one equal value
   std::uint32_t frozen_segments_ = 0;  // added to the unwrapper's
   bool frozen_ = false;
   std::vector<Note> notes_;

@@ -192,6 +192,22 @@ TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
   }
 }
 
+// Two days at 10 Hz. With a cost that grows with the square of the reads this takes most of an
+// hour.
+TEST(Timeline, ACounterThatStandsStillForTwoMillionReadsIsRead) {
+  model::Sensor rapl{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "rapl", {}, {}};
+  rapl.traits.refresh = 1ms;
+  EnergyTimeline timeline({rapl, std::nullopt});
+  constexpr int kReads = 2'000'000;
+  for (int i = 0; i < kReads; ++i) {
+    timeline.append(
+        model::CounterReading{kCounter, at(0.1 * i), at(0.1 * i + 1e-5), Energy::joules(7)});
+  }
+  const auto m = timeline.energy(at(1), at(0.1 * kReads - 1));
+  ASSERT_TRUE(m);
+  EXPECT_EQ(m->energy, Energy{});
+}
+
 TEST(Timeline, AGapWidensTheIntervalUnlessTheCounterBridgesIt) {
   GpuSensors gpu;
   const Truth truth = mixed(6, 20);

@@ -8,35 +8,34 @@
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip_stream.h"
-#include "importers/torch/torch_annotator.h"
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
+#include "report/chrome/torch_annotator.h"
 
 namespace jouleprof::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-// The part of the recording that the trace covers, `more` at both ends. What ran outside was not
-// traced, so nothing may be concluded from the power there.
-analysis::Part part_of(const model::Recording& recording, const importers::TorchTrace& trace,
+// The part of the recording that the trace covers, extended by `more` at both ends. Activity
+// outside it was not traced, so power there cannot be attributed.
+analysis::Part part_of(const model::Recording& recording, const model::ProfiledTrace& trace,
                        Duration more) {
-  const ClockMap& clocks = trace.clocks();
-  const HostTime begin = clocks.to_host(trace.begin()) - more;
-  const HostTime end = clocks.to_host(trace.end()) + more;
+  const HostTime begin = trace.clocks.to_host(trace.begin) - more;
+  const HostTime end = trace.clocks.to_host(trace.end) + more;
   analysis::Part part;
   if (const auto work = recording.run.work_begin) {
-    // Counting from the work's begin, a part can't begin before it.
+    // A part counts from the work's begin, so it cannot begin earlier.
     if (begin > *work) part.from = begin - *work;
     if (end > *work) part.to = end - *work;
   }
   return part;
 }
 
-std::vector<importers::PowerTrack> tracks_of(const analysis::Run& run,
-                                             const importers::TorchTrace& trace) {
+std::vector<report::PowerTrack> tracks_of(const analysis::Run& run,
+                                          const model::ProfiledTrace& trace) {
   const analysis::Part part = part_of(run.recording(), trace, 100ms);
-  std::vector<importers::PowerTrack> tracks;
+  std::vector<report::PowerTrack> tracks;
   const auto& domains = run.recording().domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const auto& domain = domains[i];
@@ -65,43 +64,47 @@ class AnnotateVerb : public Verb {
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
     auto trace = importers::TorchTrace::read(trace_, *recording);
     if (!trace) return complain(trace.error(), status_of_input(trace.error()));
-    recording->traces = {trace->trace()};
+    const model::ProfiledTrace& profiled = trace->profiled();
+    recording->traces = {profiled.trace};
     const analysis::Run run(std::move(*recording));
-    const auto& profiles = run.activity(part_of(run.recording(), *trace, Duration{}));
+    const auto& profiles = run.activity(part_of(run.recording(), profiled, {}));
     if (!profiles) return complain(profiles.error(), status_of_input(profiles.error()));
 
-    importers::TorchAnnotator annotator(*trace, *profiles);
-    const auto tracks = tracks_of(run, *trace);
-    Result<importers::TorchAnnotation> made;
+    const auto tracks = tracks_of(run, profiled);
+    report::TorchAnnotator annotator(profiled, *profiles, tracks, JOULEPROF_VERSION);
+    Result<void> read;
+    const auto annotate = [&](std::ostream& out) {
+      read = trace->for_each_piece([&](const model::TracePiece& piece) {
+        annotator.write(out, piece);
+        return out.good();
+      });
+    };
     const auto written = write_output(output_, force_, [&](std::ostream& out) {
-      if (names_gzip(output_)) {
-        GzipStream packed(out);
-        made = annotator.write(packed, tracks, JOULEPROF_VERSION);
-        packed.finish();
-      } else {
-        made = annotator.write(out, tracks, JOULEPROF_VERSION);
-      }
+      if (!names_gzip(output_)) return annotate(out);
+      GzipStream packed(out);
+      annotate(packed);
+      packed.finish();
     });
     if (!written) return complain(written.error(), kCannotWrite);
-    if (!made) return complain(made.error(), status_of_input(made.error()));
-    tell(*trace, *profiles, *made);
+    if (!read) return complain(read.error(), status_of_input(read.error()));
+    summarise(profiled, *profiles, annotator.annotation());
     return kDone;
   }
 
  private:
-  void tell(const importers::TorchTrace& trace, const std::vector<model::ActivityProfile>& profiles,
-            const importers::TorchAnnotation& made) const {
+  void summarise(const model::ProfiledTrace& trace,
+                 const std::vector<model::ActivityProfile>& profiles,
+                 const report::TorchAnnotation& made) const {
     const auto note = [](const std::string& text) {
       fmt::print(stderr, "jouleprof: note: {}\n", text);
     };
-    if (trace.cut_off()) {
-      note(fmt::format("{} is cut off: it is annotated up to its last whole event, and closed",
-                       trace_));
+    if (trace.cut_off) {
+      note(fmt::format("{} is cut off; it is annotated up to its last complete event", trace_));
     }
-    if (trace.launches().empty()) {
+    if (trace.launches.empty()) {
       note(
-          "there is no GPU activity in the trace (ProfilerActivity.CUDA), so it got the course of "
-          "power and no energies");
+          "the trace holds no GPU activity, so only power tracks are added; record it with "
+          "ProfilerActivity.CUDA to get energies");
     }
     if (made.without_energy > 0) {
       note(
@@ -113,8 +116,8 @@ class AnnotateVerb : public Verb {
       for (const auto& warning : profile.warnings) note(warning);
     }
     fmt::print(stderr,
-               "jouleprof: wrote {}: {} kernels and {} operators have their energy; open it "
-               "in ui.perfetto.dev\n",
+               "jouleprof: wrote {} with the energy of {} kernels and {} operators; open it in "
+               "ui.perfetto.dev\n",
                output_, made.kernels, made.ranges);
   }
 

@@ -1,4 +1,4 @@
-// `doctor --calibrate`: what a GPU's sensors really do, found with a load of the tool's own.
+// `doctor --calibrate`: measures the traits of a GPU's sensors with the tool's own load.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace jouleprof::cli {
 
-// Calibrates the GPUs named (none named: all), one after another, tells its progress on stderr, and
-// keeps the results (calibration_store.h). Takes about 20 s a GPU.
-// Errors: not_found without NVML or CUDA; unavailable when a GPU is busy or the fit fails, in which
-// case nothing is kept for that GPU.
+// Calibrates the named GPUs (none named: all) one after another, prints its progress on stderr, and
+// stores the results (calibration_store.h). Takes about 25 s for each GPU.
+// Errors: not_found without NVML or CUDA; unavailable when a GPU is busy or the fit fails: then
+// nothing is stored for that GPU.
 Result<void> calibrate(const std::vector<std::string>& devices);
 
 }  // namespace jouleprof::cli

@@ -22,10 +22,10 @@ std::string traits_text(const Sensor& sensor) {
   const auto& t = sensor.traits;
   std::string text;
   const auto add = [&](std::string part) { text += (text.empty() ? "" : ", ") + part; };
-  if (t.refresh) add("renews every " + time_text(*t.refresh));
+  if (t.refresh) add("a new value every " + time_text(*t.refresh));
   if (t.window) add("mean over " + time_text(*t.window));
-  if (t.rise) add("rises in " + time_text(*t.rise));
-  if (t.lag) add("lags " + time_text(*t.lag));
+  if (t.rise) add("time constant " + time_text(*t.rise));
+  if (t.lag) add("lag " + time_text(*t.lag));
   if (t.read_cost) add("a read costs " + time_text(*t.read_cost) + " of CPU");
   if (t.wrap) add(fmt::format("wraps after {:.4g} kJ", t.wrap->joules() / 1e3));
   add(fmt::format("scale ±{:g} %", t.gain_error * 100));
@@ -50,7 +50,7 @@ ordered_json sensor_json(const Sensor& sensor) {
           {"use", use_of(sensor)}};
 }
 
-// Null where none was asked for.
+// Null where none was requested.
 ordered_json calibration_json(const std::optional<Result<void>>& calibration) {
   if (!calibration) return nullptr;
   ordered_json json = {{"done", calibration->has_value()}, {"kind", nullptr}, {"reason", nullptr}};
@@ -68,14 +68,14 @@ std::string use_of(const Sensor& sensor) {
     case SensorKind::kEnergyCounter:
       return "the amount of energy";
     case SensorKind::kPowerRing:
-      return "the course of power over time";
+      return "the power curve";
     case SensorKind::kPowerInstant:
       return sensor.provenance == model::Provenance::kEstimated ? "an estimate of the energy"
-                                                                : "the course of power over time";
+                                                                : "the power curve";
     case SensorKind::kPowerAverage:
-      return "a check; energy only where nothing better is there";
+      return "a check; energy only where no better sensor exists";
     case SensorKind::kGauge:
-      return "shown beside the power";
+      return "shown with the power";
   }
   return "";
 }
@@ -100,7 +100,7 @@ std::string doctor_text(const meters::MeterSet& found) {
       if (sensors.empty() && gauges.empty()) continue;
       out += fmt::format("  {} {}  {}{}\n{}", to_string(domain.kind), domain.device, domain.name,
                          domain.uuid.empty() ? "" : "  " + domain.uuid, sensors);
-      if (!gauges.empty()) out += fmt::format("    beside it: {}\n", gauges);
+      if (!gauges.empty()) out += fmt::format("    gauges: {}\n", gauges);
     }
   }
   if (!out.empty()) out = "Found\n" + out;
@@ -108,12 +108,12 @@ std::string doctor_text(const meters::MeterSet& found) {
     out += fmt::format("{}Not available\n", out.empty() ? "" : "\n");
     for (const auto& missing : found.missing) {
       out += fmt::format("  {}\n    {}\n", missing.what, missing.error.message);
-      if (!missing.fix.empty()) out += fmt::format("    to get it: {}\n", missing.fix);
+      if (!missing.fix.empty()) out += fmt::format("    fix: {}\n", missing.fix);
     }
   }
   out += found.can_measure() ? "\nNext: jouleprof run -- COMMAND\n"
-                             : "\nNothing can be measured here; what jouleprof tells about this "
-                               "machine is estimated.\n";
+                             : "\nNothing can be measured here; jouleprof can only estimate the "
+                               "energy of this machine.\n";
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What doctor found, as text and as JSON.
+// The result of `doctor` as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace jouleprof::cli {
 
-// What a sensor will be used for, in a few words.
+// What a sensor is used for, in a few words.
 std::string use_of(const model::Sensor& sensor);
 
 std::string doctor_text(const meters::MeterSet& found);
-// Schema jouleprof.doctor/1. `calibration`: how it went, where it was asked for.
+// Schema jouleprof.doctor/1. `calibration`: its result, where it was requested.
 std::string doctor_json(const meters::MeterSet& found,
                         const std::optional<Result<void>>& calibration);
 

@@ -27,7 +27,7 @@ class DoctorVerb : public Verb {
     std::optional<Result<void>> calibration;
     if (calibrate_) calibration = calibrate(devices_);
     const bool failed = calibration && !*calibration;
-    // Whoever reads JSON gets a document in any case.
+    // With --json a document is printed also after a failure.
     if (failed && !json_) return complain(calibration->error(), kNothingToMeasure);
     meters::MeterOptions options;
     options.cpu_tdp = *cpu_tdp;

@@ -49,7 +49,8 @@ class ImportVerb : public Verb {
     if (!files_.empty()) {
       return fail(
           Errc::kInvalidArgument,
-          fmt::format("CSV files are named by what they hold (--samples {} ...)", files_.front()));
+          fmt::format("--format csv takes no plain file names: give --samples {} or another option",
+                      files_.front()));
     }
     return importers::import_csv(csv_);
   }
@@ -58,7 +59,8 @@ class ImportVerb : public Verb {
     if (!csv_.samples.empty() || !csv_.counter.empty() || !csv_.kernels.empty()) {
       return fail(Errc::kInvalidArgument, "--samples, --counter and --kernels need --format csv");
     }
-    if (files_.empty()) return fail(Errc::kInvalidArgument, "no file to import was named");
+    if (files_.empty())
+      return fail(Errc::kInvalidArgument, "no file to import; name one or more files");
     importers::ImportOptions options;
     options.format = format_;
     if (!interval_.empty()) {

@@ -40,7 +40,7 @@ Result<fs::path> first_of(const std::vector<fs::path>& places, const fs::path& f
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", place.string());
   }
   return fail(Errc::kNotFound,
-              fmt::format("{} is not installed with this jouleprof; tried {}", what, tried));
+              fmt::format("{} was not found; tried {}. Install jouleprof as a whole", what, tried));
 }
 
 }  // namespace
@@ -71,12 +71,12 @@ Result<fs::path> find_inject_library() {
     const fs::path path = fs::absolute(named, err);
     if (fs::is_regular_file(path, err)) return path;
     return fail(Errc::kNotFound,
-                fmt::format("JOULEPROF_INJECT_LIBRARY names {}, which is no file", named));
+                fmt::format("JOULEPROF_INJECT_LIBRARY names {}, which is not a file", named));
   }
   auto folder = first_of(inject_library_places(own_folder()), kLibrary,
                          fmt::format("{}, which traces kernels,", kLibrary));
   if (!folder) {
-    folder.error().message += "; JOULEPROF_INJECT_LIBRARY can name it";
+    folder.error().message += ", or set JOULEPROF_INJECT_LIBRARY to its path";
     return folder;
   }
   return *folder / kLibrary;

@@ -1,4 +1,4 @@
-// What is installed beside the tool and loaded by the programs that it traces.
+// Finds the installed files that traced programs load.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace jouleprof::cli {
 
-// Where it may lie, likeliest first, for a tool that lies in `folder`; in an installation, in the
-// Python package, in the build tree.
+// The folders to search, in order, for a tool in `folder`: of an installation, of the Python
+// package, of the build tree.
 std::vector<std::filesystem::path> inject_library_places(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> python_hook_places(const std::filesystem::path& folder);
 
-// libjouleprof_inject.so: what JOULEPROF_INJECT_LIBRARY names, or beside the tool. Errors:
-// not_found, with the places that were tried.
+// libjouleprof_inject.so: the file that JOULEPROF_INJECT_LIBRARY names, else one of the places
+// above. Errors: not_found, with the places that were tried.
 Result<std::filesystem::path> find_inject_library();
 
 // The folder of our sitecustomize.py. Errors: as above.

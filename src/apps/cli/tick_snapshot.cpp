@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::cli {
@@ -10,9 +11,6 @@ namespace {
 
 using report::DeviceSnapshot;
 namespace gauge = model::gauge;
-
-// NVML's thermal reasons for clocks held down: software 0x20, hardware 0x40.
-constexpr unsigned kThermalReasons = 0x20 | 0x40;
 
 void set(DeviceSnapshot& device, const std::string& name, double value) {
   static const std::map<std::string_view, std::optional<double> DeviceSnapshot::*> kFields{
@@ -30,7 +28,7 @@ void set(DeviceSnapshot& device, const std::string& name, double value) {
       {gauge::kMemoryUsed, &DeviceSnapshot::memory_used_bytes},
       {gauge::kPowerLimit, &DeviceSnapshot::power_limit_watts}};
   if (name == gauge::kClockEventReasons) {
-    device.thermal_violation = (static_cast<unsigned>(value) & kThermalReasons) != 0 ? 1 : 0;
+    device.thermal_violation = model::ClockReasons::of_gauge(value).thermal() ? 1 : 0;
   } else if (const auto field = kFields.find(name); field != kFields.end()) {
     device.*(field->second) = value;
   }

@@ -1,4 +1,4 @@
-// Reading a file that may be compressed with gzip: what it holds tells, not its name.
+// Reads a file that may be compressed with gzip; its content decides, not its name.
 #pragma once
 
 #include <cstddef>

@@ -124,11 +124,10 @@ class Import {
       const json line = json::parse(lines.text(), nullptr, false);
       const bool fits = line.is_object() || line == kSegmentEnd;
       if (!fits && !lines.ended()) {
-        // Once: files are gone through twice.
+        // Once: each file is read twice.
         if (builder_.recording().run.complete) {
-          builder_.warn(cut_off_warning(source, lines.number()));
+          builder_.set_cut_off(cut_off_warning(source.path, lines.number()));
         }
-        builder_.recording().run.complete = false;
         return {};
       }
       if (!fits) {
@@ -238,7 +237,7 @@ class Import {
       }
     };
     for_each("per_gpu_per_pid_utilization_absolute", [](auto& reading, double share) {
-      if (share <= 1) reading.sm_utilisation = share;
+      if (share <= 1) reading.compute_utilisation = share;
     });
     for_each("per_gpu_attributable_mem_use", [](auto& reading, double bytes) {
       if (bytes < 1e15) reading.memory_bytes = static_cast<std::uint64_t>(bytes);
@@ -283,7 +282,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   auto recording = std::move(import).finish();
   if (recording && options.interval) {
     recording->warnings.push_back(
-        {HostTime{}, "the records have dates of their own: the interval given is not used"});
+        {HostTime{}, "--interval is not used: the records have their own dates"});
   }
   return recording;
 }

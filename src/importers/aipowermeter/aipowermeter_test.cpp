@@ -59,7 +59,7 @@ TEST(AiPowerMeter, ReadsTheNewerSchema) {
   const auto& uses = recording->process_readings.gpu_processes;
   ASSERT_EQ(uses.size(), 4u);
   EXPECT_EQ(uses[1].process, recording->processes[0].id);
-  EXPECT_EQ(uses[1].sm_utilisation, 0.5);
+  EXPECT_EQ(uses[1].compute_utilisation, 0.5);
   EXPECT_EQ(uses[1].memory_bytes, 1048576u);
   EXPECT_EQ(uses[0].memory_bytes, std::nullopt);
 }

@@ -61,8 +61,8 @@ Result<std::optional<CsvColumn>> CsvFile::optional_column(std::span<const Column
       if (header_[i] != name.name) continue;
       if (found) {
         return fail(Errc::kCorrupt,
-                    fmt::format("{}, line 1: the columns '{}' and '{}' say the same", path(),
-                                found->name, header_[i]));
+                    fmt::format("{}, line 1: the columns '{}' and '{}' have the same meaning",
+                                path(), found->name, header_[i]));
       }
       found = CsvColumn{i, name.decimals, header_[i]};
       asked_[i] = true;
@@ -87,9 +87,7 @@ Result<bool> CsvFile::next() {
     if (!line || !*line) return line;
     if (trim(text_).empty()) continue;
     if (!ended_) {
-      cut_off_ = fmt::format(
-          "{}, line {}: the last line has no line end, so it may be cut off: it is left out",
-          path(), line_);
+      cut_off_ = cut_off_warning(path(), line_);
       return false;
     }
     if (auto fields = split_line(); !fields) return forward_error(fields);

@@ -15,10 +15,10 @@
 
 namespace jouleprof::importers {
 
-// A column as a header may call it: the name tells the unit.
+// A column's name in the header; it determines the unit.
 struct ColumnName {
   std::string_view name;
-  int decimals = 0;  // what is written is worth 10^decimals of the value's own unit
+  int decimals = 0;  // one unit of the name is 10^decimals of the value's own unit
 };
 
 // A column that was found.
@@ -42,7 +42,7 @@ class CsvFile {
   Result<void> no_others() const;
 
   // Goes to the next row; false at the end. Blank lines are passed over. A last line without a line
-  // end may have been cut off in the middle of a number: it is left out, and cut_off() tells.
+  // end may have been cut off in the middle of a number: it is left out, and cut_off() is set.
   // Errors: corrupt, with the line, when it has not as many fields as the header.
   Result<bool> next();
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json/json_reader.h"
 #include "base/text.h"
 #include "importers/csv/csv_units.h"
 #include "importers/lines.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostId = 1'000'000'000;
 constexpr std::size_t kMaxNamesBytes = std::size_t{64} << 20;
 
-// What profilers write beside kernels about their own and the driver's doings on the host.
+// Rows of profilers that are no kernels: their own and the driver's overhead on the host.
 bool is_overhead(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{
       "Command Buffer Full",   "Buffer Flush",           "Instrumentation", "Resource",
@@ -36,28 +36,21 @@ model::ActivityKind kind_of(std::string_view name) {
 Result<CsvKernelNames> read_kernel_names(const std::filesystem::path& path) {
   const auto text = read_file(path, kMaxNamesBytes);
   if (!text) return forward_error(text);
-  const auto bad = [&](std::string_view what) {
-    return fail(Errc::kCorrupt, fmt::format("{}: {}", path.string(), what));
-  };
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object()) return bad("not a JSON object");
+  const auto json = parse_json(*text, path.string(), Errc::kCorrupt);
+  if (!json) return forward_error(json);
+  JsonErrors errors{.file = path.string(), .code = Errc::kCorrupt};
+  JsonReader document(*json, "", errors);
   CsvKernelNames out;
   out.given = true;
-  if (const auto base = json.find("base_unix_ns"); base != json.end()) {
-    if (!base->is_number_integer()) return bad("'base_unix_ns' is not a whole number");
-    if (*base < 0 || *base > csv::kLastUnixNanosecond) return bad("'base_unix_ns' is no time");
-    out.base_unix_ns = base->get<std::int64_t>();
-  }
-  const auto kernels = json.find("kernels");
-  if (kernels == json.end()) return out;
-  if (!kernels->is_object()) return bad("'kernels' is not an object of names by kernel_id");
-  for (const auto& [key, name] : kernels->items()) {
-    const auto id = parse_integer(key);
-    if (!id || !name.is_string()) {
-      return bad(fmt::format("the kernel {} is not a name by its kernel_id", show(key)));
+  document.read("base_unix_ns", out.base_unix_ns, {0, double{csv::kLastUnixNanosecond}});
+  document.object("kernels", [&](JsonReader& kernels) {
+    for (const auto& [key, name] : kernels.value().items()) {
+      const auto id = parse_integer(key);
+      if (!id) kernels.error(key, "is not a kernel_id");
+      if (id) kernels.read(key.c_str(), out.names[*id]);
     }
-    out.names[*id] = name.get<std::string>();
-  }
+  });
+  if (errors.first) return tl::unexpected(std::move(*errors.first));
   return out;
 }
 

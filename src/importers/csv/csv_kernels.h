@@ -14,9 +14,9 @@
 
 namespace jouleprof::importers {
 
-// What the JSON beside it says.
+// The content of the JSON file of names.
 struct CsvKernelNames {
-  std::optional<std::int64_t> base_unix_ns;  // what kernels' times count from; absent: 1970
+  std::optional<std::int64_t> base_unix_ns;  // origin of the kernels' times; absent: 1970
   std::map<std::int64_t, std::string> names;
   bool given = false;
 };

@@ -32,7 +32,7 @@ struct CsvSamples {
 
 struct CsvCounter {
   std::vector<CsvCounterRead> rows;  // at least one, in order of time
-  Energy quantum;                    // the smallest step that the file can tell
+  Energy quantum;                    // the smallest step of the file's numbers
   std::optional<std::string> cut_off;
 };
 

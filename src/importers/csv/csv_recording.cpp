@@ -125,11 +125,11 @@ void Builder::add_readings() {
     for (const CsvSample& row : samples_->rows) builder_.add_power(sensor, host(row.at), row.watts);
   }
   if (!generation) {
-    builder_.warn(sources_.device_name.empty()
-                      ? "the files do not say which device they are of, so nothing is known of its "
-                        "sensors beforehand; name it with --device-name"
-                      : fmt::format("nothing is known beforehand of the sensors of '{}'",
-                                    sources_.device_name));
+    builder_.warn(
+        sources_.device_name.empty()
+            ? "the files do not name their device, so the traits of its sensors are unknown; "
+              "name it with --device-name"
+            : fmt::format("the traits of the sensors of '{}' are unknown", sources_.device_name));
   }
 }
 
@@ -139,8 +139,8 @@ Result<void> Builder::add_kernels() {
   if (kernels_->end() <= first_reading() || kernels_->begin() >= last_reading()) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("{}: its kernels ran {:.3f} s {} the readings, so nothing is known of their "
-                    "power; check the unit of their times and 'base_unix_ns'",
+        fmt::format("{}: its kernels ran {:.3f} s {} the readings, so their power is unknown; "
+                    "check the unit of their times and 'base_unix_ns'",
                     sources_.kernels.string(),
                     kernels_->end() <= first_reading()
                         ? seconds(first_reading() - kernels_->end())
@@ -166,7 +166,7 @@ Result<HostTime> Builder::parse_edge(std::string_view text) const {
   if (!since_start) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("'{}' is no edge of an idle stretch: give Unix seconds, or a time since "
+        fmt::format("'{}' is no edge of an idle interval: give Unix seconds, or a time since "
                     "the first reading with its unit, such as 5s",
                     text));
   }
@@ -178,7 +178,7 @@ Result<void> Builder::add_idle() {
     const auto colon = text.find(':');
     if (colon == std::string::npos) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("an idle stretch is BEGIN:END, not '{}'", text));
+                  fmt::format("an idle interval is BEGIN:END, not '{}'", text));
     }
     auto begin = parse_edge(std::string_view(text).substr(0, colon));
     if (!begin) return forward_error(begin);
@@ -187,7 +187,7 @@ Result<void> Builder::add_idle() {
     if (*end <= *begin || *begin >= host(last_reading()) || *end <= host(first_reading())) {
       return fail(
           Errc::kInvalidArgument,
-          fmt::format("the idle stretch '{}' is empty or holds no reading: they span {:.3f} "
+          fmt::format("the idle interval '{}' is empty or holds no reading: they span {:.3f} "
                       "to {:.3f} Unix seconds",
                       text, seconds(first_reading().time_since_epoch()),
                       seconds(last_reading().time_since_epoch())));
@@ -230,11 +230,11 @@ Result<model::Recording> Builder::build() {
 Result<model::Recording> import_csv(const CsvSources& sources) {
   if (sources.samples.empty() && sources.counter.empty()) {
     return fail(Errc::kInvalidArgument,
-                "there is no energy without power samples (--samples) or an energy counter "
+                "nothing to import: give power samples (--samples) or an energy counter "
                 "(--counter)");
   }
   if (sources.kernels.empty() && !sources.names.empty()) {
-    return fail(Errc::kInvalidArgument, "names are those of kernels (--kernels)");
+    return fail(Errc::kInvalidArgument, "--names needs --kernels");
   }
   return Builder(sources).build();
 }

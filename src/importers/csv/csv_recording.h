@@ -1,5 +1,5 @@
-// Recordings that anybody can write: power samples, reads of an energy counter and a timeline of
-// kernels, as CSV files (docs/formats.md has the columns).
+// Imports CSV files: power samples, reads of an energy counter and a timeline of kernels
+// (docs/formats.md has the columns).
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct CsvSources {
   std::filesystem::path counter;
   std::filesystem::path kernels;
   std::filesystem::path names;  // JSON: the kernels' names and the instant their times count from
-  // "BEGIN:END": stretches in which nothing ran. Bare numbers are Unix seconds; with a unit ("7s")
+  // "BEGIN:END": intervals in which nothing ran. Bare numbers are Unix seconds; with a unit ("7s")
   // they count from the first reading.
   std::vector<std::string> idle;
   std::string device_name;  // "NVIDIA H100 80GB HBM3"; its generation's traits are the sensors' own
@@ -31,7 +31,7 @@ struct CsvSources {
 // all of the readings' where there are none.
 //
 // Errors: not_found, permission_denied for a file; invalid_argument when there is neither samples
-// nor counter, or an option makes no sense; corrupt, with file, line and column, for bad content;
+// nor counter, or an option is wrong; corrupt, with file, line and column, for bad content;
 // unavailable for a file without rows and when kernels and readings have no time in common.
 Result<model::Recording> import_csv(const CsvSources& sources);
 

@@ -118,7 +118,7 @@ TEST_F(CsvRecording, ThreeFilesAreOneRecording) {
   }
 }
 
-TEST_F(CsvRecording, HeadersTellTheUnits) {
+TEST_F(CsvRecording, HeadersGiveTheUnits) {
   const auto a = import(kSamples, kCounter);
   const auto b = import("power_w,t_s\n50,1000\n60,1000.02\n70.000,1000.04\n",
                         "t_before_us,energy_joules,t_after_us\n1000000000,7.0,1000000500\n"
@@ -180,7 +180,7 @@ TEST_F(CsvRecording, ErrorsNameLineAndColumn) {
   EXPECT_THAT(error("t_us,power\n1,2\n").message,
               AllOf(HasSubstr("line 1"), HasSubstr("'power_mw', 'power_w' or 'power_watts'")));
   EXPECT_THAT(error("t_us,power_mw,colour\n1,2,3\n").message, HasSubstr("'colour'"));
-  EXPECT_THAT(error("t_us,t_ns,power_mw\n1,2,3\n").message, HasSubstr("say the same"));
+  EXPECT_THAT(error("t_us,t_ns,power_mw\n1,2,3\n").message, HasSubstr("have the same meaning"));
   EXPECT_THAT(error(kSamples + "1000060000,x\n").message,
               HasSubstr("line 5, column 'power_mw': 'x' is not a number"));
   EXPECT_THAT(error(kSamples + "1000060000\n").message, HasSubstr("line 5: 1 fields"));

@@ -128,7 +128,7 @@ class Import {
                       ? "the log's time stamps are local time, read in this machine's time zone"
                       : "the log's time stamps have no date: when it was made is unknown");
     if (options.interval) {
-      builder_.warn("the log has time stamps of its own: the interval given is not used");
+      builder_.warn("--interval is not used: the log has its own time stamps");
     }
   }
 
@@ -188,7 +188,7 @@ class Import {
           {layout_.times.front(), layout_.times[activity.idle_ticks - 1]});
     }
     if (!activity.work) return;
-    // A row tells of the interval before it, so n rows of work begin where the row before them was.
+    // A row covers the interval before it, so n rows of work begin at the row before them.
     const auto [first, last] = *activity.work;
     const HostTime begin = layout_.times[first > 0 ? first - 1 : first];
     if (begin == layout_.times[last]) return;
@@ -226,7 +226,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   }
   auto recording = Import(*log, source.path).run(options);
   if (recording && log->cut_off_line) {
-    recording->warnings.push_back({HostTime{}, cut_off_warning(source, *log->cut_off_line)});
+    recording->warnings.push_back({HostTime{}, cut_off_warning(source.path, *log->cut_off_line)});
   }
   return recording;
 }

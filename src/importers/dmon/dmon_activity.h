@@ -1,4 +1,4 @@
-// Finds the work and the idle stretch before it in a dmon log, which says nothing about either.
+// Finds the work and the idle interval before it in a dmon log, which marks neither.
 //
 // A tick is one round of dmon over all GPUs.
 // Active: some GPU has sm >= 30 %. The work is everything from the first active tick to the last

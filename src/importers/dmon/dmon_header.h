@@ -1,4 +1,4 @@
-// The header lines of `nvidia-smi dmon`, and how its lines fall into fields.
+// Reads header lines of `nvidia-smi dmon`, and splits its lines into fields.
 #pragma once
 
 #include <cstddef>

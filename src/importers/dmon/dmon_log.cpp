@@ -64,7 +64,7 @@ class Reader {
       return {};
     }
     if (header.has_instances) {
-      return error("rows of single MIG instances cannot be told from whole GPUs; log without them");
+      return error("rows of single MIG instances look like those of whole GPUs; log without them");
     }
     if (!header.wrong_unit.empty()) {
       return error(fmt::format("{} is not in the unit that dmon uses", show(header.wrong_unit)));

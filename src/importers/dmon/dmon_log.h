@@ -1,4 +1,4 @@
-// What `nvidia-smi dmon` prints, as rows.
+// Reads the output of `nvidia-smi dmon` as rows.
 //
 // A header line names the columns and may come again at any time, with other columns; a second
 // header line has their units. Headers exist in three generations (temp / gtemp mtemp /

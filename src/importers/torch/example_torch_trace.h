@@ -3,15 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "model/recording.h"
 
 namespace jouleprof::importers {
 
 inline constexpr std::int64_t kBase = 1'790'857'026'000'000'000;
 
-// As Kineto lays a trace out, white space, odd numbers and all: an operator on thread 11 launches a
-// gemm and a copy, one on thread 12 a gemm; one kernel has no launch, and one lies behind the
+// In Kineto's format, with its white space and unusual numbers: an operator on thread 11 launches a
+// gemm and a copy, one on thread 12 a gemm; one kernel has no launch, and one is later than the
 // readings.
 inline std::string trace_text() {
   return R"json( {
@@ -65,6 +68,28 @@ inline std::string trace_text() {
   ],
   "traceName": "/tmp/trace.json" })json"
          "\n";
+}
+
+// A recording of one GPU at 300 W, over four seconds around the trace.
+inline model::Recording torch_power() {
+  model::Recording r;
+  model::Domain domain;
+  domain.device = "gpu0";
+  domain.name = "GPU";
+  domain.uuid = "GPU-5";
+  r.domains = {domain};
+  model::Sensor sensor;
+  sensor.kind = model::SensorKind::kPowerRing;
+  r.sensors = {sensor};
+  // The machine started a thousand seconds earlier.
+  const RealTime real{Duration{kBase}};
+  r.clock_points = {{HostTime{std::chrono::seconds{1000}}, real, {}}};
+  for (int i = 0; i < 200; ++i) {
+    r.readings.powers.push_back(
+        {sensor.id, HostTime{std::chrono::seconds{1000} + i * std::chrono::milliseconds{20}},
+         Power::watts(300)});
+  }
+  return r;
 }
 
 }  // namespace jouleprof::importers

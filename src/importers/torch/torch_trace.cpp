@@ -49,18 +49,20 @@ Result<TorchTrace> TorchTrace::read(const std::filesystem::path& path,
                                     const model::Recording& power) {
   if (power.clock_points.empty()) {
     return fail(Errc::kUnavailable,
-                "the recording does not know the wall time, so no trace can be laid beside it");
+                "the recording holds no wall-clock time, so no trace can be aligned with it");
   }
   TorchTrace out;
   out.path_ = path;
-  out.clocks_ = ClockMap(power.clock_points);
+  out.profiled_.clocks = ClockMap(power.clock_points);
   for (const auto& domain : power.domains) {
-    if (domain.kind == model::DomainKind::kGpu && domain.visible) out.gpus_.push_back(domain);
+    if (domain.kind != model::DomainKind::kGpu || !domain.visible) continue;
+    out.gpus_.push_back(domain);
+    out.profiled_.domains.push_back(domain.id);
   }
   if (auto ok = out.scan(std::nullopt); !ok) return forward_error(ok);
   if (out.annotated_) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} is annotated already; take the trace as torch.profiler wrote it",
+                fmt::format("{} is annotated already; give the trace that torch.profiler wrote",
                             path.string()));
   }
   if (auto ok = out.check(power); !ok) return forward_error(ok);
@@ -79,19 +81,19 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
     if (*piece == TraceScanner::Piece::kEnd) break;
     if (*piece != TraceScanner::Piece::kEvent) continue;
     if (!clock) {
-      base_ = base ? *base : base_of(*scanner).value_or(RealTime{});
-      clock.emplace(base_, clocks_);
+      profiled_.base = base ? *base : base_of(*scanner).value_or(RealTime{});
+      clock.emplace(profiled_.base, profiled_.clocks);
     }
     if (const auto event = parse_torch_event(scanner->text())) take(*event, *clock);
   }
-  cut_off_ = scanner->cut_off();
+  profiled_.cut_off = scanner->cut_off();
   const auto reported = base_of(*scanner);
-  if (!base && clock && reported && *reported != base_) {
-    // It stands behind the events: all their times have to be read again.
-    launches_.clear();
-    calls_.clear();
-    begin_ = RealTime::max();
-    end_ = RealTime::min();
+  if (!base && clock && reported && *reported != profiled_.base) {
+    // It follows the events: read all their times again.
+    profiled_.launches.clear();
+    profiled_.calls.clear();
+    profiled_.begin = RealTime::max();
+    profiled_.end = RealTime::min();
     return scan(reported);
   }
   return {};
@@ -100,21 +102,23 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
 void TorchTrace::take(const TorchEvent& event, TorchClock& clock) {
   if (event.category == "jouleprof") annotated_ = true;
   if (event.kind == TorchEvent::Kind::kOther) return;
-  begin_ = std::min(begin_, clock.real(event.ts));
-  end_ = std::max(end_, clock.real(event.ts + event.duration));
+  profiled_.begin = std::min(profiled_.begin, clock.real(event.ts));
+  profiled_.end = std::max(profiled_.end, clock.real(event.ts + event.duration));
   if (event.kind == TorchEvent::Kind::kLaunch && event.correlation) {
     const std::uint32_t correlation = narrow(event.correlation, model::kNone);
-    if (correlation != model::kNone) calls_.push_back({event.ts, correlation, thread_of(event)});
+    if (correlation != model::kNone) {
+      profiled_.calls.push_back({event.ts, correlation, thread_of(event)});
+    }
   }
   if (event.kind != TorchEvent::Kind::kWork) return;
-  Launch launch;
+  model::ProfiledTrace::Launch launch;
   launch.begin = clock.host(event.ts);
   launch.duration = event.duration;
   launch.kernel_class = class_of_event(event);
   launch.device = narrow(event.device, 0);
   launch.stream = narrow(event.stream, 0);
   launch.launched = narrow(event.correlation, model::kNone);  // join() looks the call up
-  launches_.push_back(launch);
+  profiled_.launches.push_back(launch);
 }
 
 std::uint32_t TorchTrace::class_of_event(const TorchEvent& event) {
@@ -122,11 +126,12 @@ std::uint32_t TorchTrace::class_of_event(const TorchEvent& event) {
   key_.append(event.category).append(event.grid).append(event.block);
   if (event.bytes > 0) key_ += static_cast<char>('A' + std::bit_width(event.bytes));
   if (const auto found = classes_.find(key_); found != classes_.end()) return found->second;
-  // Two ways of writing one kernel are one class.
+  // One kernel may be written in two ways.
   model::KernelClass kernel = class_of(event);
-  const auto same = std::find(trace_.classes.begin(), trace_.classes.end(), kernel);
-  const auto index = static_cast<std::uint32_t>(same - trace_.classes.begin());
-  if (same == trace_.classes.end()) trace_.classes.push_back(std::move(kernel));
+  auto& known = profiled_.trace.classes;
+  const auto same = std::find(known.begin(), known.end(), kernel);
+  const auto index = static_cast<std::uint32_t>(same - known.begin());
+  if (same == known.end()) known.push_back(std::move(kernel));
   classes_.emplace(key_, index);
   return index;
 }
@@ -146,70 +151,104 @@ std::optional<std::uint32_t> TorchTrace::thread(std::string_view pid, std::strin
   return found->second;
 }
 
-std::optional<model::DomainId> TorchTrace::domain_of(std::uint32_t device) const {
-  if (device >= gpus_.size()) return std::nullopt;
-  return gpus_[device].id;
-}
-
-// From correlation identifiers to calls.
+// Replaces correlation identifiers by positions of calls.
 void TorchTrace::join() {
-  std::sort(calls_.begin(), calls_.end(),
-            [](const Call& a, const Call& b) { return a.correlation < b.correlation; });
-  for (Launch& launch : launches_) {
+  auto& calls = profiled_.calls;
+  std::sort(calls.begin(), calls.end(),
+            [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  for (auto& launch : profiled_.launches) {
     if (launch.launched == model::kNone) continue;
     const auto call = std::lower_bound(
-        calls_.begin(), calls_.end(), launch.launched,
-        [](const Call& c, std::uint32_t correlation) { return c.correlation < correlation; });
-    const bool found = call != calls_.end() && call->correlation == launch.launched;
-    launch.launched = found ? static_cast<std::uint32_t>(call - calls_.begin()) : model::kNone;
+        calls.begin(), calls.end(), launch.launched,
+        [](const auto& c, std::uint32_t correlation) { return c.correlation < correlation; });
+    const bool found = call != calls.end() && call->correlation == launch.launched;
+    launch.launched = found ? static_cast<std::uint32_t>(call - calls.begin()) : model::kNone;
   }
 }
 
 void TorchTrace::bin() {
-  std::vector<std::uint32_t> order(launches_.size());
+  const auto& launches = profiled_.launches;
+  model::Trace& trace = profiled_.trace;
+  std::vector<std::uint32_t> order(launches.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(launches_[a].device, launches_[a].begin) <
-           std::pair(launches_[b].device, launches_[b].begin);
+    return std::pair(launches[a].device, launches[a].begin) <
+           std::pair(launches[b].device, launches[b].begin);
   });
   for (std::size_t i = 0; i < order.size();) {
-    const std::uint32_t device = launches_[order[i]].device;
+    const std::uint32_t device = launches[order[i]].device;
     const bool known = device < gpus_.size();
     model::ActivityBins::Options options;
-    options.bin = trace_.bin;
-    options.device = static_cast<std::uint32_t>(trace_.devices.size());
-    trace_.devices.push_back({device,
-                              known ? gpus_[device].uuid : fmt::format("unknown-{}", device),
-                              known ? gpus_[device].name : std::string{}});
+    options.bin = trace.bin;
+    options.device = static_cast<std::uint32_t>(trace.devices.size());
+    trace.devices.push_back({device, known ? gpus_[device].uuid : fmt::format("unknown-{}", device),
+                             known ? gpus_[device].name : std::string{}});
     model::ActivityBins bins(
-        options, [&](model::ActivityChunk chunk) { trace_.chunks.push_back(std::move(chunk)); });
-    for (; i < order.size() && launches_[order[i]].device == device; ++i) {
-      const Launch& l = launches_[order[i]];
+        options, [&](model::ActivityChunk chunk) { trace.chunks.push_back(std::move(chunk)); });
+    for (; i < order.size() && launches[order[i]].device == device; ++i) {
+      const auto& l = launches[order[i]];
       bins.add({l.begin, l.begin + l.duration, l.kernel_class, model::kNone, l.stream});
     }
     bins.finish();
-    trace_.status.late += bins.late();
+    trace.status.late += bins.late();
   }
-  trace_.status.activities = launches_.size();
-  trace_.status.ended = !cut_off_;
-  trace_.program = path_.filename().string();
+  trace.status.activities = launches.size();
+  trace.status.ended = !profiled_.cut_off;
+  trace.program = path_.filename().string();
+}
+
+Result<void> TorchTrace::for_each_piece(
+    const std::function<bool(const model::TracePiece&)>& take) const {
+  using Piece = TraceScanner::Piece;
+  using Kind = model::TracePiece::Kind;
+  auto scanner = TraceScanner::open(path_);
+  if (!scanner) return forward_error(scanner);
+  for (std::size_t launches = 0;;) {
+    const auto read = scanner->next();
+    if (!read) return forward_error(read);
+    model::TracePiece piece;
+    piece.text = scanner->text();
+    piece.any_event = scanner->saw_events();
+    const std::string closing = *read == Piece::kEnd ? scanner->closing() : std::string{};
+    std::optional<TorchEvent> event;
+    if (*read == Piece::kEvent) event = parse_torch_event(piece.text);
+    if (*read == Piece::kLast) piece.kind = Kind::kLast;
+    if (*read == Piece::kEnd) {
+      piece.kind = Kind::kEnd;
+      piece.text = closing;
+    } else if (event && event->kind == TorchEvent::Kind::kWork) {
+      if (launches == profiled_.launches.size()) {
+        return fail(Errc::kCorrupt, fmt::format("{} changed while it was read", path_.string()));
+      }
+      piece.kind = Kind::kLaunch;
+      piece.launch = launches++;
+      piece.args = event->args;
+    } else if (event && event->kind == TorchEvent::Kind::kRange) {
+      piece.kind = Kind::kRange;
+      piece.ts = event->ts;
+      piece.duration = event->duration;
+      piece.thread = thread(event->pid, event->tid);
+      piece.args = event->args;
+    }
+    if (!take(piece) || piece.kind == Kind::kEnd) return {};
+  }
 }
 
 Result<void> TorchTrace::check(const model::Recording& power) const {
-  if (begin_ > end_) {
+  if (profiled_.begin > profiled_.end) {
     return fail(Errc::kUnavailable,
-                fmt::format("{}: there is no operator and no kernel in it", path_.string()));
+                fmt::format("{}: it holds no operator and no kernel", path_.string()));
   }
-  if (begin_.time_since_epoch() < kFirstWallTime) {
+  if (profiled_.begin.time_since_epoch() < kFirstWallTime) {
     return fail(Errc::kUnavailable,
-                fmt::format("{}: its times do not count from 1970 and there is no "
-                            "\"baseTimeNanoseconds\", so it is not known when it was made",
+                fmt::format("{}: its times do not count from 1970 and it has no "
+                            "\"baseTimeNanoseconds\", so its time is unknown",
                             path_.string()));
   }
-  for (const Launch& launch : launches_) {
+  for (const auto& launch : profiled_.launches) {
     if (launch.device >= kMostDevices) {
       return fail(Errc::kCorrupt,
-                  fmt::format("{}: there is no GPU {}", path_.string(), launch.device));
+                  fmt::format("{}: GPU {} cannot exist", path_.string(), launch.device));
     }
   }
   HostTime first = HostTime::max();
@@ -224,14 +263,15 @@ Result<void> TorchTrace::check(const model::Recording& power) const {
   }
   for (const auto& r : power.readings.powers) see(r.at);
   if (first > last) return fail(Errc::kUnavailable, "the recording holds no reading of power");
-  const HostTime begin = clocks_.to_host(begin_);
-  const HostTime end = clocks_.to_host(end_);
+  const HostTime begin = profiled_.clocks.to_host(profiled_.begin);
+  const HostTime end = profiled_.clocks.to_host(profiled_.end);
   if (end > first && begin < last) return {};
-  return fail(Errc::kUnavailable,
-              fmt::format("{} and the recording have no time in common: the trace is of {} to {}, "
-                          "the recording of {} to {} (Unix seconds)",
-                          path_.string(), when(begin_), when(end_), when(clocks_.to_real(first)),
-                          when(clocks_.to_real(last))));
+  return fail(
+      Errc::kUnavailable,
+      fmt::format("{} and the recording have no time in common: the trace spans {} to {}, "
+                  "the recording {} to {} (Unix seconds)",
+                  path_.string(), when(profiled_.begin), when(profiled_.end),
+                  when(profiled_.clocks.to_real(first)), when(profiled_.clocks.to_real(last))));
 }
 
 }  // namespace jouleprof::importers

@@ -1,16 +1,9 @@
 #include "importers/torch/torch_trace.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <sstream>
-
-#include "base/gzip/gzip_stream.h"
 #include "importers/torch/example_torch_trace.h"
-#include "importers/torch/torch_annotator.h"
 #include "model/activity_codec.h"
 #include "tests/support/temp_tree.h"
 
@@ -19,102 +12,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
-
-model::Recording power_recording() {
-  model::Recording r;
-  model::Domain domain;
-  domain.device = "gpu0";
-  domain.name = "GPU";
-  domain.uuid = "GPU-5";
-  r.domains = {domain};
-  model::Sensor sensor;
-  sensor.kind = model::SensorKind::kPowerRing;
-  r.sensors = {sensor};
-  // The machine started a thousand seconds before.
-  const RealTime real{Duration{kBase}};
-  r.clock_points = {{HostTime{1000s}, real, {}}};
-  for (int i = 0; i < 200; ++i) {
-    r.readings.powers.push_back({sensor.id, HostTime{1000s + i * 20ms}, Power::watts(300)});
-  }
-  return r;
-}
-
-model::Measurement joules(double energy, double error) {
-  model::Measurement m;
-  m.energy = Energy::joules(energy);
-  m.error = Energy::joules(error);
-  return m;
-}
-
-// 300 W above idle for the gemm, 100 W for the copy.
-std::vector<model::ActivityProfile> profiles_of(const model::Trace& trace) {
-  model::ActivityProfile p;
-  p.domain = power_recording().domains[0];
-  p.begin = HostTime{1000s};
-  p.end = HostTime{1004s};
-  p.method = "by \"hand\"";
-  for (const auto& kernel : trace.classes) {
-    model::ActivityRow row;
-    row.name = kernel.name;
-    row.kernel = kernel;
-    if (kernel.name.starts_with("gemm")) {
-      row.busy = 3ms;
-      row.energy = joules(0.9, 0.09);
-    } else if (kernel.kind == model::ActivityKind::kMemcpy) {
-      row.busy = 1ms;
-      row.energy = joules(0.1, 0.2);
-      row.resolvable = false;
-      row.reason = "too short";
-    } else if (kernel.kind == model::ActivityKind::kMemset) {
-      row.reason = "nothing is known";
-    }
-    p.by_kernel.push_back(row);
-  }
-  return {p};
-}
-
-struct Annotated {
-  std::string text;
-  TorchAnnotation counts;
-};
 
 class TorchTraceTest : public ::testing::Test {
  protected:
   Result<TorchTrace> read(const std::string& text) {
     tree_.write("trace.json", text);
-    return TorchTrace::read(tree_ / "trace.json", power_recording());
-  }
-  Annotated annotate(const std::string& text) {
-    const auto trace = read(text);
-    EXPECT_TRUE(trace) << trace.error().message;
-    if (!trace) return {};
-    const auto profiles = profiles_of(trace->trace());
-    std::ostringstream out;
-    PowerTrack track{"gpu0 power (W)", {}};
-    for (int i = 0; i < 3; ++i) {
-      track.steps.push_back({HostTime{1001s + i * 1ms}, HostTime{1001s + (i + 1) * 1ms},
-                             Power::watts(300.5), Power::watts(2)});
-    }
-    const auto done = TorchAnnotator(*trace, profiles).write(out, {track}, "9.9");
-    EXPECT_TRUE(done);
-    return {out.str(), *done};
+    return TorchTrace::read(tree_ / "trace.json", torch_power());
   }
   std::string error(const std::string& text) {
     const auto trace = read(text);
     EXPECT_FALSE(trace);
     return trace ? "" : trace.error().message;
-  }
-  // What annotating put in, taken out again.
-  static std::string original(std::string text) {
-    static const std::regex kEvents(R"re(,?\n  \{[^\n]*"cat": "jouleprof"[^\n]*\})re");
-    static const std::regex kBare(R"re((, )?"args": \{"energy \(J\)"[^{}]*\})re");
-    static const std::regex kArgs(
-        R"re((, )?"energy \(J\)": [^,}]*(, "(energy [^"]*|power [^"]*|kernels|energy)": )re"
-        R"re(("[^"]*"|[-+.0-9e]*))*)re");
-    text = std::regex_replace(text, kEvents, "");
-    text = std::regex_replace(text, kBare, "");
-    return std::regex_replace(text, kArgs, "");
   }
 
   TempTree tree_;
@@ -123,8 +31,9 @@ class TorchTraceTest : public ::testing::Test {
 TEST_F(TorchTraceTest, KernelsBecomeActivity) {
   const auto trace = read(trace_text());
   ASSERT_TRUE(trace) << trace.error().message;
-  EXPECT_EQ(trace->launches().size(), 5u);
-  const model::Trace& t = trace->trace();
+  const auto& launches = trace->profiled().launches;
+  EXPECT_EQ(launches.size(), 5u);
+  const model::Trace& t = trace->profiled().trace;
   ASSERT_EQ(t.classes.size(), 4u);
   EXPECT_EQ(t.classes[0].name, "gemm<float, 4>(float*)");
   EXPECT_EQ(t.classes[0].grid, (std::array<std::uint32_t, 3>{16, 4, 1}));
@@ -133,8 +42,8 @@ TEST_F(TorchTraceTest, KernelsBecomeActivity) {
   EXPECT_EQ(t.classes[1].bytes, 1024u);
   ASSERT_EQ(t.devices.size(), 1u);
   EXPECT_EQ(t.devices[0].uuid, "GPU-5");
-  EXPECT_EQ(trace->launches()[0].begin, HostTime{1000s + 1s + 500500ns});
-  EXPECT_EQ(trace->begin(), RealTime{Duration{kBase} + 1s});
+  EXPECT_EQ(launches[0].begin, HostTime{1000s + 1s + 500500ns});
+  EXPECT_EQ(trace->profiled().begin, RealTime{Duration{kBase} + 1s});
   std::uint64_t gemm = 0;
   for (const auto& chunk : t.chunks) {
     if (chunk.kind != model::ChunkKind::kBins) continue;
@@ -144,115 +53,32 @@ TEST_F(TorchTraceTest, KernelsBecomeActivity) {
     }
   }
   EXPECT_EQ(gemm, 3'000'000u);
-  EXPECT_FALSE(trace->cut_off());
+  EXPECT_FALSE(trace->profiled().cut_off);
 }
 
-TEST_F(TorchTraceTest, KernelsAndWhatLaunchedThemHaveTheirEnergy) {
-  const Annotated a = annotate(trace_text());
-  EXPECT_EQ(a.counts.kernels, 3u);
-  EXPECT_EQ(a.counts.without_energy, 2u);
-  EXPECT_EQ(a.counts.ranges, 2u);
-  const Json json = Json::parse(a.text);
-  std::map<std::string, Json> args;
-  for (const auto& e : json["traceEvents"]) {
-    const std::string key = e["name"].get<std::string>() + " " + e["tid"].dump();
-    args[key] = e.value("args", Json::object());
-  }
-  const Json& gemm = args.at("gemm<float, 4>(float*) 7");
-  EXPECT_DOUBLE_EQ(gemm["energy (J)"], 0.6);
-  EXPECT_DOUBLE_EQ(gemm["energy low (J)"], 0.54);
-  EXPECT_DOUBLE_EQ(gemm["energy high (J)"], 0.66);
-  EXPECT_DOUBLE_EQ(gemm["power above idle (W)"], 300);
-  EXPECT_FALSE(gemm.contains("energy"));
-  const Json& copy = args.at("Memcpy DtoD (Device -> Device) 7");
-  EXPECT_DOUBLE_EQ(copy["energy low (J)"], 0);
-  EXPECT_EQ(copy["energy"], "not resolvable: too short");
-  const Json& linear = args.at("aten::linear ä 11");
-  EXPECT_DOUBLE_EQ(linear["energy (J)"], 0.7);
-  EXPECT_DOUBLE_EQ(linear["energy high (J)"], 0.96);
-  EXPECT_EQ(linear["kernels"], 2);
-  EXPECT_DOUBLE_EQ(args.at("backward 12")["energy (J)"], 0.3);
-  EXPECT_FALSE(args.at("late 7").contains("energy (J)"));
-  EXPECT_FALSE(args.at("Memset (Device) 8").contains("energy (J)"));
-  const Json& own = args.at("jouleprof 0");
-  EXPECT_EQ(own["version"], "9.9");
-  EXPECT_EQ(own["gpu0"]["method"], "by \"hand\"");
-  std::size_t steps = 0;
-  for (const auto& e : json["traceEvents"]) {
-    if (e["ph"] != "C") continue;
-    EXPECT_DOUBLE_EQ(e["ts"].get<double>(), 1e6 + 1000.0 * static_cast<double>(steps));
-    EXPECT_DOUBLE_EQ(e["args"]["watts"], 300.5);
-    EXPECT_DOUBLE_EQ(e["args"]["low"], 298.5);
-    EXPECT_DOUBLE_EQ(e["args"]["high"], 302.5);
-    ++steps;
-  }
-  EXPECT_EQ(steps, 3u);
+TEST_F(TorchTraceTest, PiecesAreTheFileAndNameItsEvents) {
+  const auto trace = read(trace_text());
+  ASSERT_TRUE(trace) << trace.error().message;
+  std::string all;
+  std::size_t launches = 0;
+  ASSERT_TRUE(trace->for_each_piece([&](const model::TracePiece& piece) {
+    all += piece.text;
+    if (piece.kind != model::TracePiece::Kind::kLaunch) return true;
+    EXPECT_EQ(piece.launch, launches++);
+    return true;
+  }));
+  EXPECT_EQ(all, trace_text());
+  EXPECT_EQ(launches, trace->profiled().launches.size());
+  // The file shrinks or grows between the two reads.
+  tree_.write("trace.json",
+              trace_text().insert(trace_text().rfind("{\"ph\": \"X\", \"cat\": \"kernel\""),
+                                  "{\"ph\": \"X\", \"cat\": \"kernel\", \"ts\": 1},"));
+  const auto again = trace->for_each_piece([](const model::TracePiece&) { return true; });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Errc::kCorrupt);
 }
 
-TEST_F(TorchTraceTest, EverythingElseIsAsItWas) {
-  const std::string text = trace_text();
-  EXPECT_EQ(original(annotate(text).text), text);
-  std::string array = text.substr(text.find("[\n\n"));
-  array = array.substr(0, array.rfind("],") + 1) + "\n";
-  EXPECT_THAT(error(array), HasSubstr("baseTimeNanoseconds"));
-  // Old versions' times count from 1970.
-  const std::regex times(R"re("ts": (\d+)(\.\d+)?)re");
-  std::string old;
-  std::size_t last = 0;
-  for (auto it = std::sregex_iterator(array.begin(), array.end(), times);
-       it != std::sregex_iterator(); ++it) {
-    old += array.substr(last, static_cast<std::size_t>(it->position()) - last);
-    old += fmt::format("\"ts\": {}{}", kBase / 1000 + std::stoll((*it)[1]), (*it)[2].str());
-    last = static_cast<std::size_t>(it->position() + it->length());
-  }
-  old += array.substr(last);
-  const Annotated a = annotate(old);
-  EXPECT_EQ(original(a.text), old);
-  EXPECT_EQ(a.counts.kernels, 3u);
-}
-
-TEST_F(TorchTraceTest, TheBaseMayStandBehindTheEvents) {
-  std::string text = trace_text();
-  const std::string base = "\"baseTimeNanoseconds\": 1790857026000000000,";
-  text.erase(text.find(base), base.size());
-  text.insert(text.find("\"traceName\""), base);
-  const Annotated a = annotate(text);
-  EXPECT_EQ(original(a.text), text);
-  EXPECT_EQ(a.counts.kernels, 3u);
-}
-
-TEST_F(TorchTraceTest, CutOffAnywhereItIsClosedAfterWhatIsWhole) {
-  const std::string text = trace_text();
-  const std::size_t first = text.find("\"gpu_memcpy\"");
-  for (std::size_t n = first; n + 1 < text.rfind('}'); n += 5) {
-    const auto trace = read(text.substr(0, n));
-    ASSERT_TRUE(trace) << n;
-    EXPECT_TRUE(trace->cut_off());
-    const auto profiles = profiles_of(trace->trace());
-    std::ostringstream out;
-    ASSERT_TRUE(TorchAnnotator(*trace, profiles).write(out, {}, "9.9"));
-    const Json json = Json::parse(out.str(), nullptr, false);
-    ASSERT_TRUE(json.is_object()) << n << out.str();
-    EXPECT_GE(json["traceEvents"].size(), 7u + 3);
-    // All but what closes it was there before.
-    const std::string bare = original(out.str());
-    EXPECT_TRUE(text.starts_with(bare.substr(0, bare.rfind(']') - 1))) << n;
-  }
-}
-
-TEST_F(TorchTraceTest, CompressedAndCutOff) {
-  std::ostringstream packed;
-  {
-    GzipStream gzip(packed);
-    gzip << trace_text();
-  }
-  EXPECT_EQ(annotate(packed.str()).counts.kernels, 3u);
-  const auto cut = read(packed.str().substr(0, packed.str().size() - 150));
-  ASSERT_TRUE(cut) << cut.error().message;
-  EXPECT_TRUE(cut->cut_off());
-}
-
-TEST_F(TorchTraceTest, WhatIsNoTraceOrOfAnotherTime) {
+TEST_F(TorchTraceTest, RefusesOtherFilesAndOtherTimes) {
   EXPECT_THAT(error(""), HasSubstr("nothing in it"));
   EXPECT_THAT(error("hello"), HasSubstr("begins neither"));
   EXPECT_THAT(error("{\"a\": 1}"), HasSubstr("no \"traceEvents\""));
@@ -264,7 +90,6 @@ TEST_F(TorchTraceTest, WhatIsNoTraceOrOfAnotherTime) {
   std::string text = trace_text();
   text.replace(text.find("179085702"), 9, "179085703");
   EXPECT_THAT(error(text), HasSubstr("no time in common"));
-  EXPECT_THAT(error(annotate(trace_text()).text), HasSubstr("annotated already"));
 }
 
 }  // namespace

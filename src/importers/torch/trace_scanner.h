@@ -1,4 +1,9 @@
-// Reads a trace in Chrome's JSON format event by event, and gives back every byte of it.
+// Reads a trace in Chrome's JSON format event by event, and returns every byte of it.
+//
+// simdjson and nlohmann-json need the whole document in memory, and give values without the text
+// between them. Traces of training runs hold gigabytes, are often compressed or cut off, and must
+// be copied byte for byte; so they are scanned here, and base/json/json_view.h finds values in
+// place.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +38,7 @@ class TraceScanner {
   Result<Piece> next();
   std::string_view text() const { return text_; }  // until the next call of next()
 
-  // Members of the object beside the events, as written, that have been passed; long ones are not
-  // kept.
+  // The object's other members so far, as written; long ones are not kept.
   const std::map<std::string, std::string, std::less<>>& members() const { return members_; }
   bool saw_events() const { return events_ > 0; }
   // After kEnd: whether the file was cut off, and what closes it as far as it was given out.

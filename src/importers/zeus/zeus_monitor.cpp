@@ -13,7 +13,6 @@
 #include "importers/builder.h"
 #include "importers/csv_table.h"
 #include "importers/importer.h"
-#include "importers/lines.h"
 #include "importers/stamps.h"
 #include "model/gauge_names.h"
 
@@ -39,62 +38,52 @@ struct Row {
 
 struct Log {
   std::vector<Row> rows;
-  std::optional<std::size_t> cut_off_line;
+  std::optional<std::string> cut_off;
 };
 
-Result<std::optional<double>> parse_cell(const SourceText& source, std::size_t line,
-                                         std::string_view cell) {
+Result<std::optional<double>> parse_cell(const CsvRows& rows, std::string_view cell) {
   cell = trim(cell);
   if (cell.empty()) return std::optional<double>{};
   const auto number = parse_number(cell);
-  if (!number) return fail_at(source, line, fmt::format("{} is not a number", show(cell)));
+  if (!number) return rows.fail_at(fmt::format("{} is not a number", show(cell)));
   return std::optional<double>(*number);
 }
 
 Result<Log> read_log(const SourceText& source, std::size_t file) {
-  const auto header = csv_header(source.text);
-  const auto time = find_column(header, "Time");
-  const auto power = find_column(header, "Power");
-  if (!time) return missing_column(source, "Time");
-  if (!power) return missing_column(source, "Power");
+  CsvRows rows(source);
+  const auto time = rows.column("Time");
+  const auto power = rows.column("Power");
+  if (!time) return forward_error(time);
+  if (!power) return forward_error(power);
   std::array<std::optional<std::size_t>, kGauges.size()> gauges;
-  for (std::size_t i = 0; i < kGauges.size(); ++i) gauges[i] = find_column(header, kGauges[i].name);
+  for (std::size_t i = 0; i < kGauges.size(); ++i) {
+    gauges[i] = find_column(rows.header(), kGauges[i].name);
+  }
 
   Log log;
-  Lines lines(source.text);
-  lines.next();
-  while (lines.next()) {
-    if (trim(lines.text()).empty()) continue;
-    // 32303 cut to 32 would be a power, too.
-    if (!lines.ended()) {
-      log.cut_off_line = lines.number();
-      break;
-    }
-    const auto fields = split(lines.text(), ',');
-    if (fields.size() != header.size()) {
-      return fail_at(source, lines.number(),
-                     fmt::format("{} fields under a header of {}", fields.size(), header.size()));
-    }
+  while (rows.next()) {
+    const auto fields = split(rows.text(), ',');
+    if (auto fit = rows.check_fields(fields.size()); !fit) return forward_error(fit);
     Row row;
     row.file = file;
     const auto stamp = parse_calendar_time(trim(fields[*time]));
     if (!stamp) {
-      return fail_at(
-          source, lines.number(),
+      return rows.fail_at(
           fmt::format("{} is no time such as '2026-11-21 03:13:59.5'", show(fields[*time])));
     }
     row.stamp = *stamp;
-    auto milliwatts = parse_cell(source, lines.number(), fields[*power]);
+    auto milliwatts = parse_cell(rows, fields[*power]);
     if (!milliwatts) return forward_error(milliwatts);
     if (*milliwatts) row.watts = **milliwatts * 1e-3;
     for (std::size_t i = 0; i < kGauges.size(); ++i) {
       if (!gauges[i]) continue;
-      auto value = parse_cell(source, lines.number(), fields[*gauges[i]]);
+      auto value = parse_cell(rows, fields[*gauges[i]]);
       if (!value) return forward_error(value);
       row.gauges[i] = *value;
     }
     log.rows.push_back(row);
   }
+  log.cut_off = rows.cut_off();
   if (log.rows.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", source.path));
   }
@@ -108,10 +97,11 @@ Result<std::vector<Row>> join(std::vector<Log>& logs, std::span<const SourceText
   const auto earlier = [](const Row& a, const Row& b) { return a.stamp < b.stamp; };
   for (std::size_t i = 0; i < logs.size(); ++i) {
     if (!std::is_sorted(logs[i].rows.begin(), logs[i].rows.end(), earlier)) {
-      return fail(Errc::kCorrupt,
-                  fmt::format("{}: its time stamps go back, so it cannot be put beside other logs; "
-                              "import it by itself",
-                              sources[i].path));
+      return fail(
+          Errc::kCorrupt,
+          fmt::format("{}: its time stamps go back, so it cannot be merged with other logs; "
+                      "import it by itself",
+                      sources[i].path));
     }
     rows.insert(rows.end(), logs[i].rows.begin(), logs[i].rows.end());
   }
@@ -131,10 +121,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   for (const SourceText& source : sources) {
     auto log = read_log(source, logs.size());
     if (!log) return forward_error(log);
-    if (log->cut_off_line) {
-      builder.recording().run.complete = false;
-      builder.warn(cut_off_warning(source, *log->cut_off_line));
-    }
+    if (log->cut_off) builder.set_cut_off(*log->cut_off);
     const auto domain =
         builder.add_domain(model::DomainKind::kGpu, fmt::format("gpu{}", logs.size()),
                            fmt::format("GPU of {}", source.path));
@@ -175,7 +162,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
       "the power was polled: a mean over the last second on Ampere and newer boards, over "
       "10 to 100 ms on older ones, and the log does not say which");
   if (options.interval) {
-    builder.warn("the log has time stamps of its own: the interval given is not used");
+    builder.warn("--interval is not used: the log has its own time stamps");
   }
   return std::move(builder).finish(sources.front().path, layout.times.front(), layout.times.back());
 }

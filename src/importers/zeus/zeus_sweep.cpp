@@ -11,7 +11,6 @@
 #include "importers/builder.h"
 #include "importers/csv_table.h"
 #include "importers/importer.h"
-#include "importers/lines.h"
 #include "importers/stamps.h"
 
 namespace jouleprof::importers {
@@ -26,57 +25,49 @@ struct Columns {
   std::size_t power = 0;
 };
 
-Result<Columns> find_columns(const SourceText& source, const std::vector<std::string>& header) {
-  const auto limit = find_column(header, "power_limit");
-  const auto time = find_column(header, "time_per_epoch");
-  const auto power = find_column(header, "average_power");
-  if (!limit) return missing_column(source, "power_limit");
-  if (!time) return missing_column(source, "time_per_epoch");
-  if (!power) return missing_column(source, "average_power");
+Result<Columns> find_columns(const CsvRows& rows) {
+  const auto limit = rows.column("power_limit");
+  const auto time = rows.column("time_per_epoch");
+  const auto power = rows.column("average_power");
+  if (!limit) return forward_error(limit);
+  if (!time) return forward_error(time);
+  if (!power) return forward_error(power);
   return Columns{*limit, *time, *power};
 }
 
-Result<model::ImportedWindow> read_row(const SourceText& source, std::size_t line,
-                                       std::string_view text,
-                                       const std::vector<std::string>& header,
-                                       const Columns& columns, model::DomainId domain) {
-  const auto fields = split_csv(text);
-  if (!fields) return fail_at(source, line, fields.error().message);
-  if (fields->size() != header.size()) {
-    return fail_at(source, line,
-                   fmt::format("{} fields under a header of {}", fields->size(), header.size()));
-  }
+Result<model::ImportedWindow> read_row(const CsvRows& rows, const Columns& columns,
+                                       model::DomainId domain) {
+  const auto fields = split_csv(rows.text());
+  if (!fields) return rows.fail_at(fields.error().message);
+  if (auto fit = rows.check_fields(fields->size()); !fit) return forward_error(fit);
   const auto time = parse_seconds(trim((*fields)[columns.time]));
   const auto watts = parse_number(trim((*fields)[columns.power]));
   const auto limit = parse_number(trim((*fields)[columns.limit]));
+  const auto wrong = [&](const char* name, std::size_t column) {
+    return rows.fail_at(fmt::format("{} is {}", name, show((*fields)[column])));
+  };
   if (!time || *time <= Duration::zero() || *time > kLongestEpoch) {
-    return fail_at(source, line,
-                   fmt::format("time_per_epoch is {}", show((*fields)[columns.time])));
+    return wrong("time_per_epoch", columns.time);
   }
-  if (!watts || *watts <= 0 || *watts > kMostWatts) {
-    return fail_at(source, line,
-                   fmt::format("average_power is {}", show((*fields)[columns.power])));
-  }
-  if (!limit || *limit <= 0) {
-    return fail_at(source, line, fmt::format("power_limit is {}", show((*fields)[columns.limit])));
-  }
+  if (!watts || *watts <= 0 || *watts > kMostWatts) return wrong("average_power", columns.power);
+  if (!limit || *limit <= 0) return wrong("power_limit", columns.limit);
   model::ImportedWindow window;
   window.duration = *time;
   window.energies.push_back({domain, Power::watts(*watts) * *time});
-  for (std::size_t i = 0; i < header.size(); ++i) {
+  for (std::size_t i = 0; i < rows.header().size(); ++i) {
     if (i == columns.time || i == columns.power) continue;
     std::string value((trim((*fields)[i])));
     if (i != columns.limit) window.name += (window.name.empty() ? "" : " ") + value;
     window.labels.push_back(
-        {i == columns.limit ? "power_limit_watts" : header[i], std::move(value)});
+        {i == columns.limit ? "power_limit_watts" : rows.header()[i], std::move(value)});
   }
   return window;
 }
 
 Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
   const SourceText& source = sources.front();
-  const auto header = csv_header(source.text);
-  auto columns = find_columns(source, header);
+  CsvRows rows(source);
+  auto columns = find_columns(rows);
   if (!columns) return forward_error(columns);
 
   RecordingBuilder builder("zeus-sweep");
@@ -84,19 +75,12 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   builder.domain(domain).unavailable_reason =
       "the file holds the energy of whole epochs, not the course of power";
   model::Recording& recording = builder.recording();
-  Lines lines(source.text);
-  lines.next();
-  while (lines.next()) {
-    if (trim(lines.text()).empty()) continue;
-    if (!lines.ended()) {
-      recording.run.complete = false;
-      builder.warn(cut_off_warning(source, lines.number()));
-      break;
-    }
-    auto window = read_row(source, lines.number(), lines.text(), header, *columns, domain);
+  while (rows.next()) {
+    auto window = read_row(rows, *columns, domain);
     if (!window) return forward_error(window);
     recording.imported_windows.push_back(std::move(*window));
   }
+  if (rows.cut_off()) builder.set_cut_off(*rows.cut_off());
   if (recording.imported_windows.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: a header, and no run under it", source.path));
   }

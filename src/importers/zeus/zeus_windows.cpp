@@ -12,13 +12,12 @@
 #include "importers/builder.h"
 #include "importers/csv_table.h"
 #include "importers/importer.h"
-#include "importers/lines.h"
 #include "importers/stamps.h"
 
 namespace jouleprof::importers {
 namespace {
 
-// No machine has been up for thirty years.
+// Times below do not count from 1970: they would be an uptime of thirty years.
 constexpr Duration kFirstWallTime = std::chrono::seconds{1'000'000'000};
 constexpr double kMostJoules = 1e12;
 constexpr std::string_view kNoTrace =
@@ -40,24 +39,17 @@ void add_power_limit(model::ImportedWindow& window) {
 class Reader {
  public:
   Reader(const SourceText& source, RecordingBuilder& builder)
-      : source_(source), builder_(builder) {}
+      : source_(source), rows_(source), builder_(builder) {}
 
   Result<std::vector<Window>> read() {
     if (auto header = read_header(); !header) return forward_error(header);
     std::vector<Window> windows;
-    Lines lines(source_.text);
-    lines.next();
-    while (lines.next()) {
-      if (trim(lines.text()).empty()) continue;
-      if (!lines.ended()) {
-        builder_.recording().run.complete = false;
-        builder_.warn(cut_off_warning(source_, lines.number()));
-        break;
-      }
-      auto window = read_row(lines.text(), lines.number());
+    while (rows_.next()) {
+      auto window = read_row();
       if (!window) return forward_error(window);
       windows.push_back(std::move(*window));
     }
+    if (rows_.cut_off()) builder_.set_cut_off(*rows_.cut_off());
     if (windows.empty()) {
       return fail(Errc::kUnavailable,
                   fmt::format("{}: a header, and no window under it", source_.path));
@@ -73,16 +65,15 @@ class Reader {
 
  private:
   Result<void> read_header() {
-    const auto header = csv_header(source_.text);
+    const auto& header = rows_.header();
     constexpr std::array<std::string_view, 3> kFirst{"start_time", "window_name", "elapsed_time"};
     for (std::size_t i = 0; i < kFirst.size(); ++i) {
-      if (i >= header.size() || header[i] != kFirst[i]) return missing_column(source_, kFirst[i]);
+      if (i >= header.size() || header[i] != kFirst[i]) return rows_.missing_column(kFirst[i]);
     }
     for (std::size_t i = kFirst.size(); i < header.size(); ++i) {
       const auto gpu = numbered_column(header[i], "gpu", "_energy");
       if (!gpu) {
-        return fail_at(
-            source_, 1,
+        return rows_.fail_at(
             fmt::format("{} is no energy of a GPU; expected gpuN_energy", show(header[i])));
       }
       const auto domain = builder_.add_domain(model::DomainKind::kGpu, fmt::format("gpu{}", *gpu),
@@ -90,28 +81,26 @@ class Reader {
       builder_.domain(domain).unavailable_reason = kNoTrace;
       domains_.push_back(domain);
     }
-    if (domains_.empty()) return missing_column(source_, "gpu0_energy");
+    if (domains_.empty()) return rows_.missing_column("gpu0_energy");
     return {};
   }
 
-  Result<Window> read_row(std::string_view line, std::size_t number) {
+  Result<Window> read_row() {
     // Names are written without quotes, commas and all: they are what the other fields leave.
-    auto fields = split(line, ',');
+    auto fields = split(rows_.text(), ',');
     const std::size_t after_name = 1 + domains_.size();
     if (fields.size() < 2 + after_name) {
-      return fail_at(source_, number,
-                     fmt::format("{} fields instead of {}", fields.size(), 2 + after_name));
+      return rows_.fail_at(fmt::format("{} fields instead of {}", fields.size(), 2 + after_name));
     }
     Window result;
     const auto start = parse_seconds(trim(fields.front()));
     const std::size_t elapsed_at = fields.size() - after_name;
     const auto elapsed = parse_seconds(trim(fields[elapsed_at]));
     if (!start) {
-      return fail_at(source_, number, fmt::format("{} is no start time", show(fields.front())));
+      return rows_.fail_at(fmt::format("{} is no start time", show(fields.front())));
     }
     if (!elapsed) {
-      return fail_at(source_, number,
-                     fmt::format("{} is no elapsed time", show(fields[elapsed_at])));
+      return rows_.fail_at(fmt::format("{} is no elapsed time", show(fields[elapsed_at])));
     }
     result.start = *start;
     result.window.duration = *elapsed;
@@ -123,7 +112,7 @@ class Reader {
       const std::string_view field = trim(fields[elapsed_at + 1 + i]);
       const auto joules = parse_number(field);
       if (!joules || *joules < 0 || *joules > kMostJoules) {
-        return fail_at(source_, number, fmt::format("{} is no energy", show(field)));
+        return rows_.fail_at(fmt::format("{} is no energy", show(field)));
       }
       if (*joules == 0) {
         ++zeros_;
@@ -135,6 +124,7 @@ class Reader {
   }
 
   const SourceText& source_;
+  CsvRows rows_;
   RecordingBuilder& builder_;
   std::vector<model::DomainId> domains_;
   std::size_t zeros_ = 0;

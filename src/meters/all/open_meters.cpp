@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "meters/all/calibration_store.h"
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
+#include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
 
@@ -19,26 +19,17 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// A domain that people ask for and nothing can read: it is in every table, with the reason.
+// Domains without a sensor: they are in every table, with the reason.
 class AbsentMeter : public Meter {
  public:
-  explicit AbsentMeter(std::vector<model::Domain> domains) : domains_(std::move(domains)) {
+  explicit AbsentMeter(std::vector<model::Domain> domains) {
+    domains_ = std::move(domains);
     for (std::size_t i = 0; i < domains_.size(); ++i) {
       domains_[i].id = static_cast<model::DomainId>(i);
     }
   }
   std::string name() const override { return "absent"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t, model::Readings&) override { return HostTime::max(); }
-
- private:
-  std::vector<model::Domain> domains_;
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
 };
 
 struct Collector {
@@ -90,7 +81,7 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   NvmlOptions nvml;
   nvml.library = environment("JOULEPROF_NVML_LIBRARY");
   nvml.demand = options.demand;
-  nvml.calibrations = read_calibrations();
+  nvml.calibrations = nvml::read_calibrations();
   nvml.devices = options.devices;
   auto gpus = NvmlMeter::open(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
@@ -118,7 +109,7 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
     model::Domain dram;
     dram.kind = model::DomainKind::kDram;
     dram.device = "dram";
-    dram.unavailable_reason = "no DRAM sensor: this processor offers none, or RAPL can't be read";
+    dram.unavailable_reason = "no DRAM sensor: this processor has none, or RAPL cannot be read";
     absent.push_back(std::move(dram));
   }
   if (!absent.empty()) all.set.meters.push_back(std::make_unique<AbsentMeter>(std::move(absent)));

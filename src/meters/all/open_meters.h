@@ -1,4 +1,4 @@
-// Which meters there are: the one place that lists them.
+// All meters; the one place that lists them.
 #pragma once
 
 #include <filesystem>
@@ -27,10 +27,10 @@ struct MeterSet {
   bool can_measure() const;
 };
 
-// Opens everything this machine has. What can't be opened is in `missing`. A domain that people ask
-// for (gpu, cpu, dram) and that nothing can read is there without a sensor, with the reason.
-// JOULEPROF_NVML_LIBRARY names another NVML library; JOULEPROF_ROOT another root for /sys and
-// /proc (for tests). Errors: invalid_argument for a device that does not exist.
+// Opens all sensors of this machine. Those that cannot be opened are in `missing`. The domains gpu,
+// cpu and dram are always present; without a sensor they carry the reason. JOULEPROF_NVML_LIBRARY
+// names another NVML library; JOULEPROF_ROOT another root for /sys and /proc (for tests). Errors:
+// invalid_argument for a device that does not exist.
 Result<MeterSet> open_meters(const MeterOptions& options);
 
 }  // namespace jouleprof::meters

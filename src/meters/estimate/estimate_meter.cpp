@@ -63,9 +63,9 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
     : proc_stat_(options.root / "proc/stat"),
       clock_(options.clock),
       ticks_per_second_(options.ticks_per_second),
-      model_(tdp, cpus),
-      domains_(2),
-      sensors_(1) {
+      model_(tdp, cpus) {
+  domains_.resize(2);
+  sensors_.resize(1);
   const Duration wanted = options.demand.poll_period > Duration{}
                               ? options.demand.poll_period
                               : std::min(kUsualPeriod, options.demand.shortest_window / 5);

@@ -33,6 +33,10 @@ struct EstimateOptions {
 //
 // DRAM is a domain without a sensor: its power follows memory traffic, which /proc does not show.
 //
+// One probe, with a period of a second, a fifth of the shortest window, or the demanded poll
+// period, and never below 100 ms: the kernel counts in ticks of 10 ms, so a shorter interval would
+// show mostly rounding.
+//
 // Not thread safe, as every Meter. No privileges needed.
 class EstimateMeter : public Meter {
  public:
@@ -41,14 +45,8 @@ class EstimateMeter : public Meter {
   static Result<std::unique_ptr<EstimateMeter>> open(const EstimateOptions& options = {});
 
   std::string name() const override { return "estimate"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  // A second, a fifth of the shortest window, or the demanded poll period, and never below 100 ms:
-  // the kernel counts in ticks of 10 ms, so a shorter interval would show mostly rounding.
-  const std::vector<Probe>& probes() const override { return probes_; }
   // Adds nothing when it comes less than two ticks after the last reading; the next one covers it.
-  // CPU time that went backwards (a restored machine) is a failure, and a new beginning.
+  // CPU time that went backwards (a restored machine) is a failure, and a restart.
   HostTime read(std::size_t index, model::Readings& out) override;
 
  private:
@@ -61,10 +59,6 @@ class EstimateMeter : public Meter {
   estimate::LoadModel model_;
   HostTime last_at_{};
   estimate::CpuTime last_;
-  std::vector<model::Domain> domains_;
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
 };
 
 }  // namespace jouleprof::meters

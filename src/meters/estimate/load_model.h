@@ -1,4 +1,4 @@
-// Estimates the power of a processor from how busy it is.
+// Estimates the power of a processor from its load.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace jouleprof::meters::estimate {
 
-// CPU time since boot, as the first line of /proc/stat tells it: all processors together, those
+// CPU time since boot, from the first line of /proc/stat: all processors together, those
 // taken offline since included.
 struct CpuTime {
   Duration busy{};  // user (guests included), nice, system, interrupts; not I/O wait, not stolen
@@ -24,7 +24,7 @@ Result<CpuTime> parse_cpu_time(std::string_view proc_stat, long ticks_per_second
 // (B. Davy, "Building an AWS EC2 Carbon Emissions Dataset", Teads Engineering 2021).
 inline constexpr double kIdleShare = 0.2;
 
-// The design power behind one logical CPU, where nobody tells it: TDP over hardware threads of
+// The default design power of one logical CPU: TDP over hardware threads of
 // server parts. AMD EPYC 1.8-2.8 W (7601, 7742, 7763, 9654); Intel Xeon 3.1-5 W (8175M, 8259CL,
 // 8375C, 8480+) and client parts around the same; ARM servers 2-3.5 W a core (Altra, Grace).
 // From the data sheets; the coefficients named above say 1.6-2.6 W, 3.5-6 W a thread.

@@ -140,7 +140,7 @@ Result<std::int64_t> read_channel(const Channel& channel) {
     if (__builtin_mul_overflow(*value, *current, &micro)) micro = kMaxMicrowatts + 1;
   }
   if (micro < 0 || (channel.form != Form::kEnergyInput && micro > kMaxMicrowatts)) {
-    return fail(Errc::kCorrupt, fmt::format("{} says {} {}, which cannot be",
+    return fail(Errc::kCorrupt, fmt::format("{} holds {} {}, which is impossible",
                                             (channel.folder / channel.attribute()).string(), micro,
                                             channel.form == Form::kEnergyInput ? "uJ" : "uW"));
   }

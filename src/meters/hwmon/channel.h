@@ -43,15 +43,15 @@ struct Channel {
 Result<std::vector<Channel>> find_channels(const std::filesystem::path& root);
 
 // Reads the channel: microwatts, or microjoules for kEnergyInput. Errors: as the kernel gives them;
-// corrupt for what cannot be a power or an energy (negative, or above 100 kW: firmware that knows
+// corrupt for what cannot be a power or an energy (negative, or above 100 kW: firmware that has
 // nothing answers 4294967295 mW).
 Result<std::int64_t> read_channel(const Channel& channel);
 
-// True when the driver says that this input is switched off.
+// True when the driver reports this input as switched off.
 bool is_switched_off(const Channel& channel);
 
-// A whole number in a file beside the channel, such as power1_average_interval; nothing where there
-// is none.
+// A whole number in another file of the channel, such as power1_average_interval; nothing where
+// there is none.
 std::optional<long long> read_setting(const Channel& channel, const std::string& attribute);
 
 }  // namespace jouleprof::meters::hwmon

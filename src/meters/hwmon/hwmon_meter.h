@@ -17,24 +17,20 @@ struct HwmonOptions {
   Demand demand = {};
 };
 
-// One sensor and one probe a channel, so that each is read as often as it is worth:
+// One sensor and one probe a channel, each with its own period:
 // - energy inputs and powers: every 100 ms; 10 ms (20 ms for powers) for windows below a second;
-//   never more often than the driver says it renews them;
+//   never more often than the driver renews them;
 // - averages over more than 200 ms (kPowerAverage): twice per averaging time.
-// A demanded poll period takes the place of all of these.
+// A demanded poll period replaces all of these.
 //
 // Not thread safe, as every Meter. No privileges needed.
 class HwmonMeter : public Meter {
  public:
-  // A channel that does not answer, is switched off, or of which nobody knows what it measures is
+  // A channel that does not answer, is switched off, or whose meaning is unknown, is
   // in missing(). Errors: not_found when there is no power or energy channel at all.
   static Result<std::unique_ptr<HwmonMeter>> open(const HwmonOptions& options = {});
 
   std::string name() const override { return "hwmon"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t index, model::Readings& out) override;
 
  private:
@@ -42,12 +38,8 @@ class HwmonMeter : public Meter {
   model::Domain& get_domain(const hwmon::Role& role, const hwmon::Channel& channel);
   void add_sensor(const hwmon::Channel& channel, model::DomainId domain, const Demand& demand);
 
-  std::vector<model::Domain> domains_;
   std::vector<std::string> owners_;       // as domains_: the device and input that each stands for
   std::vector<hwmon::Channel> channels_;  // as sensors_ and probes_
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
 };
 
 }  // namespace jouleprof::meters

@@ -66,7 +66,7 @@ std::string board_name(const Channel& channel) {
 
 Result<Role> unknown(const Channel& channel) {
   return fail(Errc::kUnsupported,
-              fmt::format("it is not known what {} of driver {}{} measures",
+              fmt::format("the meaning of {} of driver {}{} is unknown",
                           (channel.folder / channel.attribute()).string(), channel.driver,
                           channel.label.empty() ? "" : " ('" + channel.label + "')"));
 }

@@ -1,4 +1,4 @@
-// What a hwmon channel measures: known by its driver and its label, never guessed.
+// What a hwmon channel measures, by its driver and its label; never a guess.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Role {
 // kModule. ina3221 (Jetson): by the name of the rail. power_meter (ACPI): the sockets of an NVIDIA
 // Grace by their labels, else the machine.
 // `all` are the machine's channels, among which devices are counted and boards looked up.
-// Errors: unsupported when it is not known what the channel measures.
+// Errors: unsupported when the channel's meaning is unknown.
 Result<Role> role_of(const Channel& channel, const std::vector<Channel>& all);
 
 // True for what is only a part of another channel (one tile of an Intel GPU) or not connected.

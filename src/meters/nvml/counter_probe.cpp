@@ -24,7 +24,7 @@ Result<Energy> read_total_energy(const NvmlApi& api, abi::Device device, abi::Re
   if (code != abi::Return::kSuccess) return tl::unexpected(nvml_error(api, kName, code));
   // Above 2^63 microjoules nothing fits: 9.2 TJ, no board's lifetime.
   if (is_sentinel(mj) || mj > 9'000'000'000'000'000ULL) {
-    return fail(Errc::kUnavailable, std::string(kName) + ": the driver gave its mark for no value");
+    return fail(Errc::kUnavailable, std::string(kName) + ": the driver returned its no-value mark");
   }
   return Energy::millijoules(static_cast<std::int64_t>(mj));
 }

@@ -11,7 +11,7 @@
 namespace jouleprof::meters::nvml {
 
 // One read of nvmlDeviceGetTotalEnergyConsumption, in millijoules. Errors: as the driver gives
-// them; unavailable for its mark of no value. `code` receives the driver's return code.
+// them; unavailable for its no-value mark. `code` receives the driver's return code.
 Result<Energy> read_total_energy(const NvmlApi& api, abi::Device device, abi::Return& code);
 
 class CounterProbe : public ProbeReader {
@@ -20,10 +20,9 @@ class CounterProbe : public ProbeReader {
                const CounterPlan& plan, const NvmlClock& clock)
       : api_(api), device_(device), sensor_(sensor), plan_(plan), schedule_(plan), clock_(clock) {}
 
-  // Asked well before the time it named, it takes this for the last read of all and makes sure
-  // that it can be placed between two updates: it reads again once an update that may be on its
-  // way has come, or, before the phase is known, until it has seen one. That sleeps up to one
-  // period and a quarter.
+  // A call well before the time it returned is the last one of the run. It then reads again after
+  // the next possible update, or, before the phase is known, until it observed one, so that the
+  // last value lies between two known updates. That sleeps up to 1.25 periods.
   HostTime read(model::Readings& out) override;
 
  private:
@@ -38,7 +37,7 @@ class CounterProbe : public ProbeReader {
   const NvmlClock& clock_;
   ReadState state_;
   std::optional<model::CounterReading> last_;
-  HostTime moved_{};  // when the value was last seen to change
+  HostTime moved_{};  // of the last observed change
   std::optional<HostTime> due_;
 };
 

@@ -1,4 +1,4 @@
-// When to read an energy counter whose every read burns milliseconds of CPU.
+// When to read an energy counter; each read takes milliseconds of CPU time.
 #pragma once
 
 #include <chrono>
@@ -11,23 +11,23 @@ namespace jouleprof::meters::nvml {
 struct CounterPlan {
   Duration refresh{};         // between two updates
   bool every_update = false;  // short windows: one read after each update; else `rarely`
-  HostTime first_burst{};     // begin of the first dense reads (several devices take turns)
+  HostTime first_burst{};     // begin of the first dense reads (devices take turns)
   Duration rarely = std::chrono::seconds(5);  // between two steady reads
 };
 
 // Begins with a second of reads 25 ms apart, so that the updates' phase can be fitted. Then reads
-// rarely, half-way between two expected updates, where a late update cannot be mistaken; or, for
-// short windows, once after each. Six reads around an update follow its phase every 12 rare reads:
-// device and host drift apart by some 30 ppm, 4 ms in two minutes.
+// rarely, half-way between two expected updates, where a late update is not mistaken for the next;
+// or, for short windows, once after each. Six reads around an update follow its phase every 12 rare
+// reads: device and host drift apart by some 30 ppm, 4 ms in two minutes.
 class CounterSchedule {
  public:
   explicit CounterSchedule(const CounterPlan& plan) : plan_(plan), edges_(plan.refresh) {}
 
-  // A read was begun at `before` and done at `after`; `changed_since`: since the read that began
-  // then, the value changed. Returns when to read next.
+  // A read began at `before` and ended at `after`. `changed_since`: the begin of the earlier read
+  // since which the value changed. Returns when to read next.
   HostTime next(HostTime before, HostTime after, std::optional<HostTime> changed_since);
 
-  // The value went back: the driver was reloaded, and its updates begin anew.
+  // The value went back: the driver was reloaded, and its updates have a new phase.
   void restart(HostTime now);
 
   // How often a steady read is due.

@@ -1,4 +1,4 @@
-// Where in time an energy counter's updates fall: the fixed period is known, the phase is learnt.
+// Predicts the updates of an energy counter: their period is given, their phase is learnt.
 #pragma once
 
 #include <optional>
@@ -7,19 +7,19 @@
 
 namespace jouleprof::meters::nvml {
 
-// Only good enough to aim reads between two updates or around one (some milliseconds); fitting the
-// phase for the figures themselves is the analysis's.
+// Precise to some milliseconds, enough to place reads between two updates or around one. The
+// analysis fits the phase for the figures (analysis/timeline/counter_edges.h).
 class EdgeTracker {
  public:
   explicit EdgeTracker(Duration refresh) : refresh_(refresh) {}
 
-  // An update became visible between two reads. Too wide a bracket (over 0.6 periods) tells
-  // nothing.
+  // An update became visible between two reads. Brackets wider than
+  // 0.6 periods are ignored.
   void saw(HostTime before, HostTime after);
   void forget();
 
-  // The first expected update later than `t`; absent until one was seen, or when the updates seen
-  // do not fit the period (a quarter off).
+  // The first expected update later than `t`; absent until one was observed, or when the observed
+  // updates do not fit the period (by a quarter).
   std::optional<HostTime> next_after(HostTime t) const;
 
  private:

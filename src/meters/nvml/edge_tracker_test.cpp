@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr HostTime kStart{1h};
 
-TEST(EdgeTracker, KnowsNothingUntilAnUpdateWasSeen) {
+TEST(EdgeTracker, PredictsNothingBeforeTheFirstUpdate) {
   EdgeTracker edges(100ms);
   EXPECT_FALSE(edges.next_after(kStart));
   edges.saw(kStart, kStart + 61ms);  // could hold most of the phases

@@ -1,4 +1,4 @@
-// A driver for tests: NVML's functions on devices made up by the test, with a clock it moves.
+// A driver for tests: NVML's functions on the test's own devices and clock.
 #pragma once
 
 #include <cstring>

@@ -10,7 +10,7 @@
 
 namespace jouleprof::meters::nvml {
 
-// A field and its scope. The id that stands for nvmlDeviceGetPowerUsage is no field of NVML's.
+// A field and its scope. One id stands for nvmlDeviceGetPowerUsage, which is no field.
 struct Field {
   unsigned id = 0;
   unsigned scope = abi::kScopeGpu;
@@ -22,13 +22,13 @@ inline constexpr unsigned kPowerUsageCall = 0;
 // "NVML_FI_DEV_POWER_INSTANT", "NVML_FI_DEV_POWER_AVERAGE (memory)", "nvmlDeviceGetPowerUsage".
 std::string name_of(const Field& field);
 
-// What one field said.
+// The answer of one field.
 struct FieldAnswer {
   abi::Return code = abi::Return::kUnknown;
   std::optional<double> value;  // in the field's unit; absent unless it is a number
 };
 
-// Asks for all `fields` at once (nvmlDeviceGetPowerUsage apart). The answers are in their order.
+// Reads all `fields` in one call (nvmlDeviceGetPowerUsage apart). The answers are in their order.
 std::vector<FieldAnswer> read_fields(const NvmlApi& api, abi::Device device,
                                      const std::vector<Field>& fields);
 
@@ -38,7 +38,7 @@ class FieldPoll {
   FieldPoll(const NvmlApi& api, abi::Device device, const NvmlClock& clock)
       : api_(api), device_(device), clock_(clock) {}
 
-  // What the driver later says it does not support is dropped without a word if it is a gauge.
+  // A gauge that the driver later does not support is dropped without a failure.
   void add(model::SensorId sensor, const Field& field, model::SensorKind kind);
   bool empty() const { return items_.empty(); }
 

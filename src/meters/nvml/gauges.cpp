@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "meters/nvml/nvml_error.h"
 #include "meters/nvml/nvml_value.h"
 #include "model/gauge_names.h"
@@ -98,11 +100,30 @@ Return clock_event_reasons(const NvmlApi& api, Device device, GaugeValues& value
   if (!api.clock_event_reasons) return Return::kFunctionNotFound;
   unsigned long long reasons = 0;
   const Return code = api.clock_event_reasons(device, &reasons);
-  values[0] = scaled(reasons, 1);
+  if (!is_sentinel(reasons)) values[0] = clock_reasons(reasons).gauge();
   return code;
 }
 
 }  // namespace
+
+model::ClockReasons clock_reasons(unsigned long long nvml_reasons) {
+  using enum model::ClockReason;
+  constexpr std::pair<unsigned long long, model::ClockReason> kReasons[] = {
+      {abi::kReasonGpuIdle, kIdle},
+      {abi::kReasonApplicationsClocksSetting, kApplicationClocks},
+      {abi::kReasonSwPowerCap, kPowerLimit},
+      {abi::kReasonHwSlowdown, kHardwareSlowdown},
+      {abi::kReasonSyncBoost, kSyncBoost},
+      {abi::kReasonSwThermalSlowdown, kThermalLimit},
+      {abi::kReasonHwThermalSlowdown, kHardwareThermal},
+      {abi::kReasonHwPowerBrakeSlowdown, kPowerBrake},
+      {abi::kReasonDisplayClockSetting, kDisplayClocks}};
+  model::ClockReasons reasons;
+  for (const auto& [bit, reason] : kReasons) {
+    if ((nvml_reasons & bit) != 0) reasons.add(reason);
+  }
+  return reasons;
+}
 
 const std::vector<GaugeCall>& gauge_calls() {
   namespace g = model::gauge;
@@ -161,10 +182,11 @@ bool StateProbe::read(Item& item, model::Readings& out) {
     if (code != Return::kSuccess) {
       item.states[i].failed(*item.sensors[i], at, nvml_error(api_, item.call->function, code), out);
     } else if (!values[i]) {
-      item.states[i].failed(*item.sensors[i], at,
-                            {Errc::kUnavailable, fmt::format("{}: the driver gave no usable value",
-                                                             item.call->function)},
-                            out);
+      item.states[i].failed(
+          *item.sensors[i], at,
+          {Errc::kUnavailable,
+           fmt::format("{}: the driver returned no usable value", item.call->function)},
+          out);
     } else {
       item.states[i].succeeded();
       out.gauges.push_back({*item.sensors[i], at, *values[i]});

@@ -1,4 +1,4 @@
-// Clocks, temperatures, utilisations and the like of one device: read rarely, in one go.
+// Clocks, temperatures, utilisations and the like of one device: read rarely, together.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meters/nvml/field_poll.h"
+#include "model/clock_reasons.h"
 
 namespace jouleprof::meters::nvml {
 
@@ -19,13 +20,16 @@ struct GaugeCall {
   abi::Return (*read)(const NvmlApi& api, abi::Device device, GaugeValues& values);
 };
 
-// Every call known. Those that a library does not export answer kFunctionNotFound.
+// NVML's reasons (nvmlClocksEventReasons) as the recording's; bits that are not known are left out.
+model::ClockReasons clock_reasons(unsigned long long nvml_reasons);
+
+// All calls. Those that a library does not export return kFunctionNotFound.
 const std::vector<GaugeCall>& gauge_calls();
 
 // All gauges of a device, and with them the powers that are slow by nature (one-second averages).
 class StateProbe : public ProbeReader {
  public:
-  // `gauge_every`: the calls, dearer than the fields, are made at one of so many reads.
+  // `gauge_every`: the calls cost more than the fields and are made at every n-th read.
   StateProbe(const NvmlApi& api, abi::Device device, FieldPoll fields, Duration period,
              int gauge_every, const NvmlClock& clock)
       : api_(api),

@@ -105,10 +105,11 @@ Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus,
       ++matches;
     }
     if (matches == 1) continue;
-    return fail(Errc::kInvalidArgument,
-                fmt::format("'{}' names {}: give an index from 0 to {}, or a UUID as nvidia-smi -L "
-                            "lists them",
-                            name, matches == 0 ? "no GPU" : "several GPUs", gpus.size() - 1));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("'{}' matches {}: give an index from 0 to {}, or a UUID as nvidia-smi -L "
+                    "lists them",
+                    name, matches == 0 ? "no GPU" : "several GPUs", gpus.size() - 1));
   }
   std::vector<Gpu> selected;
   for (std::size_t i = 0; i < gpus.size(); ++i) {

@@ -1,4 +1,4 @@
-// The devices NVML lists, who they are and which of them are wanted.
+// The devices that NVML lists, and the selection among them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace jouleprof::meters::nvml {
 
-// A part of a GPU with its own UUID; its energy can't be told from the whole board's.
+// A part of a GPU with its own UUID; its energy is part of the GPU's and not measured alone.
 struct MigDevice {
   unsigned index = 0;  // of the instance, within its GPU
   std::string uuid;    // "MIG-..."
@@ -25,7 +25,7 @@ struct Gpu {
   Generation generation;
   bool mig_enabled = false;
   std::vector<MigDevice> mig_devices;
-  // Set when the driver lists the device and will not give it out (lost, no permission).
+  // Set when the driver lists the device but refuses its handle (lost, no permission).
   std::optional<Error> error;
   std::string fix;
 
@@ -35,8 +35,8 @@ struct Gpu {
 // All GPUs of the machine. Errors: not_found when there are none; as the driver gives them.
 Result<std::vector<Gpu>> list_gpus(const NvmlApi& api);
 
-// Those that `wanted` names: an index, a UUID or the beginning of one ("GPU-", "MIG-": the GPU that
-// holds the instance). None named: all. Errors: invalid_argument for a name that fits none or
+// The GPUs that `wanted` names: an index, a UUID or the beginning of one ("GPU-", "MIG-": the GPU
+// that holds the instance). None named: all. Errors: invalid_argument for a name that fits none or
 // several.
 Result<std::vector<Gpu>> select_gpus(std::vector<Gpu> gpus, const std::vector<std::string>& wanted);
 

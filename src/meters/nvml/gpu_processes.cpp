@@ -15,8 +15,8 @@ namespace {
 
 using Memory = std::optional<std::uint64_t>;
 
-// How often to ask how busy a process is that has the device for itself: nobody's share depends on
-// it, and asking burns 2.8 ms of CPU.
+// How often to read the utilisation of a process that is alone on its device: no other process's
+// share depends on it, and the call takes 2.8 ms of CPU time.
 constexpr Duration kAskAlone = std::chrono::seconds{30};
 
 unsigned long long stamp(RealTime t) {
@@ -82,7 +82,7 @@ GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::Domain
                            RealTime since)
     : api_(api), device_(device), domain_(domain), last_seen_(stamp(since)) {}
 
-// Fills samples_ with what is newer than `since` and sound; false where utilisation can't be had.
+// Fills samples_ with the valid samples newer than `since`; false where there is no utilisation.
 bool GpuProcesses::read_utilisation(const ClockPoint& now, unsigned long long since) {
   samples_.clear();
   if (!api_.process_utilisation) return false;
@@ -93,7 +93,7 @@ bool GpuProcesses::read_utilisation(const ClockPoint& now, unsigned long long si
   const Return code = fill(samples_, [&](unsigned* count, abi::ProcessUtilizationSample* samples) {
     return api_.process_utilisation(device_, samples, count, last_seen_);
   });
-  // Old processes can come back with stamps long gone, and stamps lie in the future never.
+  // The driver may list old processes with old stamps; stamps in the future are invalid.
   std::erase_if(samples_, [&](const abi::ProcessUtilizationSample& s) {
     return s.timestamp <= last_seen_ || s.timestamp > present + 1'000'000 || s.sm_util > 100;
   });
@@ -101,7 +101,7 @@ bool GpuProcesses::read_utilisation(const ClockPoint& now, unsigned long long si
   return code == Return::kSuccess || code == Return::kNotFound;
 }
 
-// False where utilisation isn't known, be it because nobody needs it.
+// False where utilisation is unknown or not needed.
 bool GpuProcesses::ask_utilisation(const ClockPoint& now, std::size_t processes, unsigned pid) {
   const bool alone = processes == 1;
   if (!alone || (alone_ && alone_->pid != pid)) alone_.reset();
@@ -134,7 +134,7 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
     use.domain = domain_;
     use.at = now.host;
     use.memory_bytes = bytes;
-    if (utilisation_known) use.sm_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
+    if (utilisation_known) use.compute_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
     out.push_back(use);
   }
   return result;

@@ -16,17 +16,18 @@ class GpuProcesses {
 
   // Appends the processes that use the device now, by pid. SM utilisation is the mean over what the
   // driver sampled since the call before: it lists only processes that were busy, so one that runs
-  // and isn't listed was at 0. A process alone on the device is asked for when it is first seen and
-  // every 30 s from then on, and told the mean since then; in between it is absent. Returns the
-  // driver's code; unsupported codes where the device can't tell processes apart.
+  // and isn't listed was at 0. The utilisation of a process that is alone on the device is read
+  // when the process appears and every 30 s from then on, as the mean since the last read; in
+  // between it is absent. Returns the driver's code; an unsupported code where the device does not
+  // list processes.
   abi::Return read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out);
 
  private:
-  // A process that has the device for itself.
+  // A process that is alone on the device.
   struct Alone {
     unsigned pid = 0;
-    HostTime ask_at{};             // how busy it is
-    unsigned long long since = 0;  // what it was asked for up to, as last_seen_
+    HostTime ask_at{};             // when to read its utilisation
+    unsigned long long since = 0;  // its utilisation was read up to here; as last_seen_
   };
   bool ask_utilisation(const ClockPoint& now, std::size_t processes, unsigned pid);
   bool read_utilisation(const ClockPoint& now, unsigned long long since);

@@ -50,13 +50,13 @@ TEST_F(GpuProcessesTest, MergesBothListsAndUtilisation) {
   ASSERT_EQ(uses.size(), 3u);
   EXPECT_EQ(uses[0].pid, 10);
   EXPECT_EQ(uses[0].memory_bytes, 500u);  // once, though in both lists
-  EXPECT_DOUBLE_EQ(uses[0].sm_utilisation.value(), 0.5);
+  EXPECT_DOUBLE_EQ(uses[0].compute_utilisation.value(), 0.5);
   EXPECT_EQ(uses[0].domain, model::DomainId{2});
   EXPECT_EQ(uses[0].at, fake_.clock.host);
   EXPECT_FALSE(uses[1].memory_bytes);
-  EXPECT_EQ(uses[1].sm_utilisation, 0.0);  // runs, and was never busy
+  EXPECT_EQ(uses[1].compute_utilisation, 0.0);  // runs, and was never busy
   EXPECT_EQ(uses[2].memory_bytes, 70u);
-  EXPECT_DOUBLE_EQ(uses[2].sm_utilisation.value(), 0.2);
+  EXPECT_DOUBLE_EQ(uses[2].compute_utilisation.value(), 0.2);
 }
 
 TEST_F(GpuProcessesTest, SumsOverMigInstances) {
@@ -72,9 +72,9 @@ TEST_F(GpuProcessesTest, IgnoresStaleAndAbsurdSamples) {
   busy(10, 10, 30s);     // before the interval
   busy(10, 4000, 50ms);  // no utilisation
   busy(10, 10, -3600s);  // in the future
-  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.8);
+  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 0.8);
   fake_.pass(30s);
-  EXPECT_EQ(read()[0].sm_utilisation, 0.0);  // nothing new
+  EXPECT_EQ(read()[0].compute_utilisation, 0.0);  // nothing new
 }
 
 TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
@@ -85,30 +85,30 @@ TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
   fake_.pass(30s);
   gpu_.utilisation.clear();
   busy(10, 30, 100ms);
-  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.3);
+  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 0.3);
 }
 
 TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
   gpu_.compute = {{10, 500, kNone, kNone}};
   gpu_.utilisation_code = abi::Return::kNotSupported;
-  EXPECT_FALSE(read()[0].sm_utilisation);
-  gpu_.utilisation_code = abi::Return::kNotFound;  // nobody was busy
+  EXPECT_FALSE(read()[0].compute_utilisation);
+  gpu_.utilisation_code = abi::Return::kNotFound;  // no process was busy
   fake_.pass(30s);
-  EXPECT_EQ(read()[0].sm_utilisation, 0.0);
+  EXPECT_EQ(read()[0].compute_utilisation, 0.0);
   fake_.pass(30s);
   api_.process_utilisation = nullptr;
-  EXPECT_FALSE(read()[0].sm_utilisation);
+  EXPECT_FALSE(read()[0].compute_utilisation);
 }
 
 TEST_F(GpuProcessesTest, AsksRarelyHowBusyALoneProcessIs) {
   read();
-  EXPECT_EQ(gpu_.utilisation_reads, 0);  // nobody is there
+  EXPECT_EQ(gpu_.utilisation_reads, 0);  // there is no process
   gpu_.compute = {{10, 500, kNone, kNone}};
   std::vector<std::optional<double>> reported;
   for (int second = 0; second < 65; second += 5) {
     fake_.pass(5s);
     busy(10, second < 35 ? 20 : 60, 2500ms);
-    reported.push_back(read()[0].sm_utilisation);
+    reported.push_back(read()[0].compute_utilisation);
   }
   EXPECT_EQ(gpu_.utilisation_reads, 3);
   EXPECT_DOUBLE_EQ(reported[0].value(), 0.2);
@@ -122,19 +122,20 @@ TEST_F(GpuProcessesTest, AsksAtOnceWhenAnotherComes) {
   read();
   fake_.pass(5s);
   busy(10, 90, 1s);
-  EXPECT_FALSE(read()[0].sm_utilisation);
+  EXPECT_FALSE(read()[0].compute_utilisation);
   gpu_.compute.push_back({11, 500, kNone, kNone});
   fake_.pass(5s);
   busy(10, 30, 1s);
   busy(11, 60, 1s);
   const auto both = read();
   ASSERT_EQ(both.size(), 2u);
-  EXPECT_DOUBLE_EQ(both[0].sm_utilisation.value(), 0.3);  // since the other can have been there
-  EXPECT_DOUBLE_EQ(both[1].sm_utilisation.value(), 0.6);
+  EXPECT_DOUBLE_EQ(both[0].compute_utilisation.value(),
+                   0.3);  // since the other can have been there
+  EXPECT_DOUBLE_EQ(both[1].compute_utilisation.value(), 0.6);
   gpu_.compute = {{11, 500, kNone, kNone}};
   fake_.pass(5s);
   busy(11, 70, 1s);
-  EXPECT_DOUBLE_EQ(read()[0].sm_utilisation.value(), 0.7);  // not told of alone so far
+  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 0.7);  // not reported while it was alone
 }
 
 TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {
@@ -143,7 +144,7 @@ TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {
   EXPECT_EQ(read().size(), 200u);
 }
 
-TEST_F(GpuProcessesTest, MeterTellsUnsupportedFromFailedFromEmpty) {
+TEST_F(GpuProcessesTest, MeterSeparatesUnsupportedFailedAndEmpty) {
   NvmlOptions options;
   options.clock = fake_.seam();
   auto meter = NvmlMeter::open(api_, options);

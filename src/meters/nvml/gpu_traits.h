@@ -1,4 +1,4 @@
-// What is known of the sensors of a GPU generation before this very device was calibrated.
+// The traits of a GPU generation's sensors, for devices that are not calibrated.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ using model::GpuTraits;
 // Calibration results by device UUID.
 using Calibrations = std::map<std::string, GpuTraits>;
 
-// A device's generation. The compute capability is absent where the driver does not tell.
+// A device's generation. The compute capability is absent where the driver does not report it.
 struct Generation {
   abi::Architecture architecture = abi::Architecture::kUnknown;
   std::optional<int> major;
@@ -26,11 +26,11 @@ struct Generation {
 // Those of the device's generation. `module`: a superchip's module scope.
 GpuTraits default_traits(const Generation& generation, bool module);
 
-// nvmlDeviceGetPowerUsage tells the power now (up to Turing, and GA100) and not the mean of the
+// nvmlDeviceGetPowerUsage returns the present power (up to Turing, and GA100) or the mean of the
 // last second (every other GPU since Ampere).
 bool power_usage_is_instant(const Generation& generation);
 
-// `base` with every trait that `calibrated` knows.
+// `base` with every trait that `calibrated` has.
 model::SensorTraits overlay(model::SensorTraits base, const model::SensorTraits& calibrated);
 GpuTraits overlay(const GpuTraits& base, const GpuTraits& calibrated);
 

@@ -4,7 +4,7 @@
 #include "abi/nvml_abi.h"
 
 #if __has_include(<nvml.h>)
-// The header renames functions to their newest version unless told not to.
+// The header renames functions to their newest version unless a macro prevents it.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
 

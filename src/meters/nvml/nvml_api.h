@@ -1,4 +1,4 @@
-// The driver's library as a struct of function pointers: the one place that knows how to find it.
+// The driver's library as a struct of function pointers, and how to find it.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace jouleprof::meters::nvml {
 
 inline constexpr const char* kLibraryName = "libnvidia-ml.so.1";
 
-// Where versions of a function share one layout, the newest the library has. Any pointer but the
-// first four may be null: what it would have read is then not available. Copies share the library.
+// Where versions of a function share one layout, the newest of the library. Any pointer but the
+// first four may be null: its readings are then not available. Copies share the library.
 struct NvmlApi {
   abi::fn::Init_v2* init = nullptr;
   abi::fn::Shutdown* shutdown = nullptr;
@@ -53,7 +53,7 @@ struct NvmlApi {
   abi::fn::DeviceGetGraphicsRunningProcesses_v3* graphics_processes = nullptr;
   abi::fn::DeviceGetProcessUtilization* process_utilisation = nullptr;
 
-  // The library is a simulator and says so: nothing it tells was measured.
+  // The library identifies itself as a simulator: its values are not measured.
   bool simulated = false;
   std::shared_ptr<DynLib> library;
 };

@@ -1,4 +1,4 @@
-// The clocks the meter looks at, as a seam.
+// The meter's clocks; tests replace them.
 #pragma once
 
 #include <functional>

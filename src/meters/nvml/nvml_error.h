@@ -1,4 +1,4 @@
-// NVML's return codes in our words.
+// NVML's return codes as errors.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace jouleprof::meters::nvml {
 
-// The device will not answer again soon: fallen off the bus, to be reset, or the driver is gone.
+// The device is lost for now: off the bus, waiting for a reset, or without a driver.
 bool is_lost(abi::Return code);
 
 // The device or driver does not offer this, and will not later.

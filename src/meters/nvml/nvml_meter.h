@@ -24,18 +24,18 @@ struct NvmlOptions {
   nvml::NvmlClock clock;            // for tests
 };
 
-// Domains: kGpu "gpu<N>", N being NVML's index; kGpuMemory within it where the driver tells the
-// memory's power; kModule where it tells the power of a superchip's module (then the energy counter
-// is the module's, and the GPU, where it is told apart, is within it). A GPU in MIG mode is
-// measured as a whole; its instances are domains within it ("gpu0:mig1"), with UUIDs and without
+// Domains: kGpu "gpu<N>", N being NVML's index; kGpuMemory within it where the driver reports the
+// memory's power; kModule where it reports the power of a superchip's module (then the energy
+// counter is the module's, and the GPU, where it is reported too, is within it). A GPU in MIG mode
+// is measured as a whole; its instances are domains within it ("gpu0:mig1"), with UUIDs and without
 // energy.
 //
-// Sensors are what the device was found to answer, never what its name promises. A library that
-// calls itself a simulator gives provenance `simulated`.
+// Only sensors that the device answers are listed, whatever its name. A library that identifies
+// itself as a simulator gives provenance `simulated`.
 //
-// Probes of each device: the energy counter (a read burns 2.6 ms of CPU: see CounterSchedule; in
-// long runs one in 10 s beside samples, in 5 s without), the ring of samples (every two seconds, or
-// sooner for short windows), the instant power where there is no ring (as often as it renews, at
+// Probes of each device: the energy counter (a read takes 2.6 ms of CPU time: see CounterSchedule;
+// in long runs one in 10 s with samples, in 5 s without), the ring of samples (every two seconds,
+// or sooner for short windows), the instant power where there is no ring (as often as it renews, at
 // most 100 Hz, or at Demand::poll_period), and its state (one-second averages every two seconds,
 // gauges as often, in long runs every four). Opening takes 10 to 50 ms a device.
 class NvmlMeter : public Meter {
@@ -49,15 +49,11 @@ class NvmlMeter : public Meter {
   ~NvmlMeter() override;
 
   std::string name() const override { return "NVML"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t index, model::Readings& out) override;
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() override;
 
   const std::vector<nvml::Gpu>& gpus() const { return gpus_; }           // those that were selected
-  const std::string& driver_version() const { return driver_version_; }  // empty when not told
+  const std::string& driver_version() const { return driver_version_; }  // empty: unknown
 
  private:
   friend class NvmlMeterBuilder;
@@ -67,10 +63,6 @@ class NvmlMeter : public Meter {
   nvml::NvmlClock clock_;
   std::string driver_version_;
   std::vector<nvml::Gpu> gpus_;
-  std::vector<model::Domain> domains_;
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
   std::vector<std::unique_ptr<nvml::ProbeReader>> readers_;  // as probes_
   std::vector<nvml::GpuProcesses> processes_;                // one a usable GPU
 };

@@ -1,4 +1,4 @@
-// Finds out what each GPU answers and sets the meter up for it.
+// Finds the sensors of each GPU and sets up the meter for them.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class NvmlMeterBuilder {
   model::DomainId add_domain(const nvml::Gpu& gpu, model::DomainKind kind,
                              std::optional<model::DomainId> parent);
   void add_mig_domains(const nvml::Gpu& gpu, model::DomainId parent);
-  // `samples`: the ring that shows the same domain's course, if there is one.
+  // `samples`: the ring that samples the power of the same domain, if there is one.
   void add_counter(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
                    abi::SamplingType samples);
   bool add_ring(const nvml::Gpu& gpu, model::DomainId domain, const nvml::GpuTraits& traits,
@@ -54,7 +54,7 @@ class NvmlMeterBuilder {
 
   NvmlMeter& meter_;
   const NvmlOptions& options_;
-  int counters_ = 0;  // added so far: they take turns at reading densely
+  int counters_ = 0;  // added so far: they alternate in reading densely
 };
 
 }  // namespace jouleprof::meters

@@ -17,7 +17,7 @@ namespace jouleprof::meters {
 
 class NvmlMeterTest : public testing::Test {
  protected:
-  // A Hopper as it is: counter, ring, instant and average power, the memory's share.
+  // A Hopper with all its sensors: counter, ring, instant and average power, the memory's share.
   nvml::FakeGpu& add_hopper() {
     nvml::FakeGpu& gpu = fake_.gpus.emplace_back();
     gpu.uuid = "GPU-" + std::string(8, static_cast<char>('0' + fake_.gpus.size() - 1));

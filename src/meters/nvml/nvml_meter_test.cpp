@@ -197,7 +197,7 @@ TEST_F(NvmlMeterTest, SelectsByIndexUuidPrefixAndMigInstance) {
   EXPECT_TRUE(probe("gpu11 energy counter"));
   EXPECT_FALSE(probe("gpu0 energy counter"));
   options_.devices = {"12"};
-  EXPECT_THAT(open_error(), HasSubstr("'12' names no GPU: give an index from 0 to 11"));
+  EXPECT_THAT(open_error(), HasSubstr("'12' matches no GPU: give an index from 0 to 11"));
   options_.devices = {"GPU-"};
   EXPECT_THAT(open_error(), HasSubstr("several GPUs"));
 }
@@ -282,7 +282,7 @@ TEST_F(NvmlMeterTest, ProbesNameTheSensorsOfTheirDevice) {
   }
 }
 
-TEST_F(NvmlMeterTest, CalibrationOverridesWhatItKnows) {
+TEST_F(NvmlMeterTest, CalibrationOverridesDefaultTraits) {
   add_hopper();
   nvml::GpuTraits calibrated;
   calibrated.ring.window = 24ms;

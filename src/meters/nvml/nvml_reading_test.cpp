@@ -1,6 +1,7 @@
 // What the meter reads, and what it says when it can't.
 #include <gmock/gmock.h>
 
+#include "meters/nvml/gauges.h"
 #include "meters/nvml/nvml_meter_fixture.h"
 #include "model/gauge_names.h"
 
@@ -63,6 +64,15 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
   EXPECT_EQ(value(model::gauge::kClockEventReasons), 4);
   EXPECT_FALSE(gauge(model::gauge::kEncoderUtilisation));
   EXPECT_EQ(out.powers.size(), 3u);  // instant, average and the memory's average
+}
+
+TEST(NvmlClockReasons, AreTranslatedAndUnknownBitsLeftOut) {
+  using enum model::ClockReason;
+  EXPECT_EQ(nvml::clock_reasons(0).gauge(), 0);
+  EXPECT_EQ(nvml::clock_reasons(abi::kReasonHwThermalSlowdown | abi::kReasonGpuIdle).gauge(),
+            (model::ClockReasons{kHardwareThermal, kIdle}).gauge());
+  EXPECT_EQ(nvml::clock_reasons(0xFFFF'0000'0000'0000 | abi::kReasonHwPowerBrakeSlowdown).gauge(),
+            model::ClockReasons{kPowerBrake}.gauge());
 }
 
 TEST_F(NvmlReadingTest, GaugeFailuresAndRemoval) {
@@ -142,7 +152,7 @@ TEST_F(NvmlReadingTest, PowerSentinelIsAFailureAndEachValueTypeIsRead) {
   field = {Return::kSuccess, abi::ValueType::kSignedInt, {.i = -5}};
   meter_->read(power, out);
   EXPECT_TRUE(out.powers.empty());
-  ASSERT_EQ(out.failures.size(), 2u);  // no value (told once), then an absurd one
+  ASSERT_EQ(out.failures.size(), 2u);  // no value (reported once), then an absurd one
   EXPECT_EQ(out.failures[0].error.code, Errc::kUnavailable);
   EXPECT_EQ(out.failures[1].error.code, Errc::kCorrupt);
 }

@@ -39,10 +39,10 @@ std::optional<double> number(abi::ValueType type, const abi::Value& value) {
 Result<Power> power_from(std::string_view what, std::optional<double> milliwatts) {
   constexpr double kMostMilliwatts = 100e6;
   if (!milliwatts) {
-    return fail(Errc::kUnavailable, fmt::format("{}: the driver gave its mark for no value", what));
+    return fail(Errc::kUnavailable, fmt::format("{}: the driver returned its no-value mark", what));
   }
   if (*milliwatts < 0 || *milliwatts > kMostMilliwatts) {
-    return fail(Errc::kCorrupt, fmt::format("{}: a power that no board draws", what));
+    return fail(Errc::kCorrupt, fmt::format("{}: an impossible power", what));
   }
   return Power::watts(*milliwatts * 1e-3);
 }

@@ -1,4 +1,4 @@
-// What NVML's typed values mean, and which of them mean nothing.
+// Converts NVML's typed values; some mark a missing value.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ constexpr bool is_sentinel(unsigned long long value) {
 std::optional<double> number(abi::ValueType type, const abi::Value& value);
 
 // A power given in milliwatts. Errors: unavailable for a sentinel, corrupt for a negative value or
-// one that no board draws (100 kW); `what` names the source.
+// an impossible one (100 kW); `what` names the source.
 Result<Power> power_from(std::string_view what, std::optional<double> milliwatts);
 
 }  // namespace jouleprof::meters::nvml

@@ -1,4 +1,4 @@
-// Which powers a device tells, and of what.
+// Which powers a device reports, and their scopes.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,10 @@ struct PowerScopes {
   abi::Return instant_code = abi::Return::kSuccess;  // why gpu.instant is absent
 };
 
-// Asks for instant and average power of all scopes in one call, and for nvmlDeviceGetPowerUsage
-// where that says something the fields do not. A power of zero is no answer. Drivers that do not
-// know scopes give the GPU's power for each: a memory that draws no less than its GPU, or a module
-// that draws no more, is taken for that.
+// Reads instant and average power of all scopes in one call, and nvmlDeviceGetPowerUsage where it
+// adds to the fields. A power of zero is no value. Drivers without scopes give the GPU's power for
+// each: a memory that draws no less than its GPU, or a module that draws no more, is treated as
+// absent.
 PowerScopes find_powers(const NvmlApi& api, abi::Device device, const Generation& generation);
 
 }  // namespace jouleprof::meters::nvml

@@ -1,4 +1,4 @@
-// What reads one probe, and how it tells of failures.
+// Reads one probe and reports its failures.
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,14 @@ namespace jouleprof::meters::nvml {
 class ProbeReader {
  public:
   virtual ~ProbeReader() = default;
-  // Appends what the sensors said; returns when to read next.
+  // Appends the readings; returns when to read next.
   virtual HostTime read(model::Readings& out) = 0;
 };
 
-// How long to leave a device alone that is lost.
+// The time between two reads of a lost device.
 inline constexpr Duration kLostRetry = std::chrono::seconds(10);
 
-// Whether a sensor works; a failure is told when it begins or changes, not at every read.
+// Whether a sensor works. A failure is reported when it begins or changes, not at every read.
 class ReadState {
  public:
   void succeeded() { error_.reset(); }

@@ -140,15 +140,15 @@ void RingProbe::take(const ClockPoint& now, model::Readings& out) {
   out.powers.insert(out.powers.end(), fresh_.begin(), fresh_.end());
 }
 
-// What is to be told of a read whose values were good.
+// Reports what a read with good values missed.
 void RingProbe::finish(std::size_t unplaced, const ClockPoint& now, model::Readings& out) {
-  const auto tell = [&](HostTime at, std::string text) {
+  const auto report = [&](HostTime at, std::string text) {
     out.failures.push_back({sensor_, at, {Errc::kUnavailable, std::move(text)}});
   };
   if (unplaced > 0) {
-    tell(now.host, fmt::format("{}: {} samples left out, for their stamps do not fit the clock "
-                               "(was the wall clock set?)",
-                               kName, unplaced));
+    report(now.host, fmt::format("{}: {} samples left out because their stamps do not fit the "
+                                 "clock; was the wall clock set?",
+                                 kName, unplaced));
   }
   if (fresh_.empty()) {
     if (now.host - newest_ > std::max<Duration>(refresh_ * 20, 1s)) {
@@ -159,11 +159,11 @@ void RingProbe::finish(std::size_t unplaced, const ClockPoint& now, model::Readi
     return;
   }
   state_.succeeded();
-  // All new and a gap before: the oldest were overwritten unread.
-  const Duration gap = fresh_.front().at - newest_;
-  if (!first_ && fresh_.size() == ring_.samples.size() && gap > refresh_ * 5) {
-    tell(fresh_.front().at,
-         fmt::format("{}: read too late, samples of {:.1f} s are lost", kName, seconds(gap)));
+  // All samples are new, and some are missing before them: those were overwritten unread.
+  const Duration missing = fresh_.front().at - newest_;
+  if (!first_ && fresh_.size() == ring_.samples.size() && missing > refresh_ * 5) {
+    report(fresh_.front().at,
+           fmt::format("{}: read too late, samples of {:.1f} s are lost", kName, seconds(missing)));
   }
 }
 

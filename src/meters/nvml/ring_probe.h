@@ -11,7 +11,7 @@
 
 namespace jouleprof::meters::nvml {
 
-// A ring: how many samples fit in it, and what it held when it was read.
+// A ring: its capacity and its samples at one read.
 struct RingContent {
   abi::ValueType value_type{};
   std::vector<abi::Sample> samples;  // as the driver orders them
@@ -25,14 +25,14 @@ struct RingContent {
 abi::Return read_ring(const NvmlApi& api, abi::Device device, abi::SamplingType type,
                       RingContent& ring);
 
-// The driver stamps samples with the wall clock. Each read fetches the whole ring and takes what
-// was not in it at the read before, by stamp, so that a wall clock set back does not hide samples;
-// stamps become host time by how the clocks stand at the read, or stood at the one before when
-// only that puts the sample between the two. Samples that a step of the wall clock leaves without
-// a sure place, or that were overwritten before they could be read, are told of as failures.
+// The driver stamps samples with the wall clock. Each read fetches the whole ring and takes the
+// samples whose stamps were not in it at the last read, so that a wall clock set back hides none.
+// Stamps become host time with the clocks' offset at this read, or at the last read where only that
+// places the sample between the two. Samples that a step of the wall clock makes ambiguous, or that
+// were overwritten unread, are reported as failures.
 class RingProbe : public ProbeReader {
  public:
-  // `known` is what the ring held when the sensor was found: none of it is given out.
+  // `known`: the ring's samples when the sensor was found; they are not reported.
   RingProbe(const NvmlApi& api, abi::Device device, abi::SamplingType type, model::SensorId sensor,
             RingContent known, Duration refresh, Duration period, const NvmlClock& clock);
 
@@ -53,10 +53,10 @@ class RingProbe : public ProbeReader {
   const NvmlClock& clock_;
   ReadState state_;
   RingContent ring_;
-  std::vector<std::uint64_t> seen_;  // the stamps of the read before, sorted
+  std::vector<std::uint64_t> seen_;  // the stamps of the last read, sorted
   ClockPoint last_read_;
   HostTime newest_;                         // host time of the latest sample so far
-  bool first_ = true;                       // nothing was promised before the first read
+  bool first_ = true;                       // samples from before the first read are not missed
   std::vector<model::PowerReading> fresh_;  // kept to spare allocations
 };
 

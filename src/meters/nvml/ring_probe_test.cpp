@@ -121,7 +121,7 @@ TEST_F(RingProbeTest, SampleThatWasOnItsWayAtTheStartIsGiven) {
   EXPECT_TRUE(out_.failures.empty());
 }
 
-TEST_F(RingProbeTest, LateReadTellsOfWhatWasOverwritten) {
+TEST_F(RingProbeTest, ALateReadReportsOverwrittenSamples) {
   read();
   run(1s);
   read();

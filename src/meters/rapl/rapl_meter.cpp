@@ -139,7 +139,8 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
 }
 
 RaplMeter::RaplMeter(Source source, const RaplOptions& options)
-    : counters_(std::move(source.counters)), missing_(std::move(source.ignored)) {
+    : counters_(std::move(source.counters)) {
+  missing_ = std::move(source.ignored);
   const auto by_place = [](const auto& a, const auto& b) {
     return sort_key(a.place) < sort_key(b.place);
   };

@@ -20,24 +20,21 @@ struct RaplOptions {
 };
 
 // Domains: a package is kCpu ("package-0", or "package-0-die-1" where dies count apart); core and
-// uncore are its children; dram is beside it, for package energy does not contain it; psys is
+// uncore are its children; dram is not, because package energy does not contain it; psys is
 // kPlatform, which contains packages and more and is never added to a total.
+//
+// One probe for all counters, every 100 ms, or 10 ms for windows below a second, or the demanded
+// poll period; in any case often enough to see every wrap at 1 kW a package.
 //
 // Not thread safe, as every Meter. Costs one read per counter, some microseconds each.
 class RaplMeter : public Meter {
  public:
   // Errors: not_found on a machine without RAPL (most virtual machines).
   // Where RAPL exists but may not be read, the meter opens without sensors or domains, and
-  // missing() says what each interface answered and how to be let in.
+  // missing() has the error of each interface and how to get access.
   static Result<std::unique_ptr<RaplMeter>> open(const RaplOptions& options = {});
 
   std::string name() const override { return "RAPL"; }
-  const std::vector<model::Domain>& domains() const override { return domains_; }
-  const std::vector<model::Sensor>& sensors() const override { return sensors_; }
-  const std::vector<Missing>& missing() const override { return missing_; }
-  // One for all counters. 100 ms, or 10 ms for windows below a second, or the demanded poll
-  // period; in any case short enough to see every wrap at 1 kW a package.
-  const std::vector<Probe>& probes() const override { return probes_; }
   HostTime read(std::size_t index, model::Readings& out) override;
 
  private:
@@ -46,10 +43,6 @@ class RaplMeter : public Meter {
   std::vector<model::Domain>::iterator find_domain(const rapl::Place& place);
 
   std::vector<rapl::Counter> counters_;  // as sensors_
-  std::vector<model::Domain> domains_;
-  std::vector<model::Sensor> sensors_;
-  std::vector<Missing> missing_;
-  std::vector<Probe> probes_;
 };
 
 }  // namespace jouleprof::meters

@@ -39,13 +39,6 @@ std::string triple(const std::array<std::uint32_t, 3>& t) {
   return fmt::format("[{}, {}, {}]", t[0], t[1], t[2]);
 }
 
-void add(model::JoulesRange& sum, const std::optional<model::JoulesRange>& part) {
-  if (!part) return;
-  sum.joules += part->joules;
-  sum.low += part->low;
-  sum.high += part->high;
-}
-
 }  // namespace
 
 std::string chrome_string(std::string_view text) { return write_json(Json(text), 0); }
@@ -55,10 +48,20 @@ std::string chrome_time(Duration t) {
   return fmt::format("{}{}.{:03}", n < 0 ? "-" : "", std::abs(n / 1000), std::abs(n % 1000));
 }
 
-std::string chrome_energy(const model::JoulesRange& energy) {
+std::string chrome_energy(const JoulesRange& energy) {
   return fmt::format(
       R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
       energy.joules, energy.low, energy.high);
+}
+
+std::string chrome_power(const model::PowerStep& step) {
+  std::string out = fmt::format(R"("watts": {:.6g})", step.power.watts());
+  if (step.error) {
+    out += fmt::format(R"(, "low": {:.6g}, "high": {:.6g})",
+                       std::max((step.power - *step.error).watts(), 0.0),
+                       (step.power + *step.error).watts());
+  }
+  return out;
 }
 
 void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pid,
@@ -86,8 +89,8 @@ ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
     return chunk.kind == model::ChunkKind::kEvents && chunk.device == device;
   });
   if (profile) {
-    const model::KernelPowers powers(*profile);
-    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = powers.row_of(trace.classes[i]);
+    const KernelRows known(*profile);
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = known.row_of(trace.classes[i]);
     totals_.resize(profile->by_kernel.size());
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -150,9 +153,9 @@ Result<void> ChromeLaunches::write_launches() {
 void ChromeLaunches::launch(HostTime begin, const model::EventEntry& e) {
   const Duration duration(e.duration_nanoseconds);
   const std::uint32_t row = rows_[e.kernel_class];
-  std::optional<model::JoulesRange> energy;
+  std::optional<JoulesRange> energy;
   if (row != model::kNone && covers(begin) && profile_->by_kernel[row].energy) {
-    energy = model::KernelPower{&profile_->by_kernel[row], 0}.energy(duration, totals_[row]);
+    energy = launch_energy(profile_->by_kernel[row], duration, totals_[row]);
   }
   const auto layers = path_of(e.scope, true);
   const auto ranges = path_of(e.scope, false);
@@ -201,7 +204,7 @@ std::vector<std::uint32_t> ChromeLaunches::path_of(std::uint32_t scope, bool lay
 
 void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::uint32_t tid,
                             bool layers, HostTime begin, HostTime end,
-                            const std::optional<model::JoulesRange>& energy) {
+                            const std::optional<JoulesRange>& energy) {
   std::size_t same = 0;
   if (begin - open.end <= kPause) {
     while (same < path.size() && same < open.path.size() && path[same] == open.path[same]) ++same;
@@ -219,7 +222,7 @@ void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::ui
   open.path = std::move(path);
   open.energy.resize(open.path.size());
   open.launches.resize(open.path.size());
-  for (auto& sum : open.energy) add(sum, energy);
+  for (auto& sum : open.energy) sum += energy.value_or(JoulesRange{});
   for (auto& n : open.launches) ++n;
   open.end = std::max(same > 0 ? open.end : end, end);
 }

@@ -12,9 +12,10 @@
 #include "base/result.h"
 #include "model/activity_codec.h"
 #include "model/activity_profile.h"
-#include "model/kernel_powers.h"
+#include "model/power_step.h"
 #include "model/recording.h"
 #include "report/chrome/chrome_trace.h"
+#include "report/chrome/kernel_energy.h"
 
 namespace jouleprof::report {
 
@@ -23,7 +24,10 @@ using ChromeSink = std::function<void(std::string_view event)>;
 
 std::string chrome_string(std::string_view text);  // quoted and escaped
 std::string chrome_time(Duration t);               // microseconds with nanoseconds as decimals
-std::string chrome_energy(const model::JoulesRange& energy);
+std::string chrome_energy(const JoulesRange& energy);
+// The members of "args" of a counter event: "watts", and where the interval is known "low", which
+// is not below zero, and "high".
+std::string chrome_power(const model::PowerStep& step);
 // A "process" or "thread" of the viewer and its place among the others.
 void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pid,
                  std::uint32_t tid, std::string_view name, int place);
@@ -43,7 +47,7 @@ class ChromeLaunches {
   // What is open on the track of a stream's layers, or ranges.
   struct Open {
     std::vector<std::uint32_t> path;  // outermost first
-    std::vector<model::JoulesRange> energy;
+    std::vector<JoulesRange> energy;
     std::vector<std::uint64_t> launches;
     HostTime end{};
   };
@@ -52,7 +56,7 @@ class ChromeLaunches {
   Result<void> each(Visit visit) const;
   void launch(HostTime begin, const model::EventEntry& e);
   void follow(Open& open, std::vector<std::uint32_t> path, std::uint32_t tid, bool layers,
-              HostTime begin, HostTime end, const std::optional<model::JoulesRange>& energy);
+              HostTime begin, HostTime end, const std::optional<JoulesRange>& energy);
   void close(Open& open, std::size_t depth, std::uint32_t tid);
   std::vector<std::uint32_t> path_of(std::uint32_t scope, bool layers) const;
   bool covers(HostTime t) const { return profile_ && t >= profile_->begin && t < profile_->end; }

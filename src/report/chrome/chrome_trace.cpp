@@ -108,7 +108,7 @@ class Writer {
         if (!parts_.holds(step.begin)) continue;
         sink_(fmt::format(
             R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
-            kPowerProcess, chrome_time(step.begin - origin_), model::counter_members(step)));
+            kPowerProcess, chrome_time(step.begin - origin_), chrome_power(step)));
       }
     }
   }

@@ -220,10 +220,10 @@ class Lines {
         const std::string pid = std::to_string(it->second->pid);
         const bool is_own = it->second->in_tree;
         if (is_own && reading.memory_bytes) memory[number][pid] = *reading.memory_bytes;
-        if (!reading.sm_utilisation) continue;
-        use_by_pid[number][pid] = number_json(*reading.sm_utilisation);
-        all = all.value_or(0) + *reading.sm_utilisation;
-        if (is_own) own_use += *reading.sm_utilisation;
+        if (!reading.compute_utilisation) continue;
+        use_by_pid[number][pid] = number_json(*reading.compute_utilisation);
+        all = all.value_or(0) + *reading.compute_utilisation;
+        if (is_own) own_use += *reading.compute_utilisation;
       }
       if (!all) continue;
       const double own_share = *all > 0 ? own_use / *all : 0;

@@ -69,7 +69,7 @@ std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::G
     const auto id = tree_.identify(use.pid, use.at, changes);
     if (!id) continue;
     out.process_readings.gpu_processes.push_back(
-        {*id, use.domain, use.at, use.sm_utilisation, use.memory_bytes});
+        {*id, use.domain, use.at, use.compute_utilisation, use.memory_bytes});
   }
   out.processes.insert(out.processes.end(), changes.processes.begin(), changes.processes.end());
   return std::nullopt;

@@ -1,4 +1,4 @@
-#include "meters/all/calibration_store.h"
+#include "meters/nvml/calibration/calibration_store.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include "base/file.h"
 #include "tests/support/temp_tree.h"
 
-namespace jouleprof::meters {
+namespace jouleprof::meters::nvml {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Points the store at a folder of its own, and back afterwards.
+// Points the store at a temporary folder, and restores the variable afterwards.
 class CalibrationStore : public testing::Test {
  protected:
   CalibrationStore() {
@@ -30,8 +30,8 @@ class CalibrationStore : public testing::Test {
   }
   void write(const std::string& text) { tree_.write("jouleprof/calibration.json", text); }
 
-  static nvml::GpuTraits h100() {
-    nvml::GpuTraits traits;
+  static GpuTraits h100() {
+    GpuTraits traits;
     traits.counter.refresh = 100ms;
     traits.ring.refresh = 20ms;
     traits.ring.window = 25300us;
@@ -44,7 +44,7 @@ class CalibrationStore : public testing::Test {
   std::optional<std::string> before_;
 };
 
-TEST_F(CalibrationStore, GivesBackWhatWasKept) {
+TEST_F(CalibrationStore, ReturnsWhatWasStored) {
   ASSERT_TRUE(keep_calibrations({{"GPU-1", h100()}}));
   const auto all = read_calibrations();
   ASSERT_EQ(all.size(), 1u);
@@ -69,18 +69,18 @@ TEST_F(CalibrationStore, AddsAndReplacesByUuid) {
 
 TEST_F(CalibrationStore, AMissingFileHasNone) { EXPECT_TRUE(read_calibrations().empty()); }
 
-TEST_F(CalibrationStore, AFileThatCannotBeUnderstoodHasNone) {
+TEST_F(CalibrationStore, ADamagedFileHasNone) {
   for (const char* text : {"", "garbage", "{", "[]", "42", "{}", R"({"devices": 3})",
                            R"({"devices": ["GPU-1"]})", R"({"devices": {"GPU-1": 7}})"}) {
     write(text);
     EXPECT_TRUE(read_calibrations().empty()) << text;
   }
-  // And can be written over.
+  // And it can be overwritten.
   ASSERT_TRUE(keep_calibrations({{"GPU-1", h100()}}));
   EXPECT_EQ(read_calibrations().size(), 1u);
 }
 
-TEST_F(CalibrationStore, ATraitThatCannotBeTrueIsUnknown) {
+TEST_F(CalibrationStore, AnImpossibleTraitIsUnknown) {
   write(R"({"devices": {"GPU-1": {"ring": {"refresh_seconds": -1, "window_seconds": "25 ms",
             "lag_seconds": 1e300}, "instant": [1], "average": {"window_seconds": 1}}}})");
   const auto all = read_calibrations();
@@ -90,7 +90,7 @@ TEST_F(CalibrationStore, ATraitThatCannotBeTrueIsUnknown) {
   EXPECT_EQ(all.at("GPU-1").average.window, Duration(1s));
 }
 
-TEST_F(CalibrationStore, TellsWhyItCannotKeep) {
+TEST_F(CalibrationStore, ReportsWhyItCannotStore) {
   tree_.write("jouleprof", "a file where the folder should be");
   const auto kept = keep_calibrations({{"GPU-1", h100()}});
   ASSERT_FALSE(kept);
@@ -99,4 +99,4 @@ TEST_F(CalibrationStore, TellsWhyItCannotKeep) {
 }
 
 }  // namespace
-}  // namespace jouleprof::meters
+}  // namespace jouleprof::meters::nvml

@@ -9,8 +9,8 @@
 
 #include "base/gzip/gzip_stream.h"
 #include "importers/torch/example_torch_trace.h"
-#include "importers/torch/torch_annotator.h"
 #include "importers/torch/torch_trace.h"
+#include "report/chrome/torch_annotator.h"
 #include "tests/support/fuzz_files.h"
 
 namespace {
@@ -25,21 +25,6 @@ std::string compressed(const std::string& text, unsigned cut) {
   packed.finish();
   std::string bytes = out.str();
   return bytes.substr(0, bytes.size() - std::min<std::size_t>(cut, bytes.size()));
-}
-
-model::Recording power_of_the_time() {
-  model::Recording r;
-  model::Domain domain;
-  domain.device = "gpu0";
-  r.domains = {domain};
-  model::Sensor sensor;
-  sensor.kind = model::SensorKind::kPowerRing;
-  r.sensors = {sensor};
-  r.clock_points = {{HostTime{1000s}, RealTime{Duration{importers::kBase}}, {}}};
-  for (int i = 0; i != 200; ++i) {
-    r.readings.powers.push_back({sensor.id, HostTime{1000s + i * 20ms}, Power::watts(300)});
-  }
-  return r;
 }
 
 // A joule for each class.
@@ -80,7 +65,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  static const model::Recording power = power_of_the_time();
+  static const model::Recording power = importers::torch_power();
   const std::string text(reinterpret_cast<const char*>(data) + 2, size - 2);
   const std::filesystem::path path = fuzz_folder() / "trace.json";
   write_bytes(path, data[0] & 1 ? compressed(text, data[1]) : text);
@@ -89,15 +74,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(trace.error());
     return 0;
   }
-  const auto profiles = profiles_of(power, trace->trace());
-  importers::TorchAnnotator annotator(*trace, profiles);
+  const auto profiles = profiles_of(power, trace->profiled().trace);
+  const std::vector<report::PowerTrack> tracks{{"gpu0 power (W)", {}}};
+  report::TorchAnnotator annotator(trace->profiled(), profiles, tracks, "1");
   std::ostringstream out;
-  const auto made = annotator.write(out, {{"gpu0 power (W)", {}}}, "1");
+  const auto made = trace->for_each_piece([&](const model::TracePiece& piece) {
+    annotator.write(out, piece);
+    return true;
+  });
   if (!made) {
     check(made.error());
     return 0;
   }
-  // Whatever was a trace is one afterwards, and is known to have been annotated.
+  // A trace stays one, and a second annotation is refused.
   write_bytes(path, out.str());
   const auto again = importers::TorchTrace::read(path, power);
   if (again || again.error().code != Errc::kInvalidArgument) std::abort();

@@ -1,4 +1,4 @@
-#include "apps/cli/sensor_watch.h"
+#include "meters/nvml/calibration/sensor_watch.h"
 
 #include <chrono>
 #include <optional>
@@ -8,31 +8,29 @@
 #include "meters/nvml/power_scopes.h"
 #include "meters/nvml/ring_probe.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters::nvml {
 namespace {
 
-namespace nvml = meters::nvml;
 using abi::Return;
 using namespace std::chrono_literals;
 
 constexpr Duration kPoll = 1ms;
 constexpr Duration kRingRead = 250ms;
 
-std::optional<nvml::RingProbe> open_ring(const nvml::NvmlApi& api, const nvml::Gpu& gpu,
-                                         const nvml::NvmlClock& clock) {
+std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const NvmlClock& clock) {
   for (const auto type : {abi::SamplingType::kTotalPower, abi::SamplingType::kModulePower}) {
-    nvml::RingContent content;
-    if (nvml::read_ring(api, gpu.handle, type, content) != Return::kSuccess) continue;
+    RingContent content;
+    if (read_ring(api, gpu.handle, type, content) != Return::kSuccess) continue;
     const Duration refresh = content.refresh().value_or(20ms);
-    return std::make_optional<nvml::RingProbe>(api, gpu.handle, type, model::SensorId{},
-                                               std::move(content), refresh, kRingRead, clock);
+    return std::make_optional<RingProbe>(api, gpu.handle, type, model::SensorId{},
+                                         std::move(content), refresh, kRingRead, clock);
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-SensorWatch::SensorWatch(const nvml::NvmlApi& api, const nvml::Gpu& gpu)
+SensorWatch::SensorWatch(const NvmlApi& api, const Gpu& gpu)
     : api_(api), gpu_(gpu), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
 
 Watched SensorWatch::stop() {
@@ -42,11 +40,11 @@ Watched SensorWatch::stop() {
 }
 
 void SensorWatch::watch(const std::stop_token& stop) {
-  const auto scopes = nvml::find_powers(api_, gpu_.handle, gpu_.generation);
+  const auto scopes = find_powers(api_, gpu_.handle, gpu_.generation);
   const auto& powers = scopes.gpu.any() ? scopes.gpu : scopes.module;
-  std::vector<nvml::Field> fields;
+  std::vector<Field> fields;
   std::vector<std::vector<model::PowerReading>*> into;
-  const auto add = [&](const std::optional<nvml::Field>& field, auto& readings) {
+  const auto add = [&](const std::optional<Field>& field, auto& readings) {
     if (!field) return;
     fields.push_back(*field);
     into.push_back(&readings);
@@ -54,14 +52,14 @@ void SensorWatch::watch(const std::stop_token& stop) {
   add(powers.instant, watched_.instant);
   add(powers.average, watched_.average);
 
-  const nvml::NvmlClock clock = nvml::NvmlClock::complete({});
+  const NvmlClock clock = NvmlClock::complete({});
   auto ring = open_ring(api_, gpu_, clock);
   model::Readings readings;
   HostTime ring_due = HostClock::now() + kRingRead;
   while (true) {
     const bool last = stop.stop_requested();
     const HostTime before = HostClock::now();
-    const auto answers = nvml::read_fields(api_, gpu_.handle, fields);
+    const auto answers = read_fields(api_, gpu_.handle, fields);
     const HostTime at = before + (HostClock::now() - before) / 2;
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (answers[i].code != Return::kSuccess || !answers[i].value) continue;
@@ -77,14 +75,14 @@ void SensorWatch::watch(const std::stop_token& stop) {
   watched_.ring = std::move(readings.powers);
 }
 
-std::vector<model::CounterReading> read_counter(const nvml::NvmlApi& api, const nvml::Gpu& gpu,
+std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
                                                 Duration length) {
   std::vector<model::CounterReading> reads;
   const HostTime end = HostClock::now() + length;
   while (HostClock::now() < end) {
     Return code{};
     const HostTime before = HostClock::now();
-    const auto total = nvml::read_total_energy(api, gpu.handle, code);
+    const auto total = read_total_energy(api, gpu.handle, code);
     if (!total) return {};
     reads.push_back({model::SensorId{}, before, HostClock::now(), *total});
     std::this_thread::sleep_for(kPoll);
@@ -92,4 +90,4 @@ std::vector<model::CounterReading> read_counter(const nvml::NvmlApi& api, const 
   return reads;
 }
 
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters::nvml

@@ -1,36 +1,32 @@
-#include "meters/all/calibration_store.h"
+#include "meters/nvml/calibration/calibration_store.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json/json_reader.h"
 
-namespace jouleprof::meters {
+namespace jouleprof::meters::nvml {
 namespace {
 
 using model::SensorTraits;
 using nlohmann::json;
 
-std::optional<Duration> duration_at(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_number()) return std::nullopt;
-  const double s = it->get<double>();
-  if (!(s >= 0 && s < 100)) return std::nullopt;
-  return duration_of(s);
-}
-
-SensorTraits traits_at(const json& object, const char* key) {
+SensorTraits traits_at(JsonReader& device, const char* key) {
   SensorTraits traits;
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_object()) return traits;
-  traits.refresh = duration_at(*it, "refresh_seconds");
-  traits.window = duration_at(*it, "window_seconds");
-  traits.lag = duration_at(*it, "lag_seconds");
-  traits.rise = duration_at(*it, "rise_seconds");
+  device.object(key, [&](JsonReader& object) {
+    const auto read = [&](const char* name, std::optional<Duration>& out) {
+      double s = 0;
+      if (object.read(name, s, {0, 100})) out = duration_of(s);
+    };
+    read("refresh_seconds", traits.refresh);
+    read("window_seconds", traits.window);
+    read("lag_seconds", traits.lag);
+    read("rise_seconds", traits.rise);
+  });
   return traits;
 }
 
@@ -55,27 +51,33 @@ std::filesystem::path calibration_path() {
   return std::filesystem::path(home) / ".local/state/jouleprof/calibration.json";
 }
 
-nvml::Calibrations read_calibrations() {
-  nvml::Calibrations all;
-  const auto text = read_file(calibration_path(), 1 << 20);
+Calibrations read_calibrations() {
+  Calibrations all;
+  const auto path = calibration_path();
+  const auto text = read_file(path, 1 << 20);
   if (!text) return all;
-  const json document = json::parse(*text, nullptr, false);
-  if (!document.is_object() || !document.contains("devices") || !document["devices"].is_object()) {
-    return all;
-  }
-  for (const auto& [uuid, device] : document["devices"].items()) {
-    if (!device.is_object()) continue;
-    all[uuid] = {traits_at(device, "counter"), traits_at(device, "ring"),
-                 traits_at(device, "instant"), traits_at(device, "average")};
-  }
+  const auto json = parse_json(*text, path.string());
+  if (!json) return all;
+  // A wrong value stays unknown; the next calibration replaces it.
+  JsonErrors ignored{path.string()};
+  JsonReader document(*json, "", ignored);
+  document.object("devices", [&](JsonReader& devices) {
+    for (const auto& [uuid, value] : devices.value().items()) {
+      if (!value.is_object()) continue;
+      JsonReader device(value, uuid, ignored);
+      all[uuid] = {traits_at(device, "counter"), traits_at(device, "ring"),
+                   traits_at(device, "instant"), traits_at(device, "average")};
+    }
+  });
   return all;
 }
 
-Result<void> keep_calibrations(const nvml::Calibrations& found) {
+Result<void> keep_calibrations(const Calibrations& found) {
   const auto path = calibration_path();
   if (path.empty()) {
-    return fail(Errc::kNotFound,
-                "neither XDG_STATE_HOME nor HOME is set: nowhere to keep the result");
+    return fail(
+        Errc::kNotFound,
+        "cannot store the calibration: neither XDG_STATE_HOME nor HOME is set. Set one of them");
   }
   auto all = read_calibrations();
   for (const auto& [uuid, traits] : found) all[uuid] = traits;
@@ -97,4 +99,4 @@ Result<void> keep_calibrations(const nvml::Calibrations& found) {
   return {};
 }
 
-}  // namespace jouleprof::meters
+}  // namespace jouleprof::meters::nvml

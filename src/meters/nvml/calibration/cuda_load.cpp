@@ -1,32 +1,28 @@
-#include "apps/cli/cuda_load.h"
+#include "meters/nvml/calibration/cuda_load.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
-#include "abi/cuda_abi.h"
-#include "base/dynlib.h"
+#include "meters/nvml/calibration/cuda_api.h"
 
-namespace jouleprof::cli {
+namespace jouleprof::meters::nvml {
 namespace {
 
-namespace cuda = abi::cuda;
 using namespace std::chrono_literals;
 
-constexpr const char* kLibrary = "libcuda.so.1";
 constexpr unsigned kThreads = 256;  // a block
-// Long against what a launch costs, short against what a sensor can tell apart.
+// Much longer than a launch costs, and shorter than any sensor's window.
 constexpr Duration kLaunch = 500us;
 constexpr unsigned kFirstRounds = 64;
 constexpr unsigned kMostRounds = 1U << 20;
 
 // Four logistic maps a thread, x <- 3.9 x (1 - x): chaotic, so that operands keep changing
-// (constant ones draw less power), and never zero. The sum is above zero, so that nothing is ever
-// stored, but the compiler can't know. PTX of this target is compiled by the driver for any GPU
-// since Maxwell.
+// (constant ones draw less power), and never zero. The sum is positive, so nothing is ever stored,
+// but the compiler cannot prove that. The driver compiles PTX of this target for any GPU since
+// Maxwell.
 constexpr const char* kKernel = R"(
 .version 6.0
 .target sm_50
@@ -75,82 +71,6 @@ LOOP:
   ret;
 }
 )";
-
-struct CudaApi {
-  DynLib library;
-  cuda::fn::Init* init = nullptr;
-  cuda::fn::GetErrorString* error_string = nullptr;
-  cuda::fn::DeviceGetCount* device_count = nullptr;
-  cuda::fn::DeviceGet* device = nullptr;
-  cuda::fn::DeviceGetUuid_v2* uuid = nullptr;
-  cuda::fn::DeviceGetAttribute* attribute = nullptr;
-  cuda::fn::DevicePrimaryCtxRetain* retain = nullptr;
-  cuda::fn::DevicePrimaryCtxRelease_v2* release = nullptr;
-  cuda::fn::CtxSetCurrent* set_current = nullptr;
-  cuda::fn::CtxSynchronize* synchronize = nullptr;
-  cuda::fn::ModuleLoadData* load_module = nullptr;
-  cuda::fn::ModuleUnload* unload_module = nullptr;
-  cuda::fn::ModuleGetFunction* function = nullptr;
-  cuda::fn::MemAlloc_v2* allocate = nullptr;
-  cuda::fn::MemFree_v2* free = nullptr;
-  cuda::fn::LaunchKernel* launch = nullptr;
-
-  Result<void> load();
-  tl::unexpected<Error> failed(std::string_view call, cuda::Result code) const;
-};
-
-Result<void> CudaApi::load() {
-  auto found = DynLib::open(kLibrary);
-  if (!found) {
-    return fail(Errc::kNotFound,
-                fmt::format("calibrating needs CUDA to put a load on the GPU, and the driver's "
-                            "library can't be loaded ({}): install the CUDA part of the NVIDIA "
-                            "driver (Debian: libcuda1; in a container, run it with the NVIDIA "
-                            "container toolkit and NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
-                            found.error().message));
-  }
-  library = std::move(*found);
-  const char* absent = nullptr;
-  const auto need = [&](auto*& function_pointer, const char* name) {
-    if (!library.bind(function_pointer, name)) absent = name;
-  };
-  need(init, "cuInit");
-  need(error_string, "cuGetErrorString");
-  need(device_count, "cuDeviceGetCount");
-  need(device, "cuDeviceGet");
-  need(attribute, "cuDeviceGetAttribute");
-  need(retain, "cuDevicePrimaryCtxRetain");
-  need(release, "cuDevicePrimaryCtxRelease_v2");
-  need(set_current, "cuCtxSetCurrent");
-  need(synchronize, "cuCtxSynchronize");
-  need(load_module, "cuModuleLoadData");
-  need(unload_module, "cuModuleUnload");
-  need(function, "cuModuleGetFunction");
-  need(allocate, "cuMemAlloc_v2");
-  need(free, "cuMemFree_v2");
-  need(launch, "cuLaunchKernel");
-  // Drivers before CUDA 11.4 have the first form alone.
-  if (!library.bind(uuid, "cuDeviceGetUuid_v2")) need(uuid, "cuDeviceGetUuid");
-  if (absent == nullptr) return {};
-  return fail(Errc::kUnsupported,
-              fmt::format("{} has no function {}: calibrating needs an NVIDIA driver of CUDA 11 or "
-                          "newer",
-                          kLibrary, absent));
-}
-
-tl::unexpected<Error> CudaApi::failed(std::string_view call, cuda::Result code) const {
-  const char* text = nullptr;
-  if (error_string(code, &text) != cuda::kSuccess || text == nullptr) text = "unknown error";
-  std::string message = fmt::format("{} failed: {} (CUDA error {})", call, text, code);
-  if (code == cuda::kNoDevice) {
-    message += "; CUDA sees no GPU here: is CUDA_VISIBLE_DEVICES set to hide them?";
-    return fail(Errc::kNotFound, std::move(message));
-  }
-  if (code == cuda::kOutOfMemory || code == cuda::kDeviceUnavailable) {
-    message += "; end what else uses the GPU and try again";
-  }
-  return fail(Errc::kUnavailable, std::move(message));
-}
 
 std::string text_of(const cuda::Uuid& uuid) {
   std::string text = "GPU";
@@ -202,12 +122,12 @@ Result<void> CudaLoad::State::find(const std::string& uuid) {
   }
   return fail(
       Errc::kNotFound,
-      fmt::format("CUDA lists {} GPU(s), and {} is none of them: unset CUDA_VISIBLE_DEVICES, "
-                  "or choose others with --devices",
+      fmt::format("CUDA lists {} GPU(s), and {} is not among them. Unset CUDA_VISIBLE_DEVICES, or "
+                  "choose other GPUs with --devices",
                   count, uuid));
 }
 
-// Runs the kernel once, and sets the next run's rounds by how long this one took: clocks change.
+// Runs the kernel once and adapts the rounds of the next run to its duration, as clocks change.
 Result<void> CudaLoad::State::run_once() {
   void* parameters[] = {&out, &rounds};
   const HostTime begin = HostClock::now();
@@ -262,15 +182,15 @@ Result<void> CudaLoad::start() {
   }
   s.blocks = static_cast<unsigned>(std::max(processors, 1)) *
              std::max(static_cast<unsigned>(threads) / kThreads, 1U);
-  // Until a run takes as long as it should: from 64 rounds up that is some twenty.
+  // Until a run takes kLaunch: from 64 rounds that needs about twenty.
   for (int i = 0; i < 30; ++i) {
     if (auto run = s.run_once(); !run) return run;
   }
   return {};
 }
 
-Result<analysis::BusySpan> CudaLoad::burst(Duration length) {
-  analysis::BusySpan span;
+Result<model::BusySpan> CudaLoad::burst(Duration length) {
+  model::BusySpan span;
   span.begin = HostClock::now();
   do {
     if (auto run = state_->run_once(); !run) return forward_error(run);
@@ -279,4 +199,4 @@ Result<analysis::BusySpan> CudaLoad::burst(Duration length) {
   return span;
 }
 
-}  // namespace jouleprof::cli
+}  // namespace jouleprof::meters::nvml

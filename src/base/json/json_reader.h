@@ -1,0 +1,111 @@
+// Strict reading of small JSON documents into variables: an unknown key, a wrong type or a number
+// out of range is an error that names the key's path. Big traces are scanned in place: json_view.h.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.h"
+
+namespace jouleprof {
+
+// Errors: `code` where the text is not JSON.
+Result<nlohmann::json> parse_json(std::string_view text, const std::string& file,
+                                  Errc code = Errc::kInvalidArgument);
+
+// The first error of a document, shared by the readers of all its objects.
+struct JsonErrors {
+  std::string file;
+  std::optional<Error> first = std::nullopt;
+  Errc code = Errc::kInvalidArgument;
+
+  void add(const std::string& path, const std::string& what);
+};
+
+class JsonReader {
+ public:
+  // The values a number may have in the file, and its unit there in units of the variable.
+  struct Range {
+    double min = 0;
+    double max = 0;
+    double unit = 1;
+  };
+
+  // `path` is the object's place, empty for the document itself. Value and errors must outlive it.
+  JsonReader(const nlohmann::json& value, std::string path, JsonErrors& errors);
+
+  bool has(const char* key) const { return value_->contains(key); }
+  // Reads a key into a text, a bool, a number or an optional of these; false when it did not. An
+  // absent key leaves `out` unchanged; so does a wrong value, which is an error.
+  template <typename T>
+  bool read(const char* key, T& out, Range range = {});
+  // The same; an absent key is an error.
+  template <typename T>
+  bool require(const char* key, T& out, Range range = {}) {
+    if (raw(key) == nullptr) error(key, "is missing");
+    return read(key, out, range);
+  }
+  // The position of the text among `words`; -1 if the key is absent or none of them.
+  int word(const char* key, const std::vector<std::string>& words, bool required = false);
+  // Calls `reader` for the object, or for each of a list of objects (one object is a list of one).
+  using Reader = std::function<void(JsonReader&)>;
+  void object(const char* key, const Reader& reader);
+  void each(const char* key, const Reader& reader, bool required = false);
+  const nlohmann::json* raw(const char* key);  // any value, or nullptr
+
+  // An error for the keys that were not read. Call it last; object() and each() do.
+  void finish();
+  void error(const std::string& key, const std::string& what);
+  const nlohmann::json& value() const { return *value_; }
+
+ private:
+  using Json = nlohmann::json;
+  using IsType = bool (Json::*)() const noexcept;
+  // The value of a key if it has the type; another type is an error. Null: absent or wrong.
+  const Json* typed(const char* key, IsType is_type, const char* otherwise);
+  const Json* number(const char* key, Range range, bool whole);
+
+  const Json* value_;
+  std::string path_;
+  JsonErrors* errors_;
+  std::set<std::string> known_;
+};
+
+template <typename T>
+bool JsonReader::read(const char* key, T& out, Range range) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    const Json* json = typed(key, &Json::is_string, "must be a text");
+    if (json != nullptr) out = json->get<T>();
+    return json != nullptr;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    const Json* json = typed(key, &Json::is_boolean, "must be true or false");
+    if (json != nullptr) out = json->get<T>();
+    return json != nullptr;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const bool whole = std::is_integral_v<T> && range.unit == 1;
+    const Json* json = number(key, range, whole);
+    if (json == nullptr) return false;
+    const double scaled = json->get<double>() * range.unit;
+    if constexpr (std::is_integral_v<T>) {
+      out = whole ? json->get<T>() : static_cast<T>(std::llround(scaled));
+    } else {
+      out = scaled;
+    }
+    return true;
+  } else {  // an optional
+    typename T::value_type value{};
+    if (!read(key, value, range)) return false;
+    out = std::move(value);
+    return true;
+  }
+}
+
+}  // namespace jouleprof

@@ -1,0 +1,175 @@
+// The sensors and probes that NvmlMeterBuilder adds for one GPU.
+#include <algorithm>
+#include <chrono>
+
+#include "meters/nvml/counter_probe.h"
+#include "meters/nvml/gauges.h"
+#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/nvml_meter_builder.h"
+#include "meters/nvml/ring_probe.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::meters {
+
+using abi::Return;
+using model::DomainId;
+using model::SensorId;
+using model::SensorKind;
+using nvml::Gpu;
+using nvml::GpuTraits;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A tool that is killed loses the samples that it has not read yet.
+constexpr Duration kRingPeriod = 900ms;
+constexpr Duration kStatePeriod = 2 * kRingPeriod;  // a multiple: both reads share a wake-up
+constexpr Duration kFastestPoll = 10ms;
+// From this window on, a counter read every few seconds is enough.
+constexpr Duration kLongWindow = 2s;
+constexpr Duration kVeryLongWindow = 5s;
+// Counters read densely at one time: each takes about 10 % of the thread then.
+constexpr int kDenseTogether = 3;
+
+// Shorter for short windows, and always before the driver overwrites samples.
+Duration ring_period(const Demand& demand, Duration span) {
+  const Duration wanted = demand.shortest_window >= kLongWindow
+                              ? kRingPeriod
+                              : std::clamp<Duration>(demand.shortest_window, 100ms, kRingPeriod);
+  return std::min(wanted, span * 5 / 6);
+}
+
+// With samples for the power curve in between, the counter may be read more rarely.
+Duration counter_period(const Demand& demand, bool has_samples) {
+  return has_samples && demand.shortest_window >= kVeryLongWindow ? 10s : 5s;
+}
+
+}  // namespace
+
+bool NvmlMeterBuilder::counter_works(const Gpu& gpu) {
+  Return code{};
+  auto total = nvml::read_total_energy(meter_.api_, gpu.handle, code);
+  if (total && *total == Energy{}) {
+    // It may just have started; a counter that stays at zero does not work.
+    meter_.clock_.sleep(250ms);
+    total = nvml::read_total_energy(meter_.api_, gpu.handle, code);
+    if (total && *total == Energy{}) {
+      total = fail(Errc::kUnsupported, "nvmlDeviceGetTotalEnergyConsumption stays at zero");
+    }
+  }
+  if (total) return true;
+  add_missing(gpu, "energy counter", std::move(total.error()), nvml::fix_for(code));
+  return false;
+}
+
+void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTraits& known,
+                                   abi::SamplingType samples) {
+  model::SensorTraits traits = known.counter;
+  traits.read_cost = cost_of([&] {
+    Return code{};
+    (void)nvml::read_total_energy(meter_.api_, gpu.handle, code);
+  });
+  const SensorId sensor =
+      add_sensor(domain, SensorKind::kEnergyCounter, "nvmlDeviceGetTotalEnergyConsumption", traits);
+  nvml::CounterPlan plan;
+  plan.refresh = traits.refresh.value_or(100ms);
+  nvml::RingContent ring;
+  const bool has_samples =
+      nvml::read_ring(meter_.api_, gpu.handle, samples, ring) == Return::kSuccess;
+  plan.rarely = counter_period(options_.demand, has_samples);
+  plan.every_update = options_.demand.shortest_window < kLongWindow;
+  if (const Duration wanted = options_.demand.counter_period; wanted > Duration{}) {
+    plan.every_update = wanted <= plan.refresh;
+    plan.rarely = wanted;
+  }
+  plan.first_burst = meter_.clock_.now().host + std::chrono::seconds(counters_++ / kDenseTogether);
+  add_probe(
+      gpu.device() + " energy counter", nvml::CounterSchedule(plan).period(),
+      std::make_unique<nvml::CounterProbe>(meter_.api_, gpu.handle, sensor, plan, meter_.clock_));
+}
+
+bool NvmlMeterBuilder::add_ring(const Gpu& gpu, DomainId domain, const GpuTraits& known,
+                                abi::SamplingType type) {
+  nvml::RingContent ring;
+  Return code = nvml::read_ring(meter_.api_, gpu.handle, type, ring);
+  for (int attempt = 0; code == Return::kNoData && attempt < 4; ++attempt) {
+    meter_.clock_.sleep(50ms);  // the driver may just have started to sample
+    code = nvml::read_ring(meter_.api_, gpu.handle, type, ring);
+  }
+  if (code != Return::kSuccess) {
+    add_missing(gpu, "power sample ring",
+                nvml::nvml_error(meter_.api_, "nvmlDeviceGetSamples", code), nvml::fix_for(code));
+    return false;
+  }
+  model::SensorTraits traits = known.ring;
+  const bool calibrated = options_.calibrations.contains(gpu.uuid) &&
+                          options_.calibrations.at(gpu.uuid).ring.refresh.has_value();
+  if (const auto refresh = ring.refresh(); refresh && !calibrated) traits.refresh = refresh;
+  traits.read_cost = cost_of([&] { (void)nvml::read_ring(meter_.api_, gpu.handle, type, ring); });
+  const bool module = type == abi::SamplingType::kModulePower;
+  const SensorId sensor =
+      add_sensor(domain, SensorKind::kPowerRing,
+                 module ? "nvmlDeviceGetSamples (module)" : "nvmlDeviceGetSamples", traits);
+  const Duration refresh = traits.refresh.value_or(20ms);
+  const Duration period = ring_period(options_.demand, refresh * ring.capacity);
+  add_probe(gpu.device() + (module ? " module power samples" : " power samples"), period,
+            std::make_unique<nvml::RingProbe>(meter_.api_, gpu.handle, type, sensor,
+                                              std::move(ring), refresh, period, meter_.clock_));
+  return true;
+}
+
+void NvmlMeterBuilder::add_powers(const Gpu& gpu, DomainId domain, const nvml::ScopePowers& powers,
+                                  const GpuTraits& known, bool often, Polls& polls) {
+  const auto add_one = [&](const nvml::Field& field, SensorKind kind, model::SensorTraits traits,
+                           bool poll_often) {
+    traits.read_cost = cost_of([&] { (void)nvml::read_fields(meter_.api_, gpu.handle, {field}); });
+    const SensorId sensor = add_sensor(domain, kind, nvml::name_of(field), traits);
+    if (!poll_often) return polls.with_state.add(sensor, field, kind);
+    const Duration refresh = std::max(traits.refresh.value_or(100ms), kFastestPoll);
+    polls.period = polls.often.empty() ? refresh : std::min(polls.period, refresh);
+    polls.often.add(sensor, field, kind);
+  };
+  if (powers.instant) add_one(*powers.instant, SensorKind::kPowerInstant, known.instant, often);
+  if (powers.average) {
+    add_one(*powers.average, SensorKind::kPowerAverage, known.average, often && !powers.instant);
+  }
+}
+
+void NvmlMeterBuilder::add_poll_probe(const Gpu& gpu, Polls& polls) {
+  if (polls.often.empty()) return;
+  if (options_.demand.poll_period > Duration{}) {
+    polls.period = std::max(options_.demand.poll_period, kFastestPoll);
+  }
+  add_probe(
+      gpu.device() + " power", polls.period,
+      std::make_unique<nvml::PowerPollProbe>(std::move(polls.often), polls.period, meter_.clock_));
+}
+
+void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& polls) {
+  const auto& api = meter_.api_;
+  const nvml::Field memory_temperature{abi::kFieldMemoryTemperature, abi::kScopeGpu};
+  if (const auto answer = nvml::read_fields(api, gpu.handle, {memory_temperature}).front();
+      answer.code == Return::kSuccess && answer.value && *answer.value > 0) {
+    const auto sensor =
+        add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
+    polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
+  }
+  const int gauge_every = options_.demand.shortest_window >= kVeryLongWindow ? 2 : 1;
+  auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
+                                                  kStatePeriod, gauge_every, meter_.clock_);
+  for (const auto& call : nvml::gauge_calls()) {
+    nvml::GaugeValues values;
+    if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
+    std::array<std::optional<SensorId>, 2> sensors;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i]) {
+        sensors[i] = add_sensor(domain, SensorKind::kGauge, std::string(call.names[i]), {});
+      }
+    }
+    if (sensors[0] || sensors[1]) state->add(call, sensors);
+  }
+  if (state->empty()) return;
+  add_probe(gpu.device() + " state", kStatePeriod, std::move(state));
+}
+
+}  // namespace jouleprof::meters
