@@ -51,7 +51,7 @@ void aggregate(benchmark::State& state) {
     }
     classes.renew();
     aggregator.settle(false, false);
-    aggregator.tell();
+    aggregator.send();
     done += kernels;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(done));

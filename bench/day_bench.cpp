@@ -146,8 +146,8 @@ class Target {
   void commit_second(bool last) {
     classes_->renew();
     aggregator_->settle(last, false);
-    scopes::tell(*writer_);
-    aggregator_->tell();
+    scopes::send(*writer_);
+    aggregator_->send();
     model::TraceStatus status;
     status.activities = aggregator_->activities();
     status.late = aggregator_->late();

@@ -8,7 +8,7 @@
 
 namespace jouleprof::abi::cuda {
 
-// CUresult: zero is success, other values are errors; those that are told apart here.
+// CUresult: zero is success, other values are errors; only those that the sources distinguish.
 using Result = int;
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;

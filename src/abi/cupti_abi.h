@@ -13,7 +13,7 @@
 
 namespace jouleprof::abi::cupti {
 
-// CUptiResult: those that are told apart here.
+// CUptiResult: the values that the sources distinguish.
 enum class Result : unsigned {
   kSuccess = 0,
   kInvalidParameter = 1,

@@ -47,7 +47,7 @@ union Message {  // nvtxMessageValue_t
 
 struct EventAttributes {  // nvtxEventAttributes_t
   std::uint16_t version;
-  std::uint16_t size;  // of this structure, as the caller knows it
+  std::uint16_t size;  // of this structure, in the version of the caller
   std::uint32_t category;
   std::int32_t color_type;
   std::uint32_t color;

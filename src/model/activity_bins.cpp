@@ -35,7 +35,7 @@ void ActivityBins::finish() {
   newest_ = HostTime::min();
   if (!chunk_end_) return;
   close_chunks(last_end_);
-  timeline_.tell(last_end_, emit_);
+  timeline_.emit_until(last_end_, emit_);
   chunk_end_.reset();
 }
 
@@ -58,7 +58,7 @@ void ActivityBins::sweep(HostTime until) {
 // Those that end by `until`; time in which nothing runs is in none.
 void ActivityBins::close_chunks(HostTime until) {
   while (chunk_end_ && *chunk_end_ <= until) {
-    timeline_.tell(*chunk_end_, emit_);
+    timeline_.emit_until(*chunk_end_, emit_);
     if (last_end_ > *chunk_end_) {
       *chunk_end_ += options_.chunk;
     } else {

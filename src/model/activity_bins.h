@@ -1,4 +1,4 @@
-// Launches of one device, in about their order: its activity as chunks of about equal spans.
+// Turns the launches of one device, in about their order, into chunks of about equal length.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace jouleprof::model {
 class ActivityBins {
  public:
   struct Options {
-    std::uint32_t device = 0;                            // ActivityChunk::device
-    Duration bin = std::chrono::milliseconds{1};         // Trace::bin
-    Duration chunk = std::chrono::seconds{1};            // the longest span of one chunk, but a bin
+    std::uint32_t device = 0;                     // ActivityChunk::device
+    Duration bin = std::chrono::milliseconds{1};  // Trace::bin
+    Duration chunk = std::chrono::seconds{1};     // the longest chunk, unless a bin is longer
     Duration patience = std::chrono::milliseconds{500};  // how far launches may be out of order
     bool events = false;                                 // kEvents chunks, too
   };
-  // Takes chunks as they are done: of each span kBins, kScopes, and kEvents where wanted.
+  // Takes the finished chunks: of each interval kBins, kScopes, and kEvents where wanted.
   using Emit = DeviceTimeline::Emit;
 
   ActivityBins(const Options& options, Emit emit);
 
-  // In about the order of their begins; later than `patience` is late, as DeviceTimeline has it.
+  // In about the order of their begins; later than `patience` is late (DeviceTimeline).
   // One that ends before it begins counts as a launch without time.
   void add(const Launch& launch);
-  // Shares out and emits everything. More launches may follow.
+  // Shares all time and emits everything. More launches may follow.
   void finish();
 
   std::uint64_t launches() const { return launches_; }
@@ -44,7 +44,7 @@ class ActivityBins {
   std::vector<Launch> pending_;
   HostTime oldest_{HostTime::max()};  // begins of pending_
   HostTime newest_{HostTime::min()};
-  HostTime last_end_{HostTime::min()};  // of all that the timeline has
+  HostTime last_end_{HostTime::min()};  // of the launches in the timeline
   std::optional<HostTime> chunk_end_;
   std::uint64_t launches_ = 0;
   std::uint64_t late_ = 0;

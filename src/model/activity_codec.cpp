@@ -1,26 +1,11 @@
 #include "model/activity_codec.h"
 
-#include <limits>
 #include <utility>
+
+#include "base/varint.h"
 
 namespace jouleprof::model {
 namespace {
-
-void put(std::string& bytes, std::uint64_t value) {
-  while (value >= 0x80) {
-    bytes.push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
-  }
-  bytes.push_back(static_cast<char>(value));
-}
-
-std::uint64_t zigzag(std::int64_t value) {
-  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
-}
-
-std::int64_t unzigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
-}
 
 // One more, so that none is zero.
 std::uint64_t after(std::uint32_t scope) { return scope == kNone ? 0 : std::uint64_t{scope} + 1; }
@@ -28,42 +13,42 @@ std::uint64_t after(std::uint32_t scope) { return scope == kNone ? 0 : std::uint
 }  // namespace
 
 void ActivityEncoder::add(const BinEntry& entry) {
-  put(bytes_, entry.bin - bin_);
-  put(bytes_, entry.kernel_class);
-  put(bytes_, entry.busy_nanoseconds);
-  put(bytes_, entry.launches);
+  put_varint(bytes_, entry.bin - bin_);
+  put_varint(bytes_, entry.kernel_class);
+  put_varint(bytes_, entry.busy_nanoseconds);
+  put_varint(bytes_, entry.launches);
   bin_ = entry.bin;
 }
 
 void ActivityEncoder::add(const ScopeEntry& entry) {
-  put(bytes_, entry.kernel_class);
-  put(bytes_, after(entry.scope));
-  put(bytes_, entry.launches);
-  put(bytes_, entry.busy_nanoseconds);
+  put_varint(bytes_, entry.kernel_class);
+  put_varint(bytes_, after(entry.scope));
+  put_varint(bytes_, entry.launches);
+  put_varint(bytes_, entry.busy_nanoseconds);
 }
 
 void ActivityEncoder::add(const EventEntry& entry) {
-  put(bytes_, zigzag(entry.start_nanoseconds - start_));
-  put(bytes_, entry.duration_nanoseconds);
-  put(bytes_, entry.kernel_class);
-  put(bytes_, after(entry.scope));
-  put(bytes_, entry.stream);
+  put_varint(bytes_, zigzag(entry.start_nanoseconds - start_));
+  put_varint(bytes_, entry.duration_nanoseconds);
+  put_varint(bytes_, entry.kernel_class);
+  put_varint(bytes_, after(entry.scope));
+  put_varint(bytes_, entry.stream);
   start_ = entry.start_nanoseconds;
 }
 
 void ActivityEncoder::add(const LayerEntry& entry) {
-  put(bytes_, entry.layer);
-  put(bytes_, static_cast<std::uint64_t>(entry.phase));
-  put(bytes_, entry.calls);
-  put(bytes_, entry.wall_nanoseconds);
-  put(bytes_, entry.cpu_nanoseconds);
+  put_varint(bytes_, entry.layer);
+  put_varint(bytes_, static_cast<std::uint64_t>(entry.phase));
+  put_varint(bytes_, entry.calls);
+  put_varint(bytes_, entry.wall_nanoseconds);
+  put_varint(bytes_, entry.cpu_nanoseconds);
 }
 
 void ActivityEncoder::add(const PhaseEntry& entry) {
-  put(bytes_, static_cast<std::uint64_t>(entry.phase));
-  put(bytes_, entry.times);
-  put(bytes_, entry.wall_nanoseconds);
-  put(bytes_, entry.cpu_nanoseconds);
+  put_varint(bytes_, static_cast<std::uint64_t>(entry.phase));
+  put_varint(bytes_, entry.times);
+  put_varint(bytes_, entry.wall_nanoseconds);
+  put_varint(bytes_, entry.cpu_nanoseconds);
 }
 
 std::string ActivityEncoder::take() {
@@ -73,49 +58,37 @@ std::string ActivityEncoder::take() {
 }
 
 bool ActivityDecoder::number(std::uint64_t& value) {
-  value = 0;
-  for (int shift = 0; at_ != end_ && shift < 64; shift += 7) {
-    const auto byte = static_cast<unsigned char>(*at_++);
-    if (shift == 63 && byte > 1) break;
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return true;
-  }
-  ok_ = false;
+  if (take_varint(at_, end_, value)) return true;
+  return damaged();
+}
+
+bool ActivityDecoder::damaged() {
   at_ = end_;
-  return false;
+  return ok_ = false;
+}
+
+// At most `highest`.
+bool ActivityDecoder::number(std::uint64_t highest, std::uint64_t& value) {
+  return number(value) && (value <= highest || damaged());
 }
 
 bool ActivityDecoder::index(std::uint32_t& value) {
   std::uint64_t wide = 0;
-  if (!number(wide)) return false;
-  if (wide >= kNone) {
-    ok_ = false;
-    at_ = end_;
-    return false;
-  }
+  if (!number(kNone - 1, wide)) return false;
   value = static_cast<std::uint32_t>(wide);
   return true;
 }
 
 bool ActivityDecoder::phase(Phase& value) {
-  std::uint64_t number_of = 0;
-  if (!number(number_of)) return false;
-  if (number_of > static_cast<std::uint64_t>(Phase::kOptimizer)) {
-    at_ = end_;
-    return ok_ = false;
-  }
-  value = static_cast<Phase>(number_of);
+  std::uint64_t wide = 0;
+  if (!number(static_cast<std::uint64_t>(Phase::kOptimizer), wide)) return false;
+  value = static_cast<Phase>(wide);
   return true;
 }
 
 bool ActivityDecoder::scope(std::uint32_t& value) {
   std::uint64_t wide = 0;
-  if (!number(wide)) return false;
-  if (wide > kNone) {
-    ok_ = false;
-    at_ = end_;
-    return false;
-  }
+  if (!number(kNone, wide)) return false;
   value = wide == 0 ? kNone : static_cast<std::uint32_t>(wide - 1);
   return true;
 }
@@ -151,7 +124,6 @@ bool ActivityDecoder::next(EventEntry& entry) {
 }
 
 bool ActivityDecoder::next(LayerEntry& entry) {
-  if (at_ == end_) return false;
   return at_ != end_ && index(entry.layer) && phase(entry.phase) && number(entry.calls) &&
          number(entry.wall_nanoseconds) && number(entry.cpu_nanoseconds);
 }

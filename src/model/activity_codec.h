@@ -8,7 +8,7 @@
 //   kReplay  as kLayers
 //   kPhases  phase, times, wall nanoseconds, CPU nanoseconds
 //
-// Wide bins as kBins; the beside kinds as those that they are a part of.
+// Wide bins as kBins; the overlapped kinds as those that they are a part of.
 #pragma once
 
 #include <cstdint>
@@ -52,26 +52,26 @@ struct EventEntry {
   bool operator==(const EventEntry&) const = default;
 };
 
-// Time in a layer's own code on the host, called layers' left out.
+// Time in a layer's own code on the host, without the layers that it calls.
 struct LayerEntry {
   std::uint32_t layer = 0;
   Phase phase = Phase::kForward;
   std::uint64_t calls = 0;
   std::uint64_t wall_nanoseconds = 0;
-  // The process's, all threads together, in calls of this layer from outside of all layers. 0: not
-  // taken.
+  // Of the process, all threads together, in calls of this layer from outside of all layers. 0: not
+  // measured.
   std::uint64_t cpu_nanoseconds = 0;
 
   bool operator==(const LayerEntry&) const = default;
 };
 
-// Time in backward passes or optimizers' steps on the host, calls of layers in them left out. Of
-// the forward phase, how often layers were called from outside of all others, and no time.
+// Time in backward passes or optimizers' steps on the host, without calls of layers in them. For
+// the forward phase: how often layers were called from outside of all others, and no time.
 struct PhaseEntry {
   Phase phase = Phase::kBackward;
   std::uint64_t times = 0;
   std::uint64_t wall_nanoseconds = 0;
-  std::uint64_t cpu_nanoseconds = 0;  // the process's, all threads together
+  std::uint64_t cpu_nanoseconds = 0;  // of the process, all threads together
 
   bool operator==(const PhaseEntry&) const = default;
 };
@@ -95,8 +95,8 @@ class ActivityEncoder {
   std::int64_t start_ = 0;
 };
 
-// Reads entries of the one kind that the bytes hold. next() is false at the end, and where the
-// bytes are damaged: then ok() is false.
+// Reads entries of the one kind that the bytes hold. next() is false at the end of the bytes and at
+// damage; after damage ok() is false.
 class ActivityDecoder {
  public:
   explicit ActivityDecoder(std::string_view bytes)
@@ -111,6 +111,8 @@ class ActivityDecoder {
 
  private:
   bool number(std::uint64_t& value);
+  bool number(std::uint64_t highest, std::uint64_t& value);
+  bool damaged();
   bool index(std::uint32_t& value);
   bool phase(Phase& value);
   bool scope(std::uint32_t& value);

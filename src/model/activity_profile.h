@@ -27,8 +27,8 @@ struct ActivityRow {
   // resolvable".
   bool resolvable = true;
   std::string reason;           // why energy is absent or not resolvable, or how rows were merged
-  std::uint32_t group = kNone;  // kernels that the data can't tell apart share a group ...
-  std::optional<Measurement> group_energy;  // ... whose sum is known better than its parts
+  std::uint32_t group = kNone;  // collinear kernels share a group ...
+  std::optional<Measurement> group_energy;  // ... whose sum has a narrower interval than its parts
   std::optional<double> macs;               // of a layer: multiply-accumulates of one call
   std::uint64_t parameters = 0;             // of a layer
   std::string symbol;                 // a kernel's name as the compiler wrote it; may be empty

@@ -1,12 +1,12 @@
-// Where a traced process tells what it does.
+// Receives the records of a traced process.
 #pragma once
 
 #include "model/activity.h"
 
 namespace jouleprof::model {
 
-// A definition comes before the first chunk that names its identifier, and identifiers count up
-// from zero. Calls come from one thread at a time.
+// A record is defined before the first chunk that names its identifier; identifiers count up from
+// zero. Calls come from one thread at a time.
 class ActivitySink {
  public:
   virtual ~ActivitySink() = default;
@@ -16,7 +16,7 @@ class ActivitySink {
   virtual void define(std::uint32_t id, const Range& range) = 0;
   virtual void define(std::uint32_t id, const Scope& scope) = 0;
   virtual void add(const ActivityChunk& chunk) = 0;
-  virtual void status(const TraceStatus& status) = 0;  // replaces what was said before
+  virtual void status(const TraceStatus& status) = 0;  // replaces the status before
 };
 
 }  // namespace jouleprof::model

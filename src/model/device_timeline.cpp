@@ -140,12 +140,12 @@ void DeviceTimeline::close_bin() {
   touched_.clear();
 }
 
-void DeviceTimeline::tell(HostTime until, const Emit& emit) {
+void DeviceTimeline::emit_until(HostTime until, const Emit& emit) {
   const std::int64_t stop = nanoseconds_of(until);
   if (stop > now_ && now_ != INT64_MIN) advance(stop);
   for (Running& r : running_) sum_scope(r);
   if (chunk_open_) {
-    // The last bin may be told in parts.
+    // The last bin may be emitted in parts.
     const bool begun = !touched_.empty() || now_ > current_bin_ * bin_;
     close_bin();
     const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
@@ -159,11 +159,11 @@ void DeviceTimeline::tell(HostTime until, const Emit& emit) {
     if (!event_entries_.empty()) {
       emit({ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
     }
-    tell_scopes(end, emit);
+    emit_all_scopes(end, emit);
     chunk_open_ = !running_.empty();
     first_bin_ = current_bin_;
   }
-  tell_late(emit);
+  emit_late(emit);
   if (!wide_ && first_ != INT64_MAX && now_ - first_ > fine_) widen();
 }
 
@@ -175,7 +175,7 @@ void DeviceTimeline::widen() {
   bin_end_ = (current_bin_ + 1) * bin_;
 }
 
-void DeviceTimeline::tell_scopes(std::int64_t end, const Emit& emit) {
+void DeviceTimeline::emit_all_scopes(std::int64_t end, const Emit& emit) {
   const auto emit_scopes = [&](FlatSums& sums, ChunkKind kind) {
     std::string entries = scope_entries(sums);
     sums.clear();
@@ -186,7 +186,7 @@ void DeviceTimeline::tell_scopes(std::int64_t end, const Emit& emit) {
   emit_scopes(overlapped_scopes_, ChunkKind::kOverlappedScopes);
 }
 
-void DeviceTimeline::tell_late(const Emit& emit) {
+void DeviceTimeline::emit_late(const Emit& emit) {
   if (late_.empty()) return;
   std::sort(late_.begin(), late_.end(),
             [](const Launch& a, const Launch& b) { return a.begin < b.begin; });

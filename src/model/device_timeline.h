@@ -1,5 +1,5 @@
-// One device's launches in, in order: its activity in bins and by scope (and each launch, where
-// wanted) out, as encoded chunks.
+// Turns the launches of one device into encoded chunks: activity in bins, by scope and, where
+// wanted, launch by launch.
 #pragma once
 
 #include <cstdint>
@@ -30,25 +30,24 @@ class DeviceTimeline {
   using Emit = std::function<void(ActivityChunk chunk)>;
 
   // `index`: the device's in Trace::devices. `bin`: above zero. After `fine` bins get wide (kWide),
-  // so that a day of tracing stays small.
+  // which bounds the size of a day of tracing.
   DeviceTimeline(std::uint32_t index, Duration bin, Duration fine, bool events)
       : index_(index), bin_(bin.count()), fine_(fine.count()), events_(events) {}
 
-  // Calls come in order of `begin`. One that begins before what has been shared already is late: it
-  // is counted with its own full time, whatever ran beside it; false. `end` is not before `begin`.
+  // In the order of `begin`; `end` is not before it. A launch that begins in time that was shared
+  // already is late: it counts with its full time, as if nothing had overlapped it. Then false.
   bool add(const Launch& launch);
 
-  // Shares time up to `until` and emits what has come together: kBins or kWideBins, kScopes, what
-  // of both was beside others, and kEvents where wanted. A bin that `until` lies in is told in
-  // parts.
-  void tell(HostTime until, const Emit& emit);
+  // Shares time up to `until` and emits the chunks so far: kBins or kWideBins, kScopes, the
+  // overlapped part of both, and kEvents where wanted. A bin around `until` is emitted in parts.
+  void emit_until(HostTime until, const Emit& emit);
 
  private:
   struct Running {
     std::int64_t end = 0;
     std::uint64_t busy = 0;        // not yet summed by scope
-    std::uint64_t overlapped = 0;  // the same: of it, beside others
-    std::uint64_t launches = 1;    // the same: 1 or 0
+    std::uint64_t overlapped = 0;  // of it, while other launches ran
+    std::uint64_t launches = 1;    // not yet summed by scope: 1 or 0
     std::uint32_t kernel_class = 0;
     std::uint32_t scope = 0;
   };
@@ -66,8 +65,8 @@ class DeviceTimeline {
   void enter_bin(std::int64_t bin);
   void close_bin();
   void widen();
-  void tell_late(const Emit& emit);
-  void tell_scopes(std::int64_t end, const Emit& emit);
+  void emit_late(const Emit& emit);
+  void emit_all_scopes(std::int64_t end, const Emit& emit);
 
   std::uint32_t index_;
   std::int64_t bin_;

@@ -26,9 +26,10 @@ TEST(Model, NamesReadBack) {
   }
   for (int i = 1; i < 4; ++i) {
     const auto phase = static_cast<Phase>(i);
-    EXPECT_EQ(parse_phase(phase_name(phase)), phase);
+    EXPECT_EQ(parse_word<Phase>(phase_name(phase)), phase);
   }
-  EXPECT_EQ(parse_phase(""), std::nullopt);
+  EXPECT_EQ(parse_word<Phase>(""), std::nullopt);
+  EXPECT_EQ(parse_word<Phase>("sideways"), std::nullopt);
   EXPECT_EQ(parse_domain_kind("psu"), std::nullopt);
 }
 

@@ -11,6 +11,7 @@
 #include "model/activity.h"
 #include "model/domain.h"
 #include "model/process.h"
+#include "model/rank.h"
 #include "model/readings.h"
 #include "model/sensor.h"
 
@@ -28,21 +29,24 @@ struct RunInfo {
   // The command's life. Without a command, the whole recording.
   std::optional<HostTime> work_begin;
   std::optional<HostTime> work_end;
-  // False until the recording was closed in order: a file that says false was cut off.
+  // False until the recording was closed in order; also in a file that was cut off.
   bool complete = false;
-  // Where traced processes wrote what they told, absolute; empty: nothing was to be traced.
+  // Absolute, of the spool of traced processes (recording/spool); empty: tracing was not requested.
   std::string trace_folder;
+  // Of the machine's running kernel, to find recordings of one host and one boot; empty: not known.
+  std::string boot_id;
+  Rank rank;  // of the process that made the recording
 
   bool operator==(const RunInfo&) const = default;
 };
 
-// Whether nothing of the work ran on a GPU outside of the recording's traces, so that readings
-// around them tell of a GPU at rest. So it is of an import, and of a process that traced itself
-// while it was attached to. A program that is run makes its context as it starts, and one that was
-// profiled for a while ran before and after.
+// Whether the work used no GPU outside of the recording's traces, so that readings around the
+// traces are of an idle GPU. True of imports, and of a process that traced itself while it was
+// attached to. False of a program that is run, which creates its context as it starts, and of one
+// that was profiled for part of its life.
 bool is_at_rest_around_traces(const RunInfo& run);
 
-// Something the reader of a report should know, once.
+// A message for the reader of a report.
 struct Warning {
   HostTime at{};
   std::string text;
@@ -50,7 +54,7 @@ struct Warning {
   bool operator==(const Warning&) const = default;
 };
 
-// A stretch in which nothing of the measured work ran, taken to learn the idle power.
+// An interval without the measured work, for the idle power.
 struct IdleSpan {
   HostTime begin{};
   HostTime end{};
@@ -58,7 +62,7 @@ struct IdleSpan {
   bool operator==(const IdleSpan&) const = default;
 };
 
-// What measuring itself took.
+// Cost of the measurement.
 struct Overhead {
   Duration cpu_time{};  // of the tool, all threads, over `wall_time`
   Duration wall_time{};
@@ -67,7 +71,7 @@ struct Overhead {
   bool operator==(const Overhead&) const = default;
 };
 
-// A named stretch of the measured program's work; windows may nest and overlap.
+// A named region of the measured program; windows may nest and overlap.
 struct Window {
   std::string name;
   HostTime begin{};
@@ -79,7 +83,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// A named stretch whose energy another tool found: no readings of its own, only its totals.
+// A named interval whose energy another tool measured; there are no readings of it.
 struct ImportedWindow {
   struct DomainEnergy {
     DomainId domain{};

@@ -55,8 +55,8 @@ TEST_F(Damaged, NoFileAtAll) {
 TEST_F(Damaged, NoPermission) {
   chmod(tree_.root().c_str(), 0755);
   chmod(path_.c_str(), 0);
-  const ReadOnly nobody(tree_.root());
-  if (!nobody.effective()) GTEST_SKIP() << "cannot give up root here";
+  const ReadOnly read_only(tree_.root());
+  if (!read_only.effective()) GTEST_SKIP() << "cannot give up root here";
   EXPECT_EQ(error().code, Errc::kPermissionDenied);
 }
 

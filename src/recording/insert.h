@@ -21,7 +21,7 @@ namespace jouleprof::recording {
 
 // Bytes that are no text.
 struct Blob {
-  const std::string& bytes;
+  std::string bytes;
 };
 
 // Throws SQLite::Exception.
@@ -33,8 +33,18 @@ class Insert {
   // One value for each column, in the table's order. An absent optional is NULL.
   template <class... Values>
   void operator()(const Values&... values) {
-    int column = 0;
-    (bind(++column, values), ...);
+    (add(values), ...);
+    store();
+  }
+
+  // The same, value by value; then store(), which texts must outlive.
+  template <class T>
+  void add(const T& value) {
+    bind(++column_, value);
+  }
+  void add_null() { statement_.bind(++column_); }
+  void store() {
+    column_ = 0;
     statement_.exec();
     statement_.reset();
   }
@@ -70,9 +80,9 @@ class Insert {
   void bind(int column, const std::string& text) { statement_.bindNoCopy(column, text); }
   void bind(int column, std::string_view text) { statement_.bind(column, std::string(text)); }
   void bind(int column, const Blob& blob) {
-    // Empty ones too: no pointer would be NULL.
-    statement_.bindNoCopy(column, blob.bytes.empty() ? "" : blob.bytes.data(),
-                          static_cast<int>(blob.bytes.size()));
+    // A null pointer would be NULL, not an empty blob.
+    statement_.bind(column, blob.bytes.empty() ? "" : blob.bytes.data(),
+                    static_cast<int>(blob.bytes.size()));
   }
   void bind(int column, Duration d) { statement_.bind(column, std::int64_t{d.count()}); }
   void bind(int column, HostTime t) { bind(column, t.time_since_epoch()); }
@@ -81,6 +91,7 @@ class Insert {
   void bind(int column, Power p) { bind(column, p.watts()); }
 
   SQLite::Statement statement_;
+  int column_ = 0;
 };
 
 }  // namespace jouleprof::recording

@@ -26,9 +26,7 @@ class Rest final : public spool::SpoolConsumer {
   }
   model::ActivitySink& process(const spool::SpoolProcess& process) override {
     model::Trace& trace = sinks.emplace_back().trace;
-    trace.pid = process.pid;
-    trace.program = process.program;
-    trace.bin = process.bin;
+    static_cast<model::TracedProcess&>(trace) = process;
     return sinks.back();
   }
   void warn(std::string text) override { warnings.push_back(std::move(text)); }
@@ -65,10 +63,10 @@ void take_left_over(const fs::path& file, model::Recording& recording) {
   };
   const fs::path folder = find_folder(file, recording.run.trace_folder);
   if (folder.empty()) {
-    return warn(
-        fmt::format("the end of the trace is missing: it was in {}, which is not there; put it "
-                    "back, or beside the recording",
-                    recording.run.trace_folder));
+    return warn(fmt::format(
+        "the end of the trace is missing: the folder {} does not exist; put it back, or "
+        "next to the recording",
+        recording.run.trace_folder));
   }
   const auto lock = spool::FolderLock::of_visitor(folder);
   if (lock.busy()) return;
@@ -84,8 +82,8 @@ void take_left_over(const fs::path& file, model::Recording& recording) {
     warn(fmt::format("the end of the trace cannot be read: {}", polled.error().message));
   } else if (*polled) {
     warn(
-        fmt::format("the tool was cut off, and the programs ran on: what they told later ({} "
-                    "launches) is read from {}; keep that folder beside the recording",
+        fmt::format("the tool was cut off before the programs ended: their later records ({} "
+                    "launches) are read from {}; keep that folder next to the recording",
                     rest.activities() - before, folder.string()));
   }
 }

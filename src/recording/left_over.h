@@ -1,4 +1,4 @@
-// What traced processes told and nobody took, because the tool was killed. Private to this folder.
+// Records that traced processes wrote after the tool was killed. Private to this folder.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace jouleprof::recording {
 
-// Adds it to the recording read from `file`, which was cut off, with a warning that says so. Does
-// nothing while the tool still runs. The spool is looked for where the recording says, else beside
-// `file` under the same name. Nothing in it is changed.
+// Adds them to the recording read from `file`, which was cut off, with a warning. Does nothing
+// while the tool still runs. Looks for the spool in the folder that the recording names, then next
+// to `file` for the same name. Changes nothing in it.
 void take_left_over(const std::filesystem::path& file, model::Recording& recording);
 
 }  // namespace jouleprof::recording

@@ -26,14 +26,14 @@ struct Taken : spool::SpoolConsumer {
   void warn(std::string text) override { ADD_FAILURE() << text; }
 };
 
-// A process that told a trace, and a recording into which a part of it was taken.
+// A process that wrote a trace, and a recording that has the first part of it.
 class LeftOver : public testing::Test {
  protected:
   LeftOver() {
     fs::create_directory(folder_);
     trace_.status.activities = 1000;
     out_ = spool::SpoolWriter::open(folder_, trace_).value();
-    spool::tell(trace_, *out_);
+    spool::send(trace_, *out_);
     spool::SpoolReader reader(folder_);
     EXPECT_TRUE(reader.poll(taken_));
     recording_.run.trace_folder = folder_.string();
@@ -50,7 +50,7 @@ class LeftOver : public testing::Test {
     EXPECT_TRUE(read) << read.error().message;
     return read.value_or(model::Recording{});
   }
-  void tell_more() {
+  void write_more() {
     out_->define(static_cast<std::uint32_t>(trace_.ranges.size()), model::Range{"later", 0});
     out_->add(trace_.chunks[0]);
     model::TraceStatus status = trace_.status;
@@ -75,7 +75,7 @@ class LeftOver : public testing::Test {
 };
 
 TEST_F(LeftOver, IsReadOnceAndLeftAsItIs) {
-  tell_more();
+  write_more();
   const auto names = names_in(folder_);
   expect_more(read(tree_ / "x.jprof"));
   EXPECT_EQ(names_in(folder_), names);
@@ -92,7 +92,7 @@ TEST_F(LeftOver, AProcessThatBeganLaterIsThereToo) {
   model::Trace another = spool::RandomTrace(2).make();
   another.pid = trace_.pid + 1;
   auto out = spool::SpoolWriter::open(folder_, another).value();
-  spool::tell(another, *out);
+  spool::send(another, *out);
   const auto read = this->read(tree_ / "x.jprof");
   ASSERT_EQ(read.traces.size(), 2U);
   EXPECT_EQ(read.traces[0], recording_.traces[0]);
@@ -100,7 +100,7 @@ TEST_F(LeftOver, AProcessThatBeganLaterIsThereToo) {
 }
 
 TEST_F(LeftOver, NobodyElseReadsWhileTheToolDoes) {
-  tell_more();
+  write_more();
   {
     const auto tool = spool::FolderLock::of_reader(folder_);
     EXPECT_EQ(read(tree_ / "x.jprof").traces, recording_.traces);
@@ -111,13 +111,13 @@ TEST_F(LeftOver, NobodyElseReadsWhileTheToolDoes) {
 }
 
 TEST_F(LeftOver, ACompleteRecordingHasNone) {
-  tell_more();
+  write_more();
   recording_.run.complete = true;
   EXPECT_EQ(read(tree_ / "x.jprof").traces, recording_.traces);
 }
 
 TEST_F(LeftOver, IsFoundNextToARecordingThatMoved) {
-  tell_more();
+  write_more();
   fs::create_directory(tree_ / "archive");
   fs::rename(folder_, tree_ / "archive/x.jprof.spool");
   expect_more(read(tree_ / "archive/x.jprof"));
@@ -129,7 +129,7 @@ TEST_F(LeftOver, IsFoundNextToARecordingThatMoved) {
 }
 
 TEST_F(LeftOver, DamageIsSaid) {
-  tell_more();
+  write_more();
   std::ofstream(folder_ / names_in(folder_)[0], std::ios::app) << std::string(100, '\1');
   const auto read = this->read(tree_ / "x.jprof");
   EXPECT_EQ(read.traces[0].chunks.size(), trace_.chunks.size() + 1);

@@ -110,8 +110,8 @@ TEST_P(KilledReadOnly, ReadsWhereNothingCanBeWritten) {
   process.wait_for(4 * kBatch);
   process.kill_it();
   if (GetParam()) fs::remove(tree / "folder/x.jprof-shm");
-  const ReadOnly nobody(tree / "folder");
-  if (!nobody.effective()) GTEST_SKIP() << "cannot give up root here";
+  const ReadOnly read_only(tree / "folder");
+  if (!read_only.effective()) GTEST_SKIP() << "cannot give up root here";
   expect_cut_off(read_recording(tree / "folder/x.jprof"), process.committed());
 }
 
@@ -136,8 +136,8 @@ TEST(Live, IsReadByAnotherUserWhileItGrows) {
   const TempTree tree({{"folder/file", ""}});
   chmod(tree.root().c_str(), 0755);
   WritingProcess process(tree / "folder/x.jprof");
-  const ReadOnly nobody(tree / "folder");
-  if (!nobody.effective()) GTEST_SKIP() << "cannot give up root here";
+  const ReadOnly read_only(tree / "folder");
+  if (!read_only.effective()) GTEST_SKIP() << "cannot give up root here";
   const int committed = process.committed();
   const auto read = read_recording(tree / "folder/x.jprof");
   ASSERT_TRUE(read) << read.error().message;
@@ -148,7 +148,7 @@ TEST(Live, ReadingDoesNotTakeTheWritersLocks) {
   const TempTree tree;
   int start[2];
   ASSERT_EQ(pipe(start), 0);
-  // Forked before there is a writer: SQLite in it must know of its locks only by the kernel.
+  // Forked before there is a writer: SQLite in it must find the locks through the kernel.
   const pid_t other = fork();
   if (other == 0) {
     char go = 0;

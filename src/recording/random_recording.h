@@ -20,8 +20,20 @@ class RandomRecording {
 
   model::Recording make() {
     model::Recording r;
-    r.run = {text(),       text(),        text(),        {},       text(), maybe(pid()),
-             maybe(pid()), maybe(time()), maybe(time()), chance(), {}};
+    spool::RandomTrace trace_records(static_cast<unsigned>(below(1000)));
+    r.run = {text(),
+             text(),
+             text(),
+             {},
+             text(),
+             maybe(pid()),
+             maybe(pid()),
+             maybe(time()),
+             maybe(time()),
+             chance(),
+             {},
+             text(),
+             trace_records.record<model::Rank>(0)};
     if (r.run.complete) r.run.trace_folder = text();  // of others there would be a rest
     for (int n = below(5); n > 0; --n) r.run.command.push_back(text());
     for (int n = below(4); n > 0; --n) {

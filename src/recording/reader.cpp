@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 
 #include "recording/left_over.h"
 #include "recording/open.h"
+#include "recording/reading_rows.h"
+#include "recording/record_columns.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
 #include "recording/trace_rows.h"
@@ -20,22 +21,6 @@
 
 namespace jouleprof::recording {
 namespace {
-
-std::optional<Errc> parse_errc(std::string_view text) {
-  for (int code = 0; code <= static_cast<int>(Errc::kInternal); ++code) {
-    if (to_string(Errc{code}) == text) return Errc{code};
-  }
-  return std::nullopt;
-}
-
-// By time; readings of one instant stay in the order in which they came.
-template <class T, class TimeOf>
-void sort_by_time(std::vector<T>& items, TimeOf time_of) {
-  const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
-  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
-    std::stable_sort(items.begin(), items.end(), earlier);
-  }
-}
 
 // Reads the tables of one open file into one recording.
 class Reader {
@@ -52,13 +37,13 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // What is read is worth something only if there is no problem afterwards.
+  // Invalid if there is a problem afterwards.
   model::Recording read() {
     for (const auto part :
          {&Reader::check_tables, &Reader::read_run, &Reader::read_domains, &Reader::check_parents,
-          &Reader::read_sensors, &Reader::read_sensor_readings, &Reader::read_processes,
-          &Reader::read_process_readings, &Reader::read_notes, &Reader::read_own_windows,
-          &Reader::read_all_traces, &Reader::read_imported_windows, &Reader::sort}) {
+          &Reader::read_sensors, &Reader::read_processes, &Reader::read_all_readings,
+          &Reader::read_notes, &Reader::read_own_windows, &Reader::read_all_traces,
+          &Reader::read_imported_windows}) {
       if (inspection_.good()) (this->*part)();
     }
     return std::move(recording_);
@@ -75,17 +60,17 @@ class Reader {
   Rows rows(std::string_view table) { return {db_, inspection_, table}; }
   void complain(std::string what) { inspection_.problem = std::move(what); }
 
-  // Tables made by anything but our own statements (views, virtual tables, computed columns) could
-  // do anything. Whatever else is in the file is never looked at.
+  // Views, virtual tables and computed columns in place of our tables could run code of the file's
+  // author. Everything else in the file is ignored.
   void check_tables() {
     SQLite::Statement find(db_, "SELECT type, sql FROM sqlite_master WHERE name = ?");
-    for (const Table& table : tables()) {
-      if (table.since > version_) continue;
-      find.bind(1, std::string(table.name));
+    for (const Table& table : tables(version_)) {
+      find.bind(1, table.name);
       if (!find.executeStep()) return complain(fmt::format("it has no table {}", table.name));
       if (find.getColumn(0).getString() != "table" ||
           find.getColumn(1).getString() != table.create_statement()) {
-        return complain(fmt::format("its table {} is not as it should be", table.name));
+        return complain(
+            fmt::format("its table {} does not have the columns of its version", table.name));
       }
       find.reset();
     }
@@ -93,7 +78,7 @@ class Reader {
 
   void read_run() {
     Rows run = rows("run");
-    if (!run.next()) return complain("it says nothing of the run");
+    if (!run.next()) return complain("its table run is empty");
     run.integer(1, 1);
     recording_.run = {run.text(),
                       run.text(),
@@ -105,11 +90,20 @@ class Reader {
                       run.maybe(&Rows::host_time),
                       run.maybe(&Rows::host_time),
                       run.flag(),
+                      {},
+                      {},
                       {}};
     if (version_ >= 4) {
       for (Rows folder = rows("trace_folder"); folder.next();) {
         folder.integer(1, 1);
         recording_.run.trace_folder = folder.text();
+      }
+    }
+    if (version_ >= 8) {
+      for (Rows row = rows("identity"); row.next();) {
+        row.integer(1, 1);
+        recording_.run.boot_id = row.maybe(&Rows::text).value_or("");
+        fields(recording_.run.rank, RowReader(row, version_));
       }
     }
     for (Rows argument = rows("command_argument"); argument.next();) {
@@ -179,30 +173,6 @@ class Reader {
     }
   }
 
-  void read_sensor_readings() {
-    model::Readings& out = recording_.readings;
-    for (Rows row = rows("counter_reading"); row.next();) {
-      const auto sensor = row.reference<model::SensorId>(sensors_);
-      const HostTime before = row.host_time();
-      const HostTime after = row.host_time();
-      if (after < before) row.complain("is before it began");
-      out.counters.push_back({sensor, before, after, row.energy()});
-    }
-    for (Rows row = rows("power_reading"); row.next();) {
-      out.powers.push_back(
-          {row.reference<model::SensorId>(sensors_), row.host_time(), row.power()});
-    }
-    for (Rows row = rows("gauge_reading"); row.next();) {
-      out.gauges.push_back(
-          {row.reference<model::SensorId>(sensors_), row.host_time(), row.number()});
-    }
-    for (Rows row = rows("read_failure"); row.next();) {
-      out.failures.push_back({row.reference<model::SensorId>(sensors_),
-                              row.host_time(),
-                              {row.named(&parse_errc), row.text()}});
-    }
-  }
-
   void read_processes() {
     for (Rows row = rows("process"); row.next();) {
       recording_.processes.push_back({row.new_id<model::ProcessId>(processes_), row.small_integer(),
@@ -212,21 +182,9 @@ class Reader {
     }
   }
 
-  void read_process_readings() {
-    model::ProcessReadings& out = recording_.process_readings;
-    for (Rows row = rows("process_reading"); row.next();) {
-      out.processes.push_back({row.reference<model::ProcessId>(processes_), row.host_time(),
-                               row.duration(), row.duration(), row.maybe(&Rows::bytes),
-                               row.maybe(&Rows::bytes), row.maybe(&Rows::bytes)});
-    }
-    for (Rows row = rows("gpu_process_reading"); row.next();) {
-      out.gpu_processes.push_back({row.reference<model::ProcessId>(processes_),
-                                   row.reference<model::DomainId>(domains_), row.host_time(),
-                                   row.maybe(&Rows::number), row.maybe(&Rows::bytes)});
-    }
-    for (Rows row = rows("machine_reading"); row.next();) {
-      out.machine.push_back({row.host_time(), row.duration(), row.duration(), row.bytes()});
-    }
+  void read_all_readings() {
+    recording_.readings = read_readings(db_, inspection_, sensors_);
+    recording_.process_readings = read_process_readings(db_, inspection_, processes_, domains_);
   }
 
   void read_notes() {
@@ -271,18 +229,6 @@ class Reader {
       const model::ImportedWindow::Label label{row.text(), row.text()};
       if (inspection_.good()) out[places[window]].labels.push_back(label);
     }
-  }
-
-  void sort() {
-    const auto at = [](const auto& reading) { return reading.at; };
-    sort_by_time(recording_.readings.counters, [](const auto& r) { return r.before; });
-    sort_by_time(recording_.readings.powers, at);
-    sort_by_time(recording_.readings.gauges, at);
-    sort_by_time(recording_.readings.failures, at);
-    sort_by_time(recording_.process_readings.processes, at);
-    sort_by_time(recording_.process_readings.gpu_processes, at);
-    sort_by_time(recording_.process_readings.machine, at);
-    sort_by_time(recording_.windows, [](const auto& w) { return w.begin; });
   }
 
   static constexpr std::size_t kDeepestDomain = 16;

@@ -76,7 +76,11 @@ std::string Rows::blob() {
                                  static_cast<std::size_t>(size));
 }
 
-bool Rows::is_null() const { return statement_.isColumnNull(column_); }
+bool Rows::take_null() {
+  const bool null = statement_.isColumnNull(column_);
+  if (null) ++column_;
+  return null;
+}
 
 void Rows::complain(std::string_view what) {
   if (!inspection_.good()) return;

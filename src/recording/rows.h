@@ -1,4 +1,4 @@
-// Walks over one table of a file that need not be honest: every value is checked as it is taken.
+// Reads one table of an untrusted file: every value is checked when it is taken.
 // Private to this folder.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace jouleprof::recording {
 
 using Ids = std::unordered_set<std::uint32_t>;
 
-// What one read of a file may still take and what it found wrong first.
+// How much one read of a file may still take, and the first thing that is wrong.
 struct Inspection {
   // All rows together cannot hold more than the file. A damaged tree that leads in a circle can.
   std::int64_t bytes_left = 0;
@@ -82,20 +82,20 @@ class Rows {
     return value.value_or(T{});
   }
 
-  // `get` of this object, or nothing where the column is NULL.
+  // `get` of this object, or absent where the column is NULL.
   template <class T>
   std::optional<T> maybe(T (Rows::*get)()) {
-    if (!is_null()) return (this->*get)();
-    ++column_;
-    return std::nullopt;
+    if (take_null()) return std::nullopt;
+    return (this->*get)();
   }
 
-  // Says that something is wrong with the column taken last.
+  // Whether the next column is NULL, which takes it.
+  bool take_null();
+
+  // Reports that something is wrong with the column taken last.
   void complain(std::string_view what);
 
  private:
-  bool is_null() const;
-
   std::string table_;
   Inspection& inspection_;
   SQLite::Statement statement_;

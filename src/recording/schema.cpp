@@ -3,14 +3,23 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string_view>
+
+#include "recording/record_columns.h"
 
 namespace jouleprof::recording {
 namespace {
 
+struct Fixed {
+  std::string_view name;
+  std::string_view columns;
+  std::int32_t since = 1;
+};
+
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Table, 32> kTables{{
+constexpr std::array<Fixed, 24> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -120,84 +129,14 @@ constexpr std::array<Table, 32> kTables{{
      "begin_nanoseconds INTEGER NOT NULL, "
      "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)",
      2},
-    {"trace",
-     "id INTEGER PRIMARY KEY, "
-     "pid INTEGER NOT NULL, "
-     "program TEXT NOT NULL, "
-     "bin_nanoseconds INTEGER NOT NULL",
-     3},
-    {"trace_status",
-     "id INTEGER PRIMARY KEY REFERENCES trace, "
-     "activities INTEGER NOT NULL, "
-     "dropped INTEGER NOT NULL, "
-     "late INTEGER NOT NULL, "
-     "graph_launches INTEGER NOT NULL, "
-     "graph_expanded INTEGER NOT NULL, "
-     "problem TEXT, "
-     "ended INTEGER NOT NULL CHECK (ended IN (0, 1))",
-     3},
+    {"identity",
+     "id INTEGER PRIMARY KEY CHECK (id = 1), "
+     "boot_id TEXT",
+     8},
     {"trace_folder",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "path TEXT NOT NULL",
      4},
-    {"trace_position",
-     "id INTEGER PRIMARY KEY REFERENCES trace, "
-     "start_nanoseconds INTEGER NOT NULL, "
-     "file INTEGER NOT NULL, "
-     "bytes INTEGER NOT NULL",
-     4},
-    {"traced_device",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "number INTEGER NOT NULL, "
-     "ordinal INTEGER NOT NULL, "
-     "uuid TEXT, "
-     "name TEXT NOT NULL",
-     3},
-    {"kernel_class",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "number INTEGER NOT NULL, "
-     "kind TEXT NOT NULL, "
-     "name TEXT NOT NULL, "
-     "grid_x INTEGER, "
-     "grid_y INTEGER, "
-     "grid_z INTEGER, "
-     "block_x INTEGER, "
-     "block_y INTEGER, "
-     "block_z INTEGER, "
-     "size_bytes INTEGER",
-     3},
-    {"layer",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "number INTEGER NOT NULL, "
-     "name TEXT NOT NULL, "
-     "type TEXT NOT NULL, "
-     "parent INTEGER, "
-     "shapes TEXT NOT NULL, "
-     "parameters INTEGER NOT NULL, "
-     "macs REAL, "
-     "compiled INTEGER NOT NULL CHECK (compiled IN (0, 1))",
-     3},
-    {"activity_range",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "number INTEGER NOT NULL, "
-     "name TEXT NOT NULL, "
-     "parent INTEGER",
-     3},
-    {"scope",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "number INTEGER NOT NULL, "
-     "layer INTEGER, "
-     "activity_range INTEGER, "
-     "phase TEXT",
-     3},
-    {"activity_chunk",
-     "trace INTEGER NOT NULL REFERENCES trace, "
-     "kind TEXT NOT NULL, "
-     "traced_device INTEGER, "
-     "begin_nanoseconds INTEGER NOT NULL, "
-     "end_nanoseconds INTEGER NOT NULL CHECK (end_nanoseconds >= begin_nanoseconds), "
-     "entries BLOB NOT NULL",
-     3},
     {"imported_window",
      "id INTEGER PRIMARY KEY, "
      "name TEXT NOT NULL, "
@@ -218,12 +157,51 @@ constexpr std::array<Table, 32> kTables{{
      "peak_memory_bytes INTEGER NOT NULL"},
 }};
 
+// Of records whose columns are their fields, after the columns `first`.
+template <class Record>
+Table table_of(std::string_view name, std::string_view first, std::int32_t version) {
+  Table table{std::string(name), std::string(first)};
+  const Record record;
+  fields(record, ColumnList(table.columns, version));
+  return table;
+}
+
+constexpr std::string_view kId = "id INTEGER PRIMARY KEY";
+constexpr std::string_view kIdOfTrace = "id INTEGER PRIMARY KEY REFERENCES trace";
+constexpr std::string_view kOfTrace = "trace INTEGER NOT NULL REFERENCES trace";
+constexpr std::string_view kPart =
+    "trace INTEGER NOT NULL REFERENCES trace, number INTEGER NOT NULL";
+
 }  // namespace
 
 std::string Table::create_statement() const {
   return fmt::format("CREATE TABLE {}({})", name, columns);
 }
 
-std::span<const Table> tables() { return kTables; }
+std::vector<Table> tables(std::int32_t version) {
+  std::vector<Table> all;
+  for (const auto& [name, columns, since] : kTables) {
+    if (since > version) continue;
+    all.push_back({std::string(name), std::string(columns)});
+    if (name == "identity") {
+      const model::Rank rank;
+      fields(rank, ColumnList(all.back().columns, version));
+    }
+  }
+  if (version >= 3) {
+    all.push_back(table_of<model::TracedProcess>("trace", kId, version));
+    all.push_back(table_of<model::TraceStatus>("trace_status", kIdOfTrace, version));
+    all.push_back(table_of<model::TracedDevice>("traced_device", kPart, version));
+    all.push_back(table_of<model::KernelClass>("kernel_class", kPart, version));
+    all.push_back(table_of<model::Layer>("layer", kPart, version));
+    all.push_back(table_of<model::Range>("activity_range", kPart, version));
+    all.push_back(table_of<model::Scope>("scope", kPart, version));
+    all.push_back(table_of<model::ActivityChunk>("activity_chunk", kOfTrace, version));
+  }
+  if (version >= 4) {
+    all.push_back(table_of<model::SpoolPosition>("trace_position", kIdOfTrace, version));
+  }
+  return all;
+}
 
 }  // namespace jouleprof::recording

@@ -3,9 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace jouleprof::recording {
 
@@ -13,7 +12,7 @@ namespace jouleprof::recording {
 inline constexpr std::int32_t kApplicationId = 0x4A505246;
 
 // PRAGMA user_version. Any change of a table is a new version; FORMAT.md has the rule.
-inline constexpr std::int32_t kSchemaVersion = 7;
+inline constexpr std::int32_t kSchemaVersion = 8;
 
 // What a file may hold. The writer stores nothing beyond these, the reader accepts nothing beyond
 // them, and within them the sum or difference of two cannot overflow.
@@ -25,14 +24,13 @@ inline constexpr int kLongestText = 16 << 20;  // bytes
 inline bool storable_power(double watts) { return std::abs(watts) <= kLargestPower; }
 
 struct Table {
-  std::string_view name;
-  std::string_view columns;  // between the parentheses of CREATE TABLE
-  std::int32_t since = 1;    // files of older versions do not have it
+  std::string name;
+  std::string columns;  // between the parentheses of CREATE TABLE
 
   std::string create_statement() const;
 };
 
-// All tables of the current version, in the order in which they are made.
-std::span<const Table> tables();
+// All tables of a version, in the order in which they are made.
+std::vector<Table> tables(std::int32_t version = kSchemaVersion);
 
 }  // namespace jouleprof::recording

@@ -1,5 +1,5 @@
-// What the writer and the reader share in dealing with SQLite: where the file really is, which
-// files lie beside it, limits, and errors in our words. Private to this folder.
+// What the writer and the reader share: the side files of SQLite, limits, and its errors as ours.
+// Private to this folder.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

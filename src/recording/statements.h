@@ -20,6 +20,7 @@ struct Statements {
   SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
   SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
   Insert run{db, "run"};
+  Insert identity{db, "identity"};
   Insert command_argument{db, "command_argument"};
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};

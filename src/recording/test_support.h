@@ -14,6 +14,7 @@
 
 #include "recording/random_recording.h"
 #include "recording/reader.h"
+#include "recording/schema.h"
 #include "recording/writer.h"
 #include "tests/support/temp_tree.h"
 
@@ -44,6 +45,30 @@ inline void expect_equal(const model::Recording& a, const model::Recording& b) {
 inline void run_sql(const std::filesystem::path& path, const std::string& sql) {
   SQLite::Database db(path.string(), SQLite::OPEN_READWRITE);
   db.exec("PRAGMA synchronous = OFF; " + sql);
+}
+
+// Makes a recording one of an older version: with the tables of that version, and in them the rows
+// of this one as far as they have columns there.
+inline void make_older(const std::filesystem::path& path, std::int32_t version) {
+  const std::filesystem::path newer = path.string() + ".newer";
+  std::filesystem::rename(path, newer);
+  SQLite::Database db(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  db.exec("PRAGMA synchronous = OFF; ATTACH '" + newer.string() + "' AS newer; BEGIN");
+  for (const Table& table : tables(version)) {
+    db.exec(table.create_statement());
+    std::string columns;
+    SQLite::Statement info(db, "PRAGMA table_info(" + table.name + ")");
+    while (info.executeStep()) {
+      columns += (columns.empty() ? "" : ", ") + info.getColumn(1).getString();
+    }
+    db.exec("INSERT INTO main." + table.name + " SELECT " + columns + " FROM newer." + table.name +
+            " ORDER BY rowid");
+  }
+  if (version >= 3)
+    db.exec("UPDATE activity_chunk SET kind = replace(kind, 'overlapped', 'beside')");
+  db.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
+  db.exec("PRAGMA user_version = " + std::to_string(version) + "; COMMIT");
+  std::filesystem::remove(newer);
 }
 
 inline std::string bytes_of(const std::filesystem::path& path) {
@@ -80,8 +105,8 @@ inline model::Readings numbered_powers(int first, int count) {
   return readings;
 }
 
-// Makes a folder read-only and, as root, becomes somebody for whom that counts, for as long as this
-// lives.
+// Makes a folder read-only for its lifetime. As root it also becomes another user, whom permissions
+// bind.
 class ReadOnly {
  public:
   explicit ReadOnly(const std::filesystem::path& folder) : folder_(folder), user_(geteuid()) {

@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "recording/reading_rows.h"
+
 namespace jouleprof::recording {
 namespace {
 
@@ -71,6 +73,7 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
     windows.back().begin = begin;
     windows.back().end = begin + length;
   }
+  sort_by_time(windows, [](const auto& w) { return w.begin; });
   return windows;
 }
 

@@ -39,7 +39,7 @@ class WindowRows {
   std::int64_t next_ = 0;
 };
 
-// In the file's order. Of no worth if there is a problem afterwards.
+// In the order of their begins. Invalid if there is a problem afterwards.
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection);
 
 }  // namespace jouleprof::recording

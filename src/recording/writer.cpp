@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "recording/create.h"
+#include "recording/record_columns.h"
 #include "recording/schema.h"
 #include "recording/sqlite_file.h"
 #include "recording/statements.h"
@@ -71,7 +72,7 @@ struct Writer::Impl {
       in_transaction = false;
       return {};
     } catch (const SQLite::Exception& e) {
-      // Only with a rollback journal: somebody reads and does not stop. The transaction stays open.
+      // Only with a rollback journal, during a long read. The transaction stays open.
       if (e.getErrorCode() == SQLITE_BUSY && may_wait) {
         statements->commit.tryReset();
         return {};
@@ -80,7 +81,7 @@ struct Writer::Impl {
     }
   }
 
-  // Ends the write-ahead log, which takes that nobody else has the file open.
+  // Ends the write-ahead log, for which no other process may have the file open.
   Result<void> leave_single_file() {
     statements.reset();
     for (int patience = 100;; --patience) {
@@ -94,8 +95,8 @@ struct Writer::Impl {
         }
         if (patience == 0) {
           return fail(Errc::kUnavailable,
-                      fmt::format("{} is complete, but open in another program: keep the files "
-                                  "named like it that end in -wal and -shm beside it",
+                      fmt::format("{} is complete, but open in another program: keep its files "
+                                  "with -wal and -shm next to it",
                                   path.string()));
         }
       }
@@ -151,6 +152,11 @@ Result<void> Writer::set_run(const model::RunInfo& run) {
   return impl_->attempt([&](Statements& s) {
     s.run(1, run.tool_version, run.host, run.source, run.working_directory, run.pid,
           run.exit_status, run.work_begin, run.work_end, false);
+    s.identity.add(1);
+    const auto boot_id = text_or_null(run.boot_id);
+    s.identity.add(boot_id);
+    fields(run.rank, RowWriter(s.identity));
+    s.identity.store();
     execute(s.forget_command);
     std::int64_t position = 0;
     for (const auto& argument : run.command) s.command_argument(position++, argument);
@@ -214,7 +220,7 @@ Result<void> Writer::append(const model::Readings& readings) {
   return impl_->attempt([&](Statements& s) {
     const auto impossible = [&s](model::SensorId sensor, HostTime at, double value) {
       s.read_failure(sensor, at, to_string(Errc::kCorrupt),
-                     fmt::format("the sensor said {}, which cannot be", value));
+                     fmt::format("the sensor returned {}, which is impossible", value));
     };
     for (const auto& r : readings.counters) s.counter_reading(r.sensor, r.before, r.after, r.total);
     for (const auto& r : readings.powers) {

@@ -171,8 +171,8 @@ TEST(WriterCreate, NamesWhatIsInTheWay) {
 TEST(WriterCreate, InAFolderWithoutPermission) {
   const TempTree tree({{"folder/file", ""}});
   chmod(tree.root().c_str(), 0755);
-  const ReadOnly nobody(tree / "folder");
-  if (!nobody.effective()) GTEST_SKIP() << "cannot give up root here";
+  const ReadOnly read_only(tree / "folder");
+  if (!read_only.effective()) GTEST_SKIP() << "cannot give up root here";
   const auto made = Writer::create(tree / "folder/x.jprof");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Errc::kPermissionDenied);

@@ -40,7 +40,7 @@ JOULEPROF_EXPORT void jouleprof_trace_every_node(int wanted) { inject::every_nod
 JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   try {
     if (text != nullptr) jouleprof::layers::add_problem(text);
-  } catch (...) {  // no memory: it is not said
+  } catch (...) {  // no memory: the problem is not reported
   }
 }
 

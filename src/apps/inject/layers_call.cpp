@@ -96,7 +96,7 @@ Object* set_compiler(Object* compiler) {
 }
 
 // Calls Python, not as a part of what the program runs; answers whether it raised nothing.
-bool tell_python(Object* function, Object* const* values, std::size_t count) {
+bool call_python(Object* function, Object* const* values, std::size_t count) {
   // Inside of what torch.compile runs, the interpreter would hand this Python to it as well.
   Object* const compiler = set_compiler(hook.api.none);
   Object* answer = hook.api.vectorcall_dict(function, values, count, nullptr);
@@ -125,10 +125,10 @@ void keep(Object* const* arguments, std::size_t count, Object* keyword_names) {
   values[0] = arguments[0];
   values[1] = keyword_names != nullptr ? keyword_names : hook.api.none;
   std::copy(arguments + 1, arguments + given, values.begin() + 2);
-  tell_python(hook.keep, values.data(), given + 1);
+  call_python(hook.keep, values.data(), given + 1);
 }
 
-// Asks Python who this is. nullptr: it does not know either.
+// Calls Python for the layer of a module. nullptr: there is none.
 const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std::size_t count,
                              Object* keyword_names) {
   if (hook.failures >= kMostFailures) return nullptr;
@@ -139,11 +139,11 @@ const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std
   std::size_t size = 2;
   const std::size_t given = values_given(count, keyword_names);
   for (std::size_t i = 1; i < given && size < values.size(); ++i) values[size++] = arguments[i];
-  const bool known = tell_python(hook.introduce, values.data(), size);
+  const bool known = call_python(hook.introduce, values.data(), size);
   hook.api.dec_ref(values[1]);
   if (!known) {
     if (++hook.failures == kMostFailures) {
-      layers::add_problem("layers are missing: modules could not be told apart");
+      layers::add_problem("layers are missing: modules could not be identified");
     }
     return nullptr;
   }
@@ -223,7 +223,7 @@ Result<void> LayersCall::install(const PythonApi& api, Object* function, Object*
   // Both are plain Python functions, so both have the interpreter's own.
   if (place == nullptr || *place == nullptr || *place != *other) {
     return fail(Errc::kUnsupported,
-                "layers are not told: this Python's functions are not laid out as known, or "
+                "layers are not traced: unsupported CPython build, or "
                 "torch.nn.Module.__call__ is replaced already");
   }
   hook.api = api;

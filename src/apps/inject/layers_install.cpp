@@ -120,7 +120,7 @@ Object* backward_end(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
-// forget(): the calls so far are not to be told
+// forget(): drops the calls so far
 Object* forget(Object*, Object* const*, Size) {
   layers::forget();
   return api.none_reference();
@@ -185,7 +185,7 @@ Object* attribute(Object* of, const char* name) {
 }  // namespace
 }  // namespace jouleprof::inject
 
-// Makes the modules of PyTorch seen as layers. `side` (python/hook/jouleprof_layers.py's Side) has
+// Makes the modules of PyTorch layers. `side` (python/hook/jouleprof_layers.py's Side) has
 // the attributes `function`, `implementation` (or None), `also_implementation`, `introduce`,
 // `set_compiler` and `keep` of LayersCall::install, and is given the functions above as attributes.
 // 0: done, now or before. Does nothing else, and raises nothing, when it can't: the trace says why.
@@ -206,7 +206,7 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
       if (made != nullptr) api.dec_ref(made);
       if (!given) {
         api.clear_error();
-        layers::add_problem("layers are not told: Python took no function of jouleprof's");
+        layers::add_problem("layers are not traced: Python refused jouleprof's function");
         return 2;
       }
     }
@@ -224,7 +224,7 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
     static bool reported = false;
     if (!reported) {
       reported = true;
-      add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });
+      add_source([](model::ActivitySink& sink) { layers::send(sink, HostClock::now()); });
     }
     layers::set_active(true);
     return 0;

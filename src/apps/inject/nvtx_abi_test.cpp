@@ -106,7 +106,7 @@ TEST(NvtxAbi, TheRealClientTakesOurFunctions) {
   EXPECT_EQ(nvtxRangePop(), 1);
   EXPECT_EQ(nvtxRangePop(), 0);
   EXPECT_LT(nvtxRangePop(), 0);
-  nvtxMarkA("a mark is nobody's");
+  nvtxMarkA("a mark is no range");
   const nvtxRangeId_t started = nvtxRangeStartA("started");
   const nvtxRangeId_t wide = nvtxRangeStartW(L"and another");
   const nvtxRangeId_t theirs = nvtxDomainRangeStartEx(domain, &attributes);

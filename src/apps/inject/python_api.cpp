@@ -46,7 +46,7 @@ Result<PythonApi> PythonApi::load() {
   need(runtime_error, "PyExc_RuntimeError");
   if (missing != nullptr) {
     return fail(Errc::kUnsupported,
-                std::string("layers are not told: this process has no Python of "
+                std::string("layers are not traced: this process has no Python of "
                             "version 3.9 or later (no ") +
                     missing + ")");
   }

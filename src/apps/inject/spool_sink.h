@@ -1,5 +1,5 @@
-// The spool as a tracer's sink: says goodbye at the end, and tells what went wrong with
-// layers and with the spool itself.
+// The spool as a tracer's sink: ends the trace in order, and adds the problems of layers and of the
+// spool to the status.
 #pragma once
 
 #include <memory>

@@ -16,6 +16,7 @@
 #include "spans/cupti/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/layers/layers.h"
+#include "spans/procs/identity.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::inject {
@@ -37,8 +38,9 @@ struct State {
 State& state() {
   static State& only = []() -> State& {
     auto* made = new State;
-    // Locks are taken in this order: ours, then the scopes'. Whoever registers last locks first.
-    scopes::tell_anew();
+    // Lock order: ours, then that of the scopes. pthread_atfork runs the handler registered last
+    // first.
+    scopes::send_all_again();
     pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); },
                    [] {
                      // The parent's tracer has no thread here, and its spool is the parent's.
@@ -89,16 +91,17 @@ bool make_tracer(const char* folder, const char* what) {
   const std::string_view wanted = what != nullptr ? what : "kernels";
   cupti::Tracer::Options options;
   options.events = wants(wanted, "events");
-  model::Trace header;
+  model::TracedProcess header;
   header.pid = getpid();
   header.program = program_invocation_short_name;
+  header.rank = spans::rank_of();
   auto writer = spool::SpoolWriter::open(folder, header);
   if (!writer) return false;
   s.tracer = new cupti::Tracer(std::make_unique<SpoolSink>(std::move(*writer)), options);
   s.all.push_back(s.tracer);
   s.kernels_wanted = wants(wanted, "kernels");
   if (wants(wanted, "layers")) {
-    s.tracer->add_source([](model::ActivitySink& sink) { layers::tell(sink, HostClock::now()); });
+    s.tracer->add_source([](model::ActivitySink& sink) { layers::send(sink, HostClock::now()); });
     layers::set_active(true);
     layers::take_cpu_time(!s.kernels_wanted);
   }
@@ -120,7 +123,7 @@ bool begin(const char* folder, const char* what) noexcept {
       case cupti::DriverState::kAbsent:
         break;
       case cupti::DriverState::kLoaded:
-        // CUDA will call InitializeInjection() when it starts, where it was told to.
+        // CUDA calls InitializeInjection() when it starts, where the variable names this library.
         if (injected == nullptr || *injected == '\0') start_kernels();
         break;
       case cupti::DriverState::kInitialised:

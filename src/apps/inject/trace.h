@@ -22,7 +22,7 @@ void every_node(bool wanted) noexcept;
 // Returns when all that ended before is in the spool, or after 10 seconds.
 void flush() noexcept;
 
-// Tells all and ends. `exiting`: the process is about to end.
+// Sends all records and ends. `exiting`: the process is about to end.
 void end(bool exiting) noexcept;
 
 // Asked for more about once a second, of this trace and those to come.

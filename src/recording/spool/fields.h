@@ -1,73 +1,132 @@
-// The values of a trace as the payloads of frames. Private to this folder.
+// The records of a trace as the payloads of frames, made from their field lists
+// (model/activity_fields.h). Private to this folder.
 #pragma once
 
+#include <cmath>
+#include <concepts>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "model/activity.h"
+#include "base/varint.h"
+#include "model/activity_fields.h"
 
 namespace jouleprof::spool {
 
+// The payload of a file's first frame.
 struct Header {
-  pid_t pid = 0;
+  model::TracedProcess process;
   HostTime start{};
   std::uint32_t segment = 0;
-  Duration bin{};
-  std::string program;
 };
 
+void fields(model::Either<Header> auto& h, auto&& field) {
+  field("pid", h.process.pid);
+  field("start_nanoseconds", h.start);
+  field("segment", h.segment);
+  field("bin_nanoseconds", h.process.bin);
+  field("program", h.process.program);
+  fields(h.process.rank, field);
+}
+
+// Appends fields to a payload.
 class FieldWriter {
  public:
   explicit FieldWriter(std::string& out) : out_(out) {}
 
-  void put(std::uint64_t value);  // LEB128
-  void put_signed(std::int64_t value);
-  void put(std::string_view text);
+  template <class T>
+  void operator()(std::string_view, const T& value, model::FieldTraits = {}) {
+    put(value);
+  }
+
+  template <class T>
+    requires std::integral<T> || std::is_enum_v<T>
+  void put(T value) {
+    put_varint(out_, static_cast<std::uint64_t>(value));
+  }
+  void put(Duration d) { put(d.count()); }
+  void put(HostTime t) { put(zigzag(t.time_since_epoch().count())); }
   void put(double value);
+  void put(const std::string& text) {
+    put(text.size());
+    out_.append(text);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <class T>
+  void put(const model::Nullable<T>& value) {
+    put(value.value);
+  }
+  template <class T>
+  void put(const model::Packed<T>& value) {
+    put(value.bytes);
+  }
 
  private:
   std::string& out_;
 };
 
-// After a value that is not there or cannot be, ok() is false and all values are zero or empty.
+// Takes fields from a payload. After a value that is missing or impossible ok() is false and all
+// values are zero or empty. Where the payload ends before a field that some version added, this
+// field and those after it keep their values: an older writer did not have them. What follows the
+// last known field is left alone: a newer writer may have more.
 class FieldReader {
  public:
-  explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
+  explicit FieldReader(std::string_view bytes)
+      : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  std::uint64_t number(std::uint64_t highest = ~std::uint64_t{0});
-  std::uint32_t index() { return static_cast<std::uint32_t>(number(model::kNone)); }
-  std::int64_t signed_number();
-  std::string text();
-  double real();
-  bool flag() { return number(1) != 0; }
-  HostTime time();  // within +-2^62 ns
+  template <class T>
+  void operator()(std::string_view, T&& value, model::FieldTraits traits = {}) {
+    if (traits.since == 0 || at_ != end_) get(value);
+  }
+
+  template <std::unsigned_integral T>
+  void get(T& value) {
+    value = static_cast<T>(number(std::numeric_limits<T>::max()));
+  }
+  void get(pid_t& value) { value = static_cast<pid_t>(number(std::numeric_limits<pid_t>::max())); }
+  // Any number of a byte: what the known ones are is checked with the record (trace_check.h).
+  template <class T>
+    requires std::is_enum_v<T>
+  void get(T& value) {
+    value = static_cast<T>(number(0xFF));
+  }
+  void get(bool& value) { value = number(1) != 0; }
+  void get(Duration& value) { value = Duration{static_cast<std::int64_t>(number(kFarthest))}; }
+  void get(HostTime& value);  // within +-2^62 ns
+  void get(double& value);
+  void get(std::string& text);
+  template <class T>
+  void get(std::optional<T>& value) {
+    value.reset();
+    if (number(1) != 0) get(value.emplace());
+  }
+  void get(std::optional<double>& value);  // of counts: what cannot be one is absent
+  template <class T>
+  void get(model::Nullable<T>& value) {
+    get(value.value);
+  }
+  template <class T>
+  void get(model::Packed<T>& value) {
+    get(value.bytes);
+  }
+
   bool ok() const { return ok_; }
 
  private:
+  static constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62;
+
+  std::uint64_t number(std::uint64_t highest);
   bool take(std::size_t size, std::string_view& bytes);
 
-  std::string_view rest_;
+  const char* at_;
+  const char* end_;
   bool ok_ = true;
 };
-
-void put(FieldWriter& out, const Header& header);
-void put(FieldWriter& out, const model::TracedDevice& device);
-void put(FieldWriter& out, const model::KernelClass& kernel_class);
-void put(FieldWriter& out, const model::Layer& layer);
-void put(FieldWriter& out, const model::Range& range);
-void put(FieldWriter& out, const model::Scope& scope);
-void put(FieldWriter& out, const model::ActivityChunk& chunk);
-void put(FieldWriter& out, const model::TraceStatus& status);
-
-// What follows the fields that are known is left alone: a newer writer may say more.
-void get(FieldReader& in, Header& header);
-void get(FieldReader& in, model::TracedDevice& device);
-void get(FieldReader& in, model::KernelClass& kernel_class);
-void get(FieldReader& in, model::Layer& layer);
-void get(FieldReader& in, model::Range& range);
-void get(FieldReader& in, model::Scope& scope);
-void get(FieldReader& in, model::ActivityChunk& chunk);
-void get(FieldReader& in, model::TraceStatus& status);
 
 }  // namespace jouleprof::spool

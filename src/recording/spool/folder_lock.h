@@ -1,19 +1,19 @@
-// Tells whether somebody takes in what lies in a spool's folder.
+// Shows whether a tool reads the spools of a folder.
 #pragma once
 
 #include <filesystem>
 
 namespace jouleprof::spool {
 
-// Held by the tool for as long as it reads a folder; the system lets go of it when the tool dies.
-// Where folders cannot be locked there is no telling: then nobody seems to be there.
+// The tool holds it while it reads a folder; the kernel releases it when the tool dies. Where
+// folders cannot be locked, no folder is busy.
 //
 // Thread safety: none.
 class FolderLock {
  public:
-  // Whoever takes in and removes what processes tell.
+  // Of the process that takes the records and removes the files.
   static FolderLock of_reader(const std::filesystem::path& folder);
-  // Whoever only looks. busy(): such a reader is at it.
+  // Of a process that changes nothing. busy(): another process has the lock of a reader.
   static FolderLock of_visitor(const std::filesystem::path& folder);
 
   FolderLock() = default;

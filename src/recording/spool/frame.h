@@ -1,10 +1,12 @@
-// The frames that a spool file is made of: FORMAT.md beside this file. Private to this folder.
+// The frames that a spool file is made of: FORMAT.md in this folder. Private to this folder.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "model/activity.h"
 
 namespace jouleprof::spool {
 
@@ -22,17 +24,28 @@ enum class FrameType : std::uint8_t {
   kEnd = 9,
 };
 
+// The type of the frame that defines a record.
+template <class Record>
+inline constexpr FrameType kFrameOf{};
+template <>
+inline constexpr FrameType kFrameOf<model::TracedDevice> = FrameType::kDevice;
+template <>
+inline constexpr FrameType kFrameOf<model::KernelClass> = FrameType::kClass;
+template <>
+inline constexpr FrameType kFrameOf<model::Layer> = FrameType::kLayer;
+template <>
+inline constexpr FrameType kFrameOf<model::Range> = FrameType::kRange;
+template <>
+inline constexpr FrameType kFrameOf<model::Scope> = FrameType::kScope;
+
 inline constexpr std::size_t kFrameHead = 5;  // type, length of the payload
 inline constexpr std::size_t kFrameTail = 4;  // checksum
 inline constexpr std::size_t kLargestPayload = std::size_t{8} << 20;
 
-// CRC-32 as in ISO 3309, Ethernet and zlib.
-std::uint32_t crc32(std::string_view bytes) noexcept;
-
 // Appends a whole frame.
 void put_frame(std::string& out, FrameType type, std::string_view payload);
 
-// What stands at the beginning of some bytes.
+// The frame at the beginning of some bytes.
 struct Frame {
   enum class State : std::uint8_t {
     kWhole,
@@ -42,7 +55,7 @@ struct Frame {
   State state = State::kPartial;
   std::uint8_t type = 0;
   std::string_view payload;  // into the bytes given
-  std::size_t size = 0;      // whole: of the frame; partial: how many bytes it needs at least
+  std::size_t size = 0;      // whole: of the frame; partial: the bytes that it needs at least
 };
 
 Frame first_frame(std::string_view bytes) noexcept;

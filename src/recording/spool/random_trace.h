@@ -3,18 +3,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "model/activity.h"
 #include "model/activity_codec.h"
+#include "model/activity_fields.h"
 #include "model/activity_sink.h"
 #include "recording/spool/trace_sink.h"
 
 namespace jouleprof::spool {
 
-// Tells a sink the whole of a trace, definitions first.
-inline void tell(const model::Trace& trace, model::ActivitySink& sink) {
+// Gives a sink all records of a trace, definitions first.
+inline void send(const model::Trace& trace, model::ActivitySink& sink) {
   const auto define = [&sink](const auto& parts) {
     std::uint32_t id = 0;
     for (const auto& part : parts) sink.define(id++, part);
@@ -35,34 +39,62 @@ class RandomTrace {
 
   model::Trace make() {
     model::Trace t;
-    t.pid = static_cast<pid_t>(1 + below(100'000));
-    t.program = text();
+    static_cast<model::TracedProcess&>(t) = record<model::TracedProcess>(0);
     t.bin = std::chrono::microseconds{1 + below(10'000)};
-    for (std::uint32_t i = 0; i < kMany; ++i) t.devices.push_back({below(16), text(), text()});
-    for (std::uint32_t i = 0; i < kMany; ++i) {
-      t.classes.push_back({model::ActivityKind{static_cast<std::uint8_t>(below(4))},
-                           text(),
-                           {below(9), below(9), below(9)},
-                           {below(1025), 1, 1},
-                           std::uint64_t{below(1'000'000)} << below(30)});
-    }
-    for (std::uint32_t i = 0; i < kMany; ++i) t.layers.push_back(layer(i));
-    for (std::uint32_t i = 0; i < kMany; ++i) t.ranges.push_back({text(), index_or_none(i)});
-    for (std::uint32_t i = 0; i < kMany; ++i) {
-      t.scopes.push_back({index_or_none(kMany), index_or_none(kMany), phase()});
-    }
+    add(t.devices);
+    add(t.classes);
+    add(t.layers);
+    add(t.ranges);
+    add(t.scopes);
     for (std::uint32_t i = 0; i < kMany; ++i) t.chunks.push_back(chunk(t.bin));
-    t.status = {below(1000), below(1000), below(1000), below(1000), below(1000), text(), chance()};
+    t.status = record<model::TraceStatus>(0);
     return t;
+  }
+
+  // A record with something in every field; it names others below `id`.
+  template <class Record>
+  Record record(std::uint32_t id) {
+    below_ = id;
+    Record made;
+    fields(made, [this](std::string_view, auto&& value, model::FieldTraits = {}) { fill(value); });
+    return made;
   }
 
  private:
   static constexpr std::uint32_t kMany = 5;
 
-  model::Layer layer(std::uint32_t i) {
-    model::Layer l{text(), text(), index_or_none(i), text(), below(1000), {}, chance()};
-    if (chance()) l.macs = below(1000) / 7.0;
-    return l;
+  template <class Record>
+  void add(std::vector<Record>& list) {
+    constexpr bool kNamesOthers = std::is_same_v<Record, model::Scope>;
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+      list.push_back(record<Record>(kNamesOthers ? kMany : i));
+    }
+  }
+
+  template <std::integral T>
+  void fill(T& value) {
+    value = static_cast<T>(std::is_same_v<T, bool> ? below(2) : 1 + below(100'000));
+  }
+  template <class T>
+    requires std::is_enum_v<T>
+  void fill(T& value) {
+    value = static_cast<T>(below(static_cast<std::uint32_t>(words_of(value).size())));
+  }
+  void fill(double& value) { value = below(1000) / 7.0; }
+  void fill(std::string& value) { value = text(); }
+  void fill(Duration& value) { value = Duration{below(1000)}; }
+  template <class T>
+  void fill(std::optional<T>& value) {
+    value.reset();
+    if (chance()) fill(value.emplace());
+  }
+  template <class T>
+  void fill(model::Nullable<T> value) {
+    fill(value.value);
+  }
+  // One that is absent at kNone names another record.
+  void fill(model::Nullable<std::uint32_t> value) {
+    value.value = value.absent == 0 ? below(9) : index_or_none(below_);
   }
 
   model::ActivityChunk chunk(Duration bin) {
@@ -118,6 +150,7 @@ class RandomTrace {
 
   std::mt19937 random_;
   int size_;
+  std::uint32_t below_ = 0;
 };
 
 }  // namespace jouleprof::spool

@@ -1,4 +1,4 @@
-// A folder of spools for a test, and what a reader takes from it.
+// A folder of spools for a test, and the records that a reader takes from it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,9 +25,7 @@ struct Collector : SpoolConsumer {
 
   model::ActivitySink& process(const SpoolProcess& p) override {
     auto sink = std::make_unique<TraceSink>();
-    sink->trace.pid = p.pid;
-    sink->trace.program = p.program;
-    sink->trace.bin = p.bin;
+    static_cast<model::TracedProcess&>(sink->trace) = p;
     sinks.push_back(std::move(sink));
     return *sinks.back();
   }

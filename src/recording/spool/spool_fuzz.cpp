@@ -24,9 +24,7 @@ struct Consumer : SpoolConsumer {
   std::string warnings;
 
   model::ActivitySink& process(const SpoolProcess& process) override {
-    sink.trace.pid = process.pid;
-    sink.trace.program = process.program;
-    sink.trace.bin = process.bin;
+    static_cast<model::TracedProcess&>(sink.trace) = process;
     return sink;
   }
   void warn(std::string text) override { warnings += text; }
@@ -68,7 +66,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
     std::filesystem::create_directories(folder);
     auto out = SpoolWriter::open(folder, trace);
     if (!out) std::abort();
-    tell(trace, **out);
+    send(trace, **out);
     (*out)->close();
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       std::ifstream in(entry.path(), std::ios::binary);

@@ -6,7 +6,7 @@
 
 namespace jouleprof::spool {
 
-// Once a process for each kind of complaint: a whole file can be full of them.
+// Each complaint once for each process: a whole file can be full of one.
 void SpoolReader::Process::complain(const File& file, std::string_view what,
                                     SpoolConsumer& consumer) {
   if (said.contains(what)) return;
@@ -30,15 +30,14 @@ bool SpoolReader::Process::begin(const Frame& frame, std::uint32_t segment, File
                                  SpoolConsumer& consumer) {
   FieldReader in(frame.payload);
   Header header;
-  get(in, header);
+  fields(header, in);
   if (frame.type != static_cast<std::uint8_t>(FrameType::kHeader) || !in.ok() ||
-      header.pid != about.pid || header.start != about.start || header.segment != segment) {
+      header.process.pid != about.pid || header.start != about.start || header.segment != segment) {
     return false;
   }
   file.begun = true;
   if (sink != nullptr) return true;
-  about.bin = header.bin;
-  about.program = header.program;
+  static_cast<model::TracedProcess&>(about) = std::move(header.process);
   sink = &consumer.process(about);
   return true;
 }
@@ -46,9 +45,10 @@ bool SpoolReader::Process::begin(const Frame& frame, std::uint32_t segment, File
 template <class Part>
 bool SpoolReader::Process::define(FieldReader& in, std::string_view what, const File& file,
                                   SpoolConsumer& consumer) {
-  const std::uint32_t id = in.index();
+  std::uint32_t id = 0;
+  in.get(id);
   Part part;
-  get(in, part);
+  fields(part, in);
   if (!in.ok()) return false;
   if (const auto problem = check.define(id, part); !problem.empty()) {
     complain(file, fmt::format("{} {}", what, problem), consumer);
@@ -75,7 +75,7 @@ bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsu
       return define<model::Scope>(in, "a scope", file, consumer);
     case FrameType::kChunk: {
       model::ActivityChunk chunk;
-      get(in, chunk);
+      fields(chunk, in);
       if (!in.ok()) return false;
       if (const auto problem = check.add(chunk, about.bin); !problem.empty()) {
         complain(file, fmt::format("a chunk {}", problem), consumer);
@@ -86,7 +86,7 @@ bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsu
     }
     case FrameType::kStatus: {
       model::TraceStatus status;
-      get(in, status);
+      fields(status, in);
       if (in.ok()) sink->status(status);
       return in.ok();
     }
@@ -94,11 +94,10 @@ bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsu
       ended = true;
       return true;
   }
-  complain(file,
-           fmt::format("a frame of type {}, which a newer version of the library wrote, is unknown "
-                       "here",
-                       frame.type),
-           consumer);
+  complain(
+      file,
+      fmt::format("frame type {} is unknown: a newer version of the library wrote it", frame.type),
+      consumer);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// One traced process's files, as far as they were read. Private to this folder.
+// The files of one traced process and how far they were read. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace jouleprof::spool {
 struct SpoolReader::File {
   std::filesystem::path path;
   std::uint64_t taken = 0;  // bytes
-  std::uint64_t size = 0;   // when last looked at
+  std::uint64_t size = 0;   // at the last poll
   bool begun = false;       // its head was read
   bool damaged = false;
   bool finished = false;  // nothing will be added to it
@@ -31,15 +31,15 @@ struct SpoolReader::Process {
   bool ended = false;
   model::ActivitySink* sink = nullptr;
   TraceCheck check;
-  model::SpoolPosition resumed;             // what lies before was taken by another reader
-  std::set<std::string, std::less<>> said;  // complaints that were made
+  model::SpoolPosition resumed;             // an earlier reader took what lies before
+  std::set<std::string, std::less<>> said;  // complaints already made
 
-  // Notes that this file exists; again does nothing.
+  // Adds a file; again does nothing.
   void add_file(std::uint32_t segment, std::filesystem::path path);
-  // Whether a file is not known that must have been there before a known one.
+  // Whether a file is missing that must have been made before one that is here.
   bool skips_files() const;
 
-  // Takes one frame. False: it does not mean what it should.
+  // Takes one frame. False: its payload is invalid.
   bool take(const Frame& frame, const File& file, SpoolConsumer& consumer);
   // The file's first frame.
   bool begin(const Frame& frame, std::uint32_t segment, File& file, SpoolConsumer& consumer);

@@ -91,7 +91,7 @@ Result<void> SpoolReader::find_files(SpoolConsumer& consumer) {
     const auto name = parse_name(text);
     if (!name) {
       if (text.ends_with(".spool") && passed_over_.insert(text).second) {
-        consumer.warn(fmt::format("{} is not named as a spool file is; it is left out",
+        consumer.warn(fmt::format("{} does not have the name of a spool file; it is left out",
                                   (folder_ / text).string()));
       }
       continue;
@@ -158,7 +158,7 @@ bool SpoolReader::read_process(Process& process, SpoolConsumer& consumer) {
       if (file.taken == 0) {
         if (rest.size() < kMagic.size()) break;
         if (!rest.starts_with(kMagic)) {
-          damaged("it does not begin as a spool file does");
+          damaged("it does not begin as a spool file");
           break;
         }
         rest.remove_prefix(kMagic.size());
@@ -175,7 +175,7 @@ bool SpoolReader::read_process(Process& process, SpoolConsumer& consumer) {
         const bool fine = file.begun ? process.take(frame, file, consumer)
                                      : process.begin(frame, segment, file, consumer);
         if (!fine) {
-          damaged("a frame does not hold what it should");
+          damaged("a frame has an invalid payload");
           break;
         }
         any = true;
@@ -204,7 +204,7 @@ void SpoolReader::resume(const model::Trace& so_far, model::ActivitySink& sink) 
   if (!so_far.position) return;
   auto& process = processes_[{so_far.position->start.time_since_epoch().count(), so_far.pid}];
   process = std::make_unique<Process>();
-  process->about = {so_far.pid, so_far.position->start, so_far.program, so_far.bin};
+  process->about = {so_far, so_far.position->start};
   process->sink = &sink;
   process->check = TraceCheck(so_far);
   process->resumed = *so_far.position;

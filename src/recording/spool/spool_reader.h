@@ -1,4 +1,4 @@
-// The tool's side of the spool: takes what traced processes wrote, while they write it.
+// The tool's end of the spool: takes the records of traced processes while they write them.
 #pragma once
 
 #include <sys/types.h>
@@ -20,27 +20,25 @@
 
 namespace jouleprof::spool {
 
-struct SpoolProcess {
-  pid_t pid = 0;  // as the process sees itself
+// With the pid in the process's own namespace.
+struct SpoolProcess : model::TracedProcess {
   HostTime start{};
-  std::string program;
-  Duration bin{};
 };
 
-// Where the reader's findings go.
+// Receives what the reader finds.
 class SpoolConsumer {
  public:
   virtual ~SpoolConsumer() = default;
-  // A process that is new. Gets all that it tells, in order and checked (trace_check.h); lives as
-  // long as the reader.
+  // For a new process: a sink that gets all of its records, in order and checked (trace_check.h).
+  // It lives as long as the reader.
   virtual model::ActivitySink& process(const SpoolProcess& process) = 0;
-  // Something could not be taken, in words that name the file. Each once.
+  // Why something could not be taken, with the name of the file. Each once.
   virtual void warn(std::string text) = 0;
 };
 
-// Reads a folder again and again, each time what is new. A frame that is not all there yet is left
-// for the next time. A file is finished when its process has begun another or said that it ends. In
-// a damaged file the sound frames before the damage count, and the rest of it is left out.
+// Each poll takes the frames that are new in a folder. A frame that is not complete yet is left for
+// the next poll. A file is finished when its process has begun another or has ended its trace. Of a
+// damaged file the frames before the damage are taken, and the rest is left out.
 //
 // Thread safety: none.
 class SpoolReader {
@@ -50,22 +48,22 @@ class SpoolReader {
   SpoolReader(SpoolReader&&) noexcept;
   SpoolReader& operator=(SpoolReader&&) noexcept;
 
-  // Before the first poll(): what a process with the pid and position of `so_far` told up to there
-  // is known; the rest of it goes to `sink`, which must outlive the reader.
+  // Before the first poll(): the process with the pid and position of `so_far` is not read up to
+  // that position; its later records go to `sink`, which must outlive the reader.
   void resume(const model::Trace& so_far, model::ActivitySink& sink);
 
   // Takes what is new. Returns whether anything was. Errors: as the folder's.
   Result<bool> poll(SpoolConsumer& consumer);
 
-  // How far this process was taken; none for one that has told nothing yet.
+  // How far this process was taken; absent where nothing was.
   std::optional<model::SpoolPosition> position(const SpoolProcess& process) const;
 
   // Removes the finished files that were taken to their end.
   void remove_taken();
 
-  // Processes that have not said that they end.
+  // Processes that have not ended their trace.
   std::vector<pid_t> open_processes() const;
-  // Whether bytes were seen that could not be taken: damage, or a process cut off within a frame.
+  // Whether bytes could not be taken: after damage, or of a process cut off within a frame.
   bool left_over() const;
   bool damaged() const;
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recording/spool/fields.h"
 #include "recording/spool/frame.h"
 #include "recording/spool/spool_fixture.h"
 
@@ -13,12 +14,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST_F(Spool, TellsEverythingAgain) {
+TEST_F(Spool, ReadsEveryRecordThatWasWritten) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const model::Trace trace = RandomTrace(seed).make();
     const TempTree tree;
     auto out = SpoolWriter::open(tree.root(), trace).value();
-    tell(trace, *out);
+    send(trace, *out);
     out->close();
     EXPECT_EQ(out->lost(), 0U);
     EXPECT_EQ(out->problem(), "");
@@ -34,7 +35,36 @@ TEST_F(Spool, TellsEverythingAgain) {
   }
 }
 
-TEST_F(Spool, TheChecksumIsTheUsualOne) { EXPECT_EQ(crc32("123456789"), 0xCBF43926U); }
+// The CRC-32 of zlib, over type, length and payload.
+TEST_F(Spool, AFrameEndsWithItsChecksum) {
+  std::string frame;
+  put_frame(frame, FrameType::kEnd, "abc");
+  EXPECT_EQ(frame, std::string("\x09\x03\0\0\0abc\x0f"
+                               "F\xe0\x81",
+                               12));
+  EXPECT_EQ(first_frame(frame).state, Frame::State::kWhole);
+  frame[6] = 'x';
+  EXPECT_EQ(first_frame(frame).state, Frame::State::kDamaged);
+}
+
+// As version 0.1 of the library wrote it.
+TEST_F(Spool, AHeaderOfAnOlderLibraryHasNoRank) {
+  std::string payload;
+  FieldWriter out(payload);
+  out.put(77);
+  out.put(HostTime{Duration{5}});
+  out.put(0);
+  out.put(Duration{1000});
+  out.put(std::string("train"));
+  std::string file(kMagic);
+  put_frame(file, FrameType::kHeader, payload);
+  tree_.write("77-5-0000.spool", file);
+  const Collector all = read();
+  EXPECT_THAT(all.warnings, IsEmpty());
+  EXPECT_EQ(all.trace().program, "train");
+  EXPECT_EQ(all.trace().bin, Duration{1000});
+  EXPECT_EQ(all.trace().rank, model::Rank{});
+}
 
 TEST_F(Spool, FilesAreNamedByProcessStartAndNumberAndAreTheUsersOwn) {
   model::Trace trace = RandomTrace(1).make();
@@ -50,7 +80,7 @@ TEST_F(Spool, FilesAreNamedByProcessStartAndNumberAndAreTheUsersOwn) {
 TEST_F(Spool, TakesWhatIsWholeAndTheRestWhenItComes) {
   const model::Trace trace = RandomTrace(3, 4).make();
   auto out = writer(trace);
-  tell(trace, *out);
+  send(trace, *out);
   out->close();
   const std::string whole = content();
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -70,7 +100,7 @@ TEST_F(Spool, TakesWhatIsWholeAndTheRestWhenItComes) {
 TEST_F(Spool, FilesFollowOneAnother) {
   const model::Trace trace = RandomTrace(5, 200).make();
   auto out = writer(trace, 2000);
-  tell(trace, *out);
+  send(trace, *out);
   out->close();
   EXPECT_GT(names().size(), 2U);
   EXPECT_EQ(read().trace(), trace);
@@ -81,7 +111,7 @@ TEST_F(Spool, FinishedFilesAreRemovedOnceTheyAreTaken) {
   auto out = writer(trace, 2000);
   Collector all;
   SpoolReader reader(tree_.root());
-  tell(trace, *out);
+  send(trace, *out);
   ASSERT_TRUE(reader.poll(all).value());
   EXPECT_GT(names().size(), 2U);  // until its owner says so
   reader.remove_taken();
@@ -128,11 +158,11 @@ TEST_F(Spool, AnotherReaderGoesOnWhereTheFirstOneStopped) {
         interrupt();
       }
       out->status(trace.status);
-      if (first.sinks.empty()) break;  // it stopped where all was told
+      if (first.sinks.empty()) break;  // it stopped after the last record
       if (stop % 2 == 0) reader.remove_taken();
       const auto start = HostTime{Duration{std::stoll(
           list_folder(tree.root())->at(0).substr(list_folder(tree.root())->at(0).find('-') + 1))}};
-      first.sinks[0]->trace.position = reader.position({trace.pid, start, {}, {}});
+      first.sinks[0]->trace.position = reader.position({trace, start});
       ASSERT_TRUE(first.sinks[0]->trace.position);
 
       SpoolReader second(tree.root());
@@ -158,7 +188,7 @@ TEST_F(Spool, IsReadWhileItIsWrittenBySeveralProcesses) {
     const pid_t child = fork();
     if (child == 0) {
       auto out = SpoolWriter::open(tree_.root(), traces.back(), 1500).value();
-      tell(traces.back(), *out);
+      send(traces.back(), *out);
       for (int round = 0; round < 300; ++round) {
         for (const auto& chunk : traces.back().chunks) out->add(chunk);
         if (round % 50 == 0) usleep(2000);
@@ -202,7 +232,7 @@ TEST_F(Spool, IsReadWhileItIsWrittenBySeveralProcesses) {
 
 TEST_F(Spool, ADestroyedWriterLeavesTheTraceOpen) {
   const model::Trace trace = RandomTrace(13).make();
-  tell(trace, *writer(trace));
+  send(trace, *writer(trace));
   Collector all;
   SpoolReader reader(tree_.root());
   ASSERT_TRUE(reader.poll(all).value());

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 TEST_F(Spool, DamageIsNamedOnceWithItsPlace) {
   const model::Trace trace = RandomTrace(4, 4).make();
   auto out = writer(trace);
-  tell(trace, *out);
+  send(trace, *out);
   out->close();
   const std::string whole = content();
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -47,7 +47,7 @@ TEST_F(Spool, DamageIsNamedOnceWithItsPlace) {
 TEST_F(Spool, WhatANewerLibraryAddsIsPassedOver) {
   const model::Trace trace = RandomTrace(7).make();
   auto out = writer(trace);
-  tell(trace, *out);
+  send(trace, *out);
   std::string bytes = content();
   put_frame(bytes, FrameType{200}, "something new");
   put_frame(bytes, FrameType{200}, "and more of it");
@@ -62,7 +62,7 @@ TEST_F(Spool, WhatANewerLibraryAddsIsPassedOver) {
 TEST_F(Spool, WhatNamesTheUndefinedIsLeftOut) {
   const model::Trace trace = RandomTrace(8).make();
   auto out = writer(trace);
-  tell(trace, *out);
+  send(trace, *out);
   const auto count = static_cast<std::uint32_t>(trace.classes.size());
   out->define(count + 1, trace.classes[0]);  // not the next
   model::Layer own_parent;
@@ -116,7 +116,7 @@ TEST_F(Spool, NoFolder) {
 TEST_F(Spool, AFullDiskLosesChunksOnly) {
   const model::Trace trace = RandomTrace(9, 50).make();
   auto out = writer(trace);
-  tell(trace, *out);
+  send(trace, *out);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit small{fs::file_size(only_file()) + 5, before.rlim_max};
@@ -148,7 +148,7 @@ TEST_F(Spool, ADescriptorClosedUnderItIsNoticed) {
   close(next);
   const int theirs = open((tree_ / "theirs").c_str(), O_WRONLY | O_CREAT, 0600);
   ASSERT_EQ(theirs, next - 1);
-  tell(trace, *out);
+  send(trace, *out);
   out->close();
   out.reset();
   EXPECT_EQ(write(theirs, "x", 1), 1);
@@ -161,7 +161,7 @@ TEST_F(Spool, ARemovedFolderEndsTheWriting) {
   const model::Trace trace = RandomTrace(11).make();
   auto out = writer(trace);
   fs::remove_all(tree_.root());
-  tell(trace, *out);
+  send(trace, *out);
   EXPECT_THAT(out->problem(), HasSubstr("removed"));
   EXPECT_FALSE(fs::exists(tree_.root()));
 }
@@ -171,13 +171,13 @@ TEST_F(Spool, AForkedChildWritesNothingInItsParentsFile) {
   auto out = writer(trace);
   const pid_t child = fork();
   if (child == 0) {
-    tell(trace, *out);
+    send(trace, *out);
     out->close();
     out.reset();
     _exit(0);
   }
   waitpid(child, nullptr, 0);
-  tell(trace, *out);
+  send(trace, *out);
   EXPECT_EQ(read().trace(), trace);
 }
 

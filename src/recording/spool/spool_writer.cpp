@@ -23,17 +23,15 @@ constexpr std::size_t kMostKept = std::size_t{4} << 20;
 }  // namespace
 
 Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(const std::filesystem::path& folder,
-                                                       const model::Trace& header,
+                                                       const model::TracedProcess& process,
                                                        std::size_t segment_bytes) {
   std::unique_ptr<SpoolWriter> writer(new SpoolWriter);
   std::error_code err;
   // The program may change its working folder.
   writer->folder_ = std::filesystem::absolute(folder, err);
   writer->owner_ = ::getpid();
-  writer->pid_ = header.pid;
+  writer->process_ = process;
   writer->start_ = HostClock::now();
-  writer->bin_ = header.bin;
-  writer->program_ = header.program;
   writer->segment_bytes_ = segment_bytes;
   if (!writer->begin_segment()) {
     return tl::unexpected(system_error(
@@ -48,11 +46,11 @@ SpoolWriter::~SpoolWriter() {
 
 std::filesystem::path SpoolWriter::segment_path(std::uint32_t segment) const {
   return folder_ /
-         fmt::format("{}-{}-{:04}.spool", pid_, start_.time_since_epoch().count(), segment);
+         fmt::format("{}-{}-{:04}.spool", process_.pid, start_.time_since_epoch().count(), segment);
 }
 
-// Programs that become daemons close every descriptor that they did not open, and the number is
-// given out again: what is written then would land in a file of theirs.
+// A program that becomes a daemon closes all descriptors that it did not open. The number of ours
+// is then reused, and writing to it would damage a file of the program.
 bool SpoolWriter::descriptor_is_ours() {
   struct stat now {};
   return fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
@@ -63,7 +61,7 @@ bool SpoolWriter::failed(std::string_view what, int err) {
   return false;
 }
 
-// Begins the file after the present one, or the first. errno says why it could not.
+// Begins the next file, or the first. Sets errno where it cannot.
 bool SpoolWriter::begin_segment() {
   const std::uint32_t number = fd_ < 0 ? 0 : segment_ + 1;
   const int fd = ::open(segment_path(number).c_str(),
@@ -71,8 +69,9 @@ bool SpoolWriter::begin_segment() {
   if (fd < 0) return false;
   std::string header;
   std::string payload;
-  FieldWriter fields(payload);
-  put(fields, Header{pid_, start_, number, bin_, program_});
+  const Header head{process_, start_, number};
+  FieldWriter out(payload);
+  fields(head, out);
   header = kMagic;
   put_frame(header, FrameType::kHeader, payload);
   struct stat made {};
@@ -108,13 +107,13 @@ bool SpoolWriter::write_out(std::string_view bytes) {
     }
     fd_ = fd;
   }
-  if (now.st_nlink == 0) {  // the tool has taken all it wanted and gone
+  if (now.st_nlink == 0) {  // the tool removed the file: it does not read any more
     ended_ = true;
     return failed("removed by its reader:", ENOENT);
   }
-  // Where there is no room for another file the old one goes on.
+  // Where there is no room for another file, writing continues in this one.
   if (size_ + bytes.size() > segment_bytes_) (void)begin_segment();
-  // Beyond it the kernel would send a signal that ends the program.
+  // Beyond this limit the kernel sends a signal that ends the program.
   rlimit largest{};
   if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && size_ + bytes.size() > largest.rlim_cur) {
     return failed("cannot write", EFBIG);
@@ -139,8 +138,8 @@ void SpoolWriter::frame(FrameType type, bool keep, Fill&& fill) noexcept {
   try {
     payload_.clear();
     frame_.clear();
-    FieldWriter fields(payload_);
-    fill(fields);
+    FieldWriter out(payload_);
+    fill(out);
     const bool fits = payload_.size() <= kLargestPayload;
     if (fits) {
       put_frame(frame_, type, payload_);
@@ -161,47 +160,26 @@ void SpoolWriter::frame(FrameType type, bool keep, Fill&& fill) noexcept {
   }
 }
 
-void SpoolWriter::define(std::uint32_t id, const model::TracedDevice& device) {
-  frame(FrameType::kDevice, true, [&](FieldWriter& out) {
-    out.put(std::uint64_t{id});
-    put(out, device);
+template <class Record>
+void SpoolWriter::define_as(std::uint32_t id, const Record& record) {
+  frame(kFrameOf<Record>, true, [&](FieldWriter& out) {
+    out.put(id);
+    fields(record, out);
   });
 }
 
-void SpoolWriter::define(std::uint32_t id, const model::KernelClass& kernel_class) {
-  frame(FrameType::kClass, true, [&](FieldWriter& out) {
-    out.put(std::uint64_t{id});
-    put(out, kernel_class);
-  });
-}
-
-void SpoolWriter::define(std::uint32_t id, const model::Layer& layer) {
-  frame(FrameType::kLayer, true, [&](FieldWriter& out) {
-    out.put(std::uint64_t{id});
-    put(out, layer);
-  });
-}
-
-void SpoolWriter::define(std::uint32_t id, const model::Range& range) {
-  frame(FrameType::kRange, true, [&](FieldWriter& out) {
-    out.put(std::uint64_t{id});
-    put(out, range);
-  });
-}
-
-void SpoolWriter::define(std::uint32_t id, const model::Scope& scope) {
-  frame(FrameType::kScope, true, [&](FieldWriter& out) {
-    out.put(std::uint64_t{id});
-    put(out, scope);
-  });
-}
+void SpoolWriter::define(std::uint32_t id, const model::TracedDevice& d) { define_as(id, d); }
+void SpoolWriter::define(std::uint32_t id, const model::KernelClass& c) { define_as(id, c); }
+void SpoolWriter::define(std::uint32_t id, const model::Layer& l) { define_as(id, l); }
+void SpoolWriter::define(std::uint32_t id, const model::Range& r) { define_as(id, r); }
+void SpoolWriter::define(std::uint32_t id, const model::Scope& s) { define_as(id, s); }
 
 void SpoolWriter::add(const model::ActivityChunk& chunk) {
-  frame(FrameType::kChunk, false, [&](FieldWriter& out) { put(out, chunk); });
+  frame(FrameType::kChunk, false, [&](FieldWriter& out) { fields(chunk, out); });
 }
 
 void SpoolWriter::status(const model::TraceStatus& status) {
-  frame(FrameType::kStatus, true, [&](FieldWriter& out) { put(out, status); });
+  frame(FrameType::kStatus, true, [&](FieldWriter& out) { fields(status, out); });
 }
 
 void SpoolWriter::close() {

@@ -1,4 +1,4 @@
-// A traced process's side of the spool: appends what it did to files that the tool reads.
+// The traced process's end of the spool: appends records to files that the tool reads.
 #pragma once
 
 #include <sys/types.h>
@@ -16,23 +16,23 @@
 namespace jouleprof::spool {
 
 // Writes PID-STARTNS-NNNN.spool in one folder, each file up to `segment_bytes`. Each call appends
-// one frame with one write(2). Nothing is thrown and no signal raised, whatever becomes of the
-// disk: a chunk that cannot be written is counted and forgotten; definitions and the status are
-// kept in memory (up to 4 MB) and written when there is room again.
+// one frame with one write(2). Writing throws nothing and raises no signal. A chunk that cannot be
+// written is counted and dropped; definitions and the status are kept in memory (up to 4 MB) and
+// written when there is room again.
 //
-// For strangers' processes: a descriptor that the program closed under us is noticed, and so is a
-// folder that was removed: then writing ends for good. A forked child that inherits one writes
-// nothing with it; it opens its own.
+// It runs in the traced program. If the program closes its descriptor, the writer opens the file
+// again; if the file or its folder is removed, writing ends for good. A forked child writes nothing
+// through an inherited writer; it opens its own.
 //
 // Thread safety: none, as ActivitySink says.
 class SpoolWriter final : public model::ActivitySink {
  public:
   static constexpr std::size_t kSegmentBytes = std::size_t{16} << 20;
 
-  // Takes pid, program and bin of the header; the process's start is now. Errors: as the folder's:
-  // not_found, permission_denied, unavailable.
+  // The process's tracing begins now. Errors, those of the folder: not_found, permission_denied,
+  // unavailable.
   static Result<std::unique_ptr<SpoolWriter>> open(const std::filesystem::path& folder,
-                                                   const model::Trace& header,
+                                                   const model::TracedProcess& process,
                                                    std::size_t segment_bytes = kSegmentBytes);
   // Leaves the trace open-ended; close() ends it.
   ~SpoolWriter() override;
@@ -47,17 +47,19 @@ class SpoolWriter final : public model::ActivitySink {
   void add(const model::ActivityChunk& chunk) override;
   void status(const model::TraceStatus& status) override;
 
-  // Says that nothing more will come. Later calls do nothing.
+  // Ends the trace in order. Later calls do nothing.
   void close();
 
-  // Chunks that could not be written; definitions without room count too.
+  // Chunks and definitions that could not be written.
   std::uint64_t lost() const { return lost_; }
-  // Why writing failed last; empty while all went well.
+  // Why writing failed last; empty: it has not failed.
   const std::string& problem() const { return problem_; }
 
  private:
   SpoolWriter() = default;
 
+  template <class Record>
+  void define_as(std::uint32_t id, const Record& record);
   template <class Fill>
   void frame(FrameType type, bool keep, Fill&& fill) noexcept;
   bool write_out(std::string_view bytes);
@@ -68,10 +70,8 @@ class SpoolWriter final : public model::ActivitySink {
 
   std::filesystem::path folder_;
   pid_t owner_ = 0;
-  pid_t pid_ = 0;
+  model::TracedProcess process_;
   HostTime start_{};
-  Duration bin_{};
-  std::string program_;
   std::size_t segment_bytes_ = kSegmentBytes;
 
   int fd_ = -1;
@@ -83,7 +83,7 @@ class SpoolWriter final : public model::ActivitySink {
 
   std::string payload_;
   std::string frame_;
-  std::string kept_;  // whole frames that did not find room
+  std::string kept_;  // whole frames that could not be written yet
   std::uint64_t lost_ = 0;
   std::string problem_;
 };

@@ -16,7 +16,8 @@ constexpr std::string_view kTooFar = "reaches beyond its end";
 constexpr std::string_view kBinTooFar = "reaches beyond its end by the bins of its trace";
 constexpr std::string_view kTooLong = "holds a time that cannot be";
 
-constexpr std::int64_t kFarBack = 86'400'000'000'000;  // a day: a launch is told when it ended
+constexpr std::int64_t kFarBack =
+    86'400'000'000'000;  // a day: a launch is recorded when it has ended
 // Far beyond any, and sums of them do not overflow.
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 55;
 

@@ -8,18 +8,18 @@
 
 namespace jouleprof::spool {
 
-// Told of a trace's parts in their order. Each call returns what is wrong with the part, in words,
-// or nothing; a part with something wrong counts as not there.
+// Checks the parts of a trace in their order. Each call returns what is wrong with the part, or
+// nothing; a part that is wrong is treated as missing.
 //
 // Identifiers count up from zero in each list. A layer's or range's parent has a lower identifier
-// than itself, so they never run in a circle. Scopes name layers and ranges that exist. Chunks name
+// than itself, so there are no cycles. Scopes name layers and ranges that exist. Chunks name
 // an existing device (kLayers, kReplay: none), end not before they begin, and are decodable to
 // their end; their entries name existing classes, scopes and layers and lie within about the
 // chunk's span.
 class TraceCheck {
  public:
   TraceCheck() = default;
-  // What comes goes on from a trace that was checked.
+  // Continues after a trace that was checked.
   explicit TraceCheck(const model::Trace& so_far);
 
   std::string_view define(std::uint32_t id, const model::TracedDevice& device);

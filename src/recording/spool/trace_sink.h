@@ -1,4 +1,4 @@
-// A trace that grows by what it is told.
+// A sink that collects the records in a trace.
 #pragma once
 
 #include "model/activity_sink.h"

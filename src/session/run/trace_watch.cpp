@@ -80,9 +80,7 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
 
   model::ActivitySink& process(const spool::SpoolProcess& process) override {
     auto sink = std::make_unique<Sink>();
-    sink->more.pid = process.pid;
-    sink->more.program = process.program;
-    sink->more.bin = process.bin;
+    static_cast<model::TracedProcess&>(sink->more) = process;
     sink->about = process;
     sinks.push_back(std::move(sink));
     return *sinks.back();
@@ -94,9 +92,7 @@ class TraceWatch::Collector final : public spool::SpoolConsumer {
       Sink& sink = *sinks[i];
       if (!std::exchange(sink.news, false)) continue;
       model::Trace rest;
-      rest.pid = sink.more.pid;
-      rest.program = sink.more.program;
-      rest.bin = sink.more.bin;
+      static_cast<model::TracedProcess&>(rest) = sink.about;
       rest.status = sink.more.status;
       sink.more.position = reader.position(sink.about);
       parts.push_back({i, std::exchange(sink.more, std::move(rest))});

@@ -139,10 +139,10 @@ TEST_F(TraceWatchTest, TakesWhatComesAndRemovesItWhenItIsRecorded) {
   second.status.problem = "CUPTI is held by torch.profiler";
   auto one = writer(*traces, first);
   take(*traces);
-  spool::tell(first, *one);
+  spool::send(first, *one);
   take(*traces);
   auto two = writer(*traces, second);
-  spool::tell(second, *two);
+  spool::send(second, *two);
   one->add(first.chunks[0]);
   one->close();
   two->close();
@@ -160,7 +160,7 @@ TEST_F(TraceWatchTest, NothingIsRemovedBeforeItIsRecorded) {
   const auto traces = watch();
   const model::Trace trace = spool::RandomTrace(1).make();
   auto out = writer(*traces, trace);
-  spool::tell(trace, *out);
+  spool::send(trace, *out);
   out->close();
   take(*traces);
   const std::uint64_t size = fs::file_size(traces->folder() / list_folder(traces->folder())->at(0));
@@ -174,7 +174,7 @@ TEST_F(TraceWatchTest, NothingIsRemovedBeforeItIsRecorded) {
 
 TEST_F(TraceWatchTest, NothingIsLostByWhatCannotBeRecorded) {
   const auto traces = watch();
-  spool::tell(spool::RandomTrace(1).make(), *writer(*traces, {}));
+  spool::send(spool::RandomTrace(1).make(), *writer(*traces, {}));
   EXPECT_THAT(traces->close(false).value(), HasSubstr(traces->folder().string()));
   EXPECT_TRUE(fs::exists(traces->folder()));
 }
@@ -209,7 +209,7 @@ TEST_F(TraceWatchTest, AProcessThatStillWritesIsWaitedFor) {
     header.pid = getpid();
     auto out = spool::SpoolWriter::open(traces->folder(), header).value();
     usleep(50'000);
-    spool::tell(trace, *out);
+    spool::send(trace, *out);
     out->close();
     usleep(10'000'000);
     _exit(0);
@@ -234,7 +234,7 @@ TEST_F(TraceWatchTest, AFolderOfOthersIsReadAndLeftAsItWas) {
   {
     const auto traces = watch();
     auto out = writer(*traces, trace);
-    spool::tell(trace, *out);
+    spool::send(trace, *out);
     out->close();
     take(*traces, true);
     EXPECT_FALSE(traces->close(true));

@@ -117,10 +117,10 @@ void ActivityAggregator::settle(bool all, bool dropped) {
   settled_ = all ? newest_ : until;
 }
 
-void ActivityAggregator::tell() {
+void ActivityAggregator::send() {
   const HostTime until{Duration{settled_}};
   for (model::DeviceTimeline& timeline : timelines_) {
-    timeline.tell(until, [this](const model::ActivityChunk& chunk) { sink_.add(chunk); });
+    timeline.emit_until(until, [this](const model::ActivityChunk& chunk) { sink_.add(chunk); });
   }
 }
 

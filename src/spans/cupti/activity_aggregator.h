@@ -1,4 +1,4 @@
-// Takes what ran, in about the order of time, and tells a sink of it in bins, by scope and, if
+// Takes launches in about the order of time, and sends them to a sink in bins, by scope and, if
 // wanted, one by one.
 #pragma once
 
@@ -21,30 +21,30 @@ struct AggregatorOptions {
   bool events = false;
   // Records come this much later than others that began at the same time, at most.
   Duration settle = std::chrono::seconds{1};
-  std::size_t most_waiting = 1'000'000;  // 48 MB: beyond, less time is given to late ones
+  std::size_t most_waiting = 1'000'000;  // 48 MB: beyond, late ones get a smaller share of time
 };
 
-// A graph's launch that was seen as one record is spread over its nodes, where those were seen
-// once. Thread safety: one thread.
+// A launch of a graph that was received as one record is distributed over the graph's nodes, where
+// an earlier launch was recorded node by node. Thread safety: one thread.
 class ActivityAggregator {
  public:
   explicit ActivityAggregator(model::ActivitySink& sink, AggregatorOptions options = {});
 
-  // What is known of a device. One that activity was told of stays as it was told.
+  // Describes a device; ignored after the device was sent to the sink.
   void device(const model::TracedDevice& device);
   void add(const Activity& activity);
 
   // Orders what has waited long enough; `all`: everything. `dropped`: records may be missing.
   void settle(bool all, bool dropped);
-  // Tells the sink of what was settled. Scopes that are in it must have been defined by now.
-  void tell();
+  // Sends the sink what was settled. The scopes in it must have been defined before.
+  void send();
 
   std::uint64_t activities() const { return activities_; }
   std::uint64_t late() const { return late_; }
   std::uint64_t graph_launches() const { return graph_launches_; }
   std::uint64_t graph_expanded() const { return graph_expanded_; }
-  std::uint64_t unplaced() const { return unplaced_; }  // of a device that is not known
-  // How many graphs were launched whose nodes had never been seen.
+  std::uint64_t unplaced() const { return unplaced_; }  // of an unknown device
+  // Graphs that were launched, but never recorded node by node.
   std::size_t unknown_graphs() const { return unknown_graphs_.size(); }
   std::uint64_t node_launches() const { return templates_.launches(); }
 
@@ -62,8 +62,8 @@ class ActivityAggregator {
   model::ActivitySink& sink_;
   AggregatorOptions options_;
   std::unordered_map<std::uint32_t, model::TracedDevice> known_;  // by ordinal
-  std::vector<std::uint32_t> indices_;                            // by ordinal; kNone: not told
-  std::vector<model::DeviceTimeline> timelines_;                  // as told
+  std::vector<std::uint32_t> indices_;                            // by ordinal; kNone: not sent
+  std::vector<model::DeviceTimeline> timelines_;                  // in the order of sending
   GraphTemplates templates_;
   std::unordered_set<std::uint32_t> unknown_graphs_;
   std::vector<Activity> waiting_;

@@ -59,7 +59,7 @@ TEST(ActivityAggregator, NoDurationIsALaunch) {
   EXPECT_EQ(a.sink.scopes().at({3, 9}), (Sum{0, 1}));
 }
 
-// Any records, told in any pieces: the shares sum to the time that anything ran, exactly.
+// Any records, sent in any parts: the shares sum to the time in which anything ran, exactly.
 TEST(ActivityAggregator, SharesSumToTheUnion) {
   for (unsigned seed = 0; seed != 20; ++seed) {
     std::mt19937 random(seed);
@@ -106,10 +106,10 @@ TEST(ActivityAggregator, ScopesSumToTheirClasses) {
   Aggregated a;
   a.aggregator.add(kernel(0, 10, 0, 4));
   a.aggregator.add(kernel(5, 15, 0, 5));
-  a.aggregator.add(kernel(20, 2 * kSecond, 1, 4));  // told in two parts
+  a.aggregator.add(kernel(20, 2 * kSecond, 1, 4));  // sent in two parts
   a.aggregator.add(kernel(2 * kSecond + 500 * kMs, 2 * kSecond + 600 * kMs, 1, 5));
   a.settle();
-  // What still runs is in both, as far as it was told.
+  // A launch that still runs is in both, with its time so far.
   std::uint64_t in_scopes = 0;
   for (const auto& [key, sum] : a.sink.scopes()) in_scopes += sum.busy;
   EXPECT_EQ(in_scopes, a.sink.total(0).busy);

@@ -41,7 +41,7 @@ struct Aggregated {
   }
   void settle(bool all = false) {
     aggregator.settle(all, false);
-    aggregator.tell();
+    aggregator.send();
   }
   Sum bin(std::int64_t n, std::uint32_t kernel_class = 0) const {
     const auto bins = sink.bins(0);

@@ -1,4 +1,4 @@
-// Launches of graphs that are seen as one record.
+// Launches of graphs that are received as one record.
 #include <gtest/gtest.h>
 
 #include <vector>

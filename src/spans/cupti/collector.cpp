@@ -105,7 +105,7 @@ Result<void> Collector::start(bool whole_graphs) {
     return enabled;
   }
   subscribe();
-  // Without callbacks there is nobody to switch, and nodes stay.
+  // Only callbacks can switch between nodes and whole graphs; without them, nodes are recorded.
   if (whole_graphs && subscribed()) graphs_.start();
   return {};
 }
@@ -119,7 +119,11 @@ Result<void> Collector::enable() {
   }
   for (const ActivityKind kind : kKinds) {
     const auto result = api_.enable(kind);
-    if (result == abi::Result::kSuccess || kind != ActivityKind::kConcurrentKernel) continue;
+    if (result == abi::Result::kSuccess) continue;
+    if (kind != ActivityKind::kConcurrentKernel) {
+      note_missing(kind, result);
+      continue;
+    }
     if (result == abi::Result::kInsufficientPrivileges ||
         result == abi::Result::kVirtualizedDeviceInsufficientPrivileges) {
       return fail(Errc::kPermissionDenied,
@@ -136,25 +140,43 @@ Result<void> Collector::enable() {
   return {};
 }
 
+void Collector::note_missing(ActivityKind kind, abi::Result result) {
+  const char* records = kind == ActivityKind::kMemcpy    ? "copies are"
+                        : kind == ActivityKind::kMemcpy2 ? "copies between GPUs are"
+                        : kind == ActivityKind::kMemset  ? "memory sets are"
+                                                         : nullptr;
+  if (records == nullptr) return;  // devices: the driver names them, too (driver_device.h)
+  add_problem(
+      fmt::format("{} not traced: CUPTI refuses their records ({}). Their energy counts as "
+                  "idle between launches; use the CUPTI of the driver's CUDA version",
+                  records, words(result)));
+}
+
+void Collector::add_problem(const std::string& problem) {
+  if (!problem_.empty()) problem_ += "; ";
+  problem_ += problem;
+}
+
 void Collector::subscribe() {
   const auto result = api_.subscribe(&subscriber_, &callback, this);
   if (result == abi::Result::kMultipleSubscribersNotSupported) {
     subscriber_ = nullptr;
-    problem_ = fmt::format(
+    add_problem(fmt::format(
         "kernels are not related to layers and ranges: {} takes CUPTI's callbacks in this process. "
         "Run without it, or run `jouleprof annotate` on the trace that it writes",
-        likely_profiler(loaded_libraries()));
+        likely_profiler(loaded_libraries())));
     return;
   }
   if (result != abi::Result::kSuccess) {
     subscriber_ = nullptr;
-    problem_ = fmt::format(
-        "kernels are not related to layers and ranges: CUPTI refuses callbacks "
-        "({})",
-        words(result));
+    add_problem(
+        fmt::format("kernels are not related to layers and ranges: CUPTI refuses callbacks ({}). "
+                    "Run `jouleprof "
+                    "doctor` for what is needed",
+                    words(result)));
     return;
   }
-  // A call that this driver does not have is no loss.
+  // Enabling a call that this driver does not have fails without harm.
   for (const DriverCall call : kDriverCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
   }

@@ -1,4 +1,4 @@
-// What CUPTI calls: takes full buffers, and notes on whose behalf work is launched.
+// CUPTI's callbacks: takes full buffers, and records the scope of each launch.
 #pragma once
 
 #include <atomic>
@@ -23,12 +23,12 @@ class Collector {
 
   // Turns records and callbacks on. `whole_graphs`: a graph's launch may be one record; not where
   // graphs may have been made executable already (CUPTI crashes at their launch). Errors:
-  // unavailable, unsupported, permission_denied: there are no records at all. Where there are
-  // records but no callbacks, problem() says why.
+  // unavailable, unsupported, permission_denied: there are no records at all. problem() says why
+  // there are no callbacks, or no records of copies.
   Result<void> start(bool whole_graphs);
   // Turns them off. Not while the process exits: the driver may be gone.
   void stop();
-  // After a fork, in the child: CUPTI's calls are ignored from now on.
+  // After a fork, in the child: ignores all later calls of CUPTI.
   static void forget() noexcept;
 
   // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
@@ -55,6 +55,8 @@ class Collector {
   static abi::cupti::Callback callback;
 
   Result<void> enable();
+  void note_missing(abi::cupti::ActivityKind kind, abi::cupti::Result result);
+  void add_problem(const std::string& problem);
   void subscribe();
   void on_launch(abi::cupti::Domain domain, std::uint32_t call,
                  const abi::cupti::CallbackData& data) noexcept;

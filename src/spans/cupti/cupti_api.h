@@ -1,4 +1,4 @@
-// CUPTI as a struct of function pointers: the one place that knows how to find it.
+// CUPTI as a struct of function pointers: finds and loads the library.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ struct CuptiApi {
   std::string path;
 };
 
-// Where CUPTI may be, best first: what the process has loaded, by its names, beside the loaded
+// Where CUPTI may be, best first: what the process has loaded, by its names, next to the loaded
 // libraries of CUDA, in the usual places. `loaded`: paths of the process's libraries.
 std::vector<std::string> cupti_candidates(const std::vector<std::string>& loaded);
 

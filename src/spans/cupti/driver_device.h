@@ -1,4 +1,4 @@
-// A device as CUDA's driver names it, for where CUPTI told of none.
+// A device as CUDA's driver describes it, where CUPTI has no record of it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace jouleprof::cupti {
 
-// Asks the driver that the process has loaded; what it does not tell stays empty.
+// From the driver that the process has loaded; what the driver does not have stays empty.
 model::TracedDevice driver_device(std::uint32_t ordinal);
 
 // "GPU-..." or "MIG-...", by `kind`; empty where all sixteen bytes are zero.

@@ -1,4 +1,4 @@
-// A CUPTI for tests: hands out fabricated records.
+// A CUPTI for tests, with fabricated records.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,10 @@ struct FakeCupti {
   std::map<abi::cupti::GraphNode, std::uint64_t> node_ids;
   abi::cupti::Result subscribe_result = abi::cupti::Result::kSuccess;
   abi::cupti::Result enable_result = abi::cupti::Result::kSuccess;
+  std::set<abi::cupti::ActivityKind> refused;  // of these it enables none
   std::size_t dropped = 0;
   int forced_flushes = 0;
-  bool taken_away = false;  // somebody else gets the buffers
+  bool taken_away = false;  // another client gets the buffers
   std::mutex mutex;
   std::vector<std::vector<std::uint8_t>> waiting;  // records, each padded to 8 bytes
 
@@ -38,7 +39,7 @@ struct FakeCupti {
   FakeCupti() { now() = this; }
   ~FakeCupti() { now() = nullptr; }
 
-  // A record of any version: `prefix` as we know it, then what we do not.
+  // A record of any version: our fields in `prefix`, then others.
   template <typename Record>
   void record(const Record& prefix, std::size_t size) {
     std::vector<std::uint8_t> bytes(size, 0xEE);
@@ -122,6 +123,7 @@ struct FakeCupti {
     };
     api.enable = [](abi::cupti::ActivityKind kind) {
       if (now()->enable_result != Result::kSuccess) return now()->enable_result;
+      if (now()->refused.contains(kind)) return Result::kInvalidParameter;
       now()->enabled.insert(kind);
       return Result::kSuccess;
     };

@@ -9,7 +9,7 @@
 
 namespace jouleprof::cupti {
 
-// One record each from the start (CUPTI crashes when it is told so only after a graph was made
+// One record each from the start (CUPTI crashes when this is enabled only after a graph was made
 // executable); node by node for a few launches now and then: 20 ms after a graph was first
 // launched, 1 s later, 2 s, ... and every minute in the end, sooner again when a graph turns up
 // whose nodes have not been seen. Two such times never begin within one second.

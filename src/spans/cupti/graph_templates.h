@@ -24,7 +24,8 @@ class GraphTemplates {
 
   bool knows(std::uint32_t graph) const { return templates_.contains(graph); }
 
-  // Appends what `launch`, seen as a whole, did by its graph's template, scaled to its duration.
+  // Appends the nodes of `launch`, received as one record: its graph's template, scaled to its
+  // duration.
   // False when its graph is not known.
   bool expand(const Activity& launch, std::vector<Activity>& into);
 

@@ -1,4 +1,4 @@
-// Keeps what it is told, for tests.
+// Keeps all records, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

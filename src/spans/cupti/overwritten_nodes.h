@@ -8,15 +8,15 @@
 
 namespace jouleprof::cupti {
 
-// Where a graph's launches are recorded node by node and then as a whole again, the later ones, of
-// which nobody asks for nodes, still leave their nodes' stamps in the records of the last launch
-// that was recorded node by node, until these are handed over (seen with CUPTI 13.0 and driver 580;
-// its documentation does not say so). What ran first there keeps its begin alone, and seems to run
-// until a later launch does, for up to a second.
+// A graph's launches can be recorded node by node and then as a whole again. CUPTI then writes the
+// timestamps of nodes of the later launches into the records of the last launch that was recorded
+// node by node, until it hands these over (observed with CUPTI 13.0 and driver 580, not
+// documented). The first node there keeps only its begin, and seems to run until a later launch,
+// for up to a second.
 //
-// Puts a whole launch in place of such nodes among waiting[first ...], as long as the one whose
-// stamps they have. Returns the nodes by which a graph's launches can be judged: those of other
-// launches as they are, and of these the later launch's.
+// Replaces such nodes among waiting[first ...] by a whole launch, with the duration of the launch
+// whose timestamps they have. Returns the valid nodes: those of other launches unchanged, and for
+// these the nodes of the later launch.
 std::vector<Activity> mend_overwritten(std::vector<Activity>& waiting, std::size_t first);
 
 }  // namespace jouleprof::cupti

@@ -137,7 +137,7 @@ TEST(GraphSampler, LooksAtNodesLessAndLess) {
   seen.unknown_graphs = 1;
   now += seconds{10};
   EXPECT_TRUE(sampler.nodes(now, seen));
-  // Nobody launches any more: it is not waited for.
+  // There are no more launches, so it does not wait.
   now += milliseconds{100};
   EXPECT_FALSE(sampler.nodes(now, seen));
   EXPECT_EQ(sampler.next(), now + seconds{1});
@@ -229,7 +229,7 @@ TEST(CuptiApi, LoadsTheRealOne) {
   std::uint32_t version = 0;
   EXPECT_EQ(api->get_version(&version), abi::cupti::Result::kSuccess);
   EXPECT_GE(version, 19U);
-  // The end of an empty buffer is the one that we know.
+  // An empty buffer ends with its known last value.
   std::uint8_t buffer[64] = {};
   abi::cupti::Activity* record = nullptr;
   EXPECT_EQ(api->next_record(buffer, 0, &record), abi::cupti::Result::kMaxLimitReached);

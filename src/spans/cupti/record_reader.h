@@ -25,7 +25,7 @@ class RecordReader {
 
   // Records whose times are not known, or cannot be.
   std::uint64_t without_times() const { return without_times_; }
-  // Launches outside of graphs whose scope was found, and those that no callback had told of.
+  // Launches outside of graphs whose scope was found, and those without a callback.
   std::uint64_t matched() const { return matched_; }
   std::uint64_t unmatched() const { return unmatched_; }
 

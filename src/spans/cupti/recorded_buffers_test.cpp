@@ -62,7 +62,7 @@ std::vector<Row> read_rows() {
 
 class RecordedBuffers : public ::testing::Test {
  protected:
-  // A launch as it was told: class, begin and duration in nanoseconds, stream.
+  // A launch as it was sent: class, begin and duration in nanoseconds, stream.
   using Sum = MemorySink::Sum;
   using Reported = std::tuple<std::string, std::int64_t, std::uint64_t, std::uint32_t>;
 
@@ -128,7 +128,7 @@ class RecordedBuffers : public ::testing::Test {
     }
     wrong_times = reader.without_times();
     aggregator.settle(true, false);
-    aggregator.tell();
+    aggregator.send();
   }
 
   std::string name_of(const model::KernelClass& c) const {

@@ -41,14 +41,14 @@ struct Tracer::Kernels {
 Tracer::Tracer(std::unique_ptr<model::ActivitySink> sink, Options options)
     : options_(options), sink_(std::move(sink)) {
   sem_init(&wake_, 0, 0);
-  scopes::tell_anew();
+  scopes::send_all_again();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (...) {  // no thread to be had: the program runs untraced
+  } catch (...) {  // no thread can be started: the program runs untraced
     ended_ = true;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -122,7 +122,7 @@ void Tracer::wait_until(HostTime deadline) {
   while (sem_clockwait(&wake_, CLOCK_MONOTONIC, &at) != 0) {
     if (errno != EINTR) return;
   }
-  while (sem_trywait(&wake_) == 0) {  // one look answers all
+  while (sem_trywait(&wake_) == 0) {  // one round answers all
   }
 }
 
@@ -142,7 +142,7 @@ void Tracer::run() {
     if (kernels != nullptr) drain(*kernels);
     if (stopping) {
       round(true, true);
-      tell_status(true);
+      send_status(true);
       sink_.reset();
       finish(flushes, true);
       return;
@@ -154,7 +154,7 @@ void Tracer::run() {
     }
     if (flushes != done || HostClock::now() >= next_round_) {
       round(flushes != done, false);
-      tell_status(false);
+      send_status(false);
       finish(flushes, false);
       next_round_ = HostClock::now() + options_.period;
     }
@@ -191,8 +191,8 @@ void Tracer::round(bool all, bool forced) {
     kernels->aggregator.settle(all, dropped > 0);
     watch(*kernels);
   }
-  scopes::tell(*sink_);
-  if (kernels != nullptr) kernels->aggregator.tell();
+  scopes::send(*sink_);
+  if (kernels != nullptr) kernels->aggregator.send();
   std::vector<Source> sources;
   {
     const std::scoped_lock lock(mutex_);
@@ -210,8 +210,8 @@ void Tracer::sample_graphs(Kernels& kernels) {
   kernels.collector.graph_nodes(sampled, every_node_.load());
 }
 
-// CUPTI keeps a buffer back while any of its launches still runs, so silence alone tells little as
-// long as it has one of ours that is not full.
+// CUPTI keeps a buffer while any of its launches still runs. While it has one of ours that is not
+// full, a missing buffer alone therefore proves nothing.
 bool Tracer::taken_away(Kernels& k, HostTime now, std::uint32_t launch) const {
   constexpr std::uint32_t kMoreThanABuffer = 40'000;
   const Duration silence = now - *k.silent_since;
@@ -243,8 +243,7 @@ void Tracer::watch(Kernels& k) {
     if (k.taken_away.empty() && taken_away(k, now, launch)) {
       k.taken_away = fmt::format(
           "work is launched, but CUPTI no longer hands over its records: {} seems to take them. "
-          "Let "
-          "it write its trace and run `jouleprof annotate` on that",
+          "Let it write its trace and run `jouleprof annotate` on that",
           likely_profiler(loaded_libraries()));
     }
   }
@@ -252,7 +251,7 @@ void Tracer::watch(Kernels& k) {
   k.launch = launch;
 }
 
-void Tracer::tell_status(bool ended) {
+void Tracer::send_status(bool ended) {
   model::TraceStatus status;
   {
     const std::scoped_lock lock(mutex_);

@@ -1,4 +1,4 @@
-// Follows what this process runs on its GPUs, and tells a sink of it about once a second.
+// Traces the work of this process on GPUs, and sends its records to a sink about once a second.
 #pragma once
 
 #include <semaphore.h>
@@ -23,8 +23,8 @@
 namespace jouleprof::cupti {
 
 // Has a thread of its own, which takes no signals; only that thread calls the sink. Never
-// destroyed: whoever made one keeps it until the process ends, because the driver may call at any
-// time. Thread safety: all functions from any thread.
+// destroyed: its owner keeps it until the process ends, because the driver may call at any time.
+// Thread safety: all functions from any thread.
 class Tracer {
  public:
   struct Options {
@@ -33,17 +33,17 @@ class Tracer {
     Duration period = std::chrono::seconds{1};
     Duration taken_away_after = std::chrono::seconds{10};
   };
-  // Tells of something else that it collects. Called on the tracer's thread, about once a second
-  // and at the end, after layers, ranges and scopes were defined.
+  // Sends other records to the sink. Called on the tracer's thread, about once a second and at the
+  // end, after layers, ranges and scopes were defined.
   using Source = void (*)(model::ActivitySink& sink);
 
-  // The sink is destroyed on the tracer's thread, when all was told.
+  // The sink is destroyed on the tracer's thread, after the last record.
   Tracer(std::unique_ptr<model::ActivitySink> sink, Options options);
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
   // Begins to collect kernels; once: later calls, also those that come meanwhile, do nothing. Holds
-  // no lock while CUPTI works, because CUPTI may wait for whoever calls this at the same time. With
+  // no lock while CUPTI works, because CUPTI may wait for another thread that calls this. With
   // an error in what `load` returns, or where CUPTI refuses, the status says why there are no
   // kernels.
   // `whole_graphs`: no graph can have been made executable yet.
@@ -54,10 +54,10 @@ class Tracer {
   // that are made meanwhile must not be launched afterwards.
   void every_node(bool wanted);
 
-  // Returns when all that ended before is told; false when that took longer than `timeout`.
+  // Returns when all work that ended before is sent; false when that took longer than `timeout`.
   bool flush(Duration timeout);
-  // Tells all, then ends; false when that took longer than `timeout`. `exiting`: the process is
-  // about to end, and the driver may be half gone.
+  // Sends all records, then ends; false when that took longer than `timeout`. `exiting`: the
+  // process is about to end, and the driver may be half gone.
   bool end(Duration timeout, bool exiting);
 
   // After a fork, in the child: the parent's tracers collect nothing here.
@@ -73,7 +73,7 @@ class Tracer {
   void sample_graphs(Kernels& kernels);
   void watch(Kernels& kernels);
   bool taken_away(Kernels& kernels, HostTime now, std::uint32_t launch) const;
-  void tell_status(bool ended);
+  void send_status(bool ended);
   void finish(std::uint64_t flushes, bool ended);
   bool wait_for(std::uint64_t flush, Duration timeout);
 

@@ -14,7 +14,7 @@
 
 namespace jouleprof::cupti {
 
-// What the tracer tells, readable while it goes on.
+// The records of the tracer, readable while it runs.
 struct SharedSink : model::ActivitySink {
   explicit SharedSink(MemorySink& into) : all(into) {}
   MemorySink& all;

@@ -21,6 +21,7 @@ using Sum = MemorySink::Sum;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(TracerTest, RecordsWithoutTimesAreDropped) {
   start();
@@ -71,6 +72,19 @@ TEST_F(TracerTest, ARefusalIsTheStatus) {
   start();
   ASSERT_TRUE(tracer->flush(seconds{10}));
   EXPECT_THAT(sink.trace.status.problem, HasSubstr("NVreg_RestrictProfilingToAdminUsers"));
+}
+
+TEST_F(TracerTest, CopiesThatCannotBeTracedAreTheStatus) {
+  cupti.refused = {abi::ActivityKind::kMemcpy, abi::ActivityKind::kMemset};
+  cupti.subscribe_result = abi::Result::kMultipleSubscribersNotSupported;
+  start();
+  add(kernel("k", 0, 10, 1));
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_EQ(sink.of_class(0).launches, 1U);
+  EXPECT_THAT(sink.trace.status.problem, HasSubstr("copies are not traced"));
+  EXPECT_THAT(sink.trace.status.problem, HasSubstr("memory sets are not traced"));
+  EXPECT_THAT(sink.trace.status.problem, Not(HasSubstr("copies between GPUs")));
+  EXPECT_THAT(sink.trace.status.problem, HasSubstr("not related to layers"));
 }
 
 TEST_F(TracerTest, NoCuptiIsTheStatus) {

@@ -21,8 +21,8 @@ std::uint64_t word(const void* object, std::size_t offset) noexcept {
 }
 
 tl::unexpected<Error> unknown(const std::string& what) {
-  return fail(Errc::kUnsupported, "layers of backward passes are not told: " + what +
-                                      " in this PyTorch is not where jouleprof knows it");
+  return fail(Errc::kUnsupported, "layers of backward passes are not traced: " + what +
+                                      " is not at a supported place in this PyTorch");
 }
 
 // Gives back what get_current_node() lent. The engine holds the node while it runs it, so neither
@@ -97,7 +97,7 @@ Result<Autograd> Autograd::verified(const AutogradFunctions& functions,
     }
   }
   if (made < 3 || !accumulates) {
-    return fail(Errc::kInvalidArgument, "too few samples of PyTorch's nodes to know them by");
+    return fail(Errc::kInvalidArgument, "too few samples of PyTorch's nodes to identify them");
   }
   return autograd;
 }

@@ -1,4 +1,4 @@
-// Calls of layers, as the tracer of this process tells them.
+// Calls of layers, for the tracer of this process.
 #pragma once
 
 #include <string>
@@ -8,24 +8,23 @@
 
 namespace jouleprof::layers {
 
-// Tells, as one chunk of kLayers, the calls and times since the last time this was called, after
-// the layers' definitions (scopes::tell), and what was replayed (replays.h). Threads that call
-// layers meanwhile do not wait. From one thread at a time. Nothing is told when there was nothing.
-void tell(model::ActivitySink& sink, HostTime now);
+// Sends the calls and times since the last call of this as one chunk of kLayers, after the
+// definitions of the layers (scopes::send), and the replayed layers (replays.h). Without calls
+// there is no chunk. Threads that call layers do not wait for it. From one thread at a time.
+void send(model::ActivitySink& sink, HostTime now);
 
-// Forgets the calls and times since then.
+// Drops the calls and times since then.
 void forget();
 
-// While false, modules are called as if this library was not there. Starts as false.
+// While false, calls of modules are not traced. Starts as false.
 void set_active(bool active) noexcept;
 bool active() noexcept;
 
-// Whether each call from outside of all layers takes the process's CPU time: two system calls, for
-// where layers' energy is told by their time. Starts as false.
+// Whether each call from outside of all layers takes the process's CPU time, which costs two system
+// calls: for energy that is split by time. Starts as false.
 void take_cpu_time(bool take) noexcept;
 
-// Why layers are missing, or part of what they could tell, all that was said once each; empty when
-// all is well.
+// Why records of layers are missing, each reason once; empty: none is known to be.
 std::string problem();
 void add_problem(const std::string& text);
 

@@ -25,7 +25,7 @@ struct Replays {
   std::vector<Replay> not_reported;
 };
 
-// Never destroyed: the tracer's thread tells while the process exits.
+// Never destroyed: the tracer's thread sends while the process exits.
 Replays& all() {
   static auto* only = new Replays;
   return *only;
@@ -47,14 +47,14 @@ void replayed(std::uint32_t layer, std::uint64_t calls) {
 
 void end_replay() { set_active(true); }
 
-void tell_replays(model::ActivitySink& sink) {
+void send_replays(model::ActivitySink& sink) {
   std::vector<Replay> replays;
   {
     const std::scoped_lock lock(all().mutex);
     replays.swap(all().not_reported);
   }
   if (replays.empty()) return;
-  scopes::tell(sink);
+  scopes::send(sink);
   for (const Replay& replay : replays) {
     model::ActivityEncoder encoder;
     if (replay.layer != model::kNone) {

@@ -1,4 +1,4 @@
-// Layers that are run alone, so that their kernels can be told apart: which one, and when.
+// Layers that are run in isolation, to identify their kernels: which one, and when.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ void replayed(std::uint32_t layer, std::uint64_t calls);
 // The program goes on.
 void end_replay();
 
-// Tells a kReplay chunk for each call of replayed() since this was called last, after the layers'
+// Sends a kReplay chunk for each call of replayed() since this was called last, after the layers'
 // definitions.
-void tell_replays(model::ActivitySink& sink);
+void send_replays(model::ActivitySink& sink);
 
 }  // namespace jouleprof::layers

@@ -49,7 +49,7 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_FALSE(active());
   replayed(model::kNone, 0);
   replayed(id, 640);
-  tell(sink, HostClock::now());
+  send(sink, HostClock::now());
   end_replay();
   EXPECT_TRUE(active());
   set_active(false);
@@ -61,7 +61,7 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].layer, id);
   EXPECT_EQ(entries[0].calls, 640u);
-  tell(sink, HostClock::now());
+  send(sink, HostClock::now());
   EXPECT_EQ(sink.chunks.size(), 2u);
 }
 

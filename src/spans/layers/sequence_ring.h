@@ -12,8 +12,8 @@
 
 namespace jouleprof::layers {
 
-// What one thread made, newest kCapacity stretches. That thread pushes; any thread looks up; nobody
-// waits.
+// The newest kCapacity intervals of sequence numbers of one thread. That thread pushes, any thread
+// looks up, none waits.
 class SequenceRing {
  public:
   static constexpr std::size_t kCapacity = 1 << 15;
@@ -54,12 +54,12 @@ class SequenceRing {
     return static_cast<std::uint32_t>(made);
   }
 
-  // The forward thread's number (PyTorch's); 0 while nobody's.
+  // The forward thread's number (PyTorch's); 0 free.
   std::atomic<std::uint64_t> thread{0};
   // Its thread has ended: free for another, once no other ring is.
   std::atomic<bool> ended{false};
 
-  // For another thread. Only while nobody pushes.
+  // For another thread. Only while no thread pushes.
   void clear() noexcept {
     head_.store(0, std::memory_order_release);
     reserved_.store(0, std::memory_order_release);

@@ -19,7 +19,7 @@ TEST(SequenceRing, TellsWhoMadeANode) {
   EXPECT_EQ(ring->find(11), 3u);
   EXPECT_EQ(ring->find(12), model::kNone);
   EXPECT_EQ(ring->find(19), model::kNone);
-  EXPECT_FALSE(ring->find(22));  // nobody said
+  EXPECT_FALSE(ring->find(22));  // never pushed
   EXPECT_EQ(ring->find(25), 4u);
   EXPECT_FALSE(ring->find(26));  // not made yet
 }

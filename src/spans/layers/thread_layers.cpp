@@ -1,196 +1,22 @@
 #include "spans/layers/thread_layers.h"
 
-#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <new>
 #include <utility>
-#include <vector>
 
-#include "model/activity_codec.h"
 #include "spans/layers/layers.h"
-#include "spans/layers/replays.h"
+#include "spans/layers/thread_layers_list.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::layers {
 namespace {
 
-constexpr std::size_t kMaxThreads = 4096;
-constexpr std::size_t kMaxRings = 128;
-constexpr std::size_t kMostProblemBytes = 4000;
-
 std::atomic<bool> is_active{false};
 std::atomic<bool> takes_cpu_time{false};
 std::atomic<const Autograd*> autograd_in_use{nullptr};
-std::array<std::atomic<SequenceRing*>, kMaxRings> rings{};
 
 constinit thread_local ThreadLayers* this_threads = nullptr;
-constinit thread_local const SequenceRing* last_ring = nullptr;
-
-}  // namespace
-
-// Every thread's, and what has been told of them.
-class ThreadLayersList {
- public:
-  // Never destroyed: threads call layers while the process exits.
-  static ThreadLayersList& all() {
-    static ThreadLayersList* only = [] {
-      auto* list = new ThreadLayersList;
-      // A forked child has one thread, and tells only what it does itself.
-      pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
-                     [] {
-                       all().forget();
-                       all().mutex_.unlock();
-                     });
-      return list;
-    }();
-    return *only;
-  }
-
-  ThreadLayers* add() noexcept {
-    try {
-      const std::scoped_lock lock(mutex_);
-      if (!free_.empty()) {
-        ThreadLayers* again = free_.back();
-        free_.pop_back();
-        again->ended_.store(false, std::memory_order_relaxed);
-        again->sequence_ = 0;
-        again->cell_ = nullptr;
-        again->depth_ = 0;
-        again->cpu_begin_ = {};
-        again->phases_ = {};
-        again->autograd_ = nullptr;
-        return again;
-      }
-      if (threads_.size() >= kMaxThreads) return nullptr;
-      threads_.push_back(std::make_unique<ThreadLayers>());
-      free_.reserve(threads_.size());
-      return threads_.back().get();
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  }
-
-  // The thread ends: what it was may be another's, once it has been told.
-  void end(ThreadLayers* thread) noexcept {
-    if (thread->ring_ != nullptr) thread->ring_->ended.store(true, std::memory_order_release);
-    thread->ring_ = nullptr;
-    thread->no_ring_ = false;
-    thread->ended_.store(true, std::memory_order_release);
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(thread);  // has room: add() saw to it
-  }
-
-  SequenceRing* add_ring(std::uint64_t thread) noexcept {
-    const std::scoped_lock lock(mutex_);
-    for (auto& place : rings) {
-      SequenceRing* ring = place.load(std::memory_order_relaxed);
-      if (ring == nullptr) {
-        ring = new (std::nothrow) SequenceRing;
-        if (ring == nullptr) return nullptr;
-        ring->thread.store(thread, std::memory_order_relaxed);
-        place.store(ring, std::memory_order_release);
-        return ring;
-      }
-    }
-    for (std::size_t i = 0; i < rings.size(); ++i) {
-      next_ring_ = (next_ring_ + 1) % rings.size();
-      SequenceRing* ring = rings[next_ring_].load(std::memory_order_relaxed);
-      if (!ring->ended.load(std::memory_order_acquire)) continue;
-      ring->thread.store(0, std::memory_order_release);
-      ring->clear();
-      ring->ended.store(false, std::memory_order_relaxed);
-      ring->thread.store(thread, std::memory_order_release);
-      return ring;
-    }
-    return nullptr;
-  }
-
-  void tell(model::ActivitySink& sink, HostTime now) {
-    std::map<std::pair<std::uint32_t, model::Phase>, LayerTime> sums;
-    {
-      const std::scoped_lock lock(mutex_);
-      for (const auto& thread : threads_) {
-        thread->times_.drain([&](std::uint32_t layer, model::Phase phase, const LayerTime& more) {
-          LayerTime& sum = sums[{layer, phase}];
-          sum.calls += more.calls;
-          sum.wall_nanoseconds += more.wall_nanoseconds;
-          sum.cpu_nanoseconds += more.cpu_nanoseconds;
-        });
-      }
-    }
-    const HostTime begin = std::exchange(reported_, now);
-    if (sums.empty()) return;
-    scopes::tell(sink);  // after the sums were taken, so that it knows all their layers
-    model::ActivityEncoder layers;
-    model::ActivityEncoder phases;
-    for (const auto& [key, sum] : sums) {
-      const auto& [layer, phase] = key;
-      if (layer == model::kNone) {
-        phases.add(model::PhaseEntry{phase, sum.calls, sum.wall_nanoseconds, sum.cpu_nanoseconds});
-      } else {
-        layers.add(
-            model::LayerEntry{layer, phase, sum.calls, sum.wall_nanoseconds, sum.cpu_nanoseconds});
-      }
-    }
-    const auto add = [&](model::ChunkKind kind, std::string bytes) {
-      if (bytes.empty()) return;
-      model::ActivityChunk chunk;
-      chunk.kind = kind;
-      chunk.begin = std::min(begin, now);
-      chunk.end = now;
-      chunk.bytes = std::move(bytes);
-      sink.add(chunk);
-    };
-    add(model::ChunkKind::kLayers, layers.take());
-    add(model::ChunkKind::kPhases, phases.take());
-  }
-
-  void start() { reported_ = HostClock::now(); }
-
-  void forget_all() {
-    const std::scoped_lock lock(mutex_);
-    drop();
-  }
-
-  std::string problem() {
-    const std::scoped_lock lock(mutex_);
-    return problem_;
-  }
-  void add_problem(const std::string& text) {
-    const std::scoped_lock lock(mutex_);
-    if (text.empty() || problem_.find(text) != std::string::npos) return;
-    if (problem_.size() + text.size() > kMostProblemBytes) return;
-    problem_ += (problem_.empty() ? "" : "; ") + text;
-  }
-
- private:
-  void forget() {
-    is_active.store(false, std::memory_order_relaxed);
-    drop();
-    reported_ = HostClock::now();
-  }
-
-  void drop() {
-    for (const auto& thread : threads_) {
-      thread->times_.drain([](std::uint32_t, model::Phase, const LayerTime&) {});
-    }
-  }
-
-  std::mutex mutex_;  // guards all but told_
-  std::vector<std::unique_ptr<ThreadLayers>> threads_;
-  std::vector<ThreadLayers*> free_;
-  std::size_t next_ring_ = 0;
-  std::string problem_;
-  HostTime reported_ = HostClock::now();  // the telling thread's
-};
-
-namespace {
 
 struct AtThreadEnd {
   ~AtThreadEnd() {
@@ -205,18 +31,6 @@ Duration process_cpu_time() noexcept {
   return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
 }
 
-const SequenceRing* ring_of(std::uint64_t thread) noexcept {
-  if (last_ring != nullptr && last_ring->thread.load(std::memory_order_acquire) == thread) {
-    return last_ring;
-  }
-  for (const auto& place : rings) {
-    const SequenceRing* ring = place.load(std::memory_order_acquire);
-    if (ring == nullptr) return nullptr;
-    if (ring->thread.load(std::memory_order_acquire) == thread) return last_ring = ring;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 bool find_backward(model::Scope& scope) noexcept {
@@ -226,7 +40,7 @@ bool find_backward(model::Scope& scope) noexcept {
   if (!node) return false;
   scope.phase = model::Phase::kBackward;
   if (node->sequence == abi::torch::kAccumulateSequence) return true;
-  const SequenceRing* ring = ring_of(node->thread);
+  const SequenceRing* ring = ThreadLayersList::find_ring(node->thread);
   if (ring == nullptr) return true;
   scope.layer = ring->find(node->sequence).value_or(model::kNone);
   return true;
@@ -295,7 +109,7 @@ void ThreadLayers::end_phase(model::Phase phase) noexcept {
   spent_ = {open.before.wall + wall, open.before.cpu + cpu};
 }
 
-// The numbers given out since the last mark are of the layer that the thread was in all that time.
+// The sequence numbers since the last mark belong to the layer that the thread was in meanwhile.
 void ThreadLayers::mark_sequence() noexcept {
   if (autograd_ == nullptr) {
     autograd_ = autograd_in_use.load(std::memory_order_acquire);
@@ -320,13 +134,6 @@ void use_autograd(const Autograd& autograd) {
   scopes::set_finder(&find_backward);
 }
 
-void tell(model::ActivitySink& sink, HostTime now) {
-  ThreadLayersList::all().tell(sink, now);
-  tell_replays(sink);
-}
-
-void forget() { ThreadLayersList::all().forget_all(); }
-
 void set_active(bool active) noexcept {
   if (active && !is_active.load(std::memory_order_relaxed)) ThreadLayersList::all().start();
   is_active.store(active, std::memory_order_relaxed);
@@ -335,8 +142,5 @@ void set_active(bool active) noexcept {
 void take_cpu_time(bool take) noexcept { takes_cpu_time.store(take, std::memory_order_relaxed); }
 
 bool active() noexcept { return is_active.load(std::memory_order_relaxed); }
-
-std::string problem() { return ThreadLayersList::all().problem(); }
-void add_problem(const std::string& text) { ThreadLayersList::all().add_problem(text); }
 
 }  // namespace jouleprof::layers

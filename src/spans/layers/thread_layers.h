@@ -31,9 +31,9 @@ class ThreadLayers {
   void enter(std::uint32_t layer, Outer& outer) noexcept;
   void leave(const Outer& outer) noexcept;
 
-  // A backward pass or an optimizer's step begins and ends: where CPU time is taken, its time is
-  // told without that of layers and phases within it, and of those within a layer nothing. An end
-  // without its begin tells nothing; a begin without its end is as if it was not there.
+  // A backward pass or an optimizer's step begins and ends. Where CPU time is taken, its time
+  // counts without that of layers and phases within it; one within a layer does not count. An end
+  // without its begin is ignored, and so is a begin without its end.
   void begin_phase(model::Phase phase) noexcept;
   void end_phase(model::Phase phase) noexcept;
 
@@ -80,8 +80,8 @@ class ThreadLayers {
   std::atomic<bool> ended_{false};
 };
 
-// From now on nodes of the graph are told apart by layers, and the finder of spans/scopes answers
-// for threads that run a backward pass. Kept for the life of the process.
+// From now on nodes of the graph have layers, and the finder of spans/scopes returns the scope of
+// threads that run a backward pass. Kept for the life of the process.
 void use_autograd(const Autograd& autograd);
 
 // That finder: the layer and phase of the node that the calling thread runs the backward of.

@@ -1,71 +1,11 @@
 #include "spans/layers/thread_layers.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <thread>
 #include <vector>
 
-#include "model/activity_codec.h"
-#include "spans/layers/layers.h"
-#include "spans/scopes/scopes.h"
+#include "spans/layers/layers_fixture.h"
 
 namespace jouleprof::layers {
 namespace {
-
-struct Sink : model::ActivitySink {
-  void define(std::uint32_t, const model::TracedDevice&) override {}
-  void define(std::uint32_t, const model::KernelClass&) override {}
-  void define(std::uint32_t id, const model::Layer& layer) override { names[id] = layer.name; }
-  void define(std::uint32_t, const model::Range&) override {}
-  void define(std::uint32_t, const model::Scope&) override {}
-  void add(const model::ActivityChunk& chunk) override {
-    ++chunks;
-    EXPECT_LE(chunk.begin, chunk.end);
-    model::ActivityDecoder decoder(chunk.bytes);
-    if (chunk.kind == model::ChunkKind::kPhases) {
-      for (model::PhaseEntry entry; decoder.next(entry);) phases[entry.phase] = entry;
-      EXPECT_TRUE(decoder.ok());
-      return;
-    }
-    EXPECT_EQ(chunk.kind, model::ChunkKind::kLayers);
-    model::LayerEntry entry;
-    while (decoder.next(entry)) {
-      ASSERT_TRUE(names.count(entry.layer));  // defined before it is named
-      entries[{names[entry.layer], entry.phase}] = entry;
-    }
-    EXPECT_TRUE(decoder.ok());
-  }
-  void status(const model::TraceStatus&) override {}
-
-  std::map<std::uint32_t, std::string> names;
-  std::map<std::pair<std::string, model::Phase>, model::LayerEntry> entries;
-  std::map<model::Phase, model::PhaseEntry> phases;
-  int chunks = 0;
-};
-
-Sink& sink() {
-  static Sink only;
-  return only;
-}
-
-const Sink& reported() {
-  sink().entries.clear();
-  sink().phases.clear();
-  sink().chunks = 0;
-  tell(sink(), HostClock::now());
-  return sink();
-}
-
-std::uint32_t layer(const std::string& name) {
-  model::Layer layer;
-  layer.name = name;
-  return scopes::add(layer);
-}
-
-void spend(Duration time) { std::this_thread::sleep_for(time); }
-constexpr auto kForward = model::Phase::kForward;
-constexpr std::chrono::milliseconds kShort{20};
 
 TEST(ThreadLayers, TimeIsExclusive) {
   reported();
@@ -137,87 +77,6 @@ TEST(ThreadLayers, CpuTimeIsOfTheOutermostCallAlone) {
   const Sink& now = reported();
   EXPECT_GT(now.entries.at({"cpu.outer", kForward}).cpu_nanoseconds, 0u);
   EXPECT_EQ(now.entries.at({"cpu.inner", kForward}).cpu_nanoseconds, 0u);
-}
-
-class Phases : public testing::Test {
- protected:
-  Phases() {
-    reported();
-    take_cpu_time(true);
-  }
-  ~Phases() override { take_cpu_time(false); }
-
-  static std::uint64_t nanoseconds(Duration time) {
-    return static_cast<std::uint64_t>(time.count());
-  }
-  void call(Duration time) {
-    ThreadLayers::Outer outer;
-    mine_->enter(layer_, outer);
-    spend(time);
-    mine_->leave(outer);
-  }
-
-  ThreadLayers* mine_ = ThreadLayers::mine();
-  std::uint32_t layer_ = layer("phases.layer");
-};
-
-constexpr auto kBackward = model::Phase::kBackward;
-constexpr auto kOptimizer = model::Phase::kOptimizer;
-
-TEST_F(Phases, HaveTheirTimeWithoutThatOfLayersAndPhasesInThem) {
-  const Duration part = std::chrono::milliseconds(20);
-  const HostTime begin = HostClock::now();
-  mine_->begin_phase(kOptimizer);  // with a closure
-  spend(part);
-  call(part);
-  mine_->begin_phase(kBackward);
-  spend(part);
-  call(2 * part);  // a checkpoint
-  mine_->end_phase(kBackward);
-  mine_->end_phase(kOptimizer);
-  const auto all = nanoseconds(HostClock::now() - begin);
-  const Sink& now = reported();
-  const auto& optimizer = now.phases.at(kOptimizer);
-  const auto& backward = now.phases.at(kBackward);
-  EXPECT_EQ(optimizer.times, 1u);
-  EXPECT_EQ(backward.times, 1u);
-  EXPECT_EQ(now.phases.at(kForward).times, 2u);  // there is no graph here that knows of backward
-  EXPECT_GE(optimizer.wall_nanoseconds, nanoseconds(part));
-  EXPECT_GE(backward.wall_nanoseconds, nanoseconds(part));
-  const auto layers = now.entries.at({"phases.layer", kForward}).wall_nanoseconds;
-  const auto sum = optimizer.wall_nanoseconds + backward.wall_nanoseconds + layers;
-  EXPECT_LE(sum, all);
-  EXPECT_GE(sum, all - all / 10);  // none twice, none lost
-}
-
-TEST_F(Phases, AreTheLayersWhereOneIsCalled) {
-  ThreadLayers::Outer outer;
-  mine_->enter(layer_, outer);
-  mine_->begin_phase(kBackward);
-  mine_->end_phase(kBackward);
-  mine_->leave(outer);
-  const Sink& now = reported();
-  EXPECT_EQ(now.phases.size(), 1u);
-  EXPECT_EQ(now.phases.at(kForward).times, 1u);
-  EXPECT_EQ(now.phases.at(kForward).wall_nanoseconds, 0u);
-}
-
-TEST_F(Phases, AStepThatFailsIsNotCounted) {
-  mine_->begin_phase(kOptimizer);  // and an exception ends it
-  spend(std::chrono::milliseconds(30));
-  mine_->begin_phase(kOptimizer);
-  mine_->end_phase(kOptimizer);
-  mine_->end_phase(kOptimizer);
-  const Sink& now = reported();
-  EXPECT_EQ(now.phases.at(kOptimizer).times, 1u);
-  EXPECT_LT(now.phases.at(kOptimizer).wall_nanoseconds, 30'000'000u);
-}
-
-TEST_F(Phases, AreNotTimedWhereKernelsTellThem) {
-  take_cpu_time(false);
-  mine_->begin_phase(kBackward);
-  mine_->end_phase(kBackward);
-  EXPECT_TRUE(reported().phases.empty());
 }
 
 TEST(ThreadLayers, ThreadsThatHaveEndedAreReportedToo) {

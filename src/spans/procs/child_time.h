@@ -1,4 +1,4 @@
-// How much of a parent's "children's CPU time" belongs to children nobody ever listed.
+// How much of a parent's "children's CPU time" belongs to children that were never listed.
 //
 // When a process waits for a child, the kernel adds the child's own time and the child's children's
 // time to the parent's (cutime, cstime). For a child that was listed while it lived, most of that
@@ -24,7 +24,7 @@ class ChildTime {
   Duration unseen() const { return unseen_; }
 
   // All that has been counted of this parent's children, here or under their own names: what the
-  // parent passes on beside its own time when it is waited for in turn.
+  // parent passes on in addition to its own time when it is waited for in turn.
   Duration counted() const { return unseen_ + paid_ + owed_; }
 
  private:

@@ -78,7 +78,7 @@ std::vector<pid_t> ProcessTree::discover(std::size_t first) {
       listed = listed && !procs_.stat(entry.process.pid).has_value();
     }
   }
-  // Zombies are in no group's list, and orphans are nobody's children but the adopter's.
+  // Zombies are in no group's list, and orphans are children of their adopter only.
   if (listed && first == 0 && options_.adopter != 0) {
     // The kernel hands them to the first thread that lives: the main one.
     listed = procs_.children(options_.adopter, 1, found);

@@ -1,4 +1,4 @@
-// What the kernel tells of processes and of the machine, through /proc.
+// Processes and the machine in /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -88,7 +88,7 @@ class ProcFs {
   std::string buffer_;
 };
 
-// Whether this process runs in a PID namespace of its own, so that the pids a driver tells (the
+// Whether this process runs in a PID namespace of its own, so that the pids of a driver (the
 // machine's) mean nothing to it.
 bool in_pid_namespace(const std::filesystem::path& root = "/");
 

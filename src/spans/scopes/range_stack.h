@@ -20,7 +20,7 @@ int push_range(const void* domain, std::string_view name) noexcept;
 // The number of ranges of the domain that are left; -1, and nothing done, when there was none.
 int pop_range(const void* domain) noexcept;
 
-// Ranges that end in any order, from any thread. Whoever ends it, it is a range of the thread that
+// Ranges that end in any order, from any thread. It is a range of the thread that
 // started it. Returns what ends it; 0 when there is no room for it.
 std::uint64_t start_range(std::string_view name) noexcept;
 

@@ -150,7 +150,7 @@ TEST(StartedRanges, BelongToTheThreadThatBeganThemWhoeverEndsThem) {
   }).join();
   EXPECT_EQ(here(), "step");
   pop_range(nullptr);
-  // One that a thread left behind can be ended too, and nobody is in it.
+  // One that a thread left behind can be ended too, and no thread is in it.
   std::uint64_t left = 0;
   std::thread([&] { left = start_range("left"); }).join();
   EXPECT_EQ(here(), "");

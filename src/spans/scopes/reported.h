@@ -1,4 +1,4 @@
-// What this process's scopes tell, for the tests of one program: scopes are the process's, so all
+// The scopes of this process, for the tests of one program: scopes belong to the process, so all
 // of its tests share them, and this.
 #pragma once
 
@@ -43,7 +43,7 @@ struct Reported : model::ActivitySink {
 
 inline Reported& reported() {
   static Reported all;
-  tell(all);
+  send(all);
   return all;
 }
 

@@ -47,7 +47,7 @@ struct Registry {
   std::size_t reported_ranges = 0;
   std::size_t reported_scopes = 0;
 
-  // A child made by fork starts with the lock free, whoever held it, and has told nobody anything.
+  // A child made by fork starts with a free lock and has sent nothing.
   void watch_forks();
 };
 
@@ -177,14 +177,14 @@ std::uint32_t add_within(std::uint32_t range, std::uint32_t parent) {
   return add(model::Range{std::move(name), parent});
 }
 
-void tell_anew() {
+void send_all_again() {
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   all.reported_layers = all.reported_ranges = all.reported_scopes = 0;
 }
 
-void tell(model::ActivitySink& sink) {
-  // The sink writes to a file: copies are told, so that no launch waits for it.
+void send(model::ActivitySink& sink) {
+  // The sink writes to a file: it gets copies, so that no launch waits for it.
   std::vector<model::Layer> layers;
   std::vector<model::Range> ranges;
   std::vector<model::Scope> scopes;

@@ -14,7 +14,7 @@ model::Scope& this_thread() noexcept;
 
 // Asked when a thread that is in no layer launches: whether what it does (a backward pass, say)
 // belongs to one. Fills layer and phase and returns true, or leaves them alone. Must not throw,
-// block or allocate. nullptr: nobody to ask.
+// block or allocate. nullptr: there is no finder.
 using Finder = bool (*)(model::Scope& scope) noexcept;
 void set_finder(Finder finder) noexcept;
 
@@ -37,9 +37,9 @@ std::uint32_t add_within(std::uint32_t range, std::uint32_t parent);
 
 // Defines, for the sink, what has been added since the last call: layers and ranges before the
 // scopes that name them.
-void tell(model::ActivitySink& sink);
+void send(model::ActivitySink& sink);
 
-// The next tell() is to a sink that has been told nothing yet.
-void tell_anew();
+// The next send() is to a new sink and repeats everything.
+void send_all_again();
 
 }  // namespace jouleprof::scopes

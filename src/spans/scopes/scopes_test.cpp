@@ -103,7 +103,7 @@ TEST(Scopes, AForkedChildTellsAllAnew) {
   const pid_t child = fork();
   if (child == 0) {
     Reported all;
-    tell(all);
+    send(all);
     _exit(all.layers.size() > layer && all.layers[layer].name == "before the fork" ? 0 : 1);
   }
   int status = 0;

@@ -41,29 +41,44 @@ WindowInbox::~WindowInbox() {
 
 bool WindowInbox::in_other_process() const noexcept { return getpid() != pid_; }
 
-WindowInbox::ThreadRing* WindowInbox::find_ring() noexcept {
+WindowInbox::ThreadRing* WindowInbox::find_ring() {
   ThreadRings& mine = thread_rings_;
   if (mine.last_inbox == id_) return mine.last;
-  auto found = std::find_if(mine.all.begin(), mine.all.end(),
-                            [this](const auto& m) { return m.inbox == id_; });
-  if (found == mine.all.end()) {
-    // The lock may have been held when this process was forked off.
-    if (in_other_process()) return nullptr;
-    mine.last_inbox = 0;
-    std::erase_if(mine.all, [](const auto& m) { return m.ring->closed.load(); });
-    auto ring = std::make_shared<ThreadRing>();
-    ring->thread = static_cast<pid_t>(syscall(SYS_gettid));
-    const std::lock_guard lock(mutex_);
-    rings_.push_back(ring);
-    mine.all.push_back({id_, std::move(ring)});
-    found = std::prev(mine.all.end());
+  const auto found = std::find_if(mine.all.begin(), mine.all.end(),
+                                  [this](const auto& m) { return m.inbox == id_; });
+  ThreadRing* const ring = found != mine.all.end() ? found->ring.get() : make_ring();
+  if (ring != nullptr) {
+    mine.last_inbox = id_;
+    mine.last = ring;
   }
-  mine.last_inbox = id_;
-  mine.last = found->ring.get();
-  return mine.last;
+  return ring;
+}
+
+// All or nothing. A null pointer in a forked child.
+WindowInbox::ThreadRing* WindowInbox::make_ring() {
+  // The lock may have been held when this process was forked off.
+  if (in_other_process()) return nullptr;
+  ThreadRings& mine = thread_rings_;
+  mine.last_inbox = 0;
+  std::erase_if(mine.all, [](const auto& m) { return m.ring->closed.load(); });
+  auto ring = std::make_shared<ThreadRing>();
+  ring->thread = static_cast<pid_t>(syscall(SYS_gettid));
+  mine.all.reserve(mine.all.size() + 1);
+  const std::lock_guard lock(mutex_);
+  rings_.push_back(ring);
+  mine.all.push_back({id_, std::move(ring)});
+  return mine.all.back().ring.get();
 }
 
 void WindowInbox::push(const WindowRecord& record) noexcept {
+  try {
+    push_throwing(record);
+  } catch (...) {  // no memory
+    lost_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void WindowInbox::push_throwing(const WindowRecord& record) {
   ThreadRing* const ring = find_ring();
   if (ring == nullptr || ring->ring.push(record)) return;
   if (in_other_process()) return;
@@ -80,7 +95,7 @@ void WindowInbox::drain() {
   if (in_other_process()) return;
   const std::lock_guard lock(mutex_);
   for (const auto& ring : rings_) {
-    // Asked first: what was pushed before its thread left is then seen.
+    // Loaded before draining, so that the last windows of a thread that left are drained.
     const bool left = ring->left;
     drain(*ring);
     if (left) ring->closed = true;

@@ -1,4 +1,4 @@
-// Collects windows from all threads of a program without making any of them wait.
+// Collects windows from all threads of a program; none of them waits.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,11 @@
 
 namespace jouleprof::spans {
 
-// Each thread has a ring of its own, made at its first window. A thread that fills its ring before
-// anybody drains it hands its windows over itself, under the inbox's lock: none is lost.
-// Thread safety: all functions from any thread. In a forked child an inbox takes nothing in and
-// locks nothing.
+// Each thread has a ring of its own, allocated at its first window. A thread that fills its ring
+// before drain() empties it calls the consumer itself, under the inbox's lock. A window is lost
+// only where memory cannot be allocated for its ring or by the consumer, and is then counted.
+// Thread safety: all functions from any thread. In a forked child an inbox takes no windows and no
+// locks.
 class WindowInbox {
  public:
   // Called for one window after the other, never from two threads at once. `thread`: kernel's id.
@@ -28,19 +29,23 @@ class WindowInbox {
   WindowInbox& operator=(const WindowInbox&) = delete;
   ~WindowInbox();
 
+  // Allocates nothing after a thread's first window, unless its ring is full.
   void push(const WindowRecord& record) noexcept;
   void drain();
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
  private:
   struct ThreadRing {
     pid_t thread = 0;
     std::atomic<bool> left{false};    // its thread has ended
-    std::atomic<bool> closed{false};  // its inbox is gone
+    std::atomic<bool> closed{false};  // its inbox was destroyed
     WindowRing ring;
   };
   struct ThreadRings;  // a thread's own, of all inboxes
 
-  ThreadRing* find_ring() noexcept;
+  void push_throwing(const WindowRecord& record);
+  ThreadRing* find_ring();
+  ThreadRing* make_ring();
   bool in_other_process() const noexcept;
   void drain(ThreadRing& ring);
 
@@ -49,6 +54,7 @@ class WindowInbox {
   const std::uint64_t id_;  // never used again, unlike an address
   const pid_t pid_;
   const Consumer consumer_;
+  std::atomic<std::uint64_t> lost_{0};
   std::mutex mutex_;  // guards what follows, and the consumer
   std::vector<std::shared_ptr<ThreadRing>> rings_;
 };

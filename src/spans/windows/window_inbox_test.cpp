@@ -42,7 +42,7 @@ TEST(WindowInboxTest, GivesWindowsWithTheirThread) {
   EXPECT_EQ(begins.size(), 2u);
 }
 
-TEST(WindowInboxTest, LosesNoneWhenNobodyDrains) {
+TEST(WindowInboxTest, LosesNoneWithoutADrain) {
   std::int64_t sum = 0;
   WindowInbox inbox([&](pid_t, const WindowRecord& r) { sum += r.begin; });
   const std::int64_t n = 3 * static_cast<std::int64_t>(WindowRing::kCapacity) + 17;
@@ -89,7 +89,7 @@ TEST(WindowInboxTest, AThreadMayOutliveAnInboxAndUseTheNext) {
   EXPECT_EQ(second, 1);
 }
 
-TEST(WindowInboxTest, AForkedChildTakesNothingInAndDoesNotHang) {
+TEST(WindowInboxTest, AForkedChildTakesNothingAndDoesNotHang) {
   int count = 0;
   WindowInbox inbox([&](pid_t, const WindowRecord&) { ++count; });
   inbox.push({});
@@ -100,7 +100,7 @@ TEST(WindowInboxTest, AForkedChildTakesNothingInAndDoesNotHang) {
     for (std::size_t i = 0; i < 2 * WindowRing::kCapacity; ++i) inbox.push({});
     inbox.drain();
     std::thread([&] { inbox.push({}); }).join();
-    _exit(count);  // nothing was handed on
+    _exit(count);  // nothing was consumed
   }
   int status = 0;
   waitpid(child, &status, 0);

@@ -1,4 +1,4 @@
-// A window as the thread that ended it hands it on.
+// A window as the thread that ended it passes it on.
 #pragma once
 
 #include <cstdint>

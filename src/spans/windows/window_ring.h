@@ -1,4 +1,4 @@
-// Windows on their way from the one thread that ends them to whoever collects them.
+// A queue of windows from the one thread that ends them to the one that collects them.
 #pragma once
 
 #include <array>
@@ -26,13 +26,16 @@ class WindowRing {
     return true;
   }
 
-  // Hands all that is there to `take`, one record at a time, oldest first.
+  // Gives all records to `take`, one at a time, oldest first. One that `take` throws at stays, and
+  // all after it.
   template <typename Take>
   void drain(Take&& take) {
     const std::size_t head = head_.load(std::memory_order_acquire);
     std::size_t tail = tail_.load(std::memory_order_relaxed);
-    for (; tail != head; ++tail) take(records_[tail % kCapacity]);
-    tail_.store(tail, std::memory_order_release);
+    while (tail != head) {
+      take(records_[tail % kCapacity]);
+      tail_.store(++tail, std::memory_order_release);
+    }
   }
 
  private:

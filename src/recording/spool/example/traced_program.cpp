@@ -1,8 +1,8 @@
-// Does nothing on no GPU, and tells of it as a traced program does:
+// Writes the spool of a traced program, without a GPU:
 //
 //   jouleprof_traced_program UUID SECONDS [--quit] [--replay SECONDS] KERNEL:PERIOD:DUTY:PHASE ...
 //
-// Each KERNEL is said to have run, launched 1000 times a second, wherever the wall clock less PHASE
+// The spool has launches of each KERNEL, 1000 a second, wherever the wall clock less PHASE
 // is within the first DUTY of a PERIOD (seconds): as the simulated NVML's squares are high. Prints
 // the launches of each. With --replay it says of its last seconds that the first kernel's layer was
 // run alone then. With --quit it ends as if it were killed. Exits with 3 where JOULEPROF_TRACE does
@@ -57,13 +57,13 @@ class Program {
     sink_.define(0, model_layer);
   }
 
-  void tell_status(bool ended) {
+  void send_status(bool ended) {
     status_.ended = ended;
     sink_.status(status_);
   }
 
   // What ran between two moments; each bin in whole microseconds.
-  void tell(HostTime begin, HostTime end, const std::vector<Square>& squares) {
+  void send(HostTime begin, HostTime end, const std::vector<Square>& squares) {
     for (std::uint32_t bin = 0; begin + bin * kBin < end; ++bin) {
       for (const Square& square : squares) {
         const Duration busy = square.busy(begin + bin * kBin, kBin);
@@ -89,7 +89,7 @@ class Program {
     sink_.status(status_);
   }
 
-  void tell_replay(HostTime begin, HostTime end, const std::string& kernel) {
+  void send_replay(HostTime begin, HostTime end, const std::string& kernel) {
     model::ActivityEncoder entry;
     entry.add(model::LayerEntry{class_of(kernel) + 1, model::Phase::kForward, 1, 0, 0});
     sink_.add({model::ChunkKind::kReplay, model::kNone, begin, end, entry.take()});
@@ -177,11 +177,11 @@ int main(int argc, char** argv) {
   for (HostTime begin = clock.host; begin < end; begin += kFlush) {
     const HostTime stop = std::min(begin + kFlush, end);
     std::this_thread::sleep_for(stop - HostClock::now());
-    program.tell(begin, stop, squares);
+    program.send(begin, stop, squares);
   }
-  if (replay > Duration{}) program.tell_replay(end - replay, end, squares.front().kernel);
+  if (replay > Duration{}) program.send_replay(end - replay, end, squares.front().kernel);
   if (quits) ::_exit(0);
-  program.tell_status(true);
+  program.send_status(true);
   (*writer)->close();
   for (const auto& [kernel, count] : program.launches) fmt::print("{} {}\n", kernel, count);
   return (*writer)->lost() == 0 ? 0 : 1;

@@ -1,0 +1,65 @@
+#include "spans/procs/identity.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/file.h"
+
+namespace jouleprof::spans {
+namespace {
+
+struct Launcher {
+  const char* name;
+  const char* rank;
+  const char* local_rank;
+  const char* world_size;
+};
+
+// https://pytorch.org/docs/stable/elastic/run.html, https://docs.open-mpi.org (ompi environment
+// variables), https://slurm.schedmd.com/srun.html. PMI's local variables are those of Intel MPI.
+constexpr Launcher kLaunchers[] = {
+    {"torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE"},
+    {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"pmi", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
+    {"slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
+};
+
+std::string text_of(const Variable& variable, const char* name) {
+  const char* value = variable(name);
+  return value != nullptr ? value : "";
+}
+
+std::optional<std::uint32_t> number_of(const Variable& variable, const char* name) {
+  const std::string text = text_of(variable, name);
+  std::uint32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, err] = std::from_chars(text.data(), end, number);
+  if (err != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+model::Rank rank_of(const Variable& variable) {
+  model::Rank rank;
+  for (const Launcher& launcher : kLaunchers) {
+    rank.global = number_of(variable, launcher.rank);
+    if (!rank.global) continue;
+    rank.local = number_of(variable, launcher.local_rank);
+    rank.world_size = number_of(variable, launcher.world_size);
+    rank.launcher = launcher.name;
+    break;
+  }
+  rank.job = text_of(variable, "SLURM_JOB_ID");
+  rank.step = text_of(variable, "SLURM_STEP_ID");
+  return rank;
+}
+
+std::string boot_id(const std::filesystem::path& proc) {
+  const auto text = read_file(proc / "sys/kernel/random/boot_id");
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+}  // namespace jouleprof::spans

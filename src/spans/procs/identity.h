@@ -1,0 +1,24 @@
+// Which machine this is, and which process of a parallel job.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "model/rank.h"
+
+namespace jouleprof::spans {
+
+// The value of an environment variable; a null pointer where it is not set.
+using Variable = std::function<const char*(const char* name)>;
+
+// From the variables of torchrun, Open MPI, PMI and Slurm. The first of them, in this order, whose
+// rank is a number gives rank, local rank and world size: the inner launcher numbers the processes
+// that the outer one started. Values that are no numbers are absent.
+model::Rank rank_of(const Variable& variable = ::getenv);
+
+// Of the running kernel; empty where `proc` does not have it.
+std::string boot_id(const std::filesystem::path& proc = "/proc");
+
+}  // namespace jouleprof::spans
