@@ -10,13 +10,13 @@ SHARE = 0.05        # of the energy: from there on a row has to be resolved
 HALF_WIDTH = 0.10   # of a row's energy: a 95 % interval within ± that is resolved
 _FIRST_SECONDS = 0.3   # for each kind, in the first round
 _LEAST_SECONDS = 0.15  # a shorter round adds little
-_PAUSE_SECONDS = 0.3   # about what a kind takes besides: pauses, timing
+_PAUSE_SECONDS = 0.3   # about what a kind takes in addition: pauses, timing
 _ANALYSIS_SECONDS = 2  # about what a look at the recording takes
 _MOST_NAMES = 4        # in one line
 
 
 class Reruns:
-    """Each kind of module and each kind of kernel that `model(*args, **kwargs)` runs."""
+    """Isolated re-runs of each kind of module, and of kernel, that `model(*args, **kwargs)` runs."""
 
     def __init__(self, model, args, kwargs):
         import torch
