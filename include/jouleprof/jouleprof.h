@@ -69,6 +69,11 @@ JOULEPROF_API jouleprof_status jouleprof_report_domain(const jouleprof_report* r
                                                        jouleprof_domain_energy* domain);
 /* The object that `jouleprof report --json` prints; lives as long as the report. */
 JOULEPROF_API const char* jouleprof_report_json(const jouleprof_report* report);
+/* The object that `jouleprof report --by BY --json` prints; lives as long as the report. `by`:
+ * "kernel", "layer", "range" or "phase". NULL, with the reason in `error`, for another word and
+ * where nothing was traced. */
+JOULEPROF_API const char* jouleprof_report_activity_json(jouleprof_report* report, const char* by,
+                                                         char* error, size_t error_size);
 
 /* ---- Windows: the energy of a stretch of this program's own run ----
  *

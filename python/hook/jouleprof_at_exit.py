@@ -1,6 +1,6 @@
-"""`jouleprof run --replay`: keeps the inputs of a model's calls, and runs its layers and kernels alone
-when the program ends (jouleprof_replay.py, jouleprof_kernels.py). Never raises, and leaves the
-program's exit status alone.
+"""`jouleprof run --replay`: keeps the inputs of a model's calls, and re-runs its layers and kernels in
+isolation when the program ends (jouleprof_replay.py, jouleprof_kernels.py). Never raises, and does not
+change the program's exit status.
 """
 
 import atexit
@@ -17,7 +17,7 @@ _MOST_SECONDS = 120
 
 class AtExit:
     """Keeps a reference to each model that is called, and to the inputs of its first calls: memory
-    that the program has given up is held until its end."""
+    that the program has released stays allocated until its end."""
 
     def __init__(self, torch, load, library, seconds):
         self.torch = torch
@@ -51,8 +51,8 @@ class AtExit:
                           for tensor in self.replay.tensors(self.torch, values))
         if self.bytes > _MOST_BYTES:
             self.full = True
-            self.side.problem("replay: inputs of more than 1 GiB are not kept; what was called later "
-                              "is not run alone")
+            self.side.problem("replay: inputs are kept up to 1 GiB; a model that was called later "
+                              "is not re-run")
             return
         values = [detached(self.torch, value) for value in values]
         count = len(values) - len(names or ())
@@ -71,17 +71,17 @@ class AtExit:
         self.calls.clear()
 
     def _why_not(self):
-        if hasattr(sys, "last_type"):  # an exception, or Ctrl-C: nobody wants to wait
-            return "no layer was run alone, because the program ended with an exception"
+        if hasattr(sys, "last_type"):  # an exception, or Ctrl-C: the user does not want to wait
+            return "no layer was re-run, because the program ended with an exception"
         if not self.torch.cuda.is_initialized():
-            return "nothing ran on a GPU; layers on a CPU are told by their time, and need none"
+            return "nothing ran on a GPU; the energy of layers on a CPU follows from their time"
         if not any(self.calls.values()):
             return "no model was called on a GPU, or only compiled ones"
         distributed = getattr(self.torch, "distributed", None)
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
             if distributed.get_world_size() > 1:
-                return ("this process works with others, which may wait for one another; call "
-                        "torch.distributed.destroy_process_group() before the end to have it")
+                return ("this process belongs to a torch.distributed group, which might wait for it; "
+                        "call torch.distributed.destroy_process_group() before the program ends")
         return None
 
     def _replay(self):
@@ -101,7 +101,7 @@ class AtExit:
                         kinds.find(call.module, call)
                     kinds.wait(call.devices())
                 self.side.replayed(-1.0, 0)
-                self._say(len(kinds.calls))
+                self._announce(len(kinds.calls))
                 end = time.perf_counter() + _MOST_SECONDS
                 kinds.replay(self.side, self.seconds, end)
                 for call in kept:
@@ -109,13 +109,12 @@ class AtExit:
         finally:
             self.side.replayed(-1.0, 0)
         failed = sorted(kinds.failed) + kernels.failed
-        return f"could not be run alone: {', '.join(failed)}" if failed else None
+        return f"not re-run in isolation: {', '.join(failed)}" if failed else None
 
-    def _say(self, count):
+    def _announce(self, count):
         if count > 0 and sys.stderr is not None and sys.stderr.isatty():
-            print(f"jouleprof: runs {count} kinds of layers and then each kind of kernel alone, for "
-                  f"{self.seconds:g} s each",
-                  file=sys.stderr, flush=True)
+            print(f"jouleprof: re-runs {count} kinds of layers and then each kind of kernel in "
+                  f"isolation, {self.seconds:g} s each", file=sys.stderr, flush=True)
 
 
 def compiled(model):
@@ -123,14 +122,14 @@ def compiled(model):
 
 
 def inner_model(model):
-    """What a wrapper that spreads a model over processes runs in each."""
+    """The model that DistributedDataParallel runs in each process; other models themselves."""
     if type(model).__name__ == "DistributedDataParallel":
         return model.module
     return model
 
 
 def detached(torch, value):
-    """The same memory, without the graph that it came from. A cache of keys and values, which grows
+    """The same memory, without its autograd graph. A cache of keys and values, which grows
     with each call, is copied."""
     if isinstance(value, torch.Tensor):
         return value.detach()

@@ -1,7 +1,7 @@
-"""What there is to know of the nodes of a CUDA graph, and graphs made of a few of them: through the
-driver's own functions (CUDA driver API reference, "Graph Management"), which PyTorch does not offer.
+"""Reads the nodes of a CUDA graph, and makes graphs of a few of them, with the driver's functions
+(CUDA driver API reference, "Graph Management"), which PyTorch does not offer.
 
-Raises CudaError; nothing here is ever called while a program runs that did not ask for replay.
+Raises CudaError. Only isolated re-runs call this module.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Driver:
         return kind.value
 
     def inputs(self, node):
-        """The nodes that it waits for."""
+        """The nodes on which it depends."""
         if hasattr(self._library, "cuGraphNodeGetDependencies_v2"):  # edges with data, too
             return self._list("cuGraphNodeGetDependencies_v2", node, edges=True)
         return self._list("cuGraphNodeGetDependencies", node)
@@ -66,7 +66,7 @@ class Driver:
 
     @contextlib.contextmanager
     def only(self, graph, kept):
-        """An executable copy of a graph with these nodes alone, which hold all that they wait for."""
+        """An executable copy of a graph with only these nodes, which include all their dependencies."""
         with self._made("cuGraphDestroy", "cuGraphClone", _Handle(graph)) as copy:
             for node in self.nodes(graph):
                 if node not in kept:

@@ -1,9 +1,9 @@
-"""Runs each kind of kernel of a forward pass alone, with the arguments that it has there.
+"""Re-runs each kind of kernel of a forward pass in isolation, with its arguments of that pass.
 
-The pass is captured as a CUDA graph; of one kernel's node, with the memsets that feed it, a graph of
-many copies is made and run in a loop. So kernels are told apart that always run together within a
-layer, and those that no layer has alone. One kernel in one grid may do work of several sizes, which
-draws other power: nodes whose times differ are run one by one.
+The pass is captured as a CUDA graph. One kernel's node, with the memsets before it, becomes a graph
+of many copies, which runs in a loop. This separates the power of kernels that always run together.
+One kernel in one grid may do work of several sizes with different power: nodes whose times differ are
+re-run separately.
 """
 
 import math
@@ -15,21 +15,21 @@ _MOST_COPIES = 16384
 _TIMED_SECONDS = 0.004 # about how long one graph takes of those by which a node is timed
 _TIMED_LAUNCHES = 5
 _MOST_TIMING = 5       # seconds, of a pass: then the first node of each kind is enough
-_SAME_TIME = 1.1       # as long as another, within what timing tells
+_SAME_TIME = 1.1       # ratio of times up to which two nodes count as one size
 _MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
 _CHUNK = 8 << 20       # numbers whose sum is taken at once
 
 
 class Kinds:
-    """Loops over the kernels of some passes; those that occurred in one before are left out."""
+    """Loops over the kernels of some passes; a kind that occurred in an earlier pass is left out."""
 
     def __init__(self, torch, library, driver):
         self.torch = torch
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
-        self.failed = []      # why passes or kernels could not be run alone; each once
-        self._times = {}      # by kind: seconds of each node that was looped or can't be
+        self.failed = []      # why passes or kernels were not re-run; each once
+        self._times = {}      # by kind: seconds of each node that was looped or left out
 
     def replay(self, call, side, seconds, end=math.inf):
         """Loops over the kernels of `call` (jouleprof_replay.Call), each for `seconds`, until `end`
@@ -41,10 +41,10 @@ class Kinds:
             self.fail(f"kernels of {name}: it runs on more than one GPU")
             return
         try:
-            self.every_node(1)  # a graph's launch that is recorded as one does not say what ran
+            self.every_node(1)  # the trace of a graph launched as a whole lacks its kernels
             with self.torch.cuda.device(devices[0]):
                 _Pass(self, call, side, layer).replay(seconds, end)
-        except Exception as error:  # what can't be captured, among others
+        except Exception as error:  # the pass cannot be captured, or the driver refuses
             first = str(error).strip().split("\n")[0]
             self.fail(f"kernels of {name}: {first or type(error).__name__}")
         finally:
@@ -79,7 +79,7 @@ class _Pass:
         with call.state():
             with self.torch.cuda.graph(self.captured, capture_error_mode="thread_local"):
                 self.result = call()
-        self.captured.replay()  # sets what random numbers begin with
+        self.captured.replay()  # sets the state of random numbers
         self.wait()
         self.graph = self.captured.raw_cuda_graph()
 
@@ -129,7 +129,7 @@ class _Pass:
         return found
 
     def _before(self, node):
-        """All that has to run for it to find what it finds in the pass; itself, too."""
+        """All nodes that must run so that its inputs are those of the pass; includes itself."""
         found = {node}
         todo = [node]
         while todo:
@@ -176,7 +176,7 @@ class _Pass:
             while time.perf_counter() < end:
                 start = time.perf_counter()
                 self._launch(many)
-                time.sleep(time.perf_counter() - start)  # else a board meets its power limit
+                time.sleep(time.perf_counter() - start)  # keeps the GPU below its power limit
         self.side.replayed(self.layer, 0)
 
     def _launch(self, executable):
@@ -187,7 +187,7 @@ class _Pass:
         self.torch.cuda.synchronize()
 
     def _memory(self):
-        """Tells apart what may stand in the memory that the pass was given, and was captured to use."""
+        """Checksums of the memory that the pass uses: its inputs, and what it allocated."""
         pool = self.captured.pool()
         found = [segment for segment in self.torch.cuda.memory_snapshot()
                  if segment["segment_pool_id"] == pool]
@@ -203,12 +203,12 @@ class _Memory:
 
 
 def checksum(torch, data):
-    """Of a tensor's bytes: another when any of them is."""
+    """Of a tensor's bytes; differs when any byte does."""
     data = data.detach().contiguous().reshape(-1).view(torch.uint8)
     if data.numel() % 8 != 0:
         data = torch.nn.functional.pad(data, (0, -data.numel() % 8))
     found = 0
     for part in data.view(torch.int64).split(_CHUNK):
         odd = torch.arange(1, 2 * part.numel(), 2, device=part.device)
-        found = (found * 31 + int((part * odd).sum())) % 2**64  # products overflow, which is no matter
+        found = (found * 31 + int((part * odd).sum())) % 2**64  # overflow is harmless
     return found

@@ -1,7 +1,7 @@
-"""Makes the modules of PyTorch seen as layers by libjouleprof_inject.so.
+"""Installs the observation of PyTorch's modules as layers, by libjouleprof_inject.so.
 
-Works without the jouleprof package, with every PyTorch from 2.1 on, and never raises: where
-something is not as known, the program runs as it would without, and the trace says why.
+Works without the jouleprof package, with every PyTorch from 2.1 on, and never raises: with an
+unsupported build the program runs unobserved, and the trace gives the reason.
 """
 
 import ctypes
@@ -10,19 +10,19 @@ import os
 import sys
 import weakref
 
-_MOST_VALUES = 8  # of a call, whose shapes are told
+_MOST_VALUES = 8  # of a call, whose shapes are recorded
 _MOST_WALKS = 50  # to find modules that were added to a model after its first call
 
 _side = None
 
 
 class Side:
-    """What the library reads (`function` ... `introduce`), and the functions that it adds."""
+    """Attributes that the library reads (`function` ... `introduce`); the library adds functions."""
 
     def __init__(self, torch, keep=None):
         module = torch.nn.Module
         self.function = module.__call__
-        # The library may call _call_impl at once where __call__ is known to do no more than that.
+        # The library may call _call_impl directly where __call__ only forwards to it.
         wrapped = getattr(module, "_wrapped_call_impl", None)
         direct = self.function is wrapped and hasattr(module, "_compiled_call_impl")
         self.implementation = module._call_impl if direct else None
@@ -39,14 +39,14 @@ class Side:
 
 
 class Names:
-    """Which layer each module is. Keeps no module alive."""
+    """The layer of each module. Keeps no module alive."""
 
     def __init__(self, torch, side):
         self.torch = torch
         self.side = side
         self.places = {}  # by address: Place, from the last walks
         self.layers = {}  # by address: (the layer's number, its key)
-        self.references = {}  # by address: a weak reference, which tells of the module's end
+        self.references = {}  # by address: a weak reference, whose callback notes the module's end
         self.roots = {}  # by address: weak references to those that were walked
         self.walks = 0
         self.free = {}  # by key: numbers of layers whose modules are gone
@@ -54,10 +54,10 @@ class Names:
         self.counts = {}  # by key: layers with that name
 
     def introduce(self, module, caller, values):
-        """Tells the library which layer this module is. `caller`: 0, or the number of the layer
+        """Passes the layer of this module to the library. `caller`: 0, or the number of the layer
         that calls it + 1."""
         if caller and type(module).__name__.startswith("GraphModule") and caller - 1 in self.compiled:
-            self._put(module, caller - 1, True)  # the compiler's own way of calling what it made
+            self._put(module, caller - 1, True)  # a graph that the compiler made, called by it
             return
         if self._place(module) is None and not (caller and self._walk_again(module)):
             self._walk(module, None if caller == 0 else caller - 1)
@@ -158,7 +158,7 @@ class Names:
 
 
 class Place:
-    """Where a module stands in a model."""
+    """The place of a module in a model."""
 
     __slots__ = ("module", "name", "parent", "caller")
 
@@ -166,11 +166,11 @@ class Place:
         self.module = weakref.ref(module)
         self.name = name
         self.parent = None if parent is None else weakref.ref(parent)
-        self.caller = caller  # of one that no model holds: the layer that called it first
+        self.caller = caller  # of a module outside of every model: the layer that called it first
 
 
 def inner_of(module):
-    """The module that a compiled one was made from; None for others."""
+    """The module from which a compiled one was made; None for others."""
     return module.__dict__.get("_modules", {}).get("_orig_mod") if is_wrapper(module) else None
 
 
@@ -183,7 +183,7 @@ def is_compiled(module):
 
 
 def parameters_of(module):
-    """Its own, those of its children left out."""
+    """The number of its own parameters, without those of its children."""
     count = 0
     for parameter in module._parameters.values():
         try:
@@ -208,8 +208,9 @@ def shapes_of(torch, values):
 
 
 def learn_backward(torch, side):
-    """Lets the library hold PyTorch's nodes against what Python says of them, so that backward
-    passes are told apart. Runs no backward pass: that would start threads and the GPU."""
+    """Gives the library nodes of a graph with their sequence numbers as Python reports them. From
+    these it finds the field of a node, which assigns backward passes to layers. Runs no backward
+    pass: that would start threads and the GPU."""
     inference = getattr(torch, "inference_mode", None)
     with torch.enable_grad(), inference(False):
         leaf = torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True)
@@ -232,8 +233,8 @@ def watch_optimizers(torch, side):
 
 
 def watch_backward(torch, side):
-    """Tells when a backward pass is asked for, as autograd's own functions do it from PyTorch 2.2 on;
-    before that its time is not told. For the CPU's energy alone: kernels tell their phase themselves."""
+    """Reports when a backward pass begins and ends, from PyTorch 2.2 on; before that its time is
+    unknown. Needed for the CPU's energy only: launches of kernels carry their phase."""
     if "kernels" in os.environ.get("JOULEPROF_TRACE_WHAT", "").split(","):
         return
     graph = getattr(torch.autograd, "graph", None)
@@ -253,9 +254,9 @@ def watch_backward(torch, side):
 
 
 def install(library, at_exit=None):
-    """Installs what is not installed yet, with torch imported; `library` is a ctypes.PyDLL,
-    `at_exit` a jouleprof_at_exit.AtExit where layers are to be replayed. Returns the functions that
-    the library gives, or None where it can't be."""
+    """Installs the observation once, after `import torch`. `library` is a ctypes.PyDLL, `at_exit` a
+    jouleprof_at_exit.AtExit for --replay. Returns a Side with the library's functions, or None with
+    an unsupported build."""
     global _side
     if _side is not None:
         return _side

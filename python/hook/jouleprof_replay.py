@@ -1,8 +1,8 @@
-"""Runs each kind of module alone on its real inputs, so that its kernels can be told apart.
+"""Re-runs each kind of module in isolation, on its real inputs, to separate the power of its kernels.
 
-A forward pass that is repeated shows the sensors one mixture of kernels, which nothing can separate.
-Kernels of the same class run in these loops alone or nearly so; the attribution learns their watts
-here, and takes their times from the forward pass.
+In a repeated forward pass the sensors observe one constant mixture of kernels, which no method can
+split. In these loops the same kernels run alone or nearly so. The regression takes their power from
+the loops, and their times from the forward pass.
 """
 
 import contextlib
@@ -10,16 +10,16 @@ import math
 import sys
 import time
 
-SETTLE_SECONDS = 0.05  # between the program's work and this: longer than a trace's bins
-_PAUSE_SECONDS = 0.15  # between two modules: idle, with the GPU as warm as it is
-_BURST_SECONDS = 0.02  # of work, and then as long a rest: else a board meets its power limit
+SETTLE_SECONDS = 0.05  # between the program's work and the re-runs: longer than a bin of the trace
+_PAUSE_SECONDS = 0.15  # between two modules: idle, at the GPU's present temperature
+_BURST_SECONDS = 0.02  # of work, then a pause as long, which keeps the GPU below its power limit
 _MOST_AHEAD = 64       # calls between two waits for the GPU
-_MOST_BUFFER_BYTES = 64 << 20  # of one buffer that is put back afterwards
+_MOST_BUFFER_BYTES = 64 << 20  # of one buffer that is restored afterwards
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
 class Call:
-    """One call of a module, with what it was given and the state that it was made in."""
+    """One call of a module, with its inputs and the modes that were active."""
 
     def __init__(self, torch, module, args, kwargs):
         self.torch = torch
@@ -44,7 +44,7 @@ class Call:
             yield
 
     def given(self):
-        """The tensors that it is called with."""
+        """The tensors among its inputs."""
         return tensors(self.torch, (self.args, self.kwargs))
 
     def devices(self):
@@ -57,7 +57,7 @@ class Call:
 
 
 def _autocast(torch):
-    """The type that operations on the GPU are cast to; None: they are not."""
+    """The type to which autocast converts operations on the GPU; None: autocast is inactive."""
     try:
         return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
     except (AttributeError, TypeError):  # PyTorch before 2.4
@@ -75,8 +75,8 @@ def tensors(torch, value):
 
 
 def shape(torch, value):
-    """The same for inputs that make a module run the same kernels; None within it: for what may
-    change from call to call (a cache of keys and values)."""
+    """Equal for inputs with which a module runs the same kernels. It contains None for objects that
+    may change from call to call (a cache of keys and values)."""
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), tuple(value.stride()), value.dtype, value.device)
     if isinstance(value, (list, tuple)):
@@ -93,16 +93,16 @@ def _has_state(shapes):
 
 
 class Kinds:
-    """One call of each kind of module: of those that run the same kernels on the same shapes."""
+    """One call of each kind of module. Modules of one kind run the same kernels on the same shapes."""
 
     def __init__(self, torch):
         self.torch = torch
         self.calls = {}
-        self.failed = []  # names of types that can't be run alone
+        self.failed = []  # names of types that were not re-run
 
     def find(self, model, run):
-        """Calls `run` once, and keeps what the modules within `model` are called with. A module that
-        holds others and is all of the model is left out; so are compiled parts."""
+        """Calls `run` once, and keeps the inputs of the modules within `model`. The model itself is
+        left out where it holds others; so are compiled parts."""
         hooks = []
         try:
             for module in _not_compiled(model):
@@ -110,7 +110,7 @@ class Kinds:
                     hooks.append(module.register_forward_pre_hook(self._keep, with_kwargs=True))
             with self.torch.no_grad():
                 run()
-        except Exception:  # what it was called with is gone, or has changed
+        except Exception:  # its inputs are gone, or have changed
             self._fail(model)
         finally:
             for hook in hooks:
@@ -129,7 +129,7 @@ class Kinds:
             call = Call(self.torch, module, args, kwargs)
             if call.devices():
                 self.calls[kind] = call
-        except Exception:  # a module that can't be described
+        except Exception:  # a module without a usable description
             self._fail(module)
 
     def _fail(self, module):
@@ -138,9 +138,8 @@ class Kinds:
             self.failed.append(name)
 
     def replay(self, side, seconds, end=math.inf):
-        """Loops over all, each for `seconds`; `side`: of jouleprof_layers. Names the kinds that could
-        not be run alone in `failed`; those for which there was no time until `end` (perf_counter),
-        too."""
+        """Loops over all, each for `seconds`; `side`: of jouleprof_layers. `failed` names the kinds
+        that failed, and those for which no time was left until `end` (perf_counter)."""
         for call in self.calls.values():
             if time.perf_counter() + seconds > end:
                 self._fail(call.module)
@@ -149,7 +148,7 @@ class Kinds:
             try:
                 with call.state():
                     done = self._loop(call, seconds)
-            except Exception:  # it changed its inputs, or needs what its caller set up
+            except Exception:  # it changed its inputs, or needs a state that its caller made
                 pass
             if done == 0:
                 self._fail(call.module)
@@ -159,7 +158,7 @@ class Kinds:
         side.replayed(-1.0, 0)
 
     def _loop(self, call, seconds):
-        """How often it ran."""
+        """The number of calls."""
         devices = call.devices()
         call()
         self.wait(devices)
@@ -187,8 +186,8 @@ class Kinds:
 
 
 def _not_compiled(model):
-    """The module and those within it, down to what torch.compile made: a hook there would have it
-    compiled again."""
+    """The module and those within it, without those that torch.compile made: a hook in these would
+    compile them again."""
     compiled = sys.modules["_jouleprof_layers"].is_compiled
     todo, seen = [model], {id(model)}
     for module in todo:
@@ -203,8 +202,8 @@ def _not_compiled(model):
 
 @contextlib.contextmanager
 def unchanged(torch, models):
-    """Puts back what replaying modules may change: their buffers (the statistics of a batch norm) and
-    the random numbers to come."""
+    """Restores afterwards what re-runs of modules may change: their buffers (the statistics of a batch
+    norm) and the state of random numbers."""
     buffers = [(buffer, buffer.detach().clone()) for model in models for buffer in model.buffers()
                if buffer.numel() * buffer.element_size() <= _MOST_BUFFER_BYTES]
     devices = {tensor.device for model in models for tensor in model.parameters() if tensor.is_cuda}

@@ -1,9 +1,9 @@
 """Run by Python at its start under `jouleprof run --kernels` and `--layers`, which put this folder on
 PYTHONPATH.
 
-Waits until the program has imported PyTorch, if it ever does, and then has the modules of its models
-seen as layers, or a profiler of PyTorch's that wants the same kernels. Whatever goes wrong here, the program runs as it would without. Its own sitecustomize
-runs too.
+Waits until the program has imported PyTorch. Then it installs the observation of layers
+(jouleprof_layers.py) and the detection of torch.profiler (jouleprof_rivals.py). Where this fails, the
+program runs unobserved. The program's own sitecustomize runs too.
 """
 
 import sys
@@ -16,7 +16,7 @@ def _folder():
 
 
 class _AfterTorch:
-    """Finds torch as the others do, and acts once it has been imported."""
+    """Finds torch as the other finders do, and calls `act` after its import."""
 
     def __init__(self, act):
         self._act = act
@@ -39,7 +39,7 @@ class _AfterTorch:
 
 
 class _Loader:
-    """Another loader, and one thing to do after it."""
+    """Another loader, with a call of `act` after it."""
 
     def __init__(self, loader, act):
         self._loader = loader
@@ -70,10 +70,10 @@ def _after_torch():
     if "layers" in what:
         _trace_layers()
     if "kernels" in what:
-        _load("jouleprof_rivals").watch(sys.modules["torch"], _say)
+        _load("jouleprof_rivals").watch(sys.modules["torch"], _report_problem)
 
 
-def _say(text):
+def _report_problem(text):
     import ctypes
     import os
 
@@ -100,7 +100,7 @@ def _trace_layers():
 
 
 def _load(name):
-    """A file beside this one, as the module `_name`."""
+    """A file of this folder, as the module `_name`."""
     import importlib.util
     import os
 

@@ -1,5 +1,5 @@
-"""Programs whose layers are run alone at their end, run by test_torch_replay.py: `replay_cases.py
-CASE`. This PyTorch may have no GPU: the CPU is taken for one."""
+"""Programs whose layers are re-run at their end, for test_torch_replay.py: `replay_cases.py CASE`.
+This PyTorch may have no GPU: the CPU stands in for one."""
 
 import atexit
 import contextlib
@@ -52,7 +52,7 @@ def local_model():
 
 
 def kernels():
-    """A stand-in tells what jouleprof_kernels would have told, with the functions that it is given."""
+    """A stand-in reports what jouleprof_kernels would have reported."""
     def replay(kinds, call, side, seconds, end):
         assert callable(kinds.every_node) and end > REPLAY.time.perf_counter()
         kinds.every_node(1)
@@ -75,7 +75,7 @@ def interrupted():
 
 
 def training():
-    """What a program that saves its model at its very end would save."""
+    """The state of a model that a program would save at its end."""
     model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
     model(torch.randn(4, 8)).sum().backward()
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -124,7 +124,7 @@ def odd_inputs():
 
 
 def shapes():
-    """Inputs of other shapes are other calls; a wrapper of a compiled model is left alone."""
+    """Inputs of other shapes are other calls; a wrapper of a compiled model is left out."""
     model = Net()
     for rows in (4, 4, 2):
         model(torch.randn(rows, 8))
@@ -132,7 +132,7 @@ def shapes():
 
 
 def states():
-    """Types that operations are cast to, and inference mode, are those of the call."""
+    """The type of autocast and inference mode are those of the call."""
     seen = []
     autocast = torch.autocast
 

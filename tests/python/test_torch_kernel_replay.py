@@ -1,5 +1,5 @@
-"""Kernels that are run alone as nodes of CUDA graphs, on a made-up driver (docs/layers.md). What real
-ones do is shown by tests/gpu/replay_run.py."""
+"""Isolated re-runs of kernels as nodes of CUDA graphs, on a fake driver (docs/layers.md).
+tests/gpu/replay_run.py tests a real one."""
 
 import contextlib
 import importlib.util
@@ -37,7 +37,7 @@ def add(place, other):
 
 
 def semaphore(memory):
-    """Leaves at once where nobody has reset it."""
+    """Returns at once unless it was reset."""
     memory[3] = memory[0] if memory[2] == 0 else memory[3]
     memory[2] = 1
 
@@ -76,7 +76,7 @@ class Machine:
         self.driver = fake.Driver(self.clock, self.memory, work)
         self.torch = fake.Torch(self.driver, self.driver.pass_of(*nodes))
         self.before = dict(self.driver.alive)
-        self.told = []  # (layer, calls, kernels since the last one)
+        self.reported = []  # (layer, calls, kernels since the last one)
         self.every_node = []
         self.seen = 0
         library = types.SimpleNamespace(jouleprof_trace_every_node=self.every_node.append)
@@ -97,12 +97,12 @@ class Machine:
     def _replayed(self, layer, calls):
         launches = self.driver.launches[self.seen:]
         self.seen = len(self.driver.launches)
-        self.told.append((layer, calls, launches))
+        self.reported.append((layer, calls, launches))
 
     def loops(self):
-        """What ran in each loop: the one graph that it launched over and over."""
+        """The kernels of each loop: of the one graph that it launched repeatedly."""
         found = []
-        for layer, calls, launches in self.told:
+        for layer, calls, launches in self.reported:
             if layer >= 0:
                 assert (layer, calls) == (LAYER, 0)
                 assert all(launch == launches[0] for launch in launches)
@@ -128,7 +128,7 @@ def chain(*numbers):
     return [(0, number, [i - 1] if i else []) for i, number in enumerate(numbers)]
 
 
-def test_each_kind_of_kernel_is_looped_alone_once():
+def test_each_kind_of_kernel_is_looped_once_in_isolation():
     machine = Machine({1: (put(0, 5), 10 * MICRO), 2: (put(1, 6), 100 * MICRO)}, *chain(1, 2, 1, 2))
     assert machine.replay() == []
     first, second = machine.loops()
@@ -139,7 +139,7 @@ def test_each_kind_of_kernel_is_looped_alone_once():
     assert machine.driver.alive == machine.before
 
 
-def test_each_size_of_a_kernel_is_looped_alone_once():
+def test_each_size_of_a_kernel_is_looped_once_in_isolation():
     work = {1: (put(0, 5), 10 * MICRO), 101: (put(1, 6), 30 * MICRO), 201: (put(2, 7), 10.4 * MICRO)}
     machine = Machine(work, *chain(1, 101, 201, 1, 101))
     assert machine.replay() == []
@@ -160,16 +160,16 @@ def test_sizes_of_a_kernel_are_bounded():
     assert [set(loop) for loop in machine.loops()] == [{1}]
 
 
-def test_loops_last_as_long_as_was_asked_for_and_hold_nothing_else():
+def test_loops_last_the_requested_time_and_run_nothing_else():
     machine = Machine({1: (put(0, 5), 10 * MICRO)}, *chain(1))
     machine.replay(seconds=0.3)
-    (ran,) = [launches for layer, _, launches in machine.told if layer >= 0]
-    # Half of it, because the board rests as long.
+    (ran,) = [launches for layer, _, launches in machine.reported if layer >= 0]
+    # Half of it, because pauses are as long.
     assert sum(len(launch) for launch in ran) * 10 * MICRO == pytest.approx(0.15, abs=0.02)
-    assert machine.told[-1][0] == -1.0  # what comes after is no replay of this kernel
+    assert machine.reported[-1][0] == -1.0  # what comes after is no replay of this kernel
 
 
-def test_a_kernel_finds_what_it_finds_in_the_pass():
+def test_a_kernel_reads_the_data_of_the_pass():
     seen = set()
     work = {1: (put(0, 5), MICRO), 2: (lambda memory: seen.add(memory[0]), MICRO), 3: (put(0, 9), MICRO)}
     machine = Machine(work, *chain(1, 3, 1, 2, 3))
@@ -178,7 +178,7 @@ def test_a_kernel_finds_what_it_finds_in_the_pass():
     assert set(machine.loops()[2]) == {2}
 
 
-def test_memsets_that_feed_a_kernel_run_with_it():
+def test_memsets_before_a_kernel_run_with_it():
     work = {1: (put(0, 5), MICRO), 2: (put(2, 0), MICRO), 3: (semaphore, MICRO)}
     machine = Machine(work, (0, 1, []), (2, 2, [0]), (0, 3, [1]))
     assert machine.replay() == []
@@ -191,7 +191,7 @@ def test_a_kernel_that_changes_what_it_reads_is_left_out():
     assert [set(loop) for loop in machine.loops()] == [{1}]
 
 
-def test_when_time_is_over_the_rest_is_named():
+def test_kernels_without_time_left_are_counted():
     machine = Machine({n: (put(n, 1), 10 * MICRO) for n in range(1, 6)}, *chain(1, 2, 3, 4, 5))
     assert machine.replay(seconds=1, end=machine.clock.now + 3) == [
         "3 kernels, for which there was no time left"]
@@ -214,7 +214,7 @@ def test_a_pass_that_cannot_be_captured_is_named():
 
 @pytest.mark.parametrize("function", ["cuGraphClone", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
                                       "cuGraphAddKernelNode_v2", "cuGraphGetNodes"])
-def test_what_the_driver_refuses_is_named_and_nothing_is_left_behind(function):
+def test_an_error_of_the_driver_is_named_and_all_graphs_are_destroyed(function):
     machine = Machine({1: (put(0, 5), MICRO)}, *chain(1))
     machine.driver.refuse = (function,)
     assert machine.replay() == [f"kernels of Net: {function} failed with status 801"]

@@ -1,7 +1,7 @@
-"""Layers of real PyTorch programs, seen without a change to them (docs/layers.md).
+"""Layers of real PyTorch programs, observed without a change to them (docs/layers.md).
 
 Needs an interpreter with PyTorch: this one, or the one that JOULEPROF_TORCH_PYTHON names; and the
-library for traced programs, JOULEPROF_INJECT. Skipped, saying so, where one is missing.
+library for traced programs, JOULEPROF_INJECT. Skipped where one is missing.
 """
 
 import json
@@ -18,13 +18,13 @@ HOOK = HERE.parent.parent / "python" / "hook"
 PYTHON = os.environ.get("JOULEPROF_TORCH_PYTHON", sys.executable)
 
 
-def run(script, *args, seen=None, path=(), check=True, **variables):
-    """Runs a script; `seen`: a folder for the spool, with layers. The finished process."""
+def run(script, *args, spool_folder=None, path=(), check=True, **variables):
+    """Runs a script; `spool_folder`: observes layers, with the spool there. The finished process."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("PYTHONPATH", "JOULEPROF_INJECT")}
     paths = [str(p) for p in path]
-    if seen is not None:
-        environment.update(JOULEPROF_TRACE=str(seen), JOULEPROF_TRACE_WHAT="layers",
+    if spool_folder is not None:
+        environment.update(JOULEPROF_TRACE=str(spool_folder), JOULEPROF_TRACE_WHAT="layers",
                            JOULEPROF_INJECT=os.environ["JOULEPROF_INJECT"])
         paths.insert(0, str(HOOK))
     if paths:
@@ -44,13 +44,13 @@ def torch_python():
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    """What the programs of torch_cases.py said without and with layers, and the trace."""
+    """The output of torch_cases.py without and with observed layers, and the trace."""
     folder = tmp_path_factory.mktemp("spool")
     script = [str(HERE / "torch_cases.py")]
     without = json.loads(run(script).stdout.splitlines()[-1])
-    seen = run(script, seen=folder)
+    observed = run(script, spool_folder=folder)
     (process,) = spool.read(folder).values()
-    return without, json.loads(seen.stdout.splitlines()[-1]), process
+    return without, json.loads(observed.stdout.splitlines()[-1]), process
 
 
 @pytest.mark.parametrize("case", [
@@ -58,11 +58,11 @@ def cases(tmp_path_factory):
     "exceptions", "threads", "backward", "custom_function", "checkpoints", "addresses",
     "double_backward", "profiler", "distributed", "compiled"])
 def test_a_program_does_the_same_with_layers(cases, case):
-    without, seen, _ = cases
-    assert seen[case] == without[case]
+    without, observed, _ = cases
+    assert observed[case] == without[case]
 
 
-def test_all_is_well(cases):
+def test_the_trace_has_no_problem(cases):
     process = cases[2]
     assert process.problem == ""
     assert process.ended
@@ -133,7 +133,7 @@ def test_backward_passes_and_steps_are_phases(tmp_path):
         except ZeroDivisionError:
             pass
         """)
-    run([str(script)], seen=tmp_path)
+    run([str(script)], spool_folder=tmp_path)
     (process,) = spool.read(tmp_path).values()
     assert {phase: times for phase, (times, _, _) in process.phases.items()} == {
         "forward": 4, "backward": 5, "optimizer": 3}
@@ -143,7 +143,7 @@ def test_backward_passes_and_steps_are_phases(tmp_path):
     assert process.calls[("Linear", "backward")] == 3  # what the checkpoints computed again
 
 
-def test_time_is_told(cases):
+def test_time_is_recorded(cases):
     process = cases[2]
     assert all(process.wall_nanoseconds[key] > 0 for key in process.calls)
 
@@ -165,7 +165,7 @@ def test_children_and_the_programs_own_sitecustomize(tmp_path):
         "assert type(torch.__spec__.loader).__module__.startswith('_frozen_importlib')\n"
         "torch.nn.Linear(2, 2)(torch.ones(1, 2))\n"
         "subprocess.run([sys.executable, sys.argv[1]], check=True)\n")
-    done = run([str(tmp_path / "main.py")], str(tmp_path / "child.py"), seen=spools, path=[own])
+    done = run([str(tmp_path / "main.py")], str(tmp_path / "child.py"), spool_folder=spools, path=[own])
     assert (done.stdout, done.stderr) == ("", "")
     processes = spool.read(spools).values()
     assert sorted(name for p in processes for name in p.layers) == ["Identity", "Linear"]
@@ -173,14 +173,14 @@ def test_children_and_the_programs_own_sitecustomize(tmp_path):
 
 @pytest.mark.parametrize("broken", [
     {"JOULEPROF_INJECT": "/nonexistent.so"}, {"JOULEPROF_TRACE": "/nonexistent/folder"}])
-def test_what_fails_leaves_the_program_alone(tmp_path, broken):
+def test_a_failed_installation_does_not_affect_the_program(tmp_path, broken):
     script = ["-c", "import torch; print(torch.nn.Linear(2, 2)(torch.ones(1, 2)).shape)"]
-    done = run(script, seen=tmp_path, **broken)
+    done = run(script, spool_folder=tmp_path, **broken)
     assert (done.stdout, done.stderr) == ("torch.Size([1, 2])\n", "")
 
 
-def test_a_program_without_torch_is_left_alone(tmp_path):
-    done = run(["-c", "import sys; assert 'ctypes' not in sys.modules; print(1)"], seen=tmp_path)
+def test_a_program_without_torch_is_not_affected(tmp_path):
+    done = run(["-c", "import sys; assert 'ctypes' not in sys.modules; print(1)"], spool_folder=tmp_path)
     assert (done.stdout, done.stderr) == ("1\n", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -197,7 +197,7 @@ def test_a_profiler_that_wants_the_same_kernels_is_named(tmp_path, what, activit
               "with profile:\n"
               "    torch.ones(2) * 2\n"
               "assert len(profile.function_events) > 0"]
-    done = run(script, seen=tmp_path, JOULEPROF_TRACE_WHAT=what)
+    done = run(script, spool_folder=tmp_path, JOULEPROF_TRACE_WHAT=what)
     assert done.stdout == ""
     (process,) = spool.read(tmp_path).values()
     assert ("torch.profiler was started here" in process.problem) == named

@@ -1,4 +1,4 @@
-"""Layers that are run alone when a program ends: `jouleprof run --replay` (docs/layers.md)."""
+"""Isolated re-runs of layers when a program ends: `jouleprof run --replay` (docs/layers.md)."""
 
 import ast
 import pathlib
@@ -11,8 +11,8 @@ CASES = pathlib.Path(__file__).parent / "replay_cases.py"
 
 
 def replayed(folder, case, seconds="0.02"):
-    """The finished program, and what it told."""
-    done = run([str(CASES)], case, seen=folder, check=False, JOULEPROF_REPLAY=seconds)
+    """The finished program, and its trace."""
+    done = run([str(CASES)], case, spool_folder=folder, check=False, JOULEPROF_REPLAY=seconds)
     (process,) = spool.read(folder).values()
     assert process.ended
     return done, process
@@ -22,7 +22,7 @@ def names(process):
     return [replay.layer for replay in process.replays if replay.layer is not None]
 
 
-def test_each_kind_of_layer_is_run_once_alone(tmp_path):
+def test_each_kind_of_layer_is_re_run_once(tmp_path):
     done, process = replayed(tmp_path, "local_model", seconds="0.2")  # a busy machine included
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
     assert process.problem == ""
@@ -31,12 +31,12 @@ def test_each_kind_of_layer_is_run_once_alone(tmp_path):
     assert all(replay.calls > 3 for replay in process.replays if replay.layer is not None)
 
 
-def test_kernels_are_run_alone_after_the_layers(tmp_path):
+def test_kernels_are_re_run_after_the_layers(tmp_path):
     done, process = replayed(tmp_path, "kernels")
     assert (done.returncode, done.stderr) == (0, "")
     assert names(process) == ["b0", "b0.fc", "b0.act", "b1", "head", "Net"]
     assert [replay.calls for replay in process.replays if replay.layer == "Net"] == [0]
-    assert process.problem == "replay: could not be run alone: kernels of Net: 0.02"
+    assert process.problem == "replay: not re-run in isolation: kernels of Net: 0.02"
 
 
 def test_replays_follow_one_another_and_are_no_calls(tmp_path):
@@ -50,7 +50,7 @@ def test_replays_follow_one_another_and_are_no_calls(tmp_path):
 
 
 def test_without_the_option_nothing_is_run(tmp_path):
-    run(["-c", "import torch; torch.nn.Linear(2, 2)(torch.ones(1, 2))"], seen=tmp_path)
+    run(["-c", "import torch; torch.nn.Linear(2, 2)(torch.ones(1, 2))"], spool_folder=tmp_path)
     (process,) = spool.read(tmp_path).values()
     assert process.replays == [] and process.problem == ""
 
@@ -61,7 +61,7 @@ def test_without_the_option_nothing_is_run(tmp_path):
     ("many_processes", 0, "destroy_process_group"),
     ("no_gpu", 0, "nothing ran on a GPU"),
 ])
-def test_why_nothing_was_run_alone(tmp_path, case, status, words):
+def test_why_nothing_was_re_run(tmp_path, case, status, words):
     done, process = replayed(tmp_path, case)
     assert done.returncode == status
     assert ("ValueError: mine" in done.stderr) == (case == "failed")
@@ -69,16 +69,16 @@ def test_why_nothing_was_run_alone(tmp_path, case, status, words):
     assert names(process) == []
 
 
-def test_the_model_is_as_it_was(tmp_path):
+def test_the_model_is_unchanged(tmp_path):
     done, process = replayed(tmp_path, "training")
     assert done.stdout == "True True True False\n"
     assert {"0", "1", "2"} <= set(names(process))
 
 
-def test_what_cannot_be_run_alone_is_named(tmp_path):
+def test_modules_that_were_not_re_run_are_named(tmp_path):
     done, process = replayed(tmp_path, "odd_inputs")
     assert (done.returncode, done.stderr) == (0, "")
-    assert process.problem == "replay: could not be run alone: Attention, Once"
+    assert process.problem == "replay: not re-run in isolation: Attention, Once"
     assert names(process) == ["attention.fc"]
 
 
@@ -89,7 +89,7 @@ def test_inputs_of_each_shape_are_kept(tmp_path):
     assert "Block" not in names(process)
 
 
-def test_a_layer_runs_in_the_state_that_it_was_called_in(tmp_path):
+def test_a_layer_is_re_run_in_the_modes_of_its_call(tmp_path):
     done, _ = replayed(tmp_path, "states")
     assert [ast.literal_eval(text) for text in ast.literal_eval(done.stdout)] == [
         ("cuda", "torch.bfloat16"), (True, True)]

@@ -1,9 +1,9 @@
-"""Results of LayerProfiler and KernelProfiler from what `jouleprof report --by --json` says."""
+"""Results of LayerProfiler and KernelProfiler, from the devices of `jouleprof report --by --json`."""
 
 import csv
 
 import pytest
-from jouleprof.torch import _inputs, _tables
+from jouleprof.torch import _inputs, _names, _tables
 
 
 def row(name, energy, **more):
@@ -80,12 +80,75 @@ def test_the_summary_shows_what_is_not_resolvable():
     assert "1.200 J" in text
 
 
+def test_a_simulated_device_makes_the_total_simulated():
+    results = _tables.LAYERS.results([device(row("fc", 1.0), provenance="simulated")], 1, {})
+    for others, worst in (((), "simulated"), (("measured", "estimated"), "simulated"),
+                          (("unavailable",), "unavailable")):
+        devices = [device(provenance=word) for word in ("simulated", *others)]
+        assert _tables.stats(devices, 1, 0.5, 0.0, results)["provenance"] == worst
+
+
+def both():
+    """A GPU's rows and a CPU's, of the same layers."""
+    cpu = device(row("fc", 40.0), domain="cpu", device="package-0", name="A CPU",
+                 kernels_joules=40.0, idle_watts=None, provenance="estimated")
+    return [device(row("fc", 12.0), row("act", 3.0)), cpu]
+
+
+def test_rows_of_the_cpu_are_in_addition_to_the_gpus(tmp_path):
+    results = _tables.LAYERS.results(both(), 10, {})
+    assert [(r["layer_name"], r["device"]) for r in results] == [
+        ("fc", "gpu0"), ("act", "gpu0"), ("fc", "package-0")]
+    stats = _tables.stats(both(), 10, 0.5, 0.0, results)
+    assert stats["device"] == "A GPU" and stats["provenance"] == "measured"
+    assert stats["active_j"] == pytest.approx(2.0) and stats["count"] == 2
+    gpu, cpu = _tables.LAYERS.summary(stats, results, 10, []).split("In addition, CPU:")
+    assert "1.200 J" in gpu and "4.000 J" not in gpu
+    assert "4.000 J" in cpu and "1.200 J" not in cpu
+    _, top = _tables.LAYERS.save(tmp_path / "layers.csv", results)
+    with open(top, newline="", encoding="utf-8") as file:
+        assert [line["energy_j"] for line in csv.DictReader(file)] == ["1.2", "0.3"]
+
+
+HEAD = "void at::native::vectorized_elementwise_kernel<4, at::native::Functor_"
+TAIL = "<float>, std::array<char*, 3ul>, a very long rest of arguments > >" + "x" * 400 + "(int)"
+
+
+def test_long_kernel_names_are_short_in_the_summary_and_whole_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    names = [HEAD + part + TAIL for part in ("add", "mul")]
+    rows = [row(name, 12.0, detail="grid 1024x1x1, block 128x1x1", calls=None) for name in names]
+    results = _tables.KERNELS.results([device(*rows)], 10, {})
+    assert [result["kernel_name"] for result in results] == names
+    text = _tables.KERNELS.summary(_tables.stats([device()], 10, 0.5, 0.0, results), results, 10, [])
+    lines = text.split("\n")
+    assert max(map(len, lines)) <= 90
+    below = [line for line in lines if line.endswith("  grid 1024x1x1, block 128x1x1")]
+    assert len(set(below)) == 2
+    assert "Functor_add" in below[0] and "Functor_mul" in below[1] and "void" not in below[0]
+    path, top = _tables.KERNELS.save(tmp_path / "kernels", results)
+    for file in (path, top):
+        assert all(name in file.read_text() for name in names)
+
+
+def test_kernel_names_are_shortened_as_by_the_command_line():
+    names = ["void f<float>(float*, int (*)(int))", "sgemm_128x64", "(anonymous namespace)::g(int)",
+             "memcpy (host to device)", "()", "", "h() const"]
+    assert _names.shortened(names, [60] * len(names)) == [
+        "f<float>", "sgemm_128x64", "(anonymous namespace)::g", "memcpy (host to device)", "()", "", "h"]
+    names = [HEAD + part + TAIL for part in ("add", "mul", "sub")] + ["(" * 500, ")" * 500]
+    for width in range(1, 81):
+        made = _names.shortened(names, [width] * len(names))
+        assert all(len(name) <= width for name in made)
+        assert width < 30 or len(set(made[:3])) == 3
+
+
 def test_idle_that_is_not_known_is_said():
     unknown = device(row("fc", 12.0), domain="cpu", idle_watts=None)
     results = _tables.LAYERS.results([unknown], 10, {})
     stats = _tables.stats([unknown], 10, 0.5, 0.0, results)
     assert stats["idle_j"] is None and stats["energy_j"] == pytest.approx(1.2)
-    assert "idle power is not known" in _tables.LAYERS.summary(stats, results, 10, [])
+    assert "includes idle energy: idle power is not known" in _tables.LAYERS.summary(stats, results, 10, [])
 
 
 def test_on_a_cpu_only_layers_count():

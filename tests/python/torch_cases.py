@@ -1,7 +1,7 @@
-"""What programs do with modules, run by test_torch_layers.py with and without layers being seen.
+"""What programs do with modules, run by test_torch_layers.py with and without observed layers.
 
-Prints one JSON object: for each case what must not depend on that. With layers seen, `whose` tells
-in which layer and phase the program is at the time.
+Prints one JSON object: for each case the results, which must not depend on the observation. With
+observed layers, `whose` gives the program's present layer and phase.
 """
 
 import copy
@@ -20,19 +20,19 @@ from torch.utils.checkpoint import checkpoint
 warnings.simplefilter("ignore")
 torch.manual_seed(1)
 X = torch.randn(4, 8)
-SEEN = sys.modules.get("_jouleprof_layers")
+OBSERVED = sys.modules.get("_jouleprof_layers")
 
 
 def whose():
-    """(layer, phase) as a launch would be told, as numbers; None where layers are not seen."""
-    if SEEN is None:
+    """(layer, phase) of a launch at this moment, as numbers; None where layers are not observed."""
+    if OBSERVED is None:
         return None
-    value = SEEN._side.where()
+    value = OBSERVED._side.where()
     return [value // 4 - 1, value % 4]
 
 
 def layer_of(module):
-    return None if SEEN is None else SEEN._side.names.layers[id(module)][0]
+    return None if OBSERVED is None else OBSERVED._side.names.layers[id(module)][0]
 
 
 class Block(nn.Module):
@@ -191,7 +191,7 @@ def exceptions():
             call()
         except TypeError:
             errors.append("TypeError")
-    assert SEEN is None or whose() == [-1, 0]
+    assert OBSERVED is None or whose() == [-1, 0]
     return errors
 
 
@@ -244,7 +244,7 @@ def backward():
     optimizer.register_step_pre_hook(note("step"))
     optimizer.step()
     after = whose()
-    if SEEN is None:
+    if OBSERVED is None:
         return None
     wanted = {"b0": [layer_of(model.b0), 2], "b1.fc": [layer_of(model.b1.fc), 2],
               "head": [layer_of(model.head), 2], "parameter": [-1, 2], "loss": [-1, 2]}
@@ -274,7 +274,7 @@ def custom_function():
     model = nn.Sequential(nn.Linear(8, 8), Doubling())
     out = model(X)
     out.sum().backward()
-    assert SEEN is None or seen == [[layer_of(model[1]), 2]]
+    assert OBSERVED is None or seen == [[layer_of(model[1]), 2]]
     return sums(model[0].weight.grad)
 
 
@@ -294,14 +294,14 @@ def checkpoints():
     x = X.clone().requires_grad_()
     for reentrant in (False, True):
         checkpoint(model, x, use_reentrant=reentrant).sum().backward()
-    if SEEN is not None:
+    if OBSERVED is not None:
         layer = layer_of(model)
         assert phases == [[layer, 1], [layer, 2]] * 2, phases
     return [len(phases), sums(x.grad)]
 
 
 def addresses():
-    """Modules come and go; one at a dead one's address is never taken for it."""
+    """A module at the address of a deleted one is a layer of its own."""
     class Old(nn.Module):
         def forward(self, x):
             return x

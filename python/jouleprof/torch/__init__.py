@@ -3,11 +3,11 @@
     from jouleprof.torch import LayerProfiler
 
     profiler = LayerProfiler(model)
-    profiler.profile(inputs, num_runs=100)
+    profiler.profile(inputs)
     profiler.print_summary()
     profiler.save_results("layers.csv")
 
-Without a change to the program: ``jouleprof run --kernels --layers -- python infer.py``.
+The same without a change to the program: ``jouleprof run --kernels --layers -- python infer.py``.
 """
 
 from ._profilers import KernelProfiler, LayerProfiler

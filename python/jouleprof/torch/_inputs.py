@@ -1,10 +1,10 @@
-"""Calling a model with whatever was given as its inputs."""
+"""Calls of a model with inputs of any supported kind."""
 
 from collections.abc import Mapping
 
 
 def arguments(inputs):
-    """Those of a call, by position and by name. `inputs`: a tensor, a tuple or list of arguments, a
+    """Arguments of a call, by position and by name. `inputs`: a tensor, a tuple or list of arguments, a
     dict or a Hugging Face BatchEncoding."""
     if is_mapping(inputs):
         return (), dict(inputs)
@@ -16,15 +16,15 @@ def is_mapping(inputs):
 
 
 def generate(model, inputs, tokens, options):
-    """Exactly `tokens` new ones, whatever the model would like to say."""
+    """Generates exactly `tokens` tokens; the model's end-of-text token is suppressed."""
     options = {**options, "max_new_tokens": tokens, "min_new_tokens": tokens}
     args, kwargs = arguments(inputs)
     return model.generate(*args, **kwargs, **options)
 
 
 def macs_by_module(model, inputs):
-    """Multiply-accumulates of one call by torchinfo, by the address of each module that calls no
-    other; empty without torchinfo, and where it can't say."""
+    """Multiply-accumulates of one call, from torchinfo, by the address of each module that calls no
+    other; empty without torchinfo, and where it fails."""
     try:
         import torchinfo
     except ImportError:

@@ -1,29 +1,32 @@
 """LayerProfiler and KernelProfiler."""
 
+import math
 import os
 import tempfile
 import time
 
 from .._errors import InvalidArgument, Unavailable
-from . import _inputs, _tables, _tracing
-from ._alone import Alone
+from . import _inputs, _reruns, _tables, _tracing
 
 _IDLE_SECONDS = 1.0
+_LEAST_SECONDS = 1.5   # that all runs together take: so many readings of a sensor
+_ENDING_SECONDS = 3.0  # to end a recording and analyse it
 
 
 class _Profiler:
-    """Runs a model, and lists what each part of it took per run.
+    """Runs a model, and lists the energy of each of its parts per run.
 
-    `results` has a dict for each part; a figure that could not be had is None, and `reason` says
-    why. `keep`: where to keep the recording (*.jprof), for `jouleprof report`.
+    `results` has a dict for each part; an unavailable figure is None, and `reason` gives the cause.
+    `device_index`: lists this GPU only, as nvidia-smi numbers it. `keep`: writes the recording to
+    this *.jprof file, for `jouleprof report`.
     """
 
     _by: str  # of the report
-    _what: str  # to trace
     _tables: _tables.Table
 
-    def __init__(self, model, *, keep=None, tool=None):
+    def __init__(self, model, device_index=None, *, keep=None, tool=None):
         self.model = model
+        self.device_index = device_index
         self.results = []
         self.warnings = []
         self._keep = keep
@@ -31,33 +34,35 @@ class _Profiler:
         self._stats = None
         self._macs = {}
 
-    def profile(self, inputs, num_runs=10, warmup=3, replay=0.0):
-        """Calls the model `warmup` times, then `num_runs` times under measurement, without
-        gradients. More runs give narrower intervals: a second of them or more is worth having.
+    def profile(self, inputs, num_runs=10, warmup=3, replay=None, max_seconds=20):
+        """Calls the model `warmup` times, then at least `num_runs` times under measurement, without
+        gradients. Figures are per run.
 
-        A model that runs the same way over and over shows its kernels in one mixture, so that parts
-        of it are not resolvable. `replay`: seconds for which each kind of module, and each kind of
-        kernel, is then run alone, on its real inputs (0.3 to 1 is enough); kernels' power is learnt
-        there, their times are those of the model's own runs."""
-        import torch
+        Runs are repeated until they take 1.5 s. On a GPU each kind of module and each kind of kernel
+        is then re-run in isolation, on its real inputs: the re-runs determine the power of kernels,
+        the runs of the model their times. Re-runs repeat, longer each time, until every row of 5 %
+        of the energy or more has a 95 % interval within ±10 %, or until `max_seconds` after the
+        warm-up. Each repetition prints the open rows on stderr.
 
-        _positive(num_runs)
+        `replay`: re-runs each kind once, for so many seconds; 0: no re-runs. `max_seconds=0`: exactly
+        `num_runs` runs, and re-runs only where `replay` is given."""
+        _check(num_runs, max_seconds)
         self._macs = self._count_macs(inputs)
         args, kwargs = _inputs.arguments(inputs)
-        alone = None
-        if replay > 0 and torch.cuda.is_available():
-            alone = Alone(self.model, args, kwargs, replay)
+        reruns = None
+        if _has_gpu() and (max_seconds > 0 if replay is None else replay > 0):
+            reruns = _reruns.Reruns(self.model, args, kwargs)
 
         def run():
             self.model(*args, **kwargs)
 
-        self.results, self._stats = self._measure(run, num_runs, warmup, alone)
+        self.results, self._stats = self._measure(run, num_runs, warmup, max_seconds, reruns, replay)
         return self.results
 
     def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, **options):
         """Text generation: first one token each (prefill), then all (prefill and decode). The
-        difference is what decoding took. Returns the figures of both and joules per token."""
-        _positive(num_runs)
+        difference is the energy of decoding. Returns the figures of both and joules per token."""
+        _check(num_runs)
         if max_new_tokens < 2:
             raise InvalidArgument("max_new_tokens must be 2 or more: the first one is prefill")
 
@@ -72,28 +77,43 @@ class _Profiler:
         return generation
 
     def print_summary(self, top=10):
-        print(self._table().summary(self._need_stats(), self.results, top, self.warnings))
+        """Prints the rows with the most energy: those of the GPU, and in addition the CPU's."""
+        print(self._tables.summary(self._need_stats(), self.results, top, self.warnings))
 
-    def save_results(self, path):
-        """Writes `path` and, beside it, `<name>_top10_energy.csv`."""
+    def save_results(self, filename=None):
+        """Writes all rows to `filename` (layer_power_profile.csv, kernel_power_profile.csv), and the
+        first ten by energy to `<name>_top10_energy.csv`."""
         self._need_stats()
-        for name in self._table().save(path, self.results):
-            print(f"{self._table().title} results saved to {name}")
+        path, top = self._tables.save(filename or self._tables.file, self.results)
+        print(f"{self._tables.title} results saved to {path}")
+        self._print_top(top)
+
+    def save_top10_energy_consumers(self, base_filename=None):
+        """Writes the ten rows with the most energy to `<name>_top10_energy.csv`."""
+        self._need_stats()
+        self._print_top(self._tables.save_top(base_filename or self._tables.file, self.results))
 
     def get_summary_stats(self):
+        """A dict of the whole run: energy, time, mean power, number of runs."""
         return dict(self._need_stats())
 
-    def to_dataframe(self):
+    def get_results_dataframe(self):
+        """The columns of the CSV file as a pandas data frame."""
         try:
             import pandas
         except ImportError as error:
-            raise Unavailable("to_dataframe() needs pandas; save_results() does not") from error
-        return pandas.DataFrame(self._table().rows(self.results), columns=self._table().columns)
+            raise Unavailable("a data frame needs pandas; save_results() does not") from error
+        return pandas.DataFrame(self._tables.rows(self.results), columns=self._tables.columns)
 
-    def _measure(self, run, num_runs, warmup, alone=None):
+    to_dataframe = get_results_dataframe
+
+    def _print_top(self, path):
+        print(f"Top 10 {self._tables.title.lower()} energy consumers saved to {path}")
+
+    def _measure(self, run, num_runs, warmup, max_seconds=math.inf, reruns=None, replay=None):
         import torch
 
-        wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+        wait = torch.cuda.synchronize if _has_gpu() else lambda: None
         with tempfile.TemporaryDirectory(prefix="jouleprof-") as folder:
             file = self._keep or os.path.join(folder, "profile.jprof")
             if os.path.exists(file):
@@ -102,33 +122,52 @@ class _Profiler:
             with torch.no_grad():
                 for _ in range(warmup):
                     run()
-                if alone is not None:
-                    alone.find()
+                if reruns is not None and not reruns.find():
+                    reruns = None
                 wait()
-                what = self._what if torch.cuda.is_available() else "layers"
-                side.forget()  # the warm-up, before anything is told
-                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as flush:
+                side.forget()  # the calls of the warm-up
+                end = time.perf_counter() + max_seconds - _ENDING_SECONDS
+                what = "kernels,layers" if _has_gpu() else "layers"
+                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as trace:
                     began = time.time()
-                    start = time.perf_counter()
-                    for _ in range(num_runs):
-                        run()
-                    wait()
-                    seconds = time.perf_counter() - start
-                    if alone is not None:
-                        flush()
-                        alone.run(side)
-            document = _tracing.report(self._tool, file, self._by)
-        devices = document["devices"]
+                    runs, seconds = repeat(run, wait, num_runs,
+                                           min(_LEAST_SECONDS, max_seconds / 4))
+                    if reruns is not None:
+                        trace.flush()
+                        rounds = [(replay, math.inf)] if replay else _reruns.rounds(
+                            lambda: self._chosen(trace.report(self._by)), end)
+                        reruns.run(side, rounds)
+            report = _tracing.Report(file, self._by)
+        devices = self._chosen(report)
         if not devices:
-            raise Unavailable("no power sensor covers what ran; see `jouleprof doctor`")
+            raise Unavailable("no power sensor covers the model's run; see `jouleprof doctor`")
         self.warnings = [text for device in devices for text in device["warnings"]]
-        if alone is not None:
-            self.warnings += alone.warnings()
-        rows = self._table().results(devices, num_runs, self._macs)
-        return rows, _tables.stats(devices, num_runs, seconds, began, rows)
+        self.warnings += self._missing_gpu(devices, report)
+        if reruns is not None:
+            self.warnings += reruns.warnings()
+            names = _reruns.open_rows(devices)
+            if names:
+                self.warnings.append(f"{_reruns.progress(names)}; max_seconds or replay can be longer")
+        rows = self._tables.results(devices, runs, self._macs)
+        return rows, _tables.stats(devices, runs, seconds, began, rows)
 
-    def _table(self):
-        return self._tables
+    def _chosen(self, report):
+        if self.device_index is None:
+            return report.devices
+        return [device for device in report.devices
+                if device["domain"] != "gpu" or device["device"] == f"gpu{self.device_index}"]
+
+    def _missing_gpu(self, devices, report):
+        """Why a model on a GPU has no rows of a GPU."""
+        if any(device["domain"] == "gpu" for device in devices):
+            return []
+        if not any(parameter.is_cuda for parameter in self.model.parameters()):
+            return []
+        known = [device["device"] for device in report.devices if device["domain"] == "gpu"]
+        if known:
+            return [f"no rows of gpu{self.device_index}: the model ran on {', '.join(known)}"]
+        why = "; ".join(report.warnings) or "no kernel was traced; see `jouleprof doctor`"
+        return [f"the model is on a GPU, and no energy of a GPU is known: {why}"]
 
     def _need_stats(self):
         if self._stats is None:
@@ -136,10 +175,10 @@ class _Profiler:
         return self._stats
 
     def _watch(self):
-        """Has the modules seen; before the warm-up, so that they are known after it."""
+        """Installs the observation of modules; before the warm-up, which defines the layers."""
         side = _tracing.load_hook("jouleprof_layers").install(_tracing.load_library())
         if side is None:
-            raise Unavailable("the modules of this PyTorch can't be seen by jouleprof")
+            raise Unavailable("jouleprof cannot observe the modules of this PyTorch build")
         side.names.walk(self.model)
         return side
 
@@ -148,10 +187,9 @@ class _Profiler:
 
 
 class LayerProfiler(_Profiler):
-    """Joules per layer (module) of a model: what each ran itself, and with all that it called."""
+    """Joules per layer (module) of a model: by itself, and with all layers that it calls."""
 
     _by = "layer"
-    _what = "kernels,layers"
     _tables = _tables.LAYERS
 
     def _count_macs(self, inputs):
@@ -161,21 +199,43 @@ class LayerProfiler(_Profiler):
 
 
 class KernelProfiler(_Profiler):
-    """Joules per GPU kernel of what a model runs."""
+    """Joules per GPU kernel that a model launches."""
 
     _by = "kernel"
-    _what = "kernels,layers"
     _tables = _tables.KERNELS
 
-    def _measure(self, run, num_runs, warmup, alone=None):
-        import torch
-
-        if not torch.cuda.is_available():
+    def _measure(self, *given):
+        if not _has_gpu():
             raise Unavailable("kernels run on a GPU, and this PyTorch has none; LayerProfiler "
                               "works on CPUs too")
-        return super()._measure(run, num_runs, warmup, alone)
+        return super()._measure(*given)
 
 
-def _positive(num_runs):
+def repeat(run, wait, least_runs, least_seconds, clock=time.perf_counter):
+    """Calls `run` that often or for that long, whichever is more. Returns the number of runs and the
+    seconds that they took."""
+    runs, more = 0, least_runs
+    begin = clock()
+    while True:
+        for _ in range(more):
+            run()
+        wait()
+        runs += more
+        seconds = clock() - begin
+        if seconds >= least_seconds:
+            return runs, seconds
+        # The first runs may be slower than the rest, or faster than the clock's resolution.
+        more = min(math.ceil((least_seconds / max(seconds, 1e-9) - 1) * runs) + 1, 10 * runs)
+
+
+def _has_gpu():
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _check(num_runs, max_seconds=1):
     if num_runs < 1:
         raise InvalidArgument("num_runs must be 1 or more")
+    if max_seconds < 0:
+        raise InvalidArgument("max_seconds must be 0 or more")

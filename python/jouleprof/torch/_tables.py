@@ -3,10 +3,13 @@
 import csv
 import math
 import pathlib
+import shutil
 
 from .. import _text
+from . import _names
 
-# After the columns that other layer profilers have.
+_WORST = ("unavailable", "simulated", "estimated", "measured")  # a total carries the first of its parts
+# Columns after those that other layer profilers have.
 _OURS = ("energy_low_j", "energy_high_j", "provenance", "resolvable", "inclusive_energy_j",
          "inclusive_low_j", "inclusive_high_j", "calls", "launches", "reason")
 
@@ -39,18 +42,20 @@ def _common(row, device, order, runs):
         "launches": row["launches"] / runs,
         "reason": row["reason"] or "",
         "device": device["device"],
+        "domain": device["domain"],
     }
 
 
 class Table:
     """One kind of results."""
 
-    def __init__(self, title, name, columns, top_columns, top_names):
+    def __init__(self, title, name, file, columns, top_columns, top_names):
         self.title = title
+        self.file = file  # of save(), unless another is given
         self._name = name
         self.columns = columns
         self._top_columns = top_columns
-        self._top_names = top_names  # the result that is in each of them
+        self._top_names = top_names  # the result of each of these columns
 
     def results(self, devices, runs, macs):
         rows = []
@@ -72,17 +77,23 @@ class Table:
         return [[result.get(column) for column in self.columns] for result in results]
 
     def top(self, results, count):
-        known = [result for result in results if result["energy_j"] is not None]
+        """Of the GPUs; of CPUs where nothing ran on a GPU."""
+        known = [result for result in main(results) if result["energy_j"] is not None]
         return sorted(known, key=lambda result: -result["energy_j"])[:count]
 
     def save(self, path, results):
         path = pathlib.Path(path)
         path = path if path.suffix == ".csv" else path.with_name(path.name + ".csv")
-        top = path.with_name(path.stem + "_top10_energy.csv")
         _write(path, self.columns, self.rows(results))
-        _write(top, self._top_columns,
+        return path, self.save_top(path, results)
+
+    def save_top(self, path, results):
+        path = pathlib.Path(path)
+        stem = path.stem if path.suffix == ".csv" else path.name
+        path = path.with_name(stem + "_top10_energy.csv")
+        _write(path, self._top_columns,
                [[result.get(name) for name in self._top_names] for result in self.top(results, 10)])
-        return path, top
+        return path
 
     def summary(self, stats, results, top, warnings):
         line = "=" * 80
@@ -91,14 +102,10 @@ class Table:
                 f"Total Execution Time: {_text.number(stats['execution_time_s'] * 1e3)} ms",
                 *_totals(stats),
                 f"Per run: the mean of {stats['runs']}.", "",
-                f"Top {top} Energy Consumers:"]
-        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls")]
-        for result in self.top(results, top):
-            rows.append((result[self._name], *_figures(result)))
-        if len(rows) == 1:
-            text.append("no part has a figure: " + (results[0]["reason"] if results else "none ran"))
-        else:
-            text.append(_text.table(rows))
+                f"Top {top} Energy Consumers:", self._top_table(results, top)]
+        others = [result for result in results if result not in main(results)]
+        if others:
+            text += ["", "In addition, CPU:", self._top_table(others, top)]
         generation = stats.get("generation")
         if generation:
             text += ["", f"Prefill: {_joules(generation['prefill_energy_j'])}, "
@@ -107,26 +114,68 @@ class Table:
         text += [f"Warning: {warning}" for warning in warnings]
         return "\n".join([*text, line])
 
+    def _top_table(self, results, count):
+        found = self.top(results, count)
+        if not found:
+            return "no row has an energy: " + (results[0]["reason"] if results else "nothing ran")
+        return self._lines(found)
+
+    def _lines(self, results):
+        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls")]
+        for result in results:
+            calls = result["calls"]
+            with_parts = _joules(result["inclusive_energy_j"]) if result["resolvable"] else "-"
+            energy, error, power, time = _figures(result)
+            rows.append((result[self._name], energy, error, with_parts, power, time,
+                         "" if calls is None else _text.number(calls)))
+        return _text.table(rows)
+
+
+class KernelTable(Table):
+    """A kernel's name has a line of its own, below its figures, with grid and block."""
+
+    def _lines(self, results):
+        rows = [("#", "energy", "95 %", "power", "time", "launches")]
+        for rank, result in enumerate(results, 1):
+            rows.append((str(rank), *_figures(result), _text.number(result["launches"])))
+        first, *figures = _text.table(rows).split("\n")
+        room = shutil.get_terminal_size().columns - len(_INDENT)
+        details = ["  " + result["detail"] if result["detail"] else "" for result in results]
+        names = _names.shortened([result[self._name] for result in results],
+                                 [max(room - len(detail), _LEAST_NAME) for detail in details])
+        lines = [first]
+        for figure, name, detail in zip(figures, names, details):
+            lines += [figure, _INDENT + name + detail]
+        return "\n".join(lines)
+
+
+_INDENT = "   "
+_LEAST_NAME = 24  # columns
+
+
+def main(results):
+    """Those of the GPUs; without any, all."""
+    return [result for result in results if result["domain"] == "gpu"] or results
+
 
 def _totals(stats):
     if stats["idle_j"] is None:
-        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']}; idle "
-                "power is not known, and in it)",
+        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']}; includes "
+                "idle energy: idle power is not known)",
                 f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
     return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']})",
-            f"  of this while idle: {_joules(stats['idle_j'])}; the figures below are above idle",
+            f"  including idle: {_joules(stats['idle_j'])}; the figures below exclude it",
             f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
 
 
 def _figures(result):
-    energy = result["energy_j"]
+    """Energy, interval, power and time."""
+    time = f"{_text.number(result['duration_ms'])} ms"
     if not result["resolvable"]:
-        return ("not resolvable", "-", "-", "-", f"{_text.number(result['duration_ms'])} ms", "")
+        return "not resolvable", "-", "-", time
     error = (result["energy_high_j"] - result["energy_low_j"]) / 2
-    calls = result["calls"]
-    return (_joules(energy), _text.interval(energy, error), _joules(result["inclusive_energy_j"]),
-            _watts(result["avg_power_w"]), f"{_text.number(result['duration_ms'])} ms",
-            "" if calls is None else _text.number(calls))
+    return (_joules(result["energy_j"]), _text.interval(result["energy_j"], error),
+            _watts(result["avg_power_w"]), time)
 
 
 def _joules(value):
@@ -150,8 +199,10 @@ def _summed(devices, name):
 
 
 def stats(devices, runs, seconds, began, rows):
-    """Of one run. Energy: active (kernels, gaps, what no kernel explains) and idle for as long as
-    the runs took."""
+    """Of one run, on the GPUs; on the CPUs where nothing ran on a GPU. The energy is active energy
+    (kernels, idle between launches, unattributed) and idle energy while the runs took place."""
+    devices = main(devices)
+    rows = main(rows)
     parts = [_summed(devices, name)
              for name in ("kernels_joules", "idle_between_launches_joules", "unattributed_joules")]
     active = sum(part for part in parts if part is not None) / runs
@@ -160,12 +211,11 @@ def stats(devices, runs, seconds, began, rows):
     idle = None if idle_watts is None else idle_watts * time
     error = _error(devices, runs)
     if any(device["domain"] == "cpu" for device in devices):
-        # What no layer took is other programs', too; errors of layers are one: of their power.
+        # Energy of no layer may be other programs'. Errors add up: all come from one power.
         own = [row for row in rows if row["energy_j"] is not None and not _is_outside(row)]
         active = sum(row["energy_j"] for row in own)
         error = sum(row["energy_high_j"] - row["energy_low_j"] for row in own) / 2
     energy = active if idle is None else active + idle
-    worst = ("unavailable", "estimated", "measured")
     return {
         "device": ", ".join(device["name"] or device["device"] for device in devices),
         "runs": runs,
@@ -175,7 +225,7 @@ def stats(devices, runs, seconds, began, rows):
         "active_j": active,
         "idle_j": idle,
         "avg_power_w": None if energy is None else energy / time,
-        "provenance": min((d["provenance"] for d in devices), key=worst.index),
+        "provenance": min((d["provenance"] for d in devices), key=_WORST.index),
         "count": len(rows),
         "active_error_j": error,
         "method": devices[0]["method"],
@@ -219,15 +269,15 @@ def generation(prefill, whole, tokens):
 
 
 LAYERS = Table(
-    "Layer", "layer_name",
+    "Layer", "layer_name", "layer_power_profile.csv",
     ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
      "end_power_w", "avg_power_w", "energy_j", *_OURS, "detail", "parameters", "macs",
      "energy_per_mac_j", "device"],
     ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"],
     ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"])
 
-KERNELS = Table(
-    "Kernel", "kernel_name",
+KERNELS = KernelTable(
+    "Kernel", "kernel_name", "kernel_power_profile.csv",
     ["kernel_name", "exec_id", "duration_ms", "avg_power_w", "energy_j", *_OURS, "detail",
      "device"],
     ["kernel_name", "total_duration_ms", "avg_power_w", "total_energy_j"],

@@ -1,4 +1,4 @@
-"""Traces this process, while the tool, in a process of its own, samples power."""
+"""Traces this process while the tool, in a process of its own, samples power."""
 
 import contextlib
 import ctypes
@@ -13,12 +13,14 @@ import sys
 import tempfile
 import time
 
-from .._errors import Error, Unavailable
+from .. import _native
+from .._errors import Error, Unavailable, checked
 
 _LIBRARY = "libjouleprof_inject.so"
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 _STARTING_SECONDS = 60
 _STOPPING_SECONDS = 120
+_RECORDING_SECONDS = 1.2  # until the recording holds what the sensors and the trace reported
 
 _library = None
 
@@ -38,14 +40,14 @@ def find_tool(tool=None):
 
 
 def load_library():
-    """The library that traces this process; the same one as under `jouleprof run`."""
+    """The library that traces this process; `jouleprof run` uses the same."""
     global _library
     if _library is None:
         path = _first([os.environ.get("JOULEPROF_INJECT"), _PACKAGE / "lib" / _LIBRARY], _LIBRARY)
         library = ctypes.PyDLL(path)
         library.jouleprof_trace_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         library.jouleprof_trace_begin.restype = ctypes.c_int
-        # These wait for a thread: not while Python's lock is held.
+        # These wait for a thread, so they release Python's lock.
         free = ctypes.CDLL(path)
         library.flush, library.end = free.jouleprof_trace_flush, free.jouleprof_trace_end
         _library = library
@@ -53,7 +55,7 @@ def load_library():
 
 
 def load_hook(name):
-    """A module of the hook's folder: the one that `jouleprof run --layers` uses."""
+    """A module of the hook's folder, which `jouleprof run --layers` uses too."""
     known = f"_{name}"
     if known not in sys.modules:
         path = _first([_PACKAGE / "_hook" / f"{name}.py", _PACKAGE.parent / "hook" / f"{name}.py"],
@@ -66,7 +68,11 @@ def load_hook(name):
 
 
 class Recorder:
-    """`jouleprof run --pid` on this process, reading the trace in `folder`."""
+    """`jouleprof run --pid` on this process, reading the trace in `folder`.
+
+    A separate process reads the sensors: Python's lock, stalls of its threads and the model's own
+    load would delay reads made in this process, and delayed reads bias the energies.
+    """
 
     def __init__(self, tool, folder, file, idle):
         self._tool = tool
@@ -82,54 +88,73 @@ class Recorder:
         while not os.path.exists(file):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.abandon()
-                raise Unavailable(f"power can't be sampled: {self._said()}")
+                raise Unavailable(f"power cannot be sampled: {self._message()}")
             time.sleep(0.02)
 
     def stop(self):
         """Ends the recording as Ctrl-C does."""
         self._process.send_signal(signal.SIGINT)
         try:
-            _, said = self._process.communicate(timeout=_STOPPING_SECONDS)
+            _, message = self._process.communicate(timeout=_STOPPING_SECONDS)
         except subprocess.TimeoutExpired:
             self.abandon()
-            raise Unavailable("the tool did not end; is a sensor's driver hanging?") from None
+            raise Unavailable("the tool did not end; a sensor's driver may be hanging") from None
         if not os.path.exists(self.file):
-            raise Unavailable(f"the tool left no recording: {said.strip()}")
+            raise Unavailable(f"the tool left no recording: {message.strip()}")
 
     def abandon(self):
         if self._process.poll() is None:
             self._process.kill()
 
-    def _said(self):
-        _, said = self._process.communicate()
-        return said.strip() or "the tool said nothing"
+    def _message(self):
+        _, message = self._process.communicate()
+        return message.strip() or "the tool gave no reason"
 
 
-def report(tool, file, by):
-    """`jouleprof report --by` of a recording, as it comes out of JSON."""
-    done = subprocess.run([tool, "report", file, "--by", by, "--json"], capture_output=True,
-                          text=True)
-    if done.returncode != 0:
-        raise Unavailable(f"the recording tells no {by}s: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+class Report:
+    """The energies of a recording, also of one that is still being written.
+
+    Analysed in this process, by the library that the package's extension links.
+    """
+
+    def __init__(self, file, by):
+        try:
+            activity, profile = checked(_native.report_activity(str(file), by))
+        except Error as error:
+            raise Unavailable(f"the recording has no {by}s: {error}") from error
+        self.devices = json.loads(activity)["devices"]
+        self.warnings = json.loads(profile)["warnings"]
+
+
+class Trace:
+    """The trace of this process, while it is recorded."""
+
+    def __init__(self, file, flush):
+        self._file = file
+        self.flush = flush
+
+    def report(self, by):
+        """What the recording holds so far; waits for the sensors' last readings."""
+        self.flush()
+        time.sleep(_RECORDING_SECONDS)
+        return Report(self._file, by)
 
 
 @contextlib.contextmanager
 def traced(what, tool, file, idle):
-    """Traces what this process does within, and samples power into `file`. What it gives can be
-    called to have all told that was launched before."""
+    """Traces what this process runs within, and samples power into `file`. Gives a Trace."""
     library = load_library()
     folder = tempfile.mkdtemp(prefix="jouleprof-")
     recorder = None
     try:
         if library.jouleprof_trace_begin(os.fsencode(folder), what.encode()) != 0:
-            raise Unavailable(f"this process can't be traced: nothing can be written to {folder}")
+            raise Unavailable(f"this process cannot be traced: {folder} is not writable")
         if not any(os.scandir(folder)):
-            raise Error("this process is traced already, by `jouleprof run`: read its recording")
+            raise Error("`jouleprof run` traces this process already: read its recording")
         try:
             recorder = Recorder(tool, folder, file, idle)
-            time.sleep(idle + 0.3)  # what the sensors say while nothing runs
-            yield library.flush
+            time.sleep(idle + 0.3)  # idle power, read while nothing runs
+            yield Trace(file, library.flush)
             library.flush()
             time.sleep(idle + 0.3)
         finally:

@@ -1,18 +1,26 @@
 // jouleprof_version and jouleprof_report_*.
+#include <map>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "analysis/run.h"
 #include "apps/lib/status.h"
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
 #include "recording/reader.h"
+#include "report/activity.h"
+#include "report/format.h"
 #include "report/render.h"
 
 struct jouleprof_report {
-  jouleprof::model::Profile profile;
+  jouleprof::analysis::Run run;
+  const jouleprof::model::Profile& profile;  // the run's own
   std::string json;
+  std::map<jouleprof::report::ActivityBy, std::string> activity_json;  // computed at first use
 };
 
+using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
 using jouleprof::lib::to_c;
 
@@ -27,11 +35,11 @@ jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** repo
   *report = nullptr;
   auto recording = jouleprof::recording::read_recording(path);
   if (!recording) return fail(recording.error(), error, error_size);
-  const jouleprof::analysis::Run run(std::move(*recording));
+  jouleprof::analysis::Run run(std::move(*recording));
   const auto& profile = run.profile();
   if (!profile) return fail(profile.error(), error, error_size);
   auto json = jouleprof::report::to_json(*profile);
-  *report = new jouleprof_report{*profile, std::move(json)};
+  *report = new jouleprof_report{std::move(run), *profile, std::move(json), {}};
   return JOULEPROF_OK;
 }
 
@@ -67,3 +75,25 @@ jouleprof_status jouleprof_report_domain(const jouleprof_report* report, size_t 
 }
 
 const char* jouleprof_report_json(const jouleprof_report* report) { return report->json.c_str(); }
+
+const char* jouleprof_report_activity_json(jouleprof_report* report, const char* by, char* error,
+                                           size_t error_size) {
+  const auto kind = jouleprof::report::parse_activity_by(by == nullptr ? "" : by);
+  if (!kind) {
+    copy_text("by must be kernel, layer, range or phase", error, error_size);
+    return nullptr;
+  }
+  auto& json = report->activity_json[*kind];
+  if (json.empty()) {
+    std::ostringstream text;
+    jouleprof::report::FormatOptions options;
+    options.by.emplace().by = *kind;
+    const auto written = jouleprof::report::find_format("json")->write(report->run, {}, options, text);
+    if (!written) {
+      copy_text(written.error().message, error, error_size);
+      return nullptr;
+    }
+    json = std::move(text).str();
+  }
+  return json.c_str();
+}

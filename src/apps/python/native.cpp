@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "apps/python/monitor.h"
+#include "apps/python/report.h"
 
 namespace nb = nanobind;
 using jouleprof::python::Monitor;
@@ -18,6 +19,8 @@ NB_MODULE(_native, module) {
   module.def("now", &jouleprof_now);
   module.def("open_monitor", &jouleprof::python::open_monitor, "devices"_a.none(), "log"_a.none(),
              "overwrite"_a, "shortest_window"_a, "history"_a, "own_sampler"_a);
+
+  module.def("report_activity", &jouleprof::python::report_activity, "path"_a, "by"_a);
 
   nb::class_<Monitor>(module, "Monitor", nb::is_weak_referenceable())
       .def("close", &Monitor::close)
