@@ -138,7 +138,7 @@ TEST(TraceRows, AChunkThatNamesWhatIsNotThereIsDamage) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Errc::kCorrupt);
   EXPECT_THAT(read.error().message,
-              AllOf(HasSubstr("row 1 of activity_chunk"), HasSubstr("kernel class")));
+              AllOf(HasSubstr("row 1 of activity_chunk"), HasSubstr("kernel signature")));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-"""run --kernels and report --by, on a simulated GPU and a program that reports its kernels.
+"""run --kernels and report --by, on a simulated GPU and a program that writes a spool.
 
-The program's kernels are said to run exactly while the simulated board draws more, so what each of
-them took is known.
+The spool has the program's kernels exactly while the simulated GPU draws more power, so the energy of
+each is known.
 """
 
 import csv
@@ -18,7 +18,7 @@ import time
 import pytest
 from conftest import TOOL, Tool
 
-# In the tool's folder of the build tree.
+# Next to the tool in the build tree.
 PROGRAM = pathlib.Path(
     os.environ.get("JOULEPROF_TRACED_PROGRAM")
     or pathlib.Path(TOOL).resolve().parents[2] / "recording" / "spool" / "jouleprof_traced_program")
@@ -113,7 +113,7 @@ def test_the_summary_shows_kernels_and_the_next_command(traced):
     assert "nothing was traced" not in traced.run.err
 
 
-def test_no_other_file_is_left(traced):
+def test_no_other_file_is_left_next_to_the_recording(traced):
     assert not list(traced.folder.glob("*.spool*"))
 
 
@@ -178,7 +178,7 @@ def launches_in(recording):
             return 0
 
 
-def test_launches_after_the_tool_was_killed_are_read(gpu, library):
+def test_records_written_after_the_tool_was_killed_are_read(gpu, library):
     gpu.simulate(scenario())
     process = gpu.start("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command(seconds=12))
     recording = gpu.folder / "x.jprof"
@@ -202,9 +202,9 @@ def test_launches_after_the_tool_was_killed_are_read(gpu, library):
                 if (gpu.folder / name).exists():
                     (gpu.folder / name).rename(folder / name)
         warnings = gpu.report(folder / "x.jprof")["warnings"]
-        lost = [warning for warning in warnings if "launches" in warning]
-        assert len(lost) == 1 and str(folder / "x.jprof.spool") in lost[0]
-        assert f"({truth - taken} launches)" in lost[0]
+        found = [warning for warning in warnings if "launches" in warning]
+        assert len(found) == 1 and str(folder / "x.jprof.spool") in found[0]
+        assert f"({truth - taken} launches)" in found[0]
     # Those that the power readings cover are in the table.
     gpu("export", "moved/x.jprof", "--format", "chrome", "-o", "x.json")
     rows = {row["name"]: row for row in activity(gpu, "kernel", file="moved/x.jprof")["rows"]}
@@ -212,7 +212,7 @@ def test_launches_after_the_tool_was_killed_are_read(gpu, library):
     assert sum(row["launches"] for row in rows.values()) <= truth
 
 
-def test_launches_of_a_killed_program_are_kept(gpu, library):
+def test_the_records_of_a_killed_program_are_kept(gpu, library):
     gpu.simulate(scenario())
     gpu("run", "-q", "--kernels", "-o", "x.jprof", "--idle", "0s", "--", *command("--quit", seconds=2))
     assert not list(gpu.folder.glob("*.spool*"))

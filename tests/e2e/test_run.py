@@ -86,6 +86,16 @@ def test_a_termination_signal_is_forwarded(tool):
     assert out == "got it\n" and process.returncode == 3
 
 
+def test_the_recording_names_the_boot_and_the_rank(gpu):
+    gpu.environment.update(RANK="3", LOCAL_RANK="1", WORLD_SIZE="8")
+    gpu("run", "-q", "-o", "x.jprof", "--idle", "0s", "--", "true")
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        boot_id = file.read().strip()
+    with sqlite3.connect(f"file:{gpu.folder}/x.jprof?mode=ro", uri=True) as db:
+        assert db.execute("SELECT boot_id, rank, local_rank, world_size, launcher, job"
+                          " FROM identity").fetchall() == [(boot_id, 3, 1, 8, "torchrun", None)]
+
+
 def kill_at(gpu, moment):
     """Kills the tool; seconds from its last power sample until then. None: the machine was stopped."""
     process = gpu.start("run", "-q", "-f", "-o", "x.jprof", "--idle", "0s", "--", "sleep", "9")
@@ -111,7 +121,7 @@ def test_kill_loses_at_most_a_second(gpu):
     assert domain(after, "gpu")["energy_joules"] == pytest.approx(
         250 * after["duration_seconds"], rel=1e-2)
     assert "cut off" in gpu("report", "x.jprof").out
-    # A sample comes every 20 ms and is reported when it is complete.
+    # A sample comes every 20 ms and is recorded when it is complete.
     assert all(seconds < 1.1 for seconds in lost if seconds is not None), lost
     if None in lost:
         pytest.skip(f"the machine stood still at times; in the others this was lost: {lost}")

@@ -10,7 +10,7 @@
 namespace inject = jouleprof::inject;
 
 // The CUDA driver calls this when it initialises, if CUDA_INJECTION64_PATH names this library.
-// Whatever went wrong here, CUDA starts.
+// CUDA starts also after a failure here.
 JOULEPROF_EXPORT int InitializeInjection(void) {
   if (const char* folder = std::getenv("JOULEPROF_TRACE")) {
     inject::begin(folder, std::getenv("JOULEPROF_TRACE_WHAT"));
@@ -36,7 +36,7 @@ JOULEPROF_EXPORT void jouleprof_trace_flush(void) { inject::flush(); }
 // Whether all launches of CUDA graphs are to be recorded node by node, from some launch soon on.
 JOULEPROF_EXPORT void jouleprof_trace_every_node(int wanted) { inject::every_node(wanted != 0); }
 
-// To be shown with the trace of this process, once.
+// A problem to be shown with the trace of this process, once.
 JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   try {
     if (text != nullptr) jouleprof::layers::add_problem(text);

@@ -80,13 +80,13 @@ bool is_plain(Object* self) {
 Object* call_through(Object* callable, Object* const* arguments, std::size_t count,
                      Object* keyword_names) {
   if (hook.direct && is_plain(arguments[0])) {
-    // arguments[-1] is the caller's affair, and allowed or not as before.
+    // Whether arguments[-1] may be used is unchanged from the caller.
     return hook.call(hook.call_impl, arguments, count, keyword_names);
   }
   return hook.function(callable, arguments, count, keyword_names);
 }
 
-// Sets what torch.compile has the interpreter hand frames to; returns what it was (new reference),
+// Sets torch.compile's callback for frames; returns the one before (new reference),
 // or nullptr.
 Object* set_compiler(Object* compiler) {
   if (hook.set_compiler == nullptr) return nullptr;
@@ -169,7 +169,7 @@ Object* call_function(Object* callable, Object* const* arguments, std::size_t co
   return call_through(callable, arguments, count, keyword_names);
 }
 
-// Of a module that the thread is not in yet: its __call__ was passed by.
+// Called for a module that the thread is not in yet: the interpreter skipped its __call__.
 Object* call_implementation(Object* callable, Object* const* arguments, std::size_t count,
                             Object* keyword_names) {
   if (!layers::active() || (count & ~kArgumentsOffset) == 0) {
@@ -188,7 +188,7 @@ Object* call_implementation(Object* callable, Object* const* arguments, std::siz
   return hook.implementation(callable, arguments, count, keyword_names);
 }
 
-// Where a Python function keeps what C calls it through; nullptr: not where it should be.
+// The address of a Python function's C entry point; nullptr: it is not at the expected place.
 VectorCall** place_of(const PythonApi& api, Object* function) {
   std::ptrdiff_t offset = 0;
   std::memcpy(&offset,

@@ -1,4 +1,4 @@
-// What PyTorch's modules are called through.
+// The hook in the calls of PyTorch's modules.
 #pragma once
 
 #include "apps/inject/python_api.h"

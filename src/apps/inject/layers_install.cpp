@@ -1,4 +1,4 @@
-// What Python calls, and is given, to make layers seen.
+// The functions for Python that define and call layers.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -110,7 +110,7 @@ Object* step_end(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
-// Around a backward pass, in the thread that asks for it
+// Around a backward pass, in the thread that starts it
 Object* backward_begin(Object*, Object* const*, Size) {
   if (auto* thread = outside_of_layers()) thread->begin_phase(model::Phase::kBackward);
   return api.none_reference();
@@ -150,7 +150,7 @@ Object* problem(Object*, Object* const* arguments, Size count) {
   return api.none_reference();
 }
 
-// Whom this thread works for now, for tests: (layer + 1) * 4 + phase
+// The scope of this thread, for tests: (layer + 1) * 4 + phase
 Object* where(Object*, Object* const*, Size) {
   model::Scope scope = scopes::this_thread();
   if (scope.layer == model::kNone) layers::find_backward(scope);

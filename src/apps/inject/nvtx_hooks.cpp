@@ -16,7 +16,7 @@ namespace abi = abi::nvtx;
 constexpr std::size_t kLongest = 512;
 constexpr std::size_t kMostStrings = 100'000;
 
-// A string that is only shown: what is beyond the longest is cut off.
+// A string for display: longer ones are cut.
 std::string_view view(const char* text) {
   if (text == nullptr) return {};
   std::size_t length = 0;
@@ -64,7 +64,7 @@ const std::string* registered(std::string_view text) noexcept {
   }
 }
 
-// What a range is called; `text` holds what has to be written anew.
+// The name of a range; `text` is a buffer for converted text.
 std::string_view name_of(const abi::EventAttributes* attributes, char (&text)[kLongest]) noexcept {
   constexpr std::size_t kNeeded = offsetof(abi::EventAttributes, message) + sizeof(abi::Message);
   if (attributes == nullptr || attributes->size < kNeeded) return {};
@@ -119,7 +119,7 @@ abi::String register_wide(abi::Domain, const wchar_t* wide) noexcept {
   char text[kLongest];
   return registered(narrow(wide, text));
 }
-// A domain is known by its name: its handle is the name's.
+// A domain is identified by its name, whose handle it has.
 abi::Domain create_ascii(const char* name) noexcept { return registered(view(name)); }
 abi::Domain create_wide(const wchar_t* wide) noexcept {
   char text[kLongest];

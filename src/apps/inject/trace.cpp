@@ -169,7 +169,7 @@ void add_source(cupti::Tracer::Source source) noexcept {
     const std::scoped_lock lock(s.mutex);
     s.sources.push_back(source);
     if (s.tracer != nullptr) s.tracer->add_source(source);
-  } catch (...) {  // no memory: it is not asked
+  } catch (...) {  // no memory: the source is not called
   }
 }
 

@@ -25,7 +25,7 @@ void flush() noexcept;
 // Sends all records and ends. `exiting`: the process is about to end.
 void end(bool exiting) noexcept;
 
-// Asked for more about once a second, of this trace and those to come.
+// Calls `source` about once a second, for this trace and later ones.
 void add_source(cupti::Tracer::Source source) noexcept;
 
 }  // namespace jouleprof::inject

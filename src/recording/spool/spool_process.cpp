@@ -66,7 +66,7 @@ bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsu
     case FrameType::kDevice:
       return define<model::TracedDevice>(in, "a device", file, consumer);
     case FrameType::kClass:
-      return define<model::KernelClass>(in, "a kernel class", file, consumer);
+      return define<model::KernelClass>(in, "a kernel signature", file, consumer);
     case FrameType::kLayer:
       return define<model::Layer>(in, "a layer", file, consumer);
     case FrameType::kRange:

@@ -83,11 +83,11 @@ TEST_F(Spool, WhatNamesTheUndefinedIsLeftOut) {
   const Collector all = read();
   EXPECT_EQ(all.trace(), trace);
   EXPECT_THAT(all.warnings,
-              ElementsAre(HasSubstr("kernel class is out of turn"), HasSubstr("layer has a parent"),
-                          HasSubstr("scope names a layer"), HasSubstr("names a kernel class"),
-                          HasSubstr("cannot be decoded"), HasSubstr("names a device"),
-                          HasSubstr("unknown kind"), HasSubstr("ends before"),
-                          HasSubstr("beyond its end")));
+              ElementsAre(HasSubstr("kernel signature is out of turn"),
+                          HasSubstr("layer has a parent"), HasSubstr("scope names a layer"),
+                          HasSubstr("names a kernel signature"), HasSubstr("cannot be decoded"),
+                          HasSubstr("names a device"), HasSubstr("unknown kind"),
+                          HasSubstr("ends before"), HasSubstr("beyond its end")));
 }
 
 TEST_F(Spool, OtherFilesAreLeftAlone) {

@@ -8,7 +8,7 @@ namespace jouleprof::spool {
 namespace {
 
 constexpr std::string_view kBroken = "holds what cannot be decoded";
-constexpr std::string_view kNoClass = "names a kernel class that is not defined";
+constexpr std::string_view kNoClass = "names a kernel signature that is not defined";
 constexpr std::string_view kNoScope = "names a scope that is not defined";
 constexpr std::string_view kNoLayer = "names a layer that is not defined";
 constexpr std::string_view kNoRange = "names a range that is not defined";

@@ -1,4 +1,4 @@
-// One thing that ran on a device.
+// One kernel, copy, memory set or graph launch on a device.
 #pragma once
 
 #include <cstdint>

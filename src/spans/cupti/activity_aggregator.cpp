@@ -31,7 +31,7 @@ void ActivityAggregator::add(const Activity& activity) {
   if (activity.whole_graph) {
     ++graph_launches_;
     ++waiting_graphs_;
-    if (!templates_.knows(activity.graph) && unknown_graphs_.size() < kMostUnknownGraphs) {
+    if (!templates_.has(activity.graph) && unknown_graphs_.size() < kMostUnknownGraphs) {
       unknown_graphs_.insert(activity.graph);
     }
   } else if (activity.graph != 0) {

@@ -19,7 +19,7 @@ struct AggregatorOptions {
   Duration bin = std::chrono::milliseconds{1};
   Duration fine = std::chrono::minutes{10};  // from then on bins are wide
   bool events = false;
-  // Records come this much later than others that began at the same time, at most.
+  // The largest delay of a record behind others that began at the same time.
   Duration settle = std::chrono::seconds{1};
   std::size_t most_waiting = 1'000'000;  // 48 MB: beyond, late ones get a smaller share of time
 };

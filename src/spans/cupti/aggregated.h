@@ -1,4 +1,4 @@
-// What the aggregator makes of activity: for tests.
+// The chunks of an aggregator, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ struct FullBuffer {
 };
 
 // At most `most` buffers of 4 MB; one that was read is used again. Thread safety: all functions
-// from any thread; none waits for anything but the others' few instructions.
+// from any thread, under one lock that is held for a few instructions.
 class BufferPool {
  public:
   static constexpr std::size_t kBytes = std::size_t{4} << 20;
@@ -27,7 +27,7 @@ class BufferPool {
 
   // nullptr when all are in use.
   std::uint8_t* take() noexcept;
-  // What is not from this pool is left alone.
+  // Ignores a buffer that is not from this pool.
   void full(std::uint8_t* buffer, std::size_t valid) noexcept;
   // A full buffer, the oldest first; data is nullptr when there is none. To be put back.
   FullBuffer next() noexcept;

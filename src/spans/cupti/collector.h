@@ -26,7 +26,7 @@ class Collector {
   // unavailable, unsupported, permission_denied: there are no records at all. problem() says why
   // there are no callbacks, or no records of copies.
   Result<void> start(bool whole_graphs);
-  // Turns them off. Not while the process exits: the driver may be gone.
+  // Turns them off. Not while the process exits: the driver may be unloaded.
   void stop();
   // After a fork, in the child: ignores all later calls of CUPTI.
   static void forget() noexcept;

@@ -1,4 +1,4 @@
-// Which scope each launch was made in.
+// The scope of each launch.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 namespace jouleprof::cupti {
 
-// Keeps the last 2^20 launches or so: a launch that comes 2^20 later takes the place of one before.
+// Keeps about the last 2^20 launches: a launch replaces the one 2^20 before it.
 // Thread safety: all functions from any thread, without locks.
 class CorrelationTable {
  public:
@@ -33,7 +33,7 @@ class CorrelationTable {
                                          std::memory_order_relaxed);
   }
 
-  // False where the launch is not known, or no more. CUDA counts launches from 1.
+  // False where the launch is unknown or was replaced. CUDA counts launches from 1.
   bool find(std::uint32_t correlation, std::uint32_t& scope) const noexcept {
     if (places_ == nullptr || correlation == 0) return false;
     const std::uint64_t place = places_[correlation % kPlaces].load(std::memory_order_relaxed);

@@ -15,7 +15,7 @@ model::TracedDevice driver_device(std::uint32_t ordinal);
 // "GPU-..." or "MIG-...", by `kind`; empty where all sixteen bytes are zero.
 std::string uuid_text(const char* kind, std::span<const unsigned char, 16> uuid);
 
-// How far CUDA's driver is in this process.
+// Whether CUDA's driver is loaded and initialised in this process.
 enum class DriverState { kAbsent, kLoaded, kInitialised };
 DriverState driver_state();
 

@@ -9,20 +9,20 @@
 
 namespace jouleprof::cupti {
 
-// CUPTI (13.0) crashes where it is switched while a graph is launched; and, in a program that does
-// not watch graphs being made as this one does, where a graph that was made executable while there
-// were no records of whole launches is launched when there are. So the thread that launches
-// switches, between two launches of any thread, and there are records of whole launches while a
-// graph is made executable. Thread safety: all functions from any thread, but start() and stop().
+// CUPTI (13.0) crashes when the mode is switched during a launch of a graph. Without callbacks on
+// the making of graphs it also crashes at the launch, recorded as a whole, of a graph that was made
+// executable in the other mode. Therefore the launching thread switches between two launches of any
+// thread, and launches are recorded as a whole while a graph is made executable. Thread safety: all
+// functions from any thread, but start() and stop().
 class GraphMode {
  public:
   explicit GraphMode(const CuptiApi& api) : api_(api) {}
 
-  // From here on launches are recorded whole. Without it, node by node for good.
+  // From now on launches are recorded as a whole. Without start() they are recorded node by node.
   void start();
   void stop();
-  // Node by node, or whole where that may be: after the next launch. `every`: for as long as graphs
-  // are made that are never launched afterwards; then nothing is held for them.
+  // Node by node, or as a whole where possible: after the next launch. `every`: the graphs made
+  // from now on are never launched afterwards; making them executable then takes no lock.
   void want_nodes(bool nodes, bool every = false) {
     every_.store(every, std::memory_order_relaxed);
     nodes_wanted_.store(nodes || every, std::memory_order_relaxed);

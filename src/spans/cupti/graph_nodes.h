@@ -1,4 +1,4 @@
-// Which scope each node of a CUDA graph was captured in.
+// The scope in which each node of a CUDA graph was captured.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace jouleprof::cupti {
 
-// A node that was destroyed is known for some time yet: records of its launches may be on their
-// way. Thread safety: all functions from any thread.
+// A destroyed node is kept for some time: records of its launches may still arrive. Thread safety:
+// all functions from any thread.
 class GraphNodes {
  public:
   void created(std::uint64_t node, std::uint32_t scope) noexcept;

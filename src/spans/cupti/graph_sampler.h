@@ -11,11 +11,11 @@ namespace jouleprof::cupti {
 
 // One record each from the start (CUPTI crashes when this is enabled only after a graph was made
 // executable); node by node for a few launches now and then: 20 ms after a graph was first
-// launched, 1 s later, 2 s, ... and every minute in the end, sooner again when a graph turns up
-// whose nodes have not been seen. Two such times never begin within one second.
+// launched, 1 s later, 2 s, ... and finally every minute; sooner again after the launch of a graph
+// without recorded nodes. Two such times never begin within one second.
 class GraphSampler {
  public:
-  // What has been seen so far, from the process's start.
+  // Counts since the process's start.
   struct Seen {
     std::uint64_t launches = 0;      // of graphs
     std::size_t unknown_graphs = 0;  // launched, and their nodes never seen
@@ -24,7 +24,7 @@ class GraphSampler {
   // Whether node by node from now on.
   bool nodes(HostTime now, const Seen& seen);
 
-  // When to ask again; nothing: any time.
+  // When to call nodes() again; absent: any time.
   std::optional<HostTime> next() const { return next_; }
 
  private:

@@ -1,5 +1,5 @@
-// What the nodes of CUDA graphs did when they were seen one by one, for the launches that are seen
-// as one record.
+// The nodes of launches of CUDA graphs that were recorded node by node, as templates for launches
+// that are received as one record.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace jouleprof::cupti {
 
 class GraphTemplates {
  public:
-  // A node's record. Those of one launch are taken together; of launches that are seen at the same
-  // time only the first is.
+  // A node's record. The records of one launch make one template; of concurrent launches only the
+  // first does.
   void observe(const Activity& node);
 
   // All records that had arrived by now have been observed. A launch becomes its graph's template
@@ -22,7 +22,7 @@ class GraphTemplates {
   // where nothing was `dropped` since the last call.
   void settle(bool dropped);
 
-  bool knows(std::uint32_t graph) const { return templates_.contains(graph); }
+  bool has(std::uint32_t graph) const { return templates_.contains(graph); }
 
   // Appends the nodes of `launch`, received as one record: its graph's template, scaled to its
   // duration.

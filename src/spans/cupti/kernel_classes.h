@@ -1,4 +1,4 @@
-// Gives identifiers to classes of launches.
+// Identifiers of kernel signatures.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace jouleprof::cupti {
 
-// Defines each class to the sink when it is first asked for. Bounded: beyond 20,000 kernels'
-// classes grid and block are left out, beyond 100,000 names all others share the class "other
+// Defines each signature to the sink when it is first needed. Bounded: beyond 20,000 signatures of
+// kernels grid and block are left out; beyond 100,000 names all others share the signature "other
 // kernels".
 class KernelClasses {
  public:
@@ -26,7 +26,7 @@ class KernelClasses {
   explicit KernelClasses(model::ActivitySink& sink) : KernelClasses(sink, Limits{}) {}
   KernelClasses(model::ActivitySink& sink, Limits limits);
 
-  // `name` may be null. The pointer is taken for the name until the next renew().
+  // `name` may be null. Until the next renew() the same pointer means the same name.
   std::uint32_t kernel(const char* name, const Shape& grid, const Shape& block) {
     Cached& slot = cache_[hash(name, grid, block)];
     if (slot.name == name && slot.round == round_ && slot.grid == grid && slot.block == block) {
@@ -39,7 +39,7 @@ class KernelClasses {
   std::uint32_t set(std::uint64_t bytes);
   std::uint32_t graph(std::uint32_t id);
 
-  // The driver may put another name where one was before: to be called now and then.
+  // The driver may reuse the memory of a name: call this about once a second.
   void renew() { ++round_; }
 
  private:

@@ -1,4 +1,4 @@
-// What the process has loaded.
+// The shared libraries of this process.
 #pragma once
 
 #include <string>

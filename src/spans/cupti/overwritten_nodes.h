@@ -1,4 +1,4 @@
-// Mends launches of CUDA graphs whose nodes' records are not their own.
+// Corrects launches of CUDA graphs whose nodes have timestamps of other launches.
 #pragma once
 
 #include <cstddef>

@@ -20,10 +20,10 @@ class RecordReader {
                KernelClasses& classes, ActivityAggregator& aggregator)
       : api_(api), launches_(launches), nodes_(nodes), classes_(classes), aggregator_(aggregator) {}
 
-  // Hands what the buffer holds to the aggregator. `now`: no record ends later.
+  // Passes the records of the buffer to the aggregator. `now`: no record ends later.
   void read(const FullBuffer& buffer, const StampConverter& stamps, HostTime now);
 
-  // Records whose times are not known, or cannot be.
+  // Records with missing or impossible times.
   std::uint64_t without_times() const { return without_times_; }
   // Launches outside of graphs whose scope was found, and those without a callback.
   std::uint64_t matched() const { return matched_; }

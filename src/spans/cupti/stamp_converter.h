@@ -1,4 +1,4 @@
-// CUPTI's stamps on the host's timeline.
+// Converts CUPTI's timestamps to host time.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace jouleprof::cupti {
 
-// Between the last two clock points the wall clock's rate is taken as constant, unless it was set
-// in between.
+// Assumes a constant rate of the wall clock between the last two clock points, unless it was set in
+// between.
 class StampConverter {
  public:
   StampConverter() { point(ClockPoint::now()); }

@@ -42,7 +42,7 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // Begins to collect kernels; once: later calls, also those that come meanwhile, do nothing. Holds
+  // Begins to collect kernels, once: later and concurrent calls do nothing. Holds
   // no lock while CUPTI works, because CUPTI may wait for another thread that calls this. With
   // an error in what `load` returns, or where CUPTI refuses, the status says why there are no
   // kernels.

@@ -39,7 +39,7 @@ class TracerTest : public ::testing::Test {
   std::uint64_t begin = real_now() - 1'000'000'000;
 
   void start(Tracer::Options options = {}) {
-    options.period = std::chrono::seconds{100};  // only when asked
+    options.period = std::chrono::seconds{100};  // only at a flush
     make(options);
     tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, true);
   }

@@ -1,6 +1,5 @@
-// Whose backward pass a thread is in: PyTorch gives each node of its graph a number when the
-// forward pass makes it; the layer that was being called then is the layer whose backward the node
-// is.
+// The layer of a thread that runs a backward pass. PyTorch gives each node of its graph a number
+// when the forward pass makes it; the node belongs to the layer that was called at that time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct AutogradFunctions {
 };
 
 // A gradient function that Python holds (PyObject*), made by the calling thread, and the sequence
-// number that Python says it has.
+// number that it has in Python.
 struct GradientSample {
   const void* function = nullptr;
   std::uint64_t sequence = 0;
@@ -34,8 +33,8 @@ struct BackwardNode {
   std::uint64_t thread = 0;    // the forward pass's, PyTorch's number
 };
 
-// Reads nodes. Every offset is held against the samples before it is used: a PyTorch that lays its
-// nodes out differently is not read at all.
+// Reads nodes. Every offset is checked with the samples before it is used: of a PyTorch with
+// another layout of nodes nothing is read.
 class Autograd {
  public:
   // `samples`: at least three nodes with an edge to each other and one more that adds to a

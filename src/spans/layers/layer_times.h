@@ -1,4 +1,4 @@
-// How often layers were called in one thread, and for how long it was in them.
+// Calls of layers in one thread, and the time in them.
 #pragma once
 
 #include <array>

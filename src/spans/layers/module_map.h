@@ -1,4 +1,4 @@
-// Which layer a module is, by its address.
+// The layer of each module, by the address of the module.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace jouleprof::layers {
 
-// What is known of a module.
+// The layer of a module.
 struct ModuleEntry {
   const void* module = nullptr;
   std::uint32_t layer = model::kNone;
-  // Called by the module that stands for it (a compiled model calls the one that it was made from):
-  // no layer of its own then.
+  // Called by the module that replaces it (a compiled model calls the original): it is then no
+  // layer of its own.
   bool inner = false;
 };
 

@@ -9,15 +9,14 @@ namespace jouleprof::layers {
 
 // Thread safety: all from any thread; the first three by one thread at a time.
 
-// What the process does from here on is no work of the program's: calls of layers are neither seen
-// nor counted (set_active).
+// The process's work from now on is not the program's: calls of layers are not traced (set_active).
 void begin_replay();
 
-// What was done since begin_replay(), or since the last call of this: `calls` of `layer`; with 0
-// calls, launches of one of its kernels; with model::kNone, something that had to be done for them.
+// The work since begin_replay(), or since the last call of this, was `calls` of `layer`; with 0
+// calls, launches of one of its kernels; with model::kNone, their preparation.
 void replayed(std::uint32_t layer, std::uint64_t calls);
 
-// The program goes on.
+// The work of the program continues.
 void end_replay();
 
 // Sends a kReplay chunk for each call of replayed() since this was called last, after the layers'

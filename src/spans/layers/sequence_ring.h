@@ -1,4 +1,4 @@
-// Which layer made which node of the autograd graph: by sequence numbers, which count up in each
+// The layer that made each node of the autograd graph, by sequence numbers, which count up in each
 // thread.
 #pragma once
 
@@ -18,7 +18,7 @@ class SequenceRing {
  public:
   static constexpr std::size_t kCapacity = 1 << 15;
 
-  // The numbers [first, end) were given out in `layer` (kNone: in no layer). `first` is the last
+  // The numbers [first, end) were assigned in `layer` (kNone: in no layer). `first` is the last
   // push's end, or above it.
   void push(std::uint64_t first, std::uint64_t end, std::uint32_t layer) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
@@ -54,7 +54,7 @@ class SequenceRing {
     return static_cast<std::uint32_t>(made);
   }
 
-  // The forward thread's number (PyTorch's); 0 free.
+  // The forward thread's number (of PyTorch); 0: the ring is free.
   std::atomic<std::uint64_t> thread{0};
   // Its thread has ended: free for another, once no other ring is.
   std::atomic<bool> ended{false};

@@ -14,10 +14,10 @@
 
 namespace jouleprof::layers {
 
-// All but drain() is the owning thread's alone.
+// Only the owning thread calls these functions, but drain().
 class ThreadLayers {
  public:
-  // What the thread was doing before a layer was entered.
+  // The state of the thread before a layer was entered.
   struct Outer {
     std::uint32_t layer = model::kNone;
     model::Phase phase = model::Phase::kNone;
@@ -27,7 +27,7 @@ class ThreadLayers {
   // The calling thread's; nullptr: there are too many threads, or no memory.
   static ThreadLayers* mine() noexcept;
 
-  // A call of `layer` begins; `outer` is put back by leave(), whatever way the call ends.
+  // A call of `layer` begins; leave() restores `outer`, also after an exception.
   void enter(std::uint32_t layer, Outer& outer) noexcept;
   void leave(const Outer& outer) noexcept;
 
@@ -84,7 +84,7 @@ class ThreadLayers {
 // threads that run a backward pass. Kept for the life of the process.
 void use_autograd(const Autograd& autograd);
 
-// That finder: the layer and phase of the node that the calling thread runs the backward of.
+// That finder: layer and phase of the node whose backward pass the calling thread runs.
 bool find_backward(model::Scope& scope) noexcept;
 
 }  // namespace jouleprof::layers

@@ -13,7 +13,7 @@ namespace jouleprof::spans {
 
 class Cgroup {
  public:
-  // Makes the group `name` below this process's own group, where that is this user's to divide: the
+  // Makes the group `name` below this process's own group, where this user may do so: the
   // folder is writable, and under systemd it was delegated. No controller is switched on, so no
   // limit changes. Errors: unsupported (no cgroup v2, not delegated), permission_denied, ...
   static Result<Cgroup> create(const std::string& name, const std::filesystem::path& root = "/");

@@ -2,7 +2,7 @@
 //
 // When a process waits for a child, the kernel adds the child's own time and the child's children's
 // time to the parent's (cutime, cstime). For a child that was listed while it lived, most of that
-// has been counted already; for one that began and ended between two looks, none of it has.
+// has been counted already; for one that began and ended between two scans, none of it has.
 #pragma once
 
 #include "jouleprof/units.h"
@@ -11,11 +11,11 @@ namespace jouleprof::spans {
 
 class ChildTime {
  public:
-  // One look. `children_total`: the parent's cutime + cstime, read *before* its children were.
+  // One scan. `children_total`: the parent's cutime + cstime, read *before* its children were.
   // `listed_gone`: the time already counted for those of its listed children (and what passed
-  // through them) that are found gone in this look.
+  // through them) that have ended by this scan.
   //
-  // A child may be reaped between the two reads, so its time may arrive one look later; what has
+  // A child may be reaped between the two reads, so its time may arrive one scan later; what has
   // not arrived by then never will (a parent that ignores SIGCHLD is not charged for its children).
   void update(Duration children_total, Duration listed_gone);
 

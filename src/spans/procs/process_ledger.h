@@ -1,4 +1,4 @@
-// What a recording would hold of a tree of processes: for tests.
+// The records of a tree of processes, for tests.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace jouleprof::spans {
 inline HostTime at(int s) { return HostTime{std::chrono::seconds{s}}; }
 inline Duration ticks(int n) { return Duration{std::chrono::seconds{n}} / sysconf(_SC_CLK_TCK); }
 
-// What a recording would hold: the last figures of every process.
+// The last figures of every process.
 struct Ledger {
   std::map<pid_t, model::Process> processes;
   std::map<pid_t, model::ProcessReading> last;

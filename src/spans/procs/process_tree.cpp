@@ -9,7 +9,7 @@
 namespace jouleprof::spans {
 namespace {
 
-// A process that has just begun is about to become another program: its memory says nothing yet.
+// A process that has just begun is about to become another program: its memory is not measured yet.
 constexpr Duration kSettled = std::chrono::milliseconds{500};
 
 Duration thread_cpu_time() {
@@ -98,7 +98,7 @@ bool ProcessTree::is_news(pid_t pid) {
   return stat && stat->start_ticks != own->second;
 }
 
-// Everyone whose parent is in the tree or is the adopter.
+// All processes whose parent is in the tree or is the adopter.
 void ProcessTree::scan(std::vector<pid_t>& out) {
   std::vector<pid_t> pids;
   procs_.all(pids);
@@ -207,7 +207,7 @@ void ProcessTree::read_memory(HostTime at) {
 
 void ProcessTree::emit(Entry& entry, HostTime at, bool all, TreeChanges& out) {
   if (entry.read_at != at) {
-    // Gone: that it stood still up to the last look is not forgotten.
+    // It has ended: its unchanged figures up to the last scan are recorded.
     if (entry.skipped) out.readings.push_back(*entry.skipped);
     entry.skipped.reset();
     return;

@@ -1,9 +1,8 @@
 // The processes that descend from one, and what each of them uses.
 //
-// CPU time is neither lost nor counted twice: a listed process is charged with what it used, as
-// read; what a listed process used after it was last read, and what children used that were never
-// listed, reaches the parent that waits for them and is its unseen_children_cpu_time (see
-// child_time.h).
+// CPU time is neither lost nor counted twice: a listed process has the time that was read of it;
+// what a listed process used after it was last read, and what children used that were never listed,
+// reaches the parent that waits for them and is its unseen_children_cpu_time (see child_time.h).
 #pragma once
 
 #include <optional>
@@ -30,7 +29,7 @@ struct TreeOptions {
   double memory_budget = 0.0002;
 };
 
-// What one look brought.
+// The result of one scan.
 struct TreeChanges {
   std::vector<model::Process> processes;  // new, renamed or ended ones, as they are now
   std::vector<model::ProcessReading> readings;
@@ -47,19 +46,19 @@ class ProcessTree {
   // `procs` must outlive the tree. Without a tree to follow there is only identify().
   explicit ProcessTree(ProcFs& procs) : procs_(procs) {}
 
-  // The tree to look at from now on. Ids go on: no two processes ever share one.
+  // The tree to scan from now on. Ids continue: no two processes ever share one.
   void follow(const TreeOptions& options);
 
-  // Looks at the tree and appends what is new. A process whose figures stand still is not repeated,
-  // unless `all`. With `no_forks` (nothing was forked on the machine since the last look) new
-  // processes are not searched for.
+  // Scans the tree and appends what is new. A process with unchanged figures is not repeated,
+  // unless `all`. With `no_forks` (no process was forked on the machine since the last scan) it
+  // does not search for new processes.
   void update(HostTime at, TreeChanges& out, bool no_forks = false, bool all = false);
 
-  // Who has this pid now, for processes that a driver names. One outside the tree is listed, with
-  // in_tree false, when it is first asked for. Nothing where there is no such process.
+  // The process with this pid now, for pids from a driver. One outside the tree is listed, with
+  // in_tree false, at the first call for it. Absent where there is no such process.
   std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out);
 
-  // Those of the tree that had not ended at the last look.
+  // Those of the tree that had not ended at the last scan.
   std::vector<model::Process> alive() const;
 
   // Children of `parent` in the tree that have ended and wait to be reaped.
@@ -88,8 +87,8 @@ class ProcessTree {
     std::optional<model::ProcessReading>
         skipped;  // the last one, equal to `written` but for its time
 
-    // All that was counted of it, under its own name or others': what its parent will be charged
-    // with again when it waits for it.
+    // All time that was counted of it, in itself or in others: the kernel adds this to its parent
+    // again when that waits for it.
     Duration counted() const { return cpu_time + children.counted() + listed_gone; }
   };
   struct Outsider {

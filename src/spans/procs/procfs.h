@@ -29,7 +29,7 @@ struct ProcessStat {
   std::uint64_t start_ticks = 0;  // after boot; with the pid it identifies a process
   std::uint64_t rss_bytes = 0;
 
-  // It runs no more; its parent has not waited for it yet.
+  // It has ended; its parent has not waited for it yet.
   bool ended() const { return (state == 'Z' && threads <= 1) || state == 'X' || state == 'x'; }
 };
 
@@ -73,8 +73,8 @@ class ProcFs {
   // Errors: as read_file's; corrupt.
   Result<Machine> machine(HostTime at);
 
-  // When a process began, from ProcessStat::start_ticks. To the tick (10 ms), and right for one
-  // that began after the machine last slept.
+  // When a process began, from ProcessStat::start_ticks. Exact to the tick (10 ms)
+  // for a process that began after the machine was last suspended.
   static HostTime start_time(std::uint64_t start_ticks);
 
  private:
@@ -89,7 +89,7 @@ class ProcFs {
 };
 
 // Whether this process runs in a PID namespace of its own, so that the pids of a driver (the
-// machine's) mean nothing to it.
+// machine's) are not valid in it.
 bool in_pid_namespace(const std::filesystem::path& root = "/");
 
 }  // namespace jouleprof::spans

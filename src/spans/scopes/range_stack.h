@@ -8,8 +8,8 @@ namespace jouleprof::scopes {
 
 // Each sets or puts back scopes::this_thread().range for the calling thread. A thread is in all of
 // the ranges that it has open, each within those that it opened before, whichever way they were
-// opened and in whatever order they end; those that stay open are then named anew. At most 64
-// ranges deep: those beyond are counted, not named. Nothing is allocated once all names were seen.
+// opened and in whatever order they end; those that stay open then get a new path. At most 64
+// ranges deep: those beyond are counted, not named. Allocates only for a new name.
 
 // Ranges that end in the order of a stack. A pop ends the newest range of its `domain` (any
 // pointer; ranges of all domains lie in one nesting).
@@ -20,19 +20,19 @@ int push_range(const void* domain, std::string_view name) noexcept;
 // The number of ranges of the domain that are left; -1, and nothing done, when there was none.
 int pop_range(const void* domain) noexcept;
 
-// Ranges that end in any order, from any thread. It is a range of the thread that
-// started it. Returns what ends it; 0 when there is no room for it.
+// Ranges that end in any order, from any thread. It is a range of the thread that started it.
+// Returns the handle that ends it; 0 when there is no room for it.
 std::uint64_t start_range(std::string_view name) noexcept;
 
 // False when it has ended already, or never began.
 bool end_range(std::uint64_t started) noexcept;
 
-// Takes out of the calling thread's ranges what another thread has ended. A few nanoseconds when
-// there is nothing.
+// Removes from the calling thread's ranges those that another thread has ended. A few nanoseconds
+// when there are none.
 void drop_ended_ranges() noexcept;
 
-// The range that the process is in, when one thread only has any open: also that of threads that
-// work for it and name none, as those of a backward pass do. model::kNone otherwise.
+// The open range of the process, if only one thread has open ranges. It then applies to threads
+// without ranges too, such as those of a backward pass. model::kNone otherwise.
 std::uint32_t lone_range() noexcept;
 
 }  // namespace jouleprof::scopes

@@ -1,5 +1,5 @@
-// On whose behalf a thread launches work: the layer, the named range and the phase it is in, kept
-// where a launch callback reads them in a few nanoseconds.
+// The scope in which a thread launches work: its layer, named range and phase, kept where a launch
+// callback reads them in a few nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@ namespace jouleprof::scopes {
 // The calling thread's own. Layers and ranges set their part and put back what was there.
 model::Scope& this_thread() noexcept;
 
-// Asked when a thread that is in no layer launches: whether what it does (a backward pass, say)
-// belongs to one. Fills layer and phase and returns true, or leaves them alone. Must not throw,
-// block or allocate. nullptr: there is no finder.
+// Called when a thread outside of all layers launches work, such as a backward pass: fills layer
+// and phase and returns true, or leaves them unchanged. Must not throw, block or allocate. nullptr:
+// there is no finder.
 using Finder = bool (*)(model::Scope& scope) noexcept;
 void set_finder(Finder finder) noexcept;
 
-// The identifier of what the calling thread does now; model::kNone when it is in no layer, range or
-// phase. A few nanoseconds when it is the same as before, no allocation after a scope was first
-// seen.
+// The identifier of the calling thread's scope; model::kNone when it is in no layer, range or
+// phase. A few nanoseconds when it is the same as before; allocates only for a new scope.
 std::uint32_t current() noexcept;
 
 // The identifier of the layer and phase of `node`, a scope that a node of a CUDA graph was captured
