@@ -149,22 +149,22 @@ Result<std::optional<model::SensorTraits>> fit_sensor(
     return tl::unexpected(fit.error());
   }
   tell_row(name, "refresh", assumed->refresh, fit->refresh);
-  if (!fit->risen) {
+  if (!fit->first_order) {
     tell_row("", "window", assumed->window, fit->window);
     tell_row("", "lag", assumed->lag, fit->lag);
   }
   fmt::print(stderr, "  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n",
              "", fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
-  if (fit->risen) {
-    tell_value("rise", assumed->rise, fit->risen->rise);
-    tell_value("window", assumed->window, fit->risen->window);
-    tell_value("lag", assumed->lag, fit->risen->lag);
+  if (fit->first_order) {
+    tell_value("rise", assumed->rise, fit->first_order->time_constant);
+    tell_value("window", assumed->window, fit->first_order->window);
+    tell_value("lag", assumed->lag, fit->first_order->lag);
   }
   model::SensorTraits traits;
   traits.refresh = fit->refresh.value;
-  traits.window = fit->risen ? fit->risen->window : fit->window.value;
-  traits.lag = fit->risen ? fit->risen->lag : fit->lag.value;
-  if (fit->risen) traits.rise = fit->risen->rise;
+  traits.window = fit->first_order ? fit->first_order->window : fit->window.value;
+  traits.lag = fit->first_order ? fit->first_order->lag : fit->lag.value;
+  if (fit->first_order) traits.rise = fit->first_order->time_constant;
   return traits;
 }
 
