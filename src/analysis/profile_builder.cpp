@@ -13,7 +13,7 @@
 #include "analysis/replay_warnings.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
-#include "analysis/timeline/why_silent.h"
+#include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
@@ -60,7 +60,7 @@ class ProfileBuilder {
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
 
-  // What was chosen of the work; nothing: all of it.
+  // The requested part of the work; absent: all of it.
   std::optional<RecordedSpan> part() const {
     if (begin_ == work_.begin && end_ == work_.program_end) return std::nullopt;
     return RecordedSpan{begin_, end_};
@@ -71,7 +71,7 @@ class ProfileBuilder {
     model::DomainProfile out;
     out.domain = domain;
     if (!known) {
-      out.reason = why_silent(recording_, domain);
+      out.reason = unavailable_reason(recording_, domain);
       return out;
     }
     EnergyTimeline& timeline = *known;
@@ -144,7 +144,7 @@ class ProfileBuilder {
     out.balance.parts = parts;
   }
 
-  // The gain error that a measurement was given.
+  // The calibration error of a measurement.
   static double gain_error(const model::Measurement& m) {
     if (m.energy <= Energy{}) return 0;
     const double all = m.error.joules();
@@ -162,22 +162,23 @@ class ProfileBuilder {
     if (out.balance.counter && out.balance.integral && length >= 2s &&
         *out.balance.counter > Energy{}) {
       const double apart = out.balance.integral->joules() - out.balance.counter->joules();
-      // The counter is interpolated at both ends, by up to half an update's time each.
+      // The counter is interpolated at both ends, by up to half a refresh period each.
       const double ends = out.peak_power ? 0.1 * out.peak_power->watts() : 0;
       if (std::abs(apart) > 0.02 * out.balance.counter->joules() + ends) {
-        warn(
-            fmt::format("{}: the integral of the power samples is {:+.1f} % off what the energy "
-                        "counter says; the counter's value is used",
-                        device, 100 * apart / out.balance.counter->joules()));
+        warn(fmt::format(
+            "{}: the integral of the power samples differs by {:+.1f} % from the energy "
+            "counter; the counter's value is used",
+            device, 100 * apart / out.balance.counter->joules()));
       }
     }
-    const Duration gap = timeline.gaps(begin_, end_);
-    if (gap > Duration{} && 50 * gap > length) {
-      warn(fmt::format("{}: no power samples for {:.3f} s of the span", device, seconds(gap)));
+    const Duration missing = timeline.missing_samples(begin_, end_);
+    if (missing > Duration{} && 50 * missing > length) {
+      warn(fmt::format("{}: no power samples for {:.3f} s of the span", device, seconds(missing)));
     }
     if (length > Duration{} && length < timeline.resolution()) {
-      warn(fmt::format("{}: the span of {:.1f} ms is shorter than its sensors resolve ({:.1f} ms)",
-                       device, seconds(length) * 1e3, seconds(timeline.resolution()) * 1e3));
+      warn(fmt::format(
+          "{}: the span of {:.1f} ms is shorter than its sensors' resolution ({:.1f} ms)", device,
+          seconds(length) * 1e3, seconds(timeline.resolution()) * 1e3));
     }
   }
 
@@ -213,7 +214,7 @@ class ProfileBuilder {
   void finish_processes() {
     if (processes_.saw_unknown_utilisation()) {
       warn(
-          "several processes shared a GPU and not all of their utilisations are known; its active "
+          "several processes shared a GPU and not all of their utilisations are known; its dynamic "
           "energy of that time is unattributed");
     }
     const auto total = [&](const model::ProcessProfile& p) {
@@ -238,7 +239,8 @@ class ProfileBuilder {
   HostTime begin_, end_;
   ProcessSplitter processes_;
   model::Profile profile_;
-  std::vector<std::ptrdiff_t> place_;  // of the recording's processes in the profile; -1: not there
+  std::vector<std::ptrdiff_t>
+      place_;  // by process of the recording: its index in the profile; -1: none
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Analyse, TellsEnergyIdlePowerAndBalanceOfARun) {
+TEST(Analyse, FindsEnergyIdlePowerAndBalanceOfARun) {
   Recorded run;
   run.read_gpu();
   run.read_cpu();
@@ -95,7 +95,7 @@ TEST(Analyse, APartAndTheRestSumToTheWhole) {
   EXPECT_NEAR(domain(*first, kGpu0).energy->energy.joules(), 2117.25, 3);
 }
 
-TEST(Analyse, ASingleGpuProcessGetsItAllAndSeveralUnknownNothing) {
+TEST(Analyse, ASingleGpuProcessGetsAllAndSeveralWithoutUtilisationNothing) {
   Recorded run;
   run.read_gpu();
   run.add_processes();
@@ -116,7 +116,7 @@ TEST(Analyse, ASingleGpuProcessGetsItAllAndSeveralUnknownNothing) {
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("several processes")));
 }
 
-TEST(Analyse, ARecordingCutOffEndsWhereAllSourcesStillSpoke) {
+TEST(Analyse, ARecordingCutOffEndsWithTheFirstSensorThatStops) {
   Recorded run;
   run.read_gpu(9);
   run.read_cpu(11);

@@ -1,4 +1,4 @@
-// Idle power that is not known, sensors that fail, and what is said of it.
+// Unknown idle power and failing sensors, with their warnings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   EXPECT_TRUE(domain(*profile, kPackage0).energy);
 }
 
-TEST(Analyse, ADomainWithoutSensorSaysWhy) {
+TEST(Analyse, ADomainWithoutSensorHasAReason) {
   Recorded run;
   run.read_gpu();
   run.recording.domains[1].unavailable_reason = "only root may read it";
@@ -74,7 +74,7 @@ TEST(Analyse, ABusyGpuIsNotIdle) {
   const auto profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   EXPECT_FALSE(domain(*profile, kGpu0).idle);
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle is unknown")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("idle power is unknown")));
 }
 
 TEST(Analyse, IdleThatDiffersAfterTheWorkWidensTheInterval) {

@@ -29,7 +29,7 @@ void check_clocks(const model::Recording& recording, HostTime begin, HostTime en
     const Duration sleep = b.suspended - a.suspended;
     const Duration step = (b.real - a.real) - (b.host - a.host) - sleep;
     if (sleep > 100ms) slept += sleep;
-    // Slewing by a time daemon stays far below this.
+    // Slewing by a time daemon is far below this.
     if (std::chrono::abs(step) > 100ms + (b.host - a.host) / 1000) stepped += step;
   }
   if (slept > Duration{}) {
@@ -37,10 +37,10 @@ void check_clocks(const model::Recording& recording, HostTime begin, HostTime en
         "the machine was suspended for {:.1f} s; that time is not in any figure", seconds(slept)));
   }
   if (stepped != Duration{}) {
-    out.push_back(
-        fmt::format("the wall clock was set by {:+.1f} s; times of day are as before or "
-                    "after it, energies are not affected",
-                    seconds(stepped)));
+    out.push_back(fmt::format(
+        "the wall clock was set by {:+.1f} s; energies are not affected, but times of day "
+        "before and after differ by it",
+        seconds(stepped)));
   }
 }
 
@@ -64,7 +64,7 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
     const auto domain = std::find_if(recording.domains.begin(), recording.domains.end(),
                                      [&](const auto& d) { return d.id == sensor.domain; });
     const std::string device = domain == recording.domains.end() ? "gpu" : domain->device;
-    const auto tell = [&](int n, const char* what) {
+    const auto report = [&](int n, const char* what) {
       if (n > 0) {
         out.push_back(
             fmt::format("{}: held back by its {} limit in {:.0f} % of the readings; clocks "
@@ -72,8 +72,8 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
                         device, what, 100.0 * n / all));
       }
     };
-    tell(power, "power");
-    tell(thermal, "thermal or slowdown");
+    report(power, "power");
+    report(thermal, "thermal or slowdown");
   }
 }
 
@@ -83,7 +83,7 @@ std::vector<std::string> recording_warnings(const model::Recording& recording, H
                                             HostTime end) {
   std::vector<std::string> out;
   if (!recording.run.complete) {
-    out.push_back("the recording was cut off; what it holds until then is shown");
+    out.push_back("the recording was cut off; figures end there");
   }
   for (const auto& w : recording.warnings) out.push_back(w.text);
   check_clocks(recording, begin, end, out);

@@ -1,4 +1,4 @@
-// What a reader of a profile should know about the recording it was made from.
+// Warnings about a recording, for the readers of its profile.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace jouleprof::analysis {
 
-// Warnings in words, each once: those recorded, and what the data show of [begin, end]: a recording
-// that was cut off, a machine that slept, a wall clock that was set, a GPU held back by its power
-// or thermal limits.
+// The recorded warnings, and those about the data of [begin, end]: a recording that was cut off, a
+// suspended machine, a wall clock that was set, a GPU at its power or temperature limits.
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
                                             HostTime end);
 

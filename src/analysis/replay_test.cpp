@@ -1,5 +1,5 @@
-// Layers that were run alone after the program: what is learnt from them, and that they are in no
-// figure of the program.
+// Isolated re-runs after the program: they separate collinear kernels, and are in no figure of the
+// program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,13 +29,6 @@ SyntheticRun repeated_model() {
   return run;
 }
 
-model::ActivityProfile only(const model::Recording& recording) {
-  const auto profiles = activity_of(recording);
-  EXPECT_TRUE(profiles) << profiles.error().message;
-  EXPECT_EQ(profiles->size(), 1u);
-  return profiles && !profiles->empty() ? profiles->front() : model::ActivityProfile{};
-}
-
 const model::ActivityRow& row(const model::ActivityProfile& p, std::string_view name) {
   for (const auto& r : p.by_kernel) {
     if (r.name == name) return r;
@@ -44,12 +37,12 @@ const model::ActivityRow& row(const model::ActivityProfile& p, std::string_view 
   return p.by_kernel.front();
 }
 
-TEST(Replay, TellsKernelsApartThatAlwaysRunTogether) {
+TEST(Replay, SeparatesCollinearKernels) {
   SyntheticRun run = repeated_model();
-  const auto without = only(synthesise(run).recording);
+  const auto without = only_activity(synthesise(run).recording);
   run.alone = 0.8;
   const auto made = synthesise(run);
-  const auto p = only(made.recording);
+  const auto p = only_activity(made.recording);
   for (std::size_t k = 0; k < run.kernels.size(); ++k) {
     const std::string name = "kernel " + std::to_string(k);
     EXPECT_FALSE(row(without, name).resolvable);
@@ -63,10 +56,10 @@ TEST(Replay, TellsKernelsApartThatAlwaysRunTogether) {
 
 TEST(Replay, IsInNoFigureOfTheProgram) {
   SyntheticRun run = repeated_model();
-  const auto without = only(synthesise(run).recording);
+  const auto without = only_activity(synthesise(run).recording);
   run.alone = 0.8;
   const auto made = synthesise(run);
-  const auto p = only(made.recording);
+  const auto p = only_activity(made.recording);
   EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
   EXPECT_NEAR(p.measured.energy.joules(), without.measured.energy.joules(),
               0.01 * without.measured.energy.joules());
@@ -85,17 +78,17 @@ TEST(Replay, IsInNoFigureOfTheProgram) {
   EXPECT_FALSE(without.replay);
 }
 
-TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotLearntFrom) {
+TEST(Replay, ThatTakesAnotherTimeThanInPlaceIsNotUsed) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;
   run.alone_longer = {1, 1.3, 1};
-  const auto p = only(synthesise(run).recording);
+  const auto p = only_activity(synthesise(run).recording);
   EXPECT_THAT(p.warnings, Contains(AllOf(HasSubstr("layer1 (+30 %)"), Not(HasSubstr("layer0")))));
   run.alone_longer = {1, 1.05, 0.96};
-  EXPECT_THAT(only(synthesise(run).recording).warnings, Not(Contains(HasSubstr("not learnt"))));
+  EXPECT_THAT(only_activity(synthesise(run).recording).warnings,
+              Not(Contains(HasSubstr("not used"))));
 }
 
-// A board that is capped runs the layers alone at other clocks, where they draw another power.
 TEST(Replay, OneKernelOfTwoSizesIsSeparatedByItsLayers) {
   SyntheticRun run;
   run.kernels = {{450, 40e-6, 1e-6}, {250, 14e-6, 1e-6}, {300, 10e-6, 1e-6}};
@@ -106,7 +99,7 @@ TEST(Replay, OneKernelOfTwoSizesIsSeparatedByItsLayers) {
   auto made = synthesise(run);
   auto& trace = made.recording.traces[0];
   trace.classes[1] = trace.classes[0];  // the same grid
-  const auto p = only(made.recording);
+  const auto p = only_activity(made.recording);
   EXPECT_EQ(p.by_kernel.size(), 2u);
   Energy sum;
   for (std::size_t k = 0; k < run.kernels.size(); ++k) {
@@ -125,7 +118,7 @@ TEST(Replay, DrawsOtherPowerThanInPlaceAndTheBalanceHolds) {
   run.alone = 0.8;
   run.alone_watts = 0.88;
   const auto made = synthesise(run);
-  const auto p = only(made.recording);
+  const auto p = only_activity(made.recording);
   EXPECT_LT(std::abs(p.unattributed.joules()), 0.01 * p.measured.energy.joules());
   for (std::size_t k = 0; k < run.kernels.size(); ++k) {
     const auto& known = row(p, "kernel " + std::to_string(k));
@@ -133,13 +126,14 @@ TEST(Replay, DrawsOtherPowerThanInPlaceAndTheBalanceHolds) {
   }
 }
 
-TEST(Replay, AtOtherClocksIsNotLearntFrom) {
+// At a power limit, re-runs have higher clocks than the program, and kernels draw more power.
+TEST(Replay, AtOtherClocksIsNotUsed) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;
   run.cap = 330;
   const auto made = synthesise(run);
-  const auto p = only(made.recording);
-  EXPECT_THAT(p.warnings, Contains(AllOf(HasSubstr("nothing is learnt"), HasSubstr("1980 MHz"))));
+  const auto p = only_activity(made.recording);
+  EXPECT_THAT(p.warnings, Contains(AllOf(HasSubstr("re-runs not used"), HasSubstr("1980 MHz"))));
   for (std::size_t k = 0; k < run.kernels.size(); ++k) {
     const auto& known = row(p, "kernel " + std::to_string(k));
     EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
@@ -147,26 +141,26 @@ TEST(Replay, AtOtherClocksIsNotLearntFrom) {
   }
 }
 
-TEST(Replay, WhereClocksAreNotKnownACappedProgramIsNotLearntFromEither) {
+TEST(Replay, OfACappedProgramIsNotUsedWhereClocksAreUnknown) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;
   run.cap = 330;
   auto made = synthesise(run);
   std::erase_if(made.recording.readings.gauges, [](const auto& r) { return r.sensor == kClock; });
-  EXPECT_THAT(only(made.recording).warnings,
-              Contains(AllOf(HasSubstr("nothing is learnt"), HasSubstr("is not known"))));
+  EXPECT_THAT(only_activity(made.recording).warnings,
+              Contains(AllOf(HasSubstr("re-runs not used"), HasSubstr("clocks are unknown"))));
   run.cap = 800;
   made = synthesise(run);
-  EXPECT_THAT(only(made.recording).warnings, Not(Contains(HasSubstr("nothing is learnt"))));
+  EXPECT_THAT(only_activity(made.recording).warnings, Not(Contains(HasSubstr("re-runs not used"))));
   std::erase_if(made.recording.readings.gauges, [](const auto& r) { return r.sensor == kClock; });
-  EXPECT_THAT(only(made.recording).warnings, Not(Contains(HasSubstr("nothing is learnt"))));
+  EXPECT_THAT(only_activity(made.recording).warnings, Not(Contains(HasSubstr("re-runs not used"))));
 }
 
 TEST(Replay, BetweenTwoProgramsIsLeftOutToo) {
   SyntheticRun run = repeated_model();
   run.alone = 0.8;
   auto made = synthesise(run);
-  const auto before = only(made.recording);
+  const auto before = only_activity(made.recording);
   // Another process that runs one launch of kernel 0, 0.4 s after the replays.
   model::Trace other = made.recording.traces[0];
   const HostTime last = other.chunks.back().end;
@@ -177,7 +171,7 @@ TEST(Replay, BetweenTwoProgramsIsLeftOutToo) {
   bins.add({later, later + std::chrono::microseconds{20}, 0, 0, 0});
   bins.finish();
   made.recording.traces.push_back(std::move(other));
-  const auto p = only(made.recording);
+  const auto p = only_activity(made.recording);
   EXPECT_EQ(p.launches, before.launches + 1);
   EXPECT_EQ(p.idle + p.kernels + p.gaps + p.unattributed, p.measured.energy);
   EXPECT_EQ(p.replay_inside, p.replay_time);

@@ -23,16 +23,17 @@ std::vector<std::string> replay_warnings(const model::Recording& recording, Time
   };
   std::vector<std::string> out;
   if (const auto all = took(end, work_end); !all.empty()) {
-    out.push_back(fmt::format(
-        "layers and kernels were run alone for {:.1f} s after the program (--replay); that "
-        "took {}, which is in no figure here",
-        seconds(replay.within(end, work_end)), all));
+    out.push_back(
+        fmt::format("isolated re-runs of layers and kernels (--replay) ran for {:.1f} s after the "
+                    "program; their "
+                    "{} are in no figure",
+                    seconds(replay.within(end, work_end)), all));
   }
   if (const auto all = took(begin, end); !all.empty()) {
-    out.push_back(
-        fmt::format("layers and kernels were run alone for {:.1f} s of this time (--replay); the "
-                    "figures include the {} that it took",
-                    seconds(replay.within(begin, end)), all));
+    out.push_back(fmt::format(
+        "isolated re-runs of layers and kernels (--replay) ran for {:.1f} s of this time; "
+        "the figures include their {}",
+        seconds(replay.within(begin, end)), all));
   }
   return out;
 }

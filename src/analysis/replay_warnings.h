@@ -1,4 +1,4 @@
-// What replays took, for the reader of a profile.
+// Warnings about isolated re-runs, for the readers of a profile.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace jouleprof::analysis {
 
-// What layers that were run alone took within [begin, end], the time of the figures, and from there
-// to the work's end; empty without any.
+// The time and energy of isolated re-runs within [begin, end], the time of the figures, and from
+// there to the work's end; empty without any.
 std::vector<std::string> replay_warnings(const model::Recording& recording, Timelines& timelines,
                                          HostTime begin, HostTime end, HostTime work_end);
 

@@ -9,7 +9,7 @@
 #include "analysis/activity/layer_time.h"
 #include "analysis/kernels/kernel_attribution.h"
 #include "analysis/profile_builder.h"
-#include "analysis/timeline/why_silent.h"
+#include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
 
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Activity = std::vector<model::ActivityProfile>;
 
-// One answer for each part that was asked for; references to them stay valid.
+// One result for each requested part; references to them stay valid.
 template <typename T>
 using Kept = std::list<std::pair<Part, Result<T>>>;
 
@@ -57,12 +57,13 @@ struct Run::State {
   Result<PartSpan> span(const Part& part) {
     if (!work()) {
       if (recording.imported_windows.empty()) {
-        return fail(Errc::kCorrupt, "the recording holds no readings and no time of the work");
+        return fail(Errc::kCorrupt,
+                    "the recording holds neither readings nor the time of the work");
       }
-      return fail(
-          Errc::kInvalidArgument,
-          "the recording holds windows without a time, so no part of it can be chosen; leave "
-          "out --from and --to");
+      return fail(Errc::kInvalidArgument,
+                  "the recording holds only windows without a time, so it has no parts; leave out "
+                  "--from and "
+                  "--to");
     }
     const PartSpan chosen{part.from ? known_work->begin + *part.from : known_work->begin,
                           part.to ? known_work->begin + *part.to : known_work->program_end};
@@ -80,10 +81,11 @@ struct Run::State {
     if (chosen.begin < recorded.begin - 1s || chosen.end > recorded.end + 1s) {
       return fail(
           Errc::kInvalidArgument,
-          fmt::format("the part from {:.3f} s to {:.3f} s lies outside of what was recorded, "
-                      "{:.3f} s to {:.3f} s",
-                      seconds_of(chosen.begin), seconds_of(chosen.end), seconds_of(recorded.begin),
-                      seconds_of(recorded.end)));
+          fmt::format(
+              "the part from {:.3f} s to {:.3f} s lies outside of the recording, {:.3f} s to "
+              "{:.3f} s",
+              seconds_of(chosen.begin), seconds_of(chosen.end), seconds_of(recorded.begin),
+              seconds_of(recorded.end)));
     }
     return chosen;
   }
@@ -97,7 +99,7 @@ struct Run::State {
     return build_profile(recording, timelines(), *work(), chosen->begin, chosen->end);
   }
 
-  // What was traced may reach beyond the readings, so a part is taken as it is given.
+  // Traced activity may exceed the readings, so parts are not checked against them.
   Result<Activity> activity(const Part& part) {
     Activity out;
     if (recording.traces.empty() || !work()) return out;
@@ -142,7 +144,7 @@ const Result<Activity>& Run::activity(const Part& part) const {
 Result<model::Measurement> Run::energy(std::size_t domain, HostTime begin, HostTime end) const {
   auto& timeline = state_->timelines().at(domain);
   if (!timeline) {
-    return fail(Errc::kUnavailable, why_silent(recording(), recording().domains[domain]));
+    return fail(Errc::kUnavailable, unavailable_reason(recording(), recording().domains[domain]));
   }
   return timeline->energy(begin, end);
 }

@@ -23,7 +23,7 @@ inline constexpr double kFullClock = 1.98e9;  // hertz
 struct KernelSpec {
   double watts = 300;     // above idle, while it runs
   double length = 20e-6;  // seconds of one launch
-  double gap = 2e-6;      // to the next launch of its burst
+  double pause = 2e-6;    // to the next launch of its burst
 };
 
 struct SyntheticRun {
@@ -33,11 +33,11 @@ struct SyntheticRun {
   double longest = 80e-3;
   double idle = 120;
   double wander = 0;         // of a burst's power: one sigma of what its kernel's differs by
-  double cap = 0;            // watts that the board holds its mean power below; 0: no limit
-  double reasons_every = 2;  // seconds between two looks at why clocks are held, where capped
-  bool together = false;     // all kernels in each burst, in turn: nothing separates them
+  double cap = 0;            // power limit of the board in watts; 0: none
+  double reasons_every = 2;  // seconds between two readings of the clock reasons, where capped
+  bool together = false;     // all kernels in each burst, in turn: collinear
   double overlapped =
-      0;  // the part of bursts that another kernel's runs beside, on a second stream ...
+      0;  // the share of bursts that another kernel's overlap, on a second stream ...
   double overlapped_watts = 1;  // ... where both draw so many times the mean of their powers
   double alone = 0;             // seconds for which each kernel's layer is replayed afterwards ...
   double alone_watts = 1;       // ... where each draws so many times its power
@@ -46,8 +46,8 @@ struct SyntheticRun {
   unsigned seed = 1;
 };
 
-// A board that lowers its clocks where its mean power exceeds the cap, and raises them again below:
-// kernels then take longer, and draw less.
+// A board that reduces its clocks while its mean power exceeds the cap: kernels then take longer
+// and draw less.
 class Clocks {
  public:
   explicit Clocks(double cap) : cap_(cap) {}
@@ -71,7 +71,7 @@ struct Synthesised {
   model::Recording recording;
   std::vector<double> joules;  // above idle, by kernel
   std::vector<double> busy;    // seconds, by kernel
-  double replay_joules = 0;    // above idle, while kernels ran alone; in none of the above
+  double replay_joules = 0;    // above idle, in isolated re-runs; in none of the above
 };
 
 // Two kernels at once, from `begin` until about `end`, each on its stream: where both run, each has
@@ -94,7 +94,7 @@ double two_streams(const std::vector<KernelSpec>& kernels, std::array<std::size_
       if (next[i] > edge) continue;
       runs[i] = !runs[i] && edge < end;
       if (runs[i]) launch(which[i], edge, edge + kernel.length, i);
-      next[i] = runs[i] ? edge + kernel.length : edge < end ? edge + kernel.gap : 1e300;
+      next[i] = runs[i] ? edge + kernel.length : edge < end ? edge + kernel.pause : 1e300;
     }
   }
 }
@@ -107,7 +107,7 @@ inline model::Layer a_layer(std::string name, std::uint32_t parent = model::kNon
   return layer;
 }
 
-// Kernel i is class i, named "kernel i"; layer i of the trace launched it.
+// Kernel i is signature i, named "kernel i"; layer i of the trace launched it.
 inline Synthesised synthesise(const SyntheticRun& run) {
   std::mt19937 random(run.seed);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -144,7 +144,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
     double period = 0;
     for (std::size_t n = 0; n < kinds; ++n) {
       const auto& k = run.kernels[run.together ? n : one];
-      period += k.length + k.gap;
+      period += k.length + k.pause;
     }
     auto turns = static_cast<long>(std::max(length / period, 1.0));
     const auto start = static_cast<std::size_t>(uniform(random) * static_cast<double>(kinds));
@@ -183,7 +183,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         const double taken = k.length / clocks.now();
         const double energy = factor * k.watts * clocks.power() * taken;
         bins.add({at(t), at(t + taken), id, id, 0});
-        t += taken + k.gap;
+        t += taken + k.pause;
         out.busy[which] += taken;
         out.joules[which] += energy;
         joules += energy;
@@ -216,7 +216,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       const auto& kernel = run.kernels[k];
       const double longer = run.alone_longer.empty() ? 1 : run.alone_longer[k];
       const double length = longer * kernel.length;
-      const double period = length + kernel.gap;
+      const double period = length + kernel.pause;
       const auto calls = static_cast<std::uint64_t>(run.alone / period);
       t = truth.end();
       for (std::uint64_t i = 0; i < calls; ++i) {
@@ -238,7 +238,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
   truth.hold(run.idle, 1.5);
 
   auto& r = out.recording;
-  r.run.source = "import:csv";  // all that ran is told
+  r.run.source = "import:csv";  // its traces are complete
   r.run.complete = true;
   r.domains.push_back(
       {kGpu0, model::DomainKind::kGpu, "gpu0", "Synthetic", "GPU-synthetic", {}, true, ""});
@@ -260,7 +260,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
   return out;
 }
 
-// Classes of very different power and length.
+// Kernels of very different power and length.
 inline std::vector<KernelSpec> various_kernels(std::size_t count, unsigned seed = 5) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);

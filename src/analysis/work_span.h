@@ -1,4 +1,4 @@
-// When the work of a recording began and ended.
+// Begin and end of a recording's work.
 #pragma once
 
 #include <optional>

@@ -6,7 +6,6 @@
 #include <map>
 #include <span>
 #include <tuple>
-#include <unordered_map>
 
 #include "analysis/activity/bin_lattice.h"
 #include "analysis/activity/kernel_variants.h"
@@ -23,13 +22,12 @@ using model::ChunkKind;
 
 constexpr std::size_t kMostBins = 2'000'000;  // half an hour of 1 ms
 
-auto order_of(const model::KernelClass& c) {
-  return std::tie(c.kind, c.name, c.grid, c.block, c.bytes);
-}
-
 struct ByKey {
   bool operator()(const model::KernelClass* a, const model::KernelClass* b) const {
-    return order_of(*a) < order_of(*b);
+    const auto key = [](const model::KernelClass& c) {
+      return std::tie(c.kind, c.name, c.grid, c.block, c.bytes);
+    };
+    return key(*a) < key(*b);
   }
 };
 
@@ -46,7 +44,6 @@ class Builder {
       : recording_(recording), domain_(domain), from_(from), to_(to) {}
 
   Result<ActivityTable> build() {
-    table_.time.origin = first_begin();
     make_lattice();
     for (const auto& trace : recording_.traces) {
       const bool here = std::any_of(trace.chunks.begin(), trace.chunks.end(),
@@ -76,31 +73,27 @@ class Builder {
     return uuid.empty() ? count_gpus(recording_) == 1 : uuid == domain_.uuid;
   }
 
-  HostTime first_begin() const {
-    HostTime first = HostTime::max();
-    for (const auto& trace : recording_.traces) {
-      for (const auto& chunk : trace.chunks) {
-        if (is_here(trace, chunk)) first = std::min(first, chunk.begin);
-      }
-    }
-    return first == HostTime::max() ? HostTime{} : first;
-  }
-
+  // Sets the time's origin, and the lattice from there on.
   void make_lattice() {
     Duration bin = std::chrono::milliseconds{1};
-    HostTime last = table_.time.origin;
+    HostTime first = HostTime::max();
+    HostTime last = HostTime::min();
     for (const auto& trace : recording_.traces) {
       bin = std::max(bin, trace.bin);
       for (const auto& chunk : trace.chunks) {
-        if (is_here(trace, chunk)) last = std::max(last, chunk.end);
+        if (!is_here(trace, chunk)) continue;
+        first = std::min(first, chunk.begin);
+        last = std::max(last, chunk.end);
       }
     }
-    const auto bins = static_cast<std::size_t>((last - table_.time.origin) / bin);
+    if (last < first) first = last = HostTime{};
+    table_.time.origin = first;
+    const auto bins = static_cast<std::size_t>((last - first) / bin);
     lattice_.emplace(seconds(bin) * static_cast<double>(bins / kMostBins + 1));
   }
 
   static Error damaged(const model::Trace& trace) {
-    return {Errc::kCorrupt, fmt::format("the activity that process {} ({}) recorded can't be read",
+    return {Errc::kCorrupt, fmt::format("the recorded activity of process {} ({}) is damaged",
                                         trace.pid, trace.program)};
   }
 
@@ -114,7 +107,7 @@ class Builder {
     }
   }
 
-  // Calls use(class, entry) for each scope's entry of a chunk. False: damaged.
+  // Calls use(signature, entry) for each scope's entry of a chunk. False: damaged.
   template <class Use>
   bool each_scope(std::uint32_t index, const ActivityChunk& chunk, Use use) const {
     const model::Trace& trace = recording_.traces[index];
@@ -138,7 +131,7 @@ class Builder {
     return !(from_ && chunk.end <= *from_) && !(to_ && chunk.begin >= *to_);
   }
 
-  // In all of the recording, whatever part is asked for. False: damaged.
+  // In the whole recording, not only in the requested part. False: damaged.
   bool find_variants(std::uint32_t index) {
     const model::Trace& trace = recording_.traces[index];
     return std::all_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
@@ -252,55 +245,49 @@ class Builder {
   void finish_bins() {
     lattice_->take([&](const BinLattice::Bin& bin) {
       const bool counts = in_part(table_.time.host_of(bin.begin));
-      const double gap = lattice_->width() - bin.busy;
+      const double idle_between = lattice_->width() - bin.busy;
       table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
-      for (const auto& [id, own] : bin.classes) {
-        if (id >= BinLattice::kPartOfOthers) {
-          add_overlapped(id - BinLattice::kPartOfOthers, own, counts);
+      for (const auto& [k, own] : bin.classes) {
+        if (k >= BinLattice::kPartOfOthers) {
+          add_overlapped(k - BinLattice::kPartOfOthers, own, counts);
           continue;
         }
-        const std::uint32_t k = id;
         table_.entries.push_back({k, static_cast<float>(own)});
         add_variants(k, own, bin.begin, counts);
         table_.classes[k].whole_busy += own;
         if (!counts) continue;
         table_.classes[k].busy += own;
-        if (bin.busy > 0) table_.classes[k].gap += gap * own / bin.busy;
+        if (bin.busy > 0) table_.classes[k].idle_between += idle_between * own / bin.busy;
       }
       table_.whole_busy += bin.busy;
       if (!counts) return;
       if (table_.end == 0) table_.begin = bin.begin;
       table_.end = bin.begin + lattice_->width();
       table_.busy += bin.busy;
-      table_.gap += gap;
+      table_.idle_between += idle_between;
     });
   }
 
   void finish_shares() {
-    for (const auto& [key, share] : shares_) {
-      const auto& [kernel_class, trace, scope] = key;
-      table_.shares.push_back({kernel_class, variants_.of(kernel_class, trace, scope), trace, scope,
-                               share.launches, share.busy, share.overlapped});
+    for (auto& [key, share] : shares_) {
+      std::tie(share.kernel_class, share.trace, share.scope) = key;
+      share.variant = variants_.of(share.kernel_class, share.trace, share.scope);
+      table_.shares.push_back(share);
     }
   }
-
-  struct Sum {
-    std::uint64_t launches = 0;
-    double busy = 0;
-    double overlapped = 0;
-  };
 
   const model::Recording& recording_;
   const model::Domain& domain_;
   std::optional<HostTime> from_, to_;
   std::optional<BinLattice> lattice_;
-  std::size_t first_replay_ = 0;  // of the process in hand
+  std::size_t first_replay_ = 0;  // of the current process
   ActivityTable table_;
   KernelVariants variants_;
   VariantMix mix_{variants_};
-  std::vector<std::vector<std::uint32_t>> known_;  // by trace: of each of its classes
+  std::vector<std::vector<std::uint32_t>> known_;  // by trace: of each of its signatures
   std::map<const model::KernelClass*, std::uint32_t, ByKey> by_key_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Sum> shares_;
+  // By signature, trace and scope.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, ActivityTable::Share> shares_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What ran on one GPU, of all traced processes together: the regressors of attribution.
+// The activity on one GPU, of all traced processes: the regressors of attribution.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@
 namespace jouleprof::analysis {
 
 struct ActivityTable {
-  // Busy seconds of one class in one bin. Next to those of a class that has variants, how they are
-  // spread over these: of variant v by the number classes.size() + v. And how much of those of
-  // class k was beside other launches, by the number classes.size() + variants.size() + k.
+  // Busy seconds in one bin, of what `kernel_class` numbers:
+  //  - below classes.size(): a kernel signature;
+  //  - classes.size() + v: variant v of a signature in the same bin, part of the signature's time;
+  //  - overlapped(k): the time of signature k while other launches ran, part of its time.
   struct Entry {
     std::uint32_t kernel_class = 0;
     float busy = 0;
@@ -29,23 +30,23 @@ struct ActivityTable {
     double width = 0;
     std::size_t first = 0;  // its entries go up to the next bin's
   };
-  // Totals are of the part that was asked for.
+  // Totals of the requested part of the recording.
   struct Class {
     model::KernelClass key;
     std::uint64_t launches = 0;
     double busy = 0;        // seconds
-    double overlapped = 0;  // of them, beside other launches
-    // Seconds between launches, in bins in which something ran: by its share of their busy time.
-    double gap = 0;
-    double whole_busy = 0;  // seconds, of all that was traced
+    double overlapped = 0;  // of `busy`, while other launches ran
+    // Idle seconds between launches, in bins in which something ran: its share by busy time.
+    double idle_between = 0;
+    double whole_busy = 0;  // seconds, of the whole trace
     double whole_overlapped = 0;
   };
-  // Launches of a class whose time tells them from others of it (kernel_variants.h).
+  // Launches of a signature that take clearly different times from its others (kernel_variants.h).
   struct Variant {
     std::uint32_t kernel_class = 0;
     double busy = 0;  // seconds of the part
   };
-  // What one class did for one scope of one process, in chunks that touch the part.
+  // The activity of one signature for one scope of one process, in chunks that touch the part.
   struct Share {
     std::uint32_t kernel_class = 0;
     std::uint32_t variant = model::kNone;
@@ -56,7 +57,7 @@ struct ActivityTable {
     double overlapped = 0;
   };
 
-  // A layer, or a kernel of one, that was run alone, and what ran then. Totals leave that time out.
+  // An isolated re-run of a layer or kernel, and the launches in it. Totals exclude that time.
   struct Replay {
     struct Ran {
       std::uint64_t launches = 0;
@@ -72,7 +73,7 @@ struct ActivityTable {
 
     ByClass ran;
     std::vector<ByClass> slots;                       // one after the other from `begin` on
-    std::map<std::uint32_t, std::uint32_t> variants;  // of a kernel's replay, by class
+    std::map<std::uint32_t, std::uint32_t> variants;  // of a kernel's re-run, by signature
 
     std::uint32_t variant_of(std::uint32_t kernel_class) const {
       const auto found = variants.find(kernel_class);
@@ -84,23 +85,23 @@ struct ActivityTable {
   ReplayTime replay_time;  // of the processes that used the device
   std::vector<Replay> replays;
   std::vector<Class> classes;
-  std::vector<Variant> variants;  // of a class one after the other
-  std::vector<Bin> bins;          // of all that was traced, and their entries
+  std::vector<Variant> variants;  // sorted by signature
+  std::vector<Bin> bins;          // of the whole trace, with their entries
   std::vector<Entry> entries;
   std::vector<Share> shares;
-  double begin = 0;  // of the part's first bin with anything in it
-  double end = 0;    // of its last
-  double busy = 0;   // seconds of the part in which anything ran ...
-  double gap = 0;    // ... and between launches
+  double begin = 0;         // of the part's first non-empty bin
+  double end = 0;           // of its last
+  double busy = 0;          // seconds of the part in which launches ran ...
+  double idle_between = 0;  // ... and between launches
   double whole_busy = 0;
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
   std::uint64_t graph_launches = 0;
   std::uint64_t graph_expanded = 0;
-  std::vector<std::string> problems;  // what the processes said went wrong
+  std::vector<std::string> problems;  // reported by the traced processes
 
   bool empty() const { return end <= begin; }  // nothing ran in the part
-  // The number in Entry of what ran beside others.
+  // The number in Entry of a signature's overlapped time.
   std::size_t overlapped(std::size_t kernel_class) const {
     return classes.size() + variants.size() + kernel_class;
   }
@@ -109,11 +110,11 @@ struct ActivityTable {
   }
 };
 
-// The activity on `domain`; totals are of the bins that begin in [from, to), replays left
-// out. A device is the domain's when its uuid is; one without a uuid, when the recording has one
-// GPU only. Where processes ran at once, a bin's times are scaled down to the bin. Very long
-// recordings get wider bins. Empty without activity. Errors: corrupt, when a chunk can't be decoded
-// or names what is not there.
+// The activity on `domain`; totals are of the bins that begin in [from, to), without re-runs.
+// Devices are matched by UUID; a device without one is the recording's only GPU. Where processes
+// overlap, their times in a bin are scaled to its length. Very long recordings get wider bins.
+// Empty without activity. Errors: corrupt, when a chunk cannot be decoded or refers to a missing
+// entry.
 Result<ActivityTable> activity_on(const model::Recording& recording, const model::Domain& domain,
                                   std::optional<HostTime> from, std::optional<HostTime> to);
 

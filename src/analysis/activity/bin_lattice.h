@@ -1,4 +1,4 @@
-// Busy times of several processes brought to one lattice of bins.
+// Busy times of several processes on one lattice of bins.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace jouleprof::analysis {
 
 class BinLattice {
  public:
-  // Numbers from here on are of time that was added already, as another number's: no part of what a
-  // bin was busy.
+  // Numbers from here on are parts of time that was added under another number: they do not add to
+  // a bin's busy time.
   static constexpr std::uint32_t kPartOfOthers = 1U << 31;
 
   struct Busy {
@@ -20,7 +20,7 @@ class BinLattice {
   };
   struct Bin {
     double begin = 0;  // seconds
-    double busy = 0;   // seconds, of all classes below kPartOfOthers
+    double busy = 0;   // seconds, of all numbers below kPartOfOthers
     std::vector<Busy> classes;
   };
 
@@ -29,12 +29,12 @@ class BinLattice {
 
   double width() const { return width_; }
 
-  // A class was busy for so long within [begin, begin + length), which need not lie on the lattice:
-  // spread evenly.
+  // Adds `busy` seconds of a signature, uniformly over [begin, begin + length). The interval need
+  // not lie on the lattice.
   void add(double begin, double length, std::uint32_t kernel_class, double busy);
 
-  // Calls use(Bin) for each bin in which anything ran, in order, and forgets all. Where several
-  // processes' work exceeds a bin together, it is scaled to it.
+  // Calls use(Bin) for each bin with activity, in order, and clears all. Where the sum of several
+  // processes exceeds a bin's width, it is scaled to the width.
   template <class Use>
   void take(Use use) {
     sort();
@@ -54,7 +54,7 @@ class BinLattice {
   };
 
   void sort();
-  // The bin that begins at an index; returns the next one's.
+  // Sets `bin` to the one whose entries begin at `first`; returns the begin of the next one's.
   std::size_t gather(std::size_t first, Bin& bin) const;
 
   double width_;

@@ -6,8 +6,8 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kApart = 1.07;       // of one mean time to the next
-constexpr double kLeastShare = 1e-4;  // of a class's time, for a scope's mean to count
+constexpr double kApart = 1.07;       // ratio of one mean time to the next
+constexpr double kLeastShare = 1e-4;  // of a signature's time, for a scope's mean to count
 constexpr std::size_t kMost = 64;
 
 }  // namespace
@@ -34,7 +34,7 @@ void KernelVariants::find() {
     classes.back().busy += did.busy;
     classes.back().scopes.push_back(&did);
   }
-  // The busiest first, because the number is limited.
+  // In order of busy time, because the number of variants is limited.
   std::sort(classes.begin(), classes.end(),
             [](const Class& a, const Class& b) { return a.busy > b.busy; });
   for (Class& c : classes) split(c.number, c.scopes);

@@ -1,5 +1,5 @@
-// Launches of one class that take another time in other layers: a matrix product of another size
-// may run in the same grid, and draws another power.
+// Variants: launches of one kernel signature that take different times in different layers. Matrix
+// products of different sizes may run in the same grid and draw different power.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@ class KernelVariants {
  public:
   struct Variant {
     std::uint32_t kernel_class = 0;
-    double launch = 0;  // mean seconds of one
-    double busy = 0;    // seconds, of all that was added
+    double launch = 0;  // mean seconds of one launch
+    double busy = 0;    // seconds, of all added
   };
 
-  // What a class did for one scope of one process.
+  // The activity of a signature for one scope of one process.
   void add(std::uint32_t kernel_class, std::uint32_t trace, std::uint32_t scope,
            std::uint64_t launches, double busy);
 
-  // When all is added: a class is split where its scopes' mean times lie more than 7 % apart, with
-  // nothing between. Scopes with little of a class go with the next shorter; at most 64 variants.
+  // To be called after the last add(): splits a signature between scopes whose mean times are more
+  // than 7 % apart. Scopes with little busy time join the next shorter ones. At most 64 variants.
   void find();
 
-  // In the order of their classes, then of time.
+  // Sorted by the signatures' busy time, then by time of a launch.
   const std::vector<Variant>& all() const { return variants_; }
-  // Those of a class, as indices of all() [first, last); none: it is not split.
+  // The variants of a signature, as indices of all() [first, last); empty: it is not split.
   std::pair<std::uint32_t, std::uint32_t> of_class(std::uint32_t kernel_class) const;
-  // Busy seconds of the variants that scopes of a trace ran, by index of all(). `is(scope)`: which.
+  // Busy seconds of variants in the scopes of a trace for which `is(scope)` holds, by index of
+  // all().
   template <class Is>
   std::map<std::uint32_t, double> busy_of(std::uint32_t trace, Is is) const {
     std::map<std::uint32_t, double> out;
@@ -44,9 +45,9 @@ class KernelVariants {
     }
     return out;
   }
-  // Index into all(); kNone: the class is not split, or the scope was not added.
+  // Index into all(); kNone: the signature is not split, or the scope was not added.
   std::uint32_t of(std::uint32_t kernel_class, std::uint32_t trace, std::uint32_t scope) const;
-  // The one whose launches take most nearly so long; kNone: the class is not split.
+  // The variant with the closest time of a launch; kNone: the signature is not split.
   std::uint32_t nearest(std::uint32_t kernel_class, double launch) const;
 
  private:

@@ -15,7 +15,7 @@ using testing::Pair;
 
 constexpr double kMicro = 1e-6;
 
-// Class 5 takes 10 and 10.5 us in scopes 0 and 1, 40 us in scope 2; class 7 always 20 us.
+// Signature 5 takes 10 and 10.5 us in scopes 0 and 1, 40 us in scope 2; signature 7 always 20 us.
 KernelVariants two_sizes() {
   KernelVariants variants;
   variants.add(5, 0, 0, 100, 100 * 10 * kMicro);
@@ -27,7 +27,7 @@ KernelVariants two_sizes() {
   return variants;
 }
 
-TEST(KernelVariants, AClassIsSplitWhereItsTimesLieApart) {
+TEST(KernelVariants, ASignatureIsSplitWhereItsTimesDiffer) {
   const auto variants = two_sizes();
   ASSERT_EQ(variants.all().size(), 2u);
   EXPECT_THAT(variants.of_class(5), Pair(0, 2));
@@ -41,7 +41,7 @@ TEST(KernelVariants, AClassIsSplitWhereItsTimesLieApart) {
   EXPECT_NEAR(variants.all()[1].busy, 50 * 40 * kMicro, 1e-12);
 }
 
-TEST(KernelVariants, TimesThatRunIntoEachOtherAreOne) {
+TEST(KernelVariants, AContinuousRangeOfTimesIsNotSplit) {
   KernelVariants variants;
   for (std::uint32_t scope = 0; scope < 20; ++scope) {
     variants.add(0, 0, scope, 10, 10 * (10 + 0.5 * scope) * kMicro);
@@ -58,7 +58,7 @@ TEST(KernelVariants, AFewOddLaunchesMakeNoVariant) {
   EXPECT_THAT(variants.all(), IsEmpty());
 }
 
-TEST(KernelVariants, TheBusiestClassesAreSplitFirst) {
+TEST(KernelVariants, TheBusiestSignaturesAreSplitFirst) {
   KernelVariants variants;
   for (std::uint32_t k = 0; k < 40; ++k) {
     variants.add(k, 0, 0, 10 + k, (10 + k) * 10 * kMicro);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/idle.h"
 #include "analysis/processes/processes.h"
@@ -21,14 +22,13 @@ namespace {
 using model::kNone;
 using model::Phase;
 
-constexpr double kModelError =
-    0.3;  // of a layer's energy: layers' power differs, time is all we know
+constexpr double kModelError = 0.3;  // of a layer's energy: layers differ in power
 
 constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 
 struct Part {
   double wall = 0;  // seconds
-  double cpu = 0;   // of the processes; 0: not taken
+  double cpu = 0;   // CPU seconds of the process; 0: not recorded
   std::uint64_t times = 0;
 
   void add(std::uint64_t more, std::uint64_t wall_nanoseconds, std::uint64_t cpu_nanoseconds) {
@@ -38,11 +38,12 @@ struct Part {
   }
 };
 
-// What the traced processes told of the time that they ran.
+// Run times reported by the traced processes.
 struct Times {
-  std::vector<Part> own;                     // of layers in their own code, by row
-  std::array<Part, kPhases.size()> layers;   // of layers, by phase
-  std::array<Part, kPhases.size()> outside;  // of phases outside of layers; `times` of all
+  std::vector<Part> own;                    // of each layer's own code, by row
+  std::array<Part, kPhases.size()> layers;  // of layers, by phase
+  std::array<Part, kPhases.size()>
+      outside;  // of phases outside of layers; `times`: of whole phases
   HostTime begin = HostTime::max();
   HostTime end = HostTime::min();
 };
@@ -53,7 +54,7 @@ Part sum_of(const std::array<Part, kPhases.size()>& parts) {
   return sum;
 }
 
-// Where `phase` stands in kPhases; absent for none.
+// The index of `phase` in kPhases; absent for kNone.
 std::optional<std::size_t> place_of(Phase phase) {
   const auto found = std::find(kPhases.begin(), kPhases.end(), phase);
   if (found == kPhases.end()) return std::nullopt;
@@ -83,25 +84,13 @@ bool take(const model::ActivityChunk& chunk, std::size_t first, std::size_t laye
   return decoder.ok();
 }
 
-}  // namespace
-
-Result<std::optional<model::ActivityProfile>> attribute_layer_time(
-    const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
-    std::optional<HostTime> from, std::optional<HostTime> to) {
-  model::ActivityProfile out;
-  out.domain = domain;
-  Times times;
+// Fills out.by_layer with rows without energy, and `times`. False: damaged.
+bool take_times(const model::Recording& recording, std::optional<HostTime> from,
+                std::optional<HostTime> to, model::ActivityProfile& out, Times& times) {
   for (const auto& trace : recording.traces) {
     const auto first = static_cast<std::uint32_t>(out.by_layer.size());
     for (const auto& layer : trace.layers) {
-      model::ActivityRow row;
-      row.name = layer.name;
-      row.detail = layer.shapes.empty() ? layer.type : layer.type + " " + layer.shapes;
-      if (layer.parent < out.by_layer.size() - first) row.parent = first + layer.parent;
-      row.macs = layer.macs;
-      row.parameters = layer.parameters;
-      if (layer.compiled) row.reason = "compiled: layers within are not told apart";
-      out.by_layer.push_back(std::move(row));
+      out.by_layer.push_back(layer_row(layer, first, out.by_layer.size()));
     }
     times.own.resize(out.by_layer.size());
     for (const auto& chunk : trace.chunks) {
@@ -109,85 +98,72 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
         continue;
       }
       if ((from && chunk.end <= *from) || (to && chunk.begin >= *to)) continue;
-      if (!take(chunk, first, trace.layers.size(), times)) {
-        return fail(Errc::kCorrupt, "the recording's times of layers can't be read");
-      }
+      if (!take(chunk, first, trace.layers.size(), times)) return false;
     }
   }
-  const auto extent = timeline.extent();
-  if (times.end <= times.begin || !extent) return std::nullopt;
-  out.begin = std::max(times.begin, extent->begin);
-  out.end = std::min(times.end, extent->end);
-  if (out.end <= out.begin) return std::nullopt;
-  const auto measured = timeline.energy(out.begin, out.end);
-  if (!measured) return std::nullopt;
-  out.measured = *measured;
-  out.method = "time on the CPU";
+  return true;
+}
 
-  const HostTime work_begin = recording.run.work_begin.value_or(out.begin);
-  const HostTime work_end = recording.run.work_end.value_or(out.end);
-  const auto idle = idle_power(timeline, domain, recording, work_begin, work_end);
-  const Duration span = out.end - out.begin;
-  Energy idle_part;
-  if (idle.power) {
-    out.idle_power = idle.power->power;
-    out.idle_error = idle.power->error;
-    idle_part = std::min(idle.power->power * span, measured->energy);
-  } else {
-    out.warnings.push_back("idle power is not known: layers' energies include it");
-  }
-  out.idle = idle_part;
-
-  // What belongs to the traced processes, of that span.
-  const ProcessSplitter processes(recording, out.begin, out.end);
-  const DomainSplit split =
-      processes.split({domain, measured->energy, idle_part,
-                       [&](HostTime a, HostTime b) {
-                         const auto part = timeline.energy(a, b);
-                         return part ? part->energy : Energy{};
-                       },
-                       idle.power ? std::optional<Power>(idle.power->power) : std::nullopt});
+// The energy of the traced processes, and the weights by which layers and phases share it.
+struct Division {
   Energy own;
+  std::vector<double> weights;   // layers, phases outside of layers, time outside of both
+  std::vector<double> by_phase;  // phases, time outside of them
+  double outside = 0;            // wall seconds outside of layers and phases
+};
+
+Division divide(const model::Recording& recording, const model::ActivityProfile& out,
+                EnergyTimeline& timeline, std::optional<Power> idle, const Times& times) {
+  Division division;
+  const ProcessSplitter processes(recording, out.begin, out.end);
+  const DomainSplit split = processes.split({out.domain, out.measured.energy, out.idle,
+                                             [&](HostTime a, HostTime b) {
+                                               const auto part = timeline.energy(a, b);
+                                               return part ? part->energy : Energy{};
+                                             },
+                                             idle});
   double own_cpu = 0;
   for (std::size_t i = 0; i < recording.processes.size() && i < split.shares.size(); ++i) {
     if (!recording.processes[i].in_tree) continue;
-    own += split.shares[i];
+    division.own += split.shares[i];
     own_cpu += seconds(processes.use().cpu_time[i].value_or(Duration{}));
   }
 
-  // Layers, phases outside of them, and the time outside of both.
   const Part layers = sum_of(times.layers);
   const Part phases = sum_of(times.outside);
-  const double outside = std::max(seconds(span) - layers.wall - phases.wall, 0.0);
+  division.outside = std::max(seconds(out.end - out.begin) - layers.wall - phases.wall, 0.0);
   const double cpu = layers.cpu + phases.cpu;
-  double per_cpu_second = 0;  // of weight; 0: by wall time
-  double rest = outside;
+  double per_cpu_second = 0;  // weight of a CPU second; 0: weights are wall time
+  double rest = division.outside;
   if (cpu > 0) {
-    // Outside of layers a process may sleep, and within them run on all cores. Readings of its CPU
-    // time may lie further apart than all of this took: what it used in layers is known, and what
-    // others did is taken as even.
+    // A process may sleep outside of layers and use all cores within them, so wall time misleads.
+    // Its CPU time may be read more rarely than this interval is long: the CPU time in layers is
+    // known, and the use by other processes is assumed to be uniform.
     const double others = std::max(seconds(processes.use().machine_cpu_time) - own_cpu, 0.0);
     const double all = std::max(own_cpu, cpu);
-    own = Energy::joules((own + split.others).joules() * all / (all + others));
+    division.own = Energy::joules((division.own + split.others).joules() * all / (all + others));
     per_cpu_second = layers.cpu > 0 ? layers.wall / layers.cpu : 1.0;
     rest = per_cpu_second * (all - cpu);
   }
-  std::vector<double> weights;
-  for (const Part& part : times.own) weights.push_back(part.wall);
-  std::vector<double> by_phase;
+  for (const Part& part : times.own) division.weights.push_back(part.wall);
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
     const Part& part = times.outside[i];
-    weights.push_back(per_cpu_second > 0 ? per_cpu_second * part.cpu : part.wall);
-    by_phase.push_back(times.layers[i].wall + weights.back());
+    division.weights.push_back(per_cpu_second > 0 ? per_cpu_second * part.cpu : part.wall);
+    division.by_phase.push_back(times.layers[i].wall + division.weights.back());
   }
-  weights.push_back(rest);
-  by_phase.push_back(rest);
-  auto energies = apportion(own, weights);
-  energies.resize(weights.size());
-  const double relative =
-      measured->energy > Energy{} ? measured->error.joules() / measured->energy.joules() : 0.0;
+  division.weights.push_back(rest);
+  division.by_phase.push_back(rest);
+  return division;
+}
+
+void fill(model::ActivityProfile& out, const Times& times, const Division& division) {
+  auto energies = apportion(division.own, division.weights);
+  energies.resize(division.weights.size());
+  const double relative = out.measured.energy > Energy{}
+                              ? out.measured.error.joules() / out.measured.energy.joules()
+                              : 0.0;
   const auto figure = [&](Energy energy) {
-    model::Measurement m = *measured;
+    model::Measurement m = out.measured;
     m.energy = energy;
     m.repeatability = Energy::joules(kModelError * energy.joules());
     m.error = Energy::joules(std::hypot(kModelError, relative) * energy.joules());
@@ -215,8 +191,8 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     row.energy = row.inclusive = figure(energy);
   };
   const std::size_t first_phase = times.own.size();
-  auto phase_energies = apportion(own, by_phase);
-  phase_energies.resize(by_phase.size());
+  auto phase_energies = apportion(division.own, division.by_phase);
+  phase_energies.resize(division.by_phase.size());
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
     const std::string name(model::phase_name(kPhases[i]));
     const Part& alone = times.outside[i];
@@ -225,8 +201,8 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     out.kernels += energies[first_phase + i];
     add_row(out.by_phase, name, alone.times, times.layers[i].wall + alone.wall, phase_energies[i]);
   }
-  add_row(out.by_layer, "(outside of layers)", 0, outside, energies.back());
-  add_row(out.by_phase, "(no phase)", 0, outside, phase_energies.back());
+  add_row(out.by_layer, "(outside of layers)", 0, division.outside, energies.back());
+  add_row(out.by_phase, "(no phase)", 0, division.outside, phase_energies.back());
   out.kernels += energies.back();
   for (std::uint32_t i = 0; i < out.by_layer.size(); ++i) {
     const auto& row = out.by_layer[i];
@@ -236,7 +212,42 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     stack.busy = row.busy;
     stack.energy = row.energy->energy;
   }
-  out.unattributed = measured->energy - out.idle - out.kernels;
+  out.unattributed = out.measured.energy - out.idle - out.kernels;
+}
+
+}  // namespace
+
+Result<std::optional<model::ActivityProfile>> attribute_layer_time(
+    const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
+    std::optional<HostTime> from, std::optional<HostTime> to) {
+  model::ActivityProfile out;
+  out.domain = domain;
+  Times times;
+  if (!take_times(recording, from, to, out, times)) {
+    return fail(Errc::kCorrupt, "the recording's run times of layers are damaged");
+  }
+  const auto extent = timeline.extent();
+  if (times.end <= times.begin || !extent) return std::nullopt;
+  out.begin = std::max(times.begin, extent->begin);
+  out.end = std::min(times.end, extent->end);
+  if (out.end <= out.begin) return std::nullopt;
+  const auto measured = timeline.energy(out.begin, out.end);
+  if (!measured) return std::nullopt;
+  out.measured = *measured;
+  out.method = "time on the CPU";
+
+  const auto idle =
+      idle_power(timeline, domain, recording, recording.run.work_begin.value_or(out.begin),
+                 recording.run.work_end.value_or(out.end));
+  std::optional<Power> idle_power;
+  if (idle.power) {
+    idle_power = out.idle_power = idle.power->power;
+    out.idle_error = idle.power->error;
+    out.idle = std::min(idle.power->power * (out.end - out.begin), measured->energy);
+  } else {
+    out.warnings.push_back("idle power is not known: layers' energies include it");
+  }
+  fill(out, times, divide(recording, out, timeline, idle_power, times));
   return out;
 }
 

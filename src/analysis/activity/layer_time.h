@@ -1,4 +1,4 @@
-// Joules per layer of a CPU, by the time that each layer ran on the host.
+// The energy of each layer on a CPU, in proportion to its run time.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,10 @@
 
 namespace jouleprof::analysis {
 
-// The CPU's active energy of each stretch, times the traced processes' part of the CPU's use, dealt
-// to layers by the wall time of their own code, and to backward passes, optimizers' steps and what
-// is outside of all of them by the process's CPU time in them. Always an estimate: all are taken to
-// draw the same power. Absent when nothing was timed. Errors: corrupt when a chunk can't be
-// decoded.
+// Divides the traced processes' share of the CPU's dynamic energy: among layers by the wall time of
+// their own code; to backward passes, optimizer steps and code outside of all of them by the
+// process's CPU time. Always an estimate, because all code is assumed to draw the same power.
+// Absent when no layer was timed. Errors: corrupt when a chunk cannot be decoded.
 Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
     std::optional<HostTime> from, std::optional<HostTime> to);

@@ -53,12 +53,12 @@ struct CpuRun {
 
   static std::uint64_t nanoseconds(double s) { return static_cast<std::uint64_t>(s * 1e9); }
 
-  // Time outside of layers: seconds, of which on the CPU.
+  // Seconds outside of layers, wall time and CPU time.
   void outside(model::Phase phase, std::uint64_t times, double wall, double cpu) {
     entries.add(model::PhaseEntry{phase, times, nanoseconds(wall), nanoseconds(cpu)});
   }
 
-  // `cpu`: seconds of the process within Net, told of the time since `begin`.
+  // `cpu`: seconds of the process within Net, reported for the time since `begin`.
   model::ActivityProfile profile(double cpu, double begin = 2) {
     model::ActivityEncoder encoder;
     const auto forward = model::Phase::kForward;
@@ -86,7 +86,7 @@ TEST(LayerTime, LayersHaveTheEnergyOfTheTimeInThem) {
   EXPECT_NEAR(p.idle.joules(), 400, 4);
 }
 
-TEST(LayerTime, WhatIsOutsideOfLayersHasItsCpuTime) {
+TEST(LayerTime, CodeOutsideOfLayersHasItsCpuTime) {
   const auto p = CpuRun().profile(6);
   ASSERT_EQ(p.by_layer.size(), 3u);
   EXPECT_EQ(p.by_layer[2].name, "(outside of layers)");
@@ -149,7 +149,7 @@ TEST(LayerTime, OtherProgramsHaveTheirPart) {
 }
 
 // Another program keeps two cores busy all the time.
-TEST(LayerTime, RareReadingsOfProcessesDoNotThinItOut) {
+TEST(LayerTime, RareReadingsOfProcessesDoNotReduceIt) {
   CpuRun run;
   auto& readings = run.recording.process_readings;
   readings.processes = {{model::ProcessId{1}, at(2), {}, {}, {}, {}, {}},

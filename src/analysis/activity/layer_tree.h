@@ -1,7 +1,7 @@
-// Which layers lie within which.
+// Layers and the layers that contain them.
 #pragma once
 
-#include "model/activity.h"
+#include "model/activity_profile.h"
 
 namespace jouleprof::analysis {
 
@@ -12,11 +12,25 @@ inline bool is_within(const model::Trace& trace, std::uint32_t layer, std::uint3
   return layer == outer;
 }
 
-// Whether what a scope launched was of that layer's forward passes, layers within included.
+// Whether launches of a scope belong to that layer's forward passes, layers within included.
 inline bool is_forward_of(const model::Trace& trace, std::uint32_t scope, std::uint32_t layer) {
   if (scope == model::kNone) return false;
   const model::Scope& s = trace.scopes[scope];
   return s.phase != model::Phase::kBackward && is_within(trace, s.layer, layer);
+}
+
+// The row of a layer without its energy. `first`: the row of its trace's first layer; `row`: its
+// own.
+inline model::ActivityRow layer_row(const model::Layer& layer, std::uint32_t first,
+                                    std::size_t row) {
+  model::ActivityRow out;
+  out.name = layer.name;
+  out.detail = layer.shapes.empty() ? layer.type : layer.type + " " + layer.shapes;
+  if (layer.parent < row - first) out.parent = first + layer.parent;
+  out.macs = layer.macs;
+  out.parameters = layer.parameters;
+  if (layer.compiled) out.reason = "compiled: one region, layers within are not separate";
+  return out;
 }
 
 }  // namespace jouleprof::analysis

@@ -1,4 +1,4 @@
-// The loops in which layers and kernels were run alone, and what ran in them.
+// The isolated re-runs of layers and kernels, and the launches in them.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace jouleprof::analysis {
 
-// Those of one trace, of which nothing ran yet. Absent: its chunks are damaged.
+// The re-runs of one trace, without launches. Absent: its chunks are damaged.
 std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trace& trace,
                                                                std::uint32_t index,
                                                                const TimeBase& time);
 
-// Adds what a class did about then, in seconds, to the loop that was going on, if any was.
+// Adds launches of a signature to the re-run at time `t` in seconds, if there is one.
 void add_to_loop(std::span<ActivityTable::Replay> loops, double t, std::uint32_t kernel_class,
                  const ActivityTable::Replay::Ran& more);
 

@@ -19,9 +19,10 @@ Result<model::Measurement> sum_over(EnergyTimeline& timeline,
     sum->energy += part->energy;
     sum->repeatability =
         Energy::joules(std::hypot(sum->repeatability.joules(), part->repeatability.joules()));
-    sum->error += part->error;  // the sensor's gain errs alike in all of them
+    sum->error += part->error;  // the calibration error is the same in all of them
   }
-  if (!sum) return fail(Errc::kUnavailable, "all of that time is replay");
+  if (!sum)
+    return fail(Errc::kUnavailable, "all of this time belongs to isolated re-runs (--replay)");
   return *sum;
 }
 

@@ -1,4 +1,4 @@
-// When layers were run alone (model::ChunkKind::kReplay): time that is not the program's own.
+// The time of isolated re-runs (model::ChunkKind::kReplay), which is not the program's own.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class ReplayTime {
   bool holds(HostTime t) const;
   Duration within(HostTime begin, HostTime end) const;
 
-  // What a domain took in that part of [begin, end] which is replay, absent without any; and in the
-  // rest of it. Errors: as EnergyTimeline::energy().
+  // The energy of a domain in the re-runs within [begin, end], absent without any; and in the rest
+  // of [begin, end]. Errors: as EnergyTimeline::energy().
   std::optional<model::Measurement> energy_within(EnergyTimeline& timeline, HostTime begin,
                                                   HostTime end) const;
   Result<model::Measurement> energy_without(EnergyTimeline& timeline, HostTime begin,
@@ -35,8 +35,8 @@ class ReplayTime {
 // Of all processes together.
 ReplayTime replay_time(const model::Recording& recording);
 
-// Where the program's own work ends: at the last replay's begin, or when the last process had done
-// what it did beside that; at `work_end` where something else came after it.
+// The end of the program's own work: the begin of the last re-run, or later, the end of the last
+// activity outside of re-runs. `work_end` where activity followed the last re-run.
 HostTime program_end(const model::Recording& recording, HostTime work_end);
 
 }  // namespace jouleprof::analysis

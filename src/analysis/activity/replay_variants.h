@@ -1,4 +1,4 @@
-// Which variants of kernels ran in replays.
+// The variants of kernels in isolated re-runs.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace jouleprof::analysis {
 
-// While a layer ran alone, the variants are those that it runs in place; a kernel's own is the one
-// whose launches take as long, which is noted with its replay.
+// In the re-run of a layer, the variants are those of the layer in place. In the re-run of a kernel
+// it is the one with the closest time of a launch, which is stored in Replay::variants.
 void mix_replays(const model::Recording& recording, const KernelVariants& variants,
                  std::vector<ActivityTable::Replay>& replays, VariantMix& mix);
 

@@ -14,7 +14,7 @@ constexpr double kMostApart = 0.03;    // of the clock: 6 to 8 % of the power
 constexpr double kHeldLong = 0.1;      // of the program's time
 constexpr double kPowerOfClock = 2.2;  // exponent
 constexpr int kFewest = 5;             // readings
-constexpr double kGuess = 0.05;        // of power, where clocks were held for kHeldMuch or longer
+constexpr double kGuess = 0.05;  // of power, where clocks were reduced for kHeldMuch or longer
 constexpr double kHeldMuch = 0.2;
 
 // Whether the GPU was at work for most of the bin that `t` lies in.
@@ -52,7 +52,7 @@ SmClocks::SmClocks(const model::Recording& recording, const model::Domain& domai
   }
 }
 
-double SmClocks::power_sway() const {
+double SmClocks::power_variation() const {
   if (program_.count >= kFewest) return kPowerOfClock * program_.spread();
   return kGuess * std::min(held_ / kHeldMuch, 1.0);
 }
@@ -63,14 +63,16 @@ std::optional<std::string> SmClocks::why_replays_differ() const {
     const double replay = replay_.value();
     if (std::abs(replay - program) <= kMostApart * program) return std::nullopt;
     return fmt::format(
-        "nothing is learnt from layers run alone: the SM clock was {:.0f} MHz there and {:.0f} MHz "
-        "in the program, and power goes with it",
+        "isolated re-runs not used: the SM clock was {:.0f} MHz there and {:.0f} MHz in the "
+        "program, "
+        "and power depends on it",
         replay / 1e6, program / 1e6);
   }
   if (held_ <= kHeldLong) return std::nullopt;
   return fmt::format(
-      "nothing is learnt from layers run alone: power or heat held the program's clocks down for "
-      "{:.0f} % of the time, and what they were is not known",
+      "isolated re-runs not used: power or temperature limits reduced the program's clocks for "
+      "{:.0f} % "
+      "of the time, and the clocks are unknown",
       100 * held_);
 }
 

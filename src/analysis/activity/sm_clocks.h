@@ -1,4 +1,4 @@
-// The SM clocks that a GPU worked at, and what follows for its power.
+// The SM clocks of a GPU while it ran kernels, and their effect on its power.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace jouleprof::analysis {
 
-// From readings of the SM clock at which something ran. A kernel's power goes with more than the
-// square of it. `held`: the part of the time in which clocks were held down, for where they are not
-// known.
+// From readings of the SM clock while kernels ran. A kernel's power grows with the clock to the
+// power of 2.2. `held`: the share of the time in which clocks were reduced, used where clocks are
+// unknown.
 class SmClocks {
  public:
   SmClocks(const model::Recording& recording, const model::Domain& domain,
            const ActivityTable& table, double held);
 
-  // How much the power of all kernels swayed with the clocks while the program ran: one sigma, of
-  // it. Where there are fewer than five readings, guessed from how long clocks were held down.
-  double power_sway() const;
+  // The relative standard deviation of all kernels' power due to changing clocks while the program
+  // ran. With fewer than five readings, a guess from the share of time with reduced clocks.
+  double power_variation() const;
 
-  // Why layers that were run alone tell nothing of the program, if so: other clocks. Where either's
-  // are not known, a program whose clocks were held down for long is taken to have had others.
+  // The warning to give where isolated re-runs ran at other clocks than the program and cannot be
+  // used. Where clocks are unknown, that is assumed if the program's were reduced for long.
   std::optional<std::string> why_replays_differ() const;
 
  private:
@@ -32,7 +32,7 @@ class SmClocks {
     int count = 0;
 
     double value() const { return sum / count; }
-    double spread() const;  // one sigma, of the value
+    double spread() const;  // relative standard deviation
   };
 
   double held_;

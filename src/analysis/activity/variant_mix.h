@@ -1,5 +1,5 @@
-// In what proportions a class's variants ran at a time: scopes are told of about once a second, and
-// bins do not know them.
+// The proportions of a signature's variants over time. Tracers report scopes about once a second;
+// bins have none.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ class VariantMix {
   // `variants` outlives it.
   explicit VariantMix(const KernelVariants& variants) : variants_(variants) {}
 
-  // About then, in seconds, this variant was busy for so long.
+  // Adds `busy` seconds of a variant in the second that contains `t`.
   void add(double t, std::uint32_t variant, double busy);
-  // From begin to end they ran in these proportions, whatever add() says. In order, apart.
+  // Sets the proportions in [begin, end), instead of those from add(). In order, disjoint.
   void set(double begin, double end, Busy busy);
 
-  // Of each variant of a class, in their order: the part of the class's time at t. Where nothing is
-  // known of then, as in all of the recording. Empty: the class is not split.
+  // The share of each variant of a signature in its time at `t`, in order. Without a report of that
+  // second: the shares of the whole recording. Empty: the signature is not split.
   std::vector<double> parts(std::uint32_t kernel_class, double t) const;
 
  private:

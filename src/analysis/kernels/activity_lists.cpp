@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/activity/layer_tree.h"
 #include "analysis/kernels/activity_rows.h"
 #include "model/activity_codec.h"
 #include "model/phase_name.h"
@@ -29,16 +30,7 @@ void ActivityRows::add_layers(std::size_t trace, std::vector<Row>& rows) {
   const model::Trace& t = recording_.traces[trace];
   const auto first = static_cast<std::uint32_t>(rows.size());
   first_layer_[trace] = first;
-  for (const auto& layer : t.layers) {
-    Row row;
-    row.name = layer.name;
-    row.detail = layer.shapes.empty() ? layer.type : fmt::format("{} {}", layer.type, layer.shapes);
-    if (layer.parent < rows.size() - first) row.parent = first + layer.parent;
-    row.macs = layer.macs;
-    row.parameters = layer.parameters;
-    if (layer.compiled) row.reason = "compiled: one region, layers within are not separate";
-    rows.push_back(std::move(row));
-  }
+  for (const auto& layer : t.layers) rows.push_back(analysis::layer_row(layer, first, rows.size()));
   for (const auto& chunk : t.chunks) {
     if (chunk.kind != model::ChunkKind::kLayers || !in_part(chunk)) continue;
     model::ActivityDecoder decoder(chunk.bytes);
@@ -59,17 +51,15 @@ std::uint32_t ActivityRows::layer_row(const ActivityTable::Share& share) const {
 std::vector<ActivityRow> ActivityRows::layers() {
   std::vector<Row> rows;
   first_layer_.assign(recording_.traces.size(), kNone);
-  std::size_t models = 0;
-  for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
-    models += recording_.traces[t].layers.empty() ? 0U : 1U;
-  }
+  const auto models = std::count_if(recording_.traces.begin(), recording_.traces.end(),
+                                    [](const auto& trace) { return !trace.layers.empty(); });
   for (std::size_t t = 0; t < recording_.traces.size(); ++t) {
     if (recording_.traces[t].layers.empty() || !uses_device_[t]) continue;
     if (models < 2) {
       add_layers(t, rows);
       continue;
     }
-    // Several processes have layers: each has a row of its own, which holds its layers.
+    // With layers of several processes, each process has a row that holds its layers.
     const auto process = static_cast<std::uint32_t>(rows.size());
     rows.emplace_back().name = process_name(recording_.traces[t]);
     add_layers(t, rows);
@@ -135,20 +125,20 @@ std::vector<ActivityRow> ActivityRows::phases() const {
 
 std::vector<model::ActivityStack> ActivityRows::stacks() const {
   std::map<std::array<std::uint32_t, 4>, model::ActivityStack> sums;
-  for (const Dealt& dealt : dealt_) {
-    const model::Scope* scope = scope_of(*dealt.share);
+  for (const Portion& portion : portions_) {
+    const model::Scope* scope = scope_of(*portion.share);
     const auto phase = scope == nullptr ? model::Phase::kNone : scope->phase;
-    const std::uint32_t kernel = kernel_rows_[dealt.share->kernel_class];
-    const std::uint32_t layer = layer_row(*dealt.share);
-    const std::uint32_t range = range_row(*dealt.share);
+    const std::uint32_t kernel = kernel_rows_[portion.share->kernel_class];
+    const std::uint32_t layer = layer_row(*portion.share);
+    const std::uint32_t range = range_row(*portion.share);
     model::ActivityStack& sum = sums[{static_cast<std::uint32_t>(phase), layer, range, kernel}];
     sum.phase = phase;
     sum.layer = layer;
     sum.range = range;
     sum.kernel = kernel;
-    sum.launches += dealt.share->launches;
-    sum.busy += duration_of(dealt.used.sum().busy);
-    sum.energy += dealt.used.energy;
+    sum.launches += portion.share->launches;
+    sum.busy += duration_of(portion.used.sum().busy);
+    sum.energy += portion.used.energy;
   }
   std::vector<model::ActivityStack> out;
   for (auto& [key, sum] : sums) out.push_back(sum);

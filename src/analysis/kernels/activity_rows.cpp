@@ -51,7 +51,7 @@ ActivityRows::ActivityRows(const model::Recording& recording, const ActivityTabl
   }
   uses_device_.resize(recording_.traces.size());
   for (const auto& share : table_.shares) uses_device_[share.trace] = true;
-  dealt_ = deal();
+  portions_ = portions();
 }
 
 void ActivityRows::fill(model::ActivityProfile& out) {
@@ -75,8 +75,8 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   std::vector<KernelModel::Use> uses;
   for (const auto& [key, seconds] : used.seconds) {
     const auto& c = table_.classes[key.first];
-    const double gap = c.busy > 0 ? c.gap * seconds.busy / c.busy : 0.0;
-    uses.push_back({key.first, key.second, seconds.busy, seconds.overlapped, gap});
+    const double idle_between = c.busy > 0 ? c.idle_between * seconds.busy / c.busy : 0.0;
+    uses.push_back({key.first, key.second, seconds.busy, seconds.overlapped, idle_between});
   }
   model::Measurement out = like_;
   out.method = "regression";
@@ -87,7 +87,7 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   return out;
 }
 
-void ActivityRows::judge(ActivityRow& row) {
+void ActivityRows::mark_unresolvable(ActivityRow& row) {
   const auto& whole = row.inclusive ? row.inclusive : row.energy;
   if (!whole || whole->repeatability.joules() <= kUnresolved * whole->energy.joules()) return;
   row.resolvable = false;
@@ -131,7 +131,7 @@ std::vector<ActivityRow> ActivityRows::kernels() {
           "identifiable",
           groups[row.group].size() - 1);
     }
-    judge(row);
+    mark_unresolvable(row);
     rows.push_back(std::move(row));
     class_of.push_back(k);
   }
@@ -149,9 +149,9 @@ std::vector<ActivityRow> ActivityRows::kernels() {
   return sorted;
 }
 
-std::vector<ActivityRows::Dealt> ActivityRows::deal() const {
-  std::vector<Dealt> out;
-  // Shares come by kernel signature.
+std::vector<ActivityRows::Portion> ActivityRows::portions() const {
+  std::vector<Portion> out;
+  // Shares are sorted by kernel signature.
   for (std::size_t i = 0; i < table_.shares.size();) {
     std::size_t j = i;
     const std::uint32_t k = table_.shares[i].kernel_class;
@@ -169,13 +169,13 @@ std::vector<ActivityRows::Dealt> ActivityRows::deal() const {
     energies.resize(weights.size());
     for (std::size_t n = 0; i < j; ++i, ++n) {
       const auto& share = table_.shares[i];
-      Dealt& dealt = out.emplace_back();
-      dealt.share = &share;
+      Portion& portion = out.emplace_back();
+      portion.share = &share;
       const auto& c = table_.classes[k];
-      dealt.used.seconds[{k, share.variant}] = {
+      portion.used.seconds[{k, share.variant}] = {
           all > 0 ? c.busy * share.busy / all : 0.0,
           overlapped > 0 ? c.overlapped * share.overlapped / overlapped : 0.0};
-      dealt.used.energy = energies[n];
+      portion.used.energy = energies[n];
     }
   }
   return out;
@@ -187,11 +187,11 @@ const model::Scope* ActivityRows::scope_of(const ActivityTable::Share& share) co
 
 std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf& row_of) const {
   std::vector<Used> own(rows.size());
-  for (const Dealt& dealt : dealt_) {
-    const std::uint32_t found = row_of(*dealt.share);
+  for (const Portion& portion : portions_) {
+    const std::uint32_t found = row_of(*portion.share);
     const std::size_t at = found == kNone ? rows.size() - 1 : found;
-    rows[at].launches += dealt.share->launches;
-    own[at].add(dealt.used);
+    rows[at].launches += portion.share->launches;
+    own[at].add(portion.used);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].launches == 0) continue;
@@ -200,10 +200,10 @@ std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf
     rows[i].overlapped = duration_of(sum.overlapped);
     rows[i].energy = measurement(own[i]);
   }
-  // A parent comes before its children, so that from the end on each is complete when it is added.
+  // Parents come before their children: backwards, each row is complete before its parent adds it.
   for (std::size_t i = rows.size(); i-- > 0;) {
     if (!own[i].seconds.empty()) rows[i].inclusive = measurement(own[i]);
-    judge(rows[i]);
+    mark_unresolvable(rows[i]);
     if (rows[i].parent != kNone) own[rows[i].parent].add(own[i]);
   }
   return rows;

@@ -27,11 +27,11 @@ class ActivityRows {
 
  private:
   using Row = model::ActivityRow;
-  // What one row used itself, or with all below it.
+  // The time and energy of one row itself, or with all rows below it.
   struct Used {
     struct Seconds {
       double busy = 0;
-      double overlapped = 0;  // of them, while other launches ran
+      double overlapped = 0;  // of `busy`, while other launches ran
 
       void add(const Seconds& more) {
         busy += more.busy;
@@ -45,22 +45,22 @@ class ActivityRows {
     void add(const Used& other);
     Seconds sum() const;
   };
-  // One share of a kernel signature's energy, and the rows that it belongs to.
-  struct Dealt {
+  // The energy of one share.
+  struct Portion {
     const ActivityTable::Share* share = nullptr;
     Used used;
   };
 
   model::Measurement measurement(const Used& used) const;
   Used all_of(std::uint32_t kernel_class) const;
-  std::vector<Dealt> deal() const;
+  std::vector<Portion> portions() const;
   bool uses_device(std::size_t trace) const { return uses_device_[trace]; }
   const model::Scope* scope_of(const ActivityTable::Share& share) const;
   bool in_part(const model::ActivityChunk& chunk) const;
-  // The rows of a list with energies, the last of which is for what lies outside of the others.
+  // Fills a list's rows with energies; shares without a row go to the last one.
   using RowOf = std::function<std::uint32_t(const ActivityTable::Share&)>;
   std::vector<Row> filled(std::vector<Row> rows, const RowOf& row_of) const;
-  static void judge(Row& row);
+  static void mark_unresolvable(Row& row);
 
   std::vector<Row> kernels();
   std::vector<Row> layers();
@@ -77,7 +77,7 @@ class ActivityRows {
   double gain_;
   model::Measurement like_;
   std::vector<Energy> class_energy_;
-  std::vector<Dealt> dealt_;
+  std::vector<Portion> portions_;
   std::vector<bool> uses_device_;                       // by trace
   std::vector<std::uint32_t> kernel_rows_;              // by kernel signature
   std::vector<std::uint32_t> first_layer_;              // by trace; kNone: it has none

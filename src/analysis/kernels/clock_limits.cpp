@@ -16,18 +16,18 @@ ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain&
       if (last) {
         const auto reasons = model::ClockReasons::of_gauge(last->value);
         const bool held = reasons.limited_by_power() || reasons.limited_by_heat();
-        stretches_.push_back({last->at, r.at, held});
+        intervals_.push_back({last->at, r.at, held});
       }
       last = r;
     }
-    if (!stretches_.empty()) return;
+    if (!intervals_.empty()) return;
   }
 }
 
 std::optional<double> ClockLimits::held_share(HostTime begin, HostTime end) const {
   double held = 0;
   double all = 0;
-  for (const Stretch& s : stretches_) {
+  for (const Interval& s : intervals_) {
     if (s.end <= begin || s.begin >= end) continue;
     const double length = seconds(std::min(s.end, end) - std::max(s.begin, begin));
     all += length;

@@ -1,4 +1,4 @@
-// When power or heat held a device's clocks below what the work asked for.
+// When power or temperature limits reduced a device's clocks.
 #pragma once
 
 #include <optional>
@@ -8,22 +8,21 @@
 
 namespace jouleprof::analysis {
 
-// As the readings of the clock-event reasons tell; each holds until the next.
+// From the readings of the clock-event reasons; each one is valid until the next.
 class ClockLimits {
  public:
   ClockLimits(const model::Recording& recording, const model::Domain& domain);
 
-  // The part of the known time within [begin, end] in which they were held down; absent when
-  // nothing is known of it.
+  // The share of [begin, end] in which clocks were reduced; absent without readings.
   std::optional<double> held_share(HostTime begin, HostTime end) const;
 
  private:
-  struct Stretch {
+  struct Interval {
     HostTime begin{};
     HostTime end{};
     bool held = false;
   };
-  std::vector<Stretch> stretches_;  // in order
+  std::vector<Interval> intervals_;  // in order
 };
 
 }  // namespace jouleprof::analysis

@@ -27,7 +27,7 @@ class Attribution {
   }
 
   std::optional<model::ActivityProfile> run() {
-    // Where the sensors tell of it: the last launches may come after the last reading.
+    // The last launches may come after the last reading.
     const auto extent = timeline_.extent();
     if (!extent) return std::nullopt;
     out_.begin = std::max(table_.time.host_of(table_.begin), extent->begin);
@@ -43,11 +43,11 @@ class Attribution {
     evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
     held_ = ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
-    out_.warnings = drop_odd_replays(recording_, table_, clocks, evidence_.seen);
-    const auto model = KernelModel::fit(table_, evidence_.seen, evidence_.idle, limit_watts(),
-                                        timeline_.rise(), clocks.power_sway());
+    out_.warnings = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
+    const auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                                        timeline_.time_constant(), clocks.power_variation());
     if (!model) {
-      explain_nothing();
+      attribute_nothing();
       return std::move(out_);
     }
     const auto& solution = model->solution();
@@ -70,7 +70,7 @@ class Attribution {
     return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
   }
 
-  // The highest limit that was in force; 0: not known.
+  // The highest power limit of the recording; 0: unknown.
   double limit_watts() const {
     double limit = 0;
     for (const auto& sensor : recording_.sensors) {
@@ -83,25 +83,28 @@ class Attribution {
   }
 
   std::string method() const {
-    const auto& seen = evidence_.seen;
-    const bool counter = std::any_of(seen.begin(), seen.end(), [](auto& s) { return s.counter; });
-    const bool samples = std::any_of(seen.begin(), seen.end(), [](auto& s) { return !s.counter; });
+    const auto& observed = evidence_.observed;
+    const bool counter =
+        std::any_of(observed.begin(), observed.end(), [](auto& s) { return s.counter; });
+    const bool samples =
+        std::any_of(observed.begin(), observed.end(), [](auto& s) { return !s.counter; });
     return counter && samples ? "regression on the energy counter and power samples"
            : counter          ? "regression on the energy counter"
                               : "regression on power samples";
   }
 
-  double part_at_once() const {
+  double overlapped_share() const {
     double overlapped = 0;
     for (const auto& c : table_.classes) overlapped += c.overlapped;
     return table_.busy > 0 ? overlapped / table_.busy : 0;
   }
 
-  void explain_nothing() {
+  void attribute_nothing() {
     out_.unattributed = out_.measured.energy;
     out_.method = "none";
     out_.warnings.push_back(
-        "no sensor of this device tells power over known times, so nothing can be attributed");
+        "energy is not attributed to kernels: no sensor of this device reports power over known "
+        "times");
   }
 
   void balance(const KernelModel& model) {
@@ -109,54 +112,52 @@ class Attribution {
     for (const auto& row : out_.by_kernel) {
       if (row.energy) out_.kernels += row.energy->energy;
     }
-    out_.gaps = Energy::joules(std::max(model.gap_watts(), 0.0) * table_.gap);
+    out_.gaps = Energy::joules(std::max(model.idle_between_watts(), 0.0) * table_.idle_between);
     out_.unattributed = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
   }
 
   void warn(const KernelModel& model) {
     auto& w = out_.warnings;
     if (held_ > 0.02) {
-      w.push_back(fmt::format(
-          "power or heat held the clocks down for {:.0f} % of the time; what was measured then "
-          "counts like the rest, so that a kernel's energy is that at the clocks it got, not at "
-          "free ones",
-          100 * held_));
+      w.push_back(
+          fmt::format("power or temperature limits reduced the clocks for {:.0f} % of the time; "
+                      "energies of kernels are those at the reduced clocks",
+                      100 * held_));
     }
     if (evidence_.idle_unseen) {
-      w.push_back(fmt::format(
-          "the GPU never paused for as long as it takes to see its idle power; it is taken as "
-          "{:.0f} +- {:.0f} W, and kernels' intervals include that",
-          model.idle_watts(), 1.96 * model.idle_sigma()));
+      w.push_back(
+          fmt::format("idle power was not observed, because no pause of the GPU was long enough; "
+                      "{:.0f} +- {:.0f} W are assumed, and the intervals of kernels include this",
+                      model.idle_watts(), 1.96 * model.idle_sigma()));
     }
     if (table_.dropped > 0) {
       w.push_back(
-          fmt::format("{} records of launches were dropped: their energy is in other kernels "
-                      "or unattributed",
+          fmt::format("{} records of launches were dropped; their energy is attributed to other "
+                      "kernels, or unattributed",
                       table_.dropped));
     }
     if (table_.graph_expanded > 0) {
-      w.push_back(
-          fmt::format("{} of {} launches of CUDA graphs were spread over their nodes as they "
-                      "ran in other launches",
-                      table_.graph_expanded, table_.graph_launches));
+      w.push_back(fmt::format(
+          "{} of {} launches of CUDA graphs were divided among their nodes by the times "
+          "of other launches",
+          table_.graph_expanded, table_.graph_launches));
     }
     if (out_.explained < 0.8 && model.solution().rows > 50) {
-      w.push_back(fmt::format(
-          "what ran explains only {:.0f} % of how power varied: another program may have used the "
-          "GPU, or power hardly varied",
-          100 * out_.explained));
+      w.push_back(
+          fmt::format("kernels explain only {:.0f} % of the variance of power: another program may "
+                      "have used the GPU, or power was nearly constant",
+                      100 * out_.explained));
     }
     const double left = std::abs(out_.unattributed.joules());
     if (left > 0.03 * out_.measured.energy.joules() + 1) {
-      w.push_back(fmt::format("{:.1f} % of the energy is not explained by what ran",
+      w.push_back(fmt::format("{:.1f} % of the energy is unattributed: no kernel explains it",
                               100 * out_.unattributed.joules() / out_.measured.energy.joules()));
     }
-    if (const double part = part_at_once(); part > 0.1) {
+    if (const double share = overlapped_share(); share > 0.1) {
       w.push_back(fmt::format(
-          "several launches ran at once for {:.0f} % of the time in which any did: each is taken "
-          "to have an equal part of that time; what they draw together is learnt, but how it is "
-          "split among them is this rule's, and no sensor tells it",
-          100 * part));
+          "launches overlapped for {:.0f} % of the busy time; their common energy is "
+          "estimated from measurements, but dividing it equally by time is an assumption",
+          100 * share));
     }
     for (const auto& problem : table_.problems) w.push_back(problem);
   }
@@ -165,7 +166,7 @@ class Attribution {
   EnergyTimeline& timeline_;
   ActivityTable table_;
   KernelEvidence evidence_;
-  double held_ = 0;  // part of the time in which clocks were held down, as far as it is known
+  double held_ = 0;  // share of the time in which clocks were reduced, where known
   model::ActivityProfile out_;
 };
 

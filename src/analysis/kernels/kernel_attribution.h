@@ -1,21 +1,21 @@
-// Joules per kernel, layer, range and phase of one GPU, by regression on what ran when.
+// The energy of each kernel, layer, range and phase of one GPU, by regression of power on activity.
 //
-// The model: power = idle + sum over kernel classes of busy share x watts, as the sensor sees it
-// (through its first-order lag, over its window). Rows are the energy counter's increments between
-// its own edges and the samples over their windows, weighted by what the regression leaves of each.
-// A class's watts have a prior around the mean busy power, half of it wide, and lie between 0 and
-// the highest power seen. Idle is bound to what was measured while the GPU paused. Time between
-// launches may draw a little above idle. Where several launches run at once, each has an equal part
-// of the time, and a class draws there another power than alone: a column of its own, with a prior
-// around no difference.
+// Model: power = idle + sum over kernel signatures of busy share x watts, seen through the sensor's
+// response (first-order lag, averaging window). Rows are the energy counter's increments between
+// its updates, and the samples over their windows; weights come from the residuals of each kind.
+//  - A signature's watts have a Gaussian prior around the mean busy power, half of it wide, and lie
+//    between 0 and 1.3 times the highest observed power.
+//  - Idle power is that observed while the GPU paused. Idle between launches may be a little above.
+//  - Overlapping launches share the time equally. The power of a signature may differ there: a
+//    column of its own, with a prior around no difference.
 //
-// The 95 % interval of a sum of kernels' energies joins, as independent standard deviations:
-//  - the posterior's, with errors as they hang together over a second;
-//  - 3.5 % of each class's energy: a kernel's watts depend on what ran before it, on operands and
-//    temperature (looped alone, kernels differ by so much from what they take in place);
-//  - 5 % of its energy while others ran beside, where its power depends on which;
-//  - 4 W over the time between launches next to a class.
-// `error` adds the sensor's gain.
+// The 95 % interval of a sum of kernels' energies adds independent standard deviations:
+//  - of the regression: cluster-robust, clusters of 1 s (Liang and Zeger 1986);
+//  - 3.5 % of each signature's energy: power depends on the kernels before, on operands and on
+//    temperature (measured: kernels in a loop against the same kernels in place);
+//  - 5 % of its energy in overlapped time, where power depends on the other kernels;
+//  - 4 W over the idle time between launches next to a signature.
+// `error` adds the sensor's calibration error.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@
 
 namespace jouleprof::analysis {
 
-// Absent when nothing was traced on the domain, or no power is known while it was. Errors: as
-// activity_on().
+// Absent when nothing was traced on the domain, or its power over that time is unavailable. Errors:
+// as activity_on().
 Result<std::optional<model::ActivityProfile>> attribute_kernels(const model::Recording& recording,
                                                                 const model::Domain& domain,
                                                                 EnergyTimeline& timeline,

@@ -12,26 +12,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kNoContext = 25;    // watts that a context and its clocks may add to an idle board
-constexpr double kMostWatts = 20e3;  // more is no power of a board
-constexpr double kAsLow = 1.1;       // times the lowest power within the work: a pause, too
+constexpr double kNoContext = 25;    // watts: a context and its clocks may add them to idle power
+constexpr double kMostWatts = 20e3;  // no board draws more
+constexpr double kAsLow = 1.1;       // times the lowest power within the work: counts as idle
 constexpr Duration kAround = 3s;     // of the work
 
-double lowest_of(const std::vector<SeenPower>& seen) {
+double lowest_of(const std::vector<ObservedPower>& observed) {
   double lowest = 1e300;
-  for (const SeenPower& s : seen) lowest = std::min(lowest, s.watts);
+  for (const ObservedPower& s : observed) lowest = std::min(lowest, s.watts);
   return lowest;
 }
 
-// Both sources see the same board; the counter decides where they differ by a factor.
+// Counter and samples measure the same board; where they differ by a factor, the counter is right.
 void scale_samples(EnergyTimeline& timeline, HostTime begin, HostTime end,
-                   std::vector<SeenPower>& seen) {
+                   std::vector<ObservedPower>& observed) {
   const auto counted = timeline.counter_only(begin, end);
   const auto sampled = timeline.samples_only(begin, end);
   if (!counted || !sampled || *sampled <= Energy{} || end - begin < 2s) return;
   const double ratio = counted->joules() / sampled->joules();
-  if (std::abs(ratio - 1) > 0.1) return;  // something else is wrong; the report says so
-  for (SeenPower& s : seen) {
+  if (std::abs(ratio - 1) > 0.1) return;  // another fault; the profile warns of it
+  for (ObservedPower& s : observed) {
     if (!s.counter) s.watts *= ratio;
   }
 }
@@ -44,24 +44,25 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
   const auto& last = table.bins.back();
   const HostTime first_work = table.time.host_of(table.bins.front().begin);
   const HostTime last_work = table.time.host_of(last.begin + last.width);
-  out.seen = timeline.seen(first_work, last_work, table.time);
-  std::erase_if(out.seen, [](const SeenPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
-  scale_samples(timeline, begin, end, out.seen);
-  const double lowest = lowest_of(out.seen);
+  out.observed = timeline.observations(first_work, last_work, table.time);
+  std::erase_if(out.observed,
+                [](const ObservedPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
+  scale_samples(timeline, begin, end, out.observed);
+  const double lowest = lowest_of(out.observed);
 
-  std::vector<SeenPower> ordered = out.seen;
-  if (model::is_at_rest_around_traces(recording.run) && !out.seen.empty()) {
+  std::vector<ObservedPower> ordered = out.observed;
+  if (model::is_at_rest_around_traces(recording.run) && !out.observed.empty()) {
     for (const auto& [from, to] :
          {std::pair{first_work - kAround, first_work}, std::pair{last_work, last_work + kAround}}) {
-      for (const SeenPower& s : timeline.seen(from, to, table.time)) {
+      for (const ObservedPower& s : timeline.observations(from, to, table.time)) {
         if (s.watts < kAsLow * lowest) ordered.push_back(s);
       }
     }
   }
   std::sort(ordered.begin(), ordered.end(),
-            [](const SeenPower& a, const SeenPower& b) { return a.begin < b.begin; });
-  QuietPower quiet(table, 0.02 + 6 * timeline.rise());
-  for (const SeenPower& s : ordered) quiet.look(s);
+            [](const ObservedPower& a, const ObservedPower& b) { return a.begin < b.begin; });
+  QuietPower quiet(table, 0.02 + 6 * timeline.time_constant());
+  for (const ObservedPower& s : ordered) quiet.add(s);
   if (const auto hint = quiet.hint()) {
     out.idle = *hint;
     return out;

@@ -14,23 +14,24 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 160;
-constexpr double kLeastShare = 2e-4;  // of the busy time, for a column of its own
-constexpr double kLeastOverlapped =
-    0.01;  // of a class's busy time, for one of its time beside others
+constexpr double kLeastShare = 2e-4;       // of the busy time, for a column of its own
+constexpr double kLeastOverlapped = 0.01;  // of its busy time, for a column of overlapped time
 constexpr std::size_t kMostOverlapped = 40;
-constexpr double kPriorWidth = 0.5;       // of the mean busy power
-constexpr double kVariantWidth = 0.2;     // the same: of what a variant draws more than its class
-constexpr double kOverlappedWidth = 0.5;  // the same: of what a class draws more beside others
+// Widths of the priors, of the mean busy power: of a signature's power, of the difference of a
+// variant from its signature, of the difference while other launches run.
+constexpr double kPriorWidth = 0.5;
+constexpr double kVariantWidth = 0.2;
+constexpr double kOverlappedWidth = 0.5;
 constexpr int kReplayRounds = 2;
-constexpr double kGapSigma = 4;        // watts
-constexpr double kModelError = 0.035;  // of a class's energy
-// Of its energy beside others, where what it draws depends on which others: ranges of one recording
-// with other partners came out up to 6 % off (docs/validation.md).
+constexpr double kIdleBetweenSigma = 4;  // watts
+constexpr double kModelError = 0.035;    // of a signature's energy
+// Of its energy in overlapped time, where power depends on the other kernels: the energies of
+// ranges of one recording differed by up to 6 % with other partners (docs/validation.md).
 constexpr double kOverlappedError = 0.05;
-constexpr double kHeadroom = 1.3;    // above the highest power seen, or the board's limit
-constexpr double kAboveMean = 3;     // times the mean busy power, where no limit is known
-constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
-constexpr double kAgainst = -0.3;    // correlation of errors within a group
+constexpr double kHeadroom = 1.3;         // times the highest observed power, or the board's limit
+constexpr double kAboveMean = 3;          // times the mean busy power, where no limit is known
+constexpr double kUnresolved = 0.5;       // of the energy, as a 95 % half-width
+constexpr double kAnticorrelated = -0.3;  // correlation of errors within a group
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void KernelModel::choose_columns() {
         own ? static_cast<std::uint32_t>(column_of_.size() - classes.size() + own_columns_ + 1)
             : model::kNone);
   }
-  // What draws another power beside others: those that do so for longest have a column each.
+  // Power may differ in overlapped time: the longest such times have a column each.
   std::vector<std::uint32_t> overlapped;
   for (const std::uint32_t k : order) {
     if (classes[k].whole_overlapped > kLeastOverlapped * classes[k].whole_busy)
@@ -72,19 +73,20 @@ void KernelModel::choose_columns() {
     column_of_[table_->overlapped(overlapped[i])] =
         static_cast<std::uint32_t>(first + std::min(i, kMostOverlapped - 1));
   }
-  // Those without one of their own; what variants draw more than their class; what classes draw
-  // more beside others; what all draw more in replays; time between launches.
+  // Columns after the signatures' own: pooled signatures, variants, overlapped time, isolated
+  // re-runs, idle between launches.
   columns_ = first + overlapped_columns_ + 2;
 }
 
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
-                                            std::span<const SeenPower> seen, const IdleHint& idle,
-                                            double limit_watts, double rise, double sway) {
-  if (table.empty() || seen.empty()) return std::nullopt;
+                                            std::span<const ObservedPower> observed,
+                                            const IdleHint& idle, double limit_watts,
+                                            double time_constant, double clock_variation) {
+  if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
-  model.timing_ = fit_timing(table, seen, rise, sway);
-  PowerRows rows = power_rows(table, model.column_of_, model.columns_, seen, model.timing_);
+  const SensorTiming timing = fit_timing(table, observed, time_constant, clock_variation);
+  PowerRows rows = power_rows(table, model.column_of_, model.columns_, observed, timing);
   if (rows.rows.empty()) return std::nullopt;
 
   double seconds = 0;
@@ -101,31 +103,30 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     }
   }
   const double above = std::max(joules - idle.watts * seconds, 0.0);
-  model.mean_busy_ = busy > 1e-6 ? above / busy : 0.0;
-  // Sensors smear short bursts, so that a kernel may draw more than the highest power seen.
+  const double mean_busy = busy > 1e-6 ? above / busy : 0.0;
+  // Sensors average over short bursts, so a kernel may draw more than the highest observed power.
   const double most =
       std::max({kHeadroom * highest - idle.watts, kHeadroom * limit_watts - idle.watts,
-                limit_watts > 0 ? 0.0 : kAboveMean * model.mean_busy_, 1.0});
+                limit_watts > 0 ? 0.0 : kAboveMean * mean_busy, 1.0});
   std::vector<PowerPrior> priors;
   priors.push_back({idle.watts, idle.sigma, 0, highest});
   for (std::size_t k = 0; k <= model.own_columns_; ++k) {
-    priors.push_back({std::min(model.mean_busy_, most),
-                      std::max(kPriorWidth * model.mean_busy_, 10.0), 0, most});
+    priors.push_back({std::min(mean_busy, most), std::max(kPriorWidth * mean_busy, 10.0), 0, most});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
-    priors.push_back({0, std::max(kVariantWidth * model.mean_busy_, 4.0), -most, most});
+    priors.push_back({0, std::max(kVariantWidth * mean_busy, 4.0), -most, most});
   }
   for (std::size_t k = 0; k < model.overlapped_columns_; ++k) {
-    priors.push_back({0, std::max(kOverlappedWidth * model.mean_busy_, 10.0), -most, most});
+    priors.push_back({0, std::max(kOverlappedWidth * mean_busy, 10.0), -most, most});
   }
   priors.push_back(kReplayScale);
-  priors.push_back({0, kGapSigma, 0, most});
-  SensorTiming other = model.timing_;
-  other.rise += other.rise_sigma;
+  priors.push_back({0, kIdleBetweenSigma, 0, most});
+  SensorTiming other = timing;
+  other.time_constant += other.time_constant_sigma;
   PowerRows others;
   const PowerRows* also = nullptr;
-  if (other.rise_sigma > 0) {
-    others = power_rows(table, model.column_of_, model.columns_, seen, other);
+  if (other.time_constant_sigma > 0) {
+    others = power_rows(table, model.column_of_, model.columns_, observed, other);
     also = &others;
   }
   model.solution_ = solve_power(rows, priors, also);
@@ -136,7 +137,7 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     set_replay_scale(others, table.replays, column, watts);
     model.solution_ = solve_power(rows, priors, also);
   }
-  model.sway_ = sway;
+  model.clock_variation_ = clock_variation;
   return model;
 }
 
@@ -151,12 +152,12 @@ std::vector<KernelModel::Use> KernelModel::all_of(std::uint32_t kernel_class) co
   std::vector<Use> uses;
   double busy = 0;
   for (const auto& v : table_->variants) busy += v.kernel_class == kernel_class ? v.busy : 0.0;
-  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.overlapped, c.gap}};
+  if (busy <= 0) return {{kernel_class, model::kNone, c.busy, c.overlapped, c.idle_between}};
   for (std::uint32_t v = 0; v < table_->variants.size(); ++v) {
     const auto& variant = table_->variants[v];
     if (variant.kernel_class != kernel_class || variant.busy <= 0) continue;
     const double part = variant.busy / busy;
-    uses.push_back({kernel_class, v, part * c.busy, part * c.overlapped, part * c.gap});
+    uses.push_back({kernel_class, v, part * c.busy, part * c.overlapped, part * c.idle_between});
   }
   return uses;
 }
@@ -193,10 +194,10 @@ KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
     const double joules = joules_of(use);
     own += std::pow(kModelError * joules, 2);
     if (use.busy > 0) own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
-    own += std::pow(kGapSigma * use.gap, 2);
+    own += std::pow(kIdleBetweenSigma * use.idle_between, 2);
   }
-  own += std::pow(solution_.sway(factor, sway_), 2);
-  own += std::pow(factor.dot(solution_.otherwise), 2);
+  own += std::pow(solution_.maximum_shift(factor, clock_variation_), 2);
+  own += std::pow(factor.dot(solution_.alternative_shift), 2);
   const double variance = solution_.variance(factor) + own;
   return {factor.dot(solution_.watts), std::sqrt(std::max(variance, 0.0))};
 }
@@ -226,7 +227,7 @@ std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
     for (std::size_t j = i + 1; j < open.size(); ++j) {
       const VectorXd &a = factors[i], &b = factors[j];
       const double r = a.dot(v * b) / std::sqrt(std::max(a.dot(v * a) * b.dot(v * b), 1e-300));
-      if (r < kAgainst) pairs.push_back({r, i, j});
+      if (r < kAnticorrelated) pairs.push_back({r, i, j});
     }
   }
   std::sort(pairs.begin(), pairs.end(),

@@ -1,10 +1,9 @@
-// Watts of each kernel class of one GPU, with what is uncertain about them.
+// The power of each kernel signature of one GPU, and the energy of sets of launches with its error.
 #pragma once
 
 #include <Eigen/Core>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
@@ -13,7 +12,7 @@
 
 namespace jouleprof::analysis {
 
-// What is known of the idle power beforehand.
+// The prior of the idle power.
 struct IdleHint {
   double watts = 0;
   double sigma = 0;
@@ -21,44 +20,42 @@ struct IdleHint {
 
 class KernelModel {
  public:
-  // Busy and idle seconds of one class, or of one variant of it (index into
-  // ActivityTable::variants).
+  // Seconds of one kernel signature, or of one variant of it (index into ActivityTable::variants).
   struct Use {
     std::uint32_t kernel_class = 0;
     std::uint32_t variant = model::kNone;
     double busy = 0;
-    double overlapped = 0;  // of it, beside other launches
-    double gap = 0;
+    double overlapped = 0;  // of `busy`, while other launches ran
+    double idle_between = 0;
   };
   struct Estimate {
     double joules = 0;  // above idle
-    double sigma = 0;   // without the sensor's gain
+    double sigma = 0;   // without the sensor's calibration error
   };
 
-  // `limit_watts`: the board's power limit, 0 where it is not known. `sway`: by how much the power
-  // of all kernels changed with the clocks, one sigma; it could pass for differences among kernels.
-  // Absent when there is no row. `table` outlives the model.
-  static std::optional<KernelModel> fit(const ActivityTable& table, std::span<const SeenPower> seen,
-                                        const IdleHint& idle, double limit_watts, double rise,
-                                        double sway);
+  // `limit_watts`: the board's power limit, 0 where it is not known. `clock_variation`: relative
+  // standard deviation of all kernels' power due to changing clocks; the regression could mistake
+  // it for differences among kernels. Absent without rows. `table` outlives the model.
+  static std::optional<KernelModel> fit(const ActivityTable& table,
+                                        std::span<const ObservedPower> observed,
+                                        const IdleHint& idle, double limit_watts,
+                                        double time_constant, double clock_variation);
 
   Estimate energy_of(std::span<const Use> uses) const;
-  // The same, without what is uncertain about it.
+  // The joules of energy_of(), without its error.
   double joules_of(const Use& use) const;
-  // Of a class that has variants: of each.
+  // All uses of a kernel signature: one, or one for each of its variants.
   std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;
-  double gap_watts() const { return solution_.watts[solution_.watts.size() - 1]; }
-  double mean_busy_watts() const { return mean_busy_; }  // above idle
+  double idle_between_watts() const { return solution_.watts[solution_.watts.size() - 1]; }
   const PowerSolution& solution() const { return solution_; }
-  const SensorTiming& timing() const { return timing_; }
 
-  // Classes that the data can't tell apart: lists of two or more, greatest energy first. Each has
-  // an interval of more than half of its energy, and errs against another of its list.
+  // Collinear kernel signatures: lists of two or more, longest busy time first. Each one's 95 %
+  // error exceeds half of its energy, and is negatively correlated with that of another one.
   std::vector<std::vector<std::uint32_t>> groups() const;
-  // Too little of the time to have watts of its own: it has those of all such classes together.
+  // Its busy time is too short for a column of its own; all such signatures share one column.
   bool is_pooled(std::uint32_t kernel_class) const;
 
  private:
@@ -73,9 +70,7 @@ class KernelModel {
   std::size_t own_columns_ = 0;
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
-  SensorTiming timing_;
-  double mean_busy_ = 0;
-  double sway_ = 0;
+  double clock_variation_ = 0;
   PowerSolution solution_;
 };
 

@@ -1,4 +1,4 @@
-// Watts of each kernel class from rows that mix them: Bayesian least squares within bounds.
+// The power of each kernel signature from rows that mix them: linear regression.
 #pragma once
 
 #include <Eigen/Core>
@@ -8,10 +8,9 @@
 
 namespace jouleprof::analysis {
 
-// What is known of a column's watts before any row is looked at, and where they may lie. Idle is
-// bound to its mean where that is known to 5 W: rows of work can't correct it, for where the model
-// is wrong (a board that overshoots as work begins) they pull at it most. Its sigma then widens all
-// that follows from it.
+// The Gaussian prior of a column's watts, and its bounds. Where idle power is known to 5 W, the
+// solution keeps the prior's mean: rows of work would bias it where the model is wrong, as where
+// power overshoots when work begins. Its sigma then adds to the variance of all other watts.
 struct PowerPrior {
   double mean = 0;
   double sigma = 0;
@@ -22,35 +21,34 @@ struct PowerPrior {
 struct PowerSolution {
   // Idle first, then the columns of the rows.
   Eigen::VectorXd watts;
-  // Of `watts`, from the posterior; of those at a bound as if there were none.
+  // Posterior covariance of `watts`; active bounds are ignored.
   Eigen::MatrixXd covariance;
-  // The same with the rows' errors as they were, however they hang together over a second. Larger
-  // than `covariance` where the model is wrong in the same way for a while.
+  // Cluster-robust covariance, clusters of 1 s (Liang and Zeger 1986). It exceeds `covariance`
+  // where the model's errors persist for a while.
   Eigen::MatrixXd robust;
-  // By stretch of time (rows), what the watts above would move by if all power above idle in it
-  // were wrong by the whole.
-  Eigen::MatrixXd pulls;
-  // What `watts` would move by if the rows were the others that solve_power() was given.
-  Eigen::VectorXd otherwise;
-  double counter_sigma = 0;  // watts that a counter's row of one edge distance is off by
-  double sample_sigma = 0;   // watts that a sample's row is off by
-  double explained = 0;      // R^2 of all rows, weighted
+  // By interval of time (rows): the shift of `watts` if the power above idle in that interval were
+  // wrong by 100 %.
+  Eigen::MatrixXd influence;
+  // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
+  Eigen::VectorXd alternative_shift;
+  double counter_sigma = 0;  // watts: error of a counter's row over one update
+  double sample_sigma = 0;   // watts: error of a sample's row
+  double explained = 0;      // R^2 of all rows, weighted by their lengths
   std::size_t rows = 0;
 
-  // The variance of `factor . watts`: the larger of both.
+  // The variance of `factor . watts`: the larger one of both covariances.
   double variance(const Eigen::VectorXd& factor) const;
-  // The most that `factor . watts` can move, of one watt in each: where the power above idle of
-  // each stretch of time is off by up to `ratio`, in whatever direction.
-  double sway(const Eigen::VectorXd& factor, double ratio) const;
+  // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
+  // up to `ratio`, in either direction.
+  double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
 };
 
-// The most likely watts for
-//   row.watts = idle + sum of share x watts + error,
-// counters' and samples' errors each with a variance of their own, found from what is left, and
-// each correlated with its neighbour's as what is left shows (stamps that jitter make neighbours
-// err in opposite ways). A row that is off by more than three sigma counts less. `priors`: idle's
-// first, then one for each column. `others`: the same rows by sensors that look at power a little
-// differently; may be null. Needs at least one row.
+// Estimates the watts of
+//   row.watts = idle + sum of share x watts + error
+// by generalised least squares (Aitken 1936) with the error model of row_errors.h, re-estimated in
+// each of four rounds; with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970)
+// and with bounds. `priors`: idle's first, then one for each column. `others`: the same rows under
+// another assumption on the sensors; may be null. Needs at least one row.
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
                           const PowerRows* others = nullptr);
 

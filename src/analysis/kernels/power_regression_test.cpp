@@ -42,7 +42,7 @@ TEST(PowerRegression, FindsTheWattsExactlyWithoutNoise) {
   EXPECT_GT(found.explained, 0.99999);
 }
 
-TEST(PowerRegression, KnowsHowFarOffItMayBe) {
+TEST(PowerRegression, ItsCovarianceCoversTheErrors) {
   const auto found = solve_power(random_rows(400, 350, 120, 90, 8), wide());
   EXPECT_NEAR(found.counter_sigma, 8, 1);
   for (int k = 0; k < 3; ++k) {
@@ -52,7 +52,7 @@ TEST(PowerRegression, KnowsHowFarOffItMayBe) {
   EXPECT_LT(std::sqrt(found.covariance(1, 1)), 4);
 }
 
-TEST(PowerRegression, IdleIsBoundAndItsErrorIsInAllOthers) {
+TEST(PowerRegression, IdleIsFixedAndItsErrorIsInAllOthers) {
   auto priors = wide();
   const auto sure = solve_power(random_rows(400, 350, 120, 90, 2), priors);
   priors[0].mean = 95;
@@ -60,12 +60,12 @@ TEST(PowerRegression, IdleIsBoundAndItsErrorIsInAllOthers) {
   const auto off = solve_power(random_rows(400, 350, 120, 90, 2), priors);
   EXPECT_NEAR(off.watts[0], 95, 0.01);
   EXPECT_NEAR(std::sqrt(off.covariance(0, 0)), 4, 0.1);
-  // The first column takes the opposite error, and says so.
+  // The first column takes the opposite error, within its interval.
   EXPECT_LT(off.watts[1], sure.watts[1] - 3);
   EXPECT_LT(std::abs(off.watts[1] - 350), 2 * std::sqrt(off.covariance(1, 1)));
 }
 
-TEST(PowerRegression, AnIdleThatIsHardlyKnownIsLearnt) {
+TEST(PowerRegression, AnUncertainIdleIsEstimated) {
   auto priors = wide();
   priors[0] = {60, 25, 0, 1000};
   const auto found = solve_power(random_rows(400, 350, 120, 90, 2), priors);
@@ -73,20 +73,20 @@ TEST(PowerRegression, AnIdleThatIsHardlyKnownIsLearnt) {
   EXPECT_LT(std::sqrt(found.covariance(0, 0)), 1);
 }
 
-TEST(PowerRegression, NeighboursThatErrOppositelyAreWorthMore) {
+TEST(PowerRegression, NegativelyCorrelatedNeighboursNarrowTheSum) {
   const auto alone = solve_power(random_rows(2000, 350, 120, 90, 8, 0), wide());
   const auto linked = solve_power(random_rows(2000, 350, 120, 90, 8, -0.9), wide());
-  // Errors cancel in a sum of many rows: the mean power is surer.
+  // Errors cancel in a sum of many rows: the mean power has a smaller error.
   Eigen::VectorXd mean(3);
   mean << 1, 0.5, 0.25;
   EXPECT_LT(mean.dot(linked.covariance * mean), 0.5 * mean.dot(alone.covariance * mean));
   EXPECT_NEAR(linked.watts[1], 350, 2);
 }
 
-TEST(PowerRegression, ColumnsThatGoTogetherKeepThePriorAndAWideInterval) {
+TEST(PowerRegression, CollinearColumnsKeepThePriorAndAWideInterval) {
   const auto found = solve_power(random_rows(400, 300, 100, 90, 2, 0, true),
                                  {{90, 1, 0, 1000}, {200, 100, 0, 600}, {200, 100, 0, 600}});
-  // Known: a + b / 2 = 350. The prior asks for the smallest change of both.
+  // Determined: a + b / 2 = 350. The prior selects the smallest change of both.
   EXPECT_NEAR(found.watts[1] + 0.5 * found.watts[2], 350, 3);
   EXPECT_NEAR(found.watts[1], 240, 5);
   EXPECT_GT(std::sqrt(found.covariance(2, 2)), 80);
@@ -102,7 +102,7 @@ TEST(PowerRegression, WattsStayWithinTheirBounds) {
   EXPECT_GT(found.watts[1], 200);
 }
 
-TEST(PowerRegression, AFewWildRowsHardlyMatter) {
+TEST(PowerRegression, OutliersHaveLittleWeight) {
   auto rows = random_rows(400, 350, 120, 90, 2);
   for (std::size_t i = 0; i < 400; i += 40) rows.rows[i].watts += 2000;
   const auto found = solve_power(rows, wide());

@@ -6,15 +6,19 @@
 namespace jouleprof::analysis {
 namespace {
 
-// Busy seconds of every column up to a time, as seen through a first-order lag: E - rise * y with
-// rise * dy/dt = busy - y.
-class SeenActivity {
+// Busy seconds of every column up to a time, seen through a first-order lag: E - tau * y, with
+// tau * dy/dt = busy - y and the time constant tau.
+class LaggedActivity {
  public:
-  SeenActivity(const ActivityTable& table, std::span<const std::uint32_t> column_of,
-               std::size_t columns, double rise)
-      : table_(table), column_of_(column_of), rise_(rise), busy_(columns), lagging_(columns) {}
+  LaggedActivity(const ActivityTable& table, std::span<const std::uint32_t> column_of,
+                 std::size_t columns, double time_constant)
+      : table_(table),
+        column_of_(column_of),
+        time_constant_(time_constant),
+        busy_(columns),
+        lagging_(columns) {}
 
-  // Never back in time.
+  // `t` must not decrease from call to call.
   void advance(double t) {
     while (bin_ < table_.bins.size()) {
       const auto& bin = table_.bins[bin_];
@@ -31,14 +35,14 @@ class SeenActivity {
   void read(std::vector<double>& out) const {
     out.resize(busy_.size());
     for (std::size_t k = 0; k < busy_.size(); ++k) {
-      out[k] = busy_[k] - rise_ * scale_ * lagging_[k];
+      out[k] = busy_[k] - time_constant_ * scale_ * lagging_[k];
     }
   }
 
  private:
   void decay(double t) {
     if (t <= now_) return;
-    if (rise_ > 0) shrink(std::exp(-(t - now_) / rise_));
+    if (time_constant_ > 0) shrink(std::exp(-(t - now_) / time_constant_));
     now_ = t;
   }
 
@@ -47,12 +51,12 @@ class SeenActivity {
     if (t <= now_) return;
     const auto& bin = table_.bins[bin_];
     const double length = t - now_;
-    const double kept = rise_ > 0 ? std::exp(-length / rise_) : 0.0;
-    if (rise_ > 0) shrink(kept);
+    const double kept = time_constant_ > 0 ? std::exp(-length / time_constant_) : 0.0;
+    if (time_constant_ > 0) shrink(kept);
     double all = 0;
     const auto add = [&](std::size_t column, double share) {
       busy_[column] += share * length;
-      if (rise_ > 0) lagging_[column] += share * (1 - kept) / scale_;
+      if (time_constant_ > 0) lagging_[column] += share * (1 - kept) / scale_;
     };
     for (std::size_t i = bin.first; i < table_.end_of(bin_); ++i) {
       const double share = table_.entries[i].busy / bin.width;
@@ -76,7 +80,7 @@ class SeenActivity {
 
   const ActivityTable& table_;
   std::span<const std::uint32_t> column_of_;
-  double rise_;
+  double time_constant_;
   std::vector<double> busy_;
   std::vector<double> lagging_;
   double scale_ = 1;
@@ -84,7 +88,7 @@ class SeenActivity {
   std::size_t bin_ = 0;
 };
 
-struct Look {
+struct Event {
   double at;
   std::uint32_t row;
   bool end;
@@ -93,34 +97,35 @@ struct Look {
 }  // namespace
 
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
-                     std::size_t columns, std::span<const SeenPower> seen,
+                     std::size_t columns, std::span<const ObservedPower> observed,
                      const SensorTiming& timing) {
   PowerRows out;
   out.columns = columns;
-  std::vector<Look> looks;
-  looks.reserve(2 * seen.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    const double late = seen[i].counter ? timing.counter_late : timing.samples_late;
-    looks.push_back({seen[i].begin - late, static_cast<std::uint32_t>(i), false});
-    looks.push_back({seen[i].end - late, static_cast<std::uint32_t>(i), true});
+  std::vector<Event> events;
+  events.reserve(2 * observed.size());
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    const double offset = observed[i].counter ? timing.counter_late : timing.samples_late;
+    events.push_back({observed[i].begin - offset, static_cast<std::uint32_t>(i), false});
+    events.push_back({observed[i].end - offset, static_cast<std::uint32_t>(i), true});
   }
-  std::sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) { return a.at < b.at; });
+  std::sort(events.begin(), events.end(),
+            [](const Event& a, const Event& b) { return a.at < b.at; });
 
-  SeenActivity activity(table, column_of, columns, timing.rise);
+  LaggedActivity activity(table, column_of, columns, timing.time_constant);
   std::vector<double> now;
-  // What stood at the begin of rows that are still open; few are at once.
+  // The integrals at the begin of each open row; few rows are open at once.
   struct Open {
     std::uint32_t row;
     std::vector<double> at_begin;
   };
   std::vector<Open> open;
   std::vector<std::vector<double>> spare;
-  for (const Look& look : looks) {
-    const SeenPower& s = seen[look.row];
-    activity.advance(look.at);
+  for (const Event& event : events) {
+    const ObservedPower& s = observed[event.row];
+    activity.advance(event.at);
     activity.read(now);
-    if (!look.end) {
-      Open fresh{look.row, {}};
+    if (!event.end) {
+      Open fresh{event.row, {}};
       if (!spare.empty()) {
         fresh.at_begin = std::move(spare.back());
         spare.pop_back();
@@ -130,7 +135,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
       continue;
     }
     const auto at =
-        std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.row == look.row; });
+        std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.row == event.row; });
     if (at == open.end()) continue;  // it ends where it begins
     out.rows.push_back({s.begin, s.end, s.watts, s.counter, out.terms.size()});
     const double length = s.end - s.begin;

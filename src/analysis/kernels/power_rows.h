@@ -1,5 +1,5 @@
-// What the sensors said about power, beside what ran as those sensors saw it: the rows of the
-// regression that attributes energy to kernels.
+// The rows of the regression that attributes energy to kernels: observed power, and the activity as
+// the sensors respond to it.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
-#include "analysis/timeline/seen_power.h"
+#include "analysis/timeline/observed_power.h"
 
 namespace jouleprof::analysis {
 
-// How the sensors look at power: through a first-order lag of `rise` seconds; and by how much the
-// times of SeenPower are late (negative: early) beyond what was assumed.
+// The sensors' first-order time constant in seconds, with its standard error, and the offsets by
+// which the times of ObservedPower are late (negative: early) beyond the assumed lag.
 struct SensorTiming {
-  double rise = 0;
+  double time_constant = 0;
   double counter_late = 0;
   double samples_late = 0;
-  double rise_sigma = 0;
+  double time_constant_sigma = 0;
 };
 
 // One equation: watts = idle + sum over columns of share x watts of that column.
 struct PowerRow {
-  double begin = 0;  // of the SeenPower
+  double begin = 0;  // of the ObservedPower
   double end = 0;
   double watts = 0;
   bool counter = false;
@@ -32,7 +32,7 @@ struct PowerRow {
 struct PowerRows {
   struct Term {
     std::uint32_t column = 0;
-    float share = 0;  // of the row's time; after a rise it may be slightly below zero
+    float share = 0;  // of the row's time; the lag may make it slightly negative
   };
   std::vector<PowerRow> rows;
   std::vector<Term> terms;
@@ -44,12 +44,13 @@ struct PowerRows {
   }
 };
 
-// The regressors at the times of `seen`. `column_of` gives each class its column, 0 to columns - 2,
-// and after the classes it may give variants theirs (model::kNone: none); the last column is the
-// time between launches, in bins in which something ran. A class's time counts as spread evenly
-// over a bin. Rows come in order of their ends. Linear in bins' entries plus rows x columns.
+// One row for each of `observed`. `column_of` gives each kernel signature its column, 0 to
+// columns - 2, and after the signatures it may give variants and overlapped times theirs
+// (model::kNone: none). The last column is idle between launches, in bins in which something ran.
+// Activity counts as uniform within a bin. Rows come in order of their ends. Time: linear in bins'
+// entries plus rows x columns.
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
-                     std::size_t columns, std::span<const SeenPower> seen,
+                     std::size_t columns, std::span<const ObservedPower> observed,
                      const SensorTiming& timing);
 
 }  // namespace jouleprof::analysis

@@ -15,11 +15,11 @@ using Eigen::VectorXd;
 
 constexpr std::size_t kMostColumns = 40;
 constexpr std::size_t kFewestRows = 100;
-constexpr double kLookedAt = 120;    // seconds
-constexpr double kClear = 20;        // of twice the log-likelihood
-constexpr double kPriorWatts = 200;  // a wide prior, so that nothing is singular
+constexpr double kLongest = 120;     // seconds of the recording
+constexpr double kClear = 20;        // likelihood ratio statistic: significant
+constexpr double kPriorWatts = 200;  // a wide Gaussian prior keeps the system regular
 
-// The mean square that a regression leaves.
+// The mean squared residual of a ridge regression (Hoerl and Kennard 1970).
 double left_over(const PowerRows& rows) {
   const auto n = static_cast<Index>(rows.columns + 1);
   MatrixXd normal = MatrixXd::Zero(n, n);
@@ -49,19 +49,19 @@ double left_over(const PowerRows& rows) {
   return squares / static_cast<double>(rows.rows.size());
 }
 
-constexpr double kKnownRise = 0.07;         // of the rise: by so much boards differ, one sigma
-constexpr double kSteady = 0.02;            // sway of power
-constexpr double kLeastRiseSigma = 0.5e-3;  // seconds: no board rises by one time constant alone
+constexpr double kKnownSpread = 0.07;   // relative standard deviation among boards
+constexpr double kSteady = 0.02;        // relative variation of power with the clocks
+constexpr double kLeastSigma = 0.5e-3;  // seconds: the response is not exactly first-order
 
 // The rows of one recording under different timings.
 class Timings {
  public:
   Timings(const ActivityTable& table, std::span<const std::uint32_t> column_of, std::size_t columns,
-          std::span<const SeenPower> seen)
+          std::span<const ObservedPower> observed)
       : table_(table), column_of_(column_of), columns_(columns) {
-    for (const SeenPower& s : seen) {
+    for (const ObservedPower& s : observed) {
       const double begin = table.bins.front().begin;
-      if (s.begin < begin - 1 || s.end > begin + kLookedAt) continue;
+      if (s.begin < begin - 1 || s.end > begin + kLongest) continue;
       (s.counter ? counter_ : samples_).push_back(s);
     }
     for (auto* kind : {&counter_, &samples_}) {
@@ -69,19 +69,20 @@ class Timings {
     }
   }
 
-  void fit_lateness(SensorTiming& timing) const {
-    timing.counter_late = best_lateness(counter_, timing.rise);
-    timing.samples_late = best_lateness(samples_, timing.rise);
+  void fit_offsets(SensorTiming& timing) const {
+    timing.counter_late = best_offset(counter_, timing.time_constant);
+    timing.samples_late = best_offset(samples_, timing.time_constant);
   }
 
-  // Keeps the lateness that was found.
-  void fit_rise(SensorTiming& timing, bool steady) const {
-    const double known = timing.rise;
-    timing.rise_sigma = kKnownRise * known;
+  // The maximum of the Gaussian profile likelihood (variances profiled out) by a parabola through
+  // the best of a grid and its neighbours; its sigma from the curvature. Keeps the fitted offsets.
+  void fit_time_constant(SensorTiming& timing, bool steady) const {
+    const double known = timing.time_constant;
+    timing.time_constant_sigma = kKnownSpread * known;
     if (!steady || (counter_.empty() && samples_.empty())) return;
-    const auto unlikely = [&](double rise) {
+    const auto deviance = [&](double time_constant) {
       SensorTiming other = timing;
-      other.rise = rise;
+      other.time_constant = time_constant;
       double sum = 0;
       for (const auto* kind : {&counter_, &samples_}) {
         if (!kind->empty()) sum += static_cast<double>(kind->size()) * std::log(left(*kind, other));
@@ -90,26 +91,29 @@ class Timings {
     };
     const double step = 0.1 * known;
     std::vector<double> found;
-    for (int i = -4; i <= 4; ++i) found.push_back(unlikely(known + i * step));
+    for (int i = -4; i <= 4; ++i) found.push_back(deviance(known + i * step));
     const auto least = static_cast<std::size_t>(
         std::min_element(found.begin() + 1, found.end() - 1) - found.begin());
     const double before = found[least - 1];
     const double after = found[least + 1];
     const double bend = before - 2 * found[least] + after;
-    // At the end of the range, or flat: something else is wrong, or nothing tells.
+    // A minimum at the end of the range, or a flat one, does not determine it.
     if (found[least] > std::min(before, after) || bend < kClear * 0.5) return;
-    timing.rise = known + step * (static_cast<double>(least) - 4 + (before - after) / (2 * bend));
-    timing.rise_sigma = std::max(kLeastRiseSigma, 2 * step * std::sqrt(2 / bend));
+    timing.time_constant =
+        known + step * (static_cast<double>(least) - 4 + (before - after) / (2 * bend));
+    timing.time_constant_sigma = std::max(kLeastSigma, 2 * step * std::sqrt(2 / bend));
   }
 
  private:
-  double left(std::span<const SeenPower> seen, const SensorTiming& timing) const {
-    return std::max(left_over(power_rows(table_, column_of_, columns_, seen, timing)), 1e-12);
+  double left(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
+    return std::max(left_over(power_rows(table_, column_of_, columns_, observed, timing)), 1e-12);
   }
 
-  double best_lateness(std::span<const SeenPower> seen, double rise) const {
-    if (seen.empty()) return 0;
-    const auto squares = [&](double late) { return left(seen, {rise, late, late, 0}); };
+  double best_offset(std::span<const ObservedPower> observed, double time_constant) const {
+    if (observed.empty()) return 0;
+    const auto squares = [&](double late) {
+      return left(observed, {time_constant, late, late, 0});
+    };
     const double at_zero = squares(0);
     double best = 0;
     double least = at_zero;
@@ -125,22 +129,22 @@ class Timings {
     look(-0.010, 0.020, 0.003);
     look(best - 0.002, best + 0.002, 0.001);
     look(best - 0.0005, best + 0.0005, 0.0005);
-    const double gain = static_cast<double>(seen.size()) * std::log(at_zero / least);
+    const double gain = static_cast<double>(observed.size()) * std::log(at_zero / least);
     return gain > kClear ? best : 0;
   }
 
   const ActivityTable& table_;
   std::span<const std::uint32_t> column_of_;
   std::size_t columns_;
-  std::vector<SeenPower> counter_;
-  std::vector<SeenPower> samples_;
+  std::vector<ObservedPower> counter_;
+  std::vector<ObservedPower> samples_;
 };
 
 }  // namespace
 
-SensorTiming fit_timing(const ActivityTable& table, std::span<const SeenPower> seen, double rise,
-                        double sway) {
-  SensorTiming out{rise, 0, 0, 0};
+SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
+                        double time_constant, double clock_variation) {
+  SensorTiming out{time_constant, 0, 0, 0};
   if (table.empty()) return out;
   std::vector<std::uint32_t> order(table.classes.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -152,12 +156,12 @@ SensorTiming fit_timing(const ActivityTable& table, std::span<const SeenPower> s
   for (std::size_t i = 0; i < order.size(); ++i) {
     column_of[order[i]] = static_cast<std::uint32_t>(std::min(i, own));
   }
-  const std::size_t columns = own + 2;  // the rest, and time between launches
-  const Timings timings(table, column_of, columns, seen);
-  timings.fit_lateness(out);
-  if (rise > 0) {
-    timings.fit_rise(out, sway < kSteady);
-    if (out.rise != rise) timings.fit_lateness(out);
+  const std::size_t columns = own + 2;  // the other signatures, and idle between launches
+  const Timings timings(table, column_of, columns, observed);
+  timings.fit_offsets(out);
+  if (time_constant > 0) {
+    timings.fit_time_constant(out, clock_variation < kSteady);
+    if (out.time_constant != time_constant) timings.fit_offsets(out);
   }
   return out;
 }

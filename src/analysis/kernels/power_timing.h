@@ -1,5 +1,4 @@
-// How late each of a domain's sensors is and how slowly the board's power rises, found from the
-// recording itself.
+// The timestamp offset of each of a domain's sensors, and their time constant, from the recording.
 #pragma once
 
 #include <span>
@@ -8,14 +7,15 @@
 
 namespace jouleprof::analysis {
 
-// The lateness of counter and samples, each chosen so that a plain regression on activity leaves
-// least: -10 to 20 ms, to half a millisecond. Then the rise, between 0.6 and 1.4 of `rise` (0:
-// none, and none is looked for), chosen so for both together, because boards differ by a tenth, by
-// which short bursts of the kernels that draw least would be off by half. Rows that hardly care
-// (the activity is too uniform) leave lateness at 0 and the rise at `rise`. Looks at the first two
-// minutes, with the classes that are busiest. `sway`: see KernelModel::fit; where clocks make power
-// sway by 2 % the rise is left as it is, because the clocks follow power slowly, too.
-SensorTiming fit_timing(const ActivityTable& table, std::span<const SeenPower> seen, double rise,
-                        double sway);
+// The offsets of counter and samples, each the one that minimises the residuals of a plain
+// regression on activity: -10 to 20 ms, in steps of 0.5 ms. Then the time constant that maximises
+// the likelihood of both together, between 0.6 and 1.4 of `time_constant` (0: none, and none is
+// fitted). Boards differ by a tenth, which would halve or double the power of short kernels that
+// draw little. Where the data do not determine them (the activity is too uniform), offsets are 0
+// and the time constant is the given one. Uses the first two minutes and the signatures with most
+// busy time. `clock_variation`: see KernelModel::fit; at 2 % and above the time constant is not
+// fitted, because the clocks follow power slowly, too.
+SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
+                        double time_constant, double clock_variation);
 
 }  // namespace jouleprof::analysis

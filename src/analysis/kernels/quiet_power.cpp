@@ -6,13 +6,13 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr int kFewest = 5;      // readings, each a sample or an increment
+constexpr int kFewest = 5;      // observations
 constexpr double kNear = 0.12;  // seconds from the nearest work
-constexpr double kWarm = 5;     // seconds that a board takes to cool a good part
+constexpr double kWarm = 5;     // seconds: time constant of a board's cooling
 
 }  // namespace
 
-void QuietPower::look(const SeenPower& s) {
+void QuietPower::add(const ObservedPower& s) {
   const auto& bins = table_.bins;
   while (next_ < bins.size() && bins[next_].begin < s.end) {
     const auto& bin = bins[next_];
@@ -28,14 +28,14 @@ void QuietPower::look(const SeenPower& s) {
   const double length = s.end - s.begin;
   const double weight = length * std::exp(-std::min(since, until) / kNear) *
                         (0.05 + heat_ * std::exp(-since / kWarm));
-  ++looks_;
+  ++count_;
   weight_ += weight;
   watts_ += weight * s.watts;
   squares_ += weight * s.watts * s.watts;
 }
 
 std::optional<IdleHint> QuietPower::hint() const {
-  if (looks_ < kFewest || weight_ <= 0) return std::nullopt;
+  if (count_ < kFewest || weight_ <= 0) return std::nullopt;
   const double mean = watts_ / weight_;
   const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
   return IdleHint{mean, 0.5 + 0.3 * spread};

@@ -1,4 +1,4 @@
-// The power of a GPU that has a context but runs nothing, seen in the pauses of its work.
+// The idle power of a GPU with a context, observed while it runs nothing.
 #pragma once
 
 #include <cstddef>
@@ -6,21 +6,21 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
-#include "analysis/timeline/seen_power.h"
+#include "analysis/timeline/observed_power.h"
 
 namespace jouleprof::analysis {
 
-// It drifts with temperature by several percent, so that what is seen near work, and after much of
-// it, counts most. `table` outlives it.
+// Idle power drifts with temperature by several percent. So observations close to work, and after
+// long work, have the greatest weights. `table` outlives it.
 class QuietPower {
  public:
-  // `memory`: seconds for which the sensors still see what ran.
+  // `memory`: seconds after work during which the sensors still respond to it.
   QuietPower(const ActivityTable& table, double memory) : table_(table), memory_(memory) {}
 
-  // In order of their begins; those that work was seen in are left out.
-  void look(const SeenPower& s);
+  // In order of their begins; those that overlap work or its response are ignored.
+  void add(const ObservedPower& s);
 
-  // Absent when there was hardly any quiet.
+  // Absent with fewer than five usable observations.
   std::optional<IdleHint> hint() const;
 
  private:
@@ -28,8 +28,8 @@ class QuietPower {
   double memory_;
   std::size_t next_ = 0;    // bin
   double last_end_ = -1e9;  // of the bins before it
-  double heat_ = 0;         // busy seconds before that, fading
-  int looks_ = 0;
+  double heat_ = 0;         // busy seconds before that, exponentially weighted
+  int count_ = 0;
   double weight_ = 0;
   double watts_ = 0;
   double squares_ = 0;

@@ -15,10 +15,10 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr double kMostApart = 0.1;  // of the time in place
-constexpr double kMostHeld = 0.03;  // the same: of a slot, where a power limit slows kernels
+constexpr double kMostHeld = 0.03;  // the same, of a slot: a power limit slows kernels
 constexpr std::size_t kMostNamed = 10;
 
-// What each class did in the forward passes of the layer that was replayed, layers within included.
+// Launches by kernel signature in the forward passes of the re-run layer and of layers within.
 ActivityTable::Replay::ByClass in_place(const model::Recording& recording,
                                         const ActivityTable& table,
                                         const ActivityTable::Replay& replay) {
@@ -26,7 +26,7 @@ ActivityTable::Replay::ByClass in_place(const model::Recording& recording,
   const model::Trace& trace = recording.traces[replay.trace];
   for (const auto& share : table.shares) {
     if (share.trace != replay.trace || !is_forward_of(trace, share.scope, replay.layer)) continue;
-    // Of a kernel alone: launches that do the same work.
+    // For the re-run of a kernel: only launches of the same variant.
     if (replay.of_kernel && share.variant != replay.variant_of(share.kernel_class)) continue;
     out[share.kernel_class].launches += share.launches;
     out[share.kernel_class].busy += share.busy;
@@ -34,14 +34,14 @@ ActivityTable::Replay::ByClass in_place(const model::Recording& recording,
   return out;
 }
 
-// How much longer kernels took alone than in place, as a part; 0: none ran in place.
-double longer(const ActivityTable::Replay::ByClass& there,
+// The relative difference in time from in place; 0: no such kernel ran in place.
+double longer(const ActivityTable::Replay::ByClass& in_program,
               const ActivityTable::Replay::ByClass& alone_by_class) {
   double alone = 0;
   double expected = 0;
   for (const auto& [k, ran] : alone_by_class) {
-    const auto found = there.find(k);
-    if (found == there.end() || found->second.launches == 0) continue;
+    const auto found = in_program.find(k);
+    if (found == in_program.end() || found->second.launches == 0) continue;
     alone += ran.busy;
     expected += static_cast<double>(ran.launches) * found->second.busy /
                 static_cast<double>(found->second.launches);
@@ -49,7 +49,7 @@ double longer(const ActivityTable::Replay::ByClass& there,
   return expected > 0 ? alone / expected - 1 : 0;
 }
 
-// The layer, or the kernel that it mostly ran.
+// The layer, or the kernel with most busy time.
 std::string name_of(const model::Recording& recording, const ActivityTable& table,
                     const ActivityTable::Replay& replay) {
   if (!replay.of_kernel || replay.ran.empty()) {
@@ -63,40 +63,41 @@ std::string name_of(const model::Recording& recording, const ActivityTable& tabl
 
 }  // namespace
 
-std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const ActivityTable& table, const SmClocks& clocks,
-                                          std::vector<SeenPower>& seen) {
-  const auto forget = [&](double begin, double end) {
-    std::erase_if(seen, [&](const SeenPower& s) { return s.end > begin && s.begin < end; });
+std::vector<std::string> drop_deviating_replays(const model::Recording& recording,
+                                                const ActivityTable& table, const SmClocks& clocks,
+                                                std::vector<ObservedPower>& observed) {
+  const auto drop = [&](double begin, double end) {
+    std::erase_if(observed, [&](const ObservedPower& s) { return s.end > begin && s.begin < end; });
   };
   if (table.replays.empty()) return {};
   if (auto why = clocks.why_replays_differ()) {
-    for (const auto& replay : table.replays) forget(replay.begin, replay.end);
+    for (const auto& replay : table.replays) drop(replay.begin, replay.end);
     return {std::move(*why)};
   }
-  std::vector<std::string> odd;
+  std::vector<std::string> deviating;
   for (const auto& replay : table.replays) {
-    const auto there = in_place(recording, table, replay);
-    const double more = longer(there, replay.ran);
+    const auto in_program = in_place(recording, table, replay);
+    const double more = longer(in_program, replay.ran);
     if (std::abs(more) <= kMostApart) {
       for (std::size_t i = 0; i < replay.slots.size(); ++i) {
-        if (longer(there, replay.slots[i]) > kMostHeld) {
+        if (longer(in_program, replay.slots[i]) > kMostHeld) {
           const double begin = replay.begin + static_cast<double>(i) * replay.kSlot;
-          forget(begin, begin + replay.kSlot);
+          drop(begin, begin + replay.kSlot);
         }
       }
       continue;
     }
-    odd.push_back(fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
-    forget(replay.begin, replay.end);
+    deviating.push_back(
+        fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
+    drop(replay.begin, replay.end);
   }
-  if (odd.empty()) return {};
-  const std::size_t more = odd.size() > kMostNamed ? odd.size() - kMostNamed : 0;
-  odd.resize(std::min(odd.size(), kMostNamed));
+  if (deviating.empty()) return {};
+  const std::size_t more = deviating.size() > kMostNamed ? deviating.size() - kMostNamed : 0;
+  deviating.resize(std::min(deviating.size(), kMostNamed));
   return {
-      fmt::format("not learnt from, because alone their kernels took another time than in the "
+      fmt::format("isolated re-runs not used, because their kernels took another time than in the "
                   "program: {}{}",
-                  fmt::join(odd, ", "), more > 0 ? fmt::format(" and {} more", more) : "")};
+                  fmt::join(deviating, ", "), more > 0 ? fmt::format(" and {} more", more) : "")};
 }
 
 }  // namespace jouleprof::analysis

@@ -1,4 +1,4 @@
-// Whether layers and kernels that were run alone ran there as they do in place.
+// Whether isolated re-runs took the time that the same kernels take in place.
 #pragma once
 
 #include <string>
@@ -6,19 +6,19 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/activity/sm_clocks.h"
-#include "analysis/timeline/seen_power.h"
+#include "analysis/timeline/observed_power.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
 
-// Drops from `seen` what was read while a layer, or a kernel of it, was replayed whose kernels took
-// another time there than in the same layer's forward passes in place, launch for launch: then they
-// did other work, or met a warmer cache, and drew another power. Of the others it drops the slots
-// in which launches were slower than in place, as on a board that has met its power limit. Drops
-// all that was read during replays on `domain` where clocks were not the program's. Returns what is
-// to be said of it.
-std::vector<std::string> drop_odd_replays(const model::Recording& recording,
-                                          const ActivityTable& table, const SmClocks& clocks,
-                                          std::vector<SeenPower>& seen);
+// Removes from `observed` the readings of isolated re-runs that do not represent the program:
+//  - a re-run of a layer or kernel whose time per launch differs by more than 10 % from that in the
+//    layer's forward passes: other work or a warmer cache, and other power;
+//  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
+//  - all re-runs on `domain`, where the clocks differed from the program's.
+// Returns warnings.
+std::vector<std::string> drop_deviating_replays(const model::Recording& recording,
+                                                const ActivityTable& table, const SmClocks& clocks,
+                                                std::vector<ObservedPower>& observed);
 
 }  // namespace jouleprof::analysis

@@ -10,8 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two layers of a model launch the same class, 30 us long in the one and 10 us in the other;
-// backward it takes 50 us.
+// Two layers of a model launch the same kernel signature, 30 us long in the one and 10 us in the
+// other; backward it takes 50 us.
 struct TwoLayers {
   TwoLayers() {
     auto& trace = recording.traces.emplace_back();
@@ -41,54 +41,54 @@ struct TwoLayers {
     replay.variants = variants;
     replay.ran[0] = {1000, 1000 * each};
     table.replays = {replay};
-    seen.resize(3);
+    observed.resize(3);
     for (std::size_t i = 0; i < 3; ++i) {
-      seen[i].begin = 1 + static_cast<double>(i);
-      seen[i].end = seen[i].begin + 0.5;
+      observed[i].begin = 1 + static_cast<double>(i);
+      observed[i].end = observed[i].begin + 0.5;
     }
-    return drop_odd_replays(recording, table, SmClocks(recording, {}, table, 0), seen);
+    return drop_deviating_replays(recording, table, SmClocks(recording, {}, table, 0), observed);
   }
 
   model::Recording recording;
   ActivityTable table;
   std::vector<ActivityTable::Replay::ByClass> slots;
   std::map<std::uint32_t, std::uint32_t> variants;
-  std::vector<SeenPower> seen;
+  std::vector<ObservedPower> observed;
 };
 
-TEST(ReplayCheck, AClassThatTwoLayersShareHasTheTimeOfTheLayerInHand) {
+TEST(ReplayCheck, ASharedSignatureHasTheTimeOfTheReRunLayer) {
   TwoLayers two;
   EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
   EXPECT_THAT(two.replayed(2, 10e-6), IsEmpty());
-  EXPECT_EQ(two.seen.size(), 3u);
+  EXPECT_EQ(two.observed.size(), 3u);
 }
 
-TEST(ReplayCheck, AKernelsReplayHasItsTimeInAllOfTheModelAndItsName) {
+TEST(ReplayCheck, AKernelsReRunHasItsTimeInTheWholeModelAndItsName) {
   TwoLayers two;
   two.table.classes[0].key.name = "_Z4gemmPf";
   EXPECT_THAT(two.replayed(0, 20e-6, true), IsEmpty());  // the mean of both layers
   EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("gemm(float*) (+50 %)")));
-  EXPECT_EQ(two.seen.size(), 2u);
+  EXPECT_EQ(two.observed.size(), 2u);
 }
 
-TEST(ReplayCheck, WhereThePowerLimitSlowedItThatPartIsDropped) {
+TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {
   TwoLayers two;
-  // As seen at 2 s and for half a second: the first slot is as in place, the tenth 4 % slower.
+  // As observed at 2 s and for half a second: the first slot is as in place, the tenth 4 % slower.
   two.slots.resize(50);
   two.slots[0][0] = {100, 100 * 30e-6};
   two.slots[10][0] = {100, 100 * 31.2e-6};
   EXPECT_THAT(two.replayed(1, 30e-6), IsEmpty());
-  EXPECT_EQ(two.seen.size(), 2u);
+  EXPECT_EQ(two.observed.size(), 2u);
   two.slots[10][0] = {100, 100 * 30.6e-6};
   two.replayed(1, 30e-6);
-  EXPECT_EQ(two.seen.size(), 3u);
-  // Slots of 20 ms from 2 s on: the fortieth lies behind what was seen until 2.5 s.
+  EXPECT_EQ(two.observed.size(), 3u);
+  // Slots of 20 ms from 2 s on: the fortieth lies behind what was observed until 2.5 s.
   two.slots[40][0] = {100, 100 * 35e-6};
   two.replayed(1, 30e-6);
-  EXPECT_EQ(two.seen.size(), 3u);
+  EXPECT_EQ(two.observed.size(), 3u);
 }
 
-TEST(ReplayCheck, AKernelsReplayIsHeldAgainstLaunchesThatDoTheSame) {
+TEST(ReplayCheck, AKernelsReRunIsComparedWithItsVariant) {
   TwoLayers two;
   two.table.variants = {{0, 1}, {0, 1}};
   two.table.shares[0].variant = 1;
@@ -99,21 +99,21 @@ TEST(ReplayCheck, AKernelsReplayIsHeldAgainstLaunchesThatDoTheSame) {
   EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("+200 %")));
 }
 
-TEST(ReplayCheck, WhatTakesLongerThanInItsLayerIsDropped) {
+TEST(ReplayCheck, AReRunWithAnotherTimeIsDropped) {
   TwoLayers two;
   EXPECT_THAT(two.replayed(2, 13e-6), ElementsAre(HasSubstr("narrow (+30 %)")));
-  ASSERT_EQ(two.seen.size(), 2u);
-  EXPECT_EQ(two.seen[1].begin, 3);
+  ASSERT_EQ(two.observed.size(), 2u);
+  EXPECT_EQ(two.observed[1].begin, 3);
   EXPECT_THAT(two.replayed(1, 20e-6), ElementsAre(HasSubstr("wide (-33 %)")));
 }
 
-TEST(ReplayCheck, ALayerHasWhatRanWithinIt) {
+TEST(ReplayCheck, ALayerContainsTheLayersWithinIt) {
   TwoLayers two;
   EXPECT_THAT(two.replayed(0, 20e-6), IsEmpty());
   EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
 }
 
-TEST(ReplayCheck, WhatNeverRanInPlaceIsNotHeldAgainstIt) {
+TEST(ReplayCheck, KernelsThatNeverRanInPlaceAreNotCompared) {
   TwoLayers two;
   two.table.shares.clear();
   EXPECT_THAT(two.replayed(2, 13e-6), IsEmpty());

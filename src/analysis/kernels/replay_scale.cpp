@@ -7,7 +7,7 @@
 namespace jouleprof::analysis {
 namespace {
 
-// The part of [begin, end] that lies in replays, which are few and may be of several processes.
+// The share of [begin, end] within re-runs, which are few and may be of several processes.
 double part_in(std::span<const ActivityTable::Replay> replays, double begin, double end) {
   double most = 0;
   for (const auto& replay : replays) {

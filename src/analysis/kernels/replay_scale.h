@@ -1,5 +1,5 @@
-// Kernels that run alone draw other power than in place, all of them alike: they find warm caches,
-// on a board that is cooler. One number for all of a recording's replays.
+// In isolated re-runs all kernels draw other power than in place, by one factor: caches are warmer
+// and the board is cooler. The regression estimates the factor as one more column.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace jouleprof::analysis {
 
-// What is known of it beforehand, in hundredths of power above idle.
+// The prior of the difference, in percent of power above idle.
 inline constexpr PowerPrior kReplayScale{0, 7, -50, 50};
 
-// Gives `column` to the rows that lie in replays: a hundredth of what `watts` (idle first, then the
-// columns) say of the row, above idle. Rows that have it already get it anew.
+// Sets `column` of the rows that lie in re-runs to a hundredth of the row's modelled power above
+// idle. `watts`: the last solution, idle first, then the columns. Replaces an earlier value.
 void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> replays,
                       std::uint32_t column, const Eigen::VectorXd& watts);
 

@@ -24,7 +24,7 @@ TEST(ReplayScale, RowsOfReplaysHaveAHundredthOfTheirPower) {
   replays[0].begin = 2;
   replays[0].end = 3.5;
   const Eigen::Vector4d watts(100, 400, 80, 0);
-  for (int round = 0; round < 2; ++round) {  // a second time: anew
+  for (int round = 0; round < 2; ++round) {  // the second one replaces the first
     set_replay_scale(rows, replays, 2, watts);
     EXPECT_EQ(share(rows, 0, 2), 0);
     EXPECT_NEAR(share(rows, 1, 2), (0.5 * 400 + 0.25 * 80) / 100, 1e-6);

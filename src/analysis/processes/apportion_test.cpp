@@ -21,7 +21,7 @@ TEST(Apportion, DealsInProportion) {
   EXPECT_GE(parts[0], Energy::microjoules(2));
 }
 
-TEST(Apportion, NobodyGetsAnythingWithoutWeight) {
+TEST(Apportion, IsEmptyWithoutAPositiveWeight) {
   EXPECT_TRUE(apportion(Energy::joules(1), {}).empty());
   const double weights[] = {0, -1, std::numeric_limits<double>::quiet_NaN()};
   EXPECT_TRUE(apportion(Energy::joules(1), weights).empty());

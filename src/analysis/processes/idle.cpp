@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/processes/processes.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -34,11 +35,7 @@ std::optional<double> utilisation(const model::Recording& recording, const model
   return sum / n;
 }
 
-bool is_gpu(model::DomainKind kind) {
-  return kind == model::DomainKind::kGpu || kind == model::DomainKind::kGpuMemory;
-}
-
-// Spans joined by the weight of their errors.
+// Inverse-variance weighted mean; its error covers all spans that disagree with it.
 std::optional<IdlePower> join(const std::vector<IdlePower>& spans) {
   double weight = 0;
   double mean = 0;
@@ -57,8 +54,8 @@ std::optional<IdlePower> join(const std::vector<IdlePower>& spans) {
   return IdlePower{Power::watts(mean), Power::watts(error)};
 }
 
-// The share of all CPUs' time that was busy over the span; absent unless the machine was looked at
-// near both of its ends, and not later: what comes after may be the work.
+// The busy share of all CPUs' time over the span; absent without readings of the machine near both
+// ends. Later readings are ignored, because they may include the work.
 std::optional<double> cpu_use(const model::Recording& recording, const model::IdleSpan& span) {
   const model::MachineReading* first = nullptr;
   const model::MachineReading* last = nullptr;
@@ -120,9 +117,9 @@ IdleResult idle_power(EnergyTimeline& timeline, const model::Domain& domain,
     out.power = last;
     out.power->error = Power::watts(out.power->error.watts() + 0.1 * out.power->power.watts());
   } else if (any_busy) {
-    out.warnings.push_back(fmt::format(
-        "{}: it was busy with something else while idle power was to be measured; idle is unknown",
-        domain.device));
+    out.warnings.push_back(
+        fmt::format("{}: idle power is unknown, because other work ran while it was to be measured",
+                    domain.device));
   }
   return out;
 }

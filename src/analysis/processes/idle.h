@@ -1,4 +1,4 @@
-// What a domain draws when nothing of the measured work runs.
+// The idle power of a domain: while the measured program does no work on it.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace jouleprof::analysis {
 
 struct IdlePower {
   Power power;
-  Power error;  // half of the 95 % interval, gain error left out
+  Power error;  // half of the 95 % interval, without the calibration error
 };
 
 struct IdleResult {
@@ -20,17 +20,13 @@ struct IdleResult {
   std::vector<std::string> warnings;  // why it is unknown or uncertain
 };
 
-// Learnt from the recording's idle spans before and after the work, through the timeline.
-//
-// - A span in which the GPU's utilisation is above 5 %, or that of the machine's CPUs above 25 %,
-// is
-//   left out; if none is left, idle is unknown.
-// - The spans before the work decide: after it a GPU is warm and its clocks come down slowly. Where
-//   before and after agree within their errors, they are joined by their weights; where they do
-//   not, the error is widened to reach the other. Only spans after: they alone, with a tenth more
-//   error.
-// - The first 100 ms of a span are left out when it is longer than half a second: the start of a
-//   recording and the end of the work are seen late by some sensors.
+// From the recording's idle spans before and after the work.
+//  - Spans in which the GPU's utilisation exceeds 5 %, or that of all CPUs 25 %, are ignored. If
+//    none is left, idle power is unknown.
+//  - Spans before the work decide, because afterwards a GPU is warm and lowers its clocks slowly.
+//    Where both agree within their errors, they are combined by inverse-variance weighting. Where
+//    not, the error is widened to reach the other. Spans after the work alone get 10 % more error.
+//  - The first 100 ms of a span longer than half a second are ignored, because some sensors lag.
 IdleResult idle_power(EnergyTimeline& timeline, const model::Domain& domain,
                       const model::Recording& recording, HostTime work_begin, HostTime work_end);
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <span>
-#include <unordered_map>
 
 #include "analysis/processes/apportion.h"
 
@@ -14,12 +13,12 @@ namespace {
 
 using model::DomainKind;
 
-constexpr double kShortestReported = 1e-3;  // seconds; a reading counts, whenever it came
+constexpr double kLeastWeight = 1e-3;  // seconds: every reading of utilisation counts
 
-// A quantity that only grows, known at some times and taken as growing evenly in between.
+// A quantity that never decreases, known at some times and interpolated between them.
 class Growing {
  public:
-  // Times in order. A value below the one before starts anew from there: nothing is taken back.
+  // Times in order. After a decrease the value counts on from there; the total never decreases.
   void add(HostTime at, double value) {
     if (!points_.empty()) {
       if (at < points_.back().at) return;
@@ -36,7 +35,7 @@ class Growing {
   bool empty() const { return points_.empty(); }
   HostTime first() const { return points_.front().at; }
   HostTime last() const { return points_.back().at; }
-  // Flat before the first and after the last point.
+  // Constant before the first and after the last point.
   double at(HostTime t) const {
     const auto next = std::upper_bound(points_.begin(), points_.end(), t,
                                        [](HostTime x, const Point& p) { return x < p.at; });
@@ -61,9 +60,7 @@ bool follows_cpu_time(DomainKind kind) {
          kind == DomainKind::kCpuUncore;
 }
 
-bool is_gpu(DomainKind kind) { return kind == DomainKind::kGpu || kind == DomainKind::kGpuMemory; }
-
-// Who was on one GPU, in rounds of readings.
+// The processes on one GPU, in rounds of readings.
 class GpuRounds {
  public:
   GpuRounds() = default;
@@ -86,8 +83,8 @@ class GpuRounds {
     }
   }
 
-  // The round that tells of `t`: the next one, for a reading is of the time before it; after the
-  // last one, that. Nobody when it is much further away than rounds are apart.
+  // The readings that cover `t`: those of the next round, because a reading is a mean over the time
+  // before it, or of the last one. Empty if it is more than 1.5 median intervals away.
   std::span<const model::GpuProcessReading> at(HostTime t) const {
     if (rounds_.empty()) return {};
     auto next = std::partition_point(rounds_.begin(), rounds_.end(),
@@ -104,6 +101,13 @@ class GpuRounds {
   std::vector<std::size_t> rounds_;  // where each begins
   Duration usual_ = std::chrono::seconds{2};
 };
+
+// The index of each process in the recording's list.
+std::map<model::ProcessId, std::size_t> index_of(const std::vector<model::Process>& processes) {
+  std::map<model::ProcessId, std::size_t> index;
+  for (std::size_t i = 0; i < processes.size(); ++i) index[processes[i].id] = i;
+  return index;
+}
 
 }  // namespace
 
@@ -127,11 +131,8 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   add_cpu_time(recording);
 
   use_.compute_utilisation.resize(recording.processes.size());
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (std::size_t i = 0; i < recording.processes.size(); ++i) {
-    index[static_cast<std::uint32_t>(recording.processes[i].id)] = i;
-  }
-  // Each is the mean since the one before; a process alone on its GPU is asked for more rarely.
+  const auto index = index_of(recording.processes);
+  // Each reading is the mean since the one before; with one process on a GPU they are rarer.
   struct Reported {
     double weighted = 0;
     double weight = 0;
@@ -139,12 +140,12 @@ ProcessSplitter::ProcessSplitter(const model::Recording& recording, HostTime beg
   };
   std::vector<Reported> reported(recording.processes.size());
   for (const auto& r : readings.gpu_processes) {
-    const auto found = index.find(static_cast<std::uint32_t>(r.process));
+    const auto found = index.find(r.process);
     if (found == index.end() || !r.compute_utilisation || r.at < begin || r.at > end) continue;
     Reported& t = reported[found->second];
     const auto last =
         t.last.try_emplace(r.domain, std::max(begin, recording.processes[found->second].start));
-    const double weight = std::max(seconds(r.at - last.first->second), kShortestReported);
+    const double weight = std::max(seconds(r.at - last.first->second), kLeastWeight);
     last.first->second = r.at;
     t.weighted += weight * *r.compute_utilisation;
     t.weight += weight;
@@ -176,17 +177,14 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
   const std::size_t n = recording.processes.size();
   cpu_.assign(edges_.size() - 1, {});
   use_.cpu_time.resize(n);
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (std::size_t i = 0; i < n; ++i) {
-    index[static_cast<std::uint32_t>(recording.processes[i].id)] = i;
-  }
+  const auto index = index_of(recording.processes);
   std::vector<Growing> times(n);
   for (const auto& r : recording.process_readings.processes) {
-    const auto found = index.find(static_cast<std::uint32_t>(r.process));
+    const auto found = index.find(r.process);
     if (found == index.end()) continue;
     Growing& time = times[found->second];
     const HostTime start = recording.processes[found->second].start;
-    // What it used before it was first seen, it used since it began.
+    // CPU time before the first reading belongs to the time since the process's start.
     if (time.empty() && start > HostTime{} && start < r.at) time.add(start, 0);
     time.add(r.at, seconds(r.cpu_time + r.unseen_children_cpu_time));
   }
@@ -231,14 +229,11 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
   const GpuRounds on_gpu = is_gpu(domain.domain.kind)
                                ? GpuRounds(recording_.process_readings.gpu_processes, domain.domain)
                                : GpuRounds{};
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (std::size_t i = 0; i < n; ++i) {
-    index[static_cast<std::uint32_t>(recording_.processes[i].id)] = i;
-  }
+  const auto index = index_of(recording_.processes);
 
   std::vector<double> weights;
   for (std::size_t s = 0; s < slices; ++s) {
-    // The last weight is the others'.
+    // The last weight is that of other processes.
     weights.assign(n + 1, 0.0);
     if (follows_cpu_time(domain.domain.kind)) {
       if (busy_[s]) {
@@ -250,7 +245,7 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
       std::map<std::size_t, std::optional<double>> users;
       const HostTime middle = edges_[s] + (edges_[s + 1] - edges_[s]) / 2;
       for (const auto& r : on_gpu.at(middle)) {
-        const auto found = index.find(static_cast<std::uint32_t>(r.process));
+        const auto found = index.find(r.process);
         auto& use = users[found == index.end() ? n : found->second];
         use = r.compute_utilisation;
       }
@@ -263,13 +258,13 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
         weights[tree ? i : n] += users.size() == 1 ? 1.0 : *use;
       }
     }
-    const std::vector<Energy> dealt = apportion(parts[s], weights);
-    if (dealt.empty()) {
+    const std::vector<Energy> portions = apportion(parts[s], weights);
+    if (portions.empty()) {
       out.unattributed += parts[s];
       continue;
     }
-    for (std::size_t i = 0; i < n; ++i) out.shares[i] += dealt[i];
-    out.others += dealt[n];
+    for (std::size_t i = 0; i < n; ++i) out.shares[i] += portions[i];
+    out.others += portions[n];
   }
   return out;
 }

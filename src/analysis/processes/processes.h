@@ -1,4 +1,4 @@
-// Which process the active energy of a domain belongs to.
+// Attribution of a domain's dynamic energy to processes.
 #pragma once
 
 #include <functional>
@@ -11,43 +11,45 @@
 
 namespace jouleprof::analysis {
 
+inline bool is_gpu(model::DomainKind kind) {
+  return kind == model::DomainKind::kGpu || kind == model::DomainKind::kGpuMemory;
+}
+
 // A domain's energy over the span, to be split.
 struct DomainEnergy {
   model::Domain domain;
   Energy energy;
   Energy idle_part;  // at most `energy`
-  // The energy of a part of the span; what a sum over parts should be close to `energy`.
+  // The energy of a part of the span; over all parts about `energy`.
   std::function<Energy(HostTime, HostTime)> part;
   std::optional<Power> idle;
 };
 
-// One domain's active energy, split. The parts sum to energy - idle_part exactly.
+// One domain's dynamic energy by process. The parts sum to energy - idle_part exactly.
 struct DomainSplit {
   std::vector<Energy> shares;  // by the recording's processes, in its order
   Energy others;
   Energy unattributed;
 };
 
-// What the recording's processes used within a span.
+// The resource use of the recording's processes within a span.
 struct ProcessUse {
   std::vector<std::optional<Duration>> cpu_time;  // in the recording's order; unseen children's too
-  Duration machine_cpu_time{};                    // of everything that ran, as far as it was read
-  std::vector<std::optional<double>> compute_utilisation;  // time-weighted mean
+  Duration machine_cpu_time{};                    // of all processes, where it was read
+  std::vector<std::optional<double>> compute_utilisation;  // time-weighted mean of its readings
 };
 
-// Splits active energy slice by slice, from one round of process readings to the next. The active
-// energy of the span is dealt to the slices by their energy above idle (a slice below it gets
-// none).
+// Attributes dynamic energy slice by slice, from one round of process readings to the next. Slices
+// share the span's dynamic energy in proportion to their energy above idle.
 //
-// CPU, its parts and DRAM: within a slice in proportion to CPU time. The measured command's
-// processes get their own; the rest of the machine's busy time is the others'. DRAM follows CPU
-// time too: the power of memory above idle is that of traffic, which only running processes make,
-// while resident memory that nobody touches costs the same as at idle. Without readings of the
-// whole machine the others' part can't be told, and all is unattributed.
+// CPU, its parts and DRAM: within a slice in proportion to CPU time. The rest of the machine's busy
+// time belongs to other processes. DRAM follows CPU time, too: its power above idle is that of
+// traffic, which only running processes cause. Without readings of the whole machine, all is
+// unattributed.
 //
-// GPU: in proportion to SM utilisation. A process alone on the GPU gets everything; with several
-// and the utilisation of one unknown, or nobody on it, the slice is unattributed. Platform and
-// module domains hold more than processes; all of it is unattributed.
+// GPU: in proportion to SM utilisation. The only process on a GPU gets everything. A slice is
+// unattributed where several share the GPU and one's utilisation is unknown, or where none uses it.
+// Platform and module domains contain more than processes' work; all of it is unattributed.
 class ProcessSplitter {
  public:
   ProcessSplitter(const model::Recording& recording, HostTime begin, HostTime end);

@@ -47,7 +47,7 @@ struct Machine {
   }
 };
 
-TEST(Processes, ShareByCpuTimeWithTheRestOfTheMachineApart) {
+TEST(Processes, ShareByCpuTimeAndTheRestIsOfOthers) {
   Machine m;
   m.add(1, 10, 0);
   for (int t = 0; t <= 10; ++t) m.read(1, t, 0.5 * t);
@@ -61,12 +61,12 @@ TEST(Processes, BeginAndEndWithinTheSpan) {
   Machine m;
   m.add(1, 10, 2.5);
   m.read(1, 3, 0.5);
-  m.read(1, 4, 1.5);  // and not seen again
+  m.read(1, 4, 1.5);  // its last reading
   const auto split = m.split(DomainKind::kCpu);
   EXPECT_NEAR(split.shares[0].joules(), 60 * 1.5 / 2, 0.01);
 }
 
-TEST(Processes, AnAttachedProcessIsNotChargedForItsPast) {
+TEST(Processes, CpuTimeBeforeAttachingDoesNotCount) {
   Machine m;
   m.add(1, 10, -1000);
   for (int t = 0; t <= 10; ++t) m.read(1, t, 500 + 1.0 * t);
@@ -75,7 +75,7 @@ TEST(Processes, AnAttachedProcessIsNotChargedForItsPast) {
   EXPECT_NEAR(m.split(DomainKind::kCpu).shares[0].joules(), 300, 0.01);
 }
 
-TEST(Processes, CpuTimeThatGoesBackTakesNothingBack) {
+TEST(Processes, CpuTimeThatDecreasesNeverReducesTheSum) {
   Machine m;
   m.add(1, 10, 0);
   const double cpu[] = {0, 1, 2, 0.5, 1.5, 2.5};
@@ -84,7 +84,7 @@ TEST(Processes, CpuTimeThatGoesBackTakesNothingBack) {
   EXPECT_NEAR(seconds(*splitter.use().cpu_time[0]), 4, 1e-6);
 }
 
-TEST(Processes, APidGivenOutTwiceIsTwoProcesses) {
+TEST(Processes, AReusedPidIsTwoProcesses) {
   Machine m;
   m.add(1, 10, 0);
   m.add(2, 10, 5);
@@ -95,14 +95,14 @@ TEST(Processes, APidGivenOutTwiceIsTwoProcesses) {
   EXPECT_NEAR(split.shares[1].joules(), 30 * 2.5, 0.01);
 }
 
-TEST(Processes, UnseenChildrenCountForWhoWaitedForThem) {
+TEST(Processes, UnseenChildrenCountForTheirParent) {
   Machine m;
   m.add(1, 10, 0);
   for (int t = 0; t <= 10; ++t) m.read(1, t, 0.1 * t, 0.9 * t);
   EXPECT_NEAR(m.split(DomainKind::kCpu).shares[0].joules(), 300, 0.01);
 }
 
-TEST(Processes, WithoutTheMachinesTimeNobodyIsCharged) {
+TEST(Processes, WithoutTheMachinesTimeAllIsUnattributed) {
   Machine m;
   m.recording.process_readings.machine.clear();
   m.add(1, 10, 0);
@@ -117,7 +117,7 @@ TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
   m.add(1, 10, 0);
   m.add(2, 11, 6, false);
   auto& readings = m.recording.process_readings.gpu_processes;
-  // Told once at first; with company from 6 s on, in every round.
+  // Its utilisation is read once at first, and in every round while another process shares the GPU.
   for (int t = 1; t <= 6; ++t) {
     readings.push_back(
         {ProcessId{1}, kGpu0, at(t), t == 1 ? std::optional(0.1) : std::nullopt, {}});

@@ -10,11 +10,11 @@
 namespace jouleprof::analysis {
 namespace {
 
-// In time constants. What is cut off there differs between the ends of a mean, and counts rise /
-// mean times: at 3.5 a burst that crossed the cut made a sample of 140 W one of 94 W.
+// In time constants. The truncation error differs between the ends of a mean, and is amplified by
+// (time constant / averaging window): with 3.5, a burst at the limit changed 140 W to 94 W.
 constexpr double kLookBack = 6;
 
-// Symmetric positive definite, stored by rows of the lower triangle's band.
+// Symmetric positive definite normal equations, solved by banded Cholesky decomposition.
 class BandedSystem {
  public:
   BandedSystem(std::size_t n, std::size_t band)
@@ -100,18 +100,18 @@ void add_energy(const std::vector<double>& knots, double t, double times, Row& r
   row.add(at.knot + 1, times * at.fraction);
 }
 
-// Adds `times` the energy seen up to t.
-void add_energy_seen(const std::vector<double>& knots, double t, double rise, double times,
+// Adds `times` the observed energy up to t.
+void add_energy_seen(const std::vector<double>& knots, double t, double time_constant, double times,
                      Row& row) {
   add_energy(knots, t, times, row);
-  if (rise <= 0) return;
-  // y(t): each cell's power with the weight that is left of it.
+  if (time_constant <= 0) return;
+  // y(t): each cell's power, with its exponentially decayed weight.
   double weight_at_end = 1;
   for (std::size_t c = place(knots, t).knot + 1; c-- > 0;) {
-    const bool last = c == 0 || t - knots[c] > kLookBack * rise;
-    const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / rise);
+    const bool last = c == 0 || t - knots[c] > kLookBack * time_constant;
+    const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / time_constant);
     const double watts =
-        times * rise * (weight_at_end - weight_at_begin) / (knots[c + 1] - knots[c]);
+        times * time_constant * (weight_at_end - weight_at_begin) / (knots[c + 1] - knots[c]);
     row.add(c + 1, -watts);
     row.add(c, watts);
     if (last) return;
@@ -119,14 +119,14 @@ void add_energy_seen(const std::vector<double>& knots, double t, double rise, do
   }
 }
 
-// Power of every cell as the samples show it: where the reweighting starts.
+// Interpolated samples: the power of each cell from which reweighting starts.
 std::vector<double> first_guess(const FitProblem& p, double reference) {
   std::vector<double> watts(p.knots.size() - 1, 0.0);
   std::size_t i = 0;
   for (std::size_t c = 0; c < watts.size() && !p.means.empty(); ++c) {
     const double t = 0.5 * (p.knots[c] + p.knots[c + 1]);
     const auto centre = [&](std::size_t m) {
-      return 0.5 * (p.means[m].begin + p.means[m].end) - p.rise;
+      return 0.5 * (p.means[m].begin + p.means[m].end) - p.time_constant;
     };
     while (i + 1 < p.means.size() && centre(i + 1) <= t) ++i;
     double w = p.means[i].watts;
@@ -144,10 +144,11 @@ std::vector<double> first_guess(const FitProblem& p, double reference) {
 std::vector<double> fit_energy(const FitProblem& p) {
   const std::size_t n = p.knots.size();
   const double origin = p.knots.front();
-  // Solved as the difference from a constant power, so that constant readings give it back exactly.
+  // The unknowns are differences from a constant power, so that constant readings have no rounding
+  // error.
   const double reference = p.means.empty() ? 0.0 : p.means.front().watts;
 
-  // Rows of what was read, with their values and weights.
+  // The rows of means and points.
   struct Reading {
     Row row;
     double value, weight;
@@ -162,26 +163,27 @@ std::vector<double> fit_energy(const FitProblem& p) {
   for (const auto& m : p.means) {
     const double length = m.end - m.begin;
     Row row;
-    add_energy_seen(p.knots, m.begin, p.rise, -1, row);
-    add_energy_seen(p.knots, m.end, p.rise, 1, row);
+    add_energy_seen(p.knots, m.begin, p.time_constant, -1, row);
+    add_energy_seen(p.knots, m.end, p.time_constant, 1, row);
     take(std::move(row), (m.watts - reference) * length,
          1.0 / (m.sigma * m.sigma * length * length));
   }
   for (const auto& q : p.points) {
-    const double rise = q.seen ? p.rise : 0.0;
+    const double time_constant = q.seen ? p.time_constant : 0.0;
     Row row;
-    add_energy_seen(p.knots, q.at, rise, 1, row);
-    take(std::move(row), q.joules - reference * (q.at - rise - origin), 1.0 / (q.sigma * q.sigma));
+    add_energy_seen(p.knots, q.at, time_constant, 1, row);
+    take(std::move(row), q.joules - reference * (q.at - time_constant - origin),
+         1.0 / (q.sigma * q.sigma));
   }
   BandedSystem fixed(n, band);
   for (const auto& r : readings) fixed.add(r.row.first, r.row.factor, r.value, r.weight);
-  // Without any point the energy's origin is free: the first knot has none.
+  // Without points the energy's origin is free: it is 0 at the first knot.
   fixed.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
 
   std::vector<double> watts = first_guess(p, reference);
   std::vector<double> joules;
   const double noise = p.noise_watts * p.noise_watts;
-  std::vector<char> held(n, 0);  // cells at the floor; let go, they would only fall again
+  std::vector<char> held(n, 0);  // cells at the floor; they stay there
   for (int round = 0; round < std::max(p.rounds, 1); ++round) {
     BandedSystem system = fixed;
     for (std::size_t k = 1; k + 1 < n; ++k) {

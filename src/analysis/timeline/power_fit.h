@@ -1,5 +1,5 @@
-// Power at a finer grain than one sample: overlapping means over windows joined with what an energy
-// counter said at its edges.
+// Energy over time with a finer resolution than the samples: from overlapping means over windows,
+// and the energy counter at its updates.
 #pragma once
 
 #include <vector>
@@ -8,39 +8,37 @@ namespace jouleprof::analysis {
 
 // All times in seconds, energies in joules.
 struct FitProblem {
-  // The mean power over [begin, end], as it is seen, was `watts`, give or take `sigma`.
+  // The mean observed power over [begin, end] was `watts`, with standard error `sigma`.
   struct Mean {
     double begin, end, watts, sigma;
   };
-  // The energy since the reference was `joules` at `at`, give or take `sigma`. `seen`: as it is
-  // seen.
+  // The energy since the reference was `joules` at `at`, with standard error `sigma`. `seen`: not
+  // corrected for the sensor's lag.
   struct Point {
     double at, joules, sigma;
     bool seen = false;
   };
-  // Power is seen through a first-order lag of this time constant; 0: as it is.
-  double rise = 0;
-  std::vector<double> knots;  // increasing, at least three
-  std::vector<Mean> means;    // each within the knots
-  std::vector<Point> points;  // each within the knots
-  std::vector<double>
-      usual_jump;          // per knot: watts that power may well change by there (may be empty)
-  double floor_watts = 0;  // power is never below
-  double noise_watts = 1;  // changes of power of this size mean nothing
-  int rounds = 6;          // of reweighting
+  // Of the sensors' first-order lag; 0: none.
+  double time_constant = 0;
+  std::vector<double> knots;       // increasing, at least three
+  std::vector<Mean> means;         // each within the knots
+  std::vector<Point> points;       // each within the knots
+  std::vector<double> usual_jump;  // per knot: plausible change of power there, watts; may be empty
+  double floor_watts = 0;          // power is never below
+  double noise_watts = 1;          // smaller changes of power are noise
+  int rounds = 6;                  // of reweighting
 };
 
-// The energy at each knot, never decreasing, with power constant between knots.
+// The energy at each knot, never decreasing; power is constant between knots.
 //
-// What is seen of power P is y with rise * dy/dt = P - y, so that the energy seen up to t is E(t) -
-// rise * y(t): linear in E at the knots of the last 6 time constants, before which power is taken
-// as constant.
+// Sensor response: observed power is y with tau * dy/dt = P - y, tau being the time constant. The
+// observed energy up to t is E(t) - tau * y(t): linear in E at the knots of the last 6 time
+// constants; before them power is taken as constant.
 //
-// Least squares over E at the knots. Each mean and each point is a row; a third set of rows says
-// that power rarely changes: the change D at a knot costs log(D^2 + noise^2), found by iteratively
-// reweighted least squares. So a step stays a step and is placed inside a sample from what the
-// neighbours say of the levels on both sides, while noise is smoothed. The matrix is banded: the
-// cost is linear in the number of knots.
+// Regularised least squares over E at the knots. Rows are the means, the points, and the changes of
+// power: a change D at a knot costs log(D^2 + noise^2), minimised by iteratively reweighted least
+// squares (Chartrand and Yin 2008, p = 0). The penalty keeps steps sharp and smooths noise. The
+// normal equations are banded (Cholesky): time is linear in the number of knots.
 std::vector<double> fit_energy(const FitProblem& problem);
 
 }  // namespace jouleprof::analysis

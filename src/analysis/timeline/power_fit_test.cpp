@@ -51,8 +51,8 @@ TEST(PowerFit, PointsSetTheMagnitude) {
   EXPECT_NEAR(joules[190] - joules[10], 110 * 0.9, 0.1);
 }
 
-// What a sensor that rises slowly shows of a burst outlasts it by several samples.
-TEST(PowerFit, BurstsOfTenMillisecondsSeenThroughASlowRise) {
+// The response of a sensor with a first-order lag outlasts a burst by several samples.
+TEST(PowerFit, ResolvesBurstsOfTenMillisecondsThroughAFirstOrderLag) {
   constexpr double kRise = 0.0132;
   constexpr double kMean = 0.0038;
   simulated::Truth truth;
@@ -66,7 +66,7 @@ TEST(PowerFit, BurstsOfTenMillisecondsSeenThroughASlowRise) {
   }
   truth.hold(122, 0.2);
   FitProblem p;
-  p.rise = kRise;
+  p.time_constant = kRise;
   p.noise_watts = 25;
   p.floor_watts = 85;
   p.knots = edges;

@@ -6,9 +6,9 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kGapFactor = 4;        // times the usual spacing
+constexpr double kMissingFactor = 4;    // times the usual spacing
 constexpr double kSampleNoise = 0.005;  // of a sample's value
-constexpr double kStampNoise = 0.2;     // of the distance between two stamps
+constexpr double kStampNoise = 0.2;     // of the time between two timestamps
 
 bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowerRing; }
 
@@ -27,18 +27,18 @@ void PowerShape::push(const model::PowerReading& reading) {
   last_read_ = at;
   end_ = at - lag;
 
-  double late = 0;  // a polled value was renewed somewhere between two polls
+  double late = 0;  // the update was between two polls
   if (is_polled(sensor_.kind) && traits.refresh) {
     const double refresh = seconds(*traits.refresh);
     const bool changed = first || watts != last_watts_;
-    // Half a poll early: the sensor's clock and ours need not agree.
+    // With half a poll of tolerance, because the sensor's clock may differ.
     const bool renewed =
         samples_.empty() || at - lag - samples_.back().end >= refresh - 0.5 * between_reads;
     if (!changed && !renewed) return;
     if (between_reads < refresh && changed) late = 0.5 * between_reads;
   }
   last_watts_ = watts;
-  const double end = at - lag - late - (1 - kRiseWindow / 2) * rise();
+  const double end = at - lag - late - (1 - kLagWindow / 2) * time_constant();
   add(end - window(), end, watts);
 }
 
@@ -52,15 +52,14 @@ void PowerShape::add(double begin, double end, double watts) {
     next.joules = last.joules + 0.5 * step * (last.watts + watts);
     if (usual_ == 0) usual_ = step;
     const double refresh = sensor_.traits.refresh ? seconds(*sensor_.traits.refresh) : 0.0;
-    next.after_gap = step > kGapFactor * std::max(usual_, refresh);
+    next.after_missing = step > kMissingFactor * std::max(usual_, refresh);
     usual_ += 0.05 * (std::min(step, 3 * usual_) - usual_);
 
     const double unseen = std::clamp(1.0 - window() / step, 0.0, 1.0);
     const double noise = kSampleNoise * watts * step;
-    // What happened between two samples: at worst either level held all the way.
-    // And stamps that are off move what is seen.
+    // Between two windows power may have had either level; wrong timestamps shift samples.
     const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
-    const double gap = next.after_gap ? 0.25 * step * std::max(watts, last.watts) : 0.0;
+    const double gap = next.after_missing ? 0.25 * step * std::max(watts, last.watts) : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
   }
   next.until = next.centre();
@@ -119,7 +118,7 @@ double PowerShape::missed_variance(double from, double to) const {
     auto next = std::upper_bound(samples_.begin(), samples_.end(), t,
                                  [](double x, const PowerSample& s) { return x < s.centre(); });
     if (next == samples_.end()) {
-      // Beyond the last sample its power is only a guess.
+      // After the last sample, its power is a guess.
       const double beyond = std::max(t - samples_.back().until - 0.5 * usual_, 0.0);
       return samples_.back().variance + std::pow(0.5 * beyond * samples_.back().watts, 2);
     }
@@ -134,11 +133,11 @@ double PowerShape::missed_variance(double from, double to) const {
   return std::max(at(to) - at(from), 0.0);
 }
 
-double PowerShape::gap_seconds(double from, double to) const {
+double PowerShape::missing_seconds(double from, double to) const {
   const Range r = around(from, to);
   double sum = 0;
   for (std::size_t i = std::max<std::size_t>(r.first, 1); i < r.last; ++i) {
-    if (!samples_[i].after_gap) continue;
+    if (!samples_[i].after_missing) continue;
     sum += std::max(std::min(to, samples_[i].begin) - std::max(from, samples_[i - 1].end), 0.0);
   }
   return sum;

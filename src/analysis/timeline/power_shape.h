@@ -1,4 +1,4 @@
-// The course of power over time, from the samples of one power sensor.
+// Power over time, from the samples of one power sensor.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,22 @@ struct PowerSample {
   double begin = 0;
   double end = 0;
   double watts = 0;
-  // Standing for the stretch up to `until` (half way to the next sample) in plain integrals.
+  // In plain integrals the sample represents the time up to `until`, half way to the next sample.
   double until = 0;
-  // Plain integral, and variance (J^2) of what the sampling may have missed, up to the centre.
+  // Plain integral up to the centre, and variance (J^2) of the energy missed between samples.
   double joules = 0;
   double variance = 0;
-  bool after_gap = false;  // no sample for much longer than usual before this one
+  bool after_missing = false;  // samples are missing before this one
 
   double centre() const { return 0.5 * (begin + end); }
 };
 
-// Collects one power sensor's readings as samples placed where they belong: the mean over `window`
-// that ended `lag` before the stamp. A sensor that also follows the load with a first-order lag is
-// taken for the plain mean that is nearest to it: as late on average, 1.6 time constants longer.
+// Collects one power sensor's readings as samples: means over `window` that ended `lag` before the
+// timestamp. A first-order lag is approximated by the nearest plain mean: equally late on average,
+// 1.6 time constants longer.
 //
-// A polled value that repeats is a new sample only when the sensor has had the time to renew it;
-// so polling faster than the sensor changes nothing. A sensor without a known refresh renews with
-// every reading.
+// A polled value that repeats is a new sample only after the sensor's refresh period; polling
+// faster than the sensor changes nothing. Without a known refresh, every reading is a new sample.
 class PowerShape {
  public:
   PowerShape(const model::Sensor& sensor, TimeBase time) : sensor_(sensor), time_(time) {}
@@ -42,41 +41,43 @@ class PowerShape {
   void forget_before(double t);
 
   const std::vector<PowerSample>& samples() const { return samples_; }
-  // Up to where the sensor has told of; absent without any reading.
+  // The end of the last reading's window; absent without any reading.
   std::optional<double> end() const { return end_; }
 
-  // Joules in [from, to] with each sample standing for the time nearest to it; before the first and
-  // after the last sample their power goes on. Needs a sample.
+  // Joules in [from, to], each sample representing the time nearest to it. Power is constant before
+  // the first and after the last sample. Needs a sample.
   double integral(double from, double to) const;
-  // The samples that speak of any time in [from, to], and one on either side of them.
+  // The samples whose windows overlap [from, to], and one on either side of them.
   struct Range {
     std::size_t first = 0;
     std::size_t last = 0;  // one past
   };
   Range around(double from, double to) const;
-  // The difference between the highest and the lowest power near `t`, within what samples blur.
+  // The difference between the highest and the lowest power near `t`, within the samples' windows.
   double swing(double t) const;
-  // The variance (J^2) of what the sampling may have missed between two times.
+  // The variance (J^2) of the energy missed by the sampling between two times.
   double missed_variance(double from, double to) const;
-  // Seconds in [from, to] in which no sample came for much longer than usual.
-  double gap_seconds(double from, double to) const;
+  // Seconds in [from, to] with missing samples.
+  double missing_seconds(double from, double to) const;
 
-  double window() const { return mean_window() + kRiseWindow * rise(); }
-  // The sensor's own response, before that simplification, counted from a sample's end.
-  double rise() const { return sensor_.traits.rise ? seconds(*sensor_.traits.rise) : 0.0; }
+  double window() const { return mean_window() + kLagWindow * time_constant(); }
+  // The sensor's own response, without that approximation.
+  double time_constant() const { return sensor_.traits.rise ? seconds(*sensor_.traits.rise) : 0.0; }
   double mean_window() const {
     return sensor_.traits.window ? seconds(*sensor_.traits.window) : 0.0;
   }
-  double mean_end(const PowerSample& s) const { return s.end + (1 - kRiseWindow / 2) * rise(); }
-  double spacing() const { return usual_; }  // between samples, lately; 0 when there is only one
-  // Of the time, how much the samples see: 1 unless windows are known and shorter than the spacing.
+  double mean_end(const PowerSample& s) const {
+    return s.end + (1 - kLagWindow / 2) * time_constant();
+  }
+  double spacing() const { return usual_; }  // recent time between samples; 0 with only one
+  // The share of time within samples' windows: 1 unless windows are shorter than the spacing.
   double seen_fraction() const;
-  // Samples are short, dense means over known windows, fit for deconvolution.
+  // Whether samples are short, frequent means over known windows, fit for deconvolution.
   bool is_sharp() const;
   const model::Sensor& sensor() const { return sensor_; }
 
  private:
-  static constexpr double kRiseWindow = 1.6;
+  static constexpr double kLagWindow = 1.6;
 
   void add(double begin, double end, double watts);
   double plain_energy(double t) const;

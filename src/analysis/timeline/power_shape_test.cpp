@@ -61,17 +61,17 @@ TEST(PowerShape, PointSamplesIntegrateAsTrapezoids) {
   EXPECT_NEAR(shape.integral(0, 1.2) + shape.integral(1.2, 3), trapezoid, 1e-9);
 }
 
-TEST(PowerShape, MarksGaps) {
+TEST(PowerShape, FindsMissingSamples) {
   PowerShape shape(GpuSensors{}.ring(), kTime);
   for (double t = 0.1; t < 1; t += 0.02) shape.push({kRing, at(t), Power::watts(100)});
   for (double t = 3; t < 4; t += 0.02) shape.push({kRing, at(t), Power::watts(100)});
-  EXPECT_NEAR(shape.gap_seconds(0, 4), 2, 0.05);
-  EXPECT_EQ(shape.gap_seconds(3.2, 4), 0);
+  EXPECT_NEAR(shape.missing_seconds(0, 4), 2, 0.05);
+  EXPECT_EQ(shape.missing_seconds(3.2, 4), 0);
   EXPECT_GT(shape.missed_variance(0.5, 3.5), 2000);
   EXPECT_LT(shape.missed_variance(3.2, 3.9), 10);
 }
 
-TEST(PowerShape, IgnoresWhatCannotBe) {
+TEST(PowerShape, IgnoresImpossibleReadings) {
   PowerShape shape(GpuSensors{}.ring(), kTime);
   shape.push({kRing, at(1), Power::watts(100)});
   shape.push({kRing, at(0.5), Power::watts(100)});

@@ -2,67 +2,51 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
+#include <map>
 
 namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<bool> who_spoke(const model::Recording& r) {
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (std::size_t i = 0; i < r.sensors.size(); ++i) {
-    index[static_cast<std::uint32_t>(r.sensors[i].id)] = i;
-  }
-  std::vector<bool> spoke(r.sensors.size(), false);
-  const auto see = [&](model::SensorId id) {
-    const auto found = index.find(static_cast<std::uint32_t>(id));
-    if (found != index.end()) spoke[found->second] = true;
-  };
-  for (const auto& x : r.readings.counters) see(x.sensor);
-  for (const auto& x : r.readings.powers) see(x.sensor);
-  return spoke;
-}
-
-// The readings of every sensor, in order of time, so that each timeline reads only its own.
-struct Sorted {
-  std::unordered_map<std::uint32_t, std::vector<model::CounterReading>> counters;
-  std::unordered_map<std::uint32_t, std::vector<model::PowerReading>> powers;
-
+// The readings of each sensor, in order of time.
+class Sorted {
+ public:
   explicit Sorted(const model::Readings& readings) {
-    for (const auto& r : readings.counters) {
-      counters[static_cast<std::uint32_t>(r.sensor)].push_back(r);
-    }
-    for (const auto& r : readings.powers) powers[static_cast<std::uint32_t>(r.sensor)].push_back(r);
-    for (auto& [id, list] : counters) {
+    for (const auto& r : readings.counters) counters_[r.sensor].push_back(r);
+    for (const auto& r : readings.powers) powers_[r.sensor].push_back(r);
+    for (auto& [id, list] : counters_) {
       std::stable_sort(list.begin(), list.end(),
                        [](const auto& a, const auto& b) { return a.before < b.before; });
     }
-    for (auto& [id, list] : powers) {
+    for (auto& [id, list] : powers_) {
       std::stable_sort(list.begin(), list.end(),
                        [](const auto& a, const auto& b) { return a.at < b.at; });
     }
   }
+
+  bool has(model::SensorId id) const { return counters_.contains(id) || powers_.contains(id); }
+
+  EnergyTimeline timeline(const TimelineSensors& sensors) const {
+    EnergyTimeline out(sensors);
+    if (sensors.power) append(powers_, sensors.power->id, out);
+    if (sensors.counter) append(counters_, sensors.counter->id, out);
+    return out;
+  }
+
+ private:
+  template <class Readings>
+  static void append(const Readings& readings, model::SensorId id, EnergyTimeline& out) {
+    const auto list = readings.find(id);
+    if (list == readings.end()) return;
+    for (const auto& r : list->second) out.append(r);
+  }
+
+  std::map<model::SensorId, std::vector<model::CounterReading>> counters_;
+  std::map<model::SensorId, std::vector<model::PowerReading>> powers_;
 };
 
-EnergyTimeline build(const TimelineSensors& sensors, const Sorted& readings) {
-  EnergyTimeline timeline(sensors);
-  if (sensors.power) {
-    const auto list = readings.powers.find(static_cast<std::uint32_t>(sensors.power->id));
-    if (list != readings.powers.end()) {
-      for (const auto& r : list->second) timeline.append(r);
-    }
-  }
-  if (sensors.counter) {
-    const auto list = readings.counters.find(static_cast<std::uint32_t>(sensors.counter->id));
-    if (list != readings.counters.end()) {
-      for (const auto& r : list->second) timeline.append(r);
-    }
-  }
-  return timeline;
-}
-
-// Sources start and stop some seconds apart: a ring is read every two, a counter every five.
+// Sensors start and stop some seconds apart: sample buffers are read every 2 s, counters every 5 s.
 constexpr Duration kApart = 10s;
 
 }  // namespace
@@ -88,15 +72,16 @@ std::optional<RecordedSpan> recorded_span(const model::Recording& r) {
 
 Timelines timelines_of(const model::Recording& recording) {
   const Sorted readings(recording.readings);
-  const std::vector<bool> spoke = who_spoke(recording);
+  std::vector<bool> has_readings;
+  for (const auto& sensor : recording.sensors) has_readings.push_back(readings.has(sensor.id));
   Timelines out;
   for (const auto& domain : recording.domains) {
-    const auto sensors = choose_sensors(recording.sensors, domain.id, spoke);
+    const auto sensors = choose_sensors(recording.sensors, domain.id, has_readings);
     if (!sensors) {
       out.emplace_back();
       continue;
     }
-    out.emplace_back(build(*sensors, readings));
+    out.emplace_back(readings.timeline(*sensors));
     if (recording.run.work_begin) out.back()->mark(*recording.run.work_begin);
     if (recording.run.work_end) out.back()->mark(*recording.run.work_end);
   }

@@ -1,4 +1,4 @@
-// The timelines of a recording's domains, and what span they have in common.
+// The timelines of a recording's domains, and their common span.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ struct RecordedSpan {
   HostTime end{};
 };
 
-// The first and last moment that anything recorded tells of; absent when nothing does.
+// From the first to the last time in the recording; absent without any.
 std::optional<RecordedSpan> recorded_span(const model::Recording& recording);
 
-// One timeline for each of the recording's domains, in its order; none where no sensor spoke.
-// The work's begin and end are marked as edges.
+// One timeline for each of the recording's domains, in its order; absent without readings. The
+// work's begin and end are marked.
 using Timelines = std::vector<std::optional<EnergyTimeline>>;
 Timelines timelines_of(const model::Recording& recording);
 
-// Where a recording that does not say so begins and ends, so that every domain which spoke near its
-// `first` or `last` moment is known over the whole: sources start and stop some seconds apart.
+// The begin and end of a recording without a command: every domain with readings near the `first`
+// or `last` moment is known over the whole span. Sensors start and stop some seconds apart.
 HostTime common_begin(Timelines& timelines, HostTime first);
 HostTime common_end(Timelines& timelines, HostTime last);
 

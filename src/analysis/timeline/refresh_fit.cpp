@@ -14,30 +14,27 @@ namespace {
 
 constexpr std::size_t kLeastUpdates = 10;
 
-FittedDuration fitted(double value, double error) {
-  return {duration_of(value), duration_of(error)};
-}
-
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-std::vector<double> gaps_of(const std::vector<double>& times) {
-  std::vector<double> gaps;
-  for (std::size_t i = 1; i < times.size(); ++i) gaps.push_back(times[i] - times[i - 1]);
-  return gaps;
+std::vector<double> intervals_of(const std::vector<double>& times) {
+  std::vector<double> intervals;
+  for (std::size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
+  return intervals;
 }
 
-// The period of times that lie on a lattice, each by itself early or late; nothing if they don't.
+// The period of times on a lattice with independent errors, by linear regression on their lattice
+// index; absent where they lie on none.
 std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
-  const double gap = median(gaps_of(times));
-  if (!(gap > 0)) return std::nullopt;
+  const double interval = median(intervals_of(times));
+  if (!(interval > 0)) return std::nullopt;
   const double n = static_cast<double>(times.size());
   double sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0, sum_tt = 0, k = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (i > 0) k += std::round((times[i] - times[i - 1]) / gap);
+    if (i > 0) k += std::round((times[i] - times[i - 1]) / interval);
     const double t = times[i] - times.front();
     sum_k += k;
     sum_t += t;
@@ -50,24 +47,25 @@ std::optional<FittedDuration> lattice_period(const std::vector<double>& times) {
   if (!(kk > 0)) return std::nullopt;
   const double period = kt / kk;
   const double variance = std::max(sum_tt - sum_t * sum_t / n - period * kt, 0.0) / (n - 2);
-  if (std::sqrt(variance) > gap / 4) return std::nullopt;
-  return fitted(period, 1.96 * std::sqrt(variance / kk));
+  if (std::sqrt(variance) > interval / 4) return std::nullopt;
+  return FittedDuration::of(period, 1.96 * std::sqrt(variance / kk));
 }
 
 }  // namespace
 
-FittedDuration usual_gap(const std::vector<double>& times) {
-  std::vector<double> gaps = gaps_of(times);
-  const double middle = median(gaps);
-  for (double& gap : gaps) gap = std::abs(gap - middle);
-  // The median's standard error, from the median deviation, both as of a normal distribution.
-  const double sigma = 1.48 * median(gaps);
-  return fitted(middle, 1.96 * 1.25 * sigma / std::sqrt(static_cast<double>(gaps.size())));
+FittedDuration median_interval(const std::vector<double>& times) {
+  std::vector<double> intervals = intervals_of(times);
+  const double middle = median(intervals);
+  for (double& interval : intervals) interval = std::abs(interval - middle);
+  // The median's standard error from the median absolute deviation, for a normal distribution.
+  const double sigma = 1.48 * median(intervals);
+  return FittedDuration::of(middle,
+                            1.96 * 1.25 * sigma / std::sqrt(static_cast<double>(intervals.size())));
 }
 
 Result<FittedDuration> fit_counter_refresh(std::span<const model::CounterReading> reads) {
   struct Update {
-    double first, last;  // it was seen in between
+    double first, last;  // the reads before and after it
     double span() const { return last - first; }
   };
   std::vector<Update> updates;
@@ -79,17 +77,19 @@ Result<FittedDuration> fit_counter_refresh(std::span<const model::CounterReading
   if (updates.size() < kLeastUpdates) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("the energy counter changed {} times in {} reads, at least {} are needed",
-                    updates.size(), reads.size(), kLeastUpdates));
+        fmt::format(
+            "the energy counter changed {} times in {} reads; at least {} changes are needed",
+            updates.size(), reads.size(), kLeastUpdates));
   }
   if (3 * updates.size() > reads.size()) {
     return fail(
         Errc::kUnavailable,
-        fmt::format("{} of {} reads of the energy counter brought a new value: it renews too "
-                    "fast to tell how fast",
-                    updates.size(), reads.size()));
+        fmt::format(
+            "{} of {} reads of the energy counter returned a new value: it is updated too fast "
+            "to determine its period",
+            updates.size(), reads.size()));
   }
-  // A slow read tells little about when the update came.
+  // A slow read leaves the time of the update uncertain.
   std::vector<double> spans;
   for (const Update& u : updates) spans.push_back(u.span());
   const double usual = median(spans);

@@ -19,33 +19,34 @@ constexpr double kLeastStepWatts = 20;
 constexpr double kLeastRSquared = 0.8;
 constexpr double kShortestWindow = 0.001;
 constexpr double kLongestWindow = 3.0;
-constexpr double kBelievedWindow = 2.5;  // the search's own end is no finding
+constexpr double kMostWindow = 2.5;  // longer ones are the limit of the search
 constexpr double kLongestLag = 0.3;
-constexpr double kFinest = 2e-5;  // seconds: where the search ends
-// A rise is reported when it removes this part of the residual squares.
-constexpr double kMuchBetter = 0.3;
+constexpr double kFinest = 2e-5;  // seconds: the last step of the search
+// A time constant is reported if it reduces the sum of squared residuals by this part.
+constexpr double kLeastGain = 0.3;
 constexpr std::size_t kBlocks = 10;  // of the jackknife
 
 struct Point {
   double at, watts;
 };
 
-// Seconds. The centre of mass of what a reading sees lies `centre` before its stamp; it is known
-// far better than lag and window each, which makes it a good direction to search in.
+// In seconds. The centre of a reading's response lies `centre` before its timestamp. It is
+// determined far better than lag and window, so the search uses it as a coordinate.
 struct Shape {
-  double window, centre, rise;
+  double window, centre, time_constant;
 
-  double lag() const { return centre - window / 2 - rise; }
+  double lag() const { return centre - window / 2 - time_constant; }
   bool allowed() const {
-    return window >= kShortestWindow && window <= kLongestWindow && rise >= 0 && lag() >= -1e-12 &&
-           lag() <= kLongestLag;
+    return window >= kShortestWindow && window <= kLongestWindow && time_constant >= 0 &&
+           lag() >= -1e-12 && lag() <= kLongestLag;
   }
 };
 
-// The response to the load: 1 while busy, approached with a time constant (zero: at once).
+// The response to a load of 1 while busy, with a time constant (0: immediate).
 class Response {
  public:
-  Response(std::span<const BusySpan> busy, TimeBase time, double rise) : rise_(rise) {
+  Response(std::span<const BusySpan> busy, TimeBase time, double time_constant)
+      : time_constant_(time_constant) {
     double on = 0;
     const auto add = [&](double at, double next) {
       if (!knots_.empty()) {
@@ -62,30 +63,32 @@ class Response {
     }
   }
 
-  // The integral up to t. Since rise x u' = busy - u, that of u is that of busy less rise x u.
+  // The integral of the response u up to t. Since tau x u' = busy - u, it is that of `busy` minus
+  // tau x u.
   // `hint` is where the search for t begins; it follows calls with increasing t.
   double integral(double t, std::size_t& hint) const {
     if (t <= knots_.front().at) return 0;
     while (hint + 1 < knots_.size() && knots_[hint + 1].at <= t) ++hint;
     const Knot& k = knots_[hint];
-    return k.busy + k.on * (t - k.at) - rise_ * level_after(k, t);
+    return k.busy + k.on * (t - k.at) - time_constant_ * level_after(k, t);
   }
 
  private:
   struct Knot {
-    double at, busy, level, on;  // busy seconds before it, response at it, load after it
+    double at, busy, level, on;  // time, busy seconds before, response, load after
   };
   double level_after(const Knot& k, double t) const {
-    return rise_ > 0 ? k.on + (k.level - k.on) * std::exp((k.at - t) / rise_) : k.on;
+    return time_constant_ > 0 ? k.on + (k.level - k.on) * std::exp((k.at - t) / time_constant_)
+                              : k.on;
   }
 
-  double rise_;
+  double time_constant_;
   std::vector<Knot> knots_;
 };
 
 struct Line {
   double idle = 0, step = 0;
-  double left = 0;   // squares left over
+  double left = 0;   // squared residuals
   double total = 0;  // squares around the mean
 };
 
@@ -94,13 +97,14 @@ class Problem {
   Problem(std::span<const BusySpan> busy, std::vector<Point> points, TimeBase time)
       : busy_(busy), points_(std::move(points)), time_(time), plain_(busy, time, 0) {}
 
-  // All points but those of block `left_out`.
+  // The best idle and step for all points except those of block `left_out`.
   Line fit(const Shape& shape, std::optional<std::size_t> left_out = {}) const {
-    if (shape.rise <= 0) return fit_to(plain_, shape, left_out);
-    return fit_to(Response(busy_, time_, shape.rise), shape, left_out);
+    if (shape.time_constant <= 0) return fit_to(plain_, shape, left_out);
+    return fit_to(Response(busy_, time_, shape.time_constant), shape, left_out);
   }
 
-  // The shape near `start` that leaves least; `steps` are the first steps in window, centre, rise.
+  // The shape near `start` with the least residuals. `steps`: the first ones in window, centre and
+  // time constant.
   Shape search(Shape start, std::array<double, 3> steps,
                std::optional<std::size_t> left_out = {}) const {
     double least = fit(start, left_out).left;
@@ -112,7 +116,7 @@ class Problem {
         const int r = move / 9 - 1;
         if (r != 0 && steps[2] <= 0) continue;
         const Shape trial{start.window + w * steps[0], start.centre + c * steps[1],
-                          start.rise + r * steps[2]};
+                          start.time_constant + r * steps[2]};
         if (!trial.allowed()) continue;
         const double left = fit(trial, left_out).left;
         if (left < least) {
@@ -120,8 +124,8 @@ class Problem {
           best = trial;
         }
       }
-      const bool moved =
-          best.window != start.window || best.centre != start.centre || best.rise != start.rise;
+      const bool moved = best.window != start.window || best.centre != start.centre ||
+                         best.time_constant != start.time_constant;
       start = best;
       if (!moved) {
         for (double& step : steps) step /= 2;
@@ -183,10 +187,6 @@ class Problem {
   Response plain_;
 };
 
-FittedDuration fitted(double value, double error) {
-  return {duration_of(value), duration_of(error)};
-}
-
 std::vector<Point> new_values(std::span<const model::PowerReading> readings, Stamps stamps,
                               TimeBase time) {
   std::vector<Point> points;
@@ -197,7 +197,7 @@ std::vector<Point> new_values(std::span<const model::PowerReading> readings, Sta
   std::vector<Point> changes;
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i].watts == points[i - 1].watts) continue;
-    // It came between the two polls.
+    // The update was between the two polls.
     changes.push_back({0.5 * (points[i - 1].at + points[i].at), points[i].watts});
   }
   return changes;
@@ -211,7 +211,7 @@ bool in_order(std::span<const BusySpan> busy) {
   return true;
 }
 
-// Half of the 95 % intervals of window and lag, from fits that leave out a tenth of the time each.
+// Half of the 95 % intervals of window and lag: block jackknife (Kuensch 1989).
 std::array<double, 2> jackknife(const Problem& problem, const Shape& best) {
   std::array<double, 3> squares{};
   const auto square = [](double x) { return x * x; };
@@ -223,7 +223,7 @@ std::array<double, 2> jackknife(const Problem& problem, const Shape& best) {
   }
   // Student's t with nine degrees of freedom.
   const double scale = 2.26 * std::sqrt(double(kBlocks - 1) / double(kBlocks));
-  // A lag held at zero does not scatter; what it would have is at least that of the centre.
+  // A lag at its bound of 0 does not vary; its error is at least that of the centre.
   return {scale * std::sqrt(squares[0]), scale * std::sqrt(std::max(squares[1], squares[2]))};
 }
 
@@ -233,20 +233,20 @@ Result<SensorFit> fit_power_sensor(std::span<const BusySpan> busy,
                                    std::span<const model::PowerReading> readings, Stamps stamps) {
   if (busy.size() < kLeastSpans || !in_order(busy)) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} busy spans: at least {} are needed, in order and apart",
+                fmt::format("{} busy spans; at least {} are needed, in order and disjoint",
                             busy.size(), kLeastSpans));
   }
   const TimeBase time{busy.front().begin};
   std::vector<Point> points = new_values(readings, stamps, time);
   if (points.size() < kLeastReadings) {
     return fail(Errc::kUnavailable,
-                fmt::format("the sensor gave {} new values during the load, at least {} are needed",
+                fmt::format("the sensor gave {} new values during the load; at least {} are needed",
                             points.size(), kLeastReadings));
   }
   SensorFit fit;
   std::vector<double> times;
   for (const auto& p : points) times.push_back(p.at);
-  fit.refresh = usual_gap(times);
+  fit.refresh = median_interval(times);
 
   const Problem problem(busy, std::move(points), time);
   const Shape best = problem.search_everywhere();
@@ -254,27 +254,29 @@ Result<SensorFit> fit_power_sensor(std::span<const BusySpan> busy,
   fit.r_squared = line.total > 0 ? 1 - line.left / line.total : 0;
   if (line.step < kLeastStepWatts) {
     return fail(Errc::kUnavailable,
-                fmt::format("the load changed the sensor's power by {:.1f} W, at least {:g} W are "
+                fmt::format("the load changed the sensor's power by {:.1f} W; at least {:g} W are "
                             "needed",
                             line.step, kLeastStepWatts));
   }
-  if (fit.r_squared < kLeastRSquared || best.window > kBelievedWindow) {
-    return fail(Errc::kUnavailable,
-                fmt::format("the load explains only {:.0f} % of what the sensor showed: other work "
-                            "was in the way, or the sensor is no mean of power",
-                            100 * fit.r_squared));
+  if (fit.r_squared < kLeastRSquared || best.window > kMostWindow) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("the load explains only {:.0f} % of the variance of the readings: other "
+                    "work ran on the device, or its sensor does not report mean power",
+                    100 * fit.r_squared));
   }
   const auto [window_error, lag_error] = jackknife(problem, best);
-  fit.window = fitted(best.window, window_error);
-  fit.lag = fitted(std::max(best.lag(), 0.0), lag_error);
+  fit.window = FittedDuration::of(best.window, window_error);
+  fit.lag = FittedDuration::of(std::max(best.lag(), 0.0), lag_error);
   fit.idle = Power::watts(line.idle);
   fit.step = Power::watts(line.step);
 
   const Shape start{best.window / 2, best.centre, std::min(best.window / 4, best.centre / 4)};
-  const Shape risen = problem.search(start, {start.window / 2, start.window / 4, start.window / 4});
-  if (risen.rise > kFinest && problem.fit(risen).left < (1 - kMuchBetter) * line.left) {
-    fit.risen = {duration_of(risen.rise), duration_of(risen.window),
-                 duration_of(std::max(risen.lag(), 0.0))};
+  const Shape lagged =
+      problem.search(start, {start.window / 2, start.window / 4, start.window / 4});
+  if (lagged.time_constant > kFinest && problem.fit(lagged).left < (1 - kLeastGain) * line.left) {
+    fit.first_order = {duration_of(lagged.time_constant), duration_of(lagged.window),
+                       duration_of(std::max(lagged.lag(), 0.0))};
   }
   return fit;
 }

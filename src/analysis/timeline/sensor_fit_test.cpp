@@ -91,7 +91,7 @@ TEST(SensorFit, FindsWindowAndLagOfARing) {
     EXPECT_GT(ms(fit->window.error), 0.05);
     EXPECT_GT(ms(fit->lag.error), 0.02);  // at zero, too
     EXPECT_GT(fit->r_squared, 0.98);
-    EXPECT_FALSE(fit->risen) << window << " " << lag;
+    EXPECT_FALSE(fit->first_order) << window << " " << lag;
   }
 }
 
@@ -154,7 +154,7 @@ TEST(SensorFit, IntervalsHoldTheTruth) {
   EXPECT_GE(lag_in, 16);
 }
 
-TEST(SensorFit, ReportsASlowRise) {
+TEST(SensorFit, FindsATimeConstant) {
   const Load load = bursts(5);
   // dP/dt = (truth - P) / 60 ms, in steps of 0.2 ms, then the mean over 10 ms.
   std::vector<double> joules{0};
@@ -171,8 +171,8 @@ TEST(SensorFit, ReportsASlowRise) {
   }
   const auto fit = fit_power_sensor(load.busy, readings, Stamps::kOfSensor);
   ASSERT_TRUE(fit) << fit.error().message;
-  ASSERT_TRUE(fit->risen);
-  EXPECT_NEAR(ms(fit->risen->rise), 60, 3);
+  ASSERT_TRUE(fit->first_order);
+  EXPECT_NEAR(ms(fit->first_order->time_constant), 60, 3);
 }
 
 TEST(SensorFit, FindsThoseOfARecordedH100) {
@@ -216,7 +216,7 @@ TEST(SensorFit, FindsThoseOfARecordedH100) {
   EXPECT_NEAR(ms(of_average->window.value), 1000, 20);
 }
 
-TEST(SensorFit, RefusesWhatItCannotFit) {
+TEST(SensorFit, RefusesWeakOrForeignLoads) {
   const Load load = bursts(2);
   GpuSensors sensors;
   const auto good = sensors.samples(load.truth, 0.5, load.truth.end());

@@ -1,4 +1,4 @@
-// True power, and what a GPU's sensors would make of it: the known answers of the tests.
+// True power, and the readings of a GPU's sensors: the known answers of the tests.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Truth {
            (joules_[i] - joules_[i - 1]) * (t - times_[i - 1]) / (times_[i] - times_[i - 1]);
   }
   double joules(double a, double b) const { return joules(b) - joules(a); }
-  // What a sensor that rises so has seen up to t; before time zero the first power held for ever.
+  // The energy observed up to t with this time constant; before time zero power was constant.
   double joules_seen(double t, double rise) const {
     if (rise <= 0) return joules(t);
     double power = joules_[1] / times_[1];
@@ -50,7 +50,7 @@ class Truth {
       const double level = (joules_[i] - joules_[i - 1]) / (times_[i] - times_[i - 1]);
       const double length = std::min(times_[i], t) - times_[i - 1];
       if (t - times_[i] > 40 * rise) {
-        power = level;  // long settled by then, or as good as
+        power = level;  // settled
         continue;
       }
       power = level + (power - level) * std::exp(-length / rise);
@@ -63,7 +63,7 @@ class Truth {
   std::vector<double> joules_{0};
 };
 
-// A course of power as fine steps.
+// A function of time as fine steps.
 inline Truth course(const std::function<double(double)>& watts, double length,
                     double step = 0.001) {
   Truth truth;

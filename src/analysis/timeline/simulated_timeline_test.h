@@ -28,7 +28,7 @@ inline EnergyTimeline fused(const GpuSensors& gpu, const Truth& truth) {
   return timeline;
 }
 
-// Steps, noise, ramps and fast alternation, by chance.
+// Random steps, noise, ramps and fast alternation.
 inline Truth mixed(unsigned seed, double length) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);

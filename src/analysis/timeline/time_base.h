@@ -1,4 +1,4 @@
-// Host time as seconds since an origin: what the estimators compute with.
+// Host time as seconds since an origin, for the estimators.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace jouleprof::analysis {
 
-// Exact to well below a nanosecond for months around the origin.
+// Rounding errors stay below a nanosecond for months around the origin.
 struct TimeBase {
   HostTime origin{};
 

@@ -9,11 +9,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kStretch = 60;       // seconds solved at once
-constexpr double kLongStretch = 600;  // where anchors are that rare
-constexpr double kUnsettled = 3;      // the newest data may still move
-constexpr double kSilence = 30;       // a source that said nothing for so long is not waited for
-constexpr double kFrozen = 3;         // seconds without a change of the counter
+// In seconds.
+constexpr double kInterval = 60;       // solved at once
+constexpr double kLongInterval = 600;  // with rare anchors
+constexpr double kUnsettled = 3;       // new readings may change the last part
+constexpr double kSilence = 30;  // without readings; the timeline then does not wait for a sensor
+constexpr double kFrozen = 3;    // without a change of the counter
 
 }  // namespace
 
@@ -50,8 +51,8 @@ void EnergyTimeline::append(const model::Readings& readings) {
   for (const auto& r : readings.counters) append(r);
 }
 
-// Drops the points of a counter that does not change although power is drawn: the driver no longer
-// renews it, so from its last change to its next it holds no information.
+// A counter that is constant while power is drawn is frozen: its readings from its last change to
+// the next one are not used.
 void EnergyTimeline::drop_frozen(std::size_t first_new) {
   for (std::size_t i = first_new; i < points_.size(); ++i) {
     points_[i].segment += frozen_segments_;
@@ -69,13 +70,12 @@ void EnergyTimeline::drop_frozen(std::size_t first_new) {
     const double refresh = traits.refresh ? seconds(*traits.refresh) : 0.1;
     if (still < std::max(kFrozen, 10 * refresh)) continue;
     const double from = time_->seconds_of(points_[first].after);
-    const double expected =
-        shape_ && !shape_->samples().empty() ? shape_->integral(from, from + still) : 0.0;
+    const double expected = has_samples() ? shape_->integral(from, from + still) : 0.0;
     if (expected < std::max(1.0 * still, 20 * traits.quantum.joules())) continue;
     if (!frozen_) {
       notes_.push_back(
           {points_[first].after,
-           "the energy counter stood still while power was drawn; it is not used there"});
+           "the energy counter did not change while power was drawn; it is not used there"});
     }
     frozen_ = true;
     points_.resize(first + 1);
@@ -95,7 +95,7 @@ void EnergyTimeline::mark(HostTime t) {
 void EnergyTimeline::forget_before(HostTime t) {
   refresh();
   if (!time_) return;
-  // Some context stays, for what straddles.
+  // One second more, for windows that began before.
   const double at = time_->seconds_of(t) - 1.0;
   std::size_t n = 0;
   while (n + 2 < settled_ && knots_[n + 1].at < at) ++n;
@@ -125,26 +125,26 @@ double EnergyTimeline::data_end() const {
 void EnergyTimeline::refresh() {
   if (!dirty_) return;
   dirty_ = false;
-  if ((!shape_ || shape_->samples().empty()) && points_.empty()) return;
+  if (!has_samples() && points_.empty()) return;
   knots_.resize(settled_);
   anchors_.resize(settled_anchors_);
   while (true) {
     double start = settled_ > 0 ? knots_[settled_ - 1].at : -1e300;
     if (settled_ == 0) {
       start = 1e300;
-      if (shape_ && !shape_->samples().empty()) start = shape_->samples().front().begin;
+      if (has_samples()) start = shape_->samples().front().begin;
       if (!points_.empty()) start = std::min(start, time_->seconds_of(points_.front().before));
     }
     const double end = data_end();
-    double stop = std::min(end, start + kStretch);
-    // A stretch ends with an anchor, as far as there is one, and with its segment.
+    double stop = std::min(end, start + kInterval);
+    // An interval ends at an anchor, if there is one, and with its segment.
     bool split = false;
     const auto next = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
       return time_->seconds_of(p.before) <= start;
     });
     if (next != points_.end()) {
       const double at = time_->seconds_of(next->after) + 2 * kUnsettled;
-      if (at > stop && at < start + kLongStretch) stop = std::min(end, at);
+      if (at > stop && at < start + kLongInterval) stop = std::min(end, at);
     }
     const std::uint32_t current = segment_.value_or(next_segment_);
     const auto change = std::partition_point(points_.begin(), points_.end(),
@@ -165,7 +165,7 @@ void EnergyTimeline::refresh() {
     }
     const bool last = stop >= end;
     double limit = stop - kUnsettled;
-    // Wait for a source that lags behind the other, unless it has fallen silent.
+    // Wait for the later one of both sensors, unless its readings have stopped.
     const auto wait = [&](double newest) {
       if (stop - newest < kSilence) limit = std::min(limit, newest - kUnsettled);
     };
@@ -184,7 +184,7 @@ void EnergyTimeline::refresh() {
   }
 }
 
-// The counter began anew: where it stands on the timeline, and its edges, are unknown again.
+// The counter restarted: its offset to the timeline and its update times are unknown.
 void EnergyTimeline::begin_segment(std::uint32_t segment) {
   next_segment_ = segment;
   segment_.reset();
@@ -210,7 +210,7 @@ void EnergyTimeline::place_anchors(double stop) {
   if (points_.empty()) return;
   const double start = settled_ > 0 ? knots_[settled_ - 1].at : -1e300;
   const std::uint32_t segment = segment_.value_or(next_segment_);
-  // Some reads of before the start tell where the counter stood there.
+  // Reads of the ten seconds before the start determine the counter's value there.
   const auto first = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
     return p.segment < segment || (p.segment == segment && time_->seconds_of(p.after) < start - 10);
   });
@@ -224,15 +224,14 @@ void EnergyTimeline::place_anchors(double stop) {
   tail_phase_ = placed.phase;
   if (placed.anchors.empty()) return;
   if (!segment_) {
-    // Where the counter stands on the timeline: what the samples say since the settled end.
+    // The counter's offset to the timeline, from the samples since the settled end.
     const Anchor& a = placed.anchors.front();
     double at_anchor = 0;
     if (settled_ > 0) {
       const double from = knots_[settled_ - 1].at;
       at_anchor = knots_[settled_ - 1].joules;
       if (a.at > from) {
-        at_anchor += shape_ && !shape_->samples().empty() ? shape_->integral(from, a.at)
-                                                          : power_at(from) * (a.at - from);
+        at_anchor += has_samples() ? shape_->integral(from, a.at) : power_at(from) * (a.at - from);
       }
     }
     offset_ = at_anchor - a.joules;
@@ -252,7 +251,7 @@ void EnergyTimeline::solve(double stop) {
     start = knots_[settled_ - 1].at;
   } else {
     start = 1e300;
-    if (shape_ && !shape_->samples().empty()) start = shape_->samples().front().begin;
+    if (has_samples()) start = shape_->samples().front().begin;
     if (!anchors_.empty()) start = std::min(start, anchors_.front().anchor.at);
     if (start > 1e299) return;
   }

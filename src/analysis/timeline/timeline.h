@@ -1,33 +1,29 @@
-// One timeline of a domain's energy: shape from power samples, magnitude from the energy counter.
+// The timeline of a domain's energy: power samples give its shape, the counter its magnitude.
 //
 // E(t), the energy up to t, is a function of whole microjoules with constant power between knots.
-//  - Samples over short windows, and the counter's increments between its edges, are joined by
-//    fit_energy (power_fit.h).
-//  - Coarser samples give power by themselves; each stretch between two anchors of the counter is
-//    scaled so that it integrates to the counter's increment.
+//  - Samples over short windows, and the counter's increments between its updates, are combined by
+//    fit_energy() (power_fit.h).
+//  - Coarser samples give power directly; between two anchors of the counter they are scaled to its
+//    increment.
 //  - A counter alone: power is uniform between anchors. Samples alone: their integral.
-// Energy of [a, b] is E(b) - E(a): additive to the microjoule, whatever the split.
+// The energy of [a, b] is E(b) - E(a): additive to the microjoule, however it is split.
 //
-// The 95 % interval. Each end contributes, as standard deviations added in quadrature:
-//  - place: tau * swing, where swing is the difference between the highest and the lowest power
-//  that
-//    the samples show near the end, and tau what they leave open about when power changed: 0.12 of
-//    the window for sharp samples (0.03 where a mark() said that power may change just there, 0.07
-//    of a sensor that rises slowly), 0.29
-//    of window + spacing for coarse ones, 0.29 of the distance between anchors for a counter alone;
-//  - anchor: of the nearest edge, its timing uncertainty x swing (off the lattice: x power), and
-//  the
-//    counter's quantum / sqrt(12). All edges of a lattice are late together, which adds once their
-//    timing uncertainty x the difference in power between both ends;
-//  - bridge: from that edge to the end, the samples' own error (0.5 % of each sample; of the step
-//    between two samples a fifth for the jitter of stamps and half for the time that neither sees;
-//    a quarter of the energy in a gap) and 1 % of the energy for a difference in scale.
-// A window that no anchor lies in takes the smaller of its own sampling error and its ends'
-// bridges. A window shorter than the sensor's window W adds 0.6 x (W - length) x swing;
-// where the sensor rises slowly 0.75, and 1.2 if an end is not marked. Without a
-// counter the sampling error runs over the whole window, with 0.5 % of the energy, and 3 % of the
-// energy in the time that sensors with gaps between windows do not see. repeatability = 1.96 x the
-// sum; error = repeatability and gain_error x energy in quadrature.
+// The 95 % interval is 1.96 times the sum in quadrature of these standard deviations:
+//  - placement, of each end: tau x swing. Swing is the range of the samples near the end; tau is
+//    the uncertainty of the time at which power changed: 0.12 of the window for sharp samples (at a
+//    mark() 0.03, or 0.07 with a first-order lag), 0.29 of window + spacing for coarse ones, 0.29
+//    of the distance between anchors for a counter alone;
+//  - anchor, of the nearest update at each end: its timing uncertainty x swing (off the lattice: x
+//    power), and the counter's quantum / sqrt(12). All updates of a lattice are late together:
+//    their timing uncertainty x the difference in power between both ends adds once;
+//  - bridge, from that update to the end: 0.5 % of each sample; of the step between two samples a
+//    fifth for timestamp jitter and half for time outside of windows; a quarter of the energy while
+//    samples are missing; 1 % of the energy for a difference in scale.
+// An interval without anchors takes the smaller of its own sampling error and its ends' bridges.
+// One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
+// 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
+// interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
+// repeatability is this interval; error adds gain_error x energy in quadrature.
 #pragma once
 
 #include <optional>
@@ -36,8 +32,8 @@
 
 #include "analysis/timeline/counter.h"
 #include "analysis/timeline/counter_edges.h"
+#include "analysis/timeline/observed_power.h"
 #include "analysis/timeline/power_shape.h"
-#include "analysis/timeline/seen_power.h"
 #include "analysis/timeline/timeline_sensors.h"
 #include "base/result.h"
 #include "model/power_step.h"
@@ -46,49 +42,50 @@
 
 namespace jouleprof::analysis {
 
-// Thread safety: none; asking computes what has come in since. Readings of other sensors are
-// ignored.
+// Thread safety: none; queries first process new readings. Readings of other sensors are ignored.
 class EnergyTimeline {
  public:
   explicit EnergyTimeline(TimelineSensors sensors);
 
-  // Appends readings, per sensor in order of time. What has been asked for already can change only
-  // in the last minute or so of the data; before that the timeline is settled.
+  // Appends readings, per sensor in order of time. They change the timeline only in the last minute
+  // of the data; before that it is settled.
   void append(const model::CounterReading& reading);
   void append(const model::PowerReading& reading);
   void append(const model::Readings& readings);
 
-  // Power may change abruptly at `t`: the edge of a window of work. Sharpens the energy of windows
-  // that begin or end there. To be told before the stretch is settled, in any order. Marks nearer
-  // to each other than a sample can tell apart (0.8 of its window) change nothing.
+  // Power may change abruptly at `t`: the edge of a window. Narrows the intervals of windows that
+  // begin or end there. To be called before that time is settled, in any order. Marks closer to one
+  // another than 0.8 of a sample's window have no effect.
   void mark(HostTime t);
 
-  // Forgets everything before `t`; energies before it are then unavailable. Bounds the memory.
+  // Drops the data before `t`; energies before it are then unavailable. Bounds the memory.
   void forget_before(HostTime t);
 
-  // What can be asked for; absent without readings. Beyond its end a window is not resolved yet.
+  // The time with known energy; absent without readings. Windows that end later are unavailable
+  // yet.
   struct Extent {
     HostTime begin{};
     HostTime end{};
   };
   std::optional<Extent> extent();
 
-  // Errors: invalid_argument when end < begin; unavailable when the window reaches beyond the
-  // extent by more than a little, or lies in a gap. O(log n) once the timeline is computed.
+  // Errors: invalid_argument when end < begin; unavailable when the window exceeds the extent by
+  // more than three times resolution(), or samples are missing in most of it. O(log n) once
+  // computed.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
 
-  // The energy up to `t` from an origin of the timeline's own: differences are energies. The origin
-  // may move until the first stretch is settled. Absent where energy() would be unavailable.
+  // The energy up to `t` from the timeline's own origin: differences are energies. The origin may
+  // move until settled_until() is present. Absent where energy() would be unavailable.
   std::optional<Energy> up_to(HostTime t);
-  // Up to where nothing that comes in changes anything; absent before the first stretch is settled.
+  // The end of the settled timeline, which new readings do not change; absent before the first one.
   std::optional<HostTime> settled_until();
 
   // The mean power of each step from `begin` on; nothing for steps outside the extent.
   std::vector<model::PowerStep> curve(HostTime begin, HostTime end, Duration step);
 
-  // The same energy found from one source alone, interpolated at both ends; absent where that
-  // source does not reach, or does not exist. The counter alone: only where it was read within
-  // 0.15 s of both ends, for between two reads it knows nothing of the course of power.
+  // The energy from one sensor alone, interpolated at both ends; absent where that sensor has no
+  // data. From the counter only where it was read within 0.15 s of both ends: between two reads,
+  // the counter does not show how power changed.
   std::optional<Energy> counter_only(HostTime begin, HostTime end);
   std::optional<Energy> samples_only(HostTime begin, HostTime end);
 
@@ -99,18 +96,17 @@ class EnergyTimeline {
   };
   std::optional<Peak> peak(HostTime begin, HostTime end);
 
-  // Time in the window for which there is no sample, though samples come otherwise.
-  Duration gaps(HostTime begin, HostTime end);
+  // Time in the window in which samples are missing.
+  Duration missing_samples(HostTime begin, HostTime end);
 
-  // The shortest window that the sensors resolve.
+  // The length of the shortest window that the sensors resolve.
   Duration resolution();
 
-  // What the sensors said within [begin, end], one by one: the counter's increments between its
-  // edges, where those are known, and samples over known windows. In seconds of `base`. Both are as
-  // seen through rise(), which is not taken out here.
-  std::vector<SeenPower> seen(HostTime begin, HostTime end, TimeBase base);
-  // The time constant of the first-order lag through which the sensors see power; 0: none.
-  double rise() const;
+  // The observations within [begin, end], in seconds of `base`: the counter's increments between
+  // known updates, and samples over known windows. Not corrected for the time constant.
+  std::vector<ObservedPower> observations(HostTime begin, HostTime end, TimeBase base);
+  // Of the sensors' first-order lag, in seconds; 0: none.
+  double time_constant() const;
 
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
@@ -140,8 +136,12 @@ class EnergyTimeline {
   std::vector<Knot> scale(double start, double stop) const;
   std::vector<double> fit_knots(double start, double stop) const;
   double scale_of_samples(double start, double stop) const;
+  bool has_samples() const { return shape_ && !shape_->samples().empty(); }
   bool uses_fit() const { return shape_ && shape_->is_sharp() && shape_->samples().size() >= 3; }
 
+  // The first anchor after t, and the knot that ends the cell of t.
+  std::vector<Placed>::const_iterator next_anchor(double t) const;
+  std::vector<Knot>::const_iterator next_knot(double t) const;
   double joules_at(double t) const;
   double power_at(double t) const;
   Energy cumulative(HostTime t) const;
@@ -166,13 +166,13 @@ class EnergyTimeline {
   std::uint32_t frozen_segments_ = 0;  // added to the unwrapper's
   bool frozen_ = false;
   std::vector<Note> notes_;
-  std::size_t unwrapper_notes_ = 0;  // of which are in notes_
+  std::size_t unwrapper_notes_ = 0;  // how many of the unwrapper's are in notes_
 
   std::optional<PowerShape> shape_;
   std::vector<double> marks_;
 
   std::optional<EdgePhase> phase_;        // at the settled end
-  std::optional<EdgePhase> tail_phase_;   // of the last solved stretch
+  std::optional<EdgePhase> tail_phase_;   // of the last solved interval
   std::optional<std::uint32_t> segment_;  // whose offset is known
   std::uint32_t next_segment_ = 0;        // to be tied to the timeline, while none is
   double offset_ = 0;                     // timeline minus counter, joules

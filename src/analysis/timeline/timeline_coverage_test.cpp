@@ -1,4 +1,4 @@
-// How far the timeline's windows are off, and whether their intervals hold that.
+// Bias and error of the timeline's windows, and the coverage of their intervals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace simulated;
 
-// How measured windows compare with the truth, relative to it.
+// Errors of measured windows relative to the truth.
 struct Score {
   int n = 0;
   int covered = 0;
@@ -19,11 +19,11 @@ struct Score {
   double squares = 0;
 
   void add(const model::Measurement& m, double truth) {
-    const double off = m.energy.joules() - truth;
+    const double error = m.energy.joules() - truth;
     ++n;
-    covered += std::abs(off) <= m.repeatability.joules();
-    sum += off / truth;
-    squares += off * off / truth / truth;
+    covered += std::abs(error) <= m.repeatability.joules();
+    sum += error / truth;
+    squares += error * error / truth / truth;
   }
   double bias() const { return sum / n; }
   double rms() const { return std::sqrt(squares / n); }
@@ -84,8 +84,8 @@ TEST(Timeline, MarksTakeTheBiasAway) {
   }
 }
 
-// As Hopper's sensors are.
-TEST(Timeline, ASlowRiseOfTheSensorsIsTakenOut) {
+// With the time constant of Hopper's sensors.
+TEST(Timeline, CorrectsTheSensorsTimeConstant) {
   for (const double length : {0.010, 0.050, 0.100, 0.500}) {
     for (const bool marked : {false, true}) {
       const Score score = bursts(length, marked, 0.014);

@@ -12,10 +12,9 @@ const double kUniform = 1 / std::sqrt(12.0);  // standard deviation of a uniform
 }  // namespace
 
 double EnergyTimeline::swing(double t) const {
-  if (shape_ && !shape_->samples().empty()) return shape_->swing(t);
-  // Of the stretches on both sides.
-  auto next = std::upper_bound(anchors_.begin(), anchors_.end(), t,
-                               [](double at, const Placed& p) { return at < p.anchor.at; });
+  if (has_samples()) return shape_->swing(t);
+  // Between the mean powers around t, from anchor to anchor.
+  auto next = next_anchor(t);
   double low = 1e300;
   double high = 0;
   for (std::ptrdiff_t i = -1; i <= 1; ++i) {
@@ -33,13 +32,12 @@ double EnergyTimeline::swing(double t) const {
 double EnergyTimeline::place_sigma(double t) const {
   double tau = 0;
   if (uses_fit()) {
-    const double marked = shape_->rise() > 0 ? 0.07 : 0.03;
+    const double marked = shape_->time_constant() > 0 ? 0.07 : 0.03;
     tau = (is_edge(t) ? marked : 0.12) * shape_->window();
-  } else if (shape_ && !shape_->samples().empty()) {
+  } else if (has_samples()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
   } else {
-    auto next = std::upper_bound(anchors_.begin(), anchors_.end(), t,
-                                 [](double at, const Placed& p) { return at < p.anchor.at; });
+    auto next = next_anchor(t);
     if (next == anchors_.begin() || next == anchors_.end()) return 0;
     tau = kUniform * (next->anchor.at - std::prev(next)->anchor.at);
   }
@@ -48,8 +46,7 @@ double EnergyTimeline::place_sigma(double t) const {
 
 EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
   Bridge best;
-  const auto next = std::upper_bound(anchors_.begin(), anchors_.end(), t,
-                                     [](double at, const Placed& p) { return at < p.anchor.at; });
+  const auto next = next_anchor(t);
   const double joules = joules_at(t);
   const double quantum =
       sensors_.counter ? kUniform * sensors_.counter->traits.quantum.joules() : 0.0;
@@ -58,7 +55,7 @@ EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
     const double timing =
         p.anchor.sigma * (p.anchor.on_lattice ? swing(at) : std::max(power_at(at), swing(at)));
     double between = 0.01 * std::abs(joules - p.joules);
-    if (shape_ && !shape_->samples().empty()) {
+    if (has_samples()) {
       between =
           std::hypot(between, std::sqrt(shape_->missed_variance(std::min(at, t), std::max(at, t))));
     } else if (next == anchors_.end() || next == anchors_.begin()) {
@@ -80,7 +77,7 @@ double EnergyTimeline::sigma(double a, double b) const {
   const double place = std::hypot(place_sigma(a), place_sigma(b));
   double sum = place * place;
 
-  const bool shaped = shape_ && !shape_->samples().empty();
+  const bool shaped = has_samples();
   const double joules = joules_at(b) - joules_at(a);
   const Bridge left = bridge(a);
   const Bridge right = bridge(b);
@@ -91,7 +88,7 @@ double EnergyTimeline::sigma(double a, double b) const {
   }
   if (left.anchored && right.anchored) {
     inside = std::min(inside, left.sigma * left.sigma + right.sigma * right.sigma);
-    // All edges of a lattice are late together: what that adds at one end it takes at the other.
+    // All updates of a lattice are late together: the errors of both ends have opposite signs.
     const auto anchor = std::lower_bound(anchors_.begin(), anchors_.end(), b,
                                          [](const Placed& p, double t) { return p.anchor.at < t; });
     const Anchor& edge = anchor == anchors_.end() ? anchors_.back().anchor : anchor->anchor;
@@ -104,13 +101,13 @@ double EnergyTimeline::sigma(double a, double b) const {
   }
   if (inside < 1e299) sum += inside;
   if (shaped && shape_->window() > length) {
-    // A pulse shorter than a sample's window may lie inside or outside of the window asked for.
-    // A slow rise hides how high it was, too: most where no mark says when.
+    // A pulse shorter than a sample's window may lie inside or outside of [a, b]. A first-order lag
+    // leaves its height uncertain, too: more so without marks.
     const bool marked = is_edge(a) && is_edge(b);
-    const double part = shape_->rise() <= 0 ? 0.6 : marked ? 0.75 : 1.2;
+    const double part = shape_->time_constant() <= 0 ? 0.6 : marked ? 0.75 : 1.2;
     sum += std::pow(part * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
   }
-  // What lies beyond the data is a guess.
+  // Power beyond the data is a guess.
   const double beyond = std::max(knots_.front().at - a, 0.0) + std::max(b - knots_.back().at, 0.0);
   sum += std::pow(0.5 * beyond * std::max(power_at(a), power_at(b)), 2);
   return std::sqrt(sum);

@@ -1,4 +1,4 @@
-// What is asked of an EnergyTimeline once it is computed.
+// The queries of an EnergyTimeline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,7 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-constexpr double kRoomRisen = 0.3;
-// How far, in seconds, from one of its own anchors a counter is still interpolated.
-constexpr double kCounterReach = 0.15;
+constexpr double kRoomLagged = 0.3;
 
 }  // namespace
 
@@ -23,11 +21,20 @@ std::optional<EnergyTimeline::Extent> EnergyTimeline::extent() {
   return Extent{time_->host_of(knots_.front().at), time_->host_of(knots_.back().at)};
 }
 
+std::vector<EnergyTimeline::Placed>::const_iterator EnergyTimeline::next_anchor(double t) const {
+  return std::upper_bound(anchors_.begin(), anchors_.end(), t,
+                          [](double at, const Placed& p) { return at < p.anchor.at; });
+}
+
+// Power is constant beyond either end.
+std::vector<EnergyTimeline::Knot>::const_iterator EnergyTimeline::next_knot(double t) const {
+  const auto next = std::upper_bound(knots_.begin(), knots_.end(), t,
+                                     [](double at, const Knot& k) { return at < k.at; });
+  return std::clamp(next, knots_.begin() + 1, knots_.end() - 1);
+}
+
 double EnergyTimeline::joules_at(double t) const {
-  auto next = std::upper_bound(knots_.begin(), knots_.end(), t,
-                               [](double at, const Knot& k) { return at < k.at; });
-  // Beyond either end the power there goes on; how far that is allowed is the caller's business.
-  next = std::clamp(next, knots_.begin() + 1, knots_.end() - 1);
+  const auto next = next_knot(t);
   const Knot& a = *std::prev(next);
   const Knot& b = *next;
   return b.at > a.at ? a.joules + (b.joules - a.joules) * ((t - a.at) / (b.at - a.at)) : a.joules;
@@ -35,9 +42,7 @@ double EnergyTimeline::joules_at(double t) const {
 
 double EnergyTimeline::power_at(double t) const {
   if (knots_.size() < 2) return 0;
-  auto next = std::upper_bound(knots_.begin(), knots_.end(), t,
-                               [](double at, const Knot& k) { return at < k.at; });
-  next = std::clamp(next, knots_.begin() + 1, knots_.end() - 1);
+  const auto next = next_knot(t);
   const double length = next->at - std::prev(next)->at;
   return length > 0 ? (next->joules - std::prev(next)->joules) / length : 0;
 }
@@ -51,10 +56,10 @@ bool EnergyTimeline::is_marked(double t) const {
   return mark != marks_.end() && *mark <= t + 1e-6;
 }
 
-// A mark with room enough on both sides: nearer ones would make a level out of noise.
+// A mark without another one close to it: between close marks, noise would pass for a level.
 bool EnergyTimeline::is_edge(double t) const {
   if (!is_marked(t)) return false;
-  const double room = (shape_->rise() > 0 ? kRoomRisen : 0.8) * shape_->window();
+  const double room = (shape_->time_constant() > 0 ? kRoomLagged : 0.8) * shape_->window();
   const auto after = std::upper_bound(marks_.begin(), marks_.end(), t + 1e-6);
   const auto here = std::lower_bound(marks_.begin(), marks_.end(), t - 1e-6);
   return (after == marks_.end() || *after - t > room) &&
@@ -63,7 +68,7 @@ bool EnergyTimeline::is_edge(double t) const {
 
 Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) {
   if (end < begin) {
-    return fail(Errc::kInvalidArgument, "the energy of a window that ends before it begins");
+    return fail(Errc::kInvalidArgument, "the window ends before it begins");
   }
   refresh();
   if (knots_.size() < 2) {
@@ -81,11 +86,11 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                     early ? "after the start of" : "before the end of"));
   }
   if (shape_ && anchors_.empty() && b > a) {
-    const double gap = shape_->gap_seconds(a, b);
-    if (gap > 0.5 * (b - a) && gap > 1) {
+    const double missing = shape_->missing_seconds(a, b);
+    if (missing > 0.5 * (b - a) && missing > 1) {
       return fail(Errc::kUnavailable,
                   fmt::format("no readings of {} for {:.3f} s of a window of {:.3f} s",
-                              sensor_name(), gap, b - a));
+                              sensor_name(), missing, b - a));
     }
   }
   model::Measurement m;
@@ -130,49 +135,6 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
   return out;
 }
 
-std::optional<Energy> EnergyTimeline::counter_only(HostTime begin, HostTime end) {
-  refresh();
-  if (anchors_.size() < 2) return std::nullopt;
-  const double a = time_->seconds_of(begin);
-  const double b = time_->seconds_of(end);
-  if (a < anchors_.front().anchor.at || b > anchors_.back().anchor.at) return std::nullopt;
-  const auto at = [this](double t) {
-    auto next = std::upper_bound(anchors_.begin(), anchors_.end(), t,
-                                 [](double x, const Placed& p) { return x < p.anchor.at; });
-    next = std::clamp(next, anchors_.begin() + 1, anchors_.end() - 1);
-    const Placed& p = *std::prev(next);
-    return p.joules +
-           (next->joules - p.joules) * (t - p.anchor.at) / (next->anchor.at - p.anchor.at);
-  };
-  const auto segment = [this](double t) {
-    const auto next = std::upper_bound(anchors_.begin(), anchors_.end(), t,
-                                       [](double x, const auto& p) { return x < p.anchor.at; });
-    return next == anchors_.begin() ? next->anchor.segment : std::prev(next)->anchor.segment;
-  };
-  const auto distance_to_anchor = [this](double t) {
-    auto next = std::lower_bound(anchors_.begin(), anchors_.end(), t,
-                                 [](const Placed& p, double x) { return p.anchor.at < x; });
-    const double after = next == anchors_.end() ? INFINITY : next->anchor.at - t;
-    return next == anchors_.begin() ? after : std::min(after, t - std::prev(next)->anchor.at);
-  };
-  if (distance_to_anchor(a) > kCounterReach || distance_to_anchor(b) > kCounterReach) {
-    return std::nullopt;
-  }
-  // Across a reset the counter alone knows nothing.
-  if (segment(a) != segment(b)) return std::nullopt;
-  return Energy::joules(at(b)) - Energy::joules(at(a));
-}
-
-std::optional<Energy> EnergyTimeline::samples_only(HostTime begin, HostTime end) {
-  if (!shape_ || shape_->samples().empty()) return std::nullopt;
-  const double a = time_->seconds_of(begin);
-  const double b = time_->seconds_of(end);
-  const double reach = shape_->spacing() + 0.02;
-  if (a < shape_->samples().front().begin - reach || b > *shape_->end() + reach)
-    return std::nullopt;
-  return Energy::joules(shape_->integral(a, b));
-}
-
 std::optional<EnergyTimeline::Peak> EnergyTimeline::peak(HostTime begin, HostTime end) {
   refresh();
   if (!time_) return std::nullopt;
@@ -202,14 +164,14 @@ std::optional<EnergyTimeline::Peak> EnergyTimeline::peak(HostTime begin, HostTim
   return any ? std::optional{best} : std::nullopt;
 }
 
-Duration EnergyTimeline::gaps(HostTime begin, HostTime end) {
-  if (!shape_ || shape_->samples().empty()) return {};
-  return duration_of(shape_->gap_seconds(time_->seconds_of(begin), time_->seconds_of(end)));
+Duration EnergyTimeline::missing_samples(HostTime begin, HostTime end) {
+  if (!has_samples()) return {};
+  return duration_of(shape_->missing_seconds(time_->seconds_of(begin), time_->seconds_of(end)));
 }
 
 Duration EnergyTimeline::resolution() {
   refresh();
-  if (shape_ && !shape_->samples().empty()) {
+  if (has_samples()) {
     const double refresh_of = shape_->sensor().traits.refresh
                                   ? seconds(*shape_->sensor().traits.refresh)
                                   : shape_->spacing();
@@ -251,51 +213,6 @@ model::Provenance EnergyTimeline::provenance() const {
   if (sensors_.counter && !points_.empty()) p = combine(p, sensors_.counter->provenance);
   if (sensors_.power && shape_) p = combine(p, sensors_.power->provenance);
   return p;
-}
-
-double EnergyTimeline::rise() const {
-  if (shape_ && shape_->rise() > 0) return shape_->rise();
-  return sensors_.counter && sensors_.counter->traits.rise ? seconds(*sensors_.counter->traits.rise)
-                                                           : 0.0;
-}
-
-std::vector<SeenPower> EnergyTimeline::seen(HostTime begin, HostTime end, TimeBase base) {
-  refresh();
-  std::vector<SeenPower> out;
-  if (!time_) return out;
-  const double from = time_->seconds_of(begin);
-  const double to = time_->seconds_of(end);
-  const double shift = base.seconds_of(time_->origin);
-  const bool rises = sensors_.counter && sensors_.counter->traits.rise;
-  const double late = rises ? seconds(*sensors_.counter->traits.rise) : 0.0;
-  // An anchor's place is that of the energy itself; the counter saw it a rise later.
-  for (std::size_t i = 1; i < anchors_.size(); ++i) {
-    const Anchor& a = anchors_[i - 1].anchor;
-    const Anchor& b = anchors_[i].anchor;
-    if (a.at < from || b.at > to || a.segment != b.segment) continue;
-    const double length = b.at - a.at;
-    if (length <= 0 || a.sigma + b.sigma > 0.3 * length) continue;
-    const bool lattice = a.on_lattice && b.on_lattice && sensors_.counter->traits.refresh;
-    const double lateness = lattice ? late : 0.0;
-    // The lattice's own distance, where a later stretch of it was fitted a little differently.
-    const double period = lattice ? seconds(*sensors_.counter->traits.refresh) : 0.0;
-    const double updates = lattice ? std::round(length / period) : 0.0;
-    const double apart = updates > 0 && std::abs(length - updates * period) < 0.1 * period
-                             ? updates * period
-                             : length;
-    out.push_back({b.at - apart + lateness + shift, b.at + lateness + shift,
-                   (b.joules - a.joules) / apart, true});
-  }
-  if (shape_ && shape_->mean_window() > 0 &&
-      shape_->sensor().kind != model::SensorKind::kPowerAverage) {
-    for (const PowerSample& s : shape_->samples()) {
-      const double seen_until = shape_->mean_end(s);
-      const double seen_from = seen_until - shape_->mean_window();
-      if (seen_from < from || seen_until > to) continue;
-      out.push_back({seen_from + shift, seen_until + shift, s.watts, false});
-    }
-  }
-  return out;
 }
 
 }  // namespace jouleprof::analysis

@@ -1,4 +1,4 @@
-// Which of a domain's sensors a timeline is made of.
+// The choice of a domain's sensors for its timeline.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace jouleprof::analysis {
 
-// The sensors of one domain that a timeline is made of; at least one is present.
+// The sensors of one domain's timeline; at least one is present.
 struct TimelineSensors {
   std::optional<model::Sensor> counter;
   std::optional<model::Sensor> power;
 };
 
-// The best use of a domain's sensors: its counter, with the power sensor that shows most (ring
-// before instant before average). A measured counter is never shaped by an estimate. `has_readings`
-// tells whether a sensor said anything. Absent when none did.
+// A domain's counter, and the power sensor with the most detail (sample buffer, then instant, then
+// average power). A measured counter is never combined with an estimate. `has_readings`: by sensor.
+// Absent when no sensor of the domain has readings.
 std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& sensors,
                                               model::DomainId domain,
                                               const std::vector<bool>& has_readings);

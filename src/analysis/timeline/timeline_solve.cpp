@@ -1,4 +1,4 @@
-// How a stretch of an EnergyTimeline is computed from its samples and anchors.
+// How an interval of an EnergyTimeline is computed from its samples and anchors.
 #include <algorithm>
 #include <cmath>
 
@@ -8,23 +8,23 @@
 namespace jouleprof::analysis {
 namespace {
 
-// How the samples are believed: the part of a step between two neighbours that a stamp's jitter may
-// make of a sample; the changes that mean nothing, and those that are usual at a mark, as parts of
-// the highest power. A sensor that rises slowly has short means, which a stamp's jitter hurts more,
-// and its samples tell of power by themselves where they are rare: found on bursts of an H200.
-struct Belief {
+// Parameters of the fit. `jitter`: error of a sample due to timestamp jitter, of the step between
+// its neighbours. `noise` and `jump`: changes of power that are noise, and those usual at a mark,
+// of the highest power. Sensors with a first-order lag have short windows, which jitter affects
+// more; their values come from bursts on an H200.
+struct FitParameters {
   double jitter, noise, jump;
 };
-constexpr Belief kPlainMean{0.056, 0.005, 0.5};
-constexpr Belief kRisen{0.1, 0.04, 2.0};
+constexpr FitParameters kPlainMean{0.056, 0.005, 0.5};
+constexpr FitParameters kLagged{0.1, 0.04, 2.0};
 
-constexpr double kTrusted = 0.002;  // seconds; within a fit no lattice counts as less certain
+constexpr double kMostTiming = 0.002;  // seconds: the largest timing error of a lattice in a fit
 
 }  // namespace
 
-// Samples times this agree with the counter lately.
+// The factor by which samples agree with the counter over the last seconds.
 double EnergyTimeline::scale_of_samples(double start, double stop) const {
-  if (!shape_ || shape_->samples().empty()) return 1;
+  if (!has_samples()) return 1;
   const auto first = std::partition_point(
       anchors_.begin(), anchors_.end(), [&](const Placed& a) { return a.anchor.at < start - 10; });
   if (first == anchors_.end() || std::prev(anchors_.end()) == first) return 1;
@@ -41,7 +41,7 @@ double EnergyTimeline::scale_of_samples(double start, double stop) const {
 
 std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
   const double h = std::clamp(shape_->window() / 5, 0.001, 0.02);
-  constexpr long kCoarse = 4;  // knots of a calm stretch: every fourth
+  constexpr long kCoarse = 4;  // at constant power: every fourth knot
   const auto range = shape_->around(start, stop);
   const auto& samples = shape_->samples();
   struct Active {
@@ -67,7 +67,7 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
   for (long n = std::lround(std::ceil(start / h + 0.01));; ++n) {
     const double t = static_cast<double>(n) * h;
     while (mark != marks_.end() && *mark < t && *mark < stop + h) {
-      // Marks stay apart enough for the matrix to stay narrow.
+      // A least distance of marks bounds the matrix's band.
       if (!knots.empty() && *mark - knots.back() < 0.3 * h) {
         if (!is_marked(knots.back())) knots.back() = *mark;
       } else {
@@ -87,10 +87,10 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
 
 std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop) const {
   FitProblem problem;
-  problem.rise = shape_->rise();
-  const Belief belief = problem.rise > 0 ? kRisen : kPlainMean;
+  problem.time_constant = shape_->time_constant();
+  const FitParameters parameters = problem.time_constant > 0 ? kLagged : kPlainMean;
   const double window = shape_->window();
-  // Settled knots are held fast, as far back as a sample may reach.
+  // Settled knots within the reach of a sample are fixed.
   std::size_t context = settled_;
   while (context > 0 && knots_[context - 1].at > start - 2 * window - 0.05) --context;
   const double base = settled_ > 0 ? knots_[settled_ - 1].joules
@@ -120,38 +120,38 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
     const double before = i > 0 ? samples[i - 1].watts : s.watts;
     const double after = i + 1 < samples.size() ? samples[i + 1].watts : s.watts;
     const double steep = std::abs(after - before);
-    // A stamp that is off by some percent of the window reads a slope wrongly.
+    // A wrong timestamp causes an error where power changes.
     const double sigma =
-        ratio * std::sqrt(std::pow(0.003 * s.watts, 2) + std::pow(belief.jitter * steep, 2)) +
+        ratio * std::sqrt(std::pow(0.003 * s.watts, 2) + std::pow(parameters.jitter * steep, 2)) +
         0.0005 * highest + 0.01;
     problem.means.push_back({begin, end, ratio * s.watts, sigma});
     calm = calm && steep <= 0.02 * s.watts + 0.5;
   }
-  // Both see the same board.
-  const double counter_rise =
-      sensors_.counter && sensors_.counter->traits.rise ? problem.rise : 0.0;
+  // Both sensors measure the same board, with the same time constant.
+  const double counter_lag =
+      sensors_.counter && sensors_.counter->traits.rise ? problem.time_constant : 0.0;
   const double quantum = sensors_.counter ? sensors_.counter->traits.quantum.joules() : 0.0;
   for (std::size_t i = settled_anchors_; i < anchors_.size(); ++i) {
     const auto& [anchor, joules] = anchors_[i];
     if (anchor.at < problem.knots.front() || anchor.at > problem.knots.back()) continue;
-    // Anchors of one lattice are early or late together; trusting them keeps the sum right.
-    const double moved = anchor.on_lattice
-                             ? std::min(anchor.sigma, kTrusted) * shape_->swing(anchor.at) * ratio
-                             : anchor.sigma * highest;
-    // Its place is that of the energy itself; the counter saw it a rise later.
+    // Anchors of one lattice are late together; small errors here keep the total right.
+    const double moved =
+        anchor.on_lattice ? std::min(anchor.sigma, kMostTiming) * shape_->swing(anchor.at) * ratio
+                          : anchor.sigma * highest;
+    // Anchors are at the time of the energy; the counter responds one time constant later.
     const bool seen =
-        counter_rise > 0 && anchor.on_lattice && anchor.at + counter_rise <= problem.knots.back();
-    problem.points.push_back({seen ? anchor.at + counter_rise : anchor.at, joules - base,
+        counter_lag > 0 && anchor.on_lattice && anchor.at + counter_lag <= problem.knots.back();
+    problem.points.push_back({seen ? anchor.at + counter_lag : anchor.at, joules - base,
                               std::hypot(0.3 * quantum, 3e-5 * highest, moved) + 1e-6, seen});
   }
   if (!marks_.empty()) {
     problem.usual_jump.assign(problem.knots.size(), 0.0);
     for (std::size_t k = 0; k < problem.knots.size(); ++k) {
-      if (is_edge(problem.knots[k])) problem.usual_jump[k] = belief.jump * highest;
+      if (is_edge(problem.knots[k])) problem.usual_jump[k] = parameters.jump * highest;
     }
   }
   problem.floor_watts = 0.7 * std::min(lowest, highest);
-  problem.noise_watts = std::max(belief.noise * highest, 0.01);
+  problem.noise_watts = std::max(parameters.noise * highest, 0.01);
   problem.rounds = calm ? 2 : 6;
 
   const std::vector<double> joules = fit_energy(problem);
@@ -159,14 +159,14 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
   for (std::size_t k = settled_ > 0 ? settled_ - context : 0; k < joules.size(); ++k) {
     out.push_back({problem.knots[k], joules[k] + base});
   }
-  // A fit may not fall below what is settled.
+  // Energy never decreases after the settled end.
   const double floor = settled_ > 0 ? base : out.front().joules;
   for (Knot& k : out) k.joules = std::max(k.joules, floor);
   return out;
 }
 
 std::vector<EnergyTimeline::Knot> EnergyTimeline::scale(double start, double stop) const {
-  const bool shaped = shape_ && !shape_->samples().empty();
+  const bool shaped = has_samples();
   const auto integral = [&](double a, double b) { return shaped ? shape_->integral(a, b) : b - a; };
 
   std::vector<Knot> out;

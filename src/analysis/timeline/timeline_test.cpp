@@ -139,7 +139,7 @@ TEST(Timeline, ACounterAloneIsUniformBetweenItsReadings) {
   ASSERT_TRUE(m);
   EXPECT_NEAR(m->energy.joules(), truth.joules(1, 9), 0.2);
   EXPECT_EQ(m->method, "counter");
-  // A window shorter than the reads says so.
+  // A window shorter than the time between reads has a wide interval.
   const auto near_step = timeline.energy(at(4.99), at(5.01));
   ASSERT_TRUE(near_step);
   EXPECT_GT(near_step->repeatability.joules(), 0.5 * near_step->energy.joules());
@@ -187,7 +187,7 @@ TEST(Timeline, AFrozenCounterIsReportedAndNotUsed) {
     ASSERT_TRUE(m);
     EXPECT_NEAR(m->energy.joules(), whole, 0.01 * whole) << catches_up;
     ASSERT_FALSE(timeline.notes().empty());
-    EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr("stood still"));
+    EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr("did not change"));
     EXPECT_NEAR(timeline.energy(at(16), at(24))->energy.joules(), truth.joules(16, 24), 60);
   }
 }
@@ -208,7 +208,7 @@ TEST(Timeline, ACounterThatStandsStillForTwoMillionReadsIsRead) {
   EXPECT_EQ(m->energy, Energy{});
 }
 
-TEST(Timeline, AGapWidensTheIntervalUnlessTheCounterBridgesIt) {
+TEST(Timeline, MissingSamplesWidenTheIntervalUnlessTheCounterCoversThem) {
   GpuSensors gpu;
   const Truth truth = mixed(6, 20);
   EnergyTimeline both({gpu.counter(), gpu.ring()});
@@ -228,7 +228,7 @@ TEST(Timeline, AGapWidensTheIntervalUnlessTheCounterBridgesIt) {
   EXPECT_NEAR(open->energy.joules(), whole, open->repeatability.joules());
   EXPECT_FALSE(alone.energy(at(7.9), at(9.1)).has_value() &&
                alone.energy(at(7.9), at(9.1))->repeatability.joules() < 20);
-  EXPECT_NEAR(seconds(both.gaps(at(5), at(12))), 1, 0.1);
+  EXPECT_NEAR(seconds(both.missing_samples(at(5), at(12))), 1, 0.1);
 }
 
 TEST(Timeline, ThePhaseOfAnHourWithADriftingClockHolds) {
@@ -261,7 +261,7 @@ TEST(Timeline, ThePhaseOfAnHourWithADriftingClockHolds) {
   EXPECT_NEAR(hour->energy.joules(), truth.joules(1, 3590), 2e-4 * truth.joules(1, 3590));
 }
 
-TEST(Timeline, RefusesWhatItCannotTell) {
+TEST(Timeline, RefusesWindowsOutsideOfItsData) {
   EnergyTimeline empty({GpuSensors{}.counter(), GpuSensors{}.ring()});
   EXPECT_EQ(empty.energy(at(0), at(1)).error().code, Errc::kUnavailable);
   const Truth truth = mixed(1, 10);

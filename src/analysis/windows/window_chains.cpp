@@ -24,7 +24,7 @@ double open_error(double joules, double share) {
 }
 
 void WindowChains::add(HostTime begin, HostTime end, const Ended& ended) {
-  // The layer that was left last: so a window goes behind the one that it continues.
+  // The layer with the latest end before `begin`: a window joins the chain that it continues.
   auto place = latest_.upper_bound(begin);
   if (place == latest_.begin() && latest_.size() < kMostLayers) {
     latest_.emplace(end, WindowChain{begin, end, end - begin, 1, latest_.size()});
@@ -51,7 +51,7 @@ void WindowChains::end_if(const std::function<bool(const WindowChain&)>& is_over
   for (auto& [end, chain] : latest_) {
     if (chain.count == 0 || !is_over(chain)) continue;
     ended(chain);
-    chain.count = 0;  // its end stays: what overlaps it is of another layer
+    chain.count = 0;  // its end stays: overlapping windows go to another layer
   }
 }
 

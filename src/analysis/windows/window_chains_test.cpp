@@ -36,7 +36,7 @@ TEST_F(WindowChainsTest, WindowsThatTouchAreOne) {
   EXPECT_EQ(ended[0].share(), 1);
 }
 
-TEST_F(WindowChainsTest, AGapIsNoneUpToAThousandthOfTheNextWindow) {
+TEST_F(WindowChainsTest, APauseOfAThousandthOfTheNextWindowKeepsTheChain) {
   add(0ms, 100ms);
   add(100ms + 100us, 200ms + 100us);
   add(200ms + 201us, 300ms + 201us);
@@ -59,7 +59,7 @@ TEST_F(WindowChainsTest, OverlappingChainsAreOfDifferentLayers) {
   EXPECT_NE(ended[0].layer, ended[1].layer);
 }
 
-TEST_F(WindowChainsTest, ALayerRemembersWhatItHadUntilWhen) {
+TEST_F(WindowChainsTest, ALayerKeepsTheEndOfItsLastChain) {
   add(0s, 5s);
   chains.end_if([](const auto&) { return true; }, [this](const auto& c) { ended.push_back(c); });
   add(4s, 6s);

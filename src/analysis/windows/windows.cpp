@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "analysis/timeline/why_silent.h"
+#include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/window_chains.h"
 #include "model/window_sum.h"
 
@@ -21,7 +21,7 @@ bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> 
   return !part || (begin && *begin >= part->begin && *begin < part->end);
 }
 
-// The energies are those of the windows; their interval is that of the chains which they make.
+// The energy is the sum of the windows'; its interval is that of their chains.
 void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
             model::WindowEnergy& out) {
   model::WindowSum sum;
@@ -65,13 +65,14 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
     group.total_time += w.end - w.begin;
     members[place->second].push_back(&w);
   }
-  // In the order that chains are found in.
+  // In order of begin, as chains need them.
   for (auto& windows : members) {
     std::stable_sort(windows.begin(), windows.end(),
                      [](const Window* a, const Window* b) { return a->begin < b->begin; });
   }
   for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
-    const std::string silent = timelines[d] ? "" : why_silent(recording, recording.domains[d]);
+    const std::string silent =
+        timelines[d] ? "" : unavailable_reason(recording, recording.domains[d]);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       model::WindowEnergy& out = groups[g].energies.emplace_back();
       out.domain = recording.domains[d].id;
@@ -118,7 +119,8 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
   }
   for (WindowGroup& group : groups) {
     for (model::WindowEnergy& sum : group.energies) {
-      if (sum.count < group.count) sum.reason = "the other tool told no energy";
+      if (sum.count < group.count)
+        sum.reason = "the imported file has no energy for some of these windows";
     }
   }
   return groups;
@@ -133,7 +135,7 @@ void mark_windows(Timelines& timelines, std::span<const Window> windows) {
     edges.push_back(w.begin);
     edges.push_back(w.end);
   }
-  // In order, so that a mark is put at the end of those before it.
+  // Sorted, so that each mark is appended.
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   for (auto& timeline : timelines) {

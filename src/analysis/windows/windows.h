@@ -13,13 +13,13 @@
 
 namespace jouleprof::analysis {
 
-// Tells the timelines that power may change at the windows' edges. To be called before anything is
-// asked of them.
+// Marks the windows' edges on the timelines. To be called before any query.
 void mark_windows(Timelines& timelines, std::span<const model::Window> windows);
 
-// The recording's windows, one group a name, and those that another tool measured. Of a `part`, the
-// windows that begin in it, each in full: so parts of a run share no window and lose none. Imported
-// windows without a time are in no part. Errors of a sum: window_chains.h, model/window_sum.h.
+// The recording's windows, one group for each name, and those imported from another tool. A `part`
+// contains the windows that begin in it, in full, so that parts of a run partition its windows.
+// Imported windows without a time are in no part. Errors of a sum: window_chains.h,
+// model/window_sum.h.
 // O((windows + readings) log readings).
 std::vector<model::WindowGroup> window_groups(const model::Recording& recording,
                                               Timelines& timelines,

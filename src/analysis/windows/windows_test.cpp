@@ -73,7 +73,7 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
   EXPECT_EQ(step.count, 40u);
   EXPECT_EQ(step.total_time, 8s);
   EXPECT_EQ(step.mean_time(), 200ms);
-  // Rounds cover the work without a gap: their sum is the whole, to the microjoule of each edge.
+  // Rounds cover the work without pauses: their sum is exactly the whole.
   ASSERT_EQ(round.energies.size(), 2u);
   EXPECT_EQ(round.energies[0].energy->energy, profile.domains[0].energy->energy);
   const auto& energy = *step.energies[0].energy;
@@ -86,7 +86,7 @@ TEST(Windows, AreSummedByNameInOrderOfAppearance) {
   EXPECT_EQ(step.energies[1].reason, "no sensor");
 }
 
-TEST(Windows, RepeatabilityAddsInQuadratureAndGainErrorLinearly) {
+TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
   const Bursts bursts(40);
   const auto profile = bursts.analysed();
   const analysis::Run single(bursts.recording);
@@ -117,8 +117,9 @@ TEST(Windows, TheSumOfManyShortOnesIsWithinItsRepeatability) {
   EXPECT_GE(within, 17);  // of 95 % of 20
 }
 
-// Marks as dense as the timeline's own knots, at many places relative to the stretches that it is
-// solved in: a mark just behind the end of a calm stretch once kept it from ever ending.
+// Marks as dense as the timeline's knots, at many places relative to the intervals that it is
+// solved in: a mark just after the end of an interval of constant power once caused an endless
+// loop.
 TEST(Windows, OneAfterTheOtherForMinutes) {
   Bursts bursts(1);
   bursts.power = Truth();
@@ -138,7 +139,7 @@ TEST(Windows, OneAfterTheOtherForMinutes) {
   }
 }
 
-TEST(Windows, WhatCannotBeHadIsLeftOutAndSaysWhy) {
+TEST(Windows, UnavailableOnesAreLeftOutWithAReason) {
   Bursts bursts(10);
   bursts.add("step", 30, 31);
   bursts.add("late", 40, 41);

@@ -49,22 +49,22 @@ Result<std::optional<SensorTraits>> fit_sensor(std::string_view name,
     return tl::unexpected(fit.error());
   }
   print_row(name, "refresh", assumed->refresh, fit->refresh);
-  if (!fit->risen) {
+  if (!fit->first_order) {
     print_row("", "window", assumed->window, fit->window);
     print_row("", "lag", assumed->lag, fit->lag);
   }
   fmt::print(stderr, "  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n",
              "", fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
-  if (fit->risen) {
-    print_value("rise", assumed->rise, fit->risen->rise);
-    print_value("window", assumed->window, fit->risen->window);
-    print_value("lag", assumed->lag, fit->risen->lag);
+  if (fit->first_order) {
+    print_value("rise", assumed->rise, fit->first_order->time_constant);
+    print_value("window", assumed->window, fit->first_order->window);
+    print_value("lag", assumed->lag, fit->first_order->lag);
   }
   SensorTraits traits;
   traits.refresh = fit->refresh.value;
-  traits.window = fit->risen ? fit->risen->window : fit->window.value;
-  traits.lag = fit->risen ? fit->risen->lag : fit->lag.value;
-  if (fit->risen) traits.rise = fit->risen->rise;
+  traits.window = fit->first_order ? fit->first_order->window : fit->window.value;
+  traits.lag = fit->first_order ? fit->first_order->lag : fit->lag.value;
+  if (fit->first_order) traits.rise = fit->first_order->time_constant;
   return traits;
 }
 

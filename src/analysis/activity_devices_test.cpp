@@ -66,5 +66,56 @@ TEST(Attribute, OnACpuLayersShareByTimeAndAreEstimates) {
   EXPECT_EQ(p.by_layer[2].name, "(outside of layers)");
 }
 
+TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  // The same work, traced in two processes: each bin is full twice.
+  made.recording.traces.push_back(made.recording.traces[0]);
+  const auto p = only_activity(made.recording);
+  expect_conserved(p);
+  double busy = 0;
+  for (const auto& row : p.by_kernel) busy += seconds(row.busy);
+  EXPECT_LE(busy, seconds(p.end - p.begin) * 1.0001);
+  // Each process is a row that holds its three layers.
+  ASSERT_EQ(p.by_layer.size(), 8u);
+  EXPECT_TRUE(p.by_layer[0].name.starts_with("pid "));
+  EXPECT_EQ(p.by_layer[1].parent, 0u);
+  EXPECT_EQ(p.by_layer[5].parent, 4u);
+}
+
+TEST(Attribute, AGpuHasOnlyTheLayersOfProcessesThatUsedIt) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  auto made = synthesise(run);
+  model::Trace other = made.recording.traces[0];
+  other.pid = 77;
+  for (auto& device : other.devices) device.uuid = "GPU-another";
+  made.recording.traces.push_back(other);
+  const auto p = only_activity(made.recording);
+  ASSERT_EQ(p.by_layer.size(), 4u);
+  for (const auto& row : p.by_layer) EXPECT_EQ(row.name.find("77"), std::string::npos);
+}
+
+TEST(Attribute, StacksSumToTheKernels) {
+  SyntheticRun run;
+  run.kernels = various_kernels(3);
+  run.seconds = 10;
+  const auto p = only_activity(synthesise(run).recording);
+  ASSERT_FALSE(p.stacks.empty());
+  Energy sum;
+  std::vector<Energy> by_kernel(p.by_kernel.size());
+  for (const auto& stack : p.stacks) {
+    sum += stack.energy;
+    by_kernel.at(stack.kernel) += stack.energy;
+  }
+  EXPECT_EQ(sum, p.kernels);
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
+    EXPECT_EQ(by_kernel[i], p.by_kernel[i].energy->energy);
+  }
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis

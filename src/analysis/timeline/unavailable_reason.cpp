@@ -1,8 +1,8 @@
-#include "analysis/timeline/why_silent.h"
+#include "analysis/timeline/unavailable_reason.h"
 
 namespace jouleprof::analysis {
 
-std::string why_silent(const model::Recording& r, const model::Domain& domain) {
+std::string unavailable_reason(const model::Recording& r, const model::Domain& domain) {
   if (!domain.unavailable_reason.empty()) return domain.unavailable_reason;
   for (const auto& f : r.readings.failures) {
     for (const auto& s : r.sensors) {
