@@ -22,10 +22,12 @@ _CHUNK = 8 << 20       # numbers whose sum is taken at once
 
 
 class Kinds:
-    """Loops over the kernels of some passes; a kind that occurred in an earlier pass is left out."""
+    """Loops over the kernels of some passes; a kind that occurred in an earlier pass is left out.
+    `keep`: the passes stay captured, and their memory allocated, for again()."""
 
-    def __init__(self, torch, library, driver):
+    def __init__(self, torch, library, driver, keep=False):
         self.torch = torch
+        self._kept = [] if keep else None  # (device, name, pass) of each
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
         self.failed = []      # why passes or kernels were not re-run; each once
@@ -40,10 +42,25 @@ class Kinds:
         if layer is None or len(devices) != 1:
             self.fail(f"kernels of {name}: it runs on more than one GPU")
             return
+
+        def first():
+            made = _Pass(self, call, side, layer)
+            if self._kept is not None:
+                self._kept.append((devices[0], name, made))
+            made.replay(seconds, end)
+
+        self._within(devices[0], name, side, first)
+
+    def again(self, side, seconds, end=math.inf):
+        """Repeats the loops of replay(), without its timing. Needs `keep`."""
+        for device, name, made in self._kept:
+            self._within(device, name, side, lambda made=made: made.again(seconds, end))
+
+    def _within(self, device, name, side, work):
         try:
             self.every_node(1)  # the trace of a graph launched as a whole lacks its kernels
-            with self.torch.cuda.device(devices[0]):
-                _Pass(self, call, side, layer).replay(seconds, end)
+            with self.torch.cuda.device(device):
+                work()
         except Exception as error:  # the pass cannot be captured, or the driver refuses
             first = str(error).strip().split("\n")[0]
             self.fail(f"kernels of {name}: {first or type(error).__name__}")
@@ -69,6 +86,7 @@ class _Pass:
         self.driver = kinds.driver
         self.kinds = kinds
         self.side = side
+        self.looped = []  # (nodes, seconds of one time) of each loop
         self.layer = float(layer)
         self.stream = self.torch.cuda.current_stream()
         self.given = [tensor for tensor in call.given() if tensor.is_cuda]
@@ -110,12 +128,20 @@ class _Pass:
             times.append(once)
             if self._does_the_same_again(again):
                 self._loop(again, once, seconds)
+                self.looped.append((again, once))
             else:
                 changed += 1
         if late > 0:
             self.kinds.fail(f"{late} kernels, for which there was no time left")
         if changed > 0:
             self.kinds.fail(f"{changed} kernels that change what they read")
+
+    def again(self, seconds, end):
+        for nodes, once in self.looped:
+            if time.perf_counter() + seconds > end:
+                return
+            self._run_until(nodes[-1])
+            self._loop(nodes, once, seconds)
 
     def _fed_by(self, node):
         """The memsets right before it, the first one first."""

@@ -68,7 +68,8 @@ def main():
 
     torch.manual_seed(0)
     given = {} if options.runs is None else {"num_runs": options.runs}
-    table = ["| model | profiler | seconds | runs | rows | within ±10 % | resolvable | energy per run | warnings |",
+    table = ["| model | profiler | seconds | runs | rows | within ±10 % | resolvable | energy per run | "
+             "warnings |",
              "|---|---|---|---|---|---|---|---|---|"]
     missing = False
     for name in options.models.split(","):

@@ -109,7 +109,7 @@ def odd_inputs():
             Once.calls += 1
             if Once.calls > 2:
                 raise RuntimeError("only once")
-            return x
+            return x + 1
 
     class Decoder(nn.Module):
         def __init__(self):
@@ -121,6 +121,12 @@ def odd_inputs():
             return self.once(self.attention(x, Cache()))
 
     Decoder()(torch.randn(4, 8))
+
+
+def idle_modules():
+    """Modules that launch nothing, and one that works in place."""
+    model = nn.Sequential(nn.Identity(), nn.Dropout(0.5), nn.Linear(8, 8), nn.ReLU(inplace=True)).eval()
+    model(torch.randn(4, 8))
 
 
 def shapes():

@@ -70,7 +70,7 @@ class Call:
 class Machine:
     """`work`: by number, what a kernel does and how long it takes; `nodes`: as of Driver.pass_of."""
 
-    def __init__(self, work, *nodes):
+    def __init__(self, work, *nodes, **options):
         self.clock = fake.Clock()
         self.memory = [0] * 8
         self.driver = fake.Driver(self.clock, self.memory, work)
@@ -84,7 +84,8 @@ class Machine:
         self.module.time = self.clock
         self.module.checksum = lambda torch, memory: tuple(memory)
         self.kinds = self.module.Kinds(self.torch, library,
-                                       load("jouleprof_cuda_graph").Driver(self.driver))
+                                       load("jouleprof_cuda_graph").Driver(self.driver),
+                                       **options)
 
     def replay(self, seconds=0.4, call=None, **more):
         call = call or Call()
@@ -93,6 +94,14 @@ class Machine:
             replayed=self._replayed)
         self.kinds.replay(call, side, seconds, **more)
         return self.kinds.failed
+
+    def again(self, seconds, **more):
+        """Once more: the seconds that it took, and the kernels of each loop."""
+        before, begin = len(self.reported), self.clock.now
+        self.kinds.again(types.SimpleNamespace(replayed=self._replayed), seconds, **more)
+        loops = [launches for layer, _, launches in self.reported[before:] if layer >= 0]
+        assert all(launch == loop[0] for loop in loops for launch in loop)
+        return self.clock.now - begin, [set(loop[0]) for loop in loops]
 
     def _replayed(self, layer, calls):
         launches = self.driver.launches[self.seen:]
@@ -176,6 +185,24 @@ def test_a_kernel_reads_the_data_of_the_pass():
     assert machine.replay() == []
     assert seen == {5}
     assert set(machine.loops()[2]) == {2}
+
+
+def test_loops_are_repeated_without_the_timing():
+    seen = set()
+    work = {1: (put(0, 5), 10 * MICRO), 101: (put(0, 6), 30 * MICRO),
+            2: (lambda memory: seen.add(memory[0]), 10 * MICRO), 3: (add(1, 0), MICRO)}
+    machine = Machine(work, *chain(1, 2, 101, 3), keep=True)
+    first = machine.clock.now
+    machine.replay(seconds=0.4)
+    first = machine.clock.now - first
+    took, loops = machine.again(seconds=0.4)
+    assert loops == [{1}, {2}, {101}] and seen == {5}
+    assert 3 * 0.4 <= took < first
+    assert machine.again(seconds=0.8, end=machine.clock.now + 1.5)[1] == [{1}]
+    assert machine.every_node == [1, 0] * 3 and machine.reported[-1][0] == -1.0
+    machine.driver.refuse = ("cuGraphLaunch",)
+    machine.again(seconds=0.4)
+    assert "kernels of Net: cuGraphLaunch failed with status 801" in machine.kinds.failed
 
 
 def test_memsets_before_a_kernel_run_with_it():

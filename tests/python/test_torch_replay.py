@@ -82,6 +82,12 @@ def test_modules_that_were_not_re_run_are_named(tmp_path):
     assert names(process) == ["attention.fc"]
 
 
+def test_modules_that_launch_nothing_are_not_re_run(tmp_path):
+    done, process = replayed(tmp_path, "idle_modules")
+    assert (done.returncode, process.problem) == (0, "")
+    assert names(process) == ["2", "3"]
+
+
 def test_inputs_of_each_shape_are_kept(tmp_path):
     done, process = replayed(tmp_path, "shapes")
     assert done.returncode == 0, done.stderr

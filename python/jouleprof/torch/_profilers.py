@@ -144,8 +144,9 @@ class _Profiler:
         self.warnings = [text for device in devices for text in device["warnings"]]
         self.warnings += self._missing_gpu(devices, report)
         if reruns is not None:
-            self.warnings += reruns.warnings()
             names = _reruns.open_rows(devices)
+            if names or replay:
+                self.warnings += reruns.warnings()
             if names:
                 self.warnings.append(f"{_reruns.progress(names)}; max_seconds or replay can be longer")
         rows = self._tables.results(devices, runs, self._macs)

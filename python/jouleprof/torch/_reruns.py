@@ -24,7 +24,8 @@ class Reruns:
         self._hook = _tracing.load_hook("jouleprof_replay")
         self._call = self._hook.Call(torch, model, args, kwargs)
         self._modules = self._hook.Kinds(torch)
-        self._failed = None  # of the first round; later ones repeat it
+        self._kernels = None
+        self._failed = []  # in the first round; later ones repeat it
 
     def find(self):
         """Calls the model once. False where it runs on no GPU."""
@@ -45,13 +46,17 @@ class Reruns:
             side.replay_end()
 
     def _round(self, side, seconds, end):
-        kernels = _tracing.load_hook("jouleprof_kernels").Kinds(
+        """Kernels first: modules are mixtures of them."""
+        if self._kernels is not None:
+            self._kernels.again(side, seconds, end)
+            self._modules.replay(side, seconds, end)
+            return
+        self._kernels = _tracing.load_hook("jouleprof_kernels").Kinds(
             self._call.torch, _tracing.load_library(),
-            _tracing.load_hook("jouleprof_cuda_graph").Driver())
+            _tracing.load_hook("jouleprof_cuda_graph").Driver(), keep=True)
+        self._kernels.replay(self._call, side, seconds, end)
         self._modules.replay(side, seconds, end)
-        kernels.replay(self._call, side, seconds, end)
-        if self._failed is None:
-            self._failed = sorted(self._modules.failed) + kernels.failed
+        self._failed = self._kernels.failed + sorted(self._modules.failed)
 
     def warnings(self):
         return [f"not re-run in isolation: {', '.join(self._failed)}"] if self._failed else []

@@ -88,7 +88,8 @@ const char* jouleprof_report_activity_json(jouleprof_report* report, const char*
     std::ostringstream text;
     jouleprof::report::FormatOptions options;
     options.by.emplace().by = *kind;
-    const auto written = jouleprof::report::find_format("json")->write(report->run, {}, options, text);
+    const auto written =
+        jouleprof::report::find_format("json")->write(report->run, {}, options, text);
     if (!written) {
       copy_text(written.error().message, error, error_size);
       return nullptr;

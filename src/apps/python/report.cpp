@@ -26,11 +26,11 @@ nb::object report_activity(const std::string& path, const std::string& by) {
     }
   }
   if (json == nullptr) {
-    return nb::make_tuple(static_cast<int>(status),
-                          nb::steal(PyUnicode_DecodeUTF8(
-                              message.data(), static_cast<Py_ssize_t>(std::char_traits<char>::length(
-                                                  message.data())),
-                              "replace")));
+    return nb::make_tuple(
+        static_cast<int>(status),
+        nb::steal(PyUnicode_DecodeUTF8(
+            message.data(), static_cast<Py_ssize_t>(std::char_traits<char>::length(message.data())),
+            "replace")));
   }
   nb::list texts;
   texts.append(nb::str(json));
