@@ -13,7 +13,13 @@ def open_monitor(
     shortest_window: int,
     history: int,
     own_sampler: bool,
+    gpu_indices: Optional[List[int]],
+    gpus_only: bool,
 ) -> Union[Monitor, _Failure]: ...
+
+def sum_energies(
+    parts: List[Tuple[int, int, int, int]], independent: bool
+) -> Union[Tuple[int, int, int, int], _Failure]: ...
 
 class Monitor:
     def close(self) -> None: ...
@@ -32,3 +38,5 @@ class Monitor:
     def total(
         self, name: int, timeout: int, /
     ) -> Union[Tuple[int, int, int, List[_Energy]], _Failure]: ...
+    def snapshot(self) -> Union[str, _Failure]: ...
+    def warnings(self) -> Union[str, _Failure]: ...

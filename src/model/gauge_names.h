@@ -17,7 +17,8 @@ inline constexpr std::string_view kJpegUtilisation = "jpeg_utilisation_ratio";
 inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
 inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
 inline constexpr std::string_view kPowerLimit = "power_limit_watts";
-inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // NVML's bit mask
+inline constexpr std::string_view kClockEventReasons =
+    "clock_event_reasons";  // bits of clock_reasons.h
 inline constexpr std::string_view kCpuUtilisation = "cpu_utilisation_ratio";  // of all logical CPUs
 
 }  // namespace jouleprof::model::gauge
