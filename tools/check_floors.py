@@ -53,8 +53,9 @@ ROOMS = {
     },
     "session": {
         "sampling": {"sampling"},
-        "windows": {"windows", "sampling"},
-        "run": {"run", "windows", "sampling"},
+        "live": {"live"},
+        "windows": {"windows", "live", "sampling"},
+        "run": {"run", "windows", "live", "sampling"},
     },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},

@@ -2,7 +2,8 @@
  *
  * Every function may be called from any thread; one object from one thread at a time. Functions
  * that can fail return a status and write a message into `error` (of `error_size` bytes, always
- * ended by a NUL; either may be 0).
+ * ended by a NUL; either may be 0). No exception leaves a function. A NULL handle is harmless:
+ * status functions return JOULEPROF_INVALID_ARGUMENT, others 0 or "".
  */
 #ifndef JOULEPROF_JOULEPROF_H_
 #define JOULEPROF_JOULEPROF_H_
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-/* What a call came to. The values follow jouleprof::Errc. */
+/* The result of a call. The values follow jouleprof::Errc. */
 typedef enum jouleprof_status {
   JOULEPROF_OK = 0,
   JOULEPROF_NOT_FOUND = 1,
@@ -75,9 +76,9 @@ JOULEPROF_API const char* jouleprof_report_json(const jouleprof_report* report);
 JOULEPROF_API const char* jouleprof_report_activity_json(jouleprof_report* report, const char* by,
                                                          char* error, size_t error_size);
 
-/* ---- Windows: the energy of a stretch of this program's own run ----
+/* ---- Windows: the energy of an interval of this program's own run ----
  *
- * A monitor samples in a thread of its own. A window is two clock stamps; its energy is found from
+ * A monitor samples in a thread of its own. A window is two timestamps; its energy is found from
  * the monitor's timeline when it is asked for. jouleprof_window_begin and jouleprof_window_end make
  * no system call beyond the clock's (vDSO), no allocation after a thread's first window, and take
  * no lock unless a thread ends more than 4096 windows before the monitor's thread runs.
@@ -107,10 +108,15 @@ typedef struct jouleprof_monitor_options {
   /* Sample here even when the program runs under `jouleprof run`. 0: use that one's timeline, so
    * that the windows land in its recording. */
   int own_sampler;
+  /* Instead of `devices`: `gpu_index_count` GPUs as CUDA counts them under CUDA_VISIBLE_DEVICES,
+   * with the processors and their memory unless `gpus_only`. NULL: not used. */
+  const int* gpu_indices;
+  size_t gpu_index_count;
+  int gpus_only;
 } jouleprof_monitor_options;
 
-/* Errors: JOULEPROF_INVALID_ARGUMENT (unknown device, `log` exists), JOULEPROF_UNAVAILABLE (nothing
- * at all can be measured or estimated here), and the file's. */
+/* Errors: JOULEPROF_INVALID_ARGUMENT (unknown device or GPU, `log` exists), JOULEPROF_UNAVAILABLE
+ * (nothing at all can be measured or estimated here), and the file's. */
 JOULEPROF_API jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* options,
                                                       jouleprof_monitor** monitor, char* error,
                                                       size_t error_size);
@@ -171,12 +177,19 @@ typedef struct jouleprof_energy {
   char reason[192];
 } jouleprof_energy;
 
+/* The sum of `count` energies, of those that are available: `sum` is unavailable when none is, and
+ * has the weakest provenance of its parts (simulated, estimated, measured). The errors add
+ * linearly, as if all sensors erred to the same side; with `independent` the repeatabilities add in
+ * quadrature, and the gain errors linearly. `sum`'s texts are empty. */
+JOULEPROF_API jouleprof_status jouleprof_energy_sum(const jouleprof_energy* parts, size_t count,
+                                                    int independent, jouleprof_energy* sum);
+
 /* The energy of a closed window in every domain: `energies` has room for as many as there are
- * domains. Waits, for `timeout_nanoseconds` at most (negative: 5 s), until the sensors have told of
- * the window's end: about 0.15 s after it. What was told once stays told: asking again gives the
- * same, a window split in parts gives parts that sum to the whole exactly.
- * Errors: JOULEPROF_INVALID_ARGUMENT (still open, or ends before it begins), JOULEPROF_UNAVAILABLE
- * (after a fork). A domain whose energy can't be had says so in its `provenance` and `reason`. */
+ * domains. Waits, for `timeout_nanoseconds` at most (negative: 5 s), until the sensors have
+ * reported the window's end: about 0.15 s after it. Reported energies never change: a second call
+ * gives the same, and the parts of a window sum to the whole exactly. Errors:
+ * JOULEPROF_INVALID_ARGUMENT (still open, or ends before it begins), JOULEPROF_UNAVAILABLE (after a
+ * fork). A domain without an energy has its reason in `reason`. */
 JOULEPROF_API jouleprof_status jouleprof_window_energy(jouleprof_monitor* monitor,
                                                        const jouleprof_window* window,
                                                        int64_t timeout_nanoseconds,
@@ -186,9 +199,8 @@ JOULEPROF_API jouleprof_status jouleprof_window_energy(jouleprof_monitor* monito
 /* All windows of one name so far. */
 typedef struct jouleprof_total {
   uint64_t count;
-  int64_t nanoseconds; /* their lengths together */
-  uint64_t
-      resolved_count; /* of those whose energy is in `energies`: nearly all but the last 5 s' */
+  int64_t nanoseconds;     /* their lengths together */
+  uint64_t resolved_count; /* those whose energy is in `energies`: nearly all but the last 5 s' */
 } jouleprof_total;
 
 /* The energies of all windows of one name together, with windows that overlap counted each for
@@ -201,6 +213,23 @@ JOULEPROF_API jouleprof_status jouleprof_monitor_total(jouleprof_monitor* monito
                                                        jouleprof_total* total,
                                                        jouleprof_energy* energies, char* error,
                                                        size_t error_size);
+
+/* What is known now: the object `jouleprof.snapshot/2` of docs/json.md as text, with every domain:
+ * its power, its energy since the monitor was opened with interval and provenance, clocks,
+ * temperature, utilisation, the age of the newest reading, the reason where a figure is absent.
+ * `*json` is to be freed with jouleprof_free.
+ * Errors: JOULEPROF_UNAVAILABLE (after a fork), JOULEPROF_TIMEOUT. */
+JOULEPROF_API jouleprof_status jouleprof_monitor_snapshot(jouleprof_monitor* monitor, char** json,
+                                                          char* error, size_t error_size);
+
+/* What the reader of the monitor's figures should know (a sensor that does not answer, a clock that
+ * was set, ...): one line each, in the order in which they came. Under `jouleprof run` its report
+ * has them, and there are none here. `*text` is to be freed with jouleprof_free. */
+JOULEPROF_API jouleprof_status jouleprof_monitor_warnings(jouleprof_monitor* monitor, char** text,
+                                                          char* error, size_t error_size);
+
+/* Frees a text of the two functions above; NULL is allowed. */
+JOULEPROF_API void jouleprof_free(void* text);
 
 #ifdef __cplusplus
 }

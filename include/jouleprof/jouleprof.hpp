@@ -108,7 +108,7 @@ struct Measurement {
 // All windows of one name.
 struct Total {
   std::uint64_t count = 0;
-  std::uint64_t resolved_count = 0;  // of which are in `energies`
+  std::uint64_t resolved_count = 0;  // those whose energy is in `energies`
   Duration length{};                 // together
   std::vector<Measurement> energies;
 };
@@ -176,7 +176,7 @@ class Monitor {
   }
 
   // The energy between two instants of jouleprof_now(), by domain. Waits until the sensors have
-  // told of `end`, about 0.15 s after it. Errors: as jouleprof_window_energy's.
+  // reported `end`, about 0.15 s after it. Errors: as jouleprof_window_energy's.
   Result<std::vector<Measurement>> energy(const jouleprof_window& window) {
     std::vector<jouleprof_energy> found(jouleprof_monitor_domain_count(monitor_.get()));
     const auto ok = detail::checked([&](char* error, std::size_t size) {
@@ -200,6 +200,12 @@ class Monitor {
   }
   Result<Total> total(const std::string& text) { return total(name(text)); }
 
+  // What is known now, as JSON (docs/json.md, `jouleprof.snapshot/2`). Errors: as
+  // jouleprof_monitor_snapshot's.
+  Result<std::string> snapshot_json() { return text(jouleprof_monitor_snapshot); }
+  // What the reader of the figures should know: a line each. Errors: internal.
+  Result<std::string> warnings() { return text(jouleprof_monitor_warnings); }
+
   jouleprof_monitor* get() { return monitor_.get(); }
 
  private:
@@ -207,6 +213,16 @@ class Monitor {
     void operator()(jouleprof_monitor* m) const { jouleprof_monitor_close(m); }
   };
   explicit Monitor(jouleprof_monitor* monitor) : monitor_(monitor) {}
+
+  Result<std::string> text(jouleprof_status (*get)(jouleprof_monitor*, char**, char*,
+                                                   std::size_t)) {
+    char* found = nullptr;
+    const auto ok = detail::checked(
+        [&](char* error, std::size_t size) { return get(monitor_.get(), &found, error, size); });
+    if (!ok) return tl::unexpected<Error>(ok.error());
+    const std::unique_ptr<char, void (*)(void*)> owner(found, jouleprof_free);
+    return std::string(found);
+  }
 
   std::vector<Measurement> measurements(const std::vector<jouleprof_energy>& found) const {
     std::vector<Measurement> out;
@@ -228,7 +244,7 @@ class Monitor {
   std::unique_ptr<jouleprof_monitor, Close> monitor_;
 };
 
-// A stretch of the program, from its making to its end. Costs two clock stamps. The monitor must
+// An interval of the program, from construction to end. Costs two timestamps. The monitor must
 // outlive it. Thread safety: one thread at a time; any may end it.
 class Window {
  public:
@@ -241,7 +257,7 @@ class Window {
   Window& operator=(Window&&) = delete;
   ~Window() { end(); }
 
-  // Ends the window, once: the first call counts. Ask Monitor::energy for what it took.
+  // Ends the window, once: the first call counts. Monitor::energy has its energy.
   jouleprof_window end() {
     if (monitor_ != nullptr) jouleprof_window_end(std::exchange(monitor_, nullptr), &window_);
     return window_;

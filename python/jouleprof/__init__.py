@@ -27,11 +27,12 @@ from ._factors import Cost, Factors
 from ._measurement import Measurement, Total
 from ._monitor import Monitor
 from ._native import now
+from ._snapshot import DomainSnapshot, Snapshot
 from ._window import Window
 
 __all__ = [
-    "Corrupt", "Cost", "Domain", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
-    "Measurement", "Monitor", "NotFound", "PermissionDenied", "Timeout", "Total", "Unavailable",
+    "Corrupt", "Cost", "Domain", "DomainSnapshot", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
+    "Measurement", "Monitor", "NotFound", "PermissionDenied", "Snapshot", "Timeout", "Total", "Unavailable",
     "Unsupported", "Window", "__version__", "measure", "monitor", "now", "steps", "total", "window",
 ]
 

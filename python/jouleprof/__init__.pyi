@@ -169,6 +169,22 @@ class _Steps(Generic[_T]):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[_T]: ...
 
+class DomainSnapshot:
+    domain: Domain
+    provenance: _Provenance
+    energy: Energy
+    energy_seconds: Optional[float]
+    power: Optional[float]
+    age: Optional[float]
+    gauges: Dict[str, float]
+    clock_limits: Optional[Tuple[str, ...]]
+
+class Snapshot:
+    time: float
+    elapsed: float
+    domains: Tuple[DomainSnapshot, ...]
+    def __getitem__(self, device: str) -> DomainSnapshot: ...
+
 class Monitor:
     def __init__(
         self,
@@ -207,6 +223,9 @@ class Monitor:
     def between(
         self, begin: int, end: int, name: str = ..., timeout: Optional[float] = ...
     ) -> Measurement: ...
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def warnings(self) -> List[str]: ...
     @property
     def domains(self) -> List[Domain]: ...
     @property

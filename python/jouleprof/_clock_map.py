@@ -24,7 +24,7 @@ class ClockMap:
         self._now = now
         self._stream = torch.cuda.Stream(device=device)
         self._references = collections.deque(maxlen=_KEPT)
-        self._stretches = ()  # (its host time, time elapsed to, rate) of references, the latest first
+        self._intervals = ()  # (its host time, time elapsed to, rate) of references, the latest first
         self._rate = 1.0  # host nanoseconds in one of the device's
         self.refresh()
 
@@ -49,7 +49,7 @@ class ClockMap:
             self._rate = self._rate_between(self._references[-2], self._references[-1])
         known = list(self._references)
         rates = [self._rate_between(a, b) for a, b in zip(known, known[1:])] + [self._rate]
-        self._stretches = tuple((a.host, a.event.elapsed_time, rate * 1e6)
+        self._intervals = tuple((a.host, a.event.elapsed_time, rate * 1e6)
                                 for a, rate in zip(known, rates))[::-1]
 
     def keep_fresh(self):
@@ -59,7 +59,7 @@ class ClockMap:
 
     def host_time(self, event, recorded):
         """When the device passed a completed `event`, recorded at the host's `recorded`."""
-        for start, milliseconds_to, rate in self._stretches:
+        for start, milliseconds_to, rate in self._intervals:
             if start <= recorded:
                 break
         host = start + round(milliseconds_to(event) * rate)
@@ -75,5 +75,5 @@ class ClockMap:
 
 def event_class(torch):
     """Torch's class of events, without its methods in Python where it can be had. Those of the plain
-    one want to be told the stream."""
+    one need the stream."""
     return getattr(getattr(torch, "_C", None), "_CudaEventBase", torch.cuda.Event)

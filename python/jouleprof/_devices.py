@@ -1,4 +1,4 @@
-"""The words by which a monitor is told what to sample."""
+"""What a monitor measures, from what the user wrote and the launcher set."""
 
 import os
 from typing import List, Optional, Sequence
@@ -6,28 +6,16 @@ from typing import List, Optional, Sequence
 from ._errors import InvalidArgument
 
 
-def words_of_gpus(indices: Sequence[int], environ=os.environ) -> List[str]:
-    """GPUs by CUDA's numbers, as words for the library.
-
-    Right where CUDA counts the boards as NVML does, which a caller has to check.
-    """
+def checked_indices(indices: Sequence[int]) -> List[int]:
+    """GPUs by CUDA's numbers, for the library, which checks that they exist."""
     for index in indices:
         if not isinstance(index, int) or index < 0:
             raise InvalidArgument(f"GPU index {index!r} is not a number from 0 on")
-    visible = environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return [f"gpu{index}" for index in indices]
-    places = [word.strip() for word in visible.split(",") if word.strip()]
-    for index in indices:
-        if index >= len(places):
-            raise InvalidArgument(
-                f"GPU index {index} is not there: CUDA_VISIBLE_DEVICES={visible} shows "
-                f"{len(places)} of them")
-    return [f"gpu{places[i]}" if places[i].isdigit() else places[i] for i in indices]
+    return list(indices)
 
 
 def rank_of_this_process(environ=os.environ) -> int:
-    """This process's place on its machine, as torchrun, Slurm and MPI tell."""
+    """This process's place on its machine, from the variables of torchrun, Slurm and MPI."""
     for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
         value = environ.get(name, "")
         if value.isdigit():
@@ -37,7 +25,7 @@ def rank_of_this_process(environ=os.environ) -> int:
 
 
 def gpu_of_rank(rank: int, environ=os.environ) -> int:
-    """Its GPU's number: the rank, or the only GPU that it was given."""
+    """The number of its GPU: the rank, or 0 where it was given a single GPU."""
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and len([w for w in visible.split(",") if w.strip()]) == 1:
         return 0

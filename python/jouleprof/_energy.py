@@ -1,17 +1,16 @@
 """The energy of one domain: a figure with its interval and where it comes from."""
 
 import dataclasses
-import math
-from typing import Iterable, Optional
+from typing import Optional
 
-from . import _text
+from . import _native, _text
 
 PROVENANCES = ("measured", "estimated", "simulated", "unavailable")
 
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """What energy is told of: a whole GPU, a processor package, memory, a part of one."""
+    """What has an energy: a whole GPU, a processor package, memory, or a part of one."""
 
     kind: str  # "gpu", "cpu", "dram", "gpu_memory", ...
     device: str  # "gpu0", "package-0"
@@ -102,47 +101,26 @@ def _joules(microjoules):
     return None if microjoules is None else microjoules * 1e-6
 
 
-def combined_provenance(words: Iterable[str]) -> str:
-    """Of a sum: simulated before estimated before measured."""
-    words = set(words)
-    for word in ("simulated", "estimated", "measured"):
-        if word in words:
-            return word
-    return "unavailable"
-
-
 def total_of(energies) -> Energy:
     """The sum over the whole devices that have a figure; errors add up as if of one sign."""
+    return _sum(energies, independent=False)
+
+
+def total_of_ranks(energies) -> Energy:
+    """As total_of, for independent devices: gains add up, repeatabilities in quadrature."""
+    return _sum(energies, independent=True)
+
+
+def _sum(energies, independent) -> Energy:
     whole = [e for e in energies if e.domain is None or e.domain.is_whole]
     found = [e for e in whole if e.microjoules is not None]
     missing = [e.domain.label for e in whole if e.microjoules is None and e.domain]
     reason = "without " + ", ".join(missing) if missing else ""
     if not found:
         return Energy.unavailable(None, reason or "no domain has a figure", method="sum")
-    return Energy(
-        None,
-        sum(e.microjoules for e in found),
-        sum(e.error_microjoules for e in found),
-        sum(e.repeatability_microjoules for e in found),
-        combined_provenance(e.provenance for e in found),
-        sensor=" + ".join(e.domain.label for e in found if e.domain),
-        method="sum",
-        reason=reason,
-    )
-
-
-def total_of_ranks(energies) -> Energy:
-    """As total_of, for independent devices: gains add up, repeatabilities in quadrature."""
-    total = total_of(energies)
-    if total.microjoules is None:
-        return total
-    found = [e for e in energies
-             if e.microjoules is not None and (e.domain is None or e.domain.is_whole)]
-    gain = sum(math.sqrt(max(0, e.error_microjoules**2 - e.repeatability_microjoules**2))
-               for e in found)
-    repeatability = math.sqrt(sum(e.repeatability_microjoules**2 for e in found))
-    return dataclasses.replace(
-        total,
-        error_microjoules=math.ceil(math.hypot(gain, repeatability)),
-        repeatability_microjoules=math.ceil(repeatability),
-    )
+    provenance, energy, error, repeatability = _native.sum_energies(
+        [(PROVENANCES.index(e.provenance), e.microjoules, e.error_microjoules,
+          e.repeatability_microjoules) for e in found], independent)
+    return Energy(None, energy, error, repeatability, PROVENANCES[provenance],
+                  sensor=" + ".join(e.domain.label for e in found if e.domain), method="sum",
+                  reason=reason)

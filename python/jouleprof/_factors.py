@@ -13,7 +13,7 @@ JOULES_PER_KWH = 3.6e6
 class Factors:
     """What a kWh costs. There are no defaults: prices and grids differ by place and hour."""
 
-    source: str  # where the numbers come from; kept beside every figure
+    source: str  # where the numbers come from; kept with every figure
     price_per_kwh: Optional[float] = None
     currency: Optional[str] = None
     grams_co2e_per_kwh: Optional[float] = None

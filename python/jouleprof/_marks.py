@@ -38,10 +38,10 @@ class Mark:
         self.lane = lane
         self.recorded = recorded  # host time before it was
         self.time = None  # on the host's clock, once it was looked up
-        self.ended = ended  # the Stretch that ends here and waits for its time
+        self.ended = ended  # the MarkedInterval that ends here and waits for its time
 
 
-class Stretch:
+class MarkedInterval:
     """A window between two marks; handed to the library once both have a time."""
 
     __slots__ = ("name", "begin", "end", "edges")
@@ -62,7 +62,7 @@ class Marker:
         self._add = add  # called with (begin, end, name) of every window that is settled
         self._now = now
         # Torch's functions in C where they can be had: the Python around them takes longer than they.
-        # It takes a microsecond to tell a stream's handle, and far longer to make its object.
+        # A stream's handle takes a microsecond to get, and its object far longer to make.
         cuda, core = torch.cuda, getattr(torch, "_C", None)
         self._is_capturing = getattr(
             core, "_cuda_isCurrentStreamCapturing", cuda.is_current_stream_capturing)
@@ -78,13 +78,13 @@ class Marker:
         self._lock = threading.RLock()
 
     def begin(self, name):
-        """A stretch that begins where the current stream is now; None where that can't be marked."""
+        """An interval that begins where the current stream is now; None where that can't be marked."""
         mark = self._mark(None)
-        return Stretch(name, mark) if mark is not None else None
+        return MarkedInterval(name, mark) if mark is not None else None
 
-    def end(self, stretch):
-        """Ends a stretch where the stream is now; the host's time, or 0 where that can't be marked."""
-        mark = self._mark(stretch)
+    def end(self, interval):
+        """Ends an interval where the stream is now; the host's time, or 0 where that can't be marked."""
+        mark = self._mark(interval)
         if mark is None:
             return 0
         recorded = mark.recorded
@@ -113,9 +113,9 @@ class Marker:
             self._settle_count = len(self._pending) + _SETTLE_COUNT
             self._lock.release()
 
-    def edges(self, stretch):
-        """(begin, end) of an ended stretch on the host's clock; waits for the device."""
-        marks = stretch.begin, stretch.end
+    def edges(self, interval):
+        """(begin, end) of an ended interval on the host's clock; waits for the device."""
+        marks = interval.begin, interval.end
         for mark in marks:
             event = mark and mark.event  # another thread may settle it meanwhile
             if event is not None:
@@ -125,10 +125,10 @@ class Marker:
                 if mark is not None and mark.time is None:
                     mark.lane.clock.keep_fresh()
                     self._settle(mark)
-        return stretch.edges
+        return interval.edges
 
     def _mark(self, ended):
-        """Marks this place of the current stream, for the stretch that ends here or for one that
+        """Marks this place of the current stream, for the interval that ends here or for one that
         begins (None); None where that can't be."""
         if self._is_capturing():
             return None  # an event would become part of the graph
@@ -207,15 +207,15 @@ class Marker:
         mark.time = mark.lane.clock.host_time(mark.event, mark.recorded)
         mark.lane.events.append(mark.event)
         mark.event = None
-        stretch, mark.ended = mark.ended, None
-        if stretch is None:
+        interval, mark.ended = mark.ended, None
+        if interval is None:
             return
-        if stretch.begin.time is None:
-            self._settle(stretch.begin)  # CUDA failed when it was its turn
-        begin = stretch.begin.time
-        stretch.edges = (begin, mark.time if mark.time > begin else begin)
-        stretch.begin = stretch.end = None
-        self._add(*stretch.edges, stretch.name)
+        if interval.begin.time is None:
+            self._settle(interval.begin)  # CUDA failed when it was its turn
+        begin = interval.begin.time
+        interval.edges = (begin, mark.time if mark.time > begin else begin)
+        interval.begin = interval.end = None
+        self._add(*interval.edges, interval.name)
 
 
 def torch_with_cuda():

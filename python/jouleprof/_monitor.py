@@ -1,4 +1,4 @@
-"""The monitor: samples in a thread of its own and tells what windows cost."""
+"""The monitor: samples in a thread of its own and gives the energy of windows."""
 
 import atexit
 import collections
@@ -14,19 +14,20 @@ from ._errors import InvalidArgument, NotFound, checked
 from ._marks import Marker, torch_with_cuda
 from ._measurement import Measurement, Total
 from ._native import now as _now
+from ._snapshot import Snapshot, snapshot_of
 from ._stack import Popped
 from ._steps import Steps
 from ._window import Window
 
 _modules = sys.modules
 _open_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
-# Names are kept for ever; a program that makes up one for each of its windows runs out of them, not
-# of memory. Windows beyond are the library's nameless ones.
+# Names are kept for ever. Where a program has a name for each of its windows, those beyond this many
+# share the empty name, so that memory stays bounded.
 _NAMES = 10_000
 
 
 class Monitor:
-    """Tells the energy of stretches of this program: `with monitor.window("epoch") as epoch: ...`.
+    """Measures the energy of regions of this program: `with monitor.window("epoch") as epoch: ...`.
 
     devices: words as `jouleprof run --devices` takes them ("gpu0,cpu"), or a list of them; None: all
         that this process can see; "rank": this rank's GPU, and on each machine's first rank the
@@ -47,8 +48,7 @@ class Monitor:
             raise InvalidArgument('cuda is "auto", True or False')
         options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
                    "history": history, "own_sampler": own_sampler}
-        self._native, self._all_domains, self._wanted = _opening.open_native(
-            devices, gpu_indices, options)
+        self._native, self._domains = _opening.open_native(devices, gpu_indices, options)
         self._process = os.getpid()
         self._gpus = sorted(
             d.index for d in self.domains if d.index is not None and d.kind == "gpu")
@@ -120,7 +120,7 @@ class Monitor:
         """Iterates over `loader` with a window around each step, and one around all of them."""
         return Steps(self, loader, name, epoch, sync_execution)
 
-    # ---- what they come to
+    # ---- energies
 
     def total(self, name, timeout=None):
         """All windows of this name so far; costs the same for one and for millions."""
@@ -144,7 +144,7 @@ class Monitor:
         return _now()
 
     def between(self, begin, end, name="", timeout=None):
-        """The measurement of a stretch between two values of now()."""
+        """The measurement of the interval between two values of now()."""
         nanoseconds = -1 if timeout is None else round(timeout * 1e9)
         number = self._number(name)
         found = checked(self._native.energy(begin, end, number, False, nanoseconds))
@@ -153,13 +153,24 @@ class Monitor:
 
     def energies_of(self, found):
         """Native energies as ours; for the classes around the monitor."""
-        return tuple(Energy.of(self._all_domains[i], found[i]) for i in self._wanted)
+        return tuple(Energy.of(domain, energy) for domain, energy in zip(self._domains, found))
 
     # ---- the monitor itself
 
     @property
     def domains(self) -> "list[Domain]":
-        return [self._all_domains[i] for i in self._wanted]
+        return list(self._domains)
+
+    def snapshot(self) -> Snapshot:
+        """What is known now: of each domain the energy since the monitor was opened, power, clocks,
+        temperature, utilisation, and the age of its newest reading."""
+        return snapshot_of(checked(self._native.snapshot()), self._domains)
+
+    @property
+    def warnings(self) -> "list[str]":
+        """What the reader of the figures should know: a sensor that does not answer, readings that
+        could not be recorded. Under `jouleprof run` its report has them."""
+        return checked(self._native.warnings()).splitlines()
 
     @property
     def gpu_indices(self) -> "list[int]":
@@ -182,7 +193,7 @@ class Monitor:
                 try:
                     self._settle()
                 except RuntimeError:
-                    pass  # CUDA's own trouble, of which the program has heard elsewhere
+                    pass  # an error of CUDA, which the program gets from its own calls
             self._native.close()
 
     def __enter__(self):

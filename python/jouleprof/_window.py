@@ -1,4 +1,4 @@
-"""A window: a stretch of the program whose energy can be asked for when it has ended."""
+"""A window: a region of the program whose energy is available when it has ended."""
 
 import asyncio
 
@@ -11,11 +11,11 @@ from ._native import now
 class Window:
     """Made by Monitor.window and its relatives; one `with` each.
 
-    Begin and end take a clock stamp each and never wait (except when told to synchronise). Each of
-    the fields below waits, at first, until the sensors have told of the window's end: some 0.15 s.
+    Begin and end take a timestamp each and never wait, except to synchronise on request. Each of the
+    fields below waits, at first, until the sensors have reported the window's end: about 0.15 s.
     """
 
-    __slots__ = ("_monitor", "_native", "_name", "_id", "_mode", "_begin", "_end", "_stretch",
+    __slots__ = ("_monitor", "_native", "_name", "_id", "_mode", "_begin", "_end", "_marks",
                  "_edges", "_measurement", "__weakref__")
 
     def __init__(self, monitor, native, name, number, mode):
@@ -49,12 +49,12 @@ class Window:
         self.__exit__(kind, error, trace)
 
     def _begin_marked(self):
-        self._stretch = None
+        self._marks = None
         if callable(self._mode):
             self._edges = "synchronised" if self._mode() else "host"
         else:
-            self._stretch = self._mode.begin(self._id)
-            self._edges = "device" if self._stretch is not None else "host"
+            self._marks = self._mode.begin(self._id)
+            self._edges = "device" if self._marks is not None else "host"
 
     def _end_marked(self, failed):
         # After an error the device may be of no use, and what it says shall not hide the error.
@@ -63,11 +63,11 @@ class Window:
                 self._edges = "host"
             else:
                 self._mode()
-        elif self._stretch is not None:
-            self._end = 0 if failed else self._mode.end(self._stretch)
+        elif self._marks is not None:
+            self._end = 0 if failed else self._mode.end(self._marks)
             if self._end:
                 return
-            self._stretch = None  # or its end is within a graph that is being captured
+            self._marks = None  # or its end is within a graph that is being captured
             self._edges = "host"
         self._end = self._native.end(self._begin, self._id)
         if self._edges == "synchronised":
@@ -85,10 +85,10 @@ class Window:
         return self._measurement if self._measurement is not None else self.wait()
 
     def wait(self, timeout=None) -> Measurement:
-        """The same, waiting for `timeout` seconds at most; what the sensors have not told by then
+        """The same, waiting for `timeout` seconds at most; what the sensors have not reported by then
         is unavailable, with a reason."""
         if self._measurement is None:
-            begin, end = self._stretch_of_time()
+            begin, end = self._interval()
             is_device = self.edges == "device"
             nanoseconds = -1 if timeout is None else round(timeout * 1e9)
             found = checked(self._native.energy(begin, end, self._id, is_device, nanoseconds))
@@ -103,7 +103,7 @@ class Window:
             if timeout is not None and any(
                     e.microjoules is None and not (e.domain and e.domain.reason)
                     for e in measurement.energies):
-                return measurement  # somebody may wait longer another time
+                return measurement  # another call may wait longer
             self._measurement = measurement
         return self._measurement
 
@@ -121,7 +121,7 @@ class Window:
     @property
     def time(self) -> float:
         """Seconds. With edges on the device, waits until that has passed them."""
-        begin, end = self._stretch_of_time()
+        begin, end = self._interval()
         return (end - begin) * 1e-9
 
     # What Zeus calls a measurement's fields.
@@ -149,12 +149,12 @@ class Window:
     def cost(self, factors):
         return self.energy.cost(factors)
 
-    def _stretch_of_time(self):
+    def _interval(self):
         if not self._end:
             state = "still open" if self._begin else "not begun"
             raise InvalidArgument(f"window '{self._name}' is {state}")
-        if self._mode is not None and self._stretch is not None:
-            return self._mode.edges(self._stretch)
+        if self._mode is not None and self._marks is not None:
+            return self._mode.edges(self._marks)
         return self._begin, self._end
 
     def __reduce__(self):

@@ -1,6 +1,7 @@
 // Why a GPU runs at lower clocks than its maximum.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace jouleprof::model {
 namespace {
 
@@ -31,6 +33,14 @@ std::optional<DomainKind> parse_domain_kind(std::string_view text) {
     if (name == text) return kind;
   }
   return std::nullopt;
+}
+
+std::optional<unsigned> gpu_index(const Domain& domain) {
+  constexpr std::string_view kPrefix = "gpu";
+  const std::string_view device = domain.device;
+  if (domain.kind != DomainKind::kGpu || domain.parent || !device.starts_with(kPrefix)) return {};
+  const auto index = parse_integer(device.substr(kPrefix.size()));
+  return index ? std::optional(static_cast<unsigned>(*index)) : std::nullopt;
 }
 
 }  // namespace jouleprof::model

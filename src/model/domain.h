@@ -43,4 +43,7 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
+// The place of a whole GPU on the machine, as its driver counts; absent for other domains.
+std::optional<unsigned> gpu_index(const Domain& domain);
+
 }  // namespace jouleprof::model

@@ -15,9 +15,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "report/csv/export_samples.h"
+#include "report/csv/snapshot_csv.h"
 #include "report/example_profiles_test.h"
 #include "report/foreign/aipowermeter.h"
 #include "report/foreign/dmon.h"
+#include "report/json/snapshot_json.h"
 #include "report/render.h"
 #include "report/text/live_line.h"
 #include "report/text/monitor_table.h"
@@ -160,15 +162,16 @@ TEST(Locale, ADecimalCommaChangesNothing) {
     write_counter_csv(samples, recording());
     write_gauge_csv(samples, recording());
     EXPECT_TRUE(write_aipowermeter(samples, recording(), curves()));
-    Snapshot snapshot;
-    snapshot.devices.resize(1);
-    snapshot.devices[0].power_watts = 1312.5;
-    snapshot.devices[0].index = 1000;
+    model::Snapshot snapshot;
+    auto& gpu = snapshot.domains.emplace_back();
+    gpu.domain.device = "gpu1000";
+    gpu.provenance = model::Provenance::kMeasured;
+    gpu.power = Power::watts(1312.5);
     auto dmon = DmonTable::create({.select = "p", .time = "DT", .interval = Duration{1}});
     const auto profile = lost_profile();
     return to_text(profile) + to_json(profile) + to_csv(profile) + processes_to_csv(profile) +
-           samples.str() + monitor_csv_rows(snapshot) + monitor_table_rows(snapshot) +
-           monitor_json_line(snapshot) + dmon->rows(snapshot) + live_line(snapshot, 80);
+           samples.str() + snapshot_csv_rows(snapshot) + monitor_table_rows(snapshot) +
+           snapshot_json_line(snapshot) + dmon->rows(snapshot) + live_line(snapshot, 80);
   };
   const std::string plain = everything();
   const std::locale before = std::locale::global(std::locale(std::locale(), new CommaNumbers));

@@ -1,44 +1,84 @@
 #include "report/snapshot.h"
 
 #include <array>
+#include <cmath>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
 
 namespace jouleprof::report {
+namespace {
 
-std::span<const SnapshotField> snapshot_fields() {
-  using D = DeviceSnapshot;
-  static constexpr std::array<SnapshotField, 22> kFields{{
-      {"power_watts", &D::power_watts},
-      {"power_limit_watts", &D::power_limit_watts},
-      {"temperature_celsius", &D::temperature_celsius},
-      {"memory_temperature_celsius", &D::memory_temperature_celsius},
-      {"utilisation_ratio", &D::utilisation_ratio},
-      {"memory_utilisation_ratio", &D::memory_utilisation_ratio},
-      {"encoder_utilisation_ratio", &D::encoder_utilisation_ratio},
-      {"decoder_utilisation_ratio", &D::decoder_utilisation_ratio},
-      {"jpeg_utilisation_ratio", &D::jpeg_utilisation_ratio},
-      {"ofa_utilisation_ratio", &D::ofa_utilisation_ratio},
-      {"sm_clock_hertz", &D::sm_clock_hertz},
-      {"memory_clock_hertz", &D::memory_clock_hertz},
-      {"power_violation_ratio", &D::power_violation_ratio},
-      {"thermal_violation", &D::thermal_violation},
-      {"memory_used_bytes", &D::memory_used_bytes},
-      {"bar1_used_bytes", &D::bar1_used_bytes},
-      {"protected_memory_used_bytes", &D::protected_memory_used_bytes},
-      {"ecc_single_bit_errors", &D::ecc_single_bit_errors},
-      {"ecc_double_bit_errors", &D::ecc_double_bit_errors},
-      {"pcie_replays", &D::pcie_replays},
-      {"pcie_receive_bytes_per_second", &D::pcie_receive_bytes_per_second},
-      {"pcie_transmit_bytes_per_second", &D::pcie_transmit_bytes_per_second},
-  }};
-  return kFields;
+namespace gauge = model::gauge;
+
+constexpr std::string_view kPower = "power_watts";
+constexpr std::string_view kUtilisation = "utilisation_ratio";
+constexpr std::string_view kThermalViolation = "thermal_violation";
+
+std::optional<std::uint64_t> clock_reasons_of(const model::DomainSnapshot& domain) {
+  const auto bits = domain.gauge(gauge::kClockEventReasons);
+  if (!bits || !(*bits >= 0) || *bits > 0x1p53) return std::nullopt;
+  return static_cast<std::uint64_t>(*bits);
 }
 
-std::optional<double> busy_ratio(const model::MachineReading& from,
-                                 const model::MachineReading& to) {
-  const Duration busy = to.busy_cpu_time - from.busy_cpu_time;
-  const Duration total = to.total_cpu_time - from.total_cpu_time;
-  if (total <= Duration{} || busy < Duration{} || busy > total) return std::nullopt;
-  return seconds(busy) / seconds(total);
+std::optional<double> any_figure_of(const model::DomainSnapshot& domain, std::string_view name) {
+  if (name == kPower) {
+    return domain.power ? std::optional(domain.power->watts()) : std::nullopt;
+  }
+  if (name == kUtilisation) {
+    const auto of_gpu = domain.gauge(gauge::kGpuUtilisation);
+    return of_gpu ? of_gpu : domain.gauge(gauge::kCpuUtilisation);
+  }
+  if (name == kThermalViolation) {
+    const auto reasons = clock_reasons_of(domain);
+    return reasons
+               ? std::optional(
+                     model::ClockReasons::of_gauge(static_cast<double>(*reasons)).limited_by_heat()
+                         ? 1.0
+                         : 0.0)
+               : std::nullopt;
+  }
+  return domain.gauge(name);
+}
+
+}  // namespace
+
+std::span<const std::string_view> snapshot_figures() {
+  static constexpr std::array kNames{kPower,
+                                     gauge::kPowerLimit,
+                                     gauge::kTemperature,
+                                     gauge::kMemoryTemperature,
+                                     kUtilisation,
+                                     gauge::kMemoryUtilisation,
+                                     gauge::kEncoderUtilisation,
+                                     gauge::kDecoderUtilisation,
+                                     gauge::kJpegUtilisation,
+                                     gauge::kOfaUtilisation,
+                                     gauge::kSmClock,
+                                     gauge::kMemoryClock,
+                                     kThermalViolation,
+                                     gauge::kMemoryUsed};
+  return kNames;
+}
+
+std::optional<double> figure_of(const model::DomainSnapshot& domain, std::string_view name) {
+  const auto value = any_figure_of(domain, name);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::vector<std::string_view>> clock_limits_of(const model::DomainSnapshot& domain) {
+  const auto reasons = clock_reasons_of(domain);
+  if (!reasons) return std::nullopt;
+  return model::ClockReasons::of_gauge(static_cast<double>(*reasons)).names();
+}
+
+std::vector<const model::DomainSnapshot*> rows_of(const model::Snapshot& snapshot) {
+  std::vector<const model::DomainSnapshot*> rows;
+  for (const auto& d : snapshot.domains) {
+    const bool has_sensor = d.provenance != model::Provenance::kUnavailable || !d.gauges.empty();
+    if (has_sensor && !d.domain.parent && d.domain.unavailable_reason.empty()) rows.push_back(&d);
+  }
+  return rows;
 }
 
 }  // namespace jouleprof::report

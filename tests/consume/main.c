@@ -12,5 +12,26 @@ int main(void) {
     return 2;
   }
   puts(error);
+  /* NULL handles are harmless. */
+  jouleprof_window window = jouleprof_window_begin(0);
+  jouleprof_window_end(NULL, &window);
+  jouleprof_window_end(NULL, NULL);
+  jouleprof_report_close(NULL);
+  jouleprof_monitor_close(NULL);
+  jouleprof_free(NULL);
+  if (jouleprof_report_seconds(NULL) != 0 || jouleprof_report_domain_count(NULL) != 0 ||
+      jouleprof_report_domain(NULL, 0, NULL) != JOULEPROF_INVALID_ARGUMENT ||
+      strlen(jouleprof_report_json(NULL)) != 0 || jouleprof_monitor_domain_count(NULL) != 0 ||
+      jouleprof_monitor_domain(NULL, 0, NULL) != JOULEPROF_INVALID_ARGUMENT ||
+      strlen(jouleprof_monitor_source(NULL)) != 0 || jouleprof_monitor_name(NULL, "x") != 0 ||
+      jouleprof_monitor_open(NULL, NULL, error, sizeof error) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_window_add(NULL, &window) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_window_energy(NULL, &window, 0, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_monitor_total(NULL, 0, 0, NULL, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_monitor_snapshot(NULL, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_monitor_warnings(NULL, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_energy_sum(NULL, 1, 0, NULL) != JOULEPROF_INVALID_ARGUMENT) {
+    return 4;
+  }
   return report == NULL && strstr(error, "/no/such/file.jprof") != NULL ? 0 : 3;
 }

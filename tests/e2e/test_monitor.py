@@ -13,6 +13,10 @@ def test_csv(gpu):
     mine = [r for r in rows if r["device"] == "gpu0"]
     assert len(mine) == 4
     assert abs(float(mine[-1]["power_watts"]) - 250) < 2
+    energies = [float(r["energy_joules"]) for r in mine if r["energy_joules"]]
+    assert len(energies) >= 3 and energies == sorted(energies)
+    assert 250 * 0.3 < energies[-1] < 250 * 1.5
+    assert {r["provenance"] for r in mine} == {"simulated"}
 
 
 def test_json_lines(gpu):
@@ -20,6 +24,15 @@ def test_json_lines(gpu):
     assert len(lines) == 3
     for line in lines:
         assert json.loads(line)["devices"]
+
+
+def test_a_table_shows_energy_and_provenance(gpu):
+    lines = gpu("monitor", "-d", "300ms", "-c", "4", "-i", "0").out.splitlines()
+    assert lines[0].split()[2:5] == ["power", "W", "energy"]
+    last = lines[-1].split()
+    assert last[1] == "gpu0" and last[4] == "J" and float(last[3]) > 0
+    assert last[-1] == "SIMULATED"
+
 
 
 def test_the_cpus_utilisation_begins_with_the_second_sample(tool):

@@ -168,6 +168,39 @@ def test_several_gpus_by_their_number(machine, monkeypatch):
         machine.monitor(gpu_indices=[2])
 
 
+def test_a_wrong_gpu_leaves_an_existing_log_alone(machine):
+    """It was opened, and so emptied, before the devices were looked for; and opened again where
+    CUDA counts the boards otherwise."""
+    path = machine.folder / "run.jprof"
+    with machine.gpus(CONSTANT, CONSTANT).monitor(gpu_indices=[1], log=path) as monitor:
+        assert monitor.gpu_indices == [1]
+    before = path.read_bytes()
+    with pytest.raises(jouleprof.InvalidArgument, match="shows 2"):
+        machine.monitor(gpu_indices=[2], log=path, overwrite=True)
+    assert path.read_bytes() == before
+
+
+def test_a_snapshot_is_what_is_known_now(gpu):
+    time.sleep(0.6)
+    snapshot = gpu.snapshot()
+    assert [d.domain for d in snapshot.domains] == gpu.domains
+    now = snapshot["gpu0"]
+    assert now.provenance == now.energy.provenance == "simulated"
+    assert now.power == pytest.approx(250, rel=0.05)
+    assert now.energy.joules == pytest.approx(250 * now.energy_seconds, rel=0.05)
+    assert now.energy.error > now.energy.repeatability >= 0
+    assert 0 <= now.age < 5 and snapshot.elapsed > 0.5
+    assert gpu.snapshot()["gpu0"].energy.microjoules >= now.energy.microjoules
+    with pytest.raises(KeyError):
+        snapshot["gpu7"]
+
+
+def test_warnings_need_no_log(machine, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1234")
+    warnings = machine.gpus(CONSTANT, CONSTANT).monitor().warnings
+    assert any("MIG-1234" in w for w in warnings)
+
+
 def test_a_monitor_per_rank(machine, monkeypatch):
     machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 300})
     monkeypatch.delenv("LOCAL_RANK", raising=False)
@@ -240,7 +273,7 @@ def test_a_closed_monitor_says_so(gpu):
     with pytest.raises(jouleprof.Unavailable, match="closed"):
         unknown.energy
     with gpu.window("late"):
-        pass  # still harmless in somebody's training loop
+        pass  # still harmless in a training loop
 
 
 def test_the_default_monitor(machine):

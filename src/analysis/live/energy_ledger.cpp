@@ -46,11 +46,24 @@ Duration EnergyLedger::delay() const {
   return std::max(counter->traits.refresh.value_or(0s) + kLateUpdate, Duration{30ms});
 }
 
+HostTime EnergyLedger::reached() const {
+  if (!timeline_.sensors().counter) return newest_;
+  return std::min(newest_, newest_counter_ - (delay() - kLateUpdate));
+}
+
 bool EnergyLedger::knows(HostTime t) {
-  if (newest_ < t) return false;
-  if (timeline_.sensors().counter && newest_counter_ < t + delay() - kLateUpdate) return false;
+  if (reached() < t) return false;
   const auto extent = timeline_.extent();
   return extent && extent->end >= t;
+}
+
+std::optional<EnergyTimeline::Extent> EnergyLedger::known() {
+  const auto extent = timeline_.extent();
+  if (!extent) return std::nullopt;
+  const HostTime begin = coarse_.empty() ? extent->begin : coarse_.front().at;
+  const HostTime end = std::min(reached(), extent->end);
+  if (end < begin) return std::nullopt;
+  return EnergyTimeline::Extent{begin, end};
 }
 
 void EnergyLedger::follow_origin() {

@@ -1,8 +1,9 @@
-// What one domain's energy was, told while it is still being measured.
+// The energy of one domain, reported while it is still being measured.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "analysis/timeline/timeline.h"
@@ -10,11 +11,11 @@
 namespace jouleprof::analysis {
 
 // An EnergyTimeline may still move by a little where it was just asked. A ledger remembers the
-// energy up to each instant that it told of, and stays with it: windows that share an edge fit
+// energy up to each instant that it reported, and never changes it: windows that share an edge fit
 // together to the microjoule, parts never exceed the whole, and asking again gives the same answer.
-// What lies between two instants told of is kept between their energies.
+// An energy up to an instant between two reported ones is kept between theirs.
 //
-// Memory is bounded: full detail for `history`, the 100,000 latest instants told of, and before
+// Memory is bounded: full detail for `history`, the 100,000 latest reported instants, and before
 // that the energy at every full second. A window that begins further back has an interval that is
 // wider by how far the energy left the straight line within that second.
 //
@@ -26,13 +27,15 @@ class EnergyLedger {
   void append(const model::Readings& readings);
   void mark(HostTime t) { timeline_.mark(t); }
 
-  // Whether the sensors have told of everything up to `t`: a counter's first update after it
+  // Whether the sensors have reported everything up to `t`: a counter's first update after it
   // included, where updates come quickly.
   bool knows(HostTime t);
   // How long after `t` that can be the case at the earliest.
   Duration delay() const;
   // When the newest reading was taken; the epoch before the first.
   HostTime newest() const { return newest_; }
+  // From the first reading to the newest instant for which knows() is true.
+  std::optional<EnergyTimeline::Extent> known();
 
   // Errors: as EnergyTimeline::energy's.
   Result<model::Measurement> energy(HostTime begin, HostTime end);
@@ -57,6 +60,8 @@ class EnergyLedger {
 
   enum class Reported { kRemembered, kPassing };
 
+  HostTime reached() const;  // by the readings of all sensors
+
   std::optional<Energy> value(HostTime t, Reported reported);
   Result<model::Measurement> measure(HostTime begin, HostTime end, Reported reported);
   Energy between_reported(HostTime t, Energy energy) const;
@@ -69,7 +74,7 @@ class EnergyLedger {
   HostTime newest_{};
   HostTime newest_counter_{};
 
-  std::optional<HostTime> origin_;  // where the energies told count from
+  std::optional<HostTime> origin_;  // where the reported energies count from
   Energy shift_;                    // from the timeline's scale to ours
   bool origin_settled_ = false;
   std::map<HostTime, Energy> reported_;

@@ -64,14 +64,40 @@ Duration LiveEnergy::delay() const {
   return longest;
 }
 
+tl::unexpected<Error> LiveEnergy::no_sensor(std::size_t domain) const {
+  const auto& reason = domains_[domain].unavailable_reason;
+  return fail(Errc::kUnavailable, reason.empty() ? "no sensor" : reason);
+}
+
+Result<LiveEnergy::SoFar> LiveEnergy::energy_since(HostTime since, std::size_t domain) {
+  EnergyLedger* const ledger = ledgers_[domain].get();
+  if (ledger == nullptr) return no_sensor(domain);
+  const auto known = ledger->known();
+  if (!known || known->end < since) {
+    return fail(Errc::kUnavailable, "no readings of " + ledger->timeline().sensor_name() + " yet");
+  }
+  const HostTime begin = std::max(since, known->begin);
+  auto energy = ledger->energy(begin, known->end);
+  if (!energy) return forward_error(energy);
+  return SoFar{std::move(*energy), begin, known->end};
+}
+
+model::Provenance LiveEnergy::provenance(std::size_t domain) const {
+  auto weakest = model::Provenance::kUnavailable;
+  if (!ledgers_[domain]) return weakest;
+  const auto& sensors = ledgers_[domain]->timeline().sensors();
+  if (sensors.counter) weakest = model::combine(weakest, sensors.counter->provenance);
+  if (sensors.power) weakest = model::combine(weakest, sensors.power->provenance);
+  return weakest;
+}
+
 std::vector<Result<model::Measurement>> LiveEnergy::energy(HostTime begin, HostTime end) {
   std::vector<Result<model::Measurement>> out;
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     if (ledgers_[i]) {
       out.push_back(ledgers_[i]->energy(begin, end));
     } else {
-      const auto& reason = domains_[i].unavailable_reason;
-      out.push_back(fail(Errc::kUnavailable, reason.empty() ? "no sensor" : reason));
+      out.push_back(no_sensor(i));
     }
   }
   return out;

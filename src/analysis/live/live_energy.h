@@ -24,14 +24,25 @@ class LiveEnergy {
   void append(const model::Readings& readings);
 
   // A window that has ended: its edges sharpen the timelines, and it counts in its name's total. To
-  // be told within a few seconds of its end.
+  // be added within a few seconds of its end.
   void add(std::uint32_t name, HostTime begin, HostTime end);
 
-  // Whether all sensors have told of everything up to `t`. One that has been silent for three
+  // Whether all sensors have reported everything up to `t`. One that has been silent for three
   // seconds is not waited for.
   bool knows(HostTime t, HostTime now);
   // How long after `t` that can be the case at the earliest.
   Duration delay() const;
+
+  // The energy of one domain, by its place in domains(), from `since` (or its first reading, where
+  // that is later) up to the newest instant that its sensors have reported. Errors: unavailable.
+  struct SoFar {
+    model::Measurement energy;
+    HostTime begin{};
+    HostTime end{};
+  };
+  Result<SoFar> energy_since(HostTime since, std::size_t domain);
+  // The provenance of the sensors that its energy comes from; unavailable without one.
+  model::Provenance provenance(std::size_t domain) const;
 
   // By domain. Errors: as EnergyTimeline::energy's, and unavailable for a domain without a sensor.
   std::vector<Result<model::Measurement>> energy(HostTime begin, HostTime end);
@@ -45,6 +56,7 @@ class LiveEnergy {
 
  private:
   void mark(HostTime t);
+  tl::unexpected<Error> no_sensor(std::size_t domain) const;
   WindowTotals::Ledgers ledgers();
 
   std::vector<model::Domain> domains_;

@@ -16,13 +16,13 @@ namespace jouleprof::analysis {
 
 struct WindowTotal {
   std::uint64_t count = 0;
-  std::uint64_t resolved_count = 0;                  // of which are in `energies`
+  std::uint64_t resolved_count = 0;                  // those in `energies`
   Duration length{};                                 // together
   std::vector<Result<model::Measurement>> energies;  // by domain
 };
 
-// Windows that touch count as one stretch (window_chains.h), which gives what its gaps leave over;
-// stretches add up as model::WindowSum says. Stretches shorter than 0.1 s are laid over steps of
+// Windows that touch count as one interval (window_chains.h), which gives what its gaps leave over;
+// intervals add up as model::WindowSum says. Intervals shorter than 0.1 s are laid over steps of
 // 5 ms: each step's energy is shared out by the time that windows cover. What that leaves open is
 // counted against them all alike: open_error() of each span as long as the sensor resolves.
 // Overlapping windows count each for itself.
@@ -31,7 +31,7 @@ struct WindowTotal {
 class WindowTotals {
  public:
   using Ledgers = std::vector<EnergyLedger*>;  // by domain; nullptr: never any energy
-  enum class State { kSettled, kOpen };        // whether what the sensors told of it may still move
+  enum class State { kSettled, kOpen };        // whether its energy may still change
 
   explicit WindowTotals(std::size_t domains) : domains_(domains) {}
 
@@ -49,7 +49,7 @@ class WindowTotals {
   std::optional<HostTime> latest_end(std::uint32_t name) const;
 
  private:
-  // Steps resolved one after the other: again, one stretch.
+  // Steps resolved one after the other: again, one interval.
   struct Run {
     HostTime begin{};
     HostTime end{};

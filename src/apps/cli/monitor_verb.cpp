@@ -4,11 +4,12 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/tick_snapshot.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
+#include "report/csv/snapshot_csv.h"
 #include "report/foreign/dmon.h"
+#include "report/json/snapshot_json.h"
 #include "report/text/monitor_table.h"
 #include "session/run/session.h"
 
@@ -16,7 +17,7 @@ namespace jouleprof::cli {
 namespace {
 
 // Writes snapshots in one of the formats; the header comes before the first.
-using Printer = std::function<std::string(const report::Snapshot&)>;
+using Printer = std::function<std::string(const model::Snapshot&)>;
 
 Result<Printer> make_printer(const std::string& format, const report::DmonOptions& dmon) {
   if (format == "dmon") {
@@ -24,15 +25,15 @@ Result<Printer> make_printer(const std::string& format, const report::DmonOption
     if (!table) return forward_error(table);
     return Printer([t = std::move(*table)](const auto& s) mutable { return t.rows(s); });
   }
-  const auto with_header = [](std::string header, std::string (*rows)(const report::Snapshot&)) {
-    return Printer([header = std::move(header), rows](const report::Snapshot& s) mutable {
+  const auto with_header = [](std::string header, std::string (*rows)(const model::Snapshot&)) {
+    return Printer([header = std::move(header), rows](const model::Snapshot& s) mutable {
       return std::exchange(header, {}) + rows(s);
     });
   };
   if (format == "csv") {
-    return with_header(report::monitor_csv_header(), report::monitor_csv_rows);
+    return with_header(report::snapshot_csv_header(), report::snapshot_csv_rows);
   }
-  if (format == "jsonl") return with_header({}, report::monitor_json_line);
+  if (format == "jsonl") return with_header({}, report::snapshot_json_line);
   return with_header(report::monitor_table_header(), report::monitor_table_rows);
 }
 
@@ -74,14 +75,13 @@ class MonitorVerb : public Verb {
     session::SessionOptions options;
     options.tool_version = JOULEPROF_VERSION;
     options.devices = devices_;
-    options.tick_period = *delay;
-    if (count_) options.ticks = *count_;
+    options.snapshot_period = *delay;
+    if (count_) options.snapshots = *count_;
     std::stop_source stop;
     options.stop = stop.get_token();
-    TickSnapshot snapshots;
     bool written = true;
-    options.on_tick = [&](const session::Tick& tick) {
-      const std::string rows = (*printer)(snapshots.take(tick));
+    options.on_snapshot = [&](const model::Snapshot& snapshot) {
+      const std::string rows = (*printer)(snapshot);
       written = std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
       if (!written) stop.request_stop();  // the reader is gone: `monitor | head`
     };

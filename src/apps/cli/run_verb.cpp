@@ -21,21 +21,6 @@
 namespace jouleprof::cli {
 namespace {
 
-report::Snapshot snapshot_of(const session::Status& status) {
-  report::Snapshot snapshot;
-  snapshot.elapsed = status.elapsed;
-  for (const auto& [domain, power] : status.powers) {
-    if (domain->parent || !domain->visible || !domain->unavailable_reason.empty()) continue;
-    report::DeviceSnapshot device;
-    device.kind = domain->kind;
-    device.device = domain->device;
-    device.name = domain->name;
-    if (power) device.power_watts = power->watts();
-    snapshot.devices.push_back(std::move(device));
-  }
-  return snapshot;
-}
-
 // Whether a program here may use CUDA: NVML tells of a GPU, or its driver is there without NVML.
 bool may_use_cuda(const meters::MeterSet& found) {
   for (const auto& meter : found.meters) {
@@ -94,9 +79,11 @@ class RunVerb : public Verb {
 
     auto result = [&] {
       StatusBar bar(!quiet_);
-      options->on_status = [&bar](const session::Status& status) {
-        if (bar.width() > 0) bar.show(report::live_line(snapshot_of(status), bar.width()));
-      };
+      if (bar.width() > 0) {
+        options->on_snapshot = [&bar](const model::Snapshot& snapshot) {
+          bar.show(report::live_line(snapshot, bar.width()));
+        };
+      }
       return session::run(*options, std::move(meters->meters), &destination->sink());
     }();
     if (!result) {

@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "jouleprof/jouleprof.h"
 #include "meters/all/open_meters.h"
+#include "model/window_sum.h"
 #include "recording/writer.h"
+#include "report/json/snapshot_json.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
@@ -21,8 +23,11 @@ using jouleprof::Duration;
 using jouleprof::Errc;
 using jouleprof::HostTime;
 using jouleprof::Result;
+using jouleprof::lib::checked;
 using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
+using jouleprof::lib::refuse;
+using jouleprof::lib::without_exceptions;
 
 struct jouleprof_monitor {
   std::unique_ptr<jouleprof::recording::Writer> log;  // outlives what writes to it
@@ -56,6 +61,15 @@ std::vector<std::string> words_of(const char* list) {
   return words;
 }
 
+jouleprof::session::DeviceChoice choice_of(const jouleprof_monitor_options& options) {
+  jouleprof::session::DeviceChoice choice;
+  choice.words = words_of(options.devices);
+  if (options.gpu_indices == nullptr) return choice;
+  const int* const end = options.gpu_indices + options.gpu_index_count;
+  choice.gpus = {std::vector<int>(options.gpu_indices, end), options.gpus_only == 0};
+  return choice;
+}
+
 // Fields that a caller built against an older header does not have are zero.
 jouleprof_monitor_options complete(const jouleprof_monitor_options* given) {
   jouleprof_monitor_options options{};
@@ -63,11 +77,19 @@ jouleprof_monitor_options complete(const jouleprof_monitor_options* given) {
   return options;
 }
 
-int gpu_index(const model::Domain& domain) {
-  const bool board = domain.kind == model::DomainKind::kGpu && !domain.parent;
-  if (!board || !domain.device.starts_with("gpu")) return -1;
-  const auto number = jouleprof::parse_integer(domain.device.substr(3));
-  return number ? static_cast<int>(*number) : -1;
+Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
+    const jouleprof_monitor_options& options,
+    std::unique_ptr<jouleprof::recording::Writer>& writer) {
+  using jouleprof::recording::Writer;
+  if (options.overwrite == 0 && access(options.log, F_OK) == 0) {
+    return jouleprof::fail(
+        Errc::kInvalidArgument,
+        std::string(options.log) + " exists; choose another name for the log or set overwrite");
+  }
+  auto created = Writer::create(options.log, {.overwrite = options.overwrite != 0});
+  if (!created) return forward_error(created);
+  writer = std::make_unique<Writer>(std::move(*created));
+  return std::make_unique<jouleprof::session::WriterSink<Writer>>(*writer);
 }
 
 Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
@@ -78,40 +100,25 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   jouleprof::session::LiveOptions live;
   if (options.history_nanoseconds > 0) live.history = Duration{options.history_nanoseconds};
   live.tool_version = JOULEPROF_VERSION;
-  live.devices = words_of(options.devices);
+  live.devices = choice_of(options);
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
-  if (options.log != nullptr) {
-    if (options.overwrite == 0 && access(options.log, F_OK) == 0) {
-      return jouleprof::fail(
-          Errc::kInvalidArgument,
-          std::string(options.log) + " exists; choose another name for the log or set overwrite");
-    }
-    auto writer =
-        jouleprof::recording::Writer::create(options.log, {.overwrite = options.overwrite != 0});
-    if (!writer) return forward_error(writer);
-    monitor.log = std::make_unique<jouleprof::recording::Writer>(std::move(*writer));
-    live.sink = std::make_unique<jouleprof::session::WriterSink<jouleprof::recording::Writer>>(
-        *monitor.log);
-  }
+  if (options.log != nullptr) live.open_sink = [&] { return open_log(options, monitor.log); };
   auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
-  if (!opened) {
-    if (monitor.log) unlink(options.log);
-    return forward_error(opened);
-  }
+  if (!opened) return forward_error(opened);
   monitor.source = std::move(*opened);
   return {};
 }
 
-// The timeline of a `jouleprof run` around this program. False: there is none that answers, and a
-// sampler of its own does as well.
+// Connects to a `jouleprof run` around this program. False: there is none that answers, and the
+// monitor samples by itself.
 Result<bool> open_run(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
   const char* const socket = std::getenv(jouleprof::session::kSessionVariable);
   const bool around = socket != nullptr && *socket != '\0';
   if (!around || options.own_sampler != 0 || options.log != nullptr) return false;
   auto connected = jouleprof::session::RunMonitor::connect(
-      socket, {.devices = words_of(options.devices),
-               .environment = jouleprof::session::process_environment});
+      socket,
+      {.devices = choice_of(options), .environment = jouleprof::session::process_environment});
   if (connected) {
     monitor.source = std::move(*connected);
     return true;
@@ -135,52 +142,78 @@ void to_c(const Result<model::Measurement>& m, jouleprof_energy& out) {
   copy_text(m->method, out.method, sizeof(out.method));
 }
 
+model::Measurement measurement_of(const jouleprof_energy& e) {
+  model::Measurement m;
+  m.energy = jouleprof::Energy::microjoules(e.energy_microjoules);
+  m.error = jouleprof::Energy::microjoules(e.error_microjoules);
+  m.repeatability = jouleprof::Energy::microjoules(e.repeatability_microjoules);
+  m.provenance = static_cast<model::Provenance>(e.provenance);
+  return m;
+}
+
+// A copy that the caller frees.
+jouleprof_status give(const std::string& text, char** out, char* error, size_t error_size) {
+  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) return fail({Errc::kInternal, "out of memory"}, error, error_size);
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  *out = copy;
+  return JOULEPROF_OK;
+}
+
 }  // namespace
 
 jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
                                         jouleprof_monitor** monitor, char* error,
                                         size_t error_size) {
   if (monitor == nullptr || (given != nullptr && given->size == 0)) {
-    return fail({Errc::kInvalidArgument,
-                 "monitor must not be NULL, and options.size must be sizeof(options)"},
-                error, error_size);
+    return refuse("monitor must not be NULL, and options.size must be sizeof(options)", error,
+                  error_size);
   }
   *monitor = nullptr;
   const jouleprof_monitor_options options = complete(given);
-  auto made = std::make_unique<jouleprof_monitor>();
-  const auto joined = open_run(options, *made);
-  if (!joined) return fail(joined.error(), error, error_size);
-  if (!*joined) {
-    if (auto ok = open_own(options, *made); !ok) return fail(ok.error(), error, error_size);
+  if (options.devices != nullptr && options.gpu_indices != nullptr) {
+    return refuse("give devices or gpu_indices, not both", error, error_size);
   }
-  made->kind = made->source->kind();
-  made->pid = getpid();
-  const auto& order = made->source->visible_boards();
-  for (const auto& domain : made->source->domains()) {
-    const auto place = std::find(order.begin(), order.end(), domain.id);
-    made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
-                                                         : -1);
-  }
-  *monitor = made.release();
-  return JOULEPROF_OK;
+  return checked(error, error_size, [&] {
+    auto made = std::make_unique<jouleprof_monitor>();
+    const auto joined = open_run(options, *made);
+    if (!joined) return fail(joined.error(), error, error_size);
+    if (!*joined) {
+      if (auto ok = open_own(options, *made); !ok) return fail(ok.error(), error, error_size);
+    }
+    made->kind = made->source->kind();
+    made->pid = getpid();
+    const auto& order = made->source->visible_boards();
+    for (const auto& domain : made->source->domains()) {
+      const auto place = std::find(order.begin(), order.end(), domain.id);
+      made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
+                                                           : -1);
+    }
+    *monitor = made.release();
+    return JOULEPROF_OK;
+  });
 }
 
 void jouleprof_monitor_close(jouleprof_monitor* monitor) {
   if (monitor == nullptr) return;
-  // A forked child has none of the threads, and locks as they were: there is nothing to end.
+  // A forked child has none of the threads, and locks that may stay held: there is nothing to end.
   if (monitor->pid != getpid()) return;
-  delete monitor;
+  (void)without_exceptions(0, [&] {
+    delete monitor;
+    return 0;
+  });
 }
 
 size_t jouleprof_monitor_domain_count(const jouleprof_monitor* monitor) {
-  return monitor->source->domains().size();
+  return monitor != nullptr ? monitor->visible_indices.size() : 0;
 }
 
 jouleprof_status jouleprof_monitor_domain(const jouleprof_monitor* monitor, size_t index,
                                           jouleprof_domain* domain) {
-  const auto& domains = monitor->source->domains();
-  if (index >= domains.size() || domain == nullptr) return JOULEPROF_INVALID_ARGUMENT;
-  const auto& d = domains[index];
+  if (monitor == nullptr || domain == nullptr || index >= monitor->visible_indices.size()) {
+    return JOULEPROF_INVALID_ARGUMENT;
+  }
+  const auto& d = monitor->source->domains()[index];
   *domain = {};
   domain->domain = to_string(d.kind).data();
   domain->device = d.device.c_str();
@@ -188,16 +221,18 @@ jouleprof_status jouleprof_monitor_domain(const jouleprof_monitor* monitor, size
   domain->uuid = d.uuid.c_str();
   domain->reason = d.unavailable_reason.c_str();
   domain->visible_index = monitor->visible_indices[index];
-  domain->gpu_index = gpu_index(d);
+  const auto gpu = model::gpu_index(d);
+  domain->gpu_index = gpu ? static_cast<int>(*gpu) : -1;
   return JOULEPROF_OK;
 }
 
 const char* jouleprof_monitor_source(const jouleprof_monitor* monitor) {
-  return monitor->kind.c_str();
+  return monitor != nullptr ? monitor->kind.c_str() : "";
 }
 
 uint32_t jouleprof_monitor_name(jouleprof_monitor* monitor, const char* name) {
-  return name != nullptr ? monitor->source->name(name) : 0;
+  if (monitor == nullptr || name == nullptr) return 0;
+  return without_exceptions(0U, [&] { return monitor->source->name(name); });
 }
 
 int64_t jouleprof_now(void) { return jouleprof::HostClock::now().time_since_epoch().count(); }
@@ -205,13 +240,14 @@ int64_t jouleprof_now(void) { return jouleprof::HostClock::now().time_since_epoc
 jouleprof_window jouleprof_window_begin(uint32_t name) { return {jouleprof_now(), 0, name, 0}; }
 
 void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window) {
+  if (window == nullptr) return;
   window->end_nanoseconds = jouleprof_now();
-  monitor->source->add(
-      {window->begin_nanoseconds, window->end_nanoseconds, window->name, window->flags});
+  (void)jouleprof_window_add(monitor, window);
 }
 
 jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor, const jouleprof_window* window) {
-  if (window->end_nanoseconds == 0 || window->end_nanoseconds < window->begin_nanoseconds) {
+  if (monitor == nullptr || window == nullptr || window->end_nanoseconds == 0 ||
+      window->end_nanoseconds < window->begin_nanoseconds) {
     return JOULEPROF_INVALID_ARGUMENT;
   }
   monitor->source->add(
@@ -219,28 +255,87 @@ jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor, const joulepro
   return JOULEPROF_OK;
 }
 
+jouleprof_status jouleprof_energy_sum(const jouleprof_energy* parts, size_t count, int independent,
+                                      jouleprof_energy* sum) {
+  if (sum == nullptr || (parts == nullptr && count > 0)) return JOULEPROF_INVALID_ARGUMENT;
+  *sum = {};
+  sum->provenance = JOULEPROF_UNAVAILABLE_FIGURE;
+  return checked(nullptr, 0, [&] {
+    model::WindowSum quadratic;
+    model::Measurement linear{{}, {}, {}, model::Provenance::kUnavailable, {}, {}};
+    for (size_t i = 0; i < count; ++i) {
+      if (parts[i].provenance == JOULEPROF_UNAVAILABLE_FIGURE) continue;
+      const auto part = measurement_of(parts[i]);
+      quadratic.add(part);
+      linear.energy += part.energy;
+      linear.error += part.error;
+      linear.repeatability += part.repeatability;
+      linear.provenance = combine(linear.provenance, part.provenance);
+    }
+    if (const auto all = quadratic.sum()) to_c(independent != 0 ? *all : linear, *sum);
+    return JOULEPROF_OK;
+  });
+}
+
 jouleprof_status jouleprof_window_energy(jouleprof_monitor* monitor, const jouleprof_window* window,
                                          int64_t timeout_nanoseconds, jouleprof_energy* energies,
                                          char* error, size_t error_size) {
-  if (window->end_nanoseconds == 0) {
-    return fail({Errc::kInvalidArgument, "the window is still open; end it first"}, error,
-                error_size);
+  if (monitor == nullptr || window == nullptr || energies == nullptr) {
+    return refuse("monitor, window and energies must not be NULL", error, error_size);
   }
-  const auto found =
-      monitor->source->energy(host(window->begin_nanoseconds), host(window->end_nanoseconds),
-                              timeout_of(timeout_nanoseconds, kEnergyTimeout));
-  if (!found) return fail(found.error(), error, error_size);
-  for (size_t i = 0; i < found->size(); ++i) to_c((*found)[i], energies[i]);
-  return JOULEPROF_OK;
+  if (window->end_nanoseconds == 0) {
+    return refuse("the window is still open; end it first", error, error_size);
+  }
+  return checked(error, error_size, [&] {
+    const auto found =
+        monitor->source->energy(host(window->begin_nanoseconds), host(window->end_nanoseconds),
+                                timeout_of(timeout_nanoseconds, kEnergyTimeout));
+    if (!found) return fail(found.error(), error, error_size);
+    for (size_t i = 0; i < found->size(); ++i) to_c((*found)[i], energies[i]);
+    return JOULEPROF_OK;
+  });
 }
 
 jouleprof_status jouleprof_monitor_total(jouleprof_monitor* monitor, uint32_t name,
                                          int64_t timeout_nanoseconds, jouleprof_total* total,
                                          jouleprof_energy* energies, char* error,
                                          size_t error_size) {
-  const auto found = monitor->source->total(name, timeout_of(timeout_nanoseconds, kTotalTimeout));
-  if (!found) return fail(found.error(), error, error_size);
-  *total = {found->count, found->length.count(), found->resolved_count};
-  for (size_t i = 0; i < found->energies.size(); ++i) to_c(found->energies[i], energies[i]);
-  return JOULEPROF_OK;
+  if (monitor == nullptr || total == nullptr || energies == nullptr) {
+    return refuse("monitor, total and energies must not be NULL", error, error_size);
+  }
+  return checked(error, error_size, [&] {
+    const auto found = monitor->source->total(name, timeout_of(timeout_nanoseconds, kTotalTimeout));
+    if (!found) return fail(found.error(), error, error_size);
+    *total = {found->count, found->length.count(), found->resolved_count};
+    for (size_t i = 0; i < found->energies.size(); ++i) to_c(found->energies[i], energies[i]);
+    return JOULEPROF_OK;
+  });
 }
+
+jouleprof_status jouleprof_monitor_snapshot(jouleprof_monitor* monitor, char** json, char* error,
+                                            size_t error_size) {
+  if (monitor == nullptr || json == nullptr) {
+    return refuse("monitor and json must not be NULL", error, error_size);
+  }
+  *json = nullptr;
+  return checked(error, error_size, [&] {
+    const auto found = monitor->source->snapshot();
+    if (!found) return fail(found.error(), error, error_size);
+    return give(jouleprof::report::snapshot_json(*found), json, error, error_size);
+  });
+}
+
+jouleprof_status jouleprof_monitor_warnings(jouleprof_monitor* monitor, char** text, char* error,
+                                            size_t error_size) {
+  if (monitor == nullptr || text == nullptr) {
+    return refuse("monitor and text must not be NULL", error, error_size);
+  }
+  *text = nullptr;
+  return checked(error, error_size, [&] {
+    std::string lines;
+    for (const auto& warning : monitor->source->warnings()) lines += warning + '\n';
+    return give(lines, text, error, error_size);
+  });
+}
+
+void jouleprof_free(void* text) { std::free(text); }

@@ -20,8 +20,10 @@ struct jouleprof_report {
   std::map<jouleprof::report::ActivityBy, std::string> activity_json;  // computed at first use
 };
 
+using jouleprof::lib::checked;
 using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
+using jouleprof::lib::refuse;
 using jouleprof::lib::to_c;
 
 const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
@@ -29,33 +31,34 @@ const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
 jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** report, char* error,
                                        size_t error_size) {
   if (path == nullptr || report == nullptr) {
-    return fail({jouleprof::Errc::kInvalidArgument, "path and report must not be NULL"}, error,
-                error_size);
+    return refuse("path and report must not be NULL", error, error_size);
   }
   *report = nullptr;
-  auto recording = jouleprof::recording::read_recording(path);
-  if (!recording) return fail(recording.error(), error, error_size);
-  jouleprof::analysis::Run run(std::move(*recording));
-  const auto& profile = run.profile();
-  if (!profile) return fail(profile.error(), error, error_size);
-  auto json = jouleprof::report::to_json(*profile);
-  *report = new jouleprof_report{std::move(run), *profile, std::move(json), {}};
-  return JOULEPROF_OK;
+  return checked(error, error_size, [&] {
+    auto recording = jouleprof::recording::read_recording(path);
+    if (!recording) return fail(recording.error(), error, error_size);
+    jouleprof::analysis::Run run(std::move(*recording));
+    const auto& profile = run.profile();
+    if (!profile) return fail(profile.error(), error, error_size);
+    auto json = jouleprof::report::to_json(*profile);
+    *report = new jouleprof_report{std::move(run), *profile, std::move(json), {}};
+    return JOULEPROF_OK;
+  });
 }
 
 void jouleprof_report_close(jouleprof_report* report) { delete report; }
 
 double jouleprof_report_seconds(const jouleprof_report* report) {
-  return jouleprof::seconds(report->profile.duration());
+  return report != nullptr ? jouleprof::seconds(report->profile.duration()) : 0;
 }
 
 size_t jouleprof_report_domain_count(const jouleprof_report* report) {
-  return report->profile.domains.size();
+  return report != nullptr ? report->profile.domains.size() : 0;
 }
 
 jouleprof_status jouleprof_report_domain(const jouleprof_report* report, size_t index,
                                          jouleprof_domain_energy* domain) {
-  if (index >= report->profile.domains.size() || domain == nullptr) {
+  if (report == nullptr || domain == nullptr || index >= report->profile.domains.size()) {
     return JOULEPROF_INVALID_ARGUMENT;
   }
   const auto& d = report->profile.domains[index];
@@ -74,7 +77,9 @@ jouleprof_status jouleprof_report_domain(const jouleprof_report* report, size_t 
   return JOULEPROF_OK;
 }
 
-const char* jouleprof_report_json(const jouleprof_report* report) { return report->json.c_str(); }
+const char* jouleprof_report_json(const jouleprof_report* report) {
+  return report != nullptr ? report->json.c_str() : "";
+}
 
 const char* jouleprof_report_activity_json(jouleprof_report* report, const char* by, char* error,
                                            size_t error_size) {

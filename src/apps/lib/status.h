@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
 
 #include "base/result.h"
 #include "jouleprof/jouleprof.h"
@@ -18,10 +21,41 @@ inline void copy_text(std::string_view text, char* to, size_t size) {
   to[length] = '\0';
 }
 
+// Calls `call`; no exception gets out. `otherwise` is the result after one.
+template <typename T, typename Call>
+T without_exceptions(T otherwise, Call&& call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
 // The status of `e`, its message in `error`.
 inline jouleprof_status fail(const Error& e, char* error, size_t error_size) {
   copy_text(e.message, error, error_size);
   return static_cast<jouleprof_status>(static_cast<int>(e.code) + 1);
+}
+
+// The same for a function that reports its failure.
+template <typename Call>
+jouleprof_status checked(char* error, size_t error_size, Call&& call) noexcept {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    copy_text("out of memory", error, error_size);
+  } catch (const std::exception& e) {
+    copy_text(e.what(), error, error_size);
+  } catch (...) {
+    copy_text("an unknown exception", error, error_size);
+  }
+  return JOULEPROF_INTERNAL;
+}
+
+// JOULEPROF_INVALID_ARGUMENT, and why.
+inline jouleprof_status refuse(const char* why, char* error, size_t error_size) {
+  copy_text(why, error, error_size);
+  return JOULEPROF_INVALID_ARGUMENT;
 }
 
 inline jouleprof_provenance to_c(model::Provenance p) {

@@ -59,7 +59,7 @@ nb::object Monitor::domains() const {
   for (std::size_t i = 0; i < count; ++i) {
     jouleprof_domain d{};
     const auto status = jouleprof_monitor_domain(opened_.get(), i, &d);
-    if (status != JOULEPROF_OK) return failure(status, "a domain vanished");
+    if (status != JOULEPROF_OK) return failure(status, "the domain does not exist");
     result.append(nb::make_tuple(text(d.domain), text(d.device), text(d.name), text(d.uuid),
                                  text(d.reason), d.visible_index, d.gpu_index));
   }
@@ -121,9 +121,49 @@ nb::object Monitor::total(std::uint32_t name, std::int64_t timeout) {
   return nb::make_tuple(total.count, total.nanoseconds, total.resolved_count, list_of(energies));
 }
 
+nb::object Monitor::snapshot() { return text_of(jouleprof_monitor_snapshot); }
+
+nb::object Monitor::warnings() { return text_of(jouleprof_monitor_warnings); }
+
+nb::object Monitor::text_of(jouleprof_status (*get)(jouleprof_monitor*, char**, char*,
+                                                    std::size_t)) {
+  if (!opened_) return closed();
+  char* found = nullptr;
+  Message message{};
+  jouleprof_status status;
+  {
+    auto kept_open = opened_;
+    const nb::gil_scoped_release others_may_run;
+    status = get(kept_open.get(), &found, message.data(), message.size());
+    kept_open.reset();
+  }
+  if (status != JOULEPROF_OK) return failure(status, message.data());
+  const std::unique_ptr<char, void (*)(void*)> owner(found, jouleprof_free);
+  return text(found);
+}
+
+nb::object sum_energies(
+    const std::vector<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>>& parts,
+    bool independent) {
+  std::vector<jouleprof_energy> all;
+  for (const auto& [provenance, energy, error, repeatability] : parts) {
+    jouleprof_energy& e = all.emplace_back();
+    e.provenance = static_cast<jouleprof_provenance>(provenance);
+    e.energy_microjoules = energy;
+    e.error_microjoules = error;
+    e.repeatability_microjoules = repeatability;
+  }
+  jouleprof_energy sum{};
+  const auto status = jouleprof_energy_sum(all.data(), all.size(), independent ? 1 : 0, &sum);
+  if (status != JOULEPROF_OK) return failure(status, "the energies cannot be added");
+  return nb::make_tuple(static_cast<int>(sum.provenance), sum.energy_microjoules,
+                        sum.error_microjoules, sum.repeatability_microjoules);
+}
+
 nb::object open_monitor(const std::optional<std::string>& devices,
                         const std::optional<std::string>& log, bool overwrite,
-                        std::int64_t shortest_window, std::int64_t history, bool own_sampler) {
+                        std::int64_t shortest_window, std::int64_t history, bool own_sampler,
+                        const std::optional<std::vector<int>>& gpu_indices, bool gpus_only) {
   jouleprof_monitor_options options{};
   options.size = sizeof options;
   options.devices = devices ? devices->c_str() : nullptr;
@@ -132,6 +172,10 @@ nb::object open_monitor(const std::optional<std::string>& devices,
   options.shortest_window_nanoseconds = shortest_window;
   options.history_nanoseconds = history;
   options.own_sampler = own_sampler ? 1 : 0;
+  static const int kNone = 0;
+  if (gpu_indices) options.gpu_indices = gpu_indices->empty() ? &kNone : gpu_indices->data();
+  options.gpu_index_count = gpu_indices ? gpu_indices->size() : 0;
+  options.gpus_only = gpus_only ? 1 : 0;
   jouleprof_monitor* monitor = nullptr;
   Message message{};
   jouleprof_status status;

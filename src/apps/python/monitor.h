@@ -7,14 +7,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "jouleprof/jouleprof.h"
 
 namespace jouleprof::python {
 
-// Every method is called with the interpreter's lock held; those that may wait let go of it. What
-// can fail returns a tuple (status, message) instead of its result: the Python side makes the
-// exception of it. A closed monitor's answer is the status `unavailable`.
+// Every method is called with the interpreter's lock held; those that may wait release it. A
+// failure is returned as a tuple (status, message), which the Python side raises as an exception. A
+// closed monitor's answer is the status `unavailable`.
 class Monitor {
  public:
   explicit Monitor(jouleprof_monitor* opened);
@@ -38,16 +40,29 @@ class Monitor {
   // sensor, method, reason) with microjoules.
   nanobind::object energy(std::int64_t begin, std::int64_t end, std::uint32_t name,
                           bool device_time, std::int64_t timeout);
+  // The JSON of what is known now.
+  nanobind::object snapshot();
+  // A line for each warning.
+  nanobind::object warnings();
   // (count, nanoseconds, resolved_count, energies).
   nanobind::object total(std::uint32_t name, std::int64_t timeout);
 
  private:
+  nanobind::object text_of(jouleprof_status (*get)(jouleprof_monitor*, char**, char*, std::size_t));
+
   std::shared_ptr<jouleprof_monitor> opened_;
 };
 
 // A Monitor, or a failure. Durations in nanoseconds, 0 for the default.
 nanobind::object open_monitor(const std::optional<std::string>& devices,
                               const std::optional<std::string>& log, bool overwrite,
-                              std::int64_t shortest_window, std::int64_t history, bool own_sampler);
+                              std::int64_t shortest_window, std::int64_t history, bool own_sampler,
+                              const std::optional<std::vector<int>>& gpu_indices, bool gpus_only);
+
+// The sum of a list of (provenance, energy, error, repeatability), as (provenance, energy, error,
+// repeatability); see jouleprof_energy_sum.
+nanobind::object sum_energies(
+    const std::vector<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>>& parts,
+    bool independent);
 
 }  // namespace jouleprof::python

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "model/gauge_names.h"
 #include "report/quantity.h"
+#include "report/snapshot.h"
 
 namespace jouleprof::report {
 namespace {
@@ -22,36 +24,31 @@ std::size_t clock_width(int decimals) {
 }  // namespace
 
 std::vector<DmonTable::Column> DmonTable::group(char letter) {
-  using D = DeviceSnapshot;
+  namespace g = model::gauge;
   switch (letter) {
     case 'p':
-      return {{"pwr", "W", &D::power_watts, 1},
-              {"gtemp", "C", &D::temperature_celsius, 1},
-              {"mtemp", "C", &D::memory_temperature_celsius, 1}};
+      return {{"pwr", "W", "power_watts", 1},
+              {"gtemp", "C", g::kTemperature, 1},
+              {"mtemp", "C", g::kMemoryTemperature, 1}};
     case 'u':
-      return {{"sm", "%", &D::utilisation_ratio, kPercent},
-              {"mem", "%", &D::memory_utilisation_ratio, kPercent},
-              {"enc", "%", &D::encoder_utilisation_ratio, kPercent},
-              {"dec", "%", &D::decoder_utilisation_ratio, kPercent},
-              {"jpg", "%", &D::jpeg_utilisation_ratio, kPercent},
-              {"ofa", "%", &D::ofa_utilisation_ratio, kPercent}};
+      return {{"sm", "%", "utilisation_ratio", kPercent},
+              {"mem", "%", g::kMemoryUtilisation, kPercent},
+              {"enc", "%", g::kEncoderUtilisation, kPercent},
+              {"dec", "%", g::kDecoderUtilisation, kPercent},
+              {"jpg", "%", g::kJpegUtilisation, kPercent},
+              {"ofa", "%", g::kOfaUtilisation, kPercent}};
     case 'c':
-      return {{"mclk", "MHz", &D::memory_clock_hertz, kMega},
-              {"pclk", "MHz", &D::sm_clock_hertz, kMega}};
+      return {{"mclk", "MHz", g::kMemoryClock, kMega}, {"pclk", "MHz", g::kSmClock, kMega}};
     case 'v':
-      return {{"pviol", "%", &D::power_violation_ratio, kPercent},
-              {"tviol", "bool", &D::thermal_violation, 1}};
+      return {{"pviol", "%", "", kPercent}, {"tviol", "bool", "thermal_violation", 1}};
     case 'm':
-      return {{"fb", "MB", &D::memory_used_bytes, kMebi},
-              {"bar1", "MB", &D::bar1_used_bytes, kMebi},
-              {"ccpm", "MB", &D::protected_memory_used_bytes, kMebi}};
+      return {{"fb", "MB", g::kMemoryUsed, kMebi},
+              {"bar1", "MB", "", kMebi},
+              {"ccpm", "MB", "", kMebi}};
     case 'e':
-      return {{"sbecc", "errs", &D::ecc_single_bit_errors, 1},
-              {"dbecc", "errs", &D::ecc_double_bit_errors, 1},
-              {"pci", "errs", &D::pcie_replays, 1}};
+      return {{"sbecc", "errs", "", 1}, {"dbecc", "errs", "", 1}, {"pci", "errs", "", 1}};
     case 't':
-      return {{"rxpci", "MB/s", &D::pcie_receive_bytes_per_second, kMega},
-              {"txpci", "MB/s", &D::pcie_transmit_bytes_per_second, kMega}};
+      return {{"rxpci", "MB/s", "", kMega}, {"txpci", "MB/s", "", kMega}};
     default:
       return {};
   }
@@ -66,7 +63,7 @@ Result<DmonTable> DmonTable::create(const DmonOptions& options) {
       return fail(
           Errc::kInvalidArgument,
           fmt::format("-s {}: '{}' {}; each of p u c v m e t may be given once", options.select,
-                      letter, columns.empty() ? "is no group of columns" : "is there twice"));
+                      letter, columns.empty() ? "names no group of columns" : "occurs twice"));
     }
     table.columns_.insert(table.columns_.end(), columns.begin(), columns.end());
   }
@@ -111,7 +108,7 @@ std::string DmonTable::header() const {
   return names + " \n" + units + " \n";
 }
 
-std::string DmonTable::row(RealTime time, const DeviceSnapshot& gpu) const {
+std::string DmonTable::row(RealTime time, const model::DomainSnapshot& gpu) const {
   std::string line;
   if (date_) line += fmt::format(" {:<12}", local_date_text(time, ""));
   if (clock_) {
@@ -119,26 +116,26 @@ std::string DmonTable::row(RealTime time, const DeviceSnapshot& gpu) const {
     line += fmt::format("{}{:<{}}", date_ ? "" : " ", local_clock_text(time, decimals_),
                         date_ ? width : width - 1);
   }
-  const std::string index = gpu.index ? std::to_string(*gpu.index) : "-";
+  const auto number = model::gpu_index(gpu.domain);
+  const std::string index = number ? std::to_string(*number) : "-";
   line += fmt::format("{:>{}}", index, date_ || clock_ ? 3 : 5);
   for (const Column& column : columns_) {
-    const auto& value = gpu.*column.value;
-    const bool has = value && std::isfinite(*value);
-    line += fmt::format("{:>7}", has ? std::to_string(std::llround(*value * column.scale)) : "-");
+    const auto value = figure_of(gpu, column.figure);
+    line += fmt::format("{:>7}", value ? std::to_string(std::llround(*value * column.scale)) : "-");
   }
   return line + " \n";
 }
 
-std::string DmonTable::rows(const Snapshot& snapshot) {
+std::string DmonTable::rows(const model::Snapshot& snapshot) {
   std::string text;
   if (!started_ || rows_since_header_ >= kRowsPerHeader) {
     text = header();
     rows_since_header_ = 0;
     started_ = true;
   }
-  for (const DeviceSnapshot& device : snapshot.devices) {
-    if (device.kind != model::DomainKind::kGpu) continue;
-    text += row(snapshot.time, device);
+  for (const auto* device : rows_of(snapshot)) {
+    if (device->domain.kind != model::DomainKind::kGpu) continue;
+    text += row(snapshot.time, *device);
     ++rows_since_header_;
   }
   return text;

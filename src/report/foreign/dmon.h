@@ -1,9 +1,8 @@
 // Rows as `nvidia-smi dmon` prints them, for programs that read its output.
 //
 // Columns, units, widths and the header that comes again every 44 rows are those of driver 590.
-// What differs, and only where it is asked for: with an interval below a second the time has
-// fractions
-// ("HH:MM:SS.mmm" in the unit row says so).
+// One difference: with an interval below a second the time has fractions, which the unit row shows
+// ("HH:MM:SS.mmm").
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/snapshot.h"
+#include "model/snapshot.h"
 
 namespace jouleprof::report {
 
@@ -30,18 +29,18 @@ class DmonTable {
   std::string header() const;
 
   // One line: integers, '-' for what is absent. Stamps are local time, as in the original.
-  std::string row(RealTime time, const DeviceSnapshot& gpu) const;
+  std::string row(RealTime time, const model::DomainSnapshot& gpu) const;
 
   // A line for each GPU, and the header before them where it is due. Other devices have no place in
   // this format and are left out.
-  std::string rows(const Snapshot& snapshot);
+  std::string rows(const model::Snapshot& snapshot);
 
  private:
   struct Column {
     std::string_view name;
     std::string_view unit;
-    std::optional<double> DeviceSnapshot::*value;
-    double scale;  // figure times scale is what is printed
+    std::string_view figure;  // its name in report/snapshot.h; empty: no meter here reads it
+    double scale;             // figure times scale is what is printed
   };
   DmonTable() = default;
   static std::vector<Column> group(char letter);

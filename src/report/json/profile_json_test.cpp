@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "report/example_windows_test.h"
+#include "report/json/snapshot_json.h"
 #include "report/render.h"
-#include "report/text/monitor_table.h"
 
 namespace jouleprof::report {
 namespace {
@@ -63,11 +63,11 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
 }
 
 TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
-  Snapshot snapshot;
-  snapshot.devices.resize(1);
+  model::Snapshot snapshot;
+  snapshot.domains.resize(1);
   std::set<std::string> keys;
-  collect(json::parse(monitor_json_line(snapshot)), "", keys);
-  EXPECT_EQ(keys, documented("jouleprof.snapshot/1"));
+  collect(json::parse(snapshot_json(snapshot)), "", keys);
+  EXPECT_EQ(keys, documented("jouleprof.snapshot/2"));
 }
 
 TEST(ProfileJson, SaysWhatWasRun) {

@@ -3,50 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/snapshot.h"
 
 namespace jouleprof::report {
 namespace {
 
-std::string device_text(const DeviceSnapshot& d) {
-  const bool has = d.power_watts && std::isfinite(*d.power_watts);
+using Devices = std::vector<const model::DomainSnapshot*>;
+
+Devices devices_of(const model::Snapshot& snapshot) {
+  Devices devices;
+  for (const auto& d : snapshot.domains) {
+    const bool is_part = d.domain.parent.has_value();
+    if (!is_part && d.domain.visible && d.domain.unavailable_reason.empty()) devices.push_back(&d);
+  }
+  return devices;
+}
+
+std::string device_text(const model::DomainSnapshot& d) {
+  const auto watts = figure_of(d, "power_watts");
   std::string text =
-      printable(d.device) + (has ? ' ' + fixed_decimal(*d.power_watts, 1) + " W" : " -");
-  if (has && d.provenance == model::Provenance::kEstimated) text += " ESTIMATED";
+      printable(d.domain.device) + (watts ? ' ' + fixed_decimal(*watts, 1) + " W" : " -");
+  if (watts && d.provenance == model::Provenance::kEstimated) text += " ESTIMATED";
   return text;
 }
 
-std::optional<Energy> energy_of(const Snapshot& snapshot) {
+// Platform and module contain other devices.
+std::optional<Energy> energy_of(const Devices& devices) {
   std::optional<Energy> sum;
-  for (const DeviceSnapshot& d : snapshot.devices) {
-    if (!d.power_watts) continue;
-    if (!d.energy) return std::nullopt;
-    sum = sum.value_or(Energy{}) + *d.energy;
+  for (const auto* d : devices) {
+    if (!d->power || d->domain.kind == model::DomainKind::kPlatform ||
+        d->domain.kind == model::DomainKind::kModule) {
+      continue;
+    }
+    if (!d->energy) return std::nullopt;
+    sum = sum.value_or(Energy{}) + d->energy->energy;
   }
   return sum;
 }
 
 }  // namespace
 
-std::string live_line(const Snapshot& snapshot, int width) {
+std::string live_line(const model::Snapshot& snapshot, int width) {
+  const Devices devices = devices_of(snapshot);
   const auto room = static_cast<std::size_t>(std::max(width, 0));
   const auto whole = std::chrono::floor<std::chrono::seconds>(snapshot.elapsed);
   std::string line =
       whole < std::chrono::seconds(100) ? fmt::format("{} s", whole.count()) : duration_text(whole);
   // In front, where no lack of room takes it away.
-  if (std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
-                  [](const auto& d) { return d.provenance == model::Provenance::kSimulated; })) {
+  if (std::any_of(devices.begin(), devices.end(),
+                  [](const auto* d) { return d->provenance == model::Provenance::kSimulated; })) {
     line = "SIMULATED  " + line;
   }
   std::string end;
-  if (const auto energy = energy_of(snapshot)) end = "  " + energy_text(*energy);
+  if (const auto energy = energy_of(devices)) end = "  " + energy_text(*energy);
 
-  for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
-    const std::size_t left = snapshot.devices.size() - i;
-    const std::string next = "  " + device_text(snapshot.devices[i]);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::size_t left = devices.size() - i;
+    const std::string next = "  " + device_text(*devices[i]);
     const std::string more = fmt::format("  +{} more", left - 1);
     const std::size_t after = display_width(end) + (left > 1 ? more.size() : 0);
     if (display_width(line) + display_width(next) + after > room) {

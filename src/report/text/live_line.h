@@ -3,13 +3,14 @@
 
 #include <string>
 
-#include "report/snapshot.h"
+#include "model/snapshot.h"
 
 namespace jouleprof::report {
 
 // "1 min 23 s  gpu0 312.4 W  package-0 81.0 W  12.34 kJ": at most `width` columns, no line end, no
-// control character. Devices that do not fit are counted ("+3 more"), never cut in a figure. Energy
-// is shown where every device with a power has it. What is not measured says so.
-std::string live_line(const Snapshot& snapshot, int width);
+// control character. Shows the devices that the command can see; those that do not fit are counted
+// ("+3 more"), and no figure is cut. The energy is the sum over all of them, and is left out where
+// one with a power has none. Simulated and estimated figures are marked as such.
+std::string live_line(const model::Snapshot& snapshot, int width);
 
 }  // namespace jouleprof::report

@@ -11,7 +11,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "report/cells.h"
+#include "report/csv/snapshot_csv.h"
 #include "report/foreign/dmon.h"
+#include "report/json/snapshot_json.h"
+#include "report/snapshot.h"
 #include "report/text/live_line.h"
 #include "report/text/monitor_table.h"
 
@@ -25,36 +28,42 @@ using ::testing::Not;
 // 2026-08-16 09:22:34.125 UTC.
 constexpr RealTime kTime{std::chrono::nanoseconds{1786872154125000000}};
 
-DeviceSnapshot h100() {
-  DeviceSnapshot d;
-  d.kind = model::DomainKind::kGpu;
-  d.device = "gpu0";
-  d.index = 0;
-  d.name = "NVIDIA H100 80GB HBM3";
-  d.energy = Energy::joules(1234.5);
-  d.power_watts = 630.6;
-  d.temperature_celsius = 63;
-  d.memory_temperature_celsius = 57;
-  d.utilisation_ratio = 1.0;
-  d.memory_utilisation_ratio = 0.1;
-  d.encoder_utilisation_ratio = 0;
-  d.decoder_utilisation_ratio = 0;
-  d.jpeg_utilisation_ratio = 0;
-  d.ofa_utilisation_ratio = 0;
-  d.memory_clock_hertz = 2619e6;
-  d.sm_clock_hertz = 1980e6;
+model::Measurement measured(double joules) {
+  return {Energy::joules(joules),       Energy::joules(1), Energy::joules(0.1),
+          model::Provenance::kMeasured, "sensor",          "method"};
+}
+
+model::DomainSnapshot h100(unsigned index = 0) {
+  model::DomainSnapshot d;
+  d.domain.kind = model::DomainKind::kGpu;
+  d.domain.device = "gpu" + std::to_string(index);
+  d.domain.name = "NVIDIA H100 80GB HBM3";
+  d.provenance = model::Provenance::kMeasured;
+  d.energy = measured(1234.5);
+  d.power = Power::watts(630.6);
+  d.age = std::chrono::milliseconds(125);
+  d.gauges = {{"temperature_celsius", 63},      {"memory_temperature_celsius", 57},
+              {"gpu_utilisation_ratio", 1.0},   {"memory_utilisation_ratio", 0.1},
+              {"encoder_utilisation_ratio", 0}, {"decoder_utilisation_ratio", 0},
+              {"jpeg_utilisation_ratio", 0},    {"ofa_utilisation_ratio", 0},
+              {"memory_clock_hertz", 2619e6},   {"sm_clock_hertz", 1980e6}};
   return d;
 }
 
-Snapshot snapshot(unsigned gpus = 1) {
-  Snapshot s;
+model::DomainSnapshot package() {
+  model::DomainSnapshot d;
+  d.domain.kind = model::DomainKind::kCpu;
+  d.domain.device = "cpu";
+  d.provenance = model::Provenance::kEstimated;
+  d.power = Power::watts(35.04);
+  return d;
+}
+
+model::Snapshot snapshot(unsigned gpus = 1) {
+  model::Snapshot s;
   s.time = kTime;
   s.elapsed = std::chrono::seconds(83);
-  for (unsigned i = 0; i < gpus; ++i) {
-    s.devices.push_back(h100());
-    s.devices.back().device = "gpu" + std::to_string(i);
-    s.devices.back().index = i;
-  }
+  for (unsigned i = 0; i < gpus; ++i) s.domains.push_back(h100(i));
   return s;
 }
 
@@ -100,12 +109,12 @@ TEST(Dmon, AllGroupsWithDateAndTime) {
             "      %    MHz    MHz      %   bool     MB     MB     MB   errs   errs   errs   MB/s"
             "   MB/s \n");
   auto d = h100();
-  d.memory_used_bytes = 81559.0 * 1048576;
-  d.pcie_transmit_bytes_per_second = 12.4e6;
+  d.gauges["memory_used_bytes"] = 81559.0 * 1048576;
+  d.gauges["clock_event_reasons"] = 0x40;
   EXPECT_EQ(dmon.row(kTime, d),
             " 20260816    09:22:34       0    631     63     57    100     10      0      0      0"
-            "      0   2619   1980      -      -  81559      -      -      -      -      -      -"
-            "     12 \n");
+            "      0   2619   1980      -      1  81559      -      -      -      -      -      -"
+            "      - \n");
 }
 
 TEST(Dmon, ColumnsComeInTheOrderOfTheLetters) {
@@ -127,18 +136,17 @@ TEST(Dmon, FinerIntervalsHaveFinerStamps) {
 }
 
 TEST(Dmon, AbsentIsADash) {
-  DeviceSnapshot d;
-  d.kind = model::DomainKind::kGpu;
-  d.index = 11;
-  d.temperature_celsius = std::numeric_limits<double>::quiet_NaN();
+  model::DomainSnapshot d;
+  d.domain.kind = model::DomainKind::kGpu;
+  d.domain.device = "gpu11";
+  d.gauges["temperature_celsius"] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(table({.select = "p"}).row(kTime, d), "   11      -      -      - \n");
 }
 
 TEST(Dmon, HeaderComesAgainAndOnlyGpusHaveRows) {
   auto dmon = table({.select = "p"});
   auto s = snapshot();
-  s.devices.push_back({});
-  s.devices.back().kind = model::DomainKind::kCpu;
+  s.domains.push_back(package());
   std::string text;
   for (int i = 0; i < 89; ++i) text += dmon.rows(s);
   std::vector<std::size_t> headers;
@@ -161,10 +169,11 @@ TEST(Dmon, UnknownLettersAreErrors) {
 
 TEST(MonitorCsv, RowsHaveTheHeadersFields) {
   auto s = snapshot();
-  s.devices[0].name = "a, \"b\"";
-  s.devices[0].memory_temperature_celsius.reset();
-  const auto header = split_csv(trim(monitor_csv_header()));
-  const auto row = split_csv(trim(monitor_csv_rows(s)));
+  s.domains[0].domain.name = "a, \"b\"";
+  s.domains[0].gauges.erase("memory_temperature_celsius");
+  s.domains[0].gauges["clock_event_reasons"] = 0x24;
+  const auto header = split_csv(trim(snapshot_csv_header()));
+  const auto row = split_csv(trim(snapshot_csv_rows(s)));
   ASSERT_TRUE(header && row);
   ASSERT_EQ(header->size(), row->size());
   const auto field = [&](std::string_view name) {
@@ -178,29 +187,31 @@ TEST(MonitorCsv, RowsHaveTheHeadersFields) {
   EXPECT_EQ(field("power_watts"), "630.6");
   EXPECT_EQ(field("memory_temperature_celsius"), "");
   EXPECT_EQ(field("encoder_utilisation_ratio"), "0");
+  EXPECT_EQ(field("thermal_violation"), "1");
+  EXPECT_EQ(field("clock_limits"), "power_limit software_thermal");
+  EXPECT_EQ(field("age_seconds"), "0.125000000");
 }
 
 TEST(MonitorJson, OneObjectALineWithNullForAbsent) {
   auto s = snapshot(2);
-  s.devices[1].power_watts.reset();
-  s.devices[1].name = "bad\xFF\n";
-  const std::string line = monitor_json_line(s);
+  s.domains[1].power.reset();
+  s.domains[1].domain.name = "bad\xFF\n";
+  const std::string line = snapshot_json_line(s);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const json j = json::parse(line);
   EXPECT_EQ(j["devices"][0]["power_watts"], 630.6);
   EXPECT_TRUE(j["devices"][1]["power_watts"].is_null());
   EXPECT_EQ(j["devices"][0]["provenance"], "measured");
-  EXPECT_EQ(json::parse(monitor_json_line({}))["devices"], json::array());
+  EXPECT_EQ(j["devices"][0]["energy_joules"], 1234.5);
+  EXPECT_EQ(j["devices"][0]["interval_joules"], (json{1233.5, 1235.5}));
+  EXPECT_TRUE(j["devices"][0]["clock_limits"].is_null());
+  EXPECT_EQ(json::parse(snapshot_json_line({}))["devices"], json::array());
 }
 
 TEST(MonitorTable, ForPeople) {
   use_utc();
   auto s = snapshot();
-  s.devices.push_back({});
-  s.devices[1].kind = model::DomainKind::kCpu;
-  s.devices[1].device = "cpu";
-  s.devices[1].provenance = model::Provenance::kEstimated;
-  s.devices[1].power_watts = 35.04;
+  s.domains.push_back(package());
   EXPECT_EQ(
       monitor_table_header() + monitor_table_rows(s),
       "time         device        power W    energy use %    memory deg C    MHz\n"
@@ -218,20 +229,41 @@ TEST(LiveLine, ShowsWhatFits) {
 
 TEST(LiveLine, EnergyOnlyWhenAllOfItIsKnown) {
   auto s = snapshot(2);
-  s.devices[1].energy.reset();
+  s.domains[1].energy.reset();
   EXPECT_THAT(live_line(s, 80), Not(HasSubstr("kJ")));
-  s.devices[1].power_watts.reset();
+  s.domains[1].power.reset();
   EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W  gpu1 -  1.234 kJ");
+}
+
+TEST(LiveLine, ShowsWhatTheCommandSeesAndAddsNothingTwice) {
+  auto s = snapshot(3);
+  s.domains[1].domain.visible = false;
+  s.domains[2].domain.kind = model::DomainKind::kModule;  // contains the first
+  auto cores = package();
+  cores.domain.parent = model::DomainId{0};
+  s.domains.push_back(cores);
+  EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W  gpu2 630.6 W  1.234 kJ");
+}
+
+TEST(SnapshotRows, AreDevicesWithASensor) {
+  auto s = snapshot(2);
+  s.domains[1].domain.unavailable_reason = "cannot be read";
+  auto memory = h100();
+  memory.domain.parent = model::DomainId{0};
+  s.domains.push_back(memory);
+  s.domains.emplace_back();  // no sensor
+  EXPECT_EQ(rows_of(s).size(), 1u);
+  EXPECT_EQ(json::parse(snapshot_json(s))["devices"].size(), 4u);
 }
 
 TEST(LiveLine, SaysWhatIsNotMeasured) {
   auto s = snapshot(12);
-  s.devices[11].provenance = model::Provenance::kSimulated;
+  s.domains[11].provenance = model::Provenance::kSimulated;
   EXPECT_THAT(live_line(s, 40), HasSubstr("SIMULATED"));
   s = snapshot(1);
-  s.devices[0].provenance = model::Provenance::kEstimated;
+  s.domains[0].provenance = model::Provenance::kEstimated;
   EXPECT_EQ(live_line(s, 80), "83 s  gpu0 630.6 W ESTIMATED  1.234 kJ");
-  s.devices[0].device = "\x1b[2J\n";
+  s.domains[0].domain.device = "\x1b[2J\n";
   EXPECT_EQ(live_line(s, 80).find('\x1b'), std::string::npos);
 }
 

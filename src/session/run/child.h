@@ -25,7 +25,7 @@ class Child {
  public:
   // `command`: a program (found through PATH as a shell does) and its arguments; not empty.
   // Errors: unavailable when there are no processes or descriptors left.
-  // `variables`: each a "NAME=value" that its environment has beside the tool's, or instead.
+  // `variables`: each a "NAME=value", added to the tool's environment or replacing a value there.
   static Result<Child> prepare(const std::vector<std::string>& command, const SignalStream& signals,
                                const std::vector<std::string>& variables = {});
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kLate = std::chrono::seconds{2};
 constexpr Duration kAnswering = std::chrono::milliseconds{10};  // between looks for new readings
+constexpr Duration kHistory = std::chrono::seconds{30};         // snapshots ask for the latest only
 
 Duration of(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
@@ -24,11 +25,6 @@ rusage own_usage() {
 
 Duration cpu_time(const rusage& usage) { return of(usage.ru_utime) + of(usage.ru_stime); }
 
-template <typename T>
-void copy_append(const std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 }  // namespace
 
 Engine::Engine(const SessionOptions& options, SignalStream& signals, Sampler sampler,
@@ -36,10 +32,9 @@ Engine::Engine(const SessionOptions& options, SignalStream& signals, Sampler sam
     : processes(options.root, options.process_period),
       options_(options),
       signals_(signals),
-      sampler_(std::move(sampler)),
-      domains_(std::move(domains)),
-      live_(sampler_.sensors()),
-      recorder_(sink) {
+      sampling_(std::move(sampler), std::move(domains), sink,
+                [this](const Sampled& sampled) { take_in(sampled); }) {
+  if (options.on_snapshot) live_.emplace(sampling_.domains(), sampling_.sensors(), kHistory);
   on_signal = [this](const Signal& signal) {
     switch (signal.number) {
       case SIGINT:
@@ -60,20 +55,10 @@ Engine::Engine(const SessionOptions& options, SignalStream& signals, Sampler sam
 void Engine::start() {
   begin_ = HostClock::now();
   cpu_at_begin_ = cpu_time(own_usage());
-  last_tick_ = next_tick_ = begin_;
-  next_tick_ += options_.tick_period;
-  batch_.domains = domains_;
-  batch_.sensors = sampler_.sensors();
+  snapshots_since_ = begin_;
+  next_snapshot_ = begin_ + options_.snapshot_period;
   post_run();
-  watch_clock();
-  flush();
-  sampler_.on_buffer([this] { signals_.wake(); });
-  sampler_.start();
-}
-
-void Engine::begin_phase(Phase phase) {
-  phase_ = phase;
-  phase_begin_ = HostClock::now();
+  sampling_.start([this] { signals_.wake(); });
 }
 
 void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
@@ -87,19 +72,17 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     const HostTime soon = now + options_.commit_period / 10;
     if (soon >= processes.next() || soon >= next_collect_ || now >= buffer_due()) {
       if (soon >= processes.next()) look_at_processes();
-      collect();
-      watch_clock();
+      sampling_.collect();
+      sampling_.watch_clock();
       flush();
       next_collect_ = now + options_.commit_period;
     }
-    if (options_.on_status && soon >= next_status_) tell_status(now);
-    if (options_.on_tick && now >= next_tick_) tick(now);
-    if (options_.ticks && ticks_ >= *options_.ticks) return;
+    if (live_ && now >= next_snapshot_) show_snapshot(now);
+    if (options_.snapshots && snapshots_ >= *options_.snapshots) return;
     if (now >= until) return;
 
     HostTime next = std::min({until, processes.next(), next_collect_, buffer_due()});
-    if (options_.on_status) next = std::min(next, next_status_);
-    if (options_.on_tick) next = std::min(next, next_tick_);
+    if (live_) next = std::min(next, next_snapshot_);
     if (windows != nullptr && windows->is_waiting()) next = std::min(next, now + kAnswering);
     if (next <= HostClock::now()) continue;
     signals_.wait(next, fd);
@@ -111,144 +94,94 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
   }
 }
 
-// What a driver keeps for us is old when it comes, and goes into the file at once: of a tool that
-// is killed, no more is lost than what the driver still had. Ten times in a period at most.
+// Readings from a driver's buffer are old when they arrive, and are recorded at once: a tool that
+// is killed then loses only what the driver still held. Ten times in a period at most.
 HostTime Engine::buffer_due() const {
-  return sampler_.has_buffer() ? next_collect_ - options_.commit_period * 9 / 10 : HostTime::max();
+  return sampling_.has_buffer() ? next_collect_ - options_.commit_period * 9 / 10 : HostTime::max();
 }
 
-void Engine::warn(std::string text) {
-  if (!reported_.insert(text).second) return;
-  warnings_.push_back({HostClock::now(), std::move(text)});
-  batch_.warnings.push_back(warnings_.back());
+void Engine::warn_all(std::vector<std::string>&& texts) {
+  for (auto& text : texts) warn(std::move(text));
 }
 
 void Engine::look_at_processes(bool all) {
   Batch found;
-  collect();  // what drivers told of processes so far is matched with this look
+  sampling_.collect();  // what drivers have reported of processes is matched with this look
   processes.look(HostClock::now(), found, all);
   if (auto warning = processes.add_gpu_uses(uses_, found)) warn(*warning);
   uses_.clear();
-  if (options_.on_tick) {
-    copy_append(found.process_readings.processes, tick_process_readings_.processes);
-    copy_append(found.process_readings.gpu_processes, tick_process_readings_.gpu_processes);
-    copy_append(found.process_readings.machine, tick_process_readings_.machine);
-  }
-  batch_.append(std::move(found));
+  if (live_) live_->append(found.process_readings.machine);
+  sampling_.batch.append(std::move(found));
   processes.reap(child);
 }
 
-void Engine::collect() {
-  Sampled sampled;
-  sampler_.take(sampled);
-  take_in(std::move(sampled));
-}
-
-void Engine::take_in(Sampled&& sampled) {
-  live_.add(sampled.readings);
-  copy_append(sampled.gpu_processes, uses_);
-  for (auto& warning : sampled.warnings) warn(std::move(warning.text));
+void Engine::take_in(const Sampled& sampled) {
+  if (live_) live_->append(sampled.readings);
   if (windows != nullptr) windows->append(sampled.readings);
-  Batch got;
-  got.readings = std::move(sampled.readings);
-  if (options_.on_tick) {
-    copy_append(got.readings.counters, tick_readings_.counters);
-    copy_append(got.readings.powers, tick_readings_.powers);
-    copy_append(got.readings.gauges, tick_readings_.gauges);
-    copy_append(got.readings.failures, tick_readings_.failures);
-  }
-  batch_.append(std::move(got));
+  uses_.insert(uses_.end(), sampled.gpu_processes.begin(), sampled.gpu_processes.end());
 }
 
 void Engine::serve_windows() {
   if (windows == nullptr) return;
-  if (windows->take_read_wish()) sampler_.read_soon();
-  if (windows->is_waiting()) collect();
+  if (windows->take_read_request()) sampling_.read_soon();
+  if (windows->is_waiting()) sampling_.collect();
 }
 
-void Engine::watch_clock() {
-  auto seen = clock_.look(ClockPoint::now());
-  copy_append(seen.points, batch_.clock_points);
-  if (seen.warning) warn(std::move(*seen.warning));
-}
-
-void Engine::tell_status(HostTime now) {
-  Status status;
-  status.phase = phase_;
-  status.elapsed = now - phase_begin_;
-  for (const auto& domain : domains_) {
-    status.powers.push_back({&domain, live_.of(domain.id, now)});
-  }
-  options_.on_status(status);
-  next_status_ = now + options_.status_period;
-}
-
-void Engine::tick(HostTime now) {
-  collect();
-  options_.on_tick(
-      {last_tick_, now, domains_, sampler_.sensors(), tick_readings_, tick_process_readings_});
-  tick_readings_.clear();
-  tick_process_readings_.clear();
-  ++ticks_;
-  last_tick_ = now;
-  while (next_tick_ <= now) next_tick_ += options_.tick_period;
+void Engine::show_snapshot(HostTime now) {
+  sampling_.collect();
+  const ClockPoint clock = ClockPoint::now();
+  options_.on_snapshot(live_->snapshot(clock, snapshots_since_));
+  live_->ledger().tidy(clock.host);
+  ++snapshots_;
+  while (next_snapshot_ <= now) next_snapshot_ += options_.snapshot_period;
 }
 
 void Engine::take_traces() {
-  // What cannot be recorded stays where it is.
-  if (traces == nullptr || recorder_.error()) return;
-  // Killed between the two, what was not committed yet is still in the spool.
-  if (batch_.traces.empty() && recorder_.caught_up()) traces->remove_taken();
+  // What cannot be recorded stays in the spool.
+  if (traces == nullptr || sampling_.sink_error() || sampling_.has_waiting_traces()) return;
+  // Of a tool that is killed, what was not committed yet is then still in the spool.
+  if (sampling_.batch.traces.empty() && sampling_.is_written()) traces->remove_taken();
   std::vector<std::string> warnings;
-  traces->take(batch_.traces, warnings);
-  for (auto& text : warnings) warn(std::move(text));
+  traces->take(sampling_.batch.traces, warnings);
+  warn_all(std::move(warnings));
 }
 
 void Engine::end_traces() {
-  if (traces == nullptr || recorder_.error()) return;
+  if (traces == nullptr || sampling_.sink_error()) return;
   std::vector<std::string> warnings;
-  traces->take_rest(batch_.traces, warnings, options_.patience);
-  for (auto& text : warnings) warn(std::move(text));
+  traces->take_rest(sampling_.batch.traces, warnings, options_.patience);
+  warn_all(std::move(warnings));
 }
 
-void Engine::post_run() { batch_.run = run; }
-
 void Engine::flush() {
+  gather();
+  sampling_.flush();
+}
+
+void Engine::gather() {
   if (windows != nullptr) {
-    Batch got;
     std::vector<std::string> warnings;
-    windows->take(got.windows, warnings);
-    batch_.append(std::move(got));
-    for (auto& text : warnings) warn(std::move(text));
+    windows->take(sampling_.batch.windows, warnings);
+    warn_all(std::move(warnings));
   }
   take_traces();
-  if (auto error = recorder_.error()) {
-    warn(fmt::format("the recording ends early: {}", error->message));
-  }
-  recorder_.post(std::exchange(batch_, Batch{}));
 }
 
 SessionResult Engine::finish() {
-  Sampled sampled;
-  sampler_.stop(options_.patience, sampled);
-  take_in(std::move(sampled));
+  sampling_.stop(options_.patience);
   if (windows != nullptr) windows->stop();
   look_at_processes(true);
   end_traces();
-  batch_.clock_points.push_back(ClockPoint::now());
 
   const rusage usage = own_usage();
   SessionResult result;
   result.overhead = {cpu_time(usage) - cpu_at_begin_, HostClock::now() - begin_,
                      static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
-  batch_.overhead = result.overhead;
+  sampling_.batch.overhead = result.overhead;
   post_run();
-  flush();
-  const auto finished = recorder_.finish();
-  if (!finished) {
-    result.sink_error = finished.error();
-    warn(fmt::format("the recording ends early: {}", finished.error().message));
-  }
+  gather();
+  const auto finished = sampling_.finish();
+  if (!finished) result.sink_error = finished.error();
   if (traces != nullptr) {
     const auto kept = traces->close(finished.has_value());
     if (kept && result.sink_error) result.sink_error->message += "; " + *kept;
@@ -256,7 +189,7 @@ SessionResult Engine::finish() {
   result.run = run;
   result.run.complete = finished.has_value();
   result.interrupted_by = interrupted_by;
-  result.warnings = warnings_;
+  result.warnings = sampling_.warnings();
   return result;
 }
 

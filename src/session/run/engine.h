@@ -1,18 +1,16 @@
-// What all kinds of session share: meters, processes, clocks, recording and signals, served in
-// turn.
+// What all kinds of session share: sampling, processes, windows, traces and signals, served in turn
+// by one thread.
 #pragma once
 
 #include <functional>
-#include <set>
+#include <optional>
 
+#include "session/live/live_engine.h"
 #include "session/run/process_watch.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
 #include "session/run/trace_watch.h"
-#include "session/sampling/clock_watch.h"
-#include "session/sampling/live_power.h"
-#include "session/sampling/recorder.h"
-#include "session/sampling/sampler.h"
+#include "session/sampling/recorded_sampling.h"
 #include "session/windows/window_server.h"
 
 namespace jouleprof::session {
@@ -25,8 +23,9 @@ class Engine {
 
   void start();
 
-  void begin_phase(Phase phase);
-  void read_soon() { sampler_.read_soon(); }
+  // From now on snapshots count their energy and time anew.
+  void restart_snapshots() { snapshots_since_ = HostClock::now(); }
+  void read_soon() { sampling_.read_soon(); }
 
   // What to do with a signal. Default: it interrupts.
   std::function<void(const Signal&)> on_signal;
@@ -36,10 +35,10 @@ class Engine {
   void serve(HostTime until, const std::function<bool()>& ended = nullptr, int fd = -1);
   bool interrupted() const { return interrupted_by.has_value() || options_.stop.stop_requested(); }
 
-  void warn(std::string text);
+  void warn(std::string text) { sampling_.warn(std::move(text)); }
   void look_at_processes(bool all = false);
-  void post_run();  // records `run` as it is now
-  void post(const model::IdleSpan& span) { batch_.idle_spans.push_back(span); }
+  void post_run() { sampling_.batch.run = run; }  // records `run` as it is now
+  void post(const model::IdleSpan& span) { sampling_.batch.idle_spans.push_back(span); }
 
   // Last reads, then everything is written and closed.
   SessionResult finish();
@@ -53,38 +52,26 @@ class Engine {
 
  private:
   HostTime buffer_due() const;
-  void collect();
-  void take_in(Sampled&& sampled);
+  void take_in(const Sampled& sampled);
   void serve_windows();
-  void watch_clock();
-  void tell_status(HostTime now);
-  void tick(HostTime now);
+  void show_snapshot(HostTime now);
   void flush();
+  void gather();  // what programs have sent, into the batch
   void take_traces();
   void end_traces();
+  void warn_all(std::vector<std::string>&& texts);
 
   const SessionOptions& options_;
   SignalStream& signals_;
-  Sampler sampler_;
-  std::vector<model::Domain> domains_;
-  LivePower live_;
-  ClockWatch clock_;
-  Recorder recorder_;
-  Batch batch_;
+  std::optional<LiveEngine> live_;  // where snapshots are wanted
+  RecordedSampling sampling_;
   std::vector<model::GpuProcessUse> uses_;  // since the last look
-  model::Readings tick_readings_;
-  model::ProcessReadings tick_process_readings_;
-  std::vector<model::Warning> warnings_;
-  std::set<std::string> reported_;
   HostTime begin_{};
   Duration cpu_at_begin_{};
-  Phase phase_{};
-  HostTime phase_begin_{};
+  HostTime snapshots_since_{};
   HostTime next_collect_{};
-  HostTime next_status_{};
-  HostTime last_tick_{};
-  HostTime next_tick_{};
-  std::uint64_t ticks_ = 0;
+  HostTime next_snapshot_{};
+  std::uint64_t snapshots_ = 0;
 };
 
 }  // namespace jouleprof::session

@@ -26,8 +26,8 @@ class ProcessWatch {
   // `all`: processes whose figures stand still too.
   void look(HostTime now, Batch& out, bool all = false);
 
-  // What a driver told of processes, before the last look. Returns a warning where its pids cannot
-  // be matched with ours.
+  // What a driver reported of processes, before the last look. Returns a warning where its pids
+  // cannot be matched with ours.
   std::optional<std::string> add_gpu_uses(const std::vector<model::GpuProcessUse>& uses,
                                           Batch& out);
 

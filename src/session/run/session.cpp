@@ -91,21 +91,21 @@ void name_survivors(Engine& engine) {
                   fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
 }
 
-void idle(Engine& engine, Phase phase, Duration length) {
+void idle(Engine& engine, Duration length) {
   if (length <= Duration{}) return;
-  engine.begin_phase(phase);
+  engine.restart_snapshots();
   const HostTime begin = HostClock::now();
   engine.serve(begin + length);
   engine.post(model::IdleSpan{begin, HostClock::now()});
 }
 
-// However impatient someone is, the end of the work must be read.
+// Not skipped by an interruption: the end of the work must be read.
 void wait_for_tail(HostTime work_end) {
   const Duration left = work_end + kTail - HostClock::now();
   if (left > Duration{}) std::this_thread::sleep_for(left);
 }
 
-// How the command's programs find this session, and what brings them to tell of their work.
+// The variables by which the command's programs find this session and are traced.
 std::vector<std::string> variables(const SessionOptions& options, Engine& engine) {
   std::vector<std::string> all;
   if (engine.windows != nullptr) {
@@ -121,7 +121,7 @@ std::vector<std::string> variables(const SessionOptions& options, Engine& engine
   return all;
 }
 
-// What a session came to, beside what the engine knows.
+// The result of a session, in addition to what the engine has.
 struct Outcome {
   std::optional<int> exit_status;
   std::optional<Error> start_error;
@@ -129,7 +129,7 @@ struct Outcome {
 
 Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
                             std::optional<spans::Cgroup>& group) {
-  idle(engine, Phase::kIdleBefore, options.idle_before);
+  idle(engine, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
   auto child = Child::prepare(options.command, signals, variables(options, engine));
@@ -146,7 +146,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
     if (signal.number == SIGTSTP) signals.stop_self();
   });
   engine.child = child->pid();
-  engine.begin_phase(Phase::kWork);
+  engine.restart_snapshots();
   engine.run.pid = child->pid();
   engine.run.work_begin = HostClock::now();
   engine.read_soon();
@@ -175,7 +175,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
 
   engine.look_at_processes();
   if (engine.processes.alive().empty()) {
-    idle(engine, Phase::kIdleAfter, options.idle_after);
+    idle(engine, options.idle_after);
   } else {
     name_survivors(engine);  // with them the machine is not idle: there is nothing to learn
   }
@@ -186,7 +186,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
 Outcome run_attached(pid_t pid, Engine& engine) {
   const EndWatch end(pid);
   engine.processes.follow({.root = pid});
-  engine.begin_phase(Phase::kWork);
+  engine.restart_snapshots();
   engine.run.pid = pid;
   engine.run.work_begin = HostClock::now();
   engine.post_run();
@@ -201,7 +201,6 @@ Outcome run_attached(pid_t pid, Engine& engine) {
 }
 
 Outcome run_machine(const SessionOptions& options, Engine& engine) {
-  engine.begin_phase(Phase::kWork);
   const HostTime begin = HostClock::now();
   engine.serve(options.duration ? begin + *options.duration : HostTime::max());
   return {};

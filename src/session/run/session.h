@@ -12,35 +12,13 @@
 
 #include "meters/meter.h"
 #include "model/recording.h"
+#include "model/snapshot.h"
 #include "session/sampling/sink.h"
 #include "session/sampling/visible_devices.h"
 
 namespace jouleprof::session {
 
-enum class Phase { kIdleBefore, kWork, kIdleAfter };
-
-// For a line of live status.
-struct Status {
-  Phase phase{};
-  Duration elapsed{};  // since the phase began
-  struct DomainPower {
-    const model::Domain* domain = nullptr;
-    std::optional<Power> power;
-  };
-  std::vector<DomainPower> powers;
-};
-
-// One step of watching the machine.
-struct Tick {
-  HostTime begin{};
-  HostTime end{};
-  const std::vector<model::Domain>& domains;
-  const std::vector<model::Sensor>& sensors;
-  const model::Readings& readings;                 // what came in since the last tick
-  const model::ProcessReadings& process_readings;  // the same
-};
-
-// What the command's processes tell of their work on GPUs, and how they are brought to it.
+// What the command's processes record of their work on GPUs, and how they are made to.
 struct TraceOptions {
   bool kernels = false;
   bool layers = false;                   // of PyTorch's models
@@ -75,15 +53,15 @@ struct SessionOptions {
   std::string tool_version;
   TraceOptions trace;
 
-  // The machine: ends after this long, or so many ticks, or when `stop` says so.
+  // The machine: ends after this long, or after so many snapshots, or when `stop` says so.
   std::optional<Duration> duration;
-  std::optional<std::uint64_t> ticks;
-  Duration tick_period = std::chrono::seconds{1};
-  std::function<void(const Tick&)> on_tick;
+  std::optional<std::uint64_t> snapshots;
   std::stop_token stop;  // ends all but a running command
 
-  std::function<void(const Status&)> on_status;
-  Duration status_period = std::chrono::seconds{1};
+  // Called with what is known of the machine, every period. Energies count from the session's
+  // begin; with a command, from the begin of its idle interval or of its work.
+  std::function<void(const model::Snapshot&)> on_snapshot;
+  Duration snapshot_period = std::chrono::seconds{1};
 
   Environment environment = process_environment;
   std::filesystem::path root = "/";             // where proc and sys are

@@ -43,7 +43,7 @@ class AttachTest : public SessionTest {
 TEST_F(AttachTest, FollowsAProcessToItsEnd) {
   start("while :; do sleep 0.02; done");
   bool reported = false;
-  options.on_status = [&](const Status&) {
+  options.on_snapshot = [&](const model::Snapshot&) {
     if (!std::exchange(reported, true)) kill(pid, SIGTERM);
   };
   const auto result = measure(meters_of(std::make_unique<FakeMeter>()));
@@ -58,7 +58,7 @@ TEST_F(AttachTest, FollowsAProcessToItsEnd) {
 
 TEST_F(AttachTest, AnInterruptionEndsTheRecordingNotTheProcess) {
   start("while :; do sleep 0.02; done");
-  options.on_status = [](const Status&) { kill(getpid(), SIGINT); };
+  options.on_snapshot = [](const model::Snapshot&) { kill(getpid(), SIGINT); };
   const auto result = measure();
   EXPECT_EQ(result.interrupted_by, SIGINT);
   EXPECT_EQ(kill(pid, 0), 0);
@@ -69,7 +69,7 @@ TEST_F(AttachTest, ItsEnvironmentDecidesWhatIsVisible) {
   setenv("CUDA_VISIBLE_DEVICES", "1", 1);
   start("while :; do sleep 0.02; done");
   unsetenv("CUDA_VISIBLE_DEVICES");
-  options.on_status = [](const Status&) { kill(getpid(), SIGINT); };
+  options.on_snapshot = [](const model::Snapshot&) { kill(getpid(), SIGINT); };
   measure(meters_of(std::make_unique<FakeMeter>("gpu0", "GPU-0"),
                     std::make_unique<FakeMeter>("gpu1", "GPU-1")));
   EXPECT_FALSE(sink.recording.domains[0].visible);

@@ -28,8 +28,7 @@ class SessionTest : public testing::Test {
     options.idle_after = std::chrono::milliseconds{20};
     options.process_period = std::chrono::milliseconds{10};
     options.commit_period = std::chrono::milliseconds{10};
-    options.tick_period = std::chrono::milliseconds{10};
-    options.status_period = std::chrono::milliseconds{5};
+    options.snapshot_period = std::chrono::milliseconds{5};
     options.environment = [](const std::string&) { return std::nullopt; };
   }
 
@@ -44,8 +43,8 @@ class SessionTest : public testing::Test {
   }
   // Calls `then` once, when the file exists.
   void when_written(const std::string& file, std::function<void()> then) {
-    options.on_status = [this, file, then, done = false](const Status& status) mutable {
-      if (done || status.phase != Phase::kWork || !std::filesystem::exists(tree / file)) return;
+    options.on_snapshot = [this, file, then, done = false](const model::Snapshot&) mutable {
+      if (done || !std::filesystem::exists(tree / file)) return;
       done = true;
       then();
     };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -135,9 +136,7 @@ TEST_F(SessionTest, SignalsSentToTheToolReachTheCommand) {
 
 TEST_F(SessionTest, InterruptedWhileIdleNothingIsStarted) {
   options.idle_before = seconds{100};
-  options.on_status = [](const Status& status) {
-    if (status.phase == Phase::kIdleBefore) kill(getpid(), SIGINT);
-  };
+  options.on_snapshot = [](const model::Snapshot&) { kill(getpid(), SIGINT); };
   const auto result = shell("echo > " + path("ran"), meters_of(std::make_unique<FakeMeter>()));
   EXPECT_EQ(result.exit_status, 130);
   EXPECT_EQ(result.interrupted_by, SIGINT);
@@ -147,10 +146,11 @@ TEST_F(SessionTest, InterruptedWhileIdleNothingIsStarted) {
 
 TEST_F(SessionTest, InterruptedAfterwardsItEndsEarlyAndKeepsTheStatus) {
   options.idle_after = seconds{100};
-  options.on_status = [](const Status& status) {
-    if (status.phase == Phase::kIdleAfter) kill(getpid(), SIGINT);
+  options.on_snapshot = [this](const model::Snapshot&) {
+    if (std::filesystem::exists(tree / "ended")) kill(getpid(), SIGINT);
   };
-  const auto result = shell("exit 3", meters_of(std::make_unique<FakeMeter>()));
+  const auto result =
+      shell(": > " + path("ended") + "; exit 3", meters_of(std::make_unique<FakeMeter>()));
   EXPECT_EQ(result.exit_status, 3);
   ASSERT_TRUE(sink.recording.run.work_end);
   EXPECT_GE(sink.recording.readings.counters.back().before,
@@ -224,35 +224,35 @@ TEST_F(SessionTest, DevicesAreThoseSelectedAndVisible) {
   EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(SessionTest, StatusTellsPhaseAndPower) {
-  std::map<Phase, int> phases;
-  std::optional<Power> power;
-  options.on_status = [&](const Status& status) {
-    ++phases[status.phase];
-    if (status.powers.at(0).power) power = status.powers[0].power;
+TEST_F(SessionTest, SnapshotsShowPowerAndEnergyOfEachInterval) {
+  std::set<HostTime> begins;
+  std::optional<model::DomainSnapshot> gpu;
+  options.on_snapshot = [&](const model::Snapshot& snapshot) {
+    begins.insert(snapshot.begin);
+    EXPECT_EQ(snapshot.domains.size(), 2u);
+    if (begins.size() == 2 && snapshot.domains[0].energy) gpu = snapshot.domains[0];
   };
-  shell("sleep 0.1", meters_of(std::make_unique<FakeMeter>()));
-  EXPECT_EQ(phases.size(), 3u);
-  EXPECT_EQ(power, Power::watts(100));
+  shell("sleep 0.4", meters_of(std::make_unique<FakeMeter>()));
+  EXPECT_EQ(begins.size(), 3u);  // idle, work, idle
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->domain.device, "gpu0");
+  EXPECT_EQ(gpu->power, Power::watts(100));
+  EXPECT_EQ(gpu->provenance, model::Provenance::kMeasured);
+  EXPECT_GE(gpu->energy->energy, Energy{});
+  EXPECT_LT(gpu->age.value_or(seconds{100}), seconds{1});
 }
 
-TEST_F(SessionTest, TheMachineIsWatchedForSoManyTicks) {
-  std::size_t readings = 0;
-  std::optional<HostTime> last;
-  options.ticks = 5;
-  int ticks = 0;
-  options.on_tick = [&](const Tick& tick) {
-    ++ticks;
-    readings += tick.readings.counters.size();
-    EXPECT_LT(tick.begin, tick.end);
-    EXPECT_EQ(tick.begin, last.value_or(tick.begin));
-    last = tick.end;
-    EXPECT_EQ(tick.domains.size(), 2u);
-    EXPECT_EQ(tick.sensors.size(), 3u);
+TEST_F(SessionTest, TheMachineIsWatchedForSoManySnapshots) {
+  options.snapshots = 5;
+  std::vector<Duration> times;
+  options.on_snapshot = [&](const model::Snapshot& snapshot) {
+    if (!times.empty()) EXPECT_GT(snapshot.elapsed, times.back());
+    times.push_back(snapshot.elapsed);
+    EXPECT_EQ(snapshot.domains.size(), 2u);
   };
   const auto result = measure(meters_of(std::make_unique<FakeMeter>()));
-  EXPECT_EQ(ticks, 5);
-  EXPECT_GT(readings, 0u);
+  EXPECT_EQ(times.size(), 5u);
+  EXPECT_FALSE(sink.recording.readings.counters.empty());
   EXPECT_EQ(sink.recording.run.source, "monitor");
   EXPECT_FALSE(result.exit_status);
 }

@@ -21,7 +21,7 @@ std::atomic<std::uint64_t> came_sent{0};  // bit N: signal N
 std::atomic<std::uint64_t> came_kernel{0};
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-void poke() noexcept {
+void wake_reader() noexcept {
   const char byte = 0;
   // A full pipe is readable already.
   [[maybe_unused]] const ssize_t n = ::write(pipe_write.load(), &byte, 1);
@@ -31,7 +31,7 @@ void handle(int number, siginfo_t* info, void*) {
   const int saved = errno;
   auto& set = info->si_code <= 0 ? came_sent : came_kernel;
   set.fetch_or(std::uint64_t{1} << number);
-  poke();
+  wake_reader();
   errno = saved;
 }
 
@@ -61,7 +61,7 @@ Result<std::unique_ptr<SignalStream>> SignalStream::create() {
   const struct sigaction action = catching();
   for (std::size_t i = 0; i < kCaught.size(); ++i) {
     sigaction(kCaught[i], nullptr, &stream->before_[i]);
-    // Whoever ignores SIGCHLD could not learn how the command ended.
+    // A process that ignores SIGCHLD does not get the exit status of its child.
     const bool ignored = stream->before_[i].sa_handler == SIG_IGN;
     stream->caught_[i] = !ignored || kCaught[i] == SIGCHLD;
     if (stream->caught_[i]) sigaction(kCaught[i], &action, nullptr);
@@ -105,14 +105,14 @@ void SignalStream::wait(HostTime deadline, int other_fd) {
   }
 }
 
-void SignalStream::wake() noexcept { poke(); }
+void SignalStream::wake() noexcept { wake_reader(); }
 
 void SignalStream::stop_self() {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   struct sigaction ours {};
   sigaction(SIGTSTP, &standard, &ours);
-  raise(SIGTSTP);  // and not SIGSTOP: the kernel ignores it where nobody could wake us
+  raise(SIGTSTP);  // and not SIGSTOP: the kernel ignores it where no process could continue us
   sigaction(SIGTSTP, &ours, nullptr);
 }
 

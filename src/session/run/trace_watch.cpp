@@ -50,7 +50,7 @@ bool is_others(const std::optional<std::string>& path, const fs::path& ours) {
 
 }  // namespace
 
-// What the processes told since it was last taken.
+// What the processes recorded since it was last taken.
 class TraceWatch::Collector final : public spool::SpoolConsumer {
  public:
   class Sink final : public model::ActivitySink {
@@ -209,7 +209,7 @@ void TraceWatch::take_rest(std::vector<Batch::TracePart>& parts, std::vector<std
   explain(warnings);
 }
 
-// Whoever asked for kernels and gets none must learn why.
+// A user who requested kernels and gets none needs the reason.
 void TraceWatch::explain(std::vector<std::string>& warnings) const {
   std::uint64_t activities = 0;
   for (const auto& sink : collector_->sinks) {

@@ -1,4 +1,4 @@
-// Takes in what the command's processes tell of their kernels and layers.
+// Collects what the command's processes record of their kernels and layers.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class TraceWatch {
   // Makes a folder that only this user can open, or takes the one that there is. Errors:
   // not_found (a folder that should be there), unavailable.
   static Result<std::unique_ptr<TraceWatch>> create(const TraceOptions& options);
-  ~TraceWatch();  // removes a folder of its own that nobody used
+  ~TraceWatch();  // removes a folder of its own that no process used
   TraceWatch(const TraceWatch&) = delete;
   TraceWatch& operator=(const TraceWatch&) = delete;
 

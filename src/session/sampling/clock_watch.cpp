@@ -11,28 +11,28 @@ constexpr Duration kSleep = std::chrono::milliseconds{100};
 
 }  // namespace
 
-ClockWatch::Seen ClockWatch::look(const ClockPoint& now) {
-  Seen seen;
+ClockWatch::Observed ClockWatch::look(const ClockPoint& now) {
+  Observed observed;
   if (last_) {
     const Duration slept = now.suspended - last_->suspended;
     const Duration host = now.host - last_->host;
     const Duration step = (now.real - last_->real) - host - slept;
     if (slept > kSleep) {
-      seen.warning = fmt::format(
+      observed.warning = fmt::format(
           "the machine was suspended for {:.1f} s: nothing was measured meanwhile", seconds(slept));
     } else if (std::chrono::abs(step) > kStep) {
-      seen.warning =
+      observed.warning =
           fmt::format("the wall clock was set {} by {:.3f} s while recording",
                       step > Duration{} ? "forward" : "back", seconds(std::chrono::abs(step)));
     }
-    if (seen.warning && recorded_->host != last_->host) seen.points.push_back(*last_);
+    if (observed.warning && recorded_->host != last_->host) observed.points.push_back(*last_);
   }
-  if (!recorded_ || seen.warning || now.host - recorded_->host >= period_) {
-    seen.points.push_back(now);
+  if (!recorded_ || observed.warning || now.host - recorded_->host >= period_) {
+    observed.points.push_back(now);
     recorded_ = now;
   }
   last_ = now;
-  return seen;
+  return observed;
 }
 
 }  // namespace jouleprof::session

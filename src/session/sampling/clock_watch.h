@@ -11,7 +11,7 @@ namespace jouleprof::session {
 
 class ClockWatch {
  public:
-  struct Seen {
+  struct Observed {
     std::vector<ClockPoint> points;  // to record
     std::optional<std::string> warning;
   };
@@ -20,7 +20,7 @@ class ClockWatch {
 
   // To be called often, with the clocks now. A point is worth recording every period, and on both
   // sides of a step or a sleep.
-  Seen look(const ClockPoint& now);
+  Observed look(const ClockPoint& now);
 
  private:
   Duration period_;

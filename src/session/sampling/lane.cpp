@@ -102,8 +102,8 @@ struct Lane::State {
     if (!uses) return false;
     if (!*uses) {
       out.warnings.push_back(
-          {HostClock::now(), fmt::format("{} cannot tell which processes use its devices: {}", name,
-                                         uses->error().message)});
+          {HostClock::now(), fmt::format("{} cannot list the processes that use its devices: {}",
+                                         name, uses->error().message)});
       return uses->error().code == Errc::kUnavailable;
     }
     append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);

@@ -45,7 +45,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   ~Lane();
 
-  // `told` is called, from the lane's thread, when a sensor's buffer was emptied: its readings
+  // `reported` is called, from the lane's thread, when a sensor's buffer was emptied: its readings
   // reach back to the last time, so they should not wait here. Not after finish().
   void on_buffer(std::function<void()> reported);
 

@@ -7,7 +7,7 @@
 
 namespace jouleprof::session {
 
-class MemorySink final : public Sink {
+class MemorySink : public Sink {
  public:
   // To be read once the session has ended.
   model::Recording recording;

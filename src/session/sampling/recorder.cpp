@@ -1,17 +1,13 @@
 #include "session/sampling/recorder.h"
 
-#include <iterator>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "session/sampling/threads.h"
 
 namespace jouleprof::session {
 namespace {
-
-template <typename T>
-void move_append(std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
 
 template <typename T>
 Result<void> add_all(Sink& sink, const std::vector<T>& items) {
@@ -23,33 +19,14 @@ Result<void> add_all(Sink& sink, const std::vector<T>& items) {
 
 }  // namespace
 
-bool Batch::empty() const {
-  return !run && clock_points.empty() && domains.empty() && sensors.empty() && processes.empty() &&
-         idle_spans.empty() && warnings.empty() && !overhead && readings.empty() &&
-         process_readings.empty() && windows.empty() && traces.empty();
+std::string RecordingLoss::text() const {
+  return fmt::format(
+      "the disk took nothing for too long: {} readings and {} windows of {:.1f} s were not "
+      "recorded",
+      readings, windows, seconds(end - begin));
 }
 
-void Batch::append(Batch&& later) {
-  if (later.run) run = std::move(later.run);
-  if (later.overhead) overhead = later.overhead;
-  move_append(later.clock_points, clock_points);
-  move_append(later.domains, domains);
-  move_append(later.sensors, sensors);
-  move_append(later.processes, processes);
-  move_append(later.idle_spans, idle_spans);
-  move_append(later.warnings, warnings);
-  move_append(later.readings.counters, readings.counters);
-  move_append(later.readings.powers, readings.powers);
-  move_append(later.readings.gauges, readings.gauges);
-  move_append(later.readings.failures, readings.failures);
-  move_append(later.process_readings.processes, process_readings.processes);
-  move_append(later.process_readings.gpu_processes, process_readings.gpu_processes);
-  move_append(later.process_readings.machine, process_readings.machine);
-  move_append(later.windows, windows);
-  move_append(later.traces, traces);
-}
-
-Recorder::Recorder(Sink* sink) : sink_(sink) {
+Recorder::Recorder(Sink* sink, std::size_t most_bytes) : sink_(sink), most_bytes_(most_bytes) {
   if (sink_ == nullptr) return;
   thread_ = start_without_signals([this] { run(); });
 }
@@ -64,14 +41,38 @@ Recorder::~Recorder() {
   thread_.join();
 }
 
-void Recorder::post(Batch&& batch) {
+void Recorder::post(Batch&& batch) { post(std::move(batch), true); }
+
+void Recorder::post_last(Batch&& batch) { post(std::move(batch), false); }
+
+void Recorder::post(Batch&& batch, bool limited) {
   if (sink_ == nullptr || batch.empty()) return;
+  const std::size_t bytes = batch.series_bytes();
   {
     const std::lock_guard lock(mutex_);
     if (error_) return;
+    losing_ = limited && bytes > 0 && waiting_.series_bytes() + bytes > most_bytes_;
+    if (losing_) drop_series_of(batch);
     waiting_.append(std::move(batch));
   }
   posted_.notify_one();
+}
+
+void Recorder::drop_series_of(Batch& batch) {
+  const HostTime now = HostClock::now();
+  if (!loss_) loss_ = RecordingLoss{now, now, 0, 0};
+  loss_->end = now;
+  const auto& r = batch.readings;
+  const auto& p = batch.process_readings;
+  loss_->readings += r.counters.size() + r.powers.size() + r.gauges.size() + r.failures.size() +
+                     p.processes.size() + p.gpu_processes.size() + p.machine.size();
+  loss_->windows += batch.windows.size();
+  batch.drop_series();
+}
+
+std::optional<RecordingLoss> Recorder::take_loss(bool now) {
+  if (losing_ && !now) return std::nullopt;
+  return std::exchange(loss_, std::nullopt);
 }
 
 std::optional<Error> Recorder::error() {
@@ -82,6 +83,11 @@ std::optional<Error> Recorder::error() {
 bool Recorder::caught_up() {
   const std::lock_guard lock(mutex_);
   return waiting_.empty() && !writing_ && !error_;
+}
+
+bool Recorder::has_waiting_traces() {
+  const std::lock_guard lock(mutex_);
+  return !waiting_.traces.empty();
 }
 
 Result<void> Recorder::finish() {

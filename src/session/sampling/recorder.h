@@ -1,57 +1,61 @@
-// Writes to a sink on a thread of its own, so that a slow disk delays nobody.
+// Writes to a sink on a thread of its own, so that a slow disk delays neither the sampling nor the
+// command.
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
-#include <vector>
 
-#include "model/recording.h"
+#include "session/sampling/batch.h"
 #include "session/sampling/sink.h"
 
 namespace jouleprof::session {
 
-// Things to record, in any amount.
-struct Batch {
-  std::optional<model::RunInfo> run;
-  std::vector<ClockPoint> clock_points;
-  std::vector<model::Domain> domains;
-  std::vector<model::Sensor> sensors;
-  std::vector<model::Process> processes;
-  std::vector<model::IdleSpan> idle_spans;
-  std::vector<model::Warning> warnings;
-  std::optional<model::Overhead> overhead;
-  model::Readings readings;
-  model::ProcessReadings process_readings;
-  std::vector<model::Window> windows;
-  struct TracePart {
-    std::uint32_t trace = 0;
-    model::Trace more;
-  };
-  std::vector<TracePart> traces;
+// What was not recorded, because the sink took nothing for so long that the queue was full.
+struct RecordingLoss {
+  HostTime begin{};
+  HostTime end{};
+  std::uint64_t readings = 0;
+  std::uint64_t windows = 0;
 
-  bool empty() const;
-  void append(Batch&& later);
+  std::string text() const;
 };
 
 // After the first error of the sink it records nothing more, and says which error that was.
+// Readings and windows wait in at most `most_bytes`; while the queue is full, new ones are dropped
+// and counted. Everything else is kept: it is small.
 // Thread safety: one thread calls everything.
 class Recorder {
  public:
-  explicit Recorder(Sink* sink);  // nullptr: records nothing. Must outlive the recorder.
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+  // nullptr: records nothing. The sink must outlive the recorder.
+  explicit Recorder(Sink* sink, std::size_t most_bytes = kMostBytes);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
   // Writes and commits soon. Returns at once.
   void post(Batch&& batch);
+  // The same without a limit: for a last batch, after which finish() waits for the sink.
+  void post_last(Batch&& batch);
 
   std::optional<Error> error();
 
-  // Whether all that was posted is committed, or will never be because nothing is recorded at all.
+  // Whether all that was posted is committed. False where nothing is ever recorded.
   bool caught_up();
+
+  // Whether a trace that was posted is not being written yet.
+  bool has_waiting_traces();
+
+  // Whether the last post() dropped something.
+  bool is_losing() const { return losing_; }
+  // What was dropped, once the queue has room again, or `now`.
+  std::optional<RecordingLoss> take_loss(bool now = false);
 
   // Writes all that was posted and finishes the recording.
   Result<void> finish();
@@ -59,8 +63,14 @@ class Recorder {
  private:
   void run();
   Result<void> write(const Batch& batch);
+  void post(Batch&& batch, bool limited);
+  void drop_series_of(Batch& batch);
 
-  Sink* sink_;
+  Sink* const sink_;
+  const std::size_t most_bytes_;
+  bool losing_ = false;
+  std::optional<RecordingLoss> loss_;
+
   std::mutex mutex_;  // guards what follows
   std::condition_variable posted_;
   Batch waiting_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "session/sampling/failing_sink.h"
+#include "session/sampling/fake_meter.h"
 #include "session/sampling/memory_sink.h"
 
 namespace jouleprof::session {
@@ -59,6 +60,50 @@ TEST(Recorder, StopsAtTheFirstError) {
   ASSERT_FALSE(finished);
   EXPECT_EQ(finished.error().message, "disk full");
   EXPECT_EQ(sink.commits(), 1);
+}
+
+// A disk that takes nothing until it is released.
+class HangingSink final : public MemorySink {
+ public:
+  explicit HangingSink(Gate& gate) : gate_(gate) {}
+  Result<void> commit() override {
+    gate_.wait();
+    return MemorySink::commit();
+  }
+
+ private:
+  Gate& gate_;
+};
+
+TEST(Recorder, AHangingDiskDoesNotFillTheMemory) {
+  Gate gate;
+  HangingSink sink(gate);
+  constexpr std::size_t kMost = 100 * sizeof(model::PowerReading);
+  Recorder recorder(&sink, kMost);
+  recorder.post(of_power(-1));
+  Batch batch = of_power(0);
+  batch.windows.push_back({});
+  for (int i = 0; i < 1000; ++i) recorder.post(Batch(batch));
+  ASSERT_TRUE(recorder.is_losing());
+  EXPECT_FALSE(recorder.take_loss());  // it is not over
+  Batch small;
+  small.warnings.push_back({HostTime{}, "kept"});
+  recorder.post(std::move(small));
+  gate.open();
+  while (!recorder.caught_up()) std::this_thread::yield();
+  recorder.post(of_power(1));
+  EXPECT_FALSE(recorder.is_losing());
+  const auto loss = recorder.take_loss();
+  ASSERT_TRUE(loss);
+  EXPECT_EQ(loss->readings, loss->windows);
+  EXPECT_FALSE(recorder.take_loss());
+  ASSERT_TRUE(recorder.finish());
+  const auto& rec = sink.recording;
+  EXPECT_LE(rec.readings.powers.size(), 2 * 100 + 2u);
+  EXPECT_EQ(rec.readings.powers.size() + loss->readings, 1002u);
+  EXPECT_EQ(rec.windows.size() + loss->windows, 1000u);
+  ASSERT_EQ(rec.warnings.size(), 1u);
+  EXPECT_NE(loss->text().find(std::to_string(loss->readings) + " readings"), std::string::npos);
 }
 
 TEST(Recorder, WithoutASinkItDoesNothing) {

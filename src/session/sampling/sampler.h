@@ -27,8 +27,8 @@ class Sampler {
   void start();
   void take(Sampled& out);  // appends
 
-  // Has every probe read now, due or not, so that what begins or ends here has a reading beside it.
-  // Returns at once.
+  // Has every probe read now, due or not, so that an interval that begins or ends here has a
+  // reading close to its edge. Returns at once.
   void read_soon();
 
   // Reads every probe a last time. Waits up to `patience` for all meters together; a meter that

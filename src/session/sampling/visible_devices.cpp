@@ -64,7 +64,7 @@ int leading_integer(std::string_view text) {
 // What a variable selects among the boards: their places, in order.
 struct Selection {
   std::vector<std::size_t> places;
-  bool open = false;  // it can't be told which boards are meant
+  bool open = false;  // which boards are meant is not known
   std::vector<std::string> warnings;
 
   // False: listed twice, which the runtimes take for an error and show no device at all.
@@ -130,7 +130,7 @@ Selection by_uuids(std::string_view list, const std::vector<Domain>& domains,
       } else {
         s.open = true;
         s.warnings.push_back(fmt::format(
-            "CUDA_VISIBLE_DEVICES={}: it cannot be told which GPU holds this MIG device; all GPUs "
+            "CUDA_VISIBLE_DEVICES={}: which GPU holds this MIG device is not known; all GPUs "
             "are taken as visible",
             list));
       }
@@ -169,9 +169,8 @@ Selection rocm(const std::vector<std::pair<std::string, std::string>>& lists, st
   for (const auto& [name, list] : lists) {
     if (trim(list).starts_with("GPU-")) {
       all.open = true;
-      all.warnings.push_back(
-          fmt::format("{}={}: it cannot be told which GPU has this UUID; all are taken as visible",
-                      name, list));
+      all.warnings.push_back(fmt::format(
+          "{}={}: which GPU has this UUID is not known; all are taken as visible", name, list));
       continue;
     }
     Selection part = by_integers(list, all.places.size());

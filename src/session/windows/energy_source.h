@@ -1,16 +1,18 @@
-// What answers a program that asks for the energy of its own windows.
+// Where a program gets the energy of its own windows from.
 #pragma once
 
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/live/window_totals.h"
 #include "base/result.h"
 #include "model/domain.h"
+#include "model/snapshot.h"
 #include "spans/windows/window_record.h"
 
 namespace jouleprof::session {
@@ -40,11 +42,15 @@ class EnergySource {
   // A window that has ended. Neither waits nor allocates, beyond a thread's first.
   virtual void add(const spans::WindowRecord& window) noexcept = 0;
 
-  // Waits up to `timeout` until the sensors have told of `end`; what can be had by then is in the
-  // answer. Errors: invalid_argument (end before begin), unavailable.
+  // Waits up to `timeout` until the sensors have reported `end`; the answer has what is known by
+  // then. Errors: invalid_argument (end before begin), unavailable.
   virtual Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) = 0;
   // All windows of one name together. Errors: not_found (no window of that name), unavailable.
   virtual Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) = 0;
+  // What is known now, with energies since the source was opened. Errors: unavailable, timeout.
+  virtual Result<model::Snapshot> snapshot() = 0;
+  // What the reader of its figures should know, each once. Empty in a forked child.
+  virtual std::vector<std::string> warnings() = 0;
 
  protected:
   EnergySource() = default;

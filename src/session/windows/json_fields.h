@@ -1,4 +1,4 @@
-// Takes values from a JSON object that need not be honest.
+// Takes values from a JSON object that nothing has checked yet.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -33,6 +35,21 @@ class JsonFields {
   std::uint32_t id(const char* key) { return static_cast<std::uint32_t>(integer(key, 0, kMostId)); }
   HostTime time(const char* key) { return HostTime{Duration{integer(key, -kMost)}}; }
   Energy energy(const char* key) { return Energy::microjoules(integer(key, -kMost)); }
+  double number(const char* key) {
+    const nlohmann::json& value = at(key);
+    return value.is_number() ? value.get<double>() : wrong<double>();
+  }
+  // An object of numbers.
+  std::vector<std::pair<std::string, double>> numbers(const char* key) {
+    std::vector<std::pair<std::string, double>> all;
+    const nlohmann::json& object = at(key);
+    if (!object.is_object()) good_ = false;
+    for (const auto& item : object.items()) {
+      if (!item.value().is_number()) good_ = false;
+      if (good_) all.emplace_back(item.key(), item.value().get<double>());
+    }
+    return all;
+  }
   std::string text(const char* key) {
     const nlohmann::json& value = at(key);
     return value.is_string() ? value.get<std::string>() : wrong<std::string>();

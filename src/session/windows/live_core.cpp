@@ -17,9 +17,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kPeriod = 500ms;   // of looking after windows and readings
+constexpr Duration kPeriod = 500ms;   // between two looks for windows and readings
 constexpr Duration kAskAgain = 50ms;  // while an answer is awaited
 constexpr Duration kPoll = 3ms;
+constexpr Duration kPatience = 2s;  // with a meter that hangs at the end
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -37,21 +38,19 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
                    const std::vector<std::string>& warnings)
     : pid_(getpid()),
       options_(std::move(options)),
-      domains_(std::move(domains)),
-      sampler_(std::move(sampler)),
-      energy_(domains_, sampler_.sensors(), options_.history),
-      recorder_(options_.sink.get()),
+      live_(domains, sampler.sensors(), options_.history),
+      sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
+                [this](const Sampled& sampled) { live_.append(sampled.readings); }),
       inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
   run_.command = own_command();
   run_.pid = pid_;
-  run_.work_begin = HostClock::now();
-  batch_.run = run_;
-  batch_.domains = domains_;
-  batch_.sensors = sampler_.sensors();
-  for (const auto& text : warnings) batch_.warnings.push_back({HostClock::now(), text});
-  sampler_.start();
+  begin_ = HostClock::now();
+  run_.work_begin = begin_;
+  sampling_.batch.run = run_;
+  for (const auto& text : warnings) sampling_.warn(text);
+  sampling_.start();
   thread_ = start_without_signals([this] { this->run(); });
 }
 
@@ -65,16 +64,9 @@ LiveCore::~LiveCore() {
   inbox_.drain();
   const std::lock_guard lock(mutex_);
   run_.work_end = HostClock::now();
-  Batch last;
-  last.run = run_;
-  Sampled sampled;
-  sampler_.stop(2s, sampled);
-  last.readings = std::move(sampled.readings);
-  last.warnings = std::move(sampled.warnings);
-  last.clock_points.push_back(ClockPoint::now());
-  batch_.append(std::move(last));
-  recorder_.post(std::move(batch_));
-  (void)recorder_.finish();
+  sampling_.batch.run = run_;
+  sampling_.stop(kPatience);
+  (void)sampling_.finish();
 }
 
 void LiveCore::run() {
@@ -84,45 +76,22 @@ void LiveCore::run() {
     lock.unlock();
     inbox_.drain();
     lock.lock();
-    collect();
-    energy_.tidy(HostClock::now());
-    flush();
+    sampling_.collect();
+    live_.ledger().tidy(HostClock::now());
+    sampling_.watch_clock();
+    sampling_.flush();
   }
-}
-
-void LiveCore::collect() {
-  Sampled sampled;
-  sampler_.take(sampled);
-  energy_.append(sampled.readings);
-  if (!options_.sink) return;
-  Batch got;
-  got.readings = std::move(sampled.readings);
-  got.warnings = std::move(sampled.warnings);
-  batch_.append(std::move(got));
 }
 
 void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
-  energy_.add(window.name, host(window.begin), host(window.end));
+  live_.ledger().add(window.name, host(window.begin), host(window.end));
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
-  if (auto warning = quota_.warning()) {
-    batch_.warnings.push_back({HostClock::now(), std::move(*warning)});
-  }
+  if (auto warning = quota_.warning()) sampling_.warn(std::move(*warning));
   if (!is_recorded) return;
-  batch_.windows.push_back({names_.text(window.name), host(window.begin), host(window.end), pid_,
-                            thread, (window.flags & kDeviceTime) != 0});
-}
-
-void LiveCore::flush() {
-  if (!options_.sink) {
-    batch_ = {};
-    return;
-  }
-  auto seen = clock_.look(ClockPoint::now());
-  batch_.clock_points.insert(batch_.clock_points.end(), seen.points.begin(), seen.points.end());
-  if (seen.warning) batch_.warnings.push_back({HostClock::now(), std::move(*seen.warning)});
-  recorder_.post(std::exchange(batch_, {}));
+  sampling_.batch.windows.push_back({names_.text(window.name), host(window.begin), host(window.end),
+                                     pid_, thread, (window.flags & kDeviceTime) != 0});
 }
 
 void LiveCore::wait_for(HostTime t, Duration timeout) {
@@ -131,18 +100,18 @@ void LiveCore::wait_for(HostTime t, Duration timeout) {
 }
 
 void LiveCore::wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock) {
-  const HostTime ready = t + energy_.delay();
+  const HostTime ready = t + live_.ledger().delay();
   HostTime ask{};
   for (;;) {
-    collect();
+    sampling_.collect();
     const HostTime now = HostClock::now();
-    if (energy_.knows(t, now) || now >= deadline || stop_) return;
+    if (live_.ledger().knows(t, now) || now >= deadline || stop_) return;
     if (now < ready) {
       changed_.wait_until(lock, steady(std::min(ready, deadline)));
       continue;
     }
     if (now >= ask) {
-      sampler_.read_soon();
+      sampling_.read_soon();
       ask = now + kAskAgain;
     }
     changed_.wait_for(lock, kPoll);
@@ -155,20 +124,34 @@ Result<EnergySource::Energies> LiveCore::energy(HostTime begin, HostTime end, Du
   inbox_.drain();  // edges sharpen the timeline
   std::unique_lock lock(mutex_);
   wait_for(end, deadline, lock);
-  return energy_.energy(begin, end);
+  return live_.ledger().energy(begin, end);
 }
 
 Result<analysis::WindowTotal> LiveCore::total(std::uint32_t name, Duration timeout) {
   const HostTime deadline = HostClock::now() + timeout;
   inbox_.drain();
   std::unique_lock lock(mutex_);
-  const auto end = energy_.latest_end(name);
+  const auto end = live_.ledger().latest_end(name);
   if (!end) {
     return fail(Errc::kNotFound,
                 fmt::format("no window named '{}' has ended yet", names_.text(name)));
   }
   wait_for(*end, deadline, lock);
-  return *energy_.total(name);
+  return *live_.ledger().total(name);
+}
+
+model::Snapshot LiveCore::snapshot() {
+  const std::lock_guard lock(mutex_);
+  sampling_.collect();
+  return live_.snapshot(ClockPoint::now(), begin_);
+}
+
+std::vector<std::string> LiveCore::warnings() {
+  const std::lock_guard lock(mutex_);
+  sampling_.collect();
+  std::vector<std::string> texts;
+  for (const auto& warning : sampling_.warnings()) texts.push_back(warning.text);
+  return texts;
 }
 
 }  // namespace jouleprof::session

@@ -1,4 +1,4 @@
-// The sampler, timeline and thread of a LiveMonitor.
+// The sampling, live engine and thread of a LiveMonitor.
 #pragma once
 
 #include <condition_variable>
@@ -9,10 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/live/live_energy.h"
-#include "session/sampling/clock_watch.h"
-#include "session/sampling/recorder.h"
-#include "session/sampling/sampler.h"
+#include "session/live/live_engine.h"
+#include "session/sampling/recorded_sampling.h"
 #include "session/windows/energy_source.h"
 #include "session/windows/name_table.h"
 #include "session/windows/window_quota.h"
@@ -26,7 +24,7 @@ struct LiveCoreOptions {
   std::unique_ptr<Sink> sink;  // nullptr: records nothing
 };
 
-// Samples from the constructor to the destructor, and asks not whether the process has forked.
+// Samples from the constructor to the destructor. Does not check whether the process has forked.
 // Thread safety: all functions from any thread.
 class LiveCore {
  public:
@@ -36,8 +34,8 @@ class LiveCore {
   LiveCore& operator=(const LiveCore&) = delete;
   ~LiveCore();
 
-  const std::vector<model::Domain>& domains() const { return domains_; }
-  // Until the sensors have told of `t`, at most `timeout`.
+  const std::vector<model::Domain>& domains() const { return sampling_.domains(); }
+  // Until the sensors have reported `t`, at most `timeout`.
   void wait_for(HostTime t, Duration timeout);
 
   // As EnergySource's.
@@ -45,27 +43,24 @@ class LiveCore {
   void add(const spans::WindowRecord& window) noexcept { inbox_.push(window); }
   Result<EnergySource::Energies> energy(HostTime begin, HostTime end, Duration timeout);
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout);
+  model::Snapshot snapshot();
+  std::vector<std::string> warnings();
 
  private:
   void run();
-  void collect();
   void take_in(pid_t thread, const spans::WindowRecord& window);
   void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
-  void flush();
 
   const pid_t pid_;
   const LiveCoreOptions options_;
-  const std::vector<model::Domain> domains_;
   NameTable names_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards what follows, but sampling_'s domains
   std::condition_variable changed_;
-  Sampler sampler_;
-  analysis::LiveEnergy energy_;
-  ClockWatch clock_;
-  Recorder recorder_;
+  LiveEngine live_;
+  RecordedSampling sampling_;
   model::RunInfo run_;
-  Batch batch_;  // to be recorded
+  HostTime begin_{};
   WindowQuota quota_;
   bool stop_ = false;
 

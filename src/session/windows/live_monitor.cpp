@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstReadings = 1s;  // what open() waits for them at most
+constexpr Duration kFirstReadings = 1s;  // the longest that open() waits for them
 
 // Why nothing can be measured.
 std::string reasons(const std::vector<model::Domain>& domains) {
@@ -31,16 +31,10 @@ std::string reasons(const std::vector<model::Domain>& domains) {
 Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
     LiveOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
   auto joined = joined_domains(meters);
-  const auto selected = select_devices(joined, options.devices);
-  if (!selected) return tl::unexpected(selected.error());
-  const auto visibility = apply_visibility(joined, options.environment);
-  std::vector<bool> keep(joined.size());
-  for (std::size_t i = 0; i < joined.size(); ++i) {
-    // Whoever names a device wants it, whether CUDA sees it or not.
-    keep[i] = (*selected)[i] && (joined[i].visible || !options.devices.empty());
-  }
+  const auto choice = choose_devices(joined, options.devices, options.environment);
+  if (!choice) return forward_error(choice);
   Sampler sampler(std::move(meters), Duration{}, [&](const model::Domain& domain) {
-    return keep[static_cast<std::size_t>(domain.id)];
+    return choice->chosen[static_cast<std::size_t>(domain.id)];
   });
   const bool any = std::any_of(sampler.sensors().begin(), sampler.sensors().end(),
                                [](auto& s) { return s.kind != model::SensorKind::kGauge; });
@@ -50,13 +44,19 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
                             "help",
                             reasons(sampler.domains())));
   }
+  std::unique_ptr<Sink> sink;
+  if (options.open_sink) {
+    auto opened = options.open_sink();
+    if (!opened) return forward_error(opened);
+    sink = std::move(*opened);
+  }
   auto domains = sampler.domains();
   for (auto& domain : domains) domain.visible = joined[static_cast<std::size_t>(domain.id)].visible;
   auto core = std::make_unique<LiveCore>(
-      LiveCoreOptions{options.history, std::move(options.tool_version), std::move(options.sink)},
-      std::move(sampler), std::move(domains), visibility.warnings);
+      LiveCoreOptions{options.history, std::move(options.tool_version), std::move(sink)},
+      std::move(sampler), std::move(domains), choice->visibility.warnings);
   core->wait_for(HostClock::now(), kFirstReadings);
-  return std::unique_ptr<LiveMonitor>(new LiveMonitor(std::move(core), visibility.order));
+  return std::unique_ptr<LiveMonitor>(new LiveMonitor(std::move(core), choice->visibility.order));
 }
 
 LiveMonitor::LiveMonitor(std::unique_ptr<LiveCore> core,
@@ -83,6 +83,15 @@ Result<EnergySource::Energies> LiveMonitor::energy(HostTime begin, HostTime end,
 Result<analysis::WindowTotal> LiveMonitor::total(std::uint32_t name, Duration timeout) {
   if (auto ok = check_process(); !ok) return forward_error(ok);
   return core_->total(name, timeout);
+}
+
+Result<model::Snapshot> LiveMonitor::snapshot() {
+  if (auto ok = check_process(); !ok) return forward_error(ok);
+  return core_->snapshot();
+}
+
+std::vector<std::string> LiveMonitor::warnings() {
+  return in_forked_child() ? std::vector<std::string>{} : core_->warnings();
 }
 
 }  // namespace jouleprof::session

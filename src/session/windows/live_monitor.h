@@ -1,13 +1,14 @@
 // Measures the energy of a program's windows from within the program, with a sampler of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "meters/meter.h"
+#include "session/sampling/choose_devices.h"
 #include "session/sampling/sink.h"
-#include "session/sampling/visible_devices.h"
 #include "session/windows/energy_source.h"
 
 namespace jouleprof::session {
@@ -16,18 +17,19 @@ class LiveCore;
 
 struct LiveOptions {
   Duration history = std::chrono::minutes{10};  // as EnergyLedger's
-  std::vector<std::string> devices;             // as select_devices(); empty: all that it can see
+  DeviceChoice devices;
   Environment environment = process_environment;
   std::string tool_version;
-  // Records readings and windows too; nullptr: not. The monitor's until it is gone.
-  std::unique_ptr<Sink> sink;
+  // Opens what readings and windows are recorded into; nullptr: they are not. Called only when the
+  // monitor can measure something. The sink is the monitor's until it is gone.
+  std::function<Result<std::unique_ptr<Sink>>()> open_sink;
 };
 
 // Deleted in a forked child, it leaves everything to the parent.
 class LiveMonitor final : public EnergySource {
  public:
   // Errors: invalid_argument (unknown device), unavailable (nothing of what was chosen can be
-  // measured; the message says why).
+  // measured; the message says why), and those of `open_sink`.
   static Result<std::unique_ptr<LiveMonitor>> open(
       LiveOptions options, std::vector<std::unique_ptr<meters::Meter>> meters);
   ~LiveMonitor() override;
@@ -39,6 +41,8 @@ class LiveMonitor final : public EnergySource {
   void add(const spans::WindowRecord& window) noexcept override;
   Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) override;
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) override;
+  Result<model::Snapshot> snapshot() override;
+  std::vector<std::string> warnings() override;
 
  private:
   LiveMonitor(std::unique_ptr<LiveCore> core, std::vector<model::DomainId> visible_boards);

@@ -16,7 +16,9 @@ TEST(LiveMonitorForkTest, DeletedInTheChildItLeavesAllToTheParent) {
   MemorySink memory;
   LiveOptions options;
   options.environment = [](const std::string&) { return std::nullopt; };
-  options.sink = std::make_unique<WriterSink<MemorySink>>(memory);
+  options.open_sink = [&memory]() -> Result<std::unique_ptr<Sink>> {
+    return std::make_unique<WriterSink<MemorySink>>(memory);
+  };
   auto monitor = LiveMonitor::open(std::move(options), meters_of(std::make_unique<FakeMeter>()));
   ASSERT_TRUE(monitor) << monitor.error().message;
   const pid_t child = fork();

@@ -158,11 +158,75 @@ TEST(LiveMonitorTest, OnlyWhatTheProgramSees) {
   ASSERT_TRUE(monitor);
   for (const auto& domain : (*monitor)->domains()) EXPECT_EQ(domain.device, "gpu1");
   auto unknown = options();
-  unknown.devices = {"gpu9"};
+  unknown.devices.words = {"gpu9"};
   const auto none = LiveMonitor::open(std::move(unknown),
                                       meters_of(std::make_unique<SteadyMeter>("gpu0", "GPU-0")));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Errc::kInvalidArgument);
+}
+
+TEST(LiveMonitorTest, GpusAreChosenAsTheProgramCountsThem) {
+  const auto opened = [](std::vector<int> indices) {
+    auto with = options();
+    with.environment = [](const std::string& name) -> std::optional<std::string> {
+      if (name == "CUDA_VISIBLE_DEVICES") return "1,0";
+      return std::nullopt;
+    };
+    with.devices.gpus = DeviceChoice::Gpus{std::move(indices)};
+    return LiveMonitor::open(std::move(with),
+                             meters_of(std::make_unique<SteadyMeter>("gpu0", "GPU-0"),
+                                       std::make_unique<SteadyMeter>("gpu1", "GPU-1")));
+  };
+  const auto first = opened({0});
+  ASSERT_TRUE(first) << first.error().message;
+  for (const auto& domain : (*first)->domains()) EXPECT_EQ(domain.device, "gpu1");
+  const auto missing = opened({0, 2});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Errc::kInvalidArgument);
+  EXPECT_THAT(missing.error().message, HasSubstr("shows 2 GPUs"));
+}
+
+// They went into the log alone, and vanished without one.
+TEST(LiveMonitorTest, WarningsAreKeptWithoutALog) {
+  auto with = options();
+  with.environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "CUDA_VISIBLE_DEVICES") return "MIG-1234";
+    return std::nullopt;
+  };
+  const auto monitor =
+      LiveMonitor::open(std::move(with), meters_of(std::make_unique<SteadyMeter>("gpu0", "GPU-0"),
+                                                   std::make_unique<SteadyMeter>("gpu1", "GPU-1")));
+  ASSERT_TRUE(monitor) << monitor.error().message;
+  EXPECT_THAT((*monitor)->warnings(), testing::ElementsAre(HasSubstr("MIG-1234")));
+  EXPECT_THAT(open_steady()->warnings(), testing::IsEmpty());
+}
+
+TEST(LiveMonitorTest, ASnapshotHasPowerAndEnergySoFar) {
+  const auto monitor = open_steady();
+  std::this_thread::sleep_for(800ms);
+  const auto snapshot = monitor->snapshot();
+  ASSERT_TRUE(snapshot);
+  ASSERT_EQ(snapshot->domains.size(), monitor->domains().size());
+  const auto& gpu = snapshot->domains[0];
+  EXPECT_EQ(gpu.domain.device, "gpu0");
+  ASSERT_TRUE(gpu.energy) << gpu.reason;
+  EXPECT_NEAR(gpu.energy->energy.joules(), 250 * seconds(gpu.energy_end - gpu.energy_begin),
+              gpu.energy->error.joules() + 1);
+  EXPECT_EQ(gpu.provenance, model::Provenance::kMeasured);
+  EXPECT_GE(snapshot->elapsed, 800ms);
+}
+
+// An existing log was lost when the devices did not exist.
+TEST(LiveMonitorTest, ALogIsOpenedOnlyWhenSomethingCanBeMeasured) {
+  bool opened = false;
+  auto with = options();
+  with.devices.gpus = DeviceChoice::Gpus{{7}};
+  with.open_sink = [&]() -> Result<std::unique_ptr<Sink>> {
+    opened = true;
+    return std::make_unique<MemorySink>();
+  };
+  EXPECT_FALSE(LiveMonitor::open(std::move(with), meters_of(std::make_unique<SteadyMeter>())));
+  EXPECT_FALSE(opened);
 }
 
 TEST(LiveMonitorTest, WithoutAnySensorItSaysWhy) {
@@ -176,7 +240,9 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
   MemorySink memory;
   {
     auto with = options();
-    with.sink = std::make_unique<WriterSink<MemorySink>>(memory);
+    with.open_sink = [&memory]() -> Result<std::unique_ptr<Sink>> {
+      return std::make_unique<WriterSink<MemorySink>>(memory);
+    };
     const auto monitor = open_steady(std::move(with));
     window_of(*monitor, "epoch", 60ms);
   }

@@ -40,7 +40,7 @@ Error tool_is_gone() {
 RunLink::RunLink(int fd)
     : fd_(fd),
       inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }),
-      poke_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = start_without_signals([this] { work(); });
 }
 
@@ -50,13 +50,13 @@ RunLink::~RunLink() {
     stop_ = true;
   }
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(poke_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t n = ::write(wake_fd_, &one, sizeof one);
   thread_.join();
   {
     const std::lock_guard lock(sending_);
     (void)send_waiting(HostClock::now() + kLastSend);
   }
-  ::close(poke_);
+  ::close(wake_fd_);
   ::close(fd_);
 }
 
@@ -170,7 +170,7 @@ Result<FoundEnergies> RunLink::ask(std::uint64_t id, const std::string& question
 void RunLink::work() {
   HostTime next = HostClock::now() + kPeriod;
   while (!gone_) {
-    pollfd fds[] = {{fd_, POLLIN, 0}, {poke_, POLLIN, 0}};
+    pollfd fds[] = {{fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
     ::poll(fds, 2, milliseconds_until(next));
     receive();
     {

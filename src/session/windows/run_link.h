@@ -78,7 +78,7 @@ class RunLink {
   bool stop_ = false;
 
   spans::WindowInbox inbox_;
-  int poke_ = -1;  // an eventfd
+  int wake_fd_ = -1;  // an eventfd
   std::thread thread_;
 };
 

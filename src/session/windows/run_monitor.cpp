@@ -18,7 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kPatienceMilliseconds = 2000;  // with a tool that is greeted
+constexpr int kPatienceMilliseconds = 2000;  // until the tool accepts the connection
+constexpr Duration kPatience = 5s;           // for a snapshot
 constexpr Duration kMostTimeout = 24h;
 
 class Descriptor {
@@ -67,15 +68,13 @@ struct Choice {
 Result<Choice> choose(const Welcome& welcome, const RunMonitorOptions& options) {
   std::vector<model::Domain> all;
   for (const auto& offered : welcome.domains) all.push_back(offered.domain);
-  const auto selected = select_devices(all, options.devices);
-  if (!selected) return tl::unexpected(selected.error());
-  auto order = apply_visibility(all, options.environment).order;
+  const auto choice = choose_devices(all, options.devices, options.environment);
+  if (!choice) return forward_error(choice);
   std::vector<model::Domain> chosen;
   std::unordered_map<model::DomainId, bool> has;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // Whoever names a device wants it, whether CUDA sees it or not.
-    const bool named = !options.devices.empty();
-    if (!(*selected)[i] || !(named || (all[i].visible && welcome.domains[i].measured))) continue;
+    const bool is_named = options.devices.is_named();
+    if (!choice->chosen[i] || (!is_named && !welcome.domains[i].measured)) continue;
     if (!welcome.domains[i].measured) {
       all[i].unavailable_reason = "the `jouleprof run` around this program does not measure it";
     }
@@ -85,7 +84,11 @@ Result<Choice> choose(const Welcome& welcome, const RunMonitorOptions& options) 
   for (auto& domain : chosen) {
     if (domain.parent && !has.contains(*domain.parent)) domain.parent.reset();
   }
-  return Choice{std::move(chosen), std::move(order)};
+  return Choice{std::move(chosen), choice->visibility.order};
+}
+
+std::string no_sensor(const model::Domain& domain) {
+  return domain.unavailable_reason.empty() ? "no sensor" : domain.unavailable_reason;
 }
 
 // In the order of `domains`.
@@ -97,8 +100,7 @@ EnergySource::Energies arranged(const std::vector<model::Domain>& domains, Found
     if (known != found.energies.end()) {
       energies.push_back(std::move(known->energy));
     } else {
-      const auto& reason = domain.unavailable_reason;
-      energies.push_back(fail(Errc::kUnavailable, reason.empty() ? "no sensor" : reason));
+      energies.push_back(fail(Errc::kUnavailable, no_sensor(domain)));
     }
   }
   return energies;
@@ -157,6 +159,26 @@ Result<analysis::WindowTotal> RunMonitor::total(std::uint32_t name, Duration tim
   if (!found) return forward_error(found);
   return analysis::WindowTotal{found->count, found->resolved_count, found->length,
                                arranged(domains_, *found)};
+}
+
+Result<model::Snapshot> RunMonitor::snapshot() {
+  if (auto ok = check_process(); !ok) return forward_error(ok);
+  SnapshotQuestion question;
+  question.since = begin_;
+  auto found = link_->ask(question, kPatience);
+  if (!found) return forward_error(found);
+  if (!found->snapshot) return fail(Errc::kCorrupt, "`jouleprof run` sent no snapshot");
+  model::Snapshot snapshot = std::move(*found->snapshot);
+  auto reported = std::exchange(snapshot.domains, {});
+  for (const auto& domain : domains_) {
+    const auto known = std::find_if(reported.begin(), reported.end(),
+                                    [&](const auto& d) { return d.domain.id == domain.id; });
+    auto& out = snapshot.domains.emplace_back();
+    if (known != reported.end()) out = std::move(*known);
+    if (known == reported.end()) out.reason = no_sensor(domain);
+    out.domain = domain;
+  }
+  return snapshot;
 }
 
 }  // namespace jouleprof::session

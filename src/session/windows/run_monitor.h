@@ -1,5 +1,5 @@
-// Windows of a program under `jouleprof run`: the tool's readings answer, and its recording keeps
-// them. This is the program's end of the windows' protocol.
+// Windows of a program under `jouleprof run`: their energies come from the tool's readings, and its
+// recording keeps them. This is the program's end of the window protocol.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "session/sampling/visible_devices.h"
+#include "session/sampling/choose_devices.h"
 #include "session/windows/energy_source.h"
 
 namespace jouleprof::session {
@@ -15,7 +15,7 @@ namespace jouleprof::session {
 class RunLink;
 
 struct RunMonitorOptions {
-  std::vector<std::string> devices;  // as select_devices(); empty: all that this program can see
+  DeviceChoice devices;
   Environment environment = process_environment;
 };
 
@@ -23,8 +23,9 @@ struct RunMonitorOptions {
 // unavailable and windows are forgotten.
 class RunMonitor final : public EnergySource {
  public:
-  // `socket`: what JOULEPROF_SESSION says. Errors: unavailable (nobody listens there), unsupported
-  // (the tool speaks another version), invalid_argument (unknown device), timeout (it is stopped).
+  // `socket`: what JOULEPROF_SESSION says. Errors: unavailable (no process listens there),
+  // unsupported (the tool speaks another version), invalid_argument (unknown device), timeout (it
+  // is stopped).
   static Result<std::unique_ptr<RunMonitor>> connect(const std::filesystem::path& socket,
                                                      RunMonitorOptions options = {});
   ~RunMonitor() override;
@@ -36,6 +37,8 @@ class RunMonitor final : public EnergySource {
   void add(const spans::WindowRecord& window) noexcept override;
   Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) override;
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) override;
+  Result<model::Snapshot> snapshot() override;
+  std::vector<std::string> warnings() override { return {}; }  // the tool shows them
 
  private:
   RunMonitor(std::unique_ptr<RunLink> link, std::vector<model::Domain> domains,
@@ -43,6 +46,7 @@ class RunMonitor final : public EnergySource {
 
   const std::vector<model::Domain> domains_;
   const std::vector<model::DomainId> visible_boards_;
+  const HostTime begin_ = HostClock::now();
   std::unique_ptr<RunLink> link_;  // never touched in a forked child
 };
 

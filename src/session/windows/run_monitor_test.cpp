@@ -40,8 +40,8 @@ TEST_F(RunMonitorTest, AsksTheToolToRead) {
   const HostTime now = HostClock::now();
   ASSERT_TRUE(monitor->energy(now - 10ms, now, 20s));
   EXPECT_GT(wakes_, 0);
-  EXPECT_TRUE(server_->take_read_wish());
-  EXPECT_FALSE(server_->take_read_wish());
+  EXPECT_TRUE(server_->take_read_request());
+  EXPECT_FALSE(server_->take_read_request());
 }
 
 TEST_F(RunMonitorTest, ATotalIsOfTheClientsOwnWindows) {
@@ -71,15 +71,16 @@ TEST_F(RunMonitorTest, ListsWhatTheProgramCanSeeOrNames) {
     return std::nullopt;
   };
   EXPECT_THAT(devices(*connect({.devices = {}, .environment = only})), ElementsAre("gpu1"));
-  EXPECT_THAT(devices(*connect({.devices = {"gpu0"}, .environment = only})), ElementsAre("gpu0"));
-  const auto unmeasured = connect({.devices = {"gpu1", "gpu2"}, .environment = none});
+  EXPECT_THAT(devices(*connect({.devices = {.words = {"gpu0"}}, .environment = only})),
+              ElementsAre("gpu0"));
+  const auto unmeasured = connect({.devices = {.words = {"gpu1", "gpu2"}}, .environment = none});
   EXPECT_THAT(devices(*unmeasured), ElementsAre("gpu1", "gpu2"));
   const HostTime now = HostClock::now();
   const auto energies = unmeasured->energy(now - 100ms, now, 20s);
   ASSERT_TRUE(energies);
   EXPECT_NEAR((*energies)[0]->energy.joules(), 20, 0.5);
   EXPECT_THAT((*energies)[1].error().message, HasSubstr("does not measure it"));
-  const auto unknown = RunMonitor::connect(server_->path(), {{"gpu9"}, none});
+  const auto unknown = RunMonitor::connect(server_->path(), {{.words = {"gpu9"}}, none});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Errc::kInvalidArgument);
 }
@@ -100,6 +101,23 @@ TEST_F(RunMonitorTest, ManyAskAtOnce) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(monitor->total(monitor->name("x"), 20s)->count, 80U);
+}
+
+TEST_F(RunMonitorTest, ASnapshotComesFromTheTool) {
+  const auto monitor = connect({.devices = {}, .environment = none});
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  const auto snapshot = monitor->snapshot();
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  ASSERT_EQ(snapshot->domains.size(), monitor->domains().size());
+  for (std::size_t i = 0; i < snapshot->domains.size(); ++i) {
+    const auto& d = snapshot->domains[i];
+    EXPECT_EQ(d.domain.device, monitor->domains()[i].device);
+    EXPECT_EQ(d.power, Power::watts(i == 0 ? 100 : 200));
+    ASSERT_TRUE(d.energy) << d.reason;
+    EXPECT_NEAR(d.energy->energy.joules(),
+                d.power->watts() * seconds(d.energy_end - d.energy_begin), 0.5);
+    EXPECT_GT(d.energy->energy, Energy{});
+  }
 }
 
 }  // namespace

@@ -2,13 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -55,40 +53,29 @@ Result<int> listen_on(const fs::path& path) {
   return fd;
 }
 
-void remove_with_folder(const fs::path& path) {
-  std::error_code ignored;
-  fs::remove(path, ignored);
-  fs::remove(path.parent_path(), ignored);
-}
-
 }  // namespace
 
 Result<SessionSocket> SessionSocket::create() {
   Error error{Errc::kUnavailable, "there is no folder for a socket"};
-  for (const char* folder : std::initializer_list<const char*>{::getenv("XDG_RUNTIME_DIR"),
+  for (const char* parent : std::initializer_list<const char*>{::getenv("XDG_RUNTIME_DIR"),
                                                                ::getenv("TMPDIR"), "/tmp"}) {
-    if (folder == nullptr || *folder != '/') continue;
-    std::string made = fmt::format("{}/jouleprof-XXXXXX", folder);
-    if (::mkdtemp(made.data()) == nullptr) {  // for this user alone
-      error = cannot(made, errno);
-      continue;
-    }
-    const fs::path path = fs::path(made) / "session";
-    const auto fd = listen_on(path);
-    if (fd) return SessionSocket(path, *fd);
+    if (parent == nullptr || *parent != '/') continue;
+    SessionFolder::remove_dead(parent);
+    auto folder = SessionFolder::create(parent);
+    const auto fd = folder ? listen_on(folder->socket()) : Result<int>(forward_error(folder));
+    if (fd) return SessionSocket(std::move(*folder), *fd);
     error = fd.error();
-    remove_with_folder(path);
   }
   return tl::unexpected(std::move(error));
 }
 
 SessionSocket::SessionSocket(SessionSocket&& other) noexcept
-    : path_(std::exchange(other.path_, {})), fd_(std::exchange(other.fd_, -1)) {}
+    : folder_(std::move(other.folder_)),
+      path_(std::exchange(other.path_, {})),
+      fd_(std::exchange(other.fd_, -1)) {}
 
 SessionSocket::~SessionSocket() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  remove_with_folder(path_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 Result<int> connect_to_session(const fs::path& path) {

@@ -2,16 +2,18 @@
 #pragma once
 
 #include <filesystem>
+#include <utility>
 
 #include "base/result.h"
+#include "session/windows/session_folder.h"
 
 namespace jouleprof::session {
 
-// Only this user can reach it. Folder and socket are removed in the end.
+// Only this user can reach it.
 class SessionSocket {
  public:
-  // In XDG_RUNTIME_DIR, TMPDIR or /tmp, whichever is the first that will do. It listens and does
-  // not block. Errors: unavailable.
+  // In XDG_RUNTIME_DIR, TMPDIR or /tmp, the first in which that is possible. It listens and does
+  // not block. Removes there what sessions left that were killed. Errors: unavailable.
   static Result<SessionSocket> create();
   SessionSocket(SessionSocket&& other) noexcept;
   SessionSocket& operator=(SessionSocket&&) = delete;
@@ -22,14 +24,16 @@ class SessionSocket {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  SessionSocket(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SessionSocket(SessionFolder folder, int fd)
+      : folder_(std::move(folder)), path_(folder_.socket()), fd_(fd) {}
 
-  std::filesystem::path path_;  // empty: moved from
+  SessionFolder folder_;
+  std::filesystem::path path_;
   int fd_ = -1;
 };
 
-// A connected socket to `path`, for packets; it does not block. A tool that is stopped is given up
-// after two seconds. Errors: unavailable.
+// A connected socket to `path`, for packets; it does not block. Waits two seconds at most
+// for a tool that is stopped. Errors: unavailable.
 Result<int> connect_to_session(const std::filesystem::path& path);
 
 }  // namespace jouleprof::session

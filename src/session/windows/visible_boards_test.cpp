@@ -29,7 +29,7 @@ std::vector<std::string> board_names(const EnergySource& source) {
 TEST(VisibleBoardsTest, OfALiveMonitor) {
   for (const auto& words : {std::vector<std::string>{}, {"gpu3"}}) {
     LiveOptions options;
-    options.devices = words;
+    options.devices.words = words;
     options.environment = three_and_one;
     Meters meters;
     for (int i = 0; i < 4; ++i) {
@@ -60,7 +60,7 @@ TEST(VisibleBoardsTest, OfARunMonitor) {
   const auto server = WindowServer::start(offered, {}, [] {});
   ASSERT_TRUE(server) << server.error().message;
   for (const auto& words : {std::vector<std::string>{}, {"gpu3"}}) {
-    const auto monitor = RunMonitor::connect((*server)->path(), {words, three_and_one});
+    const auto monitor = RunMonitor::connect((*server)->path(), {{.words = words}, three_and_one});
     ASSERT_TRUE(monitor) << monitor.error().message;
     EXPECT_THAT((*monitor)->visible_boards(), ElementsAre(DomainId{3}, DomainId{1}));
   }

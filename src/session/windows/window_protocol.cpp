@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/provenance.h"
+#include "session/windows/energy_json.h"
 #include "session/windows/json_fields.h"
 
 namespace jouleprof::session {
@@ -41,6 +42,10 @@ json to_json(const TotalQuestion& m) {
   return {{"type", "total"}, {"id", m.id}, {"name", m.name}, {"deadline", nanoseconds(m.deadline)}};
 }
 
+json to_json(const SnapshotQuestion& m) {
+  return {{"type", "snapshot"}, {"id", m.id}, {"since", nanoseconds(m.since)}};
+}
+
 json to_json(const OfferedDomain& offered) {
   const model::Domain& d = offered.domain;
   json object{{"id", static_cast<std::uint32_t>(d.id)},
@@ -62,28 +67,14 @@ json to_json(const Refused& m) {
   return {{"type", "refused"}, {"protocol", m.protocol}, {"message", m.message}};
 }
 
-void put(json& object, const Error& error) {
-  object["code"] = static_cast<int>(error.code);
-  object["message"] = error.message;
-}
-json to_json(const DomainEnergy& e) {
-  json object{{"domain", static_cast<std::uint32_t>(e.domain)}};
-  if (!e.energy) {
-    put(object, e.energy.error());
-    return object;
-  }
-  object["energy"] = e.energy->energy.microjoules();
-  object["error"] = e.energy->error.microjoules();
-  object["repeatability"] = e.energy->repeatability.microjoules();
-  object["provenance"] = model::to_string(e.energy->provenance);
-  object["sensor"] = e.energy->sensor;
-  object["method"] = e.energy->method;
-  return object;
-}
 json to_json(const Answer& m) {
   json object{{"type", "answer"}, {"id", m.id}};
   if (!m.found) {
     put(object, m.found.error());
+    return object;
+  }
+  if (m.found->snapshot) {
+    put(object, *m.found->snapshot);
     return object;
   }
   json energies = json::array();
@@ -93,11 +84,6 @@ json to_json(const Answer& m) {
   object["resolved"] = m.found->resolved_count;
   object["nanoseconds"] = m.found->length.count();
   return object;
-}
-
-Error error_of(Fields& fields) {
-  return {Errc{static_cast<int>(fields.integer("code", 0, static_cast<int>(Errc::kInternal)))},
-          fields.text("message")};
 }
 
 OfferedDomain domain_of(Fields& fields) {
@@ -114,23 +100,14 @@ OfferedDomain domain_of(Fields& fields) {
   return offered;
 }
 
-DomainEnergy domain_energy_of(Fields& fields) {
-  const model::DomainId domain{fields.id("domain")};
-  if (fields.has("code")) return {domain, tl::unexpected(error_of(fields))};
-  model::Measurement m;
-  m.energy = fields.energy("energy");
-  m.error = fields.energy("error");
-  m.repeatability = fields.energy("repeatability");
-  m.provenance = fields.named("provenance", &model::parse_provenance);
-  m.sensor = fields.text("sensor");
-  m.method = fields.text("method");
-  return {domain, std::move(m)};
-}
-
 Answer answer_of(Fields& fields) {
   const std::uint64_t id = fields.count("id");
   if (fields.has("code")) return {id, tl::unexpected(error_of(fields))};
   FoundEnergies found;
+  if (fields.has("domains")) {
+    found.snapshot = snapshot_of(fields);
+    return {id, std::move(found)};
+  }
   for (const json& item : fields.list("energies")) {
     Fields energy(item);
     found.energies.push_back(domain_energy_of(energy));
@@ -145,7 +122,7 @@ Answer answer_of(Fields& fields) {
 Welcome welcome_of(Fields& fields) {
   Welcome welcome;
   welcome.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
-  // What a domain looks like is the other version's business.
+  // Another version may describe domains otherwise.
   if (welcome.protocol != kWindowProtocol) return welcome;
   for (const json& item : fields.list("domains")) {
     Fields domain(item);
@@ -171,7 +148,7 @@ Names names_of(Fields& fields) {
 }
 
 tl::unexpected<Error> not_understood(std::string_view packet) {
-  return fail(Errc::kCorrupt, fmt::format("a message of {} bytes makes no sense", packet.size()));
+  return fail(Errc::kCorrupt, fmt::format("a message of {} bytes is not valid", packet.size()));
 }
 
 Result<ProgramMessage> decode_windows(std::string_view packet) {
@@ -235,6 +212,8 @@ Result<ProgramMessage> decode_program_message(std::string_view packet) {
                          fields.time("deadline")};
   } else if (type == "total") {
     out = TotalQuestion{fields.count("id"), fields.id("name"), fields.time("deadline")};
+  } else if (type == "snapshot") {
+    out = SnapshotQuestion{fields.count("id"), fields.time("since"), {}};
   } else {
     fields.refuse();
   }

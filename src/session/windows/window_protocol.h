@@ -1,35 +1,40 @@
-// What programs under `jouleprof run` and the tool say to each other about windows.
+// The messages between programs under `jouleprof run` and the tool.
 //
 // The tool listens on a Unix socket of type SOCK_SEQPACKET, whose path is in the environment
 // variable JOULEPROF_SESSION of the command. Each packet is one message of at most kLongestPacket
 // bytes. Times are nanoseconds of CLOCK_MONOTONIC, energies microjoules.
 //
-// Windows are binary, as the machine has them: 'W', three zero bytes, the number of records and the
-// kernel's id of their thread (32 bits each), four zero bytes, then the records (WindowRecord).
+// Windows are binary, in the machine's byte order: 'W', three zero bytes, the number of records and
+// the kernel's id of their thread (32 bits each), four zero bytes, then the records (WindowRecord).
 // Every other message is a JSON object with a "type":
 //
 //   program -> tool
-//     hello     protocol                     first of all
+//     hello     protocol                     the first message
 //     names     first, names                 the texts of the names numbered first, first + 1, ...
 //     lost      count                        windows that the program could not send in time
-//     energy    id, begin, end, deadline     asks for the energy of a stretch ...
+//     energy    id, begin, end, deadline     requests the energy of an interval ...
 //     total     id, name, deadline           ... or of all windows of a name so far; answered when
-//                                            it is known, and at the deadline as far as it is
+//                                            it is known, or at the deadline with what is known
+//     snapshot  id, since                    requests what is known now; energies count from
+//     `since`
 //   tool -> program
 //     welcome   protocol, domains            every domain of the machine; "measured" where the tool
 //                                            measures it
-//     refused   protocol, message            and the connection ends
+//     refused   protocol, message            the connection then ends
 //     answer    id, energies[, count, resolved, nanoseconds]
+//     answer    id, time, begin, elapsed, domains    of a snapshot
 //     answer    id, code, message            an error: the code is that of Errc
 //
 // An energy is an object with "domain" and either energy, error, repeatability, provenance, sensor
-// and method, or code and message. Whoever gets anything else ends the connection.
+// and method, or code and message. A domain of a snapshot is an energy with begin, end, provenance,
+// gauges, and watts and age where they are known. On any other message, close the connection.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,11 +44,12 @@
 #include "analysis/live/window_totals.h"
 #include "base/result.h"
 #include "model/domain.h"
+#include "model/snapshot.h"
 #include "spans/windows/window_record.h"
 
 namespace jouleprof::session {
 
-inline constexpr int kWindowProtocol = 1;  // any change is a new one
+inline constexpr int kWindowProtocol = 2;  // any change is a new one
 inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
 inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
 inline constexpr std::size_t kMostWindowsInPacket = 2048;
@@ -73,7 +79,13 @@ struct TotalQuestion {
   std::uint32_t name = 0;
   HostTime deadline{};
 };
-using ProgramMessage = std::variant<Hello, Names, Lost, Windows, EnergyQuestion, TotalQuestion>;
+struct SnapshotQuestion {
+  std::uint64_t id = 0;
+  HostTime since{};
+  HostTime deadline{};  // is not sent: the answer comes at once
+};
+using ProgramMessage =
+    std::variant<Hello, Names, Lost, Windows, EnergyQuestion, TotalQuestion, SnapshotQuestion>;
 
 struct OfferedDomain {
   model::Domain domain;
@@ -96,6 +108,8 @@ struct FoundEnergies {
   std::uint64_t count = 0;  // of a total; otherwise 0, as the next two
   std::uint64_t resolved_count = 0;
   Duration length{};
+  // Of a snapshot question; of each domain only the id is sent.
+  std::optional<model::Snapshot> snapshot;
 };
 struct Answer {
   std::uint64_t id = 0;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <random>
 
 namespace jouleprof::session {
@@ -104,11 +105,50 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
   EXPECT_EQ(error.found.error(), (Error{Errc::kNotFound, "no window"}));
 }
 
+TEST(WindowProtocol, ASnapshotArrives) {
+  EXPECT_EQ(sent<SnapshotQuestion>(SnapshotQuestion{5, HostTime{seconds{7}}, {}}).since,
+            HostTime{seconds{7}});
+  model::Snapshot snapshot{RealTime{seconds{1000}}, HostTime{seconds{1}}, seconds{9}, {}};
+  snapshot.domains.reserve(2);
+  auto& gpu = snapshot.domains.emplace_back();
+  gpu.domain.id = model::DomainId{3};
+  gpu.provenance = model::Provenance::kEstimated;
+  gpu.energy = model::Measurement{
+      Energy::joules(9), Energy::joules(1), Energy::joules(0.5), model::Provenance::kEstimated,
+      "sensor",          "method"};
+  gpu.energy_begin = HostTime{seconds{2}};
+  gpu.energy_end = HostTime{seconds{3}};
+  gpu.power = Power::watts(0.1);
+  gpu.age = seconds{2};
+  gpu.gauges = {{"temperature_celsius", 63.5}, {"not finite", NAN}};
+  snapshot.domains.emplace_back().reason = "no readings";
+  FoundEnergies found;
+  found.snapshot = snapshot;
+  const auto got = reported<Answer>(Answer{8, found}).found.value().snapshot.value();
+  EXPECT_EQ(got.time, snapshot.time);
+  EXPECT_EQ(got.begin, snapshot.begin);
+  EXPECT_EQ(got.elapsed, snapshot.elapsed);
+  ASSERT_EQ(got.domains.size(), 2U);
+  const auto& d = got.domains[0];
+  EXPECT_EQ(d.domain.id, gpu.domain.id);
+  EXPECT_EQ(d.provenance, model::Provenance::kEstimated);
+  ASSERT_TRUE(d.energy);
+  EXPECT_EQ(d.energy->energy, Energy::joules(9));
+  EXPECT_EQ(d.energy->provenance, model::Provenance::kEstimated);
+  EXPECT_EQ(d.energy_end - d.energy_begin, seconds{1});
+  EXPECT_EQ(d.power, Power::watts(0.1));
+  EXPECT_EQ(d.age, seconds{2});
+  EXPECT_THAT(d.gauges, ElementsAre(testing::Pair("temperature_celsius", 63.5)));
+  EXPECT_FALSE(got.domains[1].energy);
+  EXPECT_FALSE(got.domains[1].power);
+  EXPECT_EQ(got.domains[1].reason, "no readings");
+}
+
 TEST(WindowProtocol, AnotherVersionsWelcomeIsRecognised) {
   const auto got =
-      decode_tool_message(R"({"type":"welcome","protocol":2,"domains":{"all":"new"}})");
+      decode_tool_message(R"({"type":"welcome","protocol":3,"domains":{"all":"new"}})");
   ASSERT_TRUE(got);
-  EXPECT_EQ(std::get<Welcome>(*got).protocol, 2);
+  EXPECT_EQ(std::get<Welcome>(*got).protocol, 3);
 }
 
 TEST(WindowProtocol, NonsenseIsRefused) {
@@ -126,7 +166,7 @@ TEST(WindowProtocol, NonsenseIsRefused) {
     EXPECT_EQ(got.error().code, Errc::kCorrupt);
   }
   for (const char* text :
-       {"", "{}", R"({"type":"welcome","protocol":1,"domains":[{}]})",
+       {"", "{}", R"({"type":"welcome","protocol":2,"domains":[{}]})",
         R"({"type":"answer","id":1})", R"({"type":"answer","id":1,"code":99,"message":""})",
         R"({"type":"answer","id":1,"energies":[{"domain":0}],"count":0,"resolved":0,)"
         R"("nanoseconds":0})"}) {

@@ -17,7 +17,7 @@ class WindowQuota {
 
   // One more has ended: whether it is to be recorded.
   bool take() { return ++asked_ <= limit_; }
-  // What to tell people, after the first take() that was refused, and only then.
+  // A warning, after the first take() that was refused, and only then.
   std::optional<std::string> warning() const {
     if (asked_ != limit_ + 1) return std::nullopt;
     return fmt::format("only the first {} windows were recorded one by one", limit_);

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kKept = 10s;  // of readings, before anybody has come
+constexpr Duration kKept = 10s;  // of readings, before the first program connects
 constexpr Duration kNoDescriptors = 1s;
 constexpr int kPacketsInTurn = 64;  // of one client, before the next one's turn
 constexpr int kLastTurns = 16;      // more than a socket can hold
@@ -40,20 +40,20 @@ Result<std::unique_ptr<WindowServer>> WindowServer::start(std::vector<OfferedDom
                                                           std::function<void()> wake) {
   auto socket = SessionSocket::create();
   if (!socket) return forward_error(socket);
-  const int poke = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (poke < 0) {
+  const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd < 0) {
     return fail(Errc::kUnavailable, system_error("cannot make an event descriptor", errno).message);
   }
   std::unique_ptr<WindowServer> server(new WindowServer(
-      std::move(*socket), poke, std::move(domains), std::move(sensors), std::move(wake)));
+      std::move(*socket), wake_fd, std::move(domains), std::move(sensors), std::move(wake)));
   server->thread_ = start_without_signals([self = server.get()] { self->run(); });
   return server;
 }
 
-WindowServer::WindowServer(SessionSocket socket, int poke, std::vector<OfferedDomain> domains,
+WindowServer::WindowServer(SessionSocket socket, int wake_fd, std::vector<OfferedDomain> domains,
                            std::vector<model::Sensor> sensors, std::function<void()> wake)
     : socket_(std::move(socket)),
-      poke_(poke),
+      wake_fd_(wake_fd),
       domains_(std::move(domains)),
       sensors_(std::move(sensors)),
       wake_(std::move(wake)),
@@ -61,24 +61,21 @@ WindowServer::WindowServer(SessionSocket socket, int poke, std::vector<OfferedDo
 
 WindowServer::~WindowServer() {
   stop();
-  ::close(poke_);
+  ::close(wake_fd_);
 }
 
 void WindowServer::append(const model::Readings& readings) {
   if (readings.counters.empty() && readings.powers.empty()) return;
-  model::Readings energies;
-  energies.counters = readings.counters;
-  energies.powers = readings.powers;
   {
     const std::lock_guard lock(mutex_);
-    readings_.push_back(std::move(energies));
+    readings_.push_back(readings);
     if (!in_use_) {
       const HostTime old = newest(readings_.back()) - kKept;
       while (newest(readings_.front()) < old) readings_.pop_front();
       return;
     }
   }
-  poke();
+  wake_thread();
 }
 
 void WindowServer::take(std::vector<model::Window>& windows, std::vector<std::string>& warnings) {
@@ -92,13 +89,13 @@ void WindowServer::stop() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  poke();
+  wake_thread();
   if (thread_.joinable()) thread_.join();
 }
 
-void WindowServer::poke() {
+void WindowServer::wake_thread() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(poke_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t n = ::write(wake_fd_, &one, sizeof one);
 }
 
 void WindowServer::run() {
@@ -123,7 +120,7 @@ void WindowServer::run() {
 
 bool WindowServer::wait() {
   HostTime next = service_ ? service_->next_look() : HostTime::max();
-  std::vector<pollfd> fds{{poke_, POLLIN, 0}};
+  std::vector<pollfd> fds{{wake_fd_, POLLIN, 0}};
   if (HostClock::now() >= accept_again_) {
     fds.push_back({socket_.fd(), POLLIN, 0});
   } else {
@@ -139,8 +136,8 @@ bool WindowServer::wait() {
     timeout = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
   }
   ::poll(fds.data(), fds.size(), timeout);
-  std::uint64_t pokes = 0;
-  [[maybe_unused]] const ssize_t n = ::read(poke_, &pokes, sizeof pokes);
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t n = ::read(wake_fd_, &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return !stop_;
 }
@@ -247,10 +244,10 @@ void WindowServer::hand_over() {
     }
     std::move(warnings.begin(), warnings.end(), std::back_inserter(warnings_));
   }
-  const bool wish = service_->take_read_wish();
-  if (wish) wish_ = true;
+  const bool request = service_->take_read_request();
+  if (request) read_request_ = true;
   const bool was_waiting = waiting_.exchange(service_->is_waiting());
-  if (wish || (service_->is_waiting() && !was_waiting)) wake_();
+  if (request || (service_->is_waiting() && !was_waiting)) wake_();
 }
 
 }  // namespace jouleprof::session

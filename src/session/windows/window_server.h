@@ -25,7 +25,7 @@ namespace jouleprof::session {
 class WindowServer {
  public:
   // `domains`: all of the machine. `wake` is called by the server's thread when is_waiting() or
-  // take_read_wish() may have become true. Errors: unavailable.
+  // take_read_request() may have become true. Errors: unavailable.
   static Result<std::unique_ptr<WindowServer>> start(std::vector<OfferedDomain> domains,
                                                      std::vector<model::Sensor> sensors,
                                                      std::function<void()> wake);
@@ -38,10 +38,10 @@ class WindowServer {
 
   void append(const model::Readings& readings);
 
-  // While true, somebody waits for new readings: they are wanted every few milliseconds.
+  // While true, a program waits for new readings: they are wanted every few milliseconds.
   bool is_waiting() const { return waiting_; }
   // True once each time that the sensors should be read now, due or not.
-  bool take_read_wish() { return wish_.exchange(false); }
+  bool take_read_request() { return read_request_.exchange(false); }
 
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
@@ -57,7 +57,7 @@ class WindowServer {
     std::deque<std::string> unsent;
   };
 
-  WindowServer(SessionSocket socket, int poke, std::vector<OfferedDomain> domains,
+  WindowServer(SessionSocket socket, int wake_fd, std::vector<OfferedDomain> domains,
                std::vector<model::Sensor> sensors, std::function<void()> wake);
 
   void run();
@@ -70,15 +70,15 @@ class WindowServer {
   bool send_unsent(Client& client);
   void drop(ClientId id);
   void hand_over();
-  void poke();
+  void wake_thread();
 
   SessionSocket socket_;
-  const int poke_;  // an eventfd
+  const int wake_fd_;  // an eventfd
   const std::vector<OfferedDomain> domains_;
   const std::vector<model::Sensor> sensors_;
   const std::function<void()> wake_;
   std::atomic<bool> waiting_{false};
-  std::atomic<bool> wish_{false};
+  std::atomic<bool> read_request_{false};
   std::atomic<bool> in_use_{false};
 
   std::mutex mutex_;                      // guards what follows
@@ -88,7 +88,7 @@ class WindowServer {
   bool stop_ = false;
 
   // The server's thread's own.
-  std::optional<WindowService> service_;  // once somebody has come
+  std::optional<WindowService> service_;  // once a program has connected
   std::map<ClientId, Client> clients_;
   ClientId next_client_ = 1;
   HostTime accept_again_{};

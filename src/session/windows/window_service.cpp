@@ -34,8 +34,8 @@ std::vector<model::Domain> measured(const std::vector<OfferedDomain>& offered) {
 }  // namespace
 
 WindowService::WindowService(std::vector<OfferedDomain> domains, std::vector<model::Sensor> sensors)
-    : offered_(std::move(domains)), energy_(measured(offered_), sensors, kHistory) {
-  for (const auto& domain : energy_.domains()) measured_.push_back(domain.id);
+    : offered_(std::move(domains)), live_(measured(offered_), std::move(sensors), kHistory) {
+  for (const auto& domain : live_.ledger().domains()) measured_.push_back(domain.id);
 }
 
 void WindowService::add_client(ClientId client, pid_t pid, HostTime now) {
@@ -60,14 +60,14 @@ bool WindowService::take(ClientId id, Client& client, Hello&& hello) {
   if (hello.protocol != kWindowProtocol) {
     replies_.push_back(
         {id, Refused{kWindowProtocol,
-                     fmt::format("this jouleprof speaks version {} of the windows' protocol, the "
-                                 "program's version {}",
+                     fmt::format("`jouleprof run` uses version {} of the window protocol, the "
+                                 "program's library version {}; install the same release of both",
                                  kWindowProtocol, hello.protocol)}});
     return true;
   }
   client.welcome = true;
   replies_.push_back({id, Welcome{kWindowProtocol, offered_}});
-  wish_ = true;  // what begins soon has a reading before it
+  read_request_ = true;  // so that a window that begins now has a reading before it
   return true;
 }
 
@@ -99,7 +99,7 @@ bool WindowService::take(ClientId, Client& client, Windows&& windows) {
     const Client::Name& known = name(client, window.name);
     // What is not resolved in full detail any more would only take memory.
     if (host(window.end) > now_ - kHistory) {
-      energy_.add(known.number, host(window.begin), host(window.end));
+      live_.ledger().add(known.number, host(window.begin), host(window.end));
     }
     record(client, known.text, windows.thread, window);
   }
@@ -119,10 +119,17 @@ bool WindowService::take(ClientId id, Client& client, EnergyQuestion&& q) {
   return ask(client, {id, q.id, q.begin, q.end, q.deadline, std::nullopt});
 }
 
+bool WindowService::take(ClientId id, Client&, SnapshotQuestion&& q) {
+  FoundEnergies found;
+  found.snapshot = live_.snapshot(ClockPoint::now(), q.since);
+  replies_.push_back({id, Answer{q.id, std::move(found)}});
+  return true;
+}
+
 bool WindowService::take(ClientId id, Client& client, TotalQuestion&& q) {
   const auto known = client.names.find(q.name);
   const auto end =
-      known == client.names.end() ? std::nullopt : energy_.latest_end(known->second.number);
+      known == client.names.end() ? std::nullopt : live_.ledger().latest_end(known->second.number);
   if (!end) {
     const std::string text = known == client.names.end() ? "" : known->second.text;
     replies_.push_back(
@@ -136,8 +143,8 @@ bool WindowService::take(ClientId id, Client& client, TotalQuestion&& q) {
 bool WindowService::ask(Client& client, Question question) {
   if (question.begin < HostTime{} || question.end > now_ + kMostTimeout ||
       question.end < question.begin) {
-    replies_.push_back(
-        {question.client, Answer{question.id, fail(Errc::kInvalidArgument, "no such stretch")}});
+    replies_.push_back({question.client, Answer{question.id, fail(Errc::kInvalidArgument,
+                                                                  "the interval is not valid")}});
     return true;
   }
   if (++client.questions > kMostQuestions) return false;
@@ -146,7 +153,7 @@ bool WindowService::ask(Client& client, Question question) {
   return true;
 }
 
-void WindowService::append(const model::Readings& readings) { energy_.append(readings); }
+void WindowService::append(const model::Readings& readings) { live_.append(readings); }
 
 FoundEnergies WindowService::found(std::vector<Result<model::Measurement>> energies) const {
   FoundEnergies out;
@@ -159,14 +166,14 @@ FoundEnergies WindowService::found(std::vector<Result<model::Measurement>> energ
 void WindowService::answer(const Question& question) {
   FoundEnergies energies;
   if (question.total) {
-    auto total = energy_.total(*question.total);
+    auto total = live_.ledger().total(*question.total);
     if (!total) return;
     energies = found(std::move(total->energies));
     energies.count = total->count;
     energies.resolved_count = total->resolved_count;
     energies.length = total->length;
   } else {
-    energies = found(energy_.energy(question.begin, question.end));
+    energies = found(live_.ledger().energy(question.begin, question.end));
   }
   replies_.push_back({question.client, Answer{question.id, std::move(energies)}});
   --clients_[question.client].questions;
@@ -177,21 +184,21 @@ void WindowService::look(HostTime now) {
   next_look_ = HostTime::max();
   if (clients_.empty()) return;
   std::erase_if(questions_, [&](const Question& q) {
-    if (now >= q.deadline || energy_.knows(q.end, now)) {
+    if (now >= q.deadline || live_.ledger().knows(q.end, now)) {
       answer(q);
       return true;
     }
-    const HostTime ready = std::min(q.end + energy_.delay(), q.deadline);
+    const HostTime ready = std::min(q.end + live_.ledger().delay(), q.deadline);
     waiting_ = waiting_ || now >= ready;
     next_look_ = std::min({next_look_, q.deadline, now >= ready ? now + kLookAgain : ready});
     return false;
   });
-  if (waiting_ && now >= next_wish_) {
-    wish_ = true;
-    next_wish_ = now + kAskAgain;
+  if (waiting_ && now >= next_read_request_) {
+    read_request_ = true;
+    next_read_request_ = now + kAskAgain;
   }
   if (now >= next_tidy_) {
-    energy_.tidy(now);
+    live_.ledger().tidy(now);
     next_tidy_ = now + kTidyPeriod;
   }
   next_look_ = std::min(next_look_, next_tidy_);

@@ -1,4 +1,4 @@
-// What the tool does with the windows and questions of programs that it runs.
+// How the tool answers programs that it runs: takes their windows, finds their energies.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/live/live_energy.h"
 #include "model/recording.h"
+#include "session/live/live_engine.h"
 #include "session/windows/window_protocol.h"
 #include "session/windows/window_quota.h"
 
@@ -27,15 +27,15 @@ class WindowService {
     ToolMessage message;
   };
 
-  // `domains`: all of the machine; energies are told of those that are measured.
+  // `domains`: all of the machine; answers are about those that are measured.
   WindowService(std::vector<OfferedDomain> domains, std::vector<model::Sensor> sensors);
 
   // A program of process `pid` has connected, or is gone.
   void add_client(ClientId client, pid_t pid, HostTime now);
   void remove_client(ClientId client);
 
-  // Of a client that was added. False: it makes no sense, and the client is to be dropped. So is
-  // one whose reply is a refusal.
+  // Of a client that was added. False: the message is invalid, and the client is to be dropped. So
+  // is one whose reply is a refusal.
   bool take(ClientId client, ProgramMessage message, HostTime now);
 
   void append(const model::Readings& readings);
@@ -50,7 +50,7 @@ class WindowService {
   // While true, new readings are wanted every few milliseconds.
   bool is_waiting() const { return waiting_; }
   // True once each time that the sensors should be read now, due or not.
-  bool take_read_wish() { return std::exchange(wish_, false); }
+  bool take_read_request() { return std::exchange(read_request_, false); }
 
   std::vector<Reply> take_replies() { return std::exchange(replies_, {}); }
   // To be recorded.
@@ -63,7 +63,7 @@ class WindowService {
     bool welcome = false;
     struct Name {
       std::string text;
-      std::uint32_t number = 0;  // in energy_: each client's names are its own
+      std::uint32_t number = 0;  // in the ledger: each client's names are its own
     };
     std::unordered_map<std::uint32_t, Name> names;
     std::size_t questions = 0;  // open ones
@@ -71,10 +71,10 @@ class WindowService {
   struct Question {
     ClientId client = 0;
     std::uint64_t id = 0;
-    HostTime begin{};  // of a stretch
-    HostTime end{};    // what has to be known
+    HostTime begin{};
+    HostTime end{};  // what has to be known
     HostTime deadline{};
-    std::optional<std::uint32_t> total;  // the number of a name in energy_
+    std::optional<std::uint32_t> total;  // the number of a name in the ledger
   };
 
   bool take(ClientId id, Client& client, Hello&& hello);
@@ -83,6 +83,7 @@ class WindowService {
   bool take(ClientId id, Client& client, Windows&& windows);
   bool take(ClientId id, Client& client, EnergyQuestion&& question);
   bool take(ClientId id, Client& client, TotalQuestion&& question);
+  bool take(ClientId id, Client& client, SnapshotQuestion&& question);
   Client::Name& name(Client& client, std::uint32_t number);
   void record(const Client& client, const std::string& name, pid_t thread,
               const spans::WindowRecord& window);
@@ -92,17 +93,17 @@ class WindowService {
 
   std::vector<OfferedDomain> offered_;
   std::vector<model::DomainId> measured_;
-  analysis::LiveEnergy energy_;
+  LiveEngine live_;
   std::map<ClientId, Client> clients_;
   std::vector<Question> questions_;
   std::uint32_t next_name_ = 0;
   WindowQuota quota_;
   HostTime now_{};  // of the message that is being taken
   HostTime next_look_ = HostTime::max();
-  HostTime next_wish_{};
+  HostTime next_read_request_{};
   HostTime next_tidy_{};
   bool waiting_ = false;
-  bool wish_ = false;
+  bool read_request_ = false;
   std::vector<Reply> replies_;
   std::vector<model::Window> windows_;
   std::vector<std::string> warnings_;

@@ -54,7 +54,7 @@ class WindowServiceTest : public testing::Test {
     service_.add_client(client, pid, at(0));
     EXPECT_TRUE(service_.take(client, Hello{}, at(0)));
     ASSERT_THAT(service_.take_replies(), SizeIs(1));
-    EXPECT_TRUE(service_.take_read_wish());
+    EXPECT_TRUE(service_.take_read_request());
   }
   Answer only_answer() {
     const auto replies = service_.take_replies();
@@ -92,9 +92,9 @@ TEST_F(WindowServiceTest, AQuestionWaitsForTheSensors) {
   EXPECT_EQ(service_.next_look(), at(1530));
   service_.look(at(1530));
   EXPECT_TRUE(service_.is_waiting());
-  EXPECT_TRUE(service_.take_read_wish());
+  EXPECT_TRUE(service_.take_read_request());
   service_.look(at(1540));
-  EXPECT_FALSE(service_.take_read_wish());  // it was just made
+  EXPECT_FALSE(service_.take_read_request());  // it was just made
   measure(1000, 1600);
   service_.look(at(1600));
   EXPECT_NEAR(only_answer().found->energies[0].energy->energy.joules(), 100, 0.5);

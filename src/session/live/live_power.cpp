@@ -1,4 +1,4 @@
-#include "session/sampling/live_power.h"
+#include "session/live/live_power.h"
 
 #include <algorithm>
 
@@ -34,12 +34,15 @@ LivePower::LivePower(const std::vector<model::Sensor>& sensors) {
   for (const auto& sensor : sensors) {
     if (sensor.kind == model::SensorKind::kGauge) continue;
     const Duration steps = kFewestSteps * sensor.traits.refresh.value_or(Duration{});
-    tracks_[sensor.id] = {
-        sensor.domain, rank(sensor), std::max(kShortestDifference, steps), {}, {}, {}};
+    Track& track = tracks_[sensor.id];
+    track.domain = sensor.domain;
+    track.provenance = sensor.provenance;
+    track.rank = rank(sensor);
+    track.shortest_difference = std::max(kShortestDifference, steps);
   }
 }
 
-void LivePower::add(const model::Readings& readings) {
+void LivePower::append(const model::Readings& readings) {
   struct Mean {
     double sum = 0;
     int count = 0;
@@ -53,11 +56,13 @@ void LivePower::add(const model::Readings& readings) {
     ++mean.count;
     track->second.power = Power::watts(mean.sum / mean.count);
     track->second.at = std::max(track->second.at, reading.at);
+    track->second.newest = track->second.at;
   }
   for (const auto& reading : readings.counters) {
     const auto found = tracks_.find(reading.sensor);
     if (found == tracks_.end()) continue;
     auto& track = found->second;
+    track.newest = reading.after;
     if (track.counter) {
       const Duration passed = reading.after - track.counter->after;
       if (passed < track.shortest_difference) continue;
@@ -71,13 +76,22 @@ void LivePower::add(const model::Readings& readings) {
   }
 }
 
-std::optional<Power> LivePower::of(model::DomainId domain, HostTime now) const {
+std::optional<LivePower::Value> LivePower::of(model::DomainId domain, HostTime now) const {
   const Track* best = nullptr;
   for (const auto& [id, track] : tracks_) {
     if (track.domain != domain || !track.power || now - track.at > kStale) continue;
     if (best == nullptr || track.rank < best->rank) best = &track;
   }
-  return best != nullptr ? best->power : std::nullopt;
+  if (best == nullptr) return std::nullopt;
+  return Value{*best->power, best->provenance};
+}
+
+std::optional<HostTime> LivePower::newest(model::DomainId domain) const {
+  std::optional<HostTime> latest;
+  for (const auto& [id, track] : tracks_) {
+    if (track.domain == domain) latest = std::max(latest, track.newest);
+  }
+  return latest;
 }
 
 }  // namespace jouleprof::session

@@ -1,4 +1,4 @@
-#include "session/sampling/live_power.h"
+#include "session/live/live_power.h"
 
 #include <gtest/gtest.h>
 
@@ -19,20 +19,20 @@ model::Sensor sensor(unsigned id, unsigned domain, SensorKind kind) {
 }
 HostTime at(int s) { return HostTime{seconds{s}}; }
 
-TEST(LivePower, TheRingGoesBeforeThePoll) {
+TEST(LivePower, PrefersTheRingToAPolledSensor) {
   LivePower live({sensor(0, 0, SensorKind::kPowerInstant), sensor(1, 0, SensorKind::kPowerRing)});
   EXPECT_FALSE(live.of(DomainId{0}, at(0)));
   model::Readings r;
   r.powers = {{SensorId{0}, at(1), Power::watts(900)},
               {SensorId{1}, at(1), Power::watts(100)},
               {SensorId{1}, at(2), Power::watts(300)}};
-  live.add(r);
-  EXPECT_EQ(live.of(DomainId{0}, at(2)), Power::watts(200));
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(2))->power, Power::watts(200));
   EXPECT_FALSE(live.of(DomainId{0}, at(20)));  // too old to be called live
   EXPECT_FALSE(live.of(DomainId{1}, at(2)));
 }
 
-TEST(LivePower, ACounterOfCoarseStepsIsTheLastResort) {
+TEST(LivePower, UsesACoarseCounterOnlyWithoutAnotherSensor) {
   auto counter = sensor(0, 0, SensorKind::kEnergyCounter);
   counter.traits.refresh = std::chrono::milliseconds{100};
   LivePower live({counter, sensor(1, 0, SensorKind::kPowerInstant)});
@@ -40,27 +40,39 @@ TEST(LivePower, ACounterOfCoarseStepsIsTheLastResort) {
   // Seen one step late: 90 J in a second at 100 W.
   r.counters = {{SensorId{0}, at(1), at(1), Energy::joules(10)},
                 {SensorId{0}, at(2), at(2), Energy::joules(100)}};
-  live.add(r);
+  live.append(r);
   EXPECT_FALSE(live.of(DomainId{0}, at(2)));
   r.counters = {{SensorId{0}, at(3), at(3), Energy::joules(210)}};
   r.powers = {{SensorId{1}, at(3), Power::watts(101)}};
-  live.add(r);
-  EXPECT_EQ(live.of(DomainId{0}, at(3)), Power::watts(101));
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(3))->power, Power::watts(101));
 }
 
-TEST(LivePower, ACounterIsDifferencedAndItsWrapIsNoPower) {
+TEST(LivePower, DifferencesACounterExceptAcrossAWrap) {
   LivePower live({sensor(0, 0, SensorKind::kEnergyCounter)});
   model::Readings r;
   r.counters = {{SensorId{0}, at(1), at(1), Energy::joules(10)},
                 {SensorId{0}, at(3), at(3), Energy::joules(70)}};
-  live.add(r);
-  EXPECT_EQ(live.of(DomainId{0}, at(3)), Power::watts(30));
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(3))->power, Power::watts(30));
   r.counters = {{SensorId{0}, at(4), at(4), Energy::joules(1)}};
-  live.add(r);
-  EXPECT_EQ(live.of(DomainId{0}, at(4)), Power::watts(30));
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(4))->power, Power::watts(30));
   r.counters = {{SensorId{0}, at(5), at(5), Energy::joules(6)}};
-  live.add(r);
-  EXPECT_EQ(live.of(DomainId{0}, at(5)), Power::watts(5));
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(5))->power, Power::watts(5));
+}
+
+TEST(LivePower, GivesTheProvenanceOfTheSensorThatItShows) {
+  auto estimate = sensor(0, 0, SensorKind::kPowerInstant);
+  estimate.provenance = model::Provenance::kEstimated;
+  LivePower live({sensor(1, 0, SensorKind::kPowerAverage), estimate});
+  model::Readings r;
+  r.powers = {{SensorId{0}, at(1), Power::watts(35)}};
+  live.append(r);
+  EXPECT_EQ(live.of(DomainId{0}, at(2))->provenance, model::Provenance::kEstimated);
+  EXPECT_EQ(live.newest(DomainId{0}), at(1));
+  EXPECT_FALSE(live.newest(DomainId{1}));
 }
 
 }  // namespace

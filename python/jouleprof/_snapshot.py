@@ -1,0 +1,73 @@
+"""What a monitor knows now."""
+
+import dataclasses
+import json
+from typing import Dict, Optional, Tuple
+
+from ._energy import Domain, Energy
+
+_POWER = "power_watts"
+_OF_ENERGY = ("domain", "device", "name", "provenance", "energy_joules", "interval_joules",
+              "repeatability_joules", "energy_seconds", "sensor", "method", "reason",
+              "age_seconds", "clock_limits", _POWER)
+
+
+@dataclasses.dataclass(frozen=True)
+class DomainSnapshot:
+    """One domain now. Absent figures are None, or are not in the dict: never 0."""
+
+    domain: Domain
+    provenance: str  # the weakest of energy and power
+    energy: Energy  # since the monitor was opened, over `energy_seconds`
+    energy_seconds: Optional[float]
+    power: Optional[float]  # watts
+    age: Optional[float]  # seconds since the newest reading of energy or power
+    gauges: Dict[str, float]  # "temperature_celsius", "sm_clock_hertz", ...: docs/json.md
+    clock_limits: Optional[Tuple[str, ...]]  # why clocks are held down: "power_limit", ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """All domains of a monitor now, in the order of Monitor.domains."""
+
+    time: float  # seconds since 1970
+    elapsed: float  # seconds since the monitor was opened
+    domains: Tuple[DomainSnapshot, ...]
+
+    def __getitem__(self, device: str) -> DomainSnapshot:
+        """By device ("gpu0") or label ("dram package-0")."""
+        for wanted in ("label", "device"):
+            for d in self.domains:
+                if getattr(d.domain, wanted) == device:
+                    return d
+        raise KeyError(device)
+
+
+def snapshot_of(text, domains) -> Snapshot:
+    """From the library's JSON; `domains`: those of its devices, in their order."""
+    found = json.loads(text)
+    return Snapshot(found["time_unix_seconds"], found["elapsed_seconds"],
+                    tuple(_domain(d, of) for d, of in zip(domains, found["devices"])))
+
+
+def _domain(domain, found):
+    limits = found["clock_limits"]
+    return DomainSnapshot(
+        domain, found["provenance"], _energy(domain, found), found["energy_seconds"],
+        found[_POWER], found["age_seconds"],
+        {name: value for name, value in found.items()
+         if name not in _OF_ENERGY and value is not None},
+        None if limits is None else tuple(limits))
+
+
+def _energy(domain, found):
+    if found["energy_joules"] is None:
+        return Energy.unavailable(domain, found["reason"] or domain.reason)
+    energy = _microjoules(found["energy_joules"])
+    return Energy(domain, energy, _microjoules(found["interval_joules"][1]) - energy,
+                  _microjoules(found["repeatability_joules"]), found["provenance"],
+                  found["sensor"] or "", found["method"] or "")
+
+
+def _microjoules(joules):
+    return round(joules * 1e6)

@@ -1,0 +1,108 @@
+#include "session/live/live_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "model/gauge_names.h"
+
+namespace jouleprof::session {
+namespace {
+
+constexpr Duration kStale = std::chrono::seconds{10};
+
+// Absent where no time passed, or where a counter went back.
+std::optional<double> busy_ratio(const model::MachineReading& from,
+                                 const model::MachineReading& to) {
+  const Duration busy = to.busy_cpu_time - from.busy_cpu_time;
+  const Duration total = to.total_cpu_time - from.total_cpu_time;
+  if (total <= Duration{} || busy < Duration{} || busy > total) return std::nullopt;
+  return seconds(busy) / seconds(total);
+}
+
+bool is_package(const model::Domain& domain) {
+  return domain.kind == model::DomainKind::kCpu && !domain.parent;
+}
+
+}  // namespace
+
+LiveEngine::LiveEngine(std::vector<model::Domain> domains, std::vector<model::Sensor> sensors,
+                       Duration history)
+    : sensors_(std::move(sensors)),
+      ledger_(std::move(domains), sensors_, history),
+      power_(sensors_),
+      begins_(ledger_.domains().size()) {
+  packages_ = static_cast<std::size_t>(
+      std::count_if(ledger_.domains().begin(), ledger_.domains().end(), is_package));
+}
+
+void LiveEngine::append(const model::Readings& readings) {
+  ledger_.append(readings);
+  power_.append(readings);
+  for (const auto& reading : readings.gauges) {
+    gauges_[reading.sensor] = {reading.value, reading.at};
+  }
+}
+
+void LiveEngine::append(const std::vector<model::MachineReading>& readings) {
+  for (const auto& now : readings) {
+    const auto ratio = machine_ ? busy_ratio(*machine_, now) : std::nullopt;
+    if (ratio) busy_ = {*ratio, now.at};
+    machine_ = now;
+  }
+}
+
+model::Snapshot LiveEngine::snapshot(const ClockPoint& now, HostTime since) {
+  if (since != since_) std::fill(begins_.begin(), begins_.end(), since);
+  since_ = since;
+  model::Snapshot out{now.real, since, now.host - since, {}};
+  for (std::size_t i = 0; i < begins_.size(); ++i) out.domains.push_back(look(i, now.host));
+  return out;
+}
+
+model::DomainSnapshot LiveEngine::look(std::size_t domain, HostTime now) {
+  model::DomainSnapshot out;
+  out.domain = ledger_.domains()[domain];
+  look_at_energy(domain, now, out);
+  look_at_gauges(now, out);
+  if (const auto power = power_.of(out.domain.id, now)) {
+    out.power = power->power;
+    out.provenance = model::combine(out.provenance, power->provenance);
+  }
+  if (out.provenance == model::Provenance::kUnavailable) {
+    out.provenance = ledger_.provenance(domain);
+  }
+  return out;
+}
+
+void LiveEngine::look_at_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out) {
+  const auto newest = power_.newest(out.domain.id);
+  if (newest) out.age = std::max(now - *newest, Duration{});
+  auto found = ledger_.energy_since(begins_[domain], domain);
+  if (!found) {
+    out.reason = found.error().message;
+    return;
+  }
+  begins_[domain] = found->begin;
+  out.energy_begin = found->begin;
+  out.energy_end = found->end;
+  out.provenance = found->energy.provenance;
+  out.energy = std::move(found->energy);
+}
+
+void LiveEngine::look_at_gauges(HostTime now, model::DomainSnapshot& out) const {
+  for (const auto& sensor : sensors_) {
+    if (sensor.domain != out.domain.id) continue;
+    const auto gauge = gauges_.find(sensor.id);
+    if (gauge == gauges_.end() || now - gauge->second.at >= kStale) continue;
+    out.gauges[sensor.name] = gauge->second.value;
+  }
+  // The machine's CPU time is that of all packages: of one alone it is that package's.
+  if (is_package(out.domain) && packages_ == 1 && busy_ && now - busy_->at < kStale) {
+    out.gauges.try_emplace(std::string(model::gauge::kCpuUtilisation), busy_->value);
+  }
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,56 @@
+// What is known of a machine's domains while they are being measured: readings in, energies and
+// snapshots out.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/live/live_energy.h"
+#include "model/process.h"
+#include "model/snapshot.h"
+#include "session/live/live_power.h"
+
+namespace jouleprof::session {
+
+// Passive: its owner feeds it readings and chooses its thread. It reads no clock and no sensor, and
+// takes no lock.
+// Thread safety: none.
+class LiveEngine {
+ public:
+  // `history`: as EnergyLedger's.
+  LiveEngine(std::vector<model::Domain> domains, std::vector<model::Sensor> sensors,
+             Duration history);
+
+  void append(const model::Readings& readings);
+  void append(const std::vector<model::MachineReading>& readings);
+
+  // Energies of windows, and what bounds the memory.
+  analysis::LiveEnergy& ledger() { return ledger_; }
+
+  // What is known at `now`, with energies from `since` on. Later snapshots of the same `since`
+  // never show less energy.
+  model::Snapshot snapshot(const ClockPoint& now, HostTime since);
+
+ private:
+  struct Value {
+    double value = 0;
+    HostTime at{};
+  };
+
+  model::DomainSnapshot look(std::size_t domain, HostTime now);
+  void look_at_energy(std::size_t domain, HostTime now, model::DomainSnapshot& out);
+  void look_at_gauges(HostTime now, model::DomainSnapshot& out) const;
+
+  std::vector<model::Sensor> sensors_;
+  analysis::LiveEnergy ledger_;
+  LivePower power_;
+  std::unordered_map<model::SensorId, Value> gauges_;
+  std::size_t packages_ = 0;
+  std::optional<model::MachineReading> machine_;
+  std::optional<Value> busy_;  // the share of all CPU time that was busy between the last two looks
+  HostTime since_{};
+  std::vector<HostTime> begins_;  // by domain: from where its energy counts
+};
+
+}  // namespace jouleprof::session
