@@ -51,6 +51,12 @@ def test_without_a_budget_the_number_of_runs_is_exact(tmp_path):
     assert _native.report_activity(file, "colour") == (4, "by must be kernel, layer, range or phase")
 
 
+def test_other_processes_of_a_group_do_not_wait(tmp_path):
+    found, _ = run("peers", tmp_path)
+    assert found["stats"]["runs"] == 2
+    assert any("torch.distributed group" in warning for warning in found["warnings"])
+
+
 def test_rounds_of_re_runs_are_in_no_figure(tmp_path):
     found, done = run("rounds", tmp_path)
     runs = found["stats"]["runs"]

@@ -55,6 +55,7 @@ def test_rounds_end_with_the_budget():
 def test_progress_names_a_few():
     assert _reruns.progress(list("abcdef")) == (
         "6 with 5 % of the energy or more not within ±10 %: a, b, c, d and 2 more")
+    assert len(_reruns.progress(["void f<" + "x" * 500 + part for part in "ab"])) < 200
     assert _reruns.progress([]) == "no energies are known yet"
 
 

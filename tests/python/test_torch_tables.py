@@ -17,8 +17,8 @@ def row(name, energy, **more):
 
 def device(*rows, **more):
     return {"domain": "gpu", "device": "gpu0", "name": "A GPU", "provenance": "measured",
-            "kernels_joules": 18.0, "idle_between_launches_joules": 1.0, "unattributed_joules": 1.0, "idle_watts": 100.0,
-            "measured_interval_joules": [90.0, 110.0], "method": "regression", "rows": list(rows),
+            "kernels_joules": 18.0, "idle_between_launches_joules": 1.0, "unattributed_joules": 1.0,
+            "idle_watts": 100.0, "measured_interval_joules": [90.0, 110.0], "method": "regression", "rows": list(rows),
             "warnings": [], **more}
 
 

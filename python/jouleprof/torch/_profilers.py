@@ -50,7 +50,8 @@ class _Profiler:
         self._macs = self._count_macs(inputs)
         args, kwargs = _inputs.arguments(inputs)
         reruns = None
-        if _has_gpu() and (max_seconds > 0 if replay is None else replay > 0):
+        by_default = max_seconds > 0 and not _has_peers()
+        if _has_gpu() and (by_default if replay is None else replay > 0):
             reruns = _reruns.Reruns(self.model, args, kwargs)
 
         def run():
@@ -130,8 +131,8 @@ class _Profiler:
                 what = "kernels,layers" if _has_gpu() else "layers"
                 with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as trace:
                     began = time.time()
-                    runs, seconds = repeat(run, wait, num_runs,
-                                           min(_LEAST_SECONDS, max_seconds / 4))
+                    least = 0 if _has_peers() else min(_LEAST_SECONDS, max_seconds / 4)
+                    runs, seconds = repeat(run, wait, num_runs, least)
                     if reruns is not None:
                         trace.flush()
                         rounds = [(replay, math.inf)] if replay else _reruns.rounds(
@@ -143,6 +144,9 @@ class _Profiler:
             raise Unavailable("no power sensor covers the model's run; see `jouleprof doctor`")
         self.warnings = [text for device in devices for text in device["warnings"]]
         self.warnings += self._missing_gpu(devices, report)
+        if _has_peers() and max_seconds > 0:
+            self.warnings.append("no repetition and no default re-runs: the other processes of the "
+                                 "torch.distributed group would wait for them")
         if reruns is not None:
             names = _reruns.open_rows(devices)
             if names or replay:
@@ -233,6 +237,14 @@ def _has_gpu():
     import torch
 
     return torch.cuda.is_available()
+
+
+def _has_peers():
+    """Whether collectives within the model might wait for other processes."""
+    from torch import distributed
+
+    return (distributed.is_available() and distributed.is_initialized()
+            and distributed.get_world_size() > 1)
 
 
 def _check(num_runs, max_seconds=1):

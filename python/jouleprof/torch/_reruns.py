@@ -4,7 +4,7 @@ import sys
 import time
 
 from .._errors import Error
-from . import _tracing
+from . import _names, _tracing
 
 SHARE = 0.05        # of the energy: from there on a row has to be resolved
 HALF_WIDTH = 0.10   # of a row's energy: a 95 % interval within ± that is resolved
@@ -13,6 +13,7 @@ _LEAST_SECONDS = 0.15  # a shorter round adds little
 _PAUSE_SECONDS = 0.3   # about what a kind takes in addition: pauses, timing
 _ANALYSIS_SECONDS = 2  # about what a look at the recording takes
 _MOST_NAMES = 4        # in one line
+_NAME_WIDTH = 40
 
 
 class Reruns:
@@ -63,9 +64,9 @@ class Reruns:
 
 
 def rounds(report, end, clock=time.perf_counter, log=None):
-    """Pairs of seconds for each kind and `end` (of `clock`), until the rows are resolved or `end`
-    is near. `report()`: the devices of what is
-    recorded so far. Prints a line before each later round."""
+    """Pairs of seconds for each kind and `end` (of `clock`), until the rows are resolved or `end` is
+    near. `report()` returns the devices of the recording so far. Prints a line before each later
+    round."""
     seconds = _FIRST_SECONDS
     while True:
         begin = clock()
@@ -92,10 +93,10 @@ def rounds(report, end, clock=time.perf_counter, log=None):
 def progress(names):
     if not names:
         return "no energies are known yet"
-    shown = ", ".join(names[:_MOST_NAMES])
+    shown = _names.shortened(names[:_MOST_NAMES], [_NAME_WIDTH] * _MOST_NAMES)
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return (f"{len(names)} with {SHARE:.0%} of the energy or more not within "
-            f"±{HALF_WIDTH:.0%}: {shown}{more}").replace("%", " %")
+    return (f"{len(names)} with {SHARE * 100:.0f} % of the energy or more not within "
+            f"±{HALF_WIDTH * 100:.0f} %: {', '.join(shown)}{more}")
 
 
 def open_rows(devices):
