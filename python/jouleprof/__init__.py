@@ -8,7 +8,13 @@ Importing this package needs no GPU, no driver and no privileges. The command-li
 it: ``python -m jouleprof run -- python train.py``.
 """
 
+import sysconfig
 from importlib.metadata import PackageNotFoundError, version
+
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise ImportError(
+        "jouleprof does not support free-threaded Python: the package relies on the GIL. "
+        "Use the default build of this Python version.")
 
 from ._default import measure, monitor, steps, total, window
 from ._energy import Domain, Energy

@@ -15,10 +15,9 @@ constexpr std::string_view kPower = "power_watts";
 constexpr std::string_view kUtilisation = "utilisation_ratio";
 constexpr std::string_view kThermalViolation = "thermal_violation";
 
-std::optional<std::uint64_t> clock_reasons_of(const model::DomainSnapshot& domain) {
+std::optional<model::ClockReasons> clock_reasons_of(const model::DomainSnapshot& domain) {
   const auto bits = domain.gauge(gauge::kClockEventReasons);
-  if (!bits || !(*bits >= 0) || *bits > 0x1p53) return std::nullopt;
-  return static_cast<std::uint64_t>(*bits);
+  return bits ? std::optional(model::ClockReasons::of_gauge(*bits)) : std::nullopt;
 }
 
 std::optional<double> any_figure_of(const model::DomainSnapshot& domain, std::string_view name) {
@@ -31,12 +30,7 @@ std::optional<double> any_figure_of(const model::DomainSnapshot& domain, std::st
   }
   if (name == kThermalViolation) {
     const auto reasons = clock_reasons_of(domain);
-    return reasons
-               ? std::optional(
-                     model::ClockReasons::of_gauge(static_cast<double>(*reasons)).limited_by_heat()
-                         ? 1.0
-                         : 0.0)
-               : std::nullopt;
+    return reasons ? std::optional(reasons->limited_by_heat() ? 1.0 : 0.0) : std::nullopt;
   }
   return domain.gauge(name);
 }
@@ -69,7 +63,7 @@ std::optional<double> figure_of(const model::DomainSnapshot& domain, std::string
 std::optional<std::vector<std::string_view>> clock_limits_of(const model::DomainSnapshot& domain) {
   const auto reasons = clock_reasons_of(domain);
   if (!reasons) return std::nullopt;
-  return model::ClockReasons::of_gauge(static_cast<double>(*reasons)).names();
+  return reasons->names();
 }
 
 std::vector<const model::DomainSnapshot*> rows_of(const model::Snapshot& snapshot) {
