@@ -34,7 +34,7 @@ class ColumnList {
  private:
   template <class T>
   static std::string type(const T&) {
-    return name_of<T>() + " NOT NULL";
+    return fmt::format("{} NOT NULL", name_of<T>());
   }
   template <class T>
   static std::string type(const std::optional<T>&) {
@@ -49,7 +49,7 @@ class ColumnList {
     return "BLOB NOT NULL";
   }
   template <class T>
-  static std::string name_of() {
+  static const char* name_of() {
     if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>) return "TEXT";
     return std::is_floating_point_v<T> ? "REAL" : "INTEGER";
   }
