@@ -24,7 +24,7 @@ int main(void) {
       strlen(jouleprof_report_json(NULL)) != 0 || jouleprof_monitor_domain_count(NULL) != 0 ||
       jouleprof_monitor_domain(NULL, 0, NULL) != JOULEPROF_INVALID_ARGUMENT ||
       strlen(jouleprof_monitor_source(NULL)) != 0 || jouleprof_monitor_name(NULL, "x") != 0 ||
-      jouleprof_monitor_open(NULL, NULL, error, sizeof error) != JOULEPROF_INVALID_ARGUMENT ||
+      jouleprof_monitor_open(NULL, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
       jouleprof_window_add(NULL, &window) != JOULEPROF_INVALID_ARGUMENT ||
       jouleprof_window_energy(NULL, &window, 0, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
       jouleprof_monitor_total(NULL, 0, 0, NULL, NULL, NULL, 0) != JOULEPROF_INVALID_ARGUMENT ||
