@@ -24,7 +24,7 @@ target_compile_options(jouleprof_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
   # GCC 12 warns falsely: of empty optionals, and of texts that are joined.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-stringop-overread;-Wno-stringop-overflow;-Wno-restrict>
   $<$<BOOL:${JOULEPROF_WERROR}>:-Werror>)
 # Symbols are hidden unless a file exports them: parts of this run inside other people's processes.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)

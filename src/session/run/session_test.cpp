@@ -246,7 +246,9 @@ TEST_F(SessionTest, TheMachineIsWatchedForSoManySnapshots) {
   options.snapshots = 5;
   std::vector<Duration> times;
   options.on_snapshot = [&](const model::Snapshot& snapshot) {
-    if (!times.empty()) EXPECT_GT(snapshot.elapsed, times.back());
+    if (!times.empty()) {
+      EXPECT_GT(snapshot.elapsed, times.back());
+    }
     times.push_back(snapshot.elapsed);
     EXPECT_EQ(snapshot.domains.size(), 2u);
   };

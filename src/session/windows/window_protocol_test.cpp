@@ -84,7 +84,8 @@ TEST(WindowProtocol, WhatTheToolSaysArrives) {
       {{model::DomainId{0}, m}, {model::DomainId{1}, fail(Errc::kUnsupported, "not here")}},
       3,
       2,
-      seconds{4}};
+      seconds{4},
+      {}};
   const auto answer = reported<Answer>(Answer{11, found});
   EXPECT_EQ(answer.id, 11U);
   ASSERT_TRUE(answer.found);
