@@ -73,6 +73,7 @@ TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
   auto made = synthesise(run);
   // The same work, traced in two processes: each bin is full twice.
   made.recording.traces.push_back(made.recording.traces[0]);
+  made.recording.traces[0].rank.global = 1;
   const auto p = only_activity(made.recording);
   expect_conserved(p);
   double busy = 0;
@@ -80,7 +81,8 @@ TEST(Attribute, ProcessesThatShareAGpuShareTheTime) {
   EXPECT_LE(busy, seconds(p.end - p.begin) * 1.0001);
   // Each process is a row that holds its three layers.
   ASSERT_EQ(p.by_layer.size(), 8u);
-  EXPECT_TRUE(p.by_layer[0].name.starts_with("pid "));
+  EXPECT_TRUE(p.by_layer[0].name.starts_with("rank 1, pid ")) << p.by_layer[0].name;
+  EXPECT_TRUE(p.by_layer[4].name.starts_with("pid ")) << p.by_layer[4].name;
   EXPECT_EQ(p.by_layer[1].parent, 0u);
   EXPECT_EQ(p.by_layer[5].parent, 4u);
 }

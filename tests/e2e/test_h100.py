@@ -39,7 +39,7 @@ def compare(device, operators):
               f"alone {alone:8.1f} +- {spread:5.1f} J  {joules / alone - 1:+.1%}")
     print(f"energy-weighted {off / all_joules:.2%}, balance {in_place / all_joules - 1:+.2%}, "
           f"covered {covered}/{len(operators)}, R2 {device['explained_ratio']:.4f}")
-    parts = [device[f"{part}_joules"] for part in ("idle", "kernels", "gaps", "unattributed")]
+    parts = [device[f"{part}_joules"] for part in ("idle", "kernels", "idle_between_launches", "unattributed")]
     assert sum(parts) == pytest.approx(device["measured_joules"], abs=1e-6)
     return off / all_joules, in_place / all_joules - 1, covered
 

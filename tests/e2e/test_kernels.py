@@ -98,7 +98,7 @@ def test_everything_adds_up_exactly(traced):
     for by in ("kernel", "layer", "phase"):
         d = activity(traced, by)
         parts = sum(micro(d[f"{part}_joules"])
-                    for part in ("idle", "kernels", "gaps", "unattributed"))
+                    for part in ("idle", "kernels", "idle_between_launches", "unattributed"))
         assert parts == micro(d["measured_joules"])
     kernels = activity(traced, "kernel")
     assert sum(micro(r["energy_joules"]) for r in kernels["rows"]) == micro(kernels["kernels_joules"])
@@ -266,8 +266,8 @@ def test_a_replay_is_in_no_figure(gpu, library):
     launched = sum(int(line.split()[1]) for line in process.out.splitlines())
     launches = sum(row["launches"] for row in device["rows"])
     assert 0 < launches < 0.9 * launched
-    assert "layers run alone" in gpu("report", "x.jprof", "--by", "layer").out
-    parts = sum(micro(device[f"{part}_joules"]) for part in ("idle", "kernels", "gaps", "unattributed"))
+    assert "isolated re-runs" in gpu("report", "x.jprof", "--by", "layer").out
+    parts = sum(micro(device[f"{part}_joules"]) for part in ("idle", "kernels", "idle_between_launches", "unattributed"))
     assert parts == micro(device["measured_joules"])
 
 

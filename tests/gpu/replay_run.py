@@ -180,7 +180,7 @@ def main():
     wrong = []
     for device in (without, replayed):
         parts = sum(micro(device[f"{part}_joules"])
-                    for part in ("idle", "kernels", "gaps", "unattributed"))
+                    for part in ("idle", "kernels", "idle_between_launches", "unattributed"))
         if parts != micro(device["measured_joules"]):
             wrong.append("the parts do not sum to the whole")
     if not replayed["replay_joules"] or without["replay_joules"] is not None:

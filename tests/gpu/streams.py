@@ -91,7 +91,7 @@ def main():
             print(f"| {row['name']} | {row['launches']} | {joules:.1f} "
                   f"| +-{row['repeatability_joules']:.1f} | {truth:.1f} | {100 * (joules / truth - 1):+.1f} % |")
     parts = sum(round(device[f"{part}_joules"] * 1e6)
-                for part in ("idle", "kernels", "gaps", "unattributed"))
+                for part in ("idle", "kernels", "idle_between_launches", "unattributed"))
     print(f"\nexplained {device['explained_ratio']:.4f}; unattributed {device['unattributed_joules']:.1f} "
           f"of {device['measured_joules']:.1f} J; parts sum to the whole: "
           f"{parts == round(device['measured_joules'] * 1e6)}")

@@ -16,7 +16,9 @@ using model::ActivityRow;
 using model::kNone;
 
 std::string process_name(const model::Trace& trace) {
-  return fmt::format("pid {} ({})", trace.pid, trace.program.empty() ? "?" : trace.program);
+  const std::string process =
+      fmt::format("pid {} ({})", trace.pid, trace.program.empty() ? "?" : trace.program);
+  return trace.rank.global ? fmt::format("rank {}, {}", *trace.rank.global, process) : process;
 }
 
 }  // namespace

@@ -51,9 +51,7 @@ class MemorySink : public Sink {
   Result<void> append(std::uint32_t trace, const model::Trace& more) override {
     if (trace >= recording.traces.size()) recording.traces.resize(std::size_t{trace} + 1);
     model::Trace& all = recording.traces[trace];
-    all.pid = more.pid;
-    all.program = more.program;
-    all.bin = more.bin;
+    static_cast<model::TracedProcess&>(all) = more;
     all.status = more.status;
     all.position = more.position;
     const auto add = [](const auto& from, auto& to) {
