@@ -44,6 +44,8 @@ template <class T>
 struct Packed {
   T& bytes;
 };
+template <class T>
+Packed(T&) -> Packed<T>;
 
 // The words for the values of an enumeration, by number; an empty one is no value.
 inline std::span<const std::string_view> words_of(ActivityKind) {

@@ -30,14 +30,16 @@ struct JsonErrors {
   void add(const std::string& path, const std::string& what);
 };
 
+// The values a number may have in the file, and its unit there in units of the variable.
+struct JsonRange {
+  double min = 0;
+  double max = 0;
+  double unit = 1;
+};
+
 class JsonReader {
  public:
-  // The values a number may have in the file, and its unit there in units of the variable.
-  struct Range {
-    double min = 0;
-    double max = 0;
-    double unit = 1;
-  };
+  using Range = JsonRange;
 
   // `path` is the object's place, empty for the document itself. Value and errors must outlive it.
   JsonReader(const nlohmann::json& value, std::string path, JsonErrors& errors);

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
-#include "apps/nvml_sim/core/json_reader.h"
 #include "apps/nvml_sim/core/return_names.h"
 #include "apps/nvml_sim/core/scenario_parts.h"
 #include "base/file.h"
+#include "base/json/json_reader.h"
 
 namespace jouleprof::nvml_sim {
 namespace {

@@ -3,12 +3,14 @@
 
 #include <filesystem>
 
-#include "apps/nvml_sim/core/json_reader.h"
 #include "apps/nvml_sim/core/scenario.h"
+#include "base/json/json_reader.h"
 
 namespace jouleprof::nvml_sim {
 
 inline constexpr double kMaxSeconds = 1e9;
+using Range = JsonRange;
+
 inline constexpr Range kWatts{0, 1e6};
 inline constexpr Range kSeconds{-kMaxSeconds, kMaxSeconds};
 inline constexpr Range kRatio{0, 1};
