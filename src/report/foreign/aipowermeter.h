@@ -2,8 +2,8 @@
 //
 // One object a line: {"date": local time, "metrics": {"cpu": {...}, "gpu": {...}}}, then the line
 // "END OF RECORDING SEGMENT" when the recording was closed in order. Powers are watts, memory
-// bytes, utilisations ratios. In addition to the fields of that format, each line has "provenance", the word
-// for each section, because the format has none of its own.
+// bytes, utilisations ratios. In addition to the fields of that format, each line has "provenance",
+// the word for each section, because the format has none of its own.
 //
 // Its reader integrates by the trapezoid rule over points. Points here are evenly spaced, each the
 // mean power of the stretch around it (half a stretch at both ends), so that its sum gives back the
