@@ -14,7 +14,7 @@ enum class Errc {
   kUnsupported,       // the device, driver or format does not offer it
   kUnavailable,       // it exists and failed now (lost, busy, gone)
   kCorrupt,           // data that cannot be what it claims to be
-  kInvalidArgument,   // the user's words are off
+  kInvalidArgument,   // the user's input is invalid
   kTimeout,           // no answer in the time given
   kInternal,          // a mistake of ours
 };

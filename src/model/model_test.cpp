@@ -33,7 +33,7 @@ TEST(Model, NamesReadBack) {
   EXPECT_EQ(parse_domain_kind("psu"), std::nullopt);
 }
 
-TEST(Model, OnlySomeRecordingsTellOfRestAroundTheirTraces) {
+TEST(Model, OnlySomeRecordingsShowRestAroundTheirTraces) {
   const auto rests = [](const char* source) {
     RunInfo run;
     run.source = source;

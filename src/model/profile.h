@@ -61,7 +61,7 @@ struct DomainProfile {
 // The share of one process in one domain.
 struct ProcessShare {
   DomainId domain{};
-  Energy energy;  // of the active energy; idle is nobody's
+  Energy energy;  // of the dynamic energy; idle energy is not attributed
 };
 
 struct ProcessProfile {

@@ -21,7 +21,7 @@ inline double gain_joules(const Measurement& m) {
 // Adds up stretches that one timeline measured. What is uncertain of a stretch lies at its ends and
 // in its own samples, and is another draw for each that lies apart: repeatability adds in
 // quadrature. Stretches that overlap err alike: they belong into different layers, and layers add
-// linearly. The sensor's gain is off by the same factor in all: that part of `error` adds linearly.
+// linearly. The sensor's gain error is the same factor in all: that part of `error` adds linearly.
 //   repeatability = common + sum over layers of sqrt(sum of repeatability^2)
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows that touch err against each other at the edge that they share, and are to be added as one

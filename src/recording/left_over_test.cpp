@@ -99,7 +99,7 @@ TEST_F(LeftOver, AProcessThatBeganLaterIsThereToo) {
   EXPECT_EQ(read.traces[1], another);
 }
 
-TEST_F(LeftOver, NobodyElseReadsWhileTheToolDoes) {
+TEST_F(LeftOver, NoOtherReaderReadsWhileTheToolDoes) {
   write_more();
   {
     const auto tool = spool::FolderLock::of_reader(folder_);

@@ -11,7 +11,7 @@ namespace jouleprof::recording {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::uint32_t kAsTheyAre = 0xFFFFFFFF;
+constexpr std::uint32_t kNotCompressed = 0xFFFFFFFF;
 constexpr std::size_t kMostShrunk = 1032;  // zlib can do no better (zlib's "Technical Details")
 constexpr int kLevel = 3;                  // activity gets hardly smaller with more
 
@@ -25,11 +25,11 @@ std::string pack(std::string_view bytes) {
   std::string stream(length, '\0');
   // It fails for want of memory only.
   const bool done =
-      bytes.size() < kAsTheyAre &&
+      bytes.size() < kNotCompressed &&
       compress2(bytes_of(stream), &length, bytes_of(bytes), bytes.size(), kLevel) == Z_OK;
   const bool smaller = done && length < bytes.size();
   std::string out;
-  put32(out, smaller ? static_cast<std::uint32_t>(bytes.size()) : kAsTheyAre);
+  put32(out, smaller ? static_cast<std::uint32_t>(bytes.size()) : kNotCompressed);
   return out += smaller ? std::string_view(stream).substr(0, length) : bytes;
 }
 
@@ -37,7 +37,7 @@ std::optional<std::string> unpack(std::string_view packed) {
   if (packed.size() < kLengthBytes) return std::nullopt;
   const std::size_t size = get32(packed);
   packed.remove_prefix(kLengthBytes);
-  if (size == kAsTheyAre) return std::string(packed);
+  if (size == kNotCompressed) return std::string(packed);
   if (size > kMostShrunk * packed.size()) return std::nullopt;
   std::string out(size, '\0');
   uLongf length = size;

@@ -27,7 +27,7 @@ struct SweepPoint {
 // The same work at all of its points.
 struct Sweep {
   std::string knob;                                  // "power_limit_watts", "sm_clock_megahertz"
-  std::vector<model::ImportedWindow::Label> labels;  // what tells this work from others
+  std::vector<model::ImportedWindow::Label> labels;  // of this work, besides the setting
   std::vector<SweepPoint> points;                    // highest setting first; one each
   std::size_t left_out = 0;                          // windows without a time or an energy
 };

@@ -78,7 +78,7 @@ class Lattice {
   }
   void set_period(double period) { period_ = period; }
 
-  // The reads with an edge each; absent where it can't be told which.
+  // The edge of each read; absent where it is ambiguous.
   std::vector<std::optional<long>> assign(double phase, double* penalty = nullptr) const {
     std::vector<std::optional<long>> edges(reads_.size());
     // From the first read that leaves no doubt, forward and back.
@@ -252,7 +252,7 @@ PlacedCounter place_counter(std::span<const CounterPoint> points, const model::S
     if (before || lattice.has_shape() || lattice.sightings() >= 3) {
       const double near = reads[reads.size() / 2].after;
       EdgePhase phase = fit_phase(lattice, period, near, before);
-      // Unless samples tell, nobody knows how long after its edge an update is first visible.
+      // Without samples, the delay from an edge to the first read that shows it is unknown.
       double unknown = 0.25 * lattice.latest();
       if (before) unknown = std::min(unknown, std::hypot(before->sigma, kFinestPhase));
       if (!lattice.shape_decides(phase.edge)) phase.sigma = std::max(phase.sigma, unknown);

@@ -43,7 +43,7 @@ struct PlacedCounter {
 };
 
 // Places points of one segment, at most some minutes of them. `shape` may be null or empty;
-// `before` is the phase found for earlier points. Reads whose edge can't be told are left out.
+// `before` is the phase found for earlier points. Reads with an ambiguous edge are left out.
 //
 // Counters renewed faster than every 20 ms, or with an unknown refresh, are anchored at the middle
 // of the read, with what refresh and read leave open as `sigma`.

@@ -45,7 +45,7 @@ TEST(CounterEdges, FindsThePhaseFromSightingsAlone) {
   EXPECT_GE(placed.anchors.size(), 95u);
 }
 
-TEST(CounterEdges, AReadFarOffIsNotMovedByAnUpdateThatTheEndsAreOff) {
+TEST(CounterEdges, AnOutlyingReadIsNotMovedToAWrongUpdate) {
   // Constant power: what was counted from the first read to the last is one update more than what
   // was sampled, because the first edge had passed long before it was read.
   const Truth truth = course([](double) { return 250.0; }, 8);

@@ -21,7 +21,7 @@
 namespace jouleprof::cli {
 namespace {
 
-// Whether a program here may use CUDA: NVML tells of a GPU, or its driver is there without NVML.
+// Whether a program here may use CUDA: NVML lists a GPU, or its driver is present without NVML.
 bool may_use_cuda(const meters::MeterSet& found) {
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -126,7 +126,8 @@ class RunVerb : public Verb {
     if (trace.kernels && trace.layers && !may_use_cuda(found)) {
       trace.kernels = trace.events = false;
       trace.remark =
-          "there is no NVIDIA GPU here: kernels are not traced, and layers are told by their time "
+          "this machine has no NVIDIA GPU: kernels are not traced, and layers share energy by "
+          "their time "
           "on the CPU";
     }
     // What the processes used in a second is too coarse for that.
@@ -172,7 +173,7 @@ class RunVerb : public Verb {
 
   Result<meters::MeterSet> open() const {
     meters::MeterOptions options;
-    // Kernels are told apart by every step of the energy counter.
+    // The regression of kernels needs every step of the energy counter.
     const auto shortest = parse_duration(!shortest_.empty() ? shortest_
                                          : is_traced()      ? "1s"
                                                             : "5s");

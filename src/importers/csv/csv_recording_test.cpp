@@ -153,7 +153,7 @@ TEST_F(CsvRecording, NamesAndTheirBase) {
   EXPECT_TRUE(has_warning(*r, "1 record of 'Command Buffer Full' left out"));
 }
 
-TEST_F(CsvRecording, CompressedFilesAreReadAsTheyAre) {
+TEST_F(CsvRecording, CompressedFilesAreRead) {
   std::ostringstream packed;
   {
     GzipStream gzip(packed);

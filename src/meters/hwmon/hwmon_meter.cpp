@@ -83,15 +83,15 @@ Result<std::unique_ptr<HwmonMeter>> HwmonMeter::open(const HwmonOptions& options
                         [](const auto& entry) { return !entry.second.parent_kind; });
   for (const auto& [channel, role] : known) {
     model::Domain& domain = meter->get_domain(role, channel);
-    const bool is_off = hwmon::is_switched_off(channel);
+    const bool switched_off = hwmon::is_switched_off(channel);
     const auto value = hwmon::read_channel(channel);
-    if (!is_off && value) {
+    if (!switched_off && value) {
       domain.unavailable_reason.clear();
       meter->add_sensor(channel, domain.id, options.demand);
       continue;
     }
     Missing missing{channel.sensor_name(), {}, ""};
-    if (is_off) {
+    if (switched_off) {
       const auto file = (channel.folder / (channel.input() + "_enable")).string();
       missing.error = {Errc::kUnavailable, fmt::format("it is switched off ({} is 0)", file)};
       missing.fix = fmt::format("echo 1 | sudo tee {}", file);

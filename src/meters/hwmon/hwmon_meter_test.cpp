@@ -141,7 +141,7 @@ TEST(Hwmon, JetsonRailsAreVoltageTimesCurrent) {
   EXPECT_DOUBLE_EQ(watts(*meter, 1), 2.5);
   EXPECT_DOUBLE_EQ(watts(*meter, 2), 40);
 
-  // The 5 V rail has no place in the model, the memory rail is off: neither is 0 W.
+  // The 5 V rail has no place in the model, the memory rail is switched off: neither is 0 W.
   ASSERT_THAT(meter->missing(), SizeIs(2));
   EXPECT_EQ(meter->missing()[0].error.code, Errc::kUnsupported);
   EXPECT_THAT(meter->missing()[0].error.message, HasSubstr("VIN_SYS_5V0"));

@@ -22,7 +22,7 @@ TEST(KernelNames, LoseTheReturnTypeAndTheParameters) {
                           "memcpy (host to device)", "()", "", "h"));
 }
 
-TEST(KernelNames, KeepWhatTellsThemApart) {
+TEST(KernelNames, KeepTheirDifferences) {
   const std::string head = "void at::native::vectorized_elementwise_kernel<4, at::native::Functor_";
   const std::string tail =
       "<float>, std::array<char*, 3ul>, a very long rest of arguments > >(int)";

@@ -45,7 +45,7 @@ class Subreaper {
   int before_ = 0;
 };
 
-// Tells when a process that is not our child ends.
+// Becomes readable when a process that is not our child ends.
 class EndWatch {
  public:
   explicit EndWatch(pid_t pid)

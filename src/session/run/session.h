@@ -26,7 +26,7 @@ struct TraceOptions {
   std::optional<double> replay_seconds;  // each layer is then run alone for so long, at the end
   std::filesystem::path inject_library;  // libjouleprof_inject.so
   std::filesystem::path python_hook;     // our sitecustomize.py's folder; empty: none is used
-  // Beside this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
+  // Next to this file the processes' spool gets its folder, "FILE.spool"; where that cannot be, or
   // without a file, it lies with the temporary files. The folder goes when all was taken.
   std::filesystem::path recording;
   std::string remark;  // a warning, where not all that was asked for is traced
@@ -83,7 +83,7 @@ struct SessionResult {
 // Runs a session in the calling thread; one at a time in a process. Callbacks come from this
 // thread. `sink` may be nullptr. The command keeps the tool's standard streams, environment,
 // process group and signal dispositions; signals that are sent to the tool while it runs are passed
-// on, those of the terminal reach it anyway. Beside the tool's environment it has
+// on, those of the terminal reach it anyway. In addition to the tool's environment it has
 // JOULEPROF_SESSION, by which its programs' windows find this session (window_protocol.h), and
 // where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
 // never disturbs the command.

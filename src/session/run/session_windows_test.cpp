@@ -57,7 +57,7 @@ class SessionWindowsTest : public testing::Test {
   // Runs a shell that waits, and `program` in its place: a monitor finds the session by what the
   // shell has in its environment.
   SessionResult measure(Meters meters, const std::function<void(const std::string&)>& program) {
-    const std::string reported = (tree_ / "told").string();
+    const std::string reported = (tree_ / "energies").string();
     const std::string done = (tree_ / "done").string();
     options_.command = {"/bin/sh", "-c",
                         "echo \"$JOULEPROF_SESSION\" > '" + reported + ".new'; mv '" + reported +
@@ -102,7 +102,7 @@ TEST_F(SessionWindowsTest, AreAnsweredAndRecorded) {
     const auto total = monitor.total(monitor.name("epoch"), 20s);
     ASSERT_TRUE(total) << total.error().message;
     EXPECT_EQ(total->count, 1U);
-    // Not told before the program ends.
+    // Not recorded before the program ends.
     monitor.add({ns(end), ns(end), monitor.name("last"), 0});
   });
   ASSERT_THAT(sink_.recording.windows, SizeIs(2));

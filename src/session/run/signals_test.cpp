@@ -8,7 +8,7 @@ namespace {
 
 HostTime soon() { return HostClock::now() + std::chrono::seconds{20}; }
 
-TEST(SignalStream, TellsWhatWasSent) {
+TEST(SignalStream, ReportsEachSignal) {
   auto stream = SignalStream::create();
   ASSERT_TRUE(stream);
   kill(getpid(), SIGTERM);

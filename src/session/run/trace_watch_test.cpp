@@ -81,7 +81,7 @@ TEST_F(TraceWatchTest, ThePrivateFolderIsNextToTheRecordingAndIsRemoved) {
     const auto traces = watch();
     EXPECT_EQ(traces->folder(), tree_ / "x.jprof.spool");
     EXPECT_EQ(fs::status(traces->folder()).permissions(), fs::perms::owner_all);
-    const auto another = watch();  // as beside a killed run's
+    const auto another = watch();  // as next to a killed run's
     EXPECT_THAT(another->folder().string(), StartsWith((tree_ / "x.jprof.spool-").string()));
   }
   EXPECT_THAT(*list_folder(tree_.root()), IsEmpty());

@@ -99,7 +99,7 @@ TEST(Sampler, ReadsEveryProbeALastTime) {
   EXPECT_GE(got.readings.powers.back().at, end);
 }
 
-TEST(Sampler, AMeterThatHangsBlocksNobody) {
+TEST(Sampler, AMeterThatHangsBlocksNoOther) {
   const auto gate = std::make_shared<Gate>();
   const auto destroyed = std::make_shared<Gate>();
   Sampler sampler(meters_of(std::make_unique<HangingMeter>(gate, destroyed),
@@ -140,7 +140,7 @@ TEST(Sampler, ProcessesOnDevicesAreRenumbered) {
   EXPECT_EQ(got.gpu_processes[0].domain, DomainId{3});
 }
 
-TEST(Sampler, AMeterThatCannotTellProcessesSaysSoOnce) {
+TEST(Sampler, AMeterWithoutProcessesWarnsOnce) {
   auto meter = std::make_unique<ProcessMeter>([]() -> Result<std::vector<model::GpuProcessUse>> {
     return fail(Errc::kUnsupported, "no accounting");
   });
@@ -163,7 +163,7 @@ class BufferMeter final : public FakeMeter {
   }
 };
 
-TEST(Sampler, TellsWhenABufferWasEmptied) {
+TEST(Sampler, ReportsThatABufferWasEmptied) {
   std::atomic<int> reported{0};
   Sampled got;
   Sampler polled(meters_of(std::make_unique<FakeMeter>()), Duration{});

@@ -30,7 +30,7 @@ TEST_F(RunMonitorTest, AnEnergyIsPowerTimesTime) {
     EXPECT_NEAR(m->energy.joules(), truth, m->error.joules());
     EXPECT_NEAR(m->energy.joules(), truth, 0.02 * truth);
   }
-  // What was told stays told.
+  // Reported energies never change.
   EXPECT_EQ((*monitor->energy(begin, end, 20s))[0]->energy, (*energies)[0]->energy);
   EXPECT_EQ(monitor->energy(end, begin, 1s).error().code, Errc::kInvalidArgument);
 }

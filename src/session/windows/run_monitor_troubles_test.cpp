@@ -47,7 +47,7 @@ TEST_F(RunMonitorTroublesTest, WithoutTheToolEnergiesAreUnavailable) {
   EXPECT_THAT(late.error().message, HasSubstr(path.string()));
 }
 
-TEST_F(RunMonitorTroublesTest, NonsenseHarmsNobodyElse) {
+TEST_F(RunMonitorTroublesTest, NonsenseHarmsNoOtherProgram) {
   const auto monitor = connect();
   const std::string long_one(kLongestPacket + 100, '{');
   for (const std::string& packet : {std::string("GET / HTTP/1.1"), std::string("W"), std::string(),

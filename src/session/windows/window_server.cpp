@@ -186,7 +186,7 @@ void WindowServer::receive_all(HostTime now) {
 bool WindowServer::receive(ClientId id, int fd, HostTime now) {
   for (int i = 0; i < kPacketsInTurn; ++i) {
     const ssize_t n = ::recv(fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
-    // Told once of a program that ended without reading all; what it sent is still there.
+    // Reported once for a program that ended without reading all; what it sent is still there.
     if (n < 0 && errno == ECONNRESET) continue;
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0 || static_cast<std::size_t>(n) > buffer_.size()) return false;

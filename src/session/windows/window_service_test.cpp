@@ -42,7 +42,7 @@ class WindowServiceTest : public testing::Test {
     s.traits.window = milliseconds{20};
     return s;
   }
-  // The sensors tell of [from, to).
+  // The sensors report [from, to).
   void measure(int from, int to) {
     model::Readings readings;
     for (int ms = from; ms < to; ms += 20) {
@@ -101,7 +101,7 @@ TEST_F(WindowServiceTest, AQuestionWaitsForTheSensors) {
   EXPECT_FALSE(service_.is_waiting());
 }
 
-TEST_F(WindowServiceTest, AtTheDeadlineItTellsWhatItKnows) {
+TEST_F(WindowServiceTest, AtTheDeadlineItAnswersWithWhatIsKnown) {
   connect(1, 10);
   measure(0, 1000);
   ASSERT_TRUE(service_.take(1, EnergyQuestion{5, at(500), at(5000), at(1700)}, at(1600)));
@@ -161,7 +161,7 @@ TEST_F(WindowServiceTest, ATotalIsOfOneProgramsWindows) {
   EXPECT_NEAR(only_answer().found->energies[0].energy->energy.joules(), 20, 0.5);
 }
 
-TEST_F(WindowServiceTest, WhoeverMakesNoSenseIsDropped) {
+TEST_F(WindowServiceTest, AClientThatSendsNonsenseIsDropped) {
   service_.add_client(1, 10, at(0));
   EXPECT_FALSE(service_.take(1, EnergyQuestion{}, at(0)));  // before hello
   EXPECT_TRUE(service_.take(1, Hello{}, at(0)));

@@ -24,7 +24,7 @@ std::uint8_t* BufferPool::take() noexcept {
     ++outside_;
     return buffer;
   }
-  // Pages come from the system as they are filled, past the program's own allocator.
+  // The system provides pages on first use, not the program's own allocator.
   void* memory = all_.size() < most_ ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                      : MAP_FAILED;

@@ -193,7 +193,7 @@ TEST_F(TracerTest, UnreportedLaunchesTurnOnTheRuntimesCallbacks) {
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kRuntimeApi, 211}));
 }
 
-TEST_F(TracerTest, EndTellsAllAndTurnsOff) {
+TEST_F(TracerTest, EndSendsAllAndTurnsOff) {
   start();
   add(kernel("k", 0, 10, 1));
   ASSERT_TRUE(tracer->end(seconds{10}, false));
@@ -218,7 +218,7 @@ TEST_F(TracerTest, SourcesAreAskedAfterScopes) {
   EXPECT_EQ(sink.trace.chunks[0].kind, model::ChunkKind::kLayers);
 }
 
-TEST_F(TracerTest, TellsOfItselfOnceASecond) {
+TEST_F(TracerTest, SendsItsStatusOnceASecond) {
   make({.period = milliseconds{10}});
   tracer->start_cupti([] { return Result<CuptiApi>(FakeCupti::api()); }, true);
   std::this_thread::sleep_for(milliseconds{300});

@@ -75,7 +75,7 @@ TEST_F(Phases, AStepThatFailsIsNotCounted) {
   EXPECT_LT(now.phases.at(kOptimizer).wall_nanoseconds, 30'000'000u);
 }
 
-TEST_F(Phases, AreNotTimedWhereKernelsTellThem) {
+TEST_F(Phases, AreNotTimedWhereKernelsShowThem) {
   take_cpu_time(false);
   mine_->begin_phase(kBackward);
   mine_->end_phase(kBackward);

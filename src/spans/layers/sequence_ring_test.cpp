@@ -8,7 +8,7 @@
 namespace jouleprof::layers {
 namespace {
 
-TEST(SequenceRing, TellsWhoMadeANode) {
+TEST(SequenceRing, FindsTheMakerOfANode) {
   const auto ring = std::make_unique<SequenceRing>();
   EXPECT_FALSE(ring->find(0));
   ring->push(10, 12, 3);
@@ -36,7 +36,7 @@ TEST(SequenceRing, ForgetsTheOldest) {
   EXPECT_FALSE(ring->find(count - 1));
 }
 
-TEST(SequenceRing, NeverTellsAWrongLayerWhileItIsWritten) {
+TEST(SequenceRing, NeverReturnsAWrongLayerWhileItIsWritten) {
   const auto ring = std::make_unique<SequenceRing>();
   std::atomic<std::uint64_t> made{0};
   std::atomic<bool> enough{false};

@@ -98,7 +98,7 @@ TEST(ThreadLayers, ThreadsThatHaveEndedAreReportedToo) {
   EXPECT_EQ(reported().entries.at({"threads", kForward}).calls, 8000u);
 }
 
-TEST(ThreadLayers, TellingWhileThreadsCallLosesNothing) {
+TEST(ThreadLayers, SendingWhileThreadsCallLosesNothing) {
   reported();
   const auto id = layer("busy");
   std::atomic<bool> done{false};

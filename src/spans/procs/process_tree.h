@@ -31,7 +31,7 @@ struct TreeOptions {
 
 // The result of one scan.
 struct TreeChanges {
-  std::vector<model::Process> processes;  // new, renamed or ended ones, as they are now
+  std::vector<model::Process> processes;  // new, renamed or ended ones, in their current state
   std::vector<model::ProcessReading> readings;
 
   void clear() {

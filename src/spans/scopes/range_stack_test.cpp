@@ -140,7 +140,7 @@ TEST(StartedRanges, EndOnceAndOnlyIfTheyBegan) {
   }
 }
 
-TEST(StartedRanges, BelongToTheThreadThatBeganThemWhoeverEndsThem) {
+TEST(StartedRanges, BelongToTheThreadThatBeganThem) {
   const std::uint64_t request = start_range("request");
   push_range(nullptr, "step");
   std::thread([&] {

@@ -97,7 +97,7 @@ TEST(Scopes, ANodeHasItsLayerAndTheLaunchsRange) {
   EXPECT_EQ(reported().scopes.at(both), (model::Scope{layer, range, model::Phase::kForward}));
 }
 
-TEST(Scopes, AForkedChildTellsAllAnew) {
+TEST(Scopes, AForkedChildSendsAllAgain) {
   reported();
   const auto layer = add(layer_named("before the fork"));
   const pid_t child = fork();
