@@ -33,6 +33,8 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 if(JOULEPROF_SANITIZE)
   target_compile_options(jouleprof_options INTERFACE
-    -fsanitize=${JOULEPROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${JOULEPROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # Vendors' functions are declared by us: their pointer types have other names than theirs.
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(jouleprof_options INTERFACE -fsanitize=${JOULEPROF_SANITIZE})
 endif()

@@ -17,6 +17,7 @@
 #include "recording/spool/trace_sink.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
+#include "tests/support/sanitizers.h"
 
 namespace jouleprof::inject {
 namespace {
@@ -106,7 +107,7 @@ TEST(Inject, AFolderThatCannotBeWrittenIsNoHarm) {
 }
 
 TEST(Inject, AProcessThatLaunchesNothingLeavesItsStatus) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef JOULEPROF_ADDRESS_SANITIZER
   GTEST_SKIP() << "CUPTI leaks memory of its own, and the process's status says so";
 #endif
   const auto folder = new_folder("status");
@@ -157,7 +158,7 @@ TEST(Inject, LayersAndSourcesAreReportedWithoutCuda) {
 }
 
 TEST(Inject, AForkedChildBeginsItsOwn) {
-#ifdef __SANITIZE_THREAD__
+#ifdef JOULEPROF_THREAD_SANITIZER
   GTEST_SKIP() << "the thread sanitizer starts no threads after a fork";
 #endif
   const auto folder = new_folder("fork");

@@ -15,6 +15,7 @@
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/cupti/memory_sink.h"
 #include "spans/cupti/stamp_converter.h"
+#include "tests/support/sanitizers.h"
 
 namespace jouleprof::cupti {
 namespace {
@@ -220,7 +221,7 @@ TEST(CuptiApi, AnOtherLibraryIsNone) {
 }
 
 TEST(CuptiApi, LoadsTheRealOne) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef JOULEPROF_ADDRESS_SANITIZER
   GTEST_SKIP() << "it leaks memory of its own";
 #endif
   const auto api = load_cupti(cupti_candidates(loaded_libraries()));
