@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "recording/spool/fields.h"
 #include "recording/spool/frame.h"
 #include "recording/spool/random_trace.h"
 #include "recording/spool/spool_reader.h"
@@ -48,6 +49,24 @@ std::string as_file(std::string_view rest) {
   return bytes;
 }
 
+SpoolProcess process_of_file() {
+  SpoolProcess process;
+  process.pid = 1;
+  process.start = HostTime{Duration{2}};
+  return process;
+}
+
+std::string header() {
+  Header head;
+  head.process = process_of_file();
+  head.process.program = "p";
+  head.start = process_of_file().start;
+  std::string payload;
+  FieldWriter out(payload);
+  fields(head, out);
+  return payload;
+}
+
 Consumer read_once(const std::string& bytes) {
   write_bytes(file(), bytes);
   Consumer consumer;
@@ -75,9 +94,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
       std::string_view rest = std::string_view(bytes).substr(kMagic.size());
       for (Frame frame = first_frame(rest); frame.state == Frame::State::kWhole;
            frame = first_frame(rest)) {
-        std::string payload(frame.payload);
-        // The header's start is the file's name: 2, as a signed number.
-        if (frame.type == 1) payload = std::string("\x01\x04\x00\x80\x89\x7a\x01p", 8);
+        // The header's process and start are those of the file's name.
+        const std::string payload = frame.type == 1 ? header() : std::string(frame.payload);
         frames += static_cast<char>(frame.type);
         frames += static_cast<char>(payload.size() & 0xff);
         frames += static_cast<char>(payload.size() >> 8);
@@ -104,7 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SpoolReader reader(fuzz_folder());
   if (!reader.poll(consumer)) std::abort();
   model::Trace first = consumer.sink.trace;
-  first.position = reader.position({1, HostTime{Duration{2}}, {}, {}});
+  first.position = reader.position(process_of_file());
   const bool damaged = reader.damaged();
   write_bytes(file(), bytes);
   if (!reader.poll(consumer)) std::abort();
