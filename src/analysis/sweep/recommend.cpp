@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -23,6 +24,23 @@ Interval percentiles(std::vector<double> values) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
   };
   return {at(0.025), at(0.975)};
+}
+
+// The quantile of Student's t for 97.5 %, by degrees of freedom; beyond the table, its last.
+double student_t(std::size_t degrees) {
+  constexpr std::array kQuantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                  2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                  2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+  return kQuantiles[std::min(degrees, kQuantiles.size()) - 1];
+}
+
+// A percentile bootstrap of few samples is too narrow: by sqrt(n / (n - 1)) of the resampled
+// variance, and by the normal quantile in place of Student's (Efron and Tibshirani 1993).
+Interval widened(const Interval& interval, double center, std::size_t samples) {
+  const auto n = static_cast<double>(samples);
+  const double factor = std::sqrt(n / (n - 1)) * student_t(samples - 1) / 1.96;
+  return {center - factor * std::max(center - interval.low, 0.0),
+          center + factor * std::max(interval.high - center, 0.0)};
 }
 
 class Recommender {
@@ -164,12 +182,18 @@ class Recommender {
       if (const auto best = least_of(means)) ++wins[*best];
     }
     out_.ties.clear();
+    std::size_t fewest = sweep_.points.front().samples.size();
+    for (const auto& point : sweep_.points) fewest = std::min(fewest, point.samples.size());
     for (std::size_t i = 0; i < n; ++i) {
       RatedPoint& rated = out_.points[i];
-      rated.slowdown.interval = percentiles(std::move(slowdowns[i]));
-      rated.saving.interval = percentiles(std::move(savings[i]));
+      rated.slowdown.interval =
+          widened(percentiles(std::move(slowdowns[i])), rated.slowdown.ratio, fewest);
+      rated.saving.interval =
+          widened(percentiles(std::move(savings[i])), rated.saving.ratio, fewest);
       rated.probability_of_best = static_cast<double>(wins[i]) / options_.draws;
-      const bool as_good = i == least || percentiles(std::move(excesses[i])).low <= 0;
+      const double excess = rated.score / out_.points[least].score - 1;
+      const bool as_good =
+          i == least || widened(percentiles(std::move(excesses[i])), excess, fewest).low <= 0;
       if (!rated.feasible || !as_good) continue;
       out_.ties.push_back(i);
       if (means_[i].seconds < means_[out_.best].seconds) out_.best = i;

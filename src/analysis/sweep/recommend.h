@@ -62,11 +62,11 @@ struct Recommendation {
 };
 
 // The feasible point with the least score. Where each point was measured at least twice, a
-// percentile bootstrap over the samples of each point (Efron 1979), with a fixed seed, gives the
-// intervals, and of all points whose score does not differ from the least one at 95 % the fastest
-// is taken. `sweep` outlives the result. Errors: invalid_argument for fewer than two points, eta
-// outside of [0, 1], a reference that was not measured, cost of a knob that is not in watts;
-// unavailable when no point meets the constraints.
+// percentile bootstrap over the samples of each point (Efron 1979), with a fixed seed and widened
+// for few samples, gives the intervals, and of all points whose score does not differ from the
+// least one at 95 % the fastest is taken. `sweep` outlives the result. Errors: invalid_argument for
+// fewer than two points, eta outside of [0, 1], a reference that was not measured, cost of a knob
+// that is not in watts; unavailable when no point meets the constraints.
 Result<Recommendation> recommend(const Sweep& sweep, const RecommendOptions& options = {});
 
 }  // namespace jouleprof::analysis
