@@ -28,6 +28,23 @@ Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysi
                           why));
 }
 
+Result<void> write_table_or_summary(
+    const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
+    std::ostream& out,
+    const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
+    const std::function<std::string(const model::Profile&)>& summary) {
+  if (options.by) {
+    const auto activity = traced_activity(run, part);
+    if (!activity) return tl::unexpected(activity.error());
+    out << table(**activity);
+    return {};
+  }
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  out << summary(*profile);
+  return {};
+}
+
 Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part) {
   const auto span = run.span(part);
   if (!part.is_whole()) return span;

@@ -10,16 +10,10 @@ using analysis::Run;
 
 Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
                            std::ostream& out) {
-  if (options.by) {
-    const auto activity = traced_activity(run, part);
-    if (!activity) return tl::unexpected(activity.error());
-    out << activity_to_csv(**activity, *options.by);
-    return {};
-  }
-  const auto& profile = run.profile(part);
-  if (!profile) return tl::unexpected(profile.error());
-  out << to_csv(*profile);
-  return {};
+  return write_table_or_summary(
+      run, part, options, out,
+      [&](const auto& activity) { return activity_to_csv(activity, *options.by); },
+      [&](const auto& profile) { return to_csv(profile); });
 }
 
 Result<void> write_processes(const Run& run, const Part& part, const FormatOptions&,

@@ -6,16 +6,10 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
-  if (options.by) {
-    const auto activity = traced_activity(run, part);
-    if (!activity) return tl::unexpected(activity.error());
-    out << activity_to_text(**activity, *options.by, options.text);
-    return {};
-  }
-  const auto& profile = run.profile(part);
-  if (!profile) return tl::unexpected(profile.error());
-  out << to_text(*profile, options.text);
-  return {};
+  return write_table_or_summary(
+      run, part, options, out,
+      [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
+      [&](const auto& profile) { return to_text(profile, options.text); });
 }
 
 }  // namespace
