@@ -146,11 +146,13 @@ TEST_F(SessionTest, InterruptedWhileIdleNothingIsStarted) {
 
 TEST_F(SessionTest, InterruptedAfterwardsItEndsEarlyAndKeepsTheStatus) {
   options.idle_after = seconds{100};
+  // The file holds the shell's process; it is gone once its status was collected.
   options.on_snapshot = [this](const model::Snapshot&) {
-    if (std::filesystem::exists(tree / "ended")) kill(getpid(), SIGINT);
+    pid_t shell = 0;
+    if (std::ifstream(tree / "shell") >> shell && kill(shell, 0) != 0) kill(getpid(), SIGINT);
   };
   const auto result =
-      shell(": > " + path("ended") + "; exit 3", meters_of(std::make_unique<FakeMeter>()));
+      shell("echo $$ > " + path("shell") + "; exit 3", meters_of(std::make_unique<FakeMeter>()));
   EXPECT_EQ(result.exit_status, 3);
   ASSERT_TRUE(sink.recording.run.work_end);
   EXPECT_GE(sink.recording.readings.counters.back().before,
