@@ -18,6 +18,8 @@ inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
 inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
 inline constexpr std::string_view kPowerLimit = "power_limit_watts";
 inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // clock_reasons.h
+// Processes with a context, as the driver listed them.
+inline constexpr std::string_view kProcessCount = "process_count";
 inline constexpr std::string_view kCpuUtilisation = "cpu_utilisation_ratio";  // of all logical CPUs
 
 }  // namespace jouleprof::model::gauge
