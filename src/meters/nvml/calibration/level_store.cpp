@@ -22,8 +22,8 @@ constexpr const char* kRest = "rest";
 constexpr const char* kHeld = "held";
 
 bool possible(const KnownLevel& level) {
-  return level.power > Power{} && level.power.watts() <= kLargestPower &&
-         level.spread >= Power{} && level.spread.watts() <= kLargestPower;
+  return level.power > Power{} && level.power.watts() <= kLargestPower && level.spread >= Power{} &&
+         level.spread.watts() <= kLargestPower;
 }
 
 // Oldest first, as they were stored.
@@ -35,10 +35,9 @@ std::vector<KnownLevel> observations(const json& device, const char* key) {
     double spread = 0;
     std::int64_t at = 0;
     KnownLevel level;
-    const bool complete =
-        object.read("power_watts", watts, {0, kLargestPower}) &&
-        object.read("spread_watts", spread, {0, kLargestPower}) &&
-        object.read("observed_real_nanoseconds", at, {0, std::ldexp(1, 62)});
+    const bool complete = object.read("power_watts", watts, {0, kLargestPower}) &&
+                          object.read("spread_watts", spread, {0, kLargestPower}) &&
+                          object.read("observed_real_nanoseconds", at, {0, std::ldexp(1, 62)});
     object.read("temperature_celsius", level.temperature_celsius, {-100, 300});
     level.power = Power::watts(watts);
     level.spread = Power::watts(spread);
