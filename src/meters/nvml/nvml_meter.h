@@ -1,6 +1,7 @@
 // NVIDIA GPUs through the driver's library.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "meters/nvml/nvml_api.h"
 #include "meters/nvml/nvml_clock.h"
 #include "meters/nvml/probe_reader.h"
+#include "model/power_levels.h"
 
 namespace jouleprof::meters {
 
@@ -21,7 +23,8 @@ struct NvmlOptions {
   // Indices and UUIDs (their beginnings, and those of MIG instances, do); empty: every GPU.
   std::vector<std::string> devices;
   nvml::Calibrations calibrations;  // overrides the traits known for the generation
-  nvml::NvmlClock clock;            // for tests
+  std::map<std::string, model::KnownLevels> levels;  // of boards, by UUID; for their GPU domains
+  nvml::NvmlClock clock;                             // for tests
 };
 
 // Domains: kGpu "gpu<N>", N being NVML's index; kGpuMemory within it where the driver reports the

@@ -296,5 +296,29 @@ TEST_F(NvmlMeterTest, CalibrationOverridesDefaultTraits) {
   EXPECT_EQ(find(SensorKind::kEnergyCounter)->traits.refresh, 100ms);
 }
 
+TEST_F(NvmlMeterTest, KnownLevelsAreThoseOfTheBoard) {
+  add_hopper();
+  auto& in_mig_mode = add_hopper();
+  in_mig_mode.mig = true;
+  in_mig_mode.mig_devices.emplace_back().uuid = "MIG-1234";
+  const model::KnownLevels first{model::KnownLevel{Power::watts(80), Power::watts(1), 31.0, {}},
+                                 std::nullopt};
+  const model::KnownLevels second{std::nullopt,
+                                  model::KnownLevel{Power::watts(127), Power::watts(2), {}, {}}};
+  options_.levels = {{"GPU-00000000", first}, {"GPU-11111111", second}, {"GPU-2", second}};
+  open();
+  for (const auto& domain : meter_->domains()) {
+    const bool board = domain.kind == DomainKind::kGpu;
+    if (board && domain.device == "gpu0") {
+      EXPECT_EQ(domain.known_levels, first);
+    } else if (board && domain.device == "gpu1") {
+      EXPECT_EQ(domain.known_levels, second);
+    } else {  // of the memory, of an instance
+      EXPECT_TRUE(domain.known_levels.empty()) << domain.device << to_string(domain.kind);
+    }
+  }
+  EXPECT_EQ(meter_->domains().size(), 5u);
+}
+
 }  // namespace
 }  // namespace jouleprof::meters
