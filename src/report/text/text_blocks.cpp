@@ -25,18 +25,25 @@ std::string part_name(const DomainProfile& d) {
   return " " + kind.substr(kind.find('_') + 1);
 }
 
+struct Levels {
+  std::optional<Energy> rest, held, active;
+};
+
 std::vector<Cell> figures(const TextContext& c, std::string label, const Measurement& energy,
-                          std::optional<Energy> idle, std::optional<Energy> dynamic,
-                          std::optional<Power> mean, std::optional<Power> peak) {
-  return {{std::move(label)},
-          {energy_text(energy.energy), Style::kBold},
-          {c.plus_minus(energy.error, energy.energy)},
-          {c.plus_minus(energy.repeatability, energy.energy)},
-          {idle ? energy_text(*idle) : "-"},
-          {dynamic ? energy_text(*dynamic) : "-"},
-          {mean ? number_text(mean->watts()) : "-"},
-          {peak ? number_text(peak->watts()) : "-"},
-          {provenance_word(energy.provenance), style_of(energy.provenance)}};
+                          const Levels& levels, std::optional<Power> mean,
+                          std::optional<Power> peak) {
+  const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
+  std::vector<Cell> cells{{std::move(label)},
+                          {energy_text(energy.energy), Style::kBold},
+                          {c.plus_minus(energy.error, energy.energy)},
+                          {c.plus_minus(energy.repeatability, energy.energy)},
+                          text(levels.rest)};
+  if (c.has_boards) cells.push_back(text(levels.held));
+  cells.push_back(text(levels.active));
+  cells.push_back({mean ? number_text(mean->watts()) : "-"});
+  cells.push_back({peak ? number_text(peak->watts()) : "-"});
+  cells.push_back({provenance_word(energy.provenance), style_of(energy.provenance)});
+  return cells;
 }
 
 std::string names(const TextContext& c, const std::vector<std::size_t>& indices) {
@@ -56,8 +63,8 @@ void add_folded(const TextContext& c, Table& table) {
   const Total sum = total_of(rest);
   const std::string label = fmt::format("{} more", c.folded.size());
   if (sum.energy && sum.counted.size() == c.folded.size()) {
-    const auto dynamic = sum.idle ? std::optional(sum.energy->energy - *sum.idle) : std::nullopt;
-    table.add(figures(c, label, *sum.energy, sum.idle, dynamic, std::nullopt, std::nullopt));
+    table.add(figures(c, label, *sum.energy, {sum.rest, sum.held, sum.active}, std::nullopt,
+                      std::nullopt));
   } else {
     table.add_text({label}, {names(c, c.folded) + "; each in --json"}, 2);
   }
@@ -104,6 +111,28 @@ void add_total(const TextContext& c, Table& table) {
                  {text, is_measured ? Style::kBold : style_of(m.provenance)}, 3);
 }
 
+// The levels' powers, or why the energy of a domain is not split into levels.
+void add_levels(const TextContext& c, Lines& lines) {
+  const char* const sign = c.options.ascii ? "+-" : "\xC2\xB1";
+  for (const std::size_t i : c.shown) {
+    const DomainProfile& d = c.profile.domains[i];
+    if (!d.energy || d.domain.parent || d.domain.kind != model::DomainKind::kGpu) continue;
+    std::string text;
+    const auto add = [&](const char* name, const std::optional<model::PowerLevel>& level) {
+      if (!level) return;
+      text += fmt::format("{}{} {} W {}{} W, {}", text.empty() ? "" : "; ", name,
+                          number_text(level->power.watts()), sign,
+                          number_text(level->error.watts()), level->source);
+    };
+    add("at rest", d.rest_power);
+    add("held", d.held_power);
+    if (!d.levels.reason.empty()) text += (text.empty() ? "" : "; ") + d.levels.reason;
+    if (text.empty()) continue;
+    c.note(lines, "levels", d.levels.reason.empty() ? Style::kDim : Style::kAttention,
+           c.labels[i] + ": " + c.safe(text), 3);
+  }
+}
+
 }  // namespace
 
 Style style_of(Provenance p) {
@@ -129,6 +158,9 @@ TextContext::TextContext(const model::Profile& p, const TextOptions& o)
     });
     shown.insert(whole == shown.end() ? whole : whole + 1, *part);
   }
+  has_boards = std::any_of(p.domains.begin(), p.domains.end(), [](const DomainProfile& d) {
+    return d.energy && d.domain.kind == model::DomainKind::kGpu;
+  });
   if (shown.size() > kMostDomains) {
     std::stable_partition(shown.begin(), shown.end(),
                           [&](std::size_t i) { return !p.domains[i].domain.parent.has_value(); });
@@ -164,7 +196,10 @@ Lines domain_block(const TextContext& c) {
     return lines;
   }
   const char* const repeatability = c.width >= kWide ? "repeatability" : "repeat.";
-  Table table({"", "energy", "95 %", repeatability, "idle", "dynamic", "mean W", "peak W", "<"});
+  std::vector<std::string> headings{"", "energy", "95 %", repeatability, "rest"};
+  if (c.has_boards) headings.push_back("held");
+  for (const char* heading : {"active", "mean W", "peak W", "<"}) headings.push_back(heading);
+  Table table(headings);
   for (std::size_t row = 0; row < c.shown.size(); ++row) {
     const DomainProfile& d = c.profile.domains[c.shown[row]];
     const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;
@@ -173,8 +208,8 @@ Lines domain_block(const TextContext& c) {
         (above->domain.id == *d.domain.parent || above->domain.parent == d.domain.parent);
     const std::string label = is_below ? part_name(d) : c.labels[c.shown[row]];
     if (d.energy) {
-      table.add(
-          figures(c, label, *d.energy, idle_of(d), dynamic_of(d), d.mean_power, d.peak_power));
+      table.add(figures(c, label, *d.energy, {rest_of(d), held_of(d), active_of(d)}, d.mean_power,
+                        d.peak_power));
     } else {
       const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
@@ -182,12 +217,18 @@ Lines domain_block(const TextContext& c) {
   }
   if (!c.folded.empty()) add_folded(c, table);
   add_total(c, table);
-  return table.lines(c.width, c.options.colour);
+  lines = table.lines(c.width, c.options.colour);
+  add_levels(c, lines);
+  return lines;
 }
 
 Lines balance_block(const TextContext& c) {
-  Table table({"balance", "counter", "samples", "idle +", "processes +", "others +", "unattributed",
-               "<= energy"});
+  const bool at_rest = std::all_of(c.shown.begin(), c.shown.end(), [&](std::size_t i) {
+    const DomainProfile& d = c.profile.domains[i];
+    return !d.idle_part || d.levels.rest;
+  });
+  Table table({"balance", "counter", "samples", at_rest ? "rest +" : "idle +", "processes +",
+               "others +", "unattributed", "<= energy"});
   bool any = false;
   const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
   for (const std::size_t i : c.shown) {

@@ -28,6 +28,7 @@ struct TextContext {
   std::vector<std::size_t> shown;
   std::vector<std::size_t> folded;
   std::vector<std::size_t> hidden;
+  bool has_boards = false;  // a GPU, which has a held level
 
   std::string safe(std::string_view text) const;
   std::string plus_minus(Energy error, Energy of) const;
