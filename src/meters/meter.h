@@ -66,8 +66,11 @@ class Meter {
   virtual HostTime read(std::size_t index, model::Readings& out) = 0;
 
   // Which processes use this meter's devices now. Absent where the interface does not
-  // list processes; an empty list means that none uses them. Errors: of the driver.
-  virtual std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() {
+  // list processes; an empty list means that none uses them. Appends to `out` how many processes
+  // each device listed, where it has the gauge process_count. Errors: of the driver.
+  virtual std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) {
+    (void)out;
     return std::nullopt;
   }
 

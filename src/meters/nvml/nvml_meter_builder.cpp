@@ -87,7 +87,7 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   add_mig_domains(gpu, *root);
   add_poll_probe(gpu, polls);
   add_state_probe(gpu, *root, polls);
-  meter_.processes_.emplace_back(api, gpu.handle, *root, meter_.clock_.now().real);
+  add_processes(gpu, *root);
 }
 
 DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,

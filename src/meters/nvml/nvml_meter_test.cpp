@@ -112,7 +112,9 @@ TEST_F(NvmlMeterTest, MissingSymbolsOnlyTakeTheirSensor) {
   EXPECT_NE(meter_->domains()[0].unavailable_reason, "");
   ASSERT_TRUE(misses("gpu0 energy counter"));
   EXPECT_THAT(meter_->missing()[0].fix, HasSubstr("newer NVIDIA driver"));
-  EXPECT_FALSE(meter_->read_processes());
+  model::Readings none;
+  EXPECT_FALSE(meter_->read_processes(none));
+  EXPECT_TRUE(none.empty());
 
   api_.total_energy = all.total_energy;
   open();
