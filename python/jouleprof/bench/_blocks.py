@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import List
+from typing import Any, List
 
 _SYNCHRONISING_SHARE = 1e-4  # of a block's time, at most
 _LEAST_SECONDS = 0.1  # of a block, unless one iteration takes longer
@@ -15,11 +15,15 @@ class Block:
     end: int  # all iterations are done
     count: int
     group: int  # iterations between two marks
-    groups: List[float]  # seconds of one iteration, a mean over each group
+    marks: List[Any]  # looked up later: while the block runs that would keep the device waiting
 
     @property
     def seconds_each(self):
         return (self.end - self.begin) * 1e-9 / self.count
+
+    def groups(self, device):
+        """Seconds of one iteration, a mean over each group."""
+        return [seconds / self.group for seconds in device.seconds(self.marks)]
 
 
 def run_block(step, device, count, group=1):
@@ -34,7 +38,7 @@ def run_block(step, device, count, group=1):
         marks.append(mark())
     device.synchronise()
     end = time.monotonic_ns()
-    return Block(begin, end, count, group, [s / group for s in device.seconds(marks)])
+    return Block(begin, end, count, group, marks)
 
 
 def choose_plan(step, device):

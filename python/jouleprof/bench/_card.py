@@ -7,7 +7,7 @@ from ._modes import autocast
 # Operators that multiply and add, by name: one of them that the counter does not know makes the
 # count too small.
 _MULTIPLIES = re.compile(r"attention|attn|mm|matmul|conv|linear|einsum|lstm|gru|rnn|bilinear|fft|dot|mv\b|outer")
-_COUNTED_ELSEWHERE = re.compile(r"^(view|reshape|_unsafe_view|_reshape)")
+_WITHOUT_PRODUCTS = re.compile(r"^upsample|_like$")
 
 
 def card_of(workload, settings):
@@ -68,7 +68,7 @@ def _operators(torch, known):
             space, _, name = packet.rpartition(".")
             foreign = not space.startswith(("aten", "prim", "prims"))
             if packet not in known and (foreign or _MULTIPLIES.search(name)) \
-                    and not _COUNTED_ELSEWHERE.match(name):
+                    and not _WITHOUT_PRODUCTS.match(name):
                 self.names.add(packet)
             return function(*args, **(kwargs or {}))
 

@@ -60,7 +60,7 @@ def run(monitor, options, batch, is_first):
     else:
         steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
         result["iterations"] = steady.iterations
-        result["latency"] = _latency.latency_of(steady)
+        result["latency"] = _latency.latency_of(steady, device)
         result["reached_target"] = steady.reached_target
         result["units"] = _units(workload)
         result["phases"] = []

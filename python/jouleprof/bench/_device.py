@@ -29,22 +29,19 @@ class Cuda:
     def __init__(self, torch, device):
         self._torch = torch
         self._device = torch.device(device)
-        self._free = []
         torch.cuda.set_device(self._device)
 
     def synchronise(self):
         self._torch.cuda.synchronize(self._device)
 
     def mark(self):
-        event = self._free.pop() if self._free else self._torch.cuda.Event(enable_timing=True)
+        event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
     def seconds(self, marks):
         """The device has passed all marks."""
-        found = [begin.elapsed_time(end) * 1e-3 for begin, end in zip(marks, marks[1:])]
-        self._free.extend(marks)
-        return found
+        return [begin.elapsed_time(end) * 1e-3 for begin, end in zip(marks, marks[1:])]
 
 
 def open_device(word, has_model=True):

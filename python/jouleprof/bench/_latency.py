@@ -66,11 +66,11 @@ def _is_within(target, spread, noise):
     return (spread**2 + (noise or 0) ** 2) ** 0.5 <= target
 
 
-def latency_of(steady):
+def latency_of(steady, device):
     """Fields of the result: the median of blocks, as torch.utils.benchmark has it, and quantiles of
     iterations."""
     blocks = sorted(block.seconds_each for block in steady.blocks)
-    groups = sorted(seconds for block in steady.blocks for seconds in block.groups)
+    groups = sorted(seconds for block in steady.blocks for seconds in block.groups(device))
     first = steady.blocks[0]
     busy = sum(block.end - block.begin for block in steady.blocks) * 1e-9
     return {

@@ -6,7 +6,7 @@ from ._workload import Refused, import_torch
 def device_of(word):
     """The device that `word` names; "auto": the first GPU, or the CPU where there is none."""
     if word != "auto":
-        return word
+        return "cuda:0" if word == "cuda" else word
     try:
         import torch
     except ImportError:
