@@ -18,5 +18,7 @@ def no_callable():
     return 5
 
 
-def failing():
-    raise ValueError("broken on purpose")
+def failing(batch):
+    if batch > 1:
+        raise ValueError("broken on purpose")
+    return lambda: time.sleep(1e-3)

@@ -113,6 +113,12 @@ def test_what_cannot_be_measured_says_why(machine, arguments, words):
 
 
 def test_a_workload_that_fails_ends_with_its_status(machine):
-    done = bench("bench_workloads:failing", "--idle", "0s", status=1)
+    done = bench("bench_workloads:failing", "--batch", "2", "--idle", "0s", status=1)
     assert "broken on purpose" in done.stderr and "without a result" in done.stderr
     assert done.stdout == ""
+
+
+def test_cases_before_a_failure_are_kept(machine):
+    done = bench("bench_workloads:failing", "--batch", "1,2", *QUICK, "--json", status=1)
+    assert "broken on purpose" in done.stderr
+    assert [case["batch"] for case in json.loads(done.stdout)["cases"]] == [1]

@@ -55,6 +55,19 @@ def test_a_count_that_differs_from_the_formula_is_no_number():
     assert macs is None and "two counts differ" in reason
 
 
+def test_a_training_step_counts_its_backward_pass():
+    """Each product has two in the backward pass; the first layer has one, as the input needs no
+    gradient."""
+    chosen = settings("m:f", mode="train")
+    workload = load(settings("deit-t"))
+    workload.model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Linear(16, 4))
+    workload.args, workload.formula_macs, workload.loss = (torch.randn(2, 8),), None, torch.sum
+    card = _card.card_of(workload, chosen)
+    assert card["macs"] == 2 * (8 * 16 + 16 * 4)
+    assert _card.macs_of_iteration(workload, chosen, card) == (2 * (2 * 8 * 16 + 3 * 16 * 4), None)
+    assert all(p.grad is None for p in workload.model.parameters())
+
+
 class Cross(torch.nn.Module):
     def __init__(self, hidden):
         super().__init__()

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+import traceback
 
 from .. import Monitor
 from . import _case
@@ -26,6 +27,13 @@ def main():
     except Refused as refusal:
         print(f"jouleprof bench: {refusal}", file=sys.stderr)
         status = 2
+    except KeyboardInterrupt:
+        status = 130
+    except Exception:  # of the workload; the cases before it are kept
+        traceback.print_exc()
+        status = 1
+    if status and not document["cases"]:
+        return status
     document["versions"] = _versions()
     with open(options.result, "w", encoding="utf-8") as file:
         json.dump(document, file, allow_nan=False)

@@ -23,8 +23,9 @@ def card_of(workload, settings):
             "macs_reason": reason, "layers": _layers(workload, settings, by_layer)}
 
 
-def count_macs(workload, settings):
-    """(multiply-accumulates of a forward pass, by layer, why there are none)."""
+def count_macs(workload, settings, with_backward=False):
+    """(multiply-accumulates of a forward pass, by layer, why there are none). with_backward: of a
+    training step, which no formula checks."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
@@ -35,22 +36,37 @@ def count_macs(workload, settings):
     workload.model.eval()
     try:
         # The plain attention is made of matrix products, which the counter knows on each device.
-        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), torch.no_grad(), \
-                autocast(settings)(), counter, missed:
-            workload.model(*workload.args, **workload.kwargs)
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), \
+                torch.set_grad_enabled(with_backward), counter, missed:
+            with autocast(settings)():
+                output = workload.model(*workload.args, **workload.kwargs)
+                loss = workload.loss(output) if with_backward else None
+            if with_backward:
+                loss.backward()
     except Exception as error:  # of the user's model, or an operator the counter cannot run
         return None, {}, f"the count failed: {error}"
     finally:
         workload.model.train(was_training)
+        workload.model.zero_grad(set_to_none=True)
     macs = counter.get_total_flops() // 2
     by_layer = {name: sum(found.values()) // 2 for name, found in counter.get_flop_counts().items()}
     if missed.names:
         return None, {}, f"the counter does not know these operators: {', '.join(sorted(missed.names))}"
-    if workload.formula_macs is not None and macs != workload.formula_macs:
+    if workload.formula_macs is not None and not with_backward and macs != workload.formula_macs:
         return None, {}, (f"two counts differ: {macs} by operators, {workload.formula_macs} by formula")
     if macs == 0:
         return None, {}, "no operator that multiplies and adds was observed"
     return macs, by_layer, None
+
+
+def macs_of_iteration(workload, settings, card):
+    """(multiply-accumulates of an iteration, why there are none)."""
+    if card["macs"] is None or settings.mode not in ("train", "generate"):
+        return card["macs"], card["macs_reason"]
+    if settings.mode == "generate":
+        return None, "counted for the prefill only; decoding does more"
+    macs, _, reason = count_macs(workload, settings, with_backward=True)
+    return macs, reason
 
 
 def _operators(torch, known):

@@ -26,6 +26,7 @@ def run(monitor, options, batch, is_first):
     name = f"{workload.name}, {settings.mode}, batch {batch}"
     _say(f"{name} on {settings.device}: builds the model")
     card = _card.card_of(workload, settings)
+    macs = _card.macs_of_iteration(workload, settings, card)
     observer = Observer(monitor, settings.device)
     limits = _latency.Limits(options.min_time, max(options.max_time, options.min_time), options.target_rel)
     is_generation = settings.mode == "generate"
@@ -56,7 +57,7 @@ def run(monitor, options, batch, is_first):
         result["iterations"] = len(requests)
         result["latency"] = _generate.latency_of(requests, spread)
         result["reached_target"] = reached
-        result.update(_units_of_generation(name, workload, settings))
+        result.update(_units_of_generation(name, workload, settings, card))
     else:
         steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
         result["iterations"] = steady.iterations
@@ -64,7 +65,7 @@ def run(monitor, options, batch, is_first):
         result["reached_target"] = steady.reached_target
         result["units"] = _units(workload)
         result["phases"] = []
-    result["macs"], result["macs_reason"] = _macs_of_iteration(card, settings)
+    result["macs"], result["macs_reason"] = macs
     if options.torch_timer:
         result["torch_timer"] = _torch_timer(step)
     return result
@@ -81,9 +82,12 @@ def _units(workload):
     return units
 
 
-def _units_of_generation(name, workload, settings):
+def _units_of_generation(name, workload, settings, card):
     """An iteration is a request: a batch of prompts, and as many answers."""
     prompt, answer = workload.tokens, workload.samples * settings.new_tokens
+    prefill = [{"name": "prompt token", "per_iteration": prompt}]
+    if card["macs"] is not None:
+        prefill.append({"name": "GMAC", "per_iteration": card["macs"] * 1e-9})
     decoded = workload.samples * (settings.new_tokens - 1)
     return {
         "units": [{"name": "sample", "per_iteration": workload.samples},
@@ -92,16 +96,10 @@ def _units_of_generation(name, workload, settings):
                   {"name": "token", "per_iteration": prompt + answer}],
         # Prefill gives the first token of each answer.
         "phases": [{"name": "prefill", "window": f"{name}, prefill",
-                    "units": [{"name": "prompt token", "per_iteration": prompt}]},
+                    "units": prefill},
                    {"name": "decode", "window": f"{name}, decode",
                     "units": [{"name": "decoded token", "per_iteration": decoded}]}],
     }
-
-
-def _macs_of_iteration(card, settings):
-    if settings.mode in ("train", "generate") and card["macs"] is not None:
-        return None, f"counted for one forward pass only; an iteration of --mode {settings.mode} does more"
-    return card["macs"], card["macs_reason"]
 
 
 def _device_name(settings):

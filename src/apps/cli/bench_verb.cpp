@@ -189,7 +189,8 @@ class BenchVerb : public Verb {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
     meters::MeterOptions options;
-    options.demand.shortest_window = std::chrono::seconds{1};
+    // Prefill and decode are short windows.
+    options.demand.shortest_window = std::chrono::milliseconds{mode_ == "generate" ? 50 : 1000};
     options.cpu_tdp = *cpu_tdp;
     return meters::open_meters(options);
   }
