@@ -51,8 +51,8 @@ inline BenchResult bench_result() {
   energy.profile.end = at(110);
   auto gpu = domain(0, model::DomainKind::kGpu, "gpu0", "NVIDIA H100");
   gpu.energy = measured(3000, 150, 3, "nvml", "fused");
-  gpu.idle = measured(800, 40, 1, "nvml", "fused");
-  gpu.idle_part = gpu.idle->energy;
+  gpu.levels.rest = measured(800, 40, 1, "nvml", "fused");
+  gpu.idle_part = gpu.levels.rest->energy;
   gpu.mean_power = Power::watts(300);
   gpu.peak_power = Power::watts(320);
   auto package = domain(1, model::DomainKind::kCpu, "package-0", "a CPU");

@@ -105,17 +105,17 @@ void add_levels(const Run& run, BenchEnergy& energy) {
     energy.levels_reason = domain.reason;
     return;
   }
-  if (!domain.idle) {
-    energy.levels_reason =
-        "the power at rest was not measured: give --idle a time at which nothing else runs";
+  if (!domain.levels.rest) {
+    energy.levels_reason = domain.levels.reason;
     return;
   }
   const Energy whole = domain.energy->energy;
   EnergyLevels levels;
-  levels.rest = std::clamp(domain.idle->energy, Energy{}, whole);
-  const auto held = held_energy(run, energy);
-  if (held) {
-    levels.held = std::clamp(*held - levels.rest, Energy{}, whole - levels.rest);
+  levels.rest = domain.levels.rest->energy;
+  if (domain.levels.held) {
+    levels.held = domain.levels.held->energy;
+  } else if (const auto held = held_energy(run, energy)) {
+    levels.held = *held - levels.rest;
   } else {
     levels.held_reason = held.error().message;
   }

@@ -67,7 +67,7 @@ TEST_F(BenchEnergyTest, LevelsAreAbsentWithoutAnIdlePower) {
   const auto found = energy();
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->levels);
-  EXPECT_THAT(found->levels_reason, HasSubstr("--idle"));
+  EXPECT_THAT(found->levels_reason, HasSubstr("at rest is unknown"));
 }
 
 TEST_F(BenchEnergyTest, AGpuThatDoesNotDoTheWorkIsLeftOut) {
