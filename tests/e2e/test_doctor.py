@@ -23,6 +23,26 @@ def test_json_names_a_calibration_that_failed(tool):
     assert json.loads(tool("doctor", "--json", status=None).out)["calibration"] is None
 
 
+def test_observes_the_power_at_rest_and_forgets_it(gpu):
+    gpu.simulate({"devices": [{"generation": "hopper", "power": {"shape": "constant", "watts": 70}},
+                             {"generation": "hopper", "processes": {"pid": 1}}]})
+    gpu.environment["CUDA_VISIBLE_DEVICES"] = ""  # the load then finds no GPU
+    process = gpu("doctor", "--json", "--calibrate", status=6)
+    assert "power at rest 70.0 W" in process.err
+    assert "1 process(es) hold a context on it" in process.err
+    boards = [d for d in json.loads(process.out)["domains"] if d["domain"] == "gpu"]
+    assert abs(boards[0]["rest"]["power_watts"] - 70) < 0.5
+    assert boards[0]["rest"]["spread_watts"] == 1
+    assert boards[0]["held"] is None and boards[1]["rest"] is None
+    assert "power at rest 70.0 W ± 1 W, observed 20" in gpu("doctor").out
+
+    assert "of 0 GPU(s)" in gpu("doctor", "--forget", "--devices", "1").err
+    assert "power at rest" in gpu("doctor").out
+    forgotten = gpu("doctor", "--forget", "--devices", "0")
+    assert "of 1 GPU(s)" in forgotten.err and "power at rest" not in forgotten.out
+    gpu("doctor", "--forget", "--devices", "7", status=2)
+
+
 def test_says_that_nothing_can_be_measured(tool):
     tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
     process = tool("doctor", status=6)
