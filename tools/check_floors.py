@@ -51,6 +51,7 @@ ROOMS = {
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
         "sweep": {"sweep"},
+        "bench": {"bench", ""},
         "": _KERNELS | _WINDOWS | {"live", "sweep", ""},
     },
     "session": {

@@ -10,6 +10,7 @@ def main():
     tool = pathlib.Path(__file__).parent / "bin" / "jouleprof"
     if not tool.exists():
         sys.exit(f"jouleprof: {tool} is missing; install the package with pip")
+    os.environ.setdefault("JOULEPROF_PYTHON", sys.executable)  # of `jouleprof bench`
     os.execv(tool, [str(tool), *sys.argv[1:]])
 
 

@@ -213,3 +213,24 @@ def test_help_of_every_verb(tool):
         assert out.startswith(f"Usage: jouleprof {verb}") and "Examples:" in out
     assert tool("frobnicate", status=2).err.count("\n") == 2
     assert tool("--version").out.startswith("jouleprof ")
+
+
+def test_latency_gives_the_energy_of_one_inference(tool):
+    """60 W idle and 120 W at work: known answers of the fixture."""
+    log = FIXTURES / "dmon_work.txt"
+    rows = {line.split()[0]: line.split()[1:] for line in
+            tool("import", log, "-o", "x.jprof", "--latency", "10ms").out.splitlines()}
+    assert rows["idle"] == ["60.00", "60.00", "600.0", "mJ"]
+    assert rows["total"] == ["120.00", "120.00", "1.200", "J"]
+    assert rows["active"] == ["60.00", "60.00", "600.0", "mJ"]
+    assert "above 0" in tool("import", log, "-f", "-o", "x.jprof", "--latency", "0s", status=2).err
+    sweep = FIXTURES / "zeus_sweep.csv"
+    refused = tool("import", sweep, "-o", "y.jprof", "--latency", "1ms", status=4)
+    assert "needs a power log" in refused.err and not (tool.folder / "y.jprof").exists()
+
+
+def test_published_energy_of_deit_b(tool, peers):
+    """87 W and 61 W on an A100, and 4.37 ms: 113.62 mJ active."""
+    log = peers / "nvidia_smi_dmon" / "deit-b-power.csv"
+    out = tool("import", log, "-o", "x.jprof", "--latency", "4.37ms").out
+    assert "113.6 mJ" in out and "380.2 mJ" in out

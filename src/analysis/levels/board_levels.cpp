@@ -147,6 +147,7 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
   }
   auto held_for = held_time(begin, end);
   if (!held_for) {
+    if (!rest) return out;
     out.reason =
         "it is not known when a context held the board: no SM clock and no list of "
         "processes was recorded";
@@ -154,6 +155,7 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
   }
   held_for = std::max(*held_for - ((end - begin) - all), Duration{});
   if (!held && *held_for > Duration{}) {
+    if (!rest) return out;
     out.reason = "the power of the board while held is unknown: " + held_reason;
     return out;
   }

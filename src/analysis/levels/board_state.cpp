@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr double kLeastHighClock = 1.2e9;  // hertz
 constexpr double kHeldClock = 0.5;         // of the highest
-constexpr double kAnyUse = 0.005;          // of utilisation
+constexpr double kAnyUse = 0.005;          // of utilisation, while a clock is read
+constexpr double kBusy = 0.05;             // of utilisation, in an idle span
 constexpr Duration kTogether = 200ms;      // gauges of one round
 
 // The utilisation that was read together with `t`; 0 without one.
@@ -70,9 +71,8 @@ BoardState::BoardState(const model::Recording& recording, const model::Domain& d
       if (r.domain == domain.id || r.domain == domain.parent) evidence_.push_back({r.at, true});
     }
   }
-  const bool was_looked_at = !evidence_.empty();
   add_traces(recording, domain);
-  if (!was_looked_at && !evidence_.empty()) add_command(recording.run);
+  if (clocks.empty() && !evidence_.empty()) add_idle_spans(recording, utilisations);
   std::stable_sort(evidence_.begin(), evidence_.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
   // A clock that was read while a launch ran does not count as rest.
@@ -101,11 +101,18 @@ void BoardState::add_traces(const model::Recording& recording, const model::Doma
   traced_ = std::move(joined);
 }
 
-// A command holds no context before it begins and after it has ended.
-void BoardState::add_command(const model::RunInfo& run) {
-  if (run.command.empty() || !run.work_begin || !run.work_end) return;
-  for (const HostTime t : {*run.work_begin, *run.work_end}) {
-    if (!was_traced(t, t)) evidence_.push_back({t, false});
+void BoardState::add_idle_spans(const model::Recording& recording,
+                                const std::vector<model::GaugeReading>& utilisations) {
+  const auto looked_at = evidence_;
+  for (const auto& span : recording.idle_spans) {
+    const auto inside = [&](const auto& e) { return e.at >= span.begin && e.at <= span.end; };
+    const bool is_held = std::any_of(looked_at.begin(), looked_at.end(),
+                                     [&](const auto& e) { return e.held && inside(e); });
+    const bool is_used = std::any_of(utilisations.begin(), utilisations.end(),
+                                     [&](const auto& r) { return r.value > kBusy && inside(r); });
+    if (is_held || is_used) continue;
+    evidence_.push_back({span.begin, false});
+    evidence_.push_back({span.end, false});
   }
 }
 

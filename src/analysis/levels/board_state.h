@@ -32,8 +32,8 @@ struct StateChange {
 //  - a traced launch ran: held;
 //  - the SM clock: above half of the highest of the recording (at least of 1.2 GHz), or utilisation
 //    above zero: held; else at rest. A context that leaves the clocks down costs no power;
-//  - where the clock is unknown: processes listed on the board; without a list, begin and end of
-//    the command.
+//  - where the clock is unknown: processes listed on the board: held; idle spans in which none was
+//    listed and utilisation was at most 5 %: at rest.
 // Between two equal states the state is the same; before the first and after the last as there.
 class BoardState {
  public:
@@ -51,7 +51,8 @@ class BoardState {
 
  private:
   void add_traces(const model::Recording& recording, const model::Domain& domain);
-  void add_command(const model::RunInfo& run);
+  void add_idle_spans(const model::Recording& recording,
+                      const std::vector<model::GaugeReading>& utilisations);
 
   std::vector<StateEvidence> evidence_;  // in order
   std::vector<RecordedSpan> traced_;     // of launches, disjoint and in order

@@ -40,6 +40,7 @@ std::vector<double> quiet_powers(EnergyTimeline& timeline, const model::Domain& 
     const HostTime end = r.at - kLag;
     if (r.value > kNoUse || !state.is_between(true, begin) || state.was_traced(begin, end))
       continue;
+    if (!is_steady(timeline, begin, end)) continue;
     if (const auto m = timeline.energy(begin, end))
       powers.push_back((m->energy / (end - begin)).watts());
   }

@@ -15,7 +15,10 @@ using namespace std::chrono_literals;
 
 constexpr double kBusyGpu = 0.05;
 constexpr Duration kEdge = 100ms;      // at both ends: sensors lag
-constexpr Duration kShortest = 300ms;  // of an interval, and of its half
+constexpr Duration kShortest = 500ms;  // of an interval
+constexpr Duration kStep = 100ms;      // of the curve whose slope is found
+constexpr double kCooling = 4;         // seconds: time constant of power after a context ended
+// What power may still have to fall.
 constexpr double kFallWatts = 0.5;
 constexpr double kFallRatio = 0.005;
 constexpr double kSustainedSeconds = 1;
@@ -82,15 +85,24 @@ class RestSearch {
     if (span.end - span.begin < kShortest) return;
     if (is_listed(span)) return reject(Why::kListed);
     if (state_.is_known() ? !is_at_rest(span) : is_busy(span)) return reject(Why::kHeld);
-    while (is_falling(span)) {
-      span.begin += (span.end - span.begin) / 2;
-      if (span.end - span.begin < 2 * kShortest) return reject(Why::kFalling);
+    while (true) {
+      const Duration length = span.end - span.begin;
+      if (length < kShortest) return reject(Why::kFalling);
+      const auto m = timeline_.energy(span.begin, span.end);
+      const auto slope = slope_of(span);
+      if (!m || !slope) return;
+      const double watts = (m->energy / length).watts();
+      const double to_fall = kCooling * std::max(-slope->watts_per_second - 2 * slope->sigma, 0.0);
+      if (to_fall <= std::max(kFallWatts, kFallRatio * watts)) {
+        const double error =
+            std::hypot((m->repeatability / length).watts(),
+                       kCooling * (std::abs(slope->watts_per_second) + slope->sigma));
+        found_.push_back({Power::watts(watts), Power::watts(error)});
+        spans_.push_back(span);
+        return;
+      }
+      span.begin += length / 2;
     }
-    const auto m = timeline_.energy(span.begin, span.end);
-    if (!m) return;
-    const Duration length = span.end - span.begin;
-    found_.push_back({m->energy / length, m->repeatability / length});
-    spans_.push_back(span);
   }
 
   // Rest is the lowest state: what lies clearly above the lowest interval was not rest.
@@ -131,16 +143,32 @@ class RestSearch {
     return count > 0 && sum / count > kBusyGpu;
   }
 
-  bool is_falling(const RecordedSpan& span) const {
-    const HostTime middle = span.begin + (span.end - span.begin) / 2;
-    const auto first = timeline_.energy(span.begin, middle);
-    const auto last = timeline_.energy(middle, span.end);
-    if (!first || !last) return false;
-    const double before = (first->energy / (middle - span.begin)).watts();
-    const double after = (last->energy / (span.end - middle)).watts();
-    const double error = std::hypot((first->repeatability / (middle - span.begin)).watts(),
-                                    (last->repeatability / (span.end - middle)).watts());
-    return before - after > std::max(kFallWatts, kFallRatio * after) + error;
+  struct Slope {
+    double watts_per_second = 0;
+    double sigma = 0;
+  };
+  // Least squares over steps of the power curve; absent with fewer than three.
+  std::optional<Slope> slope_of(const RecordedSpan& span) const {
+    std::vector<std::pair<double, double>> points;
+    for (const auto& s : timeline_.curve(span.begin, span.end, kStep)) {
+      points.emplace_back(seconds(s.begin - span.begin), s.power.watts());
+    }
+    const auto n = static_cast<double>(points.size());
+    if (n < 3) return std::nullopt;
+    double t = 0;
+    double p = 0;
+    for (const auto& [at, watts] : points) t += at / n, p += watts / n;
+    double tt = 0;
+    double tp = 0;
+    for (const auto& [at, watts] : points) {
+      tt += (at - t) * (at - t);
+      tp += (at - t) * (watts - p);
+    }
+    double squares = 0;
+    for (const auto& [at, watts] : points) {
+      squares += std::pow(watts - p - tp / tt * (at - t), 2);
+    }
+    return Slope{tp / tt, std::sqrt(squares / (n - 2) / tt)};
   }
 
   double lowest_sustained() const {

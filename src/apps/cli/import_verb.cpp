@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include "analysis/bench/latency_energy.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
 #include "importers/csv/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
+#include "report/latency_energy.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -20,6 +23,7 @@ class ImportVerb : public Verb {
     app.add_flag("-f,--force", force_, "");
     app.add_option("--format", format_, "");
     app.add_option("--interval", interval_, "");
+    app.add_option("--latency", latency_, "");
     app.add_option("--samples", csv_.samples, "");
     app.add_option("--counter", csv_.counter, "");
     app.add_option("--kernels", csv_.kernels, "");
@@ -34,11 +38,32 @@ class ImportVerb : public Verb {
   int run(const std::vector<std::string>&) override {
     auto recording = format_ == "csv" ? import_tables() : import_logs();
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
+    std::optional<Duration> latency;
+    std::vector<analysis::DevicePower> powers;
+    if (!latency_.empty()) {
+      const auto parsed = parse_duration(latency_);
+      if (!parsed) return complain(parsed.error(), kUsageError);
+      if (*parsed <= Duration{}) {
+        return complain({Errc::kInvalidArgument, "--latency must be above 0, such as 4.37ms"},
+                        kUsageError);
+      }
+      latency = *parsed;
+      powers = analysis::power_of_work(*recording);
+      if (powers.empty()) {
+        return complain({Errc::kUnavailable,
+                         "--latency needs a power log: these files have no power of a GPU at work"},
+                        kBadContent);
+      }
+    }
     recording->run.tool_version = JOULEPROF_VERSION;
     const auto written = recording::write_recording(output_, *recording, {.overwrite = force_});
     if (!written) return complain(written.error(), kCannotWrite);
     for (const auto& warning : recording->warnings) {
       fmt::print(stderr, "jouleprof: note: {}\n", warning.text);
+    }
+    if (latency) {
+      fmt::print("{}",
+                 report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
     }
     fmt::print(stderr, "jouleprof: wrote {}; next: jouleprof report {}\n", output_, output_);
     return kDone;
@@ -76,6 +101,7 @@ class ImportVerb : public Verb {
   std::string output_;
   std::string format_;
   std::string interval_;
+  std::string latency_;
   bool force_ = false;
 };
 

@@ -5,10 +5,10 @@
 #include "analysis/run.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
-#include "apps/cli/installed_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
+#include "apps/cli/trace_files.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
@@ -21,20 +21,7 @@
 namespace jouleprof::cli {
 namespace {
 
-// Whether a program here may use CUDA: NVML lists a GPU, or its driver is present without NVML.
-bool may_use_cuda(const meters::MeterSet& found) {
-  for (const auto& meter : found.meters) {
-    for (const auto& domain : meter->domains()) {
-      if (domain.kind == model::DomainKind::kGpu && domain.unavailable_reason.empty()) return true;
-    }
-  }
-  std::error_code ignored;
-  return std::filesystem::exists("/dev/nvidiactl", ignored) ||
-         std::filesystem::exists("/dev/dxg", ignored);
-}
-
 constexpr std::size_t kShownKernels = 5;
-constexpr Duration kLayersOnCpu = std::chrono::milliseconds{100};
 constexpr const char* kReplay = "0.4s";  // for each kind of layer
 
 class RunVerb : public Verb {
@@ -119,21 +106,6 @@ class RunVerb : public Verb {
     return options;
   }
 
-  // By their kernels, or by CPU time where there can be none.
-  void choose_clock_of_layers(const meters::MeterSet& found,
-                              session::SessionOptions& options) const {
-    auto& trace = options.trace;
-    if (trace.kernels && trace.layers && !may_use_cuda(found)) {
-      trace.kernels = trace.events = false;
-      trace.remark =
-          "this machine has no NVIDIA GPU: kernels are not traced, and layers share energy by "
-          "their time "
-          "on the CPU";
-    }
-    // What the processes used in a second is too coarse for that.
-    if (trace.any() && !trace.kernels) options.process_period = kLayersOnCpu;
-  }
-
   Result<void> choose_trace(session::TraceOptions& trace) const {
     if (!trace_folder_.empty()) {
       trace.folder = trace_folder_;
@@ -158,13 +130,7 @@ class RunVerb : public Verb {
       }
       trace.replay_seconds = seconds(*each);
     }
-    auto library = find_inject_library();
-    if (!library) return forward_error(library);
-    trace.inject_library = std::move(*library);
-    auto hook = find_python_hook();
-    if (!hook && trace.layers) return forward_error(hook);
-    if (hook) trace.python_hook = std::move(*hook);
-    return {};
+    return find_trace_files(trace);
   }
 
   bool is_traced() const {

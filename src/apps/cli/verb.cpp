@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_export());
   verbs.push_back(make_import());
   verbs.push_back(make_annotate());
+  verbs.push_back(make_bench());
   verbs.push_back(make_recommend());
   return verbs;
 }

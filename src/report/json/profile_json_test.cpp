@@ -59,7 +59,7 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   collect(parsed(gpu_profile()), "", keys);
   collect(parsed(lost_profile()), "", keys);
   collect(parsed(sweep_profile(1)), "", keys);
-  EXPECT_EQ(keys, documented("jouleprof.profile/1"));
+  EXPECT_EQ(keys, documented("jouleprof.profile/2"));
 }
 
 TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
@@ -72,7 +72,7 @@ TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
 
 TEST(ProfileJson, SaysWhatWasRun) {
   const json j = parsed(gpu_profile());
-  EXPECT_EQ(j["schema"], "jouleprof.profile/1");
+  EXPECT_EQ(j["schema"], "jouleprof.profile/2");
   EXPECT_EQ(j["command"], json({"python", "train.py", "--epochs", "3", "--name", "run 7"}));
   EXPECT_EQ(j["exit_status"], 0);
   EXPECT_EQ(j["start_time"], "2026-11-20T14:03:11.250000000Z");

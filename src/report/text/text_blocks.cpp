@@ -25,25 +25,18 @@ std::string part_name(const DomainProfile& d) {
   return " " + kind.substr(kind.find('_') + 1);
 }
 
-struct Levels {
-  std::optional<Energy> rest, held, active;
-};
-
 std::vector<Cell> figures(const TextContext& c, std::string label, const Measurement& energy,
-                          const Levels& levels, std::optional<Power> mean,
-                          std::optional<Power> peak) {
-  const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
-  std::vector<Cell> cells{{std::move(label)},
-                          {energy_text(energy.energy), Style::kBold},
-                          {c.plus_minus(energy.error, energy.energy)},
-                          {c.plus_minus(energy.repeatability, energy.energy)},
-                          text(levels.rest)};
-  if (c.has_boards) cells.push_back(text(levels.held));
-  cells.push_back(text(levels.active));
-  cells.push_back({mean ? number_text(mean->watts()) : "-"});
-  cells.push_back({peak ? number_text(peak->watts()) : "-"});
-  cells.push_back({provenance_word(energy.provenance), style_of(energy.provenance)});
-  return cells;
+                          std::optional<Energy> rest, std::optional<Energy> dynamic,
+                          std::optional<Power> mean, std::optional<Power> peak) {
+  return {{std::move(label)},
+          {energy_text(energy.energy), Style::kBold},
+          {c.plus_minus(energy.error, energy.energy)},
+          {c.plus_minus(energy.repeatability, energy.energy)},
+          {rest ? energy_text(*rest) : "-"},
+          {dynamic ? energy_text(*dynamic) : "-"},
+          {mean ? number_text(mean->watts()) : "-"},
+          {peak ? number_text(peak->watts()) : "-"},
+          {provenance_word(energy.provenance), style_of(energy.provenance)}};
 }
 
 std::string names(const TextContext& c, const std::vector<std::size_t>& indices) {
@@ -63,8 +56,8 @@ void add_folded(const TextContext& c, Table& table) {
   const Total sum = total_of(rest);
   const std::string label = fmt::format("{} more", c.folded.size());
   if (sum.energy && sum.counted.size() == c.folded.size()) {
-    table.add(figures(c, label, *sum.energy, {sum.rest, sum.held, sum.active}, std::nullopt,
-                      std::nullopt));
+    const auto dynamic = sum.rest ? std::optional(sum.energy->energy - *sum.rest) : std::nullopt;
+    table.add(figures(c, label, *sum.energy, sum.rest, dynamic, std::nullopt, std::nullopt));
   } else {
     table.add_text({label}, {names(c, c.folded) + "; each in --json"}, 2);
   }
@@ -111,28 +104,6 @@ void add_total(const TextContext& c, Table& table) {
                  {text, is_measured ? Style::kBold : style_of(m.provenance)}, 3);
 }
 
-// The levels' powers, or why the energy of a domain is not split into levels.
-void add_levels(const TextContext& c, Lines& lines) {
-  const char* const sign = c.options.ascii ? "+-" : "\xC2\xB1";
-  for (const std::size_t i : c.shown) {
-    const DomainProfile& d = c.profile.domains[i];
-    if (!d.energy || d.domain.parent || d.domain.kind != model::DomainKind::kGpu) continue;
-    std::string text;
-    const auto add = [&](const char* name, const std::optional<model::PowerLevel>& level) {
-      if (!level) return;
-      text += fmt::format("{}{} {} W {}{} W, {}", text.empty() ? "" : "; ", name,
-                          number_text(level->power.watts()), sign,
-                          number_text(level->error.watts()), level->source);
-    };
-    add("at rest", d.rest_power);
-    add("held", d.held_power);
-    if (!d.levels.reason.empty()) text += (text.empty() ? "" : "; ") + d.levels.reason;
-    if (text.empty()) continue;
-    c.note(lines, "levels", d.levels.reason.empty() ? Style::kDim : Style::kAttention,
-           c.labels[i] + ": " + c.safe(text), 3);
-  }
-}
-
 }  // namespace
 
 Style style_of(Provenance p) {
@@ -158,9 +129,6 @@ TextContext::TextContext(const model::Profile& p, const TextOptions& o)
     });
     shown.insert(whole == shown.end() ? whole : whole + 1, *part);
   }
-  has_boards = std::any_of(p.domains.begin(), p.domains.end(), [](const DomainProfile& d) {
-    return d.energy && d.domain.kind == model::DomainKind::kGpu;
-  });
   if (shown.size() > kMostDomains) {
     std::stable_partition(shown.begin(), shown.end(),
                           [&](std::size_t i) { return !p.domains[i].domain.parent.has_value(); });
@@ -196,10 +164,7 @@ Lines domain_block(const TextContext& c) {
     return lines;
   }
   const char* const repeatability = c.width >= kWide ? "repeatability" : "repeat.";
-  std::vector<std::string> headings{"", "energy", "95 %", repeatability, "rest"};
-  if (c.has_boards) headings.push_back("held");
-  for (const char* heading : {"active", "mean W", "peak W", "<"}) headings.push_back(heading);
-  Table table(headings);
+  Table table({"", "energy", "95 %", repeatability, "rest", "dynamic", "mean W", "peak W", "<"});
   for (std::size_t row = 0; row < c.shown.size(); ++row) {
     const DomainProfile& d = c.profile.domains[c.shown[row]];
     const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;
@@ -208,8 +173,8 @@ Lines domain_block(const TextContext& c) {
         (above->domain.id == *d.domain.parent || above->domain.parent == d.domain.parent);
     const std::string label = is_below ? part_name(d) : c.labels[c.shown[row]];
     if (d.energy) {
-      table.add(figures(c, label, *d.energy, {rest_of(d), held_of(d), active_of(d)}, d.mean_power,
-                        d.peak_power));
+      table.add(
+          figures(c, label, *d.energy, rest_of(d), dynamic_of(d), d.mean_power, d.peak_power));
     } else {
       const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
@@ -217,8 +182,46 @@ Lines domain_block(const TextContext& c) {
   }
   if (!c.folded.empty()) add_folded(c, table);
   add_total(c, table);
-  lines = table.lines(c.width, c.options.colour);
-  add_levels(c, lines);
+  return table.lines(c.width, c.options.colour);
+}
+
+Lines level_block(const TextContext& c) {
+  Table table({"levels", "rest +", "held +", "active", "<= energy", "at rest W", "held W"});
+  Lines notes;
+  bool any = false;
+  const char* const sign = c.options.ascii ? "+-" : "\xC2\xB1";
+  const auto energy = [](const std::optional<Energy>& e) {
+    return Cell{e ? energy_text(*e) : "-"};
+  };
+  const auto power = [&](const std::optional<model::PowerLevel>& level) {
+    if (!level) return Cell{"-"};
+    return Cell{
+        fmt::format("{} {}{:.1f}", number_text(level->power.watts()), sign, level->error.watts())};
+  };
+  for (const std::size_t i : c.shown) {
+    const DomainProfile& d = c.profile.domains[i];
+    if (!d.energy || d.domain.parent || d.domain.kind != model::DomainKind::kGpu) continue;
+    any = any || d.rest_power || d.held_power;
+    const bool is_split = d.levels.rest && d.levels.held && d.levels.active;
+    table.add({{c.labels[i]},
+               energy(rest_of(d)),
+               energy(held_of(d)),
+               energy(active_of(d)),
+               {is_split ? "exact" : "not split"},
+               power(d.rest_power),
+               power(d.held_power)});
+    std::string remark = d.levels.reason;
+    for (const auto* level : {&d.rest_power, &d.held_power}) {
+      if (!*level || (*level)->observed) continue;
+      remark += fmt::format("{}the level {} was {}", remark.empty() ? "" : "; ",
+                            level == &d.rest_power ? "at rest" : "while held", (*level)->source);
+    }
+    if (remark.empty()) continue;
+    c.note(notes, "", Style::kDim, c.labels[i] + ": " + c.safe(remark), 3, Style::kAttention);
+  }
+  if (!any) return {};
+  Lines lines = table.lines(c.width, c.options.colour);
+  lines.insert(lines.end(), notes.begin(), notes.end());
   return lines;
 }
 

@@ -28,7 +28,6 @@ struct TextContext {
   std::vector<std::size_t> shown;
   std::vector<std::size_t> folded;
   std::vector<std::size_t> hidden;
-  bool has_boards = false;  // a GPU, which has a held level
 
   std::string safe(std::string_view text) const;
   std::string plus_minus(Energy error, Energy of) const;
@@ -38,6 +37,8 @@ struct TextContext {
 };
 
 Lines domain_block(const TextContext& context);
+// What GPUs drew at rest, held by a context and above, and why that is not known.
+Lines level_block(const TextContext& context);
 Lines balance_block(const TextContext& context);
 // At most `most` windows of either kind, measured and imported, and a line for the rest.
 Lines window_block(const TextContext& context, std::size_t most);

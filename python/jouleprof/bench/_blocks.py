@@ -1,0 +1,87 @@
+"""Iterations in blocks: within a block none waits for the device, as in torch.utils.benchmark."""
+
+import dataclasses
+import time
+from typing import Any, List
+
+_SYNCHRONISING_SHARE = 1e-4  # of a block's time, at most
+_LEAST_SECONDS = 0.1  # of a block, unless one iteration takes longer
+_MOST = 10**7
+
+
+@dataclasses.dataclass
+class Block:
+    begin: int  # CLOCK_MONOTONIC, nanoseconds; the device was idle
+    end: int  # all iterations are done
+    count: int
+    group: int  # iterations between two marks
+    marks: List[Any]  # looked up later: while the block runs that would keep the device waiting
+
+    @property
+    def seconds_each(self):
+        return (self.end - self.begin) * 1e-9 / self.count
+
+    def groups(self, device):
+        """Seconds of one iteration, a mean over each group."""
+        return [seconds / self.group for seconds in device.seconds(self.marks)]
+
+
+def run_block(step, device, count, group=1):
+    """`count` iterations; a multiple of `group`."""
+    device.synchronise()
+    mark = device.mark
+    begin = time.monotonic_ns()
+    marks = [mark()]
+    for _ in range(count // group):
+        for _ in range(group):
+            step()
+        marks.append(mark())
+    device.synchronise()
+    end = time.monotonic_ns()
+    return Block(begin, end, count, group, marks)
+
+
+def choose_plan(step, device):
+    """(iterations of a block, iterations between two marks), so that waiting and marks take no time
+    that counts."""
+    count = _choose_count(step, device)
+    seconds = run_block(step, device, count, count).seconds_each
+    group = min(count, max(1, round(device.LEAST_MARKED_SECONDS / seconds)))
+    return -(-count // group) * group, group
+
+
+def _choose_count(step, device):
+    empty = sorted(_empty_block(device) for _ in range(5))[2]
+    least = max(_LEAST_SECONDS, empty / _SYNCHRONISING_SHARE)
+    count = 1
+    while True:
+        block = run_block(step, device, count, count)
+        seconds = (block.end - block.begin) * 1e-9
+        if seconds >= least or seconds >= 1 or count >= _MOST:
+            return count
+        count = min(_MOST, max(count + 1, int(count * min(10, 1.1 * least / max(seconds, 1e-9)))))
+
+
+def _empty_block(device):
+    block = run_block(lambda: None, device, 1)
+    return (block.end - block.begin) * 1e-9
+
+
+def quantile(ordered, share):
+    """Of an ordered list: linear between the two nearest values."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def relative_half_width(values):
+    """Half of the 95 % interval of the mean, relative to it; None for fewer than four values."""
+    n = len(values)
+    mean = sum(values) / n if n else 0
+    if n < 4 or mean <= 0:
+        return None
+    variance = sum((v - mean) ** 2 for v in values) / (n - 1)
+    freedom = n - 1
+    student = 1.96 + 2.37 / freedom + 2.82 / freedom**2 + 2.56 / freedom**3
+    return student * (variance / n) ** 0.5 / mean

@@ -1,0 +1,118 @@
+"""One case: a workload in one mode with one batch size, from its construction to its result."""
+
+import sys
+import time
+
+from . import _card, _generate, _latency, _modes, _steady
+from ._blocks import choose_plan
+from ._device import open_device
+from ._observer import Observer
+from ._workload import Settings, is_function, load
+
+_HELD_SECONDS = 1.5
+_LEAST_WARM_UP_SECONDS = 2.0
+
+
+def run(monitor, options, batch, is_first):
+    """The result, as a dict for JSON. Raises Refused."""
+    device_word = _modes.device_of(options.device)
+    settings = Settings(
+        word=options.workload, mode=options.mode, batch=batch, length=options.seq_length,
+        new_tokens=options.new_tokens, device=device_word, seed=options.seed,
+        dtype=_modes.dtype_of(options.dtype, device_word, options.mode))
+    # Before a model is placed on it, so that a device that is missing is refused in our words.
+    device = open_device(settings.device, has_model=not is_function(settings.word))
+    workload = load(settings)
+    name = f"{workload.name}, {settings.mode}, batch {batch}"
+    _say(f"{name} on {settings.device}: builds the model")
+    card = _card.card_of(workload, settings)
+    macs = _card.macs_of_iteration(workload, settings, card)
+    observer = Observer(monitor, settings.device)
+    limits = _latency.Limits(options.min_time, max(options.max_time, options.min_time), options.target_rel)
+    is_generation = settings.mode == "generate"
+    if is_generation:
+        generator = _generate.Generator(workload, settings, device)
+        step, plan = generator.request, (1, 1)
+    else:
+        step = _modes.make_step(workload, settings)
+    step()
+    device.synchronise()
+    if is_first and settings.device.startswith("cuda"):
+        # The context exists and nothing runs: the level of power that the context holds.
+        with monitor.window("held", sync_execution=False):
+            time.sleep(_HELD_SECONDS)
+    if not is_generation:
+        plan = choose_plan(step, device)
+    _say(f"{name}: warms up until time, power and clocks are steady")
+    warm_up = _steady.warm_up(step, device, plan, observer, _LEAST_WARM_UP_SECONDS, options.max_warm_up)
+    _say(f"{name}: measures")
+    result = {"window": name, "workload": workload.name, "mode": settings.mode, "batch": batch,
+              "dtype": settings.dtype, "device": settings.device, "device_name": _device_name(settings),
+              "energy_device": observer.label, "seed": settings.seed, "inputs": workload.inputs,
+              "input_size": workload.input_size,
+              "new_tokens": settings.new_tokens if is_generation else None,
+              "warm_up": vars(warm_up), "model": card}
+    if is_generation:
+        requests, spread, reached = _generate.measure(generator, observer, monitor, name, limits)
+        result["iterations"] = len(requests)
+        result["latency"] = _generate.latency_of(requests, spread)
+        result["reached_target"] = reached
+        result.update(_units_of_generation(name, workload, settings, card))
+    else:
+        steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
+        result["iterations"] = steady.iterations
+        result["latency"] = _latency.latency_of(steady, device)
+        result["reached_target"] = steady.reached_target
+        result["units"] = _units(workload)
+        result["phases"] = []
+    result["macs"], result["macs_reason"] = macs
+    if options.torch_timer:
+        result["torch_timer"] = _torch_timer(step)
+    return result
+
+
+def _say(text):
+    print(f"jouleprof bench: {text}", file=sys.stderr, flush=True)
+
+
+def _units(workload):
+    units = [{"name": "sample", "per_iteration": workload.samples}]
+    if workload.tokens is not None:
+        units.append({"name": "token", "per_iteration": workload.tokens})
+    return units
+
+
+def _units_of_generation(name, workload, settings, card):
+    """An iteration is a request: a batch of prompts, and as many answers."""
+    prompt, answer = workload.tokens, workload.samples * settings.new_tokens
+    prefill = [{"name": "prompt token", "per_iteration": prompt}]
+    if card["macs"] is not None:
+        prefill.append({"name": "GMAC", "per_iteration": card["macs"] * 1e-9})
+    decoded = workload.samples * (settings.new_tokens - 1)
+    return {
+        "units": [{"name": "sample", "per_iteration": workload.samples},
+                  {"name": "prompt token", "per_iteration": prompt},
+                  {"name": "output token", "per_iteration": answer},
+                  {"name": "token", "per_iteration": prompt + answer}],
+        # Prefill gives the first token of each answer.
+        "phases": [{"name": "prefill", "window": f"{name}, prefill",
+                    "units": prefill},
+                   {"name": "decode", "window": f"{name}, decode",
+                    "units": [{"name": "decoded token", "per_iteration": decoded}]}],
+    }
+
+
+def _device_name(settings):
+    torch = sys.modules.get("torch")
+    if not settings.device.startswith("cuda") or torch is None or not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name(settings.device)
+
+
+def _torch_timer(step):
+    """The median of torch.utils.benchmark for the same iteration in this process."""
+    from torch.utils.benchmark import Timer
+
+    timed = Timer("step()", globals={"step": step}).blocked_autorange(min_run_time=2.0)
+    return {"median_seconds": timed.median, "blocks": len(timed.times),
+            "iterations_per_block": timed.number_per_run}

@@ -1,0 +1,116 @@
+"""Greedy generation: prefill and decode in windows of their own, each token awaited as a server does."""
+
+import dataclasses
+import time
+from typing import List
+
+from ._blocks import quantile, relative_half_width
+from ._latency import _LAG_NANOSECONDS, _is_within
+from ._modes import autocast
+
+
+@dataclasses.dataclass
+class Request:
+    begin: int  # CLOCK_MONOTONIC, nanoseconds
+    first: int  # the first token is there
+    end: int
+    gaps: List[float]  # seconds between two tokens
+
+    @property
+    def seconds(self):
+        return (self.end - self.begin) * 1e-9
+
+
+class Generator:
+    """One request: `tokens` prompts go in, `new_tokens` come out of each."""
+
+    def __init__(self, workload, settings, device):
+        import torch
+
+        self._torch = torch
+        self._model = workload.model.eval()
+        self._prompt = workload.kwargs["input_ids"]
+        self._new_tokens = settings.new_tokens
+        self._context = autocast(settings)
+        self._device = device
+
+    def request(self, windows=None):
+        """windows: functions that make the windows of prefill and decode."""
+        torch = self._torch
+        with torch.inference_mode(), self._context():
+            begin = time.monotonic_ns()
+            with windows[0]() if windows else _Nothing():
+                token, cache = self._forward(self._prompt, None)
+                first = time.monotonic_ns()
+            gaps, last = [], first
+            with windows[1]() if windows else _Nothing():
+                for _ in range(self._new_tokens - 1):
+                    token, cache = self._forward(token, cache)
+                    now = time.monotonic_ns()
+                    gaps.append((now - last) * 1e-9)
+                    last = now
+        return Request(begin, first, last, gaps)
+
+    def _forward(self, tokens, cache):
+        output = self._model(input_ids=tokens, past_key_values=cache, use_cache=True)
+        token = output.logits[:, -1:].argmax(-1)
+        self._device.synchronise()
+        return token, output.past_key_values
+
+
+class _Nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def measure(generator, observer, monitor, name, limits):
+    """Requests in one window `name`, with windows `name, prefill` and `name, decode`."""
+    def make(phase):
+        return lambda: monitor.window(f"{name}, {phase}", sync_execution=False)
+
+    windows = make("prefill"), make("decode")
+    requests = []
+    next_look = limits.least_seconds
+    whole = monitor.window(name, sync_execution=False)
+    begin = time.monotonic_ns()
+    with whole:
+        while True:
+            requests.append(generator.request(windows))
+            seconds = (requests[-1].end - begin) * 1e-9
+            if seconds < min(next_look, limits.most_seconds):
+                continue
+            if limits.target is None or seconds >= limits.most_seconds:
+                break
+            next_look = 1.5 * seconds
+            spread = relative_half_width([r.seconds for r in requests])
+            noise = observer.relative_noise(begin, requests[-1].end - _LAG_NANOSECONDS)
+            if _is_within(limits.target, spread, noise):
+                break
+    end = time.monotonic_ns()
+    spread = relative_half_width([r.seconds for r in requests])
+    reached = None if limits.target is None else _is_within(
+        limits.target, spread, observer.relative_noise(begin, end))
+    return requests, spread, reached
+
+
+def latency_of(requests, spread):
+    whole = sorted(r.seconds for r in requests)
+    first = sorted((r.first - r.begin) * 1e-9 for r in requests)
+    gaps = sorted(gap for r in requests for gap in r.gaps)
+
+    def quantiles(values, name):
+        return {f"{name}_p{p}_seconds": quantile(values, p / 100) if values else None for p in (50, 90, 99)}
+
+    return {
+        "median_seconds": quantile(whole, 0.5),
+        "interquartile_range_seconds": quantile(whole, 0.75) - quantile(whole, 0.25),
+        "mean_seconds": sum(whole) / len(whole),
+        "mean_relative_error_ratio": spread,
+        "p50_seconds": quantile(whole, 0.5), "p90_seconds": quantile(whole, 0.9),
+        "p99_seconds": quantile(whole, 0.99), "quantiles_of_iterations": 1,
+        "blocks": len(requests), "iterations_per_block": 1,
+        **quantiles(first, "first_token"), **quantiles(gaps, "inter_token"),
+    }

@@ -1,0 +1,87 @@
+"""The measurement itself: blocks until the mean is known well enough, in one window of energy."""
+
+import dataclasses
+import time
+from typing import List, Optional
+
+from ._blocks import Block, quantile, relative_half_width, run_block
+
+_LAG_NANOSECONDS = 400_000_000  # the sensors have reported what is older
+
+
+@dataclasses.dataclass
+class Limits:
+    least_seconds: float
+    most_seconds: float
+    target: Optional[float]  # relative half-width; None: least_seconds decide
+
+
+@dataclasses.dataclass
+class Steady:
+    begin: int  # CLOCK_MONOTONIC, nanoseconds
+    end: int
+    blocks: List[Block]
+    spread: Optional[float]  # relative 95 % half-width of the mean time of an iteration
+    noise: Optional[float]  # the same of the window's energy, from the sensor alone
+    reached_target: Optional[bool]  # None: there was none
+
+    @property
+    def iterations(self):
+        return sum(block.count for block in self.blocks)
+
+
+def measure(step, device, plan, observer, monitor, name, limits):
+    """Runs blocks in one window `name`."""
+    count, group = plan
+    blocks: List[Block] = []
+    next_look = limits.least_seconds
+    spread = noise = None
+    device.synchronise()
+    window = monitor.window(name, sync_execution=False)
+    begin = time.monotonic_ns()
+    with window:
+        while True:
+            blocks.append(run_block(step, device, count, group))
+            seconds = (blocks[-1].end - begin) * 1e-9
+            if seconds < min(next_look, limits.most_seconds):
+                continue
+            if limits.target is None or seconds >= limits.most_seconds:
+                break
+            # A question takes a millisecond: it is asked few times.
+            next_look = 1.5 * seconds
+            spread = relative_half_width([block.seconds_each for block in blocks])
+            noise = observer.relative_noise(begin, blocks[-1].end - _LAG_NANOSECONDS)
+            if _is_within(limits.target, spread, noise):
+                break
+    end = time.monotonic_ns()
+    spread = relative_half_width([block.seconds_each for block in blocks])
+    noise = observer.relative_noise(begin, end)
+    reached = None if limits.target is None else _is_within(limits.target, spread, noise)
+    return Steady(begin, end, blocks, spread, noise, reached)
+
+
+def _is_within(target, spread, noise):
+    if spread is None:
+        return False
+    return (spread**2 + (noise or 0) ** 2) ** 0.5 <= target
+
+
+def latency_of(steady, device):
+    """Fields of the result: the median of blocks, as torch.utils.benchmark has it, and quantiles of
+    iterations."""
+    blocks = sorted(block.seconds_each for block in steady.blocks)
+    groups = sorted(seconds for block in steady.blocks for seconds in block.groups(device))
+    first = steady.blocks[0]
+    busy = sum(block.end - block.begin for block in steady.blocks) * 1e-9
+    return {
+        "median_seconds": quantile(blocks, 0.5),
+        "interquartile_range_seconds": quantile(blocks, 0.75) - quantile(blocks, 0.25),
+        "mean_seconds": busy / steady.iterations,
+        "mean_relative_error_ratio": steady.spread,
+        "p50_seconds": quantile(groups, 0.5),
+        "p90_seconds": quantile(groups, 0.9),
+        "p99_seconds": quantile(groups, 0.99),
+        "quantiles_of_iterations": first.group,
+        "blocks": len(steady.blocks),
+        "iterations_per_block": first.count,
+    }

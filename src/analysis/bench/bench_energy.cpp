@@ -1,0 +1,173 @@
+#include "analysis/bench/bench_energy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A context settles after the kernels that made it; the end of the window counts.
+constexpr Duration kSettledHeld = 1s;
+
+const model::Window* find_window(const model::Recording& recording, const std::string& name) {
+  for (const auto& window : recording.windows) {
+    if (window.name == name) return &window;
+  }
+  return nullptr;
+}
+
+bool is_gpu(const model::DomainProfile& d) {
+  return d.domain.kind == model::DomainKind::kGpu || d.domain.kind == model::DomainKind::kGpuMemory;
+}
+
+// Leaves out the GPUs that do not do the work, from the profile, its warnings and each group.
+void leave_out_other_gpus(BenchEnergy& energy, const std::string& device) {
+  auto& domains = energy.profile.domains;
+  for (std::size_t i = domains.size(); i-- > 0;) {
+    if (!is_gpu(domains[i]) || domains[i].domain.device == device) continue;
+    const std::string prefix = domains[i].domain.device + ":";
+    std::erase_if(energy.profile.warnings,
+                  [&](const std::string& warning) { return warning.starts_with(prefix); });
+    const auto place = static_cast<std::ptrdiff_t>(i);
+    domains.erase(domains.begin() + place);
+    for (auto& group : energy.phases) {
+      if (i < group.energies.size()) group.energies.erase(group.energies.begin() + place);
+    }
+  }
+}
+
+// Readings of a gauge of the domain within [begin, end].
+std::vector<double> gauge_values(const model::Recording& recording, model::DomainId domain,
+                                 std::string_view name, HostTime begin, HostTime end) {
+  std::vector<double> values;
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.kind != model::SensorKind::kGauge || sensor.domain != domain || sensor.name != name)
+      continue;
+    for (const auto& r : recording.readings.gauges) {
+      if (r.sensor == sensor.id && r.at >= begin && r.at <= end) values.push_back(r.value);
+    }
+  }
+  return values;
+}
+
+std::optional<GaugeSummary> summary_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return GaugeSummary{sum / static_cast<double>(values.size()), *low, *high};
+}
+
+std::optional<std::vector<ClockLimit>> limits_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  std::map<std::string, std::size_t> counts;
+  for (const double value : values) {
+    for (const auto name : model::ClockReasons::of_gauge(value).names())
+      ++counts[std::string(name)];
+  }
+  std::vector<ClockLimit> limits;
+  for (const auto& [name, count] : counts) {
+    limits.push_back({name, static_cast<double>(count) / static_cast<double>(values.size())});
+  }
+  return limits;
+}
+
+// What the device would have drawn with a context and without work, rest included.
+Result<Energy> held_energy(const Run& run, const BenchEnergy& energy) {
+  const auto& domain = energy.profile.domains[*energy.device].domain;
+  if (domain.kind != model::DomainKind::kGpu) {
+    return fail(Errc::kUnsupported, "only a GPU has a context");
+  }
+  const auto* held = find_window(run.recording(), kHeldWindow);
+  if (held == nullptr || held->end - held->begin < kSettledHeld) {
+    return fail(Errc::kUnavailable, "no interval with a context and without work was recorded");
+  }
+  const auto& domains = run.recording().domains;
+  const auto place = std::find_if(domains.begin(), domains.end(),
+                                  [&](const auto& d) { return d.id == domain.id; });
+  const auto found = run.energy(static_cast<std::size_t>(place - domains.begin()),
+                                held->end - kSettledHeld, held->end);
+  if (!found) return tl::unexpected(found.error());
+  return (found->energy / kSettledHeld) * energy.profile.duration();
+}
+
+void add_levels(const Run& run, BenchEnergy& energy) {
+  const auto& domain = energy.profile.domains[*energy.device];
+  if (!domain.energy) {
+    energy.levels_reason = domain.reason;
+    return;
+  }
+  if (!domain.idle) {
+    energy.levels_reason =
+        "the power at rest was not measured: give --idle a time at which nothing else runs";
+    return;
+  }
+  const Energy whole = domain.energy->energy;
+  EnergyLevels levels;
+  levels.rest = std::clamp(domain.idle->energy, Energy{}, whole);
+  const auto held = held_energy(run, energy);
+  if (held) {
+    levels.held = std::clamp(*held - levels.rest, Energy{}, whole - levels.rest);
+  } else {
+    levels.held_reason = held.error().message;
+  }
+  levels.active = whole - levels.rest - levels.held.value_or(Energy{});
+  energy.levels = levels;
+}
+
+}  // namespace
+
+Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) {
+  const auto& recording = run.recording();
+  const auto* window = find_window(recording, bench.window);
+  const auto work = run.span();
+  if (!work) return tl::unexpected(work.error());
+  if (window == nullptr) {
+    return fail(Errc::kNotFound,
+                fmt::format("the recording has no window '{}', so its energy is not known; the "
+                            "workload's windows did not reach the tool",
+                            bench.window));
+  }
+  const auto& profile =
+      run.profile({.from = window->begin - work->begin, .to = window->end - work->begin});
+  if (!profile) return tl::unexpected(profile.error());
+  BenchEnergy energy;
+  energy.profile = *profile;
+  const auto& whole = run.profile();
+  if (!whole) return tl::unexpected(whole.error());
+  for (const auto& phase : bench.phases) {
+    for (const auto& group : whole->windows) {
+      if (!group.imported && group.name == phase.window) energy.phases.push_back(group);
+    }
+  }
+  if (energy.phases.size() != bench.phases.size()) {
+    return fail(Errc::kNotFound,
+                fmt::format("the recording lacks windows of the phases of '{}'", bench.window));
+  }
+  leave_out_other_gpus(energy, bench.energy_device);
+  energy.levels_reason = "no domain that does the work is measured";
+  for (std::size_t i = 0; i < energy.profile.domains.size(); ++i) {
+    const auto& domain = energy.profile.domains[i].domain;
+    if (domain.device != bench.energy_device || domain.parent) continue;
+    energy.device = i;
+    const auto values = [&](std::string_view name) {
+      return gauge_values(recording, domain.id, name, window->begin, window->end);
+    };
+    energy.sm_clock = summary_of(values(model::gauge::kSmClock));
+    energy.temperature = summary_of(values(model::gauge::kTemperature));
+    energy.limits = limits_of(values(model::gauge::kClockEventReasons));
+    add_levels(run, energy);
+    break;
+  }
+  return energy;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,56 @@
+// A benchmark, as people and programs read it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/bench/bench_energy.h"
+#include "base/result.h"
+#include "model/bench.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+struct BenchResult {
+  model::BenchCase bench;
+  Result<analysis::BenchEnergy> energy;
+};
+
+struct BenchOptions {
+  bool card = false;  // list the model's layers
+};
+
+// Joules of one unit of work, with the ends of their 95 % interval.
+struct JoulesPer {
+  double joules = 0;
+  double error = 0;          // half of the 95 % interval
+  double repeatability = 0;  // the same without the calibration error
+  model::Provenance provenance = model::Provenance::kMeasured;
+};
+
+// What one unit of work takes: an iteration, a sample, a token, 1e9 multiply-accumulates.
+struct BenchRow {
+  std::string phase;  // empty: the whole iteration
+  std::string unit;
+  double count = 0;                 // in all iterations
+  std::optional<JoulesPer> device;  // of the domain that does the work
+  std::optional<JoulesPer> total;
+  // Of `device`; absent where the energy is not split.
+  std::optional<double> rest;
+  std::optional<double> held;
+  std::optional<double> active;
+};
+
+std::vector<BenchRow> bench_rows(const model::BenchCase& bench,
+                                 const analysis::BenchEnergy& energy);
+
+std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOptions& options = {},
+                          const TextOptions& text = {});
+// The documented JSON object (docs/json.md).
+std::string bench_to_json(const model::BenchDocument& document,
+                          const std::vector<BenchResult>& results);
+// One row for each case, phase and unit, with a header. What is absent is an empty field.
+std::string bench_to_csv(const std::vector<BenchResult>& results);
+
+}  // namespace jouleprof::report

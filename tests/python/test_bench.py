@@ -1,0 +1,124 @@
+"""jouleprof bench, with a function as the workload, on a simulated GPU of known power."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import CONSTANT
+
+TOOL = os.environ.get("JOULEPROF_TOOL", "")
+WATTS = CONSTANT["idle_watts"]
+QUICK = ("--min-time", "1s", "--max-warm-up", "1s", "--idle", "1s", "--seed", "7")
+
+pytestmark = pytest.mark.skipif(not os.path.exists(TOOL), reason="JOULEPROF_TOOL is not built")
+
+
+def bench(*arguments, status=0):
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(pathlib.Path(__file__).parent), *filter(None, [environment.get("PYTHONPATH")])])
+    done = subprocess.run([TOOL, "bench", *arguments, "--python", sys.executable], env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert done.returncode == status, f"{done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def row(case, unit, phase=None):
+    (found,) = [r for r in case["energy"]["per"] if (r["unit"], r["phase"]) == (unit, phase)]
+    return found
+
+
+def test_joules_of_an_iteration_are_power_times_the_window_over_iterations(machine):
+    machine.gpus(CONSTANT)
+    path = machine.folder / "kept.jprof"
+    done = bench("bench_workloads:short", "--device", "cuda:0", "--batch", "2,5", *QUICK, "--json",
+                 "-o", str(path))
+    result = json.loads(done.stdout)
+    assert result["schema"] == "jouleprof.bench/1"
+    assert [case["batch"] for case in result["cases"]] == [2, 5]
+    for case in result["cases"]:
+        profile = case["energy"]["profile"]
+        seconds, iterations = profile["duration_seconds"], case["iterations"]
+        assert seconds >= 1 and iterations >= 1
+        each = row(case, "iteration")
+        assert each["device"]["provenance"] == "simulated"
+        assert each["device"]["energy_joules"] == pytest.approx(WATTS * seconds / iterations, rel=1e-3)
+        # No part of the window is outside of its blocks, and each iteration sleeps.
+        latency = case["latency"]
+        assert latency["mean_seconds"] * iterations == pytest.approx(seconds, rel=0.01)
+        assert latency["p50_seconds"] >= 1e-3 * case["batch"]
+        assert latency["p50_seconds"] <= latency["p90_seconds"] <= latency["p99_seconds"]
+        sample = row(case, "sample")
+        assert sample["count"] == case["batch"] * iterations
+        assert sample["device"]["energy_joules"] * case["batch"] == pytest.approx(
+            each["device"]["energy_joules"], rel=1e-6)
+        # All of this GPU's power is there at rest, so that nothing is left for the work.
+        levels = case["energy"]["levels"]
+        parts = [round(levels[f"{name}_joules"] * 1e6) for name in ("rest", "held", "active")]
+        (gpu,) = [d for d in profile["domains"] if d["domain"] == "gpu"]
+        assert sum(parts) == round(gpu["energy_joules"] * 1e6)
+        assert levels["rest_joules"] == pytest.approx(gpu["energy_joules"], rel=0.01)
+        assert case["energy"]["sm_clock_hertz"]["mean"] > 0
+        assert case["macs"] is None and "nothing to count" in case["macs_reason"]
+    # The recording is kept, with its windows.
+    report = json.loads(subprocess.run([TOOL, "report", str(path), "--json"], check=True,
+                                       stdout=subprocess.PIPE).stdout)
+    names = {window["name"] for window in report["windows"]}
+    assert {case["window"] for case in result["cases"]} <= names
+
+
+def test_text_and_csv_have_the_same_case(machine):
+    machine.gpus(CONSTANT, CONSTANT)
+    arguments = ("bench_workloads:short", "--device", "cuda:0", *QUICK)
+    text = bench(*arguments)
+    assert "SIMULATED" in text.stdout and "bench_workloads:short, eager, batch 1" in text.stdout
+    assert "talk of the workload" in text.stderr and "talk of the workload" not in text.stdout
+    assert "gpu0" in text.stdout and "gpu1" not in text.stdout  # gpu1 does not do the work
+    rows = list(csv.DictReader(bench(*arguments, "--csv").stdout.splitlines()))
+    assert [r["unit"] for r in rows] == ["iteration", "sample"]
+    for r in rows:
+        assert None not in r and None not in r.values()  # as many fields as columns
+        assert float(r["energy_joules"]) == pytest.approx(
+            WATTS * float(r["mean_seconds"]), rel=0.02)
+        assert r["macs"] == "" and r["provenance"] == "simulated"
+
+
+def test_without_a_gpu_the_processor_is_the_device(machine):
+    case = json.loads(bench("bench_workloads:short", *QUICK, "--json").stdout)["cases"][0]
+    assert case["device"] == "cpu"
+    each = row(case, "iteration")
+    assert each["held_joules"] is None
+    if each["device"] is not None:  # where this machine's processor has an estimate at all
+        assert each["device"]["provenance"] in ("measured", "estimated")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["deit-x"], "is no workload; give one of bert-b"),
+    (["no_such_module:make"], "there is no module 'no_such_module'"),
+    (["bench_workloads:absent"], "has no function 'absent'"),
+    (["bench_workloads:no_callable"], "returned int"),
+    (["bench_workloads:short", "--mode", "compile"], "is a function"),
+    ([], "give one workload"),
+    (["deit-b", "--target-rel", "no"], "such as 1%"),
+    (["deit-b", "--min-time", "0s"], "give a time above 0"),
+    (["deit-b", "--mode", "fly"], "--mode"),
+])
+def test_what_cannot_be_measured_says_why(machine, arguments, words):
+    assert words in bench(*arguments, "--idle", "0s", "--seed", "7", status=2).stderr
+
+
+def test_a_workload_that_fails_ends_with_its_status(machine):
+    done = bench("bench_workloads:failing", "--batch", "2", "--idle", "0s", status=1)
+    assert "broken on purpose" in done.stderr and "without a result" in done.stderr
+    assert done.stdout == ""
+
+
+def test_cases_before_a_failure_are_kept(machine):
+    done = bench("bench_workloads:failing", "--batch", "1,2", *QUICK, "--json", status=1)
+    assert "broken on purpose" in done.stderr
+    assert [case["batch"] for case in json.loads(done.stdout)["cases"]] == [1]
