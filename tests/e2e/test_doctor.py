@@ -1,6 +1,7 @@
 """jouleprof doctor."""
 
 import json
+import time
 
 
 def test_names_sensors_with_traits_and_use(gpu):
@@ -41,6 +42,18 @@ def test_observes_the_power_at_rest_and_forgets_it(gpu):
     forgotten = gpu("doctor", "--forget", "--devices", "0")
     assert "of 1 GPU(s)" in forgotten.err and "power at rest" not in forgotten.out
     gpu("doctor", "--forget", "--devices", "7", status=2)
+
+
+def test_waits_until_the_power_no_longer_falls(gpu):
+    # A context ended a second ago: 88 W then, 80 W at rest.
+    gpu.simulate({"devices": [{"generation": "hopper", "idle_watts": 80, "held_watts": 127,
+                               "after_context": {"watts": 88, "decay_seconds": 1},
+                               "processes": {"pid": 1, "to_seconds": 1}}]})
+    gpu.environment["JOULEPROF_NVML_EPOCH"] = str(time.time() - 2)
+    gpu.environment["CUDA_VISIBLE_DEVICES"] = ""
+    report = json.loads(gpu("doctor", "--json", "--calibrate", status=6).out)
+    rest = [d["rest"] for d in report["domains"] if d["domain"] == "gpu"]
+    assert abs(rest[0]["power_watts"] - 80) < 0.6
 
 
 def test_says_that_nothing_can_be_measured(tool):
