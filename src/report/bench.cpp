@@ -41,7 +41,10 @@ BenchRow whole_row(const analysis::BenchEnergy& energy, const std::string& unit,
   if (!energy.levels) return row;
   row.rest = energy.levels->rest.joules() / count;
   if (energy.levels->held) row.held = energy.levels->held->joules() / count;
-  row.active = energy.levels->active.joules() / count;
+  row.active = per(Measurement{energy.levels->active, energy.levels->active_error,
+                               energy.levels->active_repeatability,
+                               energy.profile.domains[*energy.device].energy->provenance, "", ""},
+                   count);
   return row;
 }
 

@@ -39,7 +39,7 @@ struct BenchRow {
   // Of `device`; absent where the energy is not split.
   std::optional<double> rest;
   std::optional<double> held;
-  std::optional<double> active;
+  std::optional<JoulesPer> active;
 };
 
 std::vector<BenchRow> bench_rows(const model::BenchCase& bench,

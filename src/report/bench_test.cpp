@@ -32,7 +32,9 @@ TEST(Bench, RowsDivideTheWindowsEnergyByTheWorkDone) {
   EXPECT_DOUBLE_EQ(iteration.device->error, 0.15);
   EXPECT_DOUBLE_EQ(iteration.device->repeatability, 0.003);
   EXPECT_DOUBLE_EQ(iteration.total->joules, 3.5);
-  EXPECT_DOUBLE_EQ(*iteration.rest + *iteration.held + *iteration.active, 3.0);
+  EXPECT_DOUBLE_EQ(*iteration.rest + *iteration.held + iteration.active->joules, 3.0);
+  EXPECT_DOUBLE_EQ(iteration.active->error, 0.09);
+  EXPECT_DOUBLE_EQ(iteration.active->repeatability, 0.004);
   EXPECT_DOUBLE_EQ(row(rows, "sample").device->joules, 0.75);
   EXPECT_NEAR(row(rows, "GMAC").device->joules, 3.0 / 70.255337472, 1e-12);
   EXPECT_NEAR(row(rows, "million parameters").device->joules, 3.0 / 86.567656, 1e-12);

@@ -61,7 +61,8 @@ inline BenchResult bench_result() {
   energy.profile.domains = {gpu, package};
   energy.device = 0;
   energy.levels =
-      analysis::EnergyLevels{Energy::joules(800), Energy::joules(400), Energy::joules(1800), ""};
+      analysis::EnergyLevels{Energy::joules(800), Energy::joules(400), Energy::joules(1800),
+                             Energy::joules(90),  Energy::joules(4),   {}};
   energy.sm_clock = analysis::GaugeSummary{1.98e9, 1.965e9, 1.98e9};
   energy.temperature = analysis::GaugeSummary{45, 44, 46};
   energy.limits = {{{"power_limit", 0.125}}};

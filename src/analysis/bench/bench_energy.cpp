@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "model/clock_reasons.h"
@@ -80,8 +81,9 @@ std::optional<std::vector<ClockLimit>> limits_of(const std::vector<double>& valu
   return limits;
 }
 
-// What the device would have drawn with a context and without work, rest included.
-Result<Energy> held_energy(const Run& run, const BenchEnergy& energy) {
+// What the device would have drawn with a context and without work, rest included. Of its errors
+// only the repeatability is set.
+Result<model::Measurement> held_energy(const Run& run, const BenchEnergy& energy) {
   const auto& domain = energy.profile.domains[*energy.device].domain;
   if (domain.kind != model::DomainKind::kGpu) {
     return fail(Errc::kUnsupported, "only a GPU has a context");
@@ -96,7 +98,19 @@ Result<Energy> held_energy(const Run& run, const BenchEnergy& energy) {
   const auto found = run.energy(static_cast<std::size_t>(place - domains.begin()),
                                 held->end - kSettledHeld, held->end);
   if (!found) return tl::unexpected(found.error());
-  return (found->energy / kSettledHeld) * energy.profile.duration();
+  const Duration time = energy.profile.duration();
+  model::Measurement whole;
+  whole.energy = (found->energy / kSettledHeld) * time;
+  whole.repeatability = (found->repeatability / kSettledHeld) * time;
+  return whole;
+}
+
+// Relative.
+double calibration_error(const model::Measurement& m) {
+  const double all = m.error.joules();
+  const double own = m.repeatability.joules();
+  return m.energy > Energy{} ? std::sqrt(std::max(all * all - own * own, 0.0)) / m.energy.joules()
+                             : 0.0;
 }
 
 void add_levels(const Run& run, BenchEnergy& energy) {
@@ -114,12 +128,20 @@ void add_levels(const Run& run, BenchEnergy& energy) {
   EnergyLevels levels;
   levels.rest = std::clamp(domain.idle->energy, Energy{}, whole);
   const auto held = held_energy(run, energy);
+  Energy subtracted_repeatability = domain.idle->repeatability;
   if (held) {
-    levels.held = std::clamp(*held - levels.rest, Energy{}, whole - levels.rest);
+    subtracted_repeatability = held->repeatability;
+    levels.held = std::clamp(held->energy - levels.rest, Energy{}, whole - levels.rest);
   } else {
     levels.held_reason = held.error().message;
   }
   levels.active = whole - levels.rest - levels.held.value_or(Energy{});
+  const double repeatability =
+      std::hypot(domain.energy->repeatability.joules(), subtracted_repeatability.joules());
+  levels.active_repeatability = Energy::joules(repeatability);
+  // The calibration error is the same factor in both, so it is that of their difference, too.
+  const double calibration = calibration_error(*domain.energy) * levels.active.joules();
+  levels.active_error = Energy::joules(std::hypot(repeatability, calibration));
   energy.levels = levels;
 }
 

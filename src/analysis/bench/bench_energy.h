@@ -14,10 +14,12 @@ namespace jouleprof::analysis {
 
 // Parts of an energy; they sum to it exactly.
 struct EnergyLevels {
-  Energy rest;                 // the power before the work, without a context, times the time
-  std::optional<Energy> held;  // what a GPU's context without work adds to it
-  Energy active;               // what is left: the work
-  std::string held_reason;     // why `held` is absent; it is then part of `active`
+  Energy rest;                  // the power before the work, without a context, times the time
+  std::optional<Energy> held;   // what a GPU's context without work adds to it
+  Energy active;                // what is left: the work
+  Energy active_error;          // half of its 95 % interval
+  Energy active_repeatability;  // the same without the calibration error
+  std::string held_reason;      // why `held` is absent; it is then part of `active`
 };
 
 struct GaugeSummary {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis::simulated {
@@ -51,6 +53,12 @@ TEST_F(BenchEnergyTest, SplitsTheEnergyIntoRestHeldAndActive) {
   EXPECT_NEAR(levels.held->joules(), 160, 3);
   EXPECT_NEAR(levels.active.joules(), 1520, 6);
   EXPECT_EQ(levels.rest + *levels.held + levels.active, whole);
+  // Both energies have the calibration error of 5 %, and so has their difference.
+  EXPECT_GT(levels.active_repeatability, Energy{});
+  EXPECT_GT(levels.active_error, levels.active_repeatability);
+  const double repeatability = levels.active_repeatability.joules();
+  EXPECT_NEAR(levels.active_error.joules(),
+              std::hypot(0.05 * levels.active.joules(), repeatability), 1);
 }
 
 TEST_F(BenchEnergyTest, HeldIsAbsentWithoutItsWindowAndSaysSo) {

@@ -24,6 +24,7 @@ namespace {
 // A tool that is killed loses the samples that it has not read yet.
 constexpr Duration kRingPeriod = 900ms;
 constexpr Duration kStatePeriod = 2 * kRingPeriod;  // a multiple: both reads share a wake-up
+constexpr Duration kFastestState = 100ms;
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
 constexpr Duration kLongWindow = 2s;
@@ -154,9 +155,11 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
         add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
     polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
   }
-  const int gauge_every = options_.demand.shortest_window >= kVeryLongWindow ? 2 : 1;
+  const Duration wanted = options_.demand.state_period;
+  const Duration period = wanted > Duration{} ? std::max(wanted, kFastestState) : kStatePeriod;
+  const bool rarely = wanted == Duration{} && options_.demand.shortest_window >= kVeryLongWindow;
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
-                                                  kStatePeriod, gauge_every, meter_.clock_);
+                                                  period, rarely ? 2 : 1, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
     nvml::GaugeValues values;
     if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
@@ -169,7 +172,7 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
     if (sensors[0] || sensors[1]) state->add(call, sensors);
   }
   if (state->empty()) return;
-  add_probe(gpu.device() + " state", kStatePeriod, std::move(state));
+  add_probe(gpu.device() + " state", period, std::move(state));
 }
 
 }  // namespace jouleprof::meters

@@ -15,12 +15,16 @@ constexpr const char* kSchema = "jouleprof.bench/1";
 // Nine decimals: one token may take less than a microjoule.
 Json small_json(double joules) { return decimal(fixed_decimal(joules, 9)); }
 
+Json interval_json(const JoulesPer& j) {
+  return Json::array(
+      {small_json(std::max(j.joules - j.error, 0.0)), small_json(j.joules + j.error)});
+}
+
 Json per_json(const std::optional<JoulesPer>& j) {
   if (!j) return nullptr;
   Json out;
   out["energy_joules"] = small_json(j->joules);
-  out["interval_joules"] = Json::array(
-      {small_json(std::max(j->joules - j->error, 0.0)), small_json(j->joules + j->error)});
+  out["interval_joules"] = interval_json(*j);
   out["repeatability_joules"] = small_json(j->repeatability);
   out["provenance"] = to_string(j->provenance);
   return out;
@@ -35,7 +39,10 @@ Json row_json(const BenchRow& row) {
   j["total"] = per_json(row.total);
   j["rest_joules"] = optional_json(row.rest, small_json);
   j["held_joules"] = optional_json(row.held, small_json);
-  j["active_joules"] = optional_json(row.active, small_json);
+  j["active_joules"] = row.active ? small_json(row.active->joules) : Json(nullptr);
+  j["active_interval_joules"] = row.active ? interval_json(*row.active) : Json(nullptr);
+  j["active_repeatability_joules"] =
+      row.active ? small_json(row.active->repeatability) : Json(nullptr);
   return j;
 }
 

@@ -148,17 +148,18 @@ class BenchText {
     std::vector<std::string> headings{"energy per", device, "95 %", "rest"};
     const bool has_held = energy.levels && energy.levels->held;
     if (has_held) headings.emplace_back("held");
-    for (const char* heading : {"active", "total", "95 %"}) headings.emplace_back(heading);
+    for (const char* heading : {"active", "95 %", "total", "95 %"}) headings.emplace_back(heading);
     Table table(std::move(headings));
     for (const auto& row : bench_rows(bench_, energy)) {
       const auto part = [](const std::optional<double>& joules) {
         return Cell{joules ? joules_text(*joules) : "-"};
       };
-      std::vector<Cell> cells{{row.phase.empty() ? row.unit : row.phase + ", " + row.unit}};
+      const std::string unit = row.unit == "million parameters" ? "M parameters" : row.unit;
+      std::vector<Cell> cells{{row.phase.empty() ? unit : row.phase + ", " + unit}};
       add_joules(cells, row.device, Style::kBold);
       cells.push_back(part(row.rest));
       if (has_held) cells.push_back(part(row.held));
-      cells.push_back(part(row.active));
+      add_joules(cells, row.active, Style::kBold);
       add_joules(cells, row.total, Style::kPlain);
       table.add(std::move(cells));
     }
