@@ -36,13 +36,15 @@ ALLOWED = {
 # Within a folder: room -> rooms of the same folder that it may include from. "" is the folder itself;
 # a folder that is not listed has no directions.
 _TIMELINE = {"timeline"}
-_WINDOWS = _TIMELINE | {"windows"}
-_PROCESSES = _TIMELINE | {"processes"}
+_LEVELS = _TIMELINE | {"levels"}
+_WINDOWS = _LEVELS | {"windows"}
+_PROCESSES = _LEVELS | {"processes"}
 _ACTIVITY = _PROCESSES | {"activity"}
 _KERNELS = _ACTIVITY | {"kernels"}
 ROOMS = {
     "analysis": {
         "timeline": _TIMELINE,
+        "levels": _LEVELS,
         "windows": _WINDOWS,
         "live": _WINDOWS | {"live"},
         "processes": _PROCESSES,

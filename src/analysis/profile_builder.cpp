@@ -7,8 +7,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "analysis/processes/idle.h"
 #include "analysis/processes/processes.h"
+#include "analysis/processes/traced_split.h"
 #include "analysis/recording_checks.h"
 #include "analysis/replay_warnings.h"
 #include "analysis/timeline/recording_timelines.h"
@@ -23,14 +23,14 @@ using namespace std::chrono_literals;
 
 class ProfileBuilder {
  public:
-  ProfileBuilder(const model::Recording& recording, Timelines& timelines, const WorkSpan& work,
-                 HostTime begin, HostTime end)
-      : recording_(recording),
-        timelines_(timelines),
-        work_(work),
-        begin_(begin),
-        end_(end),
-        processes_(recording, begin, end) {}
+  explicit ProfileBuilder(const ProfileInput& input)
+      : input_(input),
+        recording_(input.recording),
+        timelines_(input.timelines),
+        work_(input.work),
+        begin_(input.begin),
+        end_(input.end),
+        processes_(input.recording, input.begin, input.end) {}
 
   model::Profile build() {
     profile_.run = recording_.run;
@@ -44,13 +44,13 @@ class ProfileBuilder {
     for (auto& text : recording_warnings(recording_, begin_, end_)) warn(std::move(text));
     add_process_list();
     for (std::size_t i = 0; i < recording_.domains.size(); ++i) {
-      profile_.domains.push_back(domain_profile(recording_.domains[i], timelines_[i]));
+      profile_.domains.push_back(domain_profile(i));
     }
     finish_processes();
     for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_.end)) {
       warn(std::move(text));
     }
-    profile_.windows = window_groups(recording_, timelines_, part());
+    profile_.windows = window_groups(recording_, timelines_, input_.levels, part());
     return std::move(profile_);
   }
 
@@ -66,8 +66,9 @@ class ProfileBuilder {
     return RecordedSpan{begin_, end_};
   }
 
-  model::DomainProfile domain_profile(const model::Domain& domain,
-                                      std::optional<EnergyTimeline>& known) {
+  model::DomainProfile domain_profile(std::size_t index) {
+    const model::Domain& domain = recording_.domains[index];
+    auto& known = timelines_[index];
     model::DomainProfile out;
     out.domain = domain;
     if (!known) {
@@ -90,7 +91,7 @@ class ProfileBuilder {
     }
     out.balance.counter = timeline.counter_only(begin_, end_);
     out.balance.integral = timeline.samples_only(begin_, end_);
-    add_idle(out, timeline);
+    if (index < input_.levels.size()) add_levels(out, timeline, input_.levels[index]);
     check(out, timeline);
     return out;
   }
@@ -114,42 +115,79 @@ class ProfileBuilder {
                        cause.empty() ? "" : ": ", cause);
   }
 
-  void add_idle(model::DomainProfile& out, EnergyTimeline& timeline) {
-    auto idle = idle_power(timeline, out.domain, recording_, work_.begin, work_.end);
-    for (auto& text : idle.warnings) warn(std::move(text));
-    if (!idle.power) return;
-    model::Measurement m = *out.energy;
-    m.energy = idle.power->power * (end_ - begin_);
-    m.repeatability = idle.power->error * (end_ - begin_);
-    const double gain = gain_error(*out.energy);
-    m.error = Energy::joules(std::hypot(m.repeatability.joules(), gain * m.energy.joules()));
-    out.idle = m;
-    out.idle_part = std::min(m.energy, out.energy->energy);
+  void add_levels(model::DomainProfile& out, EnergyTimeline& timeline, const BoardLevels& levels) {
+    for (const auto& text : levels.warnings) warn(text);
+    out.levels = levels.split(*out.energy, begin_, end_);
+    out.rest_power = levels.rest;
+    out.held_power = levels.held;
+    const auto& parts = out.levels;
+    if (parts.active && parts.active->high() == Energy{}) {
+      warn(
+          fmt::format("{}: its power was lower than the idle power that was learnt, by {:.3f} J in "
+                      "all; its levels cannot be trusted",
+                      out.domain.device, -parts.active->energy.joules()));
+    }
+    // Without the held level, all above rest is divided by use.
+    const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
+    if (!at_rest) return;
+    out.idle_part = at_rest;
+    const Energy left = out.energy->energy - *at_rest;
+    const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
+    if (const auto* traced = activity_of(out.domain)) {
+      add_split(out, split_traced(recording_, *traced, levels, left, held, begin_, end_));
+    } else {
+      add_split(out, split_by_use(out, timeline, levels, left, held));
+    }
+  }
 
-    const DomainSplit split = processes_.split({out.domain, out.energy->energy, *out.idle_part,
-                                                [&](HostTime a, HostTime b) {
-                                                  const auto part = timeline.energy(a, b);
-                                                  return part ? part->energy : Energy{};
-                                                },
-                                                idle.power->power});
+  const model::ActivityProfile* activity_of(const model::Domain& domain) const {
+    if (domain.kind != model::DomainKind::kGpu) return nullptr;
+    for (const auto& a : input_.activity) {
+      if (a.domain.id == domain.id && a.idle_power) return &a;
+    }
+    return nullptr;
+  }
+
+  TracedSplit split_by_use(const model::DomainProfile& out, EnergyTimeline& timeline,
+                           const BoardLevels& levels, Energy left, std::optional<Energy> held) {
+    const DomainSplit split =
+        processes_.split({out.domain, left - held.value_or(Energy{}), [&](HostTime a, HostTime b) {
+                            const auto part = timeline.energy(a, b);
+                            if (!part) return Energy{};
+                            const auto inside = levels.split(*part, a, b);
+                            if (inside.active) return inside.active->energy;
+                            return part->energy - (inside.rest ? inside.rest->energy : Energy{});
+                          }});
+    TracedSplit all;
+    all.others = split.others;
+    all.unattributed = split.unattributed + held.value_or(Energy{});
+    for (const Energy share : split.shares) {
+      auto& place = all.shares.emplace_back();
+      if (share != Energy{}) place = model::ProcessShare{out.domain.id, share, {}, {}, {}};
+    }
+    if (!held || levels.shared) return all;
+    const auto parts = processes_.split_held(out.domain, *held);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] == Energy{}) continue;
+      if (!all.shares[i]) all.shares[i] = model::ProcessShare{out.domain.id, {}, {}, {}, {}};
+      all.shares[i]->energy += parts[i];
+      all.shares[i]->held = parts[i];
+      all.unattributed -= parts[i];
+    }
+    return all;
+  }
+
+  void add_split(model::DomainProfile& out, const TracedSplit& split) {
     out.others = split.others;
     out.unattributed = split.unattributed;
     Energy parts = *out.idle_part + split.others + split.unattributed;
     for (std::size_t i = 0; i < split.shares.size(); ++i) {
-      parts += split.shares[i];
-      if (split.shares[i] == Energy{} || place_[i] < 0) continue;
-      profile_.processes[static_cast<std::size_t>(place_[i])].shares.push_back(
-          {out.domain.id, split.shares[i]});
+      if (!split.shares[i]) continue;
+      parts += split.shares[i]->energy;
+      if (place_[i] < 0) continue;
+      profile_.processes[static_cast<std::size_t>(place_[i])].shares.push_back(*split.shares[i]);
     }
     out.balance.parts = parts;
-  }
-
-  // The calibration error of a measurement.
-  static double gain_error(const model::Measurement& m) {
-    if (m.energy <= Energy{}) return 0;
-    const double all = m.error.joules();
-    const double own = m.repeatability.joules();
-    return std::sqrt(std::max(all * all - own * own, 0.0)) / m.energy.joules();
   }
 
   void check(const model::DomainProfile& out, EnergyTimeline& timeline) {
@@ -233,6 +271,7 @@ class ProfileBuilder {
                      [&](const auto& a, const auto& b) { return total(a) > total(b); });
   }
 
+  const ProfileInput& input_;
   const model::Recording& recording_;
   Timelines& timelines_;
   WorkSpan work_;
@@ -245,9 +284,6 @@ class ProfileBuilder {
 
 }  // namespace
 
-model::Profile build_profile(const model::Recording& recording, Timelines& timelines,
-                             const WorkSpan& work, HostTime begin, HostTime end) {
-  return ProfileBuilder(recording, timelines, work, begin, end).build();
-}
+model::Profile build_profile(const ProfileInput& input) { return ProfileBuilder(input).build(); }
 
 }  // namespace jouleprof::analysis

@@ -1,15 +1,28 @@
 // The profile of one part of a recording.
 #pragma once
 
+#include <span>
+#include <vector>
+
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/work_span.h"
+#include "model/activity_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
 
-// `work`: all of it; the profile is of [begin, end]. Timelines have their marks.
-model::Profile build_profile(const model::Recording& recording, Timelines& timelines,
-                             const WorkSpan& work, HostTime begin, HostTime end);
+struct ProfileInput {
+  const model::Recording& recording;
+  Timelines& timelines;  // with their marks
+  WorkSpan work;         // all of it; the profile is of [begin, end]
+  HostTime begin{};
+  HostTime end{};
+  std::vector<BoardLevels> levels;                   // by domain, in the recording's order
+  std::span<const model::ActivityProfile> activity;  // of the same part
+};
+
+model::Profile build_profile(const ProfileInput& input);
 
 }  // namespace jouleprof::analysis

@@ -34,7 +34,7 @@ TEST(Analyse, FindsEnergyIdlePowerAndBalanceOfARun) {
   EXPECT_NEAR(gpu.mean_power->watts(), 500, 0.5);
   EXPECT_NEAR(gpu.peak_power->watts(), 500, 10);
   EXPECT_EQ(gpu.peak_window, 25ms);
-  EXPECT_NEAR(gpu.idle->energy.joules(), 1200, 5);
+  EXPECT_NEAR(gpu.levels.rest->energy.joules(), 1200, 5);
   EXPECT_NEAR(gpu.balance.counter->joules(), 5000, 40);
   EXPECT_NEAR(gpu.balance.integral->joules(), 5000, 20);
 
@@ -42,7 +42,7 @@ TEST(Analyse, FindsEnergyIdlePowerAndBalanceOfARun) {
   ASSERT_TRUE(cpu.energy) << cpu.reason;
   EXPECT_NEAR(cpu.energy->energy.joules(), 1000, 3);  // the counter wrapped within
   EXPECT_EQ(cpu.energy->method, "counter");
-  EXPECT_NEAR(cpu.idle->energy.joules(), 400, 2);
+  EXPECT_NEAR(cpu.levels.rest->energy.joules(), 400, 2);
   EXPECT_THAT(profile->warnings, IsEmpty());
   EXPECT_FALSE(profile->simulated);
   expect_conserved(*profile);

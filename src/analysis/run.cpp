@@ -8,6 +8,8 @@
 
 #include "analysis/activity/layer_time.h"
 #include "analysis/kernels/kernel_attribution.h"
+#include "analysis/levels/board_levels.h"
+#include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
@@ -37,6 +39,7 @@ struct Run::State {
   model::Recording recording;
   std::optional<Timelines> built;
   std::optional<WorkSpan> known_work;
+  std::vector<std::optional<BoardLevels>> known_levels;  // by domain
   Kept<model::Profile> profiles;
   Kept<Activity> activities;
 
@@ -90,13 +93,39 @@ struct Run::State {
     return chosen;
   }
 
-  Result<model::Profile> profile(const Part& part) {
+  // Of a domain with a timeline, before attribution to kernels.
+  const BoardLevels& levels(std::size_t domain) {
+    known_levels.resize(recording.domains.size());
+    auto& known = known_levels[domain];
+    if (!known) {
+      known = board_levels(*timelines()[domain], recording.domains[domain], recording,
+                           work() ? work()->begin : HostTime{}, work() ? work()->end : HostTime{});
+    }
+    return *known;
+  }
+
+  Result<model::Profile> profile(const Part& part, const Result<Activity>& activity) {
+    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}};
     if (!work() && part.is_whole() && !recording.imported_windows.empty()) {
-      return build_profile(recording, timelines(), {}, {}, {});
+      return build_profile(input);
     }
     const auto chosen = span(part);
     if (!chosen) return tl::unexpected(chosen.error());
-    return build_profile(recording, timelines(), *work(), chosen->begin, chosen->end);
+    input.work = *work();
+    input.begin = chosen->begin;
+    input.end = chosen->end;
+    if (activity) input.activity = *activity;
+    for (std::size_t i = 0; i < recording.domains.size(); ++i) {
+      input.levels.emplace_back();
+      if (!timelines()[i]) continue;
+      input.levels.back() = levels(i);
+      for (const auto& a : input.activity) {
+        if (a.domain.id == recording.domains[i].id) {
+          input.levels.back() = with_held_power(std::move(input.levels.back()), a);
+        }
+      }
+    }
+    return build_profile(input);
   }
 
   // Traced activity may exceed the readings, so parts are not checked against them.
@@ -113,8 +142,8 @@ struct Run::State {
       auto& timeline = timelines()[i];
       const bool gpu = domain.kind == model::DomainKind::kGpu;
       if (!timeline || (!gpu && domain.kind != model::DomainKind::kCpu)) continue;
-      auto made = gpu ? attribute_kernels(recording, domain, *timeline, from, to)
-                      : attribute_layer_time(recording, domain, *timeline, from, to);
+      auto made = gpu ? attribute_kernels(recording, domain, *timeline, levels(i), from, to)
+                      : attribute_layer_time(recording, domain, *timeline, levels(i), from, to);
       if (!made) return tl::unexpected(made.error());
       if (*made) out.push_back(std::move(**made));
     }
@@ -124,6 +153,7 @@ struct Run::State {
 
 Run::Run(model::Recording recording) : state_(std::make_unique<State>()) {
   state_->recording = std::move(recording);
+  add_traced_processes(state_->recording);
 }
 Run::Run(Run&&) noexcept = default;
 Run& Run::operator=(Run&&) noexcept = default;
@@ -134,7 +164,8 @@ const model::Recording& Run::recording() const { return state_->recording; }
 Result<PartSpan> Run::span(const Part& part) const { return state_->span(part); }
 
 const Result<model::Profile>& Run::profile(const Part& part) const {
-  return find_or_make(state_->profiles, part, [&] { return state_->profile(part); });
+  return find_or_make(state_->profiles, part,
+                      [&] { return state_->profile(part, activity(part)); });
 }
 
 const Result<Activity>& Run::activity(const Part& part) const {

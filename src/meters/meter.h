@@ -40,7 +40,7 @@ struct Demand {
   Duration poll_period{};
   // How often an energy counter whose reads are costly is read; zero: as the shortest window asks.
   Duration counter_period{};
-  // How often clocks, temperatures and utilisation are read; zero: every 2 s, or more rarely.
+  // How often clocks, temperatures and utilisation are read; zero: every 0.9 s.
   Duration state_period{};
 };
 
@@ -68,8 +68,11 @@ class Meter {
   virtual HostTime read(std::size_t index, model::Readings& out) = 0;
 
   // Which processes use this meter's devices now. Absent where the interface does not
-  // list processes; an empty list means that none uses them. Errors: of the driver.
-  virtual std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() {
+  // list processes; an empty list means that none uses them. Appends to `out` how many processes
+  // each device listed, where it has the gauge process_count. Errors: of the driver.
+  virtual std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) {
+    (void)out;
     return std::nullopt;
   }
 

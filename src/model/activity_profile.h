@@ -47,24 +47,37 @@ struct ActivityStack {
   Energy energy;
 };
 
+// What one process took.
+struct ActivityProcess {
+  std::uint32_t trace = kNone;  // index into Recording::traces
+  pid_t pid = 0;
+  std::uint64_t launches = 0;
+  Duration busy{};
+  Energy kernels;
+  Energy idle_between;  // its part of the idle time between launches, by busy time
+};
+
 // One domain over the time that was traced.
-// measured.energy == idle + kernels + gaps + unattributed, exactly.
+// measured.energy == idle + kernels + gaps + others + unattributed, exactly.
 struct ActivityProfile {
   Domain domain;
   HostTime begin{};
   HostTime end{};
   Measurement measured;
-  Energy idle;          // idle power over the whole span
+  Energy idle;          // rest and held together
+  EnergyLevels levels;  // of `measured`; levels.rest + levels.held == idle, where they are known
   Energy kernels;       // the sum of all kernels' energies
   Energy gaps;          // above idle, while nothing ran between launches
+  Energy others;        // of processes that were not traced
   Energy unattributed;  // what the model does not explain; may be negative
   // While layers were run alone (ChunkKind::kReplay), of the whole recording. In no figure above or
   // below.
   std::optional<Measurement> replay;
   Duration replay_time{};
   Duration replay_inside{};  // of it, between begin and end
-  std::optional<Power> idle_power;
+  std::optional<Power> idle_power;     // while a context holds the board; rest included
   std::optional<Power> idle_error;     // half of its 95 % interval
+  bool idle_observed = true;           // false: it was not observed in this recording
   double explained = 0;                // R^2: of the variance of the measured power
   std::size_t rows = 0;                // measurements that the regression stood on
   std::string method;                  // "regression on the energy counter and samples", "cpu time"
@@ -72,6 +85,7 @@ struct ActivityProfile {
   std::vector<ActivityRow> by_layer;   // a parent before its children
   std::vector<ActivityRow> by_range;   // a parent before its children
   std::vector<ActivityRow> by_phase;
+  std::vector<ActivityProcess> by_process;  // their kernels and idle_between sum to the whole's
   std::vector<ActivityStack> stacks;  // their energies sum to the kernels', exactly
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/power_levels.h"
+
 namespace jouleprof::model {
 
 enum class DomainKind {
@@ -39,6 +41,8 @@ struct Domain {
   bool visible = true;
   // Why its energy cannot be read, where no sensor could be opened; empty otherwise.
   std::string unavailable_reason;
+  // Of a GPU, from earlier runs.
+  KnownLevels known_levels = {};
 
   bool operator==(const Domain&) const = default;
 };

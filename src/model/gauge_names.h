@@ -1,4 +1,4 @@
-// Names of the recorded quantities other than power. Each name ends with its SI unit.
+// Names of the recorded quantities other than power. A name ends with its SI unit, if it has one.
 #pragma once
 
 #include <string_view>
@@ -18,6 +18,9 @@ inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
 inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
 inline constexpr std::string_view kPowerLimit = "power_limit_watts";
 inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // clock_reasons.h
+// Processes that hold a context on a GPU, as its driver lists them to the tool: in a container it may
+// leave out those of other containers.
+inline constexpr std::string_view kProcessCount = "process_count";
 inline constexpr std::string_view kCpuUtilisation = "cpu_utilisation_ratio";  // of all logical CPUs
 
 }  // namespace jouleprof::model::gauge

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "jouleprof/units.h"
 #include "model/domain.h"
+#include "model/power_levels.h"
 #include "model/process.h"
 #include "model/provenance.h"
 #include "model/recording.h"
@@ -33,12 +34,22 @@ struct Measurement {
   Energy high() const { return energy + error; }
 };
 
+// An energy by level of power. All three sum exactly to the whole; each is absent where unknown.
+struct EnergyLevels {
+  std::optional<Measurement> rest;    // what the board would have drawn at rest
+  std::optional<Measurement> held;    // what an open context added to that; of GPUs only
+  std::optional<Measurement> active;  // above both: work, and the time between launches
+  // Rest and held together: known also where they cannot be separated.
+  std::optional<Energy> idle;
+  std::string reason;  // why one of them is absent; empty where none is missing
+};
+
 // How a whole was found three ways. Parts sum exactly to the whole; the others agree or a warning
 // says that they don't.
 struct Balance {
   std::optional<Energy> counter;   // the energy counter's own difference over the span
   std::optional<Energy> integral;  // the integral of the power samples alone
-  std::optional<Energy> parts;     // idle + processes + others + unattributed
+  std::optional<Energy> parts;     // idle_part + processes + others + unattributed
 };
 
 // One domain over the analysed span.
@@ -46,22 +57,29 @@ struct DomainProfile {
   Domain domain;
   std::optional<Measurement> energy;  // absent: see `reason`
   std::string reason;                 // why `energy` is absent
-  std::optional<Measurement> idle;    // what it would have drawn at idle over the same span
+  EnergyLevels levels;
+  std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on
+  std::optional<PowerLevel> held_power;  // rest included
   std::optional<Power> mean_power;
   std::optional<Power> peak_power;  // over the sensor's own averaging window
   std::optional<Duration> peak_window;
   Balance balance;
-  // energy == idle_part + sum of ProcessProfile::parts + others + unattributed, exactly, when
-  // attributed. `idle_part` is idle's energy, held to at most `energy`.
+  // energy == idle_part + sum of ProcessProfile::shares + others + unattributed, exactly, when
+  // attributed. `idle_part` is the energy at rest; rest and held together where they cannot be
+  // separated.
   std::optional<Energy> idle_part;
-  std::optional<Energy> others;        // active energy of processes outside the command's tree
-  std::optional<Energy> unattributed;  // active energy that no process can be charged with
+  std::optional<Energy> others;        // of processes outside the command's tree
+  std::optional<Energy> unattributed;  // what no process can be charged with
 };
 
 // The share of one process in one domain.
 struct ProcessShare {
   DomainId domain{};
-  Energy energy;  // of the dynamic energy; idle energy is not attributed
+  Energy energy;  // dynamic: of the time that it held the board, and of its work
+  // Of `energy`, where its kernels were traced.
+  std::optional<Energy> kernels;
+  std::optional<Energy> idle_between;  // launches
+  std::optional<Energy> held;
 };
 
 struct ProcessProfile {
@@ -80,6 +98,7 @@ struct WindowEnergy {
   DomainId domain{};
   std::size_t count = 0;              // windows in the sum
   std::optional<Measurement> energy;  // of windows of this recording
+  EnergyLevels levels;                // of `energy`
   std::optional<Energy> reported;     // of imported ones: another tool's, its error is not known
   std::string reason;                 // why a window is not in the sum; empty when all are
 };

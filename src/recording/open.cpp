@@ -55,23 +55,28 @@ class Header {
     if (file->pMethods->xFileSize(file, &size) != SQLITE_OK) return;
     empty_ = size == 0;
     file->pMethods->xRead(file, bytes_.data(), static_cast<int>(bytes_.size()), 0);
+    const std::uint32_t page = word(14) & 0xffff;  // 1: 65536 bytes
+    whole_pages_ = page != 0 && size % (page == 1 ? 65536 : page) == 0;
   }
 
   bool empty() const { return empty_; }
   bool is_sqlite() const { return std::memcmp(bytes_.data(), "SQLite format 3", 16) == 0; }
   bool uses_wal() const { return bytes_[19] == 2; }
-  std::int32_t user_version() const { return word(60); }
-  std::int32_t application_id() const { return word(68); }
+  // SQLite itself reads the missing bytes of the last page as zeros.
+  bool whole_pages() const { return whole_pages_; }
+  std::int32_t user_version() const { return static_cast<std::int32_t>(word(60)); }
+  std::int32_t application_id() const { return static_cast<std::int32_t>(word(68)); }
 
  private:
-  std::int32_t word(std::size_t at) const {
+  std::uint32_t word(std::size_t at) const {
     std::uint32_t value = 0;
     for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | bytes_[i];
-    return static_cast<std::int32_t>(value);
+    return value;
   }
 
   std::array<unsigned char, 100> bytes_{};
   bool empty_ = false;
+  bool whole_pages_ = true;
 };
 
 Result<void> check_header(const fs::path& path, const Header& header) {
@@ -172,6 +177,10 @@ Result<OpenFile> open_recording(const fs::path& path) {
       file.version = header.user_version();
       std::error_code err;
       const auto log_bytes = fs::file_size(side_file(*real, kWalSuffix), err);
+      // Next to a journal, a write may be under way.
+      if (err && !fs::exists(side_file(*real, kJournalSuffix)) && !header.whole_pages()) {
+        return corrupt(path, "is damaged: its end is missing");
+      }
       if (err && header.uses_wal()) {
         // The main file on its own is whole. Opened as usual it would get new side files.
         way.query = "?immutable=1";

@@ -95,7 +95,12 @@ class RandomRecording {
             text(),
             parent,
             chance(),
-            text()};
+            text(),
+            {maybe(level()), maybe(level())}};
+  }
+  model::KnownLevel level() {
+    return {Power::watts(1 + below(1000)), Power::watts(below(100) / 8.0), maybe(number()),
+            RealTime{duration()}};
   }
   model::DomainId any_domain() {
     return model::DomainId{3 * static_cast<unsigned>(below(kDomains))};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "recording/left_over.h"
+#include "recording/level_rows.h"
 #include "recording/open.h"
 #include "recording/reading_rows.h"
 #include "recording/record_columns.h"
@@ -128,6 +129,7 @@ class Reader {
       d.unavailable_reason = row.maybe(&Rows::text).value_or("");
       recording_.domains.push_back(std::move(d));
     }
+    if (version_ >= 9) read_levels(db_, inspection_, domains_, recording_.domains);
   }
 
   void check_parents() {

@@ -19,7 +19,7 @@ struct Fixed {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 24> kTables{{
+constexpr std::array<Fixed, 25> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -47,6 +47,14 @@ constexpr std::array<Fixed, 24> kTables{{
      "parent INTEGER REFERENCES domain DEFERRABLE INITIALLY DEFERRED, "
      "visible INTEGER NOT NULL CHECK (visible IN (0, 1)), "
      "unavailable_reason TEXT"},
+    {"board_level",
+     "domain INTEGER NOT NULL REFERENCES domain, "
+     "level TEXT NOT NULL CHECK (level IN ('rest', 'held')), "
+     "power_watts REAL NOT NULL CHECK (power_watts > 0), "
+     "spread_watts REAL NOT NULL CHECK (spread_watts >= 0), "
+     "temperature_celsius REAL, "
+     "observed_real_nanoseconds INTEGER NOT NULL",
+     9},
     {"sensor",
      "id INTEGER PRIMARY KEY, "
      "domain INTEGER NOT NULL REFERENCES domain, "

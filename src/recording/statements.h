@@ -5,6 +5,7 @@
 #include <SQLiteCpp/Statement.h>
 
 #include "recording/insert.h"
+#include "recording/level_rows.h"
 #include "recording/trace_rows.h"
 #include "recording/window_rows.h"
 
@@ -24,6 +25,7 @@ struct Statements {
   Insert command_argument{db, "command_argument"};
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};
+  LevelRows levels{db};
   Insert sensor{db, "sensor"};
   Insert sensor_rise{db, "sensor_rise"};
   Insert counter_reading{db, "counter_reading"};

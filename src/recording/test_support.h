@@ -64,11 +64,29 @@ inline void make_older(const std::filesystem::path& path, std::int32_t version) 
     db.exec("INSERT INTO main." + table.name + " SELECT " + columns + " FROM newer." + table.name +
             " ORDER BY rowid");
   }
-  if (version >= 3)
+  if (version >= 3 && version < 8)
     db.exec("UPDATE activity_chunk SET kind = replace(kind, 'overlapped', 'beside')");
   db.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
   db.exec("PRAGMA user_version = " + std::to_string(version) + "; COMMIT");
   std::filesystem::remove(newer);
+}
+
+// Leaves of a recording what an older version has tables for (from version 5 on: columns, too).
+inline void drop_newer(model::Recording& recording, std::int32_t version) {
+  if (version < 9) {
+    for (auto& domain : recording.domains) domain.known_levels = {};
+  }
+  if (version < 8) {
+    recording.run.boot_id.clear();
+    recording.run.rank = {};
+    for (auto& trace : recording.traces) trace.rank = {};
+  }
+  if (version < 4) recording.run.trace_folder.clear();
+  if (version < 3) recording.traces.clear();
+  if (version < 2) {
+    recording.windows.clear();
+    for (auto& sensor : recording.sensors) sensor.traits.rise.reset();
+  }
 }
 
 inline std::string bytes_of(const std::filesystem::path& path) {

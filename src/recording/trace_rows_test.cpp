@@ -90,10 +90,7 @@ TEST(TraceRows, AnOlderFileHasNone) {
   const TempTree tree;
   model::Recording recording = RandomRecording(3).make();
   ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
-  recording.traces.clear();
-  recording.run.trace_folder.clear();
-  recording.run.boot_id.clear();
-  recording.run.rank = {};
+  drop_newer(recording, 2);
   make_older(tree / "x.jprof", 2);
   run_sql(tree / "x.jprof", "CREATE TABLE layer(cake)");
   const auto read = read_recording(tree / "x.jprof");

@@ -11,10 +11,10 @@ namespace jouleprof::recording {
 namespace {
 
 constexpr auto kVersion7 = JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_7.jprof";
+constexpr auto kVersion8 = JOULEPROF_SOURCE_DIR "/tests/fixtures/recordings/version_8.jprof";
 
-std::vector<std::string> rows_of(const std::string& query) {
-  SQLite::Database db(std::string("file:") + kVersion7 + "?immutable=1",
-                      SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+std::vector<std::string> rows_of(const std::string& query, const std::string& file = kVersion7) {
+  SQLite::Database db("file:" + file + "?immutable=1", SQLite::OPEN_READONLY | SQLite::OPEN_URI);
   std::vector<std::string> rows;
   for (SQLite::Statement row(db, query); row.executeStep();) {
     std::string text;
@@ -155,6 +155,36 @@ TEST(Versions, AFileOfVersion7WrittenAgainIsTheSameRecording) {
       0);
 }
 
+// Written by the last version of the tool before version 9, from a random recording.
+TEST(Versions, EveryRankAndDomainOfVersion8IsRead) {
+  const auto read = read_recording(kVersion8);
+  ASSERT_TRUE(read) << read.error().message;
+  const auto number = [](const auto& n) { return n ? cell(*n) : "|-"; };
+  const auto cells_of_rank = [&](const model::Rank& r) {
+    return number(r.global) + number(r.local) + number(r.world_size) + cell(r.launcher) +
+           cell(r.job) + cell(r.step);
+  };
+  const std::string rank = "rank, local_rank, world_size, launcher, job, step FROM ";
+  EXPECT_EQ(std::vector{cell(read->run.boot_id) + cells_of_rank(read->run.rank)},
+            rows_of("SELECT boot_id, " + rank + "identity", kVersion8));
+  std::vector<std::string> ranks;
+  for (const auto& trace : read->traces) ranks.push_back(cells_of_rank(trace.rank));
+  EXPECT_EQ(ranks, rows_of("SELECT " + rank + "trace ORDER BY id", kVersion8));
+  EXPECT_EQ(ranks.size(), 2U);
+
+  std::vector<std::string> domains;
+  for (const auto& d : read->domains) {
+    domains.push_back(cell(d.device) + cell(d.name) + word(d.uuid) + word(d.unavailable_reason));
+    EXPECT_TRUE(d.known_levels.empty());
+  }
+  EXPECT_EQ(domains,
+            rows_of("SELECT device, name, uuid, unavailable_reason FROM domain", kVersion8));
+  EXPECT_EQ(domains.size(), 4U);
+  const TempTree tree;
+  ASSERT_TRUE(write_recording(tree / "x.jprof", *read));
+  expect_equal(read_recording(tree / "x.jprof").value(), *read);
+}
+
 // A recording keeps what the tables of its version have room for.
 TEST(Versions, EveryOlderVersionIsRead) {
   for (std::int32_t version = 5; version < kSchemaVersion; ++version) {
@@ -162,9 +192,7 @@ TEST(Versions, EveryOlderVersionIsRead) {
     model::Recording recording = RandomRecording(8).make();
     ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
     make_older(tree / "x.jprof", version);
-    recording.run.boot_id.clear();
-    recording.run.rank = {};
-    for (auto& trace : recording.traces) trace.rank = {};
+    drop_newer(recording, version);
     const auto read = read_recording(tree / "x.jprof");
     ASSERT_TRUE(read) << read.error().message;
     expect_equal(*read, recording);

@@ -89,12 +89,7 @@ TEST(WindowRows, AnOlderFileHasNone) {
   const TempTree tree;
   model::Recording recording = RandomRecording(3).make();
   ASSERT_TRUE(write_recording(tree / "x.jprof", recording));
-  recording.windows.clear();
-  recording.traces.clear();
-  recording.run.trace_folder.clear();
-  recording.run.boot_id.clear();
-  recording.run.rank = {};
-  for (auto& sensor : recording.sensors) sensor.traits.rise.reset();
+  drop_newer(recording, 1);
   make_older(tree / "x.jprof", 1);
   auto read = read_recording(tree / "x.jprof");
   ASSERT_TRUE(read) << read.error().message;

@@ -173,6 +173,7 @@ Result<void> Writer::add(const model::Domain& d) {
   return impl_->attempt([&](Statements& s) {
     s.domain(d.id, model::to_string(d.kind), d.device, d.name, text_or_null(d.uuid), d.parent,
              d.visible, text_or_null(d.unavailable_reason));
+    s.levels.replace(d);
   });
 }
 

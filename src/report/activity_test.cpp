@@ -231,7 +231,7 @@ TEST(ActivityJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   bool inside = false;
   const std::string page = read_file(JOULEPROF_SOURCE_DIR "/docs/json.md").value();
   for (const auto line : split(page, '\n')) {
-    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/2") != std::string::npos;
+    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/3") != std::string::npos;
     if (inside && line.starts_with("| `")) {
       documented.emplace(line.substr(3, line.find('`', 3) - 3));
     }

@@ -48,7 +48,12 @@ inline model::ActivityProfile activity_profile() {
   p.measured =
       measured(24871.204518, 1243.56, 24.87, "nvmlDeviceGetTotalEnergyConsumption", "counter");
   p.idle = Energy::joules(7260.5);
+  p.levels.rest = p.levels.held = p.levels.active = p.measured;
+  p.levels.rest->energy = Energy::joules(4800.5);
+  p.levels.held->energy = Energy::joules(2460);
+  p.levels.active->energy = p.measured.energy - p.idle;
   p.gaps = Energy::joules(-12.25);
+  p.by_process = {{0, 4711, 1'234'567, duration_of(50.0), Energy::joules(16243.75), p.gaps}};
   p.idle_power = Power::watts(121.0083);
   p.idle_error = Power::watts(1.5);
   p.explained = 0.9312;

@@ -26,16 +26,25 @@ inline model::DomainProfile domain(unsigned id, model::DomainKind kind, std::str
   return d;
 }
 
+// What is left above rest and held.
+inline void set_active(model::DomainProfile& d) {
+  d.levels.active = d.energy;
+  d.levels.active->energy = d.energy->energy - d.levels.rest->energy;
+  if (d.levels.held) d.levels.active->energy -= d.levels.held->energy;
+}
+
 // Splits a domain's energy: `idle` is set, `others` taken off, the processes' shares taken off and
 // the rest left unattributed.
 inline void attribute(model::Profile& profile, model::DomainProfile& d, double idle, double others,
                       const std::vector<double>& shares) {
   d.idle_part = Energy::joules(idle);
+  d.levels.rest->energy = *d.idle_part;
+  set_active(d);
   d.others = Energy::joules(others);
   d.unattributed = d.energy->energy - *d.idle_part - *d.others;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const Energy share = Energy::joules(shares[i]);
-    profile.processes.at(i).shares.push_back({d.domain.id, share});
+    profile.processes.at(i).shares.push_back({d.domain.id, share, {}, {}, {}});
     *d.unattributed -= share;
   }
   d.balance.parts = d.energy->energy;
@@ -102,17 +111,26 @@ inline model::Profile gpu_profile() {
   gpu.domain.uuid = "GPU-5e1f2c3a-0000-1111-2222-333344445555";
   gpu.energy = measured(24'871.204518, 1'244.1, 49.7,
                         "nvmlDeviceGetTotalEnergyConsumption + nvmlDeviceGetSamples", "fused");
-  gpu.idle = measured(9'843.56, 492.2, 31.0, "nvmlDeviceGetSamples", "samples");
+  gpu.levels.rest = measured(6'673.6, 333.7, 25.0, "nvmlDeviceGetSamples", "samples");
+  gpu.levels.held = measured(3'169.96, 158.5, 30.0, "nvmlDeviceGetSamples", "samples");
+  gpu.rest_power = model::PowerLevel{Power::watts(80), Power::watts(0.3),
+                                     "observed in this recording", true, 31};
+  gpu.held_power = model::PowerLevel{Power::watts(118),
+                                     Power::watts(0.4),
+                                     "observed in this recording while nothing ran",
+                                     true,
+                                     {}};
   gpu.mean_power = Power::watts(298.14);
   gpu.peak_power = Power::watts(641.9);
   gpu.peak_window = std::chrono::milliseconds(25);
   gpu.balance.counter = Energy::joules(24'871.204518);
   gpu.balance.integral = Energy::joules(24'905.1);
-  attribute(profile, gpu, 9'843.56, 0, {14'991.3});
+  attribute(profile, gpu, 6'673.6, 0, {18'161.26});
 
   auto package = domain(1, kCpu, "package-0", "Intel(R) Xeon(R) Platinum 8480+");
   package.energy = measured(11'203.5, 560.2, 11.2, "powercap:intel-rapl:0/energy_uj", "counter");
-  package.idle = measured(7'340.96, 367.0, 58.0, "powercap:intel-rapl:0/energy_uj", "counter");
+  package.levels.rest =
+      measured(7'340.96, 367.0, 58.0, "powercap:intel-rapl:0/energy_uj", "counter");
   package.mean_power = Power::watts(134.3);
   package.peak_power = Power::watts(212.75);
   package.peak_window = std::chrono::milliseconds(100);
@@ -127,7 +145,7 @@ inline model::Profile gpu_profile() {
 
   auto dram = domain(3, kDram, "dram-0");
   dram.energy = measured(1'412.25, 70.6, 1.4, "powercap:intel-rapl:0:1/energy_uj", "counter");
-  dram.idle = measured(834.2, 41.7, 4.0, "powercap:intel-rapl:0:1/energy_uj", "counter");
+  dram.levels.rest = measured(834.2, 41.7, 4.0, "powercap:intel-rapl:0:1/energy_uj", "counter");
   dram.mean_power = Power::watts(16.93);
   dram.peak_power = Power::watts(31.05);
   dram.peak_window = std::chrono::milliseconds(100);
@@ -155,8 +173,8 @@ inline model::Profile vm_profile() {
   auto cpu = domain(0, kCpu, "cpu", "AMD EPYC 9654 96-Core Processor");
   cpu.energy = measured(61.25, 42.9, 3.06, "/proc/stat", "load model");
   cpu.energy->provenance = model::Provenance::kEstimated;
-  cpu.idle = measured(25.0, 17.5, 1.25, "/proc/stat", "load model");
-  cpu.idle->provenance = model::Provenance::kEstimated;
+  cpu.levels.rest = measured(25.0, 17.5, 1.25, "/proc/stat", "load model");
+  cpu.levels.rest->provenance = model::Provenance::kEstimated;
   cpu.mean_power = Power::watts(4.9);
   cpu.peak_power = Power::watts(8.125);
   attribute(profile, cpu, 25.0, 3.1, {0.12, 32.0});
@@ -204,7 +222,7 @@ inline model::Profile lost_profile() {
       gpu.balance.integral = Energy::joules(2'604'881.0);
     }
     if (i == 0) {
-      gpu.idle = measured(901'560.0, 45'078.0, 7'513.0, "nvmlDeviceGetSamples", "samples");
+      gpu.levels.rest = measured(901'560.0, 45'078.0, 7'513.0, "nvmlDeviceGetSamples", "samples");
       attribute(profile, gpu, 901'560.0, 120.0, {0, 1'710'111.0});
     }
     profile.domains.push_back(gpu);

@@ -142,8 +142,8 @@ TEST(ProfileCsv, FieldsSurviveAnyName) {
   const auto processes = rows_of(processes_to_csv(profile));
   ASSERT_EQ(processes.size(), 9u);
   EXPECT_EQ(processes[1][4], "sh -c \"x, y\"  ");
-  EXPECT_EQ(processes[1][column(processes[0], "gpu0_joules")], "14991.300000");
-  EXPECT_EQ(processes[1][column(processes[0], "energy_joules")], "17985.400000");
+  EXPECT_EQ(processes[1][column(processes[0], "gpu0_joules")], "18161.260000");
+  EXPECT_EQ(processes[1][column(processes[0], "energy_joules")], "21155.360000");
   EXPECT_EQ(processes[2][column(processes[0], "gpu0_joules")], "");
   EXPECT_EQ(processes[1][column(processes[0], "own_pid")], "");
 }

@@ -53,8 +53,14 @@ std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile) {
   const auto add = [&](const char* name, Energy energy) {
     if (energy != Energy{}) out.push_back({{device, name}, energy, {}});
   };
-  add("(idle)", profile.idle);
+  if (profile.levels.rest && profile.levels.held) {
+    add("(rest)", profile.levels.rest->energy);
+    add("(held)", profile.levels.held->energy);
+  } else {
+    add("(idle)", profile.idle);
+  }
   add("(idle between launches)", profile.gaps);
+  add("(other processes)", profile.others);
   add("(unattributed)", profile.unattributed);
   return out;
 }

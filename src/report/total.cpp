@@ -13,6 +13,12 @@ bool contains_others(DomainKind kind) {
   return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
 }
 
+std::optional<Energy> energy_of(const std::optional<model::Measurement>& m) {
+  return m ? std::optional(m->energy) : std::nullopt;
+}
+
+bool is_gpu(DomainKind kind) { return kind == DomainKind::kGpu; }
+
 const DomainProfile* find(const Profile& profile, model::DomainId id) {
   const auto it = std::find_if(profile.domains.begin(), profile.domains.end(),
                                [&](const DomainProfile& d) { return d.domain.id == id; });
@@ -28,16 +34,14 @@ bool is_part(const Profile& profile, const DomainProfile& d) {
 
 }  // namespace
 
-std::optional<Energy> idle_of(const DomainProfile& d) {
-  if (d.idle_part) return d.idle_part;
-  if (!d.energy || !d.idle) return std::nullopt;
-  return std::min(d.idle->energy, d.energy->energy);
-}
+std::optional<Energy> rest_of(const DomainProfile& d) { return energy_of(d.levels.rest); }
+std::optional<Energy> held_of(const DomainProfile& d) { return energy_of(d.levels.held); }
+std::optional<Energy> active_of(const DomainProfile& d) { return energy_of(d.levels.active); }
 
 std::optional<Energy> dynamic_of(const DomainProfile& d) {
-  const auto idle = idle_of(d);
-  if (!d.energy || !idle) return std::nullopt;
-  return d.energy->energy - *idle;
+  const auto rest = rest_of(d);
+  if (!d.energy || !rest) return std::nullopt;
+  return d.energy->energy - *rest;
 }
 
 std::optional<Energy> processes_of(const Profile& profile, const DomainProfile& d) {
@@ -87,7 +91,14 @@ Total total_of(const Profile& profile) {
     }
     return result;
   };
-  total.idle = sum(idle_of);
+  total.rest = sum(rest_of);
+  total.active = sum(active_of);
+  total.held = sum([](const DomainProfile& d) {
+    return is_gpu(d.domain.kind) ? held_of(d) : std::optional(Energy{});
+  });
+  const auto gpu = [](const DomainProfile* d) { return is_gpu(d->domain.kind); };
+  if (std::none_of(total.counted.begin(), total.counted.end(), gpu)) total.held.reset();
+  total.idle_part = sum([](const DomainProfile& d) { return d.idle_part; });
   total.processes = sum([&](const DomainProfile& d) { return processes_of(profile, d); });
   total.others = sum([](const DomainProfile& d) { return d.others; });
   total.unattributed = sum([](const DomainProfile& d) { return d.unattributed; });

@@ -23,7 +23,10 @@ struct Total {
   std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
   std::optional<model::Measurement> energy;  // absent when nothing is counted
   // Sums over `counted`, each absent unless every one of them has it.
-  std::optional<Energy> idle;
+  std::optional<Energy> rest;
+  std::optional<Energy> held;  // of GPUs; other domains have none
+  std::optional<Energy> active;
+  std::optional<Energy> idle_part;
   std::optional<Energy> processes;
   std::optional<Energy> others;
   std::optional<Energy> unattributed;
@@ -35,8 +38,10 @@ struct Total {
 // The pointers are into `profile`.
 Total total_of(const model::Profile& profile);
 
-// Idle energy as part of a domain's energy: never more than it.
-std::optional<Energy> idle_of(const model::DomainProfile& domain);
+// The energy of each level; absent where unknown. Dynamic energy is held and active energy.
+std::optional<Energy> rest_of(const model::DomainProfile& domain);
+std::optional<Energy> held_of(const model::DomainProfile& domain);
+std::optional<Energy> active_of(const model::DomainProfile& domain);
 std::optional<Energy> dynamic_of(const model::DomainProfile& domain);
 
 // What the command's processes have of a domain's energy; absent when it was not attributed.

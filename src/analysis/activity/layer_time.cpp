@@ -11,7 +11,6 @@
 
 #include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/idle.h"
 #include "analysis/processes/processes.h"
 #include "model/activity_codec.h"
 #include "model/phase_name.h"
@@ -113,15 +112,15 @@ struct Division {
 };
 
 Division divide(const model::Recording& recording, const model::ActivityProfile& out,
-                EnergyTimeline& timeline, std::optional<Power> idle, const Times& times) {
+                EnergyTimeline& timeline, const BoardLevels& levels, const Times& times) {
   Division division;
   const ProcessSplitter processes(recording, out.begin, out.end);
-  const DomainSplit split = processes.split({out.domain, out.measured.energy, out.idle,
-                                             [&](HostTime a, HostTime b) {
-                                               const auto part = timeline.energy(a, b);
-                                               return part ? part->energy : Energy{};
-                                             },
-                                             idle});
+  const DomainSplit split =
+      processes.split({out.domain, out.measured.energy - out.idle, [&](HostTime a, HostTime b) {
+                         const auto part = timeline.energy(a, b);
+                         if (!part) return Energy{};
+                         return part->energy - levels.split(*part, a, b).idle.value_or(Energy{});
+                       }});
   double own_cpu = 0;
   for (std::size_t i = 0; i < recording.processes.size() && i < split.shares.size(); ++i) {
     if (!recording.processes[i].in_tree) continue;
@@ -219,7 +218,7 @@ void fill(model::ActivityProfile& out, const Times& times, const Division& divis
 
 Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
-    std::optional<HostTime> from, std::optional<HostTime> to) {
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to) {
   model::ActivityProfile out;
   out.domain = domain;
   Times times;
@@ -236,18 +235,15 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
   out.measured = *measured;
   out.method = "time on the CPU";
 
-  const auto idle =
-      idle_power(timeline, domain, recording, recording.run.work_begin.value_or(out.begin),
-                 recording.run.work_end.value_or(out.end));
-  std::optional<Power> idle_power;
-  if (idle.power) {
-    idle_power = out.idle_power = idle.power->power;
-    out.idle_error = idle.power->error;
-    out.idle = std::min(idle.power->power * (out.end - out.begin), measured->energy);
+  out.levels = levels.split(*measured, out.begin, out.end);
+  if (levels.rest) {
+    out.idle_power = levels.rest->power;
+    out.idle_error = levels.rest->error;
+    out.idle = out.levels.idle.value_or(Energy{});
   } else {
     out.warnings.push_back("idle power is not known: layers' energies include it");
   }
-  fill(out, times, divide(recording, out, timeline, idle_power, times));
+  fill(out, times, divide(recording, out, timeline, levels, times));
   return out;
 }
 

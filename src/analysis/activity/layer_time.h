@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/timeline.h"
 #include "base/result.h"
 #include "model/activity_profile.h"
@@ -16,6 +17,6 @@ namespace jouleprof::analysis {
 // Absent when no layer was timed. Errors: corrupt when a chunk cannot be decoded.
 Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
-    std::optional<HostTime> from, std::optional<HostTime> to);
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to);
 
 }  // namespace jouleprof::analysis

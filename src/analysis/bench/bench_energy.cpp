@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <map>
 
 #include "model/clock_reasons.h"
@@ -12,11 +10,6 @@
 
 namespace jouleprof::analysis {
 namespace {
-
-using namespace std::chrono_literals;
-
-// A context settles after the kernels that made it; the end of the window counts.
-constexpr Duration kSettledHeld = 1s;
 
 const model::Window* find_window(const model::Recording& recording, const std::string& name) {
   for (const auto& window : recording.windows) {
@@ -81,70 +74,6 @@ std::optional<std::vector<ClockLimit>> limits_of(const std::vector<double>& valu
   return limits;
 }
 
-// What the device would have drawn with a context and without work, rest included. Of its errors
-// only the repeatability is set.
-Result<model::Measurement> held_energy(const Run& run, const BenchEnergy& energy) {
-  const auto& domain = energy.profile.domains[*energy.device].domain;
-  if (domain.kind != model::DomainKind::kGpu) {
-    return fail(Errc::kUnsupported, "only a GPU has a context");
-  }
-  const auto* held = find_window(run.recording(), kHeldWindow);
-  if (held == nullptr || held->end - held->begin < kSettledHeld) {
-    return fail(Errc::kUnavailable, "no interval with a context and without work was recorded");
-  }
-  const auto& domains = run.recording().domains;
-  const auto place = std::find_if(domains.begin(), domains.end(),
-                                  [&](const auto& d) { return d.id == domain.id; });
-  const auto found = run.energy(static_cast<std::size_t>(place - domains.begin()),
-                                held->end - kSettledHeld, held->end);
-  if (!found) return tl::unexpected(found.error());
-  const Duration time = energy.profile.duration();
-  model::Measurement whole;
-  whole.energy = (found->energy / kSettledHeld) * time;
-  whole.repeatability = (found->repeatability / kSettledHeld) * time;
-  return whole;
-}
-
-// Relative.
-double calibration_error(const model::Measurement& m) {
-  const double all = m.error.joules();
-  const double own = m.repeatability.joules();
-  return m.energy > Energy{} ? std::sqrt(std::max(all * all - own * own, 0.0)) / m.energy.joules()
-                             : 0.0;
-}
-
-void add_levels(const Run& run, BenchEnergy& energy) {
-  const auto& domain = energy.profile.domains[*energy.device];
-  if (!domain.energy) {
-    energy.levels_reason = domain.reason;
-    return;
-  }
-  if (!domain.idle) {
-    energy.levels_reason =
-        "the power at rest was not measured: give --idle a time at which nothing else runs";
-    return;
-  }
-  const Energy whole = domain.energy->energy;
-  EnergyLevels levels;
-  levels.rest = std::clamp(domain.idle->energy, Energy{}, whole);
-  const auto held = held_energy(run, energy);
-  Energy subtracted_repeatability = domain.idle->repeatability;
-  if (held) {
-    subtracted_repeatability = held->repeatability;
-    levels.held = std::clamp(held->energy - levels.rest, Energy{}, whole - levels.rest);
-  } else {
-    levels.held_reason = held.error().message;
-  }
-  levels.active = whole - levels.rest - levels.held.value_or(Energy{});
-  const double repeatability =
-      std::hypot(domain.energy->repeatability.joules(), subtracted_repeatability.joules());
-  levels.active_repeatability = Energy::joules(repeatability);
-  // The calibration error is the same factor in both, so it is that of their difference, too.
-  const double calibration = calibration_error(*domain.energy) * levels.active.joules();
-  levels.active_error = Energy::joules(std::hypot(repeatability, calibration));
-  energy.levels = levels;
-}
-
 }  // namespace
 
 Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) {
@@ -175,7 +104,6 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
                 fmt::format("the recording lacks windows of the phases of '{}'", bench.window));
   }
   leave_out_other_gpus(energy, bench.energy_device);
-  energy.levels_reason = "no domain that does the work is measured";
   for (std::size_t i = 0; i < energy.profile.domains.size(); ++i) {
     const auto& domain = energy.profile.domains[i].domain;
     if (domain.device != bench.energy_device || domain.parent) continue;
@@ -186,7 +114,6 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
     energy.sm_clock = summary_of(values(model::gauge::kSmClock));
     energy.temperature = summary_of(values(model::gauge::kTemperature));
     energy.limits = limits_of(values(model::gauge::kClockEventReasons));
-    add_levels(run, energy);
     break;
   }
   return energy;

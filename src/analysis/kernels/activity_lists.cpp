@@ -147,4 +147,22 @@ std::vector<model::ActivityStack> ActivityRows::stacks() const {
   return out;
 }
 
+std::vector<model::ActivityProcess> ActivityRows::processes() const {
+  std::vector<model::ActivityProcess> out;
+  std::map<std::uint32_t, std::size_t> places;
+  for (const Portion& portion : portions_) {
+    const std::uint32_t trace = portion.share->trace;
+    const auto [place, is_new] = places.try_emplace(trace, out.size());
+    if (is_new) {
+      out.emplace_back().trace = trace;
+      out.back().pid = recording_.traces[trace].pid;
+    }
+    auto& process = out[place->second];
+    process.launches += portion.share->launches;
+    process.busy += duration_of(portion.used.sum().busy);
+    process.kernels += portion.used.energy;
+  }
+  return out;
+}
+
 }  // namespace jouleprof::analysis

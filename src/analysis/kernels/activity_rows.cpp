@@ -60,6 +60,7 @@ void ActivityRows::fill(model::ActivityProfile& out) {
   out.by_range = ranges();
   out.by_phase = phases();
   out.stacks = stacks();
+  out.by_process = processes();
 }
 
 ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {

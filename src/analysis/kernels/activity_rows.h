@@ -22,7 +22,7 @@ class ActivityRows {
   ActivityRows(const model::Recording& recording, const ActivityTable& table,
                const KernelModel& model, double gain, const model::Measurement& like);
 
-  // by_kernel, by_layer, by_range, by_phase and stacks.
+  // by_kernel, by_layer, by_range, by_phase, stacks, and by_process without idle_between.
   void fill(model::ActivityProfile& out);
 
  private:
@@ -70,6 +70,7 @@ class ActivityRows {
   std::uint32_t layer_row(const ActivityTable::Share& share) const;
   std::uint32_t range_row(const ActivityTable::Share& share) const;
   std::vector<model::ActivityStack> stacks() const;
+  std::vector<model::ActivityProcess> processes() const;
 
   const model::Recording& recording_;
   const ActivityTable& table_;

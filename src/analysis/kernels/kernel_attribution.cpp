@@ -13,6 +13,8 @@
 #include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/kernel_model.h"
 #include "analysis/kernels/replay_check.h"
+#include "analysis/processes/apportion.h"
+#include "analysis/processes/traced_split.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -21,8 +23,8 @@ namespace {
 class Attribution {
  public:
   Attribution(const model::Recording& recording, const model::Domain& domain,
-              EnergyTimeline& timeline, ActivityTable table)
-      : recording_(recording), timeline_(timeline), table_(std::move(table)) {
+              EnergyTimeline& timeline, const BoardLevels& levels, ActivityTable table)
+      : recording_(recording), timeline_(timeline), levels_(levels), table_(std::move(table)) {
     out_.domain = domain;
   }
 
@@ -40,8 +42,12 @@ class Attribution {
     out_.replay_time = table_.replay_time.within(extent->begin, extent->end);
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
-    evidence_ = kernel_evidence(recording_, timeline_, table_, out_.begin, out_.end);
-    held_ = ClockLimits(recording_, out_.domain).held_share(out_.begin, out_.end).value_or(0);
+    evidence_ = kernel_evidence(recording_, timeline_, table_, levels_);
+    const auto& last = table_.bins.back();
+    held_ = ClockLimits(recording_, out_.domain)
+                .held_share(table_.time.host_of(table_.bins.front().begin),
+                            table_.time.host_of(last.begin + last.width))
+                .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     out_.warnings = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
     const auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
@@ -108,12 +114,38 @@ class Attribution {
   }
 
   void balance(const KernelModel& model) {
-    out_.idle = *out_.idle_power * out_.length();
+    out_.idle_observed = !evidence_.idle_unseen;
+    out_.levels =
+        with_held_power(levels_, out_).split(out_.measured, out_.begin, out_.end, out_.length());
+    out_.idle = out_.levels.idle.value_or(*out_.idle_power * out_.length());
     for (const auto& row : out_.by_kernel) {
       if (row.energy) out_.kernels += row.energy->energy;
     }
     out_.gaps = Energy::joules(std::max(model.idle_between_watts(), 0.0) * table_.idle_between);
-    out_.unattributed = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
+    share_idle_between();
+    const Energy left = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
+    const auto use = untraced_use(recording_, out_.domain, out_.begin, out_.end);
+    const bool any_use = std::any_of(use.begin(), use.end(), [](double u) { return u > 0; });
+    if (any_use && left.joules() > error_of_rest(model)) out_.others = left;
+    out_.unattributed = left - out_.others;
+  }
+
+  // Half of the 95 % interval of what idle power and kernels leave over.
+  double error_of_rest(const KernelModel& model) const {
+    std::vector<KernelModel::Use> all;
+    for (std::uint32_t k = 0; k < table_.classes.size(); ++k) {
+      for (const auto& use : model.all_of(k)) all.push_back(use);
+    }
+    return std::hypot(out_.measured.repeatability.joules(), 1.96 * model.energy_of(all).sigma,
+                      1.96 * model.idle_sigma() * seconds(out_.length()));
+  }
+
+  // In proportion to the busy time of each process.
+  void share_idle_between() {
+    std::vector<double> weights;
+    for (const auto& p : out_.by_process) weights.push_back(seconds(p.busy));
+    const auto parts = apportion(out_.gaps, weights);
+    for (std::size_t i = 0; i < parts.size(); ++i) out_.by_process[i].idle_between = parts[i];
   }
 
   void warn(const KernelModel& model) {
@@ -127,8 +159,9 @@ class Attribution {
     if (evidence_.idle_unseen) {
       w.push_back(
           fmt::format("idle power was not observed, because no pause of the GPU was long enough; "
-                      "{:.0f} +- {:.0f} W are assumed, and the intervals of kernels include this",
-                      model.idle_watts(), 1.96 * model.idle_sigma()));
+                      "{:.0f} +- {:.0f} W are assumed{}, and the intervals of kernels include this",
+                      model.idle_watts(), 1.96 * model.idle_sigma(),
+                      levels_.held ? ", as observed by an earlier run" : ""));
     }
     if (table_.dropped > 0) {
       w.push_back(
@@ -164,6 +197,7 @@ class Attribution {
 
   const model::Recording& recording_;
   EnergyTimeline& timeline_;
+  const BoardLevels& levels_;
   ActivityTable table_;
   KernelEvidence evidence_;
   double held_ = 0;  // share of the time in which clocks were reduced, where known
@@ -172,15 +206,24 @@ class Attribution {
 
 }  // namespace
 
-Result<std::optional<model::ActivityProfile>> attribute_kernels(const model::Recording& recording,
-                                                                const model::Domain& domain,
-                                                                EnergyTimeline& timeline,
-                                                                std::optional<HostTime> from,
-                                                                std::optional<HostTime> to) {
+BoardLevels with_held_power(BoardLevels levels, const model::ActivityProfile& activity) {
+  if (!activity.idle_power) return levels;
+  levels.held =
+      model::PowerLevel{*activity.idle_power, activity.idle_error.value_or(Power{}),
+                        activity.idle_observed ? "observed in this recording while nothing ran"
+                        : levels.held          ? levels.held->source
+                                               : "assumed: the GPU never paused for long enough",
+                        activity.idle_observed, std::nullopt};
+  return levels;
+}
+
+Result<std::optional<model::ActivityProfile>> attribute_kernels(
+    const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to) {
   auto table = activity_on(recording, domain, from, to);
   if (!table) return tl::unexpected(table.error());
   if (table->empty()) return std::nullopt;
-  return Attribution(recording, domain, timeline, std::move(*table)).run();
+  return Attribution(recording, domain, timeline, levels, std::move(*table)).run();
 }
 
 }  // namespace jouleprof::analysis

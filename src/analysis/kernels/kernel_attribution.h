@@ -20,6 +20,7 @@
 
 #include <optional>
 
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/timeline.h"
 #include "base/result.h"
 #include "model/activity_profile.h"
@@ -27,12 +28,17 @@
 
 namespace jouleprof::analysis {
 
+// Idle energy is split into rest and held by `levels`, with the held power of the regression. What
+// is left above its own error belongs to others where a process that was not traced used the
+// device, else it is unattributed.
+//
 // Absent when nothing was traced on the domain, or its power over that time is unavailable. Errors:
 // as activity_on().
-Result<std::optional<model::ActivityProfile>> attribute_kernels(const model::Recording& recording,
-                                                                const model::Domain& domain,
-                                                                EnergyTimeline& timeline,
-                                                                std::optional<HostTime> from,
-                                                                std::optional<HostTime> to);
+Result<std::optional<model::ActivityProfile>> attribute_kernels(
+    const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to);
+
+// `levels` with the held power that attribution found: the same in all views of a recording.
+BoardLevels with_held_power(BoardLevels levels, const model::ActivityProfile& activity);
 
 }  // namespace jouleprof::analysis

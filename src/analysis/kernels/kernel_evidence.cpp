@@ -16,6 +16,7 @@ constexpr double kNoContext = 25;    // watts: a context and its clocks may add 
 constexpr double kMostWatts = 20e3;  // no board draws more
 constexpr double kAsLow = 1.1;       // times the lowest power within the work: counts as idle
 constexpr Duration kAround = 3s;     // of the work
+constexpr double kLeastSigma = 2;    // watts: of a level of another run
 
 double lowest_of(const std::vector<ObservedPower>& observed) {
   double lowest = 1e300;
@@ -39,7 +40,7 @@ void scale_samples(EnergyTimeline& timeline, HostTime begin, HostTime end,
 }  // namespace
 
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,
-                               const ActivityTable& table, HostTime begin, HostTime end) {
+                               const ActivityTable& table, const BoardLevels& levels) {
   KernelEvidence out;
   const auto& last = table.bins.back();
   const HostTime first_work = table.time.host_of(table.bins.front().begin);
@@ -47,7 +48,10 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
   out.observed = timeline.observations(first_work, last_work, table.time);
   std::erase_if(out.observed,
                 [](const ObservedPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
-  scale_samples(timeline, begin, end, out.observed);
+  if (const auto extent = timeline.extent()) {
+    scale_samples(timeline, std::max(first_work, extent->begin), std::min(last_work, extent->end),
+                  out.observed);
+  }
   const double lowest = lowest_of(out.observed);
 
   std::vector<ObservedPower> ordered = out.observed;
@@ -68,6 +72,10 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
     return out;
   }
   out.idle_unseen = true;
+  if (levels.held && levels.held->power.watts() < lowest) {
+    out.idle = {levels.held->power.watts(), std::max(levels.held->error.watts(), kLeastSigma)};
+    return out;
+  }
   for (const auto& span : recording.idle_spans) {
     const auto energy = timeline.energy(span.begin, span.end);
     if (!energy || span.end <= span.begin) continue;

@@ -5,6 +5,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/observed_power.h"
 #include "analysis/timeline/timeline.h"
 #include "model/recording.h"
@@ -14,11 +15,11 @@ namespace jouleprof::analysis {
 struct KernelEvidence {
   std::vector<ObservedPower> observed;  // of the traced time; samples scaled to the counter
   IdleHint idle;
-  bool idle_unseen = false;  // no pause was long enough: `idle` is a guess
+  bool idle_unseen = false;  // no pause was long enough: `idle` is of another run, or a guess
 };
 
-// `begin`, `end`: the requested part, over which samples and counter are compared.
+// Of the whole trace, so that all parts of a recording have the same powers.
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,
-                               const ActivityTable& table, HostTime begin, HostTime end);
+                               const ActivityTable& table, const BoardLevels& levels);
 
 }  // namespace jouleprof::analysis

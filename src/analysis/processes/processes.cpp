@@ -4,9 +4,9 @@
 #include <chrono>
 #include <map>
 #include <numeric>
-#include <span>
 
 #include "analysis/processes/apportion.h"
+#include "analysis/processes/gpu_rounds.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 using model::DomainKind;
 
 constexpr double kLeastWeight = 1e-3;  // seconds: every reading of utilisation counts
+constexpr double kNoUse = 0.005;       // of utilisation
 
 // A quantity that never decreases, known at some times and interpolated between them.
 class Growing {
@@ -59,48 +60,6 @@ bool follows_cpu_time(DomainKind kind) {
   return kind == DomainKind::kCpu || kind == DomainKind::kDram || kind == DomainKind::kCpuCores ||
          kind == DomainKind::kCpuUncore;
 }
-
-// The processes on one GPU, in rounds of readings.
-class GpuRounds {
- public:
-  GpuRounds() = default;
-  GpuRounds(const std::vector<model::GpuProcessReading>& readings, const model::Domain& domain) {
-    for (const auto& r : readings) {
-      if (r.domain == domain.id || r.domain == domain.parent) readings_.push_back(r);
-    }
-    std::stable_sort(readings_.begin(), readings_.end(),
-                     [](const auto& a, const auto& b) { return a.at < b.at; });
-    std::vector<Duration> steps;
-    for (std::size_t i = 0; i < readings_.size(); ++i) {
-      if (i > 0 && readings_[i].at - readings_[i - 1].at < kOneRound) continue;
-      if (!rounds_.empty()) steps.push_back(readings_[i].at - readings_[rounds_.back()].at);
-      rounds_.push_back(i);
-    }
-    if (!steps.empty()) {
-      std::nth_element(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2),
-                       steps.end());
-      usual_ = steps[steps.size() / 2];
-    }
-  }
-
-  // The readings that cover `t`: those of the next round, because a reading is a mean over the time
-  // before it, or of the last one. Empty if it is more than 1.5 median intervals away.
-  std::span<const model::GpuProcessReading> at(HostTime t) const {
-    if (rounds_.empty()) return {};
-    auto next = std::partition_point(rounds_.begin(), rounds_.end(),
-                                     [&](std::size_t i) { return readings_[i].at < t; });
-    if (next == rounds_.end()) --next;
-    if (std::chrono::abs(readings_[*next].at - t) > 3 * usual_ / 2) return {};
-    const std::size_t end = std::next(next) == rounds_.end() ? readings_.size() : *std::next(next);
-    return std::span(readings_).subspan(*next, end - *next);
-  }
-
- private:
-  static constexpr Duration kOneRound = std::chrono::milliseconds{50};
-  std::vector<model::GpuProcessReading> readings_;
-  std::vector<std::size_t> rounds_;  // where each begins
-  Duration usual_ = std::chrono::seconds{2};
-};
 
 // The index of each process in the recording's list.
 std::map<model::ProcessId, std::size_t> index_of(const std::vector<model::Process>& processes) {
@@ -203,61 +162,69 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
   }
 }
 
+// The last weight is that of other processes.
+ProcessSplitter::Weigh ProcessSplitter::weigher(const model::Domain& domain) const {
+  const std::size_t n = recording_.processes.size();
+  if (follows_cpu_time(domain.kind)) {
+    return [this, n](std::size_t s, std::vector<double>& weights) {
+      if (!busy_[s]) return;
+      double tree = 0;
+      for (std::size_t i = 0; i < cpu_[s].size(); ++i) tree += weights[i] = cpu_[s][i];
+      weights[n] = std::max(*busy_[s] - tree, 0.0);
+    };
+  }
+  if (is_gpu(domain.kind)) {
+    return [this, rounds = GpuRounds(recording_.process_readings.gpu_processes, domain),
+            index = index_of(recording_.processes)](std::size_t s, std::vector<double>& weights) {
+      weigh_gpu(rounds, index, s, weights);
+    };
+  }
+  return [](std::size_t, std::vector<double>&) {};
+}
+
+void ProcessSplitter::weigh_gpu(const GpuRounds& rounds,
+                                const std::map<model::ProcessId, std::size_t>& index,
+                                std::size_t slice, std::vector<double>& weights) const {
+  const std::size_t n = recording_.processes.size();
+  std::map<std::size_t, std::optional<double>> users;
+  for (const auto& r : rounds.around(edges_[slice] + (edges_[slice + 1] - edges_[slice]) / 2)) {
+    const auto found = index.find(r.process);
+    auto& use = users[found == index.end() ? n : found->second];
+    if (r.compute_utilisation) use = use.value_or(0) + *r.compute_utilisation;
+  }
+  const bool known =
+      std::all_of(users.begin(), users.end(), [](const auto& u) { return u.second.has_value(); });
+  if (users.size() > 1 && !known) {
+    unknown_utilisation_ = true;
+    return;
+  }
+  for (const auto& [i, use] : users) {
+    const bool tree = i < n && recording_.processes[i].in_tree;
+    const bool alone = users.size() == 1 && use.value_or(1) > kNoUse;
+    weights[tree ? i : n] += alone ? 1.0 : use.value_or(0);
+  }
+}
+
 DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
   const std::size_t n = recording_.processes.size();
   const std::size_t slices = edges_.size() - 1;
   DomainSplit out;
   out.shares.assign(n, Energy{});
-  const Energy active = domain.energy - domain.idle_part;
-  if (active <= Energy{}) {
-    out.unattributed = active;
-    return out;
-  }
-
   std::vector<double> above(slices);
   for (std::size_t s = 0; s < slices; ++s) {
-    const Energy whole = domain.part(edges_[s], edges_[s + 1]);
-    const Energy idle = domain.idle.value_or(Power{}) * (edges_[s + 1] - edges_[s]);
-    above[s] = std::max(whole - idle, Energy{}).joules();
+    above[s] = std::max(domain.part(edges_[s], edges_[s + 1]), Energy{}).joules();
   }
-  std::vector<Energy> parts = apportion(active, above);
+  const auto parts =
+      domain.active > Energy{} ? apportion(domain.active, above) : std::vector<Energy>{};
   if (parts.empty()) {
-    out.unattributed = active;
+    out.unattributed = domain.active;
     return out;
   }
-
-  const GpuRounds on_gpu = is_gpu(domain.domain.kind)
-                               ? GpuRounds(recording_.process_readings.gpu_processes, domain.domain)
-                               : GpuRounds{};
-  const auto index = index_of(recording_.processes);
-
+  const Weigh weigh = weigher(domain.domain);
   std::vector<double> weights;
   for (std::size_t s = 0; s < slices; ++s) {
-    // The last weight is that of other processes.
     weights.assign(n + 1, 0.0);
-    if (follows_cpu_time(domain.domain.kind)) {
-      if (busy_[s]) {
-        double tree = 0;
-        for (std::size_t i = 0; i < cpu_[s].size(); ++i) tree += weights[i] = cpu_[s][i];
-        weights[n] = std::max(*busy_[s] - tree, 0.0);
-      }
-    } else if (is_gpu(domain.domain.kind)) {
-      std::map<std::size_t, std::optional<double>> users;
-      const HostTime middle = edges_[s] + (edges_[s + 1] - edges_[s]) / 2;
-      for (const auto& r : on_gpu.at(middle)) {
-        const auto found = index.find(r.process);
-        auto& use = users[found == index.end() ? n : found->second];
-        use = r.compute_utilisation;
-      }
-      const bool known = std::all_of(users.begin(), users.end(),
-                                     [](const auto& u) { return u.second.has_value(); });
-      if (users.size() > 1 && !known) unknown_utilisation_ = true;
-      for (const auto& [i, use] : users) {
-        if (users.size() > 1 && !known) break;
-        const bool tree = i < n && recording_.processes[i].in_tree;
-        weights[tree ? i : n] += users.size() == 1 ? 1.0 : *use;
-      }
-    }
+    weigh(s, weights);
     const std::vector<Energy> portions = apportion(parts[s], weights);
     if (portions.empty()) {
       out.unattributed += parts[s];
@@ -267,6 +234,20 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
     out.others += portions[n];
   }
   return out;
+}
+
+std::vector<Energy> ProcessSplitter::split_held(const model::Domain& domain, Energy held) const {
+  const GpuRounds rounds(recording_.process_readings.gpu_processes, domain);
+  const auto index = index_of(recording_.processes);
+  std::vector<double> weights(recording_.processes.size(), 0.0);
+  for (std::size_t s = 0; s + 1 < edges_.size(); ++s) {
+    for (const auto& r : rounds.around(edges_[s] + (edges_[s + 1] - edges_[s]) / 2)) {
+      const auto found = index.find(r.process);
+      if (found == index.end() || !recording_.processes[found->second].in_tree) continue;
+      weights[found->second] += seconds(edges_[s + 1] - edges_[s]);
+    }
+  }
+  return apportion(held, weights);
 }
 
 }  // namespace jouleprof::analysis

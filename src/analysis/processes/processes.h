@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -15,17 +16,15 @@ inline bool is_gpu(model::DomainKind kind) {
   return kind == model::DomainKind::kGpu || kind == model::DomainKind::kGpuMemory;
 }
 
-// A domain's energy over the span, to be split.
+// A domain's energy above idle over the span, to be split.
 struct DomainEnergy {
   model::Domain domain;
-  Energy energy;
-  Energy idle_part;  // at most `energy`
-  // The energy of a part of the span; over all parts about `energy`.
+  Energy active;
+  // The energy above idle of a part of the span; over all parts about `active`.
   std::function<Energy(HostTime, HostTime)> part;
-  std::optional<Power> idle;
 };
 
-// One domain's dynamic energy by process. The parts sum to energy - idle_part exactly.
+// One domain's active energy by process. The parts sum to it exactly.
 struct DomainSplit {
   std::vector<Energy> shares;  // by the recording's processes, in its order
   Energy others;
@@ -39,22 +38,27 @@ struct ProcessUse {
   std::vector<std::optional<double>> compute_utilisation;  // time-weighted mean of its readings
 };
 
-// Attributes dynamic energy slice by slice, from one round of process readings to the next. Slices
-// share the span's dynamic energy in proportion to their energy above idle.
+// Attributes active energy slice by slice, from one round of process readings to the next. Slices
+// share the span's active energy in proportion to their own.
 //
 // CPU, its parts and DRAM: within a slice in proportion to CPU time. The rest of the machine's busy
 // time belongs to other processes. DRAM follows CPU time, too: its power above idle is that of
 // traffic, which only running processes cause. Without readings of the whole machine, all is
 // unattributed.
 //
-// GPU: in proportion to SM utilisation. The only process on a GPU gets everything. A slice is
-// unattributed where several share the GPU and one's utilisation is unknown, or where none uses it.
+// GPU, where kernels were not traced: in proportion to SM utilisation, among the processes listed
+// in the round before or after the slice. The only process on a GPU gets everything. A slice is
+// unattributed where several share the GPU and one's utilisation is unknown, where none uses it, or
+// where the only one was observed not to use it.
 // Platform and module domains contain more than processes' work; all of it is unattributed.
 class ProcessSplitter {
  public:
   ProcessSplitter(const model::Recording& recording, HostTime begin, HostTime end);
 
   DomainSplit split(const DomainEnergy& domain) const;
+  // Divides the energy by which contexts hold a board among the processes of the tree, in
+  // proportion to the time for which each was listed on it. Empty when none was.
+  std::vector<Energy> split_held(const model::Domain& domain, Energy held) const;
   const ProcessUse& use() const { return use_; }
 
   // Slices in which several processes shared a GPU and not all utilisations were known.
@@ -63,6 +67,12 @@ class ProcessSplitter {
  private:
   void add_cpu_time(const model::Recording& recording);
   void add_machine_time(const model::Recording& recording);
+
+  using Weigh = std::function<void(std::size_t slice, std::vector<double>& weights)>;
+  Weigh weigher(const model::Domain& domain) const;
+  void weigh_gpu(const class GpuRounds& rounds,
+                 const std::map<model::ProcessId, std::size_t>& index, std::size_t slice,
+                 std::vector<double>& weights) const;
 
   const model::Recording& recording_;
   std::vector<HostTime> edges_;              // of the slices: one more than there are slices

@@ -30,19 +30,17 @@ struct Machine {
     recording.process_readings.processes.push_back(
         {ProcessId{id}, at(t), duration_of(cpu), duration_of(children), {}, {}, {}});
   }
-  // 100 W, of which 40 W are idle, over [from, to].
+  // 60 W above idle over [from, to].
   DomainSplit split(DomainKind kind, double from = 0, double to = 10) const {
     const ProcessSplitter splitter(recording, at(from), at(to));
     DomainEnergy energy;
     energy.domain = {kGpu0, kind, "d", "", "", {}, true, ""};
-    energy.energy = Energy::joules(100 * (to - from)) + Energy::microjoules(7);
-    energy.idle_part = Energy::joules(40 * (to - from));
-    energy.part = [](HostTime a, HostTime b) { return Power::watts(100) * (b - a); };
-    energy.idle = Power::watts(40);
+    energy.active = Energy::joules(60 * (to - from)) + Energy::microjoules(7);
+    energy.part = [](HostTime a, HostTime b) { return Power::watts(60) * (b - a); };
     const DomainSplit out = splitter.split(energy);
     const Energy sum = std::accumulate(out.shares.begin(), out.shares.end(), Energy{}) +
-                       out.others + out.unattributed + energy.idle_part;
-    EXPECT_EQ(sum, energy.energy);
+                       out.others + out.unattributed;
+    EXPECT_EQ(sum, energy.active);
     return out;
   }
 };

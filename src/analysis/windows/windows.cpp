@@ -21,9 +21,53 @@ bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> 
   return !part || (begin && *begin >= part->begin && *begin < part->end);
 }
 
+// The energy of several windows by level. Errors of a level are common to all windows.
+class LevelSum {
+ public:
+  void add(const model::EnergyLevels& levels) {
+    if (sum_ && !sum_->reason.empty()) return;
+    if (!sum_ || !levels.reason.empty()) {
+      sum_ = levels;
+      return;
+    }
+    add(sum_->rest, levels.rest);
+    add(sum_->held, levels.held);
+    add(sum_->active, levels.active);
+    if (sum_->idle && levels.idle) {
+      *sum_->idle += *levels.idle;
+    } else {
+      sum_->idle.reset();
+    }
+  }
+  // `whole`: the sum of the windows' energies; its interval is part of the active energy's.
+  model::EnergyLevels sum(const model::Measurement& whole) const {
+    if (!sum_) return {};
+    model::EnergyLevels out = *sum_;
+    if (!out.reason.empty()) return {{}, {}, {}, {}, out.reason};
+    if (out.active) {
+      out.active->repeatability = whole.repeatability;
+      if (out.rest) out.active->repeatability += out.rest->repeatability;
+      if (out.held) out.active->repeatability += out.held->repeatability;
+      out.active->error = std::max(whole.error, out.active->repeatability);
+    }
+    return out;
+  }
+
+ private:
+  static void add(std::optional<model::Measurement>& to,
+                  const std::optional<model::Measurement>& more) {
+    if (!to || !more) return to.reset();
+    to->energy += more->energy;
+    to->repeatability += more->repeatability;
+    to->error += more->error;
+  }
+
+  std::optional<model::EnergyLevels> sum_;
+};
+
 // The energy is the sum of the windows'; its interval is that of their chains.
 void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
-            model::WindowEnergy& out) {
+            const BoardLevels* levels, model::WindowEnergy& out) {
   model::WindowSum sum;
   WindowChains chains;
   const auto add_chain = [&](const WindowChain& chain) {
@@ -33,6 +77,7 @@ void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
     sum.add_common(chain.gap_error(whole->energy.joules()));
   };
   Energy energy;
+  LevelSum by_level;
   for (const Window* w : windows) {
     const auto m = timeline.energy(w->begin, w->end);
     if (!m) {
@@ -41,14 +86,18 @@ void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
     }
     ++out.count;
     energy += m->energy;
+    if (levels != nullptr) by_level.add(levels->split(*m, w->begin, w->end));
     chains.add(w->begin, w->end, add_chain);
   }
   chains.end_all(add_chain);
   out.energy = sum.sum();
-  if (out.energy) out.energy->energy = energy;
+  if (!out.energy) return;
+  out.energy->energy = energy;
+  out.levels = by_level.sum(*out.energy);
 }
 
 std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines& timelines,
+                                   std::span<const BoardLevels> levels,
                                    const std::optional<RecordedSpan>& part) {
   std::vector<WindowGroup> groups;
   std::unordered_map<std::string_view, std::size_t> by_name;
@@ -78,7 +127,7 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       out.domain = recording.domains[d].id;
       out.reason = silent;
       if (!timelines[d]) continue;
-      add_up(members[g], *timelines[d], out);
+      add_up(members[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr, out);
     }
   }
   return groups;
@@ -145,8 +194,9 @@ void mark_windows(Timelines& timelines, std::span<const Window> windows) {
 }
 
 std::vector<WindowGroup> window_groups(const model::Recording& recording, Timelines& timelines,
+                                       std::span<const BoardLevels> levels,
                                        const std::optional<RecordedSpan>& part) {
-  auto groups = groups_of(recording, timelines, part);
+  auto groups = groups_of(recording, timelines, levels, part);
   auto imported = imported_groups(recording, part);
   groups.insert(groups.end(), std::make_move_iterator(imported.begin()),
                 std::make_move_iterator(imported.end()));

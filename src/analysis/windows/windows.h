@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/levels/board_levels.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "base/result.h"
 #include "model/profile.h"
@@ -19,10 +20,11 @@ void mark_windows(Timelines& timelines, std::span<const model::Window> windows);
 // The recording's windows, one group for each name, and those imported from another tool. A `part`
 // contains the windows that begin in it, in full, so that parts of a run partition its windows.
 // Imported windows without a time are in no part. Errors of a sum: window_chains.h,
-// model/window_sum.h.
+// model/window_sum.h. `levels`: by domain, in the recording's order; may be empty.
 // O((windows + readings) log readings).
 std::vector<model::WindowGroup> window_groups(const model::Recording& recording,
                                               Timelines& timelines,
+                                              std::span<const BoardLevels> levels,
                                               const std::optional<RecordedSpan>& part);
 
 }  // namespace jouleprof::analysis

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/timeline/sensor_fit.h"
+#include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/calibration/calibrator.h"
 

@@ -8,6 +8,7 @@
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/calibration/calibration_store.h"
+#include "meters/nvml/calibration/level_store.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
 
@@ -82,6 +83,7 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   nvml.library = environment("JOULEPROF_NVML_LIBRARY");
   nvml.demand = options.demand;
   nvml.calibrations = nvml::read_calibrations();
+  nvml.levels = nvml::read_levels();
   nvml.devices = options.devices;
   auto gpus = NvmlMeter::open(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);

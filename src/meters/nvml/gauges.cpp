@@ -155,14 +155,9 @@ void StateProbe::add(const GaugeCall& call, std::array<std::optional<model::Sens
 
 HostTime StateProbe::read(model::Readings& out) {
   const HostTime begin = clock_.now().host;
-  const auto lost = [&] {
-    reads_ = 0;  // a device that comes back is looked at whole
-    return begin + kLostRetry;
-  };
-  if (!fields_.read(out)) return lost();
-  if (reads_++ % gauge_every_ != 0) return begin + period_;
+  if (!fields_.read(out)) return begin + kLostRetry;
   for (auto& item : items_) {
-    if (!read(item, out)) return lost();
+    if (!read(item, out)) return begin + kLostRetry;
   }
   std::erase_if(items_, [](const Item& item) { return item.dropped; });
   return begin + period_;

@@ -1,4 +1,4 @@
-// Clocks, temperatures, utilisations and the like of one device: read rarely, together.
+// Clocks, temperatures, utilisations and the like of one device: read together.
 #pragma once
 
 #include <array>
@@ -29,15 +29,9 @@ const std::vector<GaugeCall>& gauge_calls();
 // All gauges of a device, and with them the powers that are slow by nature (one-second averages).
 class StateProbe : public ProbeReader {
  public:
-  // `gauge_every`: the calls cost more than the fields and are made at every n-th read.
   StateProbe(const NvmlApi& api, abi::Device device, FieldPoll fields, Duration period,
-             int gauge_every, const NvmlClock& clock)
-      : api_(api),
-        device_(device),
-        fields_(std::move(fields)),
-        period_(period),
-        gauge_every_(gauge_every),
-        clock_(clock) {}
+             const NvmlClock& clock)
+      : api_(api), device_(device), fields_(std::move(fields)), period_(period), clock_(clock) {}
 
   // A sensor for each name of `call`; absent for a value not to be kept.
   void add(const GaugeCall& call, std::array<std::optional<model::SensorId>, 2> sensors);
@@ -58,8 +52,6 @@ class StateProbe : public ProbeReader {
   abi::Device device_;
   FieldPoll fields_;
   Duration period_;
-  int gauge_every_;
-  int reads_ = 0;
   const NvmlClock& clock_;
   std::vector<Item> items_;
 };

@@ -78,6 +78,13 @@ std::optional<double> mean_utilisation(const std::vector<abi::ProcessUtilization
 
 }  // namespace
 
+bool lists_processes(const NvmlApi& api, abi::Device device) {
+  if (!api.compute_processes) return false;
+  unsigned count = 0;
+  const Return code = api.compute_processes(device, &count, nullptr);
+  return code == Return::kSuccess || code == Return::kInsufficientSize;
+}
+
 GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain,
                            RealTime since)
     : api_(api), device_(device), domain_(domain), last_seen_(stamp(since)) {}
@@ -117,15 +124,20 @@ bool GpuProcesses::ask_utilisation(const ClockPoint& now, std::size_t processes,
 Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out) {
   std::map<unsigned, Memory> memory;
   auto result = Return::kFunctionNotFound;
+  bool complete = api_.compute_processes != nullptr;
+  listed_.reset();
   for (const auto list : {api_.compute_processes, api_.graphics_processes}) {
     if (!list) continue;
     const Return code = fill(infos_, [&](unsigned* count, abi::ProcessInfo* infos) {
       return list(device_, count, infos);
     });
     if (code == Return::kSuccess) merge(memory, by_pid(infos_));
+    const bool of_graphics = list == api_.graphics_processes;
+    if (code != Return::kSuccess && !(of_graphics && is_unsupported(code))) complete = false;
     if (result != Return::kSuccess) result = code;
   }
   if (result != Return::kSuccess) return result;
+  if (complete) listed_ = memory.size();
   const bool utilisation_known =
       ask_utilisation(now, memory.size(), memory.empty() ? 0 : memory.begin()->first);
   for (const auto& [pid, bytes] : memory) {

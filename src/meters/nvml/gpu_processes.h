@@ -1,6 +1,7 @@
 // Which processes use a GPU, how much of its memory and of its multiprocessors.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,9 @@
 #include "model/process.h"
 
 namespace jouleprof::meters::nvml {
+
+// Whether the driver lists the processes that compute on this device.
+bool lists_processes(const NvmlApi& api, abi::Device device);
 
 class GpuProcesses {
  public:
@@ -21,6 +25,9 @@ class GpuProcesses {
   // between it is absent. Returns the driver's code; an unsupported code where the device does not
   // list processes.
   abi::Return read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out);
+
+  // How many processes the last read listed. Absent when the driver did not answer for all of them.
+  std::optional<std::size_t> listed() const { return listed_; }
 
  private:
   // A process that is alone on the device.
@@ -37,6 +44,7 @@ class GpuProcesses {
   model::DomainId domain_;
   unsigned long long last_seen_;  // microseconds of the wall clock
   std::optional<Alone> alone_;
+  std::optional<std::size_t> listed_;
   std::vector<abi::ProcessInfo> infos_;
   std::vector<abi::ProcessUtilizationSample> samples_;
 };

@@ -149,13 +149,14 @@ TEST_F(GpuProcessesTest, MeterSeparatesUnsupportedFailedAndEmpty) {
   options.clock = fake_.seam();
   auto meter = NvmlMeter::open(api_, options);
   ASSERT_TRUE(meter);
-  auto uses = (*meter)->read_processes();
+  model::Readings counts;
+  auto uses = (*meter)->read_processes(counts);
   ASSERT_TRUE(uses && *uses);
   EXPECT_TRUE((*uses)->empty());
   gpu_.processes_code = abi::Return::kNotSupported;
-  EXPECT_FALSE((*meter)->read_processes());
+  EXPECT_FALSE((*meter)->read_processes(counts));
   gpu_.processes_code = abi::Return::kNoPermission;
-  uses = (*meter)->read_processes();
+  uses = (*meter)->read_processes(counts);
   ASSERT_TRUE(uses && !*uses);
   EXPECT_EQ(uses->error().code, Errc::kPermissionDenied);
 }

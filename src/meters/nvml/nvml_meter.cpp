@@ -50,13 +50,17 @@ HostTime NvmlMeter::read(std::size_t index, model::Readings& out) {
   return readers_[index]->read(out);
 }
 
-std::optional<Result<std::vector<model::GpuProcessUse>>> NvmlMeter::read_processes() {
+std::optional<Result<std::vector<model::GpuProcessUse>>> NvmlMeter::read_processes(
+    model::Readings& out) {
   const ClockPoint now = clock_.now();
   std::vector<model::GpuProcessUse> uses;
   bool any_answer = false;
   auto failure = Return::kSuccess;
   for (auto& gpu : processes_) {
-    const Return code = gpu.read(now, uses);
+    const Return code = gpu.of_gpu.read(now, uses);
+    if (const auto listed = gpu.of_gpu.listed(); gpu.count && listed) {
+      out.gauges.push_back({*gpu.count, now.host, static_cast<double>(*listed)});
+    }
     any_answer = any_answer || code == Return::kSuccess;
     if (code != Return::kSuccess && !nvml::is_unsupported(code)) failure = code;
   }

@@ -1,6 +1,7 @@
 // NVIDIA GPUs through the driver's library.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "meters/nvml/nvml_api.h"
 #include "meters/nvml/nvml_clock.h"
 #include "meters/nvml/probe_reader.h"
+#include "model/power_levels.h"
 
 namespace jouleprof::meters {
 
@@ -21,7 +23,8 @@ struct NvmlOptions {
   // Indices and UUIDs (their beginnings, and those of MIG instances, do); empty: every GPU.
   std::vector<std::string> devices;
   nvml::Calibrations calibrations;  // overrides the traits known for the generation
-  nvml::NvmlClock clock;            // for tests
+  std::map<std::string, model::KnownLevels> levels;  // of boards, by UUID; for their GPU domains
+  nvml::NvmlClock clock;                             // for tests
 };
 
 // Domains: kGpu "gpu<N>", N being NVML's index; kGpuMemory within it where the driver reports the
@@ -34,10 +37,10 @@ struct NvmlOptions {
 // itself as a simulator gives provenance `simulated`.
 //
 // Probes of each device: the energy counter (a read takes 2.6 ms of CPU time: see CounterSchedule;
-// in long runs one in 10 s with samples, in 5 s without), the ring of samples (every two seconds,
-// or sooner for short windows), the instant power where there is no ring (as often as it renews, at
-// most 100 Hz, or at Demand::poll_period), and its state (one-second averages every two seconds,
-// gauges as often, in long runs every four). Opening takes 10 to 50 ms a device.
+// in long runs one in 10 s with samples, in 5 s without), the ring of samples (every 0.9 s, or
+// sooner for short windows), the instant power where there is no ring (as often as it renews, at
+// most 100 Hz, or at Demand::poll_period), and its state (one-second averages and gauges every
+// 0.9 s; on an H200 all gauges together take 51 us). Opening takes 10 to 50 ms a device.
 class NvmlMeter : public Meter {
  public:
   // Errors: not_found without driver, library or GPU; permission_denied; unavailable when the
@@ -50,7 +53,8 @@ class NvmlMeter : public Meter {
 
   std::string name() const override { return "NVML"; }
   HostTime read(std::size_t index, model::Readings& out) override;
-  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() override;
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) override;
 
   const std::vector<nvml::Gpu>& gpus() const { return gpus_; }           // those that were selected
   const std::string& driver_version() const { return driver_version_; }  // empty: unknown
@@ -64,7 +68,11 @@ class NvmlMeter : public Meter {
   std::string driver_version_;
   std::vector<nvml::Gpu> gpus_;
   std::vector<std::unique_ptr<nvml::ProbeReader>> readers_;  // as probes_
-  std::vector<nvml::GpuProcesses> processes_;                // one a usable GPU
+  struct ListedProcesses {
+    nvml::GpuProcesses of_gpu;
+    std::optional<model::SensorId> count;  // of the gauge process_count
+  };
+  std::vector<ListedProcesses> processes_;  // one a usable GPU
 };
 
 }  // namespace jouleprof::meters

@@ -52,6 +52,10 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   }
   if (!module || scopes.gpu.any()) {
     const DomainId id = add_domain(gpu, DomainKind::kGpu, root);
+    const auto levels = options_.levels.find(gpu.uuid);
+    if (levels != options_.levels.end()) {
+      meter_.domains_[static_cast<std::size_t>(id)].known_levels = levels->second;
+    }
     const GpuTraits traits = traits_of(gpu, false);
     const std::size_t sensors_before = meter_.sensors_.size();
     if (!module && counter_works(gpu)) {
@@ -83,7 +87,7 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   add_mig_domains(gpu, *root);
   add_poll_probe(gpu, polls);
   add_state_probe(gpu, *root, polls);
-  meter_.processes_.emplace_back(api, gpu.handle, *root, meter_.clock_.now().real);
+  add_processes(gpu, *root);
 }
 
 DomainId NvmlMeterBuilder::add_domain(const Gpu& gpu, DomainKind kind,

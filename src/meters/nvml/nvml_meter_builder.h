@@ -42,6 +42,7 @@ class NvmlMeterBuilder {
   void add_powers(const nvml::Gpu& gpu, model::DomainId domain, const nvml::ScopePowers& powers,
                   const nvml::GpuTraits& traits, bool often, Polls& polls);
   void add_poll_probe(const nvml::Gpu& gpu, Polls& polls);
+  void add_processes(const nvml::Gpu& gpu, model::DomainId domain);
   void add_state_probe(const nvml::Gpu& gpu, model::DomainId domain, Polls& polls);
 
   nvml::GpuTraits traits_of(const nvml::Gpu& gpu, bool module) const;

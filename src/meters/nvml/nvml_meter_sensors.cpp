@@ -23,7 +23,7 @@ namespace {
 
 // A tool that is killed loses the samples that it has not read yet.
 constexpr Duration kRingPeriod = 900ms;
-constexpr Duration kStatePeriod = 2 * kRingPeriod;  // a multiple: both reads share a wake-up
+constexpr Duration kStatePeriod = kRingPeriod;  // both reads share a wake-up
 constexpr Duration kFastestState = 100ms;
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
@@ -157,9 +157,8 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
   }
   const Duration wanted = options_.demand.state_period;
   const Duration period = wanted > Duration{} ? std::max(wanted, kFastestState) : kStatePeriod;
-  const bool rarely = wanted == Duration{} && options_.demand.shortest_window >= kVeryLongWindow;
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
-                                                  period, rarely ? 2 : 1, meter_.clock_);
+                                                  period, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
     nvml::GaugeValues values;
     if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
@@ -173,6 +172,14 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
   }
   if (state->empty()) return;
   add_probe(gpu.device() + " state", period, std::move(state));
+}
+
+void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain) {
+  std::optional<SensorId> count;
+  if (nvml::lists_processes(meter_.api_, gpu.handle)) {
+    count = add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kProcessCount), {});
+  }
+  meter_.processes_.push_back({{meter_.api_, gpu.handle, domain, meter_.clock_.now().real}, count});
 }
 
 }  // namespace jouleprof::meters

@@ -112,7 +112,9 @@ TEST_F(NvmlMeterTest, MissingSymbolsOnlyTakeTheirSensor) {
   EXPECT_NE(meter_->domains()[0].unavailable_reason, "");
   ASSERT_TRUE(misses("gpu0 energy counter"));
   EXPECT_THAT(meter_->missing()[0].fix, HasSubstr("newer NVIDIA driver"));
-  EXPECT_FALSE(meter_->read_processes());
+  model::Readings none;
+  EXPECT_FALSE(meter_->read_processes(none));
+  EXPECT_TRUE(none.empty());
 
   api_.total_energy = all.total_energy;
   open();
@@ -272,7 +274,7 @@ TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
 TEST_F(NvmlMeterTest, ClocksAreReadAsOftenAsTheDemandSays) {
   add_hopper();
   open();
-  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 1800ms);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 900ms);
   options_.demand.state_period = 250ms;
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 250ms);
@@ -306,6 +308,30 @@ TEST_F(NvmlMeterTest, CalibrationOverridesDefaultTraits) {
   EXPECT_EQ(find(SensorKind::kPowerRing)->traits.rise, std::nullopt);  // of one fit with the window
   EXPECT_EQ(find(SensorKind::kPowerRing)->traits.lag, 2700us);
   EXPECT_EQ(find(SensorKind::kEnergyCounter)->traits.refresh, 100ms);
+}
+
+TEST_F(NvmlMeterTest, KnownLevelsAreThoseOfTheBoard) {
+  add_hopper();
+  auto& in_mig_mode = add_hopper();
+  in_mig_mode.mig = true;
+  in_mig_mode.mig_devices.emplace_back().uuid = "MIG-1234";
+  const model::KnownLevels first{model::KnownLevel{Power::watts(80), Power::watts(1), 31.0, {}},
+                                 std::nullopt};
+  const model::KnownLevels second{std::nullopt,
+                                  model::KnownLevel{Power::watts(127), Power::watts(2), {}, {}}};
+  options_.levels = {{"GPU-00000000", first}, {"GPU-11111111", second}, {"GPU-2", second}};
+  open();
+  for (const auto& domain : meter_->domains()) {
+    const bool board = domain.kind == DomainKind::kGpu;
+    if (board && domain.device == "gpu0") {
+      EXPECT_EQ(domain.known_levels, first);
+    } else if (board && domain.device == "gpu1") {
+      EXPECT_EQ(domain.known_levels, second);
+    } else {  // of the memory, of an instance
+      EXPECT_TRUE(domain.known_levels.empty()) << domain.device << to_string(domain.kind);
+    }
+  }
+  EXPECT_EQ(meter_->domains().size(), 5u);
 }
 
 }  // namespace

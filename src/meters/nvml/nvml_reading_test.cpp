@@ -1,6 +1,9 @@
 // What the meter reads, and what it says when it can't.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <string>
+
 #include "meters/nvml/gauges.h"
 #include "meters/nvml/nvml_meter_fixture.h"
 #include "model/gauge_names.h"
@@ -48,7 +51,7 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
   add_hopper();
   open();
   model::Readings out;
-  EXPECT_EQ(meter_->read(*probe("gpu0 state"), out), fake_.clock.host + 1800ms);
+  EXPECT_EQ(meter_->read(*probe("gpu0 state"), out), fake_.clock.host + 900ms);
   const auto value = [&](std::string_view name) -> std::optional<double> {
     for (const auto& r : out.gauges) {
       if (gauge(name) && r.sensor == gauge(name)->id) return r.value;
@@ -98,15 +101,39 @@ TEST_F(NvmlReadingTest, GaugeFailuresAndRemoval) {
   }));
 }
 
-TEST_F(NvmlReadingTest, LongRunsReadGaugesAtEveryOtherRead) {
-  add_hopper();
+TEST_F(NvmlReadingTest, AListOfProcessesIsAGaugeAlsoWhenItIsEmpty) {
+  FakeGpu& gpu = add_hopper();
+  FakeGpu& other = add_hopper();
+  other.compute = {{7, 500, 0, 0}};
   open();
-  for (const bool with_gauges : {true, false, true, false}) {
+  const auto counts = [&] {
     model::Readings out;
-    meter_->read(*probe("gpu0 state"), out);
-    EXPECT_EQ(out.powers.size(), 3u);
-    EXPECT_EQ(!out.gauges.empty(), with_gauges);
-  }
+    EXPECT_TRUE(meter_->read_processes(out));
+    std::map<std::string, double> by_device;
+    for (const auto& r : out.gauges) {
+      const auto& sensor = meter_->sensors()[static_cast<std::size_t>(r.sensor)];
+      const auto& domain = meter_->domains()[static_cast<std::size_t>(sensor.domain)];
+      EXPECT_EQ(sensor.name, model::gauge::kProcessCount);
+      EXPECT_EQ(domain.kind, model::DomainKind::kGpu);
+      EXPECT_EQ(r.at, fake_.clock.host);
+      by_device[domain.device] = r.value;
+    }
+    return by_device;
+  };
+  using Counts = std::map<std::string, double>;
+  EXPECT_EQ(counts(), (Counts{{"gpu0", 0}, {"gpu1", 1}}));
+  fake_.pass(1s);
+  gpu.compute = {{10, 500, 0, 0}, {11, 500, 0, 0}};
+  gpu.graphics = {{11, 500, 0, 0}, {12, 500, 0, 0}};
+  EXPECT_EQ(counts(), (Counts{{"gpu0", 3}, {"gpu1", 1}}));
+  gpu.processes_code = Return::kUnknown;  // then the number is not known
+  EXPECT_EQ(counts(), (Counts{{"gpu1", 1}}));
+}
+
+TEST_F(NvmlReadingTest, ADeviceThatDoesNotListProcessesHasNoCount) {
+  add_hopper().processes_code = Return::kNotSupported;
+  open();
+  EXPECT_FALSE(gauge(model::gauge::kProcessCount));
 }
 
 TEST_F(NvmlReadingTest, MemoryTemperatureComesWithTheFields) {

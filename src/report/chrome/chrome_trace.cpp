@@ -85,12 +85,12 @@ class Writer {
     if (parts_.profiles) {
       for (const auto& p : *parts_.profiles) {
         out_ << ", " << chrome_string(p.domain.device) << ": "
-             << chrome_string(fmt::format("{}: {:.6g} J measured = {:.6g} idle + {:.6g} kernels + "
-                                          "{:.6g} idle between launches + {:.6g} "
-                                          "unattributed",
-                                          p.method, p.measured.energy.joules(), p.idle.joules(),
-                                          p.kernels.joules(), p.gaps.joules(),
-                                          p.unattributed.joules()));
+             << chrome_string(fmt::format(
+                    "{}: {:.6g} J measured = {:.6g} rest and held + {:.6g} kernels + "
+                    "{:.6g} idle between launches + {:.6g} other "
+                    "processes + {:.6g} unattributed",
+                    p.method, p.measured.energy.joules(), p.idle.joules(), p.kernels.joules(),
+                    p.gaps.joules(), p.others.joules(), p.unattributed.joules()));
       }
     }
     out_ << "},\n\"traceEvents\": [";

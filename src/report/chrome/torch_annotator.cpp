@@ -155,9 +155,10 @@ void TorchAnnotator::write_tail(std::ostream& out, bool first) const {
     const auto& p = *device.profile;
     methods += fmt::format(
         R"--(, {}: {{"method": {}, "measured (J)": {:.6g}, "idle (J)": {:.6g}, )--"
-        R"--("kernels (J)": {:.6g}, "gaps (J)": {:.6g}, "unattributed (J)": {:.6g}}})--",
+        R"--("kernels (J)": {:.6g}, "idle between launches (J)": {:.6g}, "others (J)": {:.6g}, "unattributed (J)": {:.6g}}})--",
         chrome_string(p.domain.device), chrome_string(p.method), p.measured.energy.joules(),
-        p.idle.joules(), p.kernels.joules(), p.gaps.joules(), p.unattributed.joules());
+        p.idle.joules(), p.kernels.joules(), p.gaps.joules(), p.others.joules(),
+        p.unattributed.joules());
   }
   metadata("jouleprof",
            fmt::format(R"("version": {}, "energy": "above idle; low and high bound 95 %"{})",

@@ -21,6 +21,10 @@ std::string joined(std::initializer_list<std::string> fields) {
 
 std::string text_field(std::string_view text) { return csv_field(printable(text)); }
 
+std::string joules(const std::optional<JoulesPer>& j) {
+  return j ? fixed_decimal(j->joules, 9) : std::string();
+}
+
 std::string active(const std::optional<JoulesPer>& j) {
   if (!j) return ",,,";
   return joined({fixed_decimal(j->joules, 9), fixed_decimal(std::max(j->joules - j->error, 0.0), 9),
@@ -78,8 +82,8 @@ std::string bench_to_csv(const std::vector<BenchResult>& results) {
     const std::string foot = of_window(*result.energy);
     for (const auto& row : bench_rows(b, *result.energy)) {
       csv += joined({head + ',' + text_field(row.phase), text_field(row.unit),
-                     fixed_decimal(row.count), figures(row.device), field(row.rest),
-                     field(row.held), active(row.active), figures(row.total), foot}) +
+                     fixed_decimal(row.count), figures(row.device), joules(row.rest),
+                     joules(row.held), active(row.active), figures(row.total), foot}) +
              '\n';
     }
   }

@@ -60,7 +60,9 @@ std::string to_csv(const model::Profile& profile) {
                             "interval_low_joules",
                             "interval_high_joules",
                             "repeatability_joules",
-                            "idle_joules",
+                            "rest_joules",
+                            "held_joules",
+                            "active_joules",
                             "dynamic_joules",
                             "processes_joules",
                             "others_joules",
@@ -88,7 +90,12 @@ std::string to_csv(const model::Profile& profile) {
     row.add(figure([](const auto& m) { return m.low(); }));
     row.add(figure([](const auto& m) { return m.high(); }));
     row.add(figure([](const auto& m) { return m.repeatability; }));
-    row.add(idle_of(d)).add(dynamic_of(d)).add(processes_of(profile, d)).add(d.others);
+    row.add(rest_of(d))
+        .add(held_of(d))
+        .add(active_of(d))
+        .add(dynamic_of(d))
+        .add(processes_of(profile, d))
+        .add(d.others);
     row.add(d.unattributed).add(d.mean_power).add(d.peak_power);
     row.add(to_string(d.energy ? d.energy->provenance : Provenance::kUnavailable));
     row.add(d.energy ? d.energy->sensor : "").add(d.energy ? d.energy->method : "");

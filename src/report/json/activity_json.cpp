@@ -1,6 +1,7 @@
 #include "report/activity.h"
 #include "report/activity_view.h"
 #include "report/json/json_text.h"
+#include "report/json/window_json.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -10,7 +11,7 @@ using model::ActivityProfile;
 using model::ActivityRow;
 using model::Measurement;
 
-constexpr const char* kSchema = "jouleprof.activity/2";
+constexpr const char* kSchema = "jouleprof.activity/3";
 
 Json interval_json(const std::optional<Measurement>& m) {
   if (!m) return nullptr;
@@ -77,19 +78,32 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["measured_joules"] = joules_json(profile.measured.energy);
   j["measured_interval_joules"] = interval_json(profile.measured);
   j["idle_joules"] = joules_json(profile.idle);
+  add_levels(j, profile.levels);
   j["kernels_joules"] = joules_json(profile.kernels);
   j["idle_between_launches_joules"] = joules_json(profile.gaps);
+  j["others_joules"] = joules_json(profile.others);
   j["unattributed_joules"] = joules_json(profile.unattributed);
   j["replay_joules"] = energy_json(profile.replay);
   j["replay_seconds"] = profile.replay ? seconds_json(profile.replay_time) : Json(nullptr);
   j["idle_watts"] = watts_json(profile.idle_power);
   j["idle_error_watts"] = watts_json(profile.idle_error);
+  j["idle_observed"] = profile.idle_observed;
   j["explained_ratio"] = profile.rows > 0 ? number_json(profile.explained) : Json(nullptr);
   j["regression_rows"] = profile.rows > 0 ? Json(profile.rows) : Json(nullptr);
   j["method"] = text_json(profile.method);
   j["sensor"] = text_json(profile.measured.sensor);
   j["launches"] = profile.launches;
   j["dropped"] = profile.dropped;
+  j["processes"] = Json::array();
+  for (const auto& p : profile.by_process) {
+    Json process;
+    process["pid"] = p.pid;
+    process["launches"] = p.launches;
+    process["busy_seconds"] = seconds_json(p.busy);
+    process["kernels_joules"] = joules_json(p.kernels);
+    process["idle_between_launches_joules"] = joules_json(p.idle_between);
+    j["processes"].push_back(std::move(process));
+  }
   j["rows"] = Json::array();
   for (const auto& line : view.lines) j["rows"].push_back(row_json(profile, line, options.by));
   j["rows_left_out"] = view.left_out;

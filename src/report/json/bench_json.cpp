@@ -15,16 +15,12 @@ constexpr const char* kSchema = "jouleprof.bench/1";
 // Nine decimals: one token may take less than a microjoule.
 Json small_json(double joules) { return decimal(fixed_decimal(joules, 9)); }
 
-Json interval_json(const JoulesPer& j) {
-  return Json::array(
-      {small_json(std::max(j.joules - j.error, 0.0)), small_json(j.joules + j.error)});
-}
-
 Json per_json(const std::optional<JoulesPer>& j) {
   if (!j) return nullptr;
   Json out;
   out["energy_joules"] = small_json(j->joules);
-  out["interval_joules"] = interval_json(*j);
+  out["interval_joules"] = Json::array(
+      {small_json(std::max(j->joules - j->error, 0.0)), small_json(j->joules + j->error)});
   out["repeatability_joules"] = small_json(j->repeatability);
   out["provenance"] = to_string(j->provenance);
   return out;
@@ -37,12 +33,9 @@ Json row_json(const BenchRow& row) {
   j["count"] = number_json(row.count);
   j["device"] = per_json(row.device);
   j["total"] = per_json(row.total);
-  j["rest_joules"] = optional_json(row.rest, small_json);
-  j["held_joules"] = optional_json(row.held, small_json);
-  j["active_joules"] = row.active ? small_json(row.active->joules) : Json(nullptr);
-  j["active_interval_joules"] = row.active ? interval_json(*row.active) : Json(nullptr);
-  j["active_repeatability_joules"] =
-      row.active ? small_json(row.active->repeatability) : Json(nullptr);
+  j["rest"] = per_json(row.rest);
+  j["held"] = per_json(row.held);
+  j["active"] = per_json(row.active);
   return j;
 }
 
@@ -52,21 +45,10 @@ Json gauge_json(const std::optional<analysis::GaugeSummary>& g) {
       {"mean", number_json(g->mean)}, {"low", number_json(g->low)}, {"high", number_json(g->high)}};
 }
 
-Json levels_json(const BenchEnergy& energy) {
-  Json j;
-  const auto& levels = energy.levels;
-  j["rest_joules"] = levels ? joules_json(levels->rest) : Json(nullptr);
-  j["held_joules"] = levels && levels->held ? joules_json(*levels->held) : Json(nullptr);
-  j["active_joules"] = levels ? joules_json(levels->active) : Json(nullptr);
-  j["reason"] = text_json(levels ? levels->held_reason : energy.levels_reason);
-  return j;
-}
-
 Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
   Json j;
   // The same object as that of `report --json` for this part of the run.
   j["profile"] = Json::parse(to_json(energy.profile));
-  j["levels"] = levels_json(energy);
   j["per"] = Json::array();
   for (const auto& row : bench_rows(bench, energy)) j["per"].push_back(row_json(row));
   j["sm_clock_hertz"] = gauge_json(energy.sm_clock);

@@ -13,7 +13,7 @@ using model::DomainProfile;
 using model::Profile;
 using model::Provenance;
 
-constexpr const char* kSchema = "jouleprof.profile/1";
+constexpr const char* kSchema = "jouleprof.profile/2";
 
 Json watts_json(const std::optional<Power>& p) {
   return optional_json(p, [](Power power) { return number_json(power.watts()); });
@@ -28,16 +28,30 @@ Json interval_json(const std::optional<model::Measurement>& m) {
   return Json::array({report::joules_json(m->low()), report::joules_json(m->high())});
 }
 
+Json level_json(const std::optional<model::PowerLevel>& level) {
+  if (!level) return nullptr;
+  Json j;
+  j["watts"] = number_json(level->power.watts());
+  j["error_watts"] = number_json(level->error.watts());
+  j["source"] = level->source;
+  j["observed"] = level->observed;
+  j["temperature_celsius"] = optional_json(level->temperature_celsius, number_json);
+  return j;
+}
+
 // The parts and the other ways to the same whole; `counter` and so on may be of one domain or sums.
+// `idle`: rest and held together where `at_rest` is false, else rest alone.
 Json balance_json(const std::optional<Energy>& energy, const std::optional<Energy>& idle,
-                  const std::optional<Energy>& processes, const std::optional<Energy>& others,
-                  const std::optional<Energy>& unattributed, const std::optional<Energy>& parts,
-                  const std::optional<Energy>& counter, const std::optional<Energy>& integral) {
+                  bool at_rest, const std::optional<Energy>& processes,
+                  const std::optional<Energy>& others, const std::optional<Energy>& unattributed,
+                  const std::optional<Energy>& parts, const std::optional<Energy>& counter,
+                  const std::optional<Energy>& integral) {
   Json balance;
   balance["energy_joules"] = joules_json(energy);
   balance["counter_joules"] = joules_json(counter);
   balance["integral_joules"] = joules_json(integral);
-  balance["idle_joules"] = joules_json(idle);
+  balance["rest_joules"] = joules_json(at_rest ? idle : std::nullopt);
+  balance["idle_joules"] = joules_json(at_rest ? std::nullopt : idle);
   balance["processes_joules"] = joules_json(processes);
   balance["others_joules"] = joules_json(others);
   balance["unattributed_joules"] = joules_json(unattributed);
@@ -60,18 +74,20 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
   j["interval_joules"] = interval_json(m);
   j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
-  j["idle_joules"] = joules_json(idle_of(d));
-  j["idle_interval_joules"] = interval_json(d.idle);
+  add_levels(j, d.levels);
   j["dynamic_joules"] = joules_json(dynamic_of(d));
+  j["rest_power"] = level_json(d.rest_power);
+  j["held_power"] = level_json(d.held_power);
   j["mean_watts"] = watts_json(d.mean_power);
   j["peak_watts"] = watts_json(d.peak_power);
   j["peak_window_seconds"] = optional_json(d.peak_window, seconds_json);
   j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
   j["method"] = m ? text_json(m->method) : Json(nullptr);
   j["reason"] = m ? Json(nullptr) : text_json(d.reason);
-  j["balance"] = balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
-                              processes_of(profile, d), d.others, d.unattributed, d.balance.parts,
-                              d.balance.counter, d.balance.integral);
+  j["balance"] =
+      balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
+                   d.levels.rest.has_value(), processes_of(profile, d), d.others, d.unattributed,
+                   d.balance.parts, d.balance.counter, d.balance.integral);
   return j;
 }
 
@@ -82,8 +98,10 @@ Json total_json(const Profile& profile, const Total& total) {
   j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
   j["interval_joules"] = interval_json(m);
   j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
-  j["idle_joules"] = joules_json(total.idle);
-  j["dynamic_joules"] = m && total.idle ? report::joules_json(m->energy - *total.idle) : nullptr;
+  j["rest_joules"] = joules_json(total.rest);
+  j["held_joules"] = joules_json(total.held);
+  j["active_joules"] = joules_json(total.active);
+  j["dynamic_joules"] = m && total.rest ? report::joules_json(m->energy - *total.rest) : nullptr;
   j["mean_watts"] = m && profile.duration() > Duration{}
                         ? number_json((m->energy / profile.duration()).watts())
                         : nullptr;
@@ -124,6 +142,9 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
       entry["domain"] = to_string(d.domain.kind);
       entry["device"] = d.domain.device;
       entry["energy_joules"] = report::joules_json(share.energy);
+      entry["kernels_joules"] = joules_json(share.kernels);
+      entry["idle_between_launches_joules"] = joules_json(share.idle_between);
+      entry["held_joules"] = joules_json(share.held);
       j["energy"].push_back(std::move(entry));
     }
   }
@@ -172,10 +193,10 @@ std::string to_json(const Profile& profile) {
   j["processes"] = Json::array();
   for (const auto& p : profile.processes) j["processes"].push_back(process_json(profile, p));
   j["windows"] = windows_json(profile);
-  j["balance"] =
-      balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
-                   total.parts ? total.idle : std::nullopt, total.processes, total.others,
-                   total.unattributed, total.parts, total.counter, total.integral);
+  j["balance"] = balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
+                              total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
+                              total.processes, total.others, total.unattributed, total.parts,
+                              total.counter, total.integral);
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
   return write_json(j) + '\n';

@@ -59,7 +59,7 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   collect(parsed(gpu_profile()), "", keys);
   collect(parsed(lost_profile()), "", keys);
   collect(parsed(sweep_profile(1)), "", keys);
-  EXPECT_EQ(keys, documented("jouleprof.profile/1"));
+  EXPECT_EQ(keys, documented("jouleprof.profile/2"));
 }
 
 TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
@@ -72,7 +72,7 @@ TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
 
 TEST(ProfileJson, SaysWhatWasRun) {
   const json j = parsed(gpu_profile());
-  EXPECT_EQ(j["schema"], "jouleprof.profile/1");
+  EXPECT_EQ(j["schema"], "jouleprof.profile/2");
   EXPECT_EQ(j["command"], json({"python", "train.py", "--epochs", "3", "--name", "run 7"}));
   EXPECT_EQ(j["exit_status"], 0);
   EXPECT_EQ(j["start_time"], "2026-11-20T14:03:11.250000000Z");
@@ -95,7 +95,7 @@ TEST(ProfileJson, PartsSumExactlyInTheDocument) {
     int checked = 0;
     for (const json& d : j["domains"]) {
       if (d["balance"]["parts_joules"].is_null()) continue;
-      std::int64_t sum = microjoules(d["idle_joules"]);
+      std::int64_t sum = microjoules(d["rest_joules"]);
       for (const json& p : j["processes"]) {
         for (const json& share : p["energy"]) {
           if (share["id"] == d["id"]) sum += microjoules(share["energy_joules"]);
@@ -104,8 +104,10 @@ TEST(ProfileJson, PartsSumExactlyInTheDocument) {
       sum += microjoules(d["balance"]["others_joules"]);
       sum += microjoules(d["balance"]["unattributed_joules"]);
       EXPECT_EQ(sum, microjoules(d["energy_joules"])) << d;
-      EXPECT_EQ(microjoules(d["idle_joules"]) + microjoules(d["dynamic_joules"]),
+      EXPECT_EQ(microjoules(d["rest_joules"]) + microjoules(d["dynamic_joules"]),
                 microjoules(d["energy_joules"]));
+      const auto held = d["held_joules"].is_null() ? 0 : microjoules(d["held_joules"]);
+      EXPECT_EQ(held + microjoules(d["active_joules"]), microjoules(d["dynamic_joules"]));
       ++checked;
     }
     EXPECT_GT(checked, 0);
@@ -143,9 +145,9 @@ TEST(ProfileJson, WhatIsUnavailableIsNull) {
   const json gpu1 = parsed(lost_profile())["domains"][1];
   EXPECT_EQ(gpu1["provenance"], "unavailable");
   EXPECT_THAT(gpu1["reason"].get<std::string>(), HasSubstr("GPU is lost"));
-  for (const auto* key :
-       {"energy_joules", "interval_joules", "repeatability_joules", "idle_joules", "dynamic_joules",
-        "mean_watts", "peak_watts", "sensor", "method", "uuid"}) {
+  for (const auto* key : {"energy_joules", "interval_joules", "repeatability_joules", "rest_joules",
+                          "held_joules", "active_joules", "dynamic_joules", "rest_power",
+                          "mean_watts", "peak_watts", "sensor", "method", "uuid"}) {
     EXPECT_TRUE(gpu1[key].is_null()) << key;
   }
   const json empty = parsed(model::Profile{});

@@ -47,6 +47,7 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
     if (is_whole) j["energy_joules"] = joules_json(*e.reported);
     j["mean_joules"] = joules_json(mean_of(*e.reported, e.count));
   }
+  add_levels(j, is_whole ? e.levels : model::EnergyLevels{});
   j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);
   j["method"] = e.energy ? text_json(e.energy->method) : Json(nullptr);
   j["reason"] = text_json(e.reason);
@@ -54,6 +55,19 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
 }
 
 }  // namespace
+
+void add_levels(Json& to, const model::EnergyLevels& levels) {
+  const auto add = [&](const std::string& name, const std::optional<Measurement>& m) {
+    to[name + "_joules"] = m ? joules_json(m->energy) : Json(nullptr);
+    to[name + "_interval_joules"] =
+        m ? Json::array({joules_json(m->energy - m->error), joules_json(m->energy + m->error)})
+          : Json(nullptr);
+  };
+  add("rest", levels.rest);
+  add("held", levels.held);
+  add("active", levels.active);
+  to["levels_reason"] = text_json(levels.reason);
+}
 
 Json windows_json(const model::Profile& profile) {
   Json list = Json::array();

@@ -92,7 +92,7 @@ class Section {
               2);
     }
     c_.note(lines_, "rows", Style::kDim,
-            "dynamic energy and power: the device's idle power is subtracted", 1);
+            "active energy and power: above what the device draws at rest and held", 1);
     lines_.emplace_back();
   }
 
@@ -113,13 +113,31 @@ class Section {
     }
   }
 
+  // The power of a device that is held, rest included.
+  std::string held_text(const ActivityProfile& p) const {
+    if (!p.idle_power) return "";
+    std::string text = number_text(p.idle_power->watts()) + " W";
+    if (p.idle_error) {
+      text += fmt::format(" {}{} W", c_.text.ascii ? "+-" : "\xC2\xB1",
+                          number_text(p.idle_error->watts()));
+    }
+    return text + (p.levels.held ? " with rest" : "") + (p.idle_observed ? "" : ", not observed");
+  }
+
   void balance() {
     const auto& p = c_.profile;
-    const std::pair<const char*, Energy> parts[] = {
-        {"idle", p.idle},
-        {c_.options.by == ActivityBy::kKernel || p.launches > 0 ? "kernels" : "active", p.kernels},
-        {"idle between launches", p.gaps},
-        {"unattributed", p.unattributed}};
+    std::vector<std::pair<const char*, Energy>> parts;
+    if (p.levels.rest && p.levels.held) {
+      parts.push_back({"rest", p.levels.rest->energy});
+      parts.push_back({"held", p.levels.held->energy});
+    } else {
+      parts.push_back({"idle", p.idle});
+    }
+    parts.push_back(
+        {c_.options.by == ActivityBy::kKernel || p.launches > 0 ? "kernels" : "active", p.kernels});
+    parts.push_back({"idle between launches", p.gaps});
+    if (p.others != Energy{}) parts.push_back({"other processes", p.others});
+    parts.push_back({"unattributed", p.unattributed});
     Table table({"balance", "joules", "", "<"});
     Energy sum;
     bool first = true;
@@ -128,12 +146,8 @@ class Section {
       const Measurement part{energy, {}, {}, {}, {}, {}};
       const auto share = share_of(p, part);
       std::string remark;
-      if (first && p.idle_power) {
-        remark = fmt::format("{} W", number_text(p.idle_power->watts()));
-        if (p.idle_error) {
-          remark += fmt::format(" {}{} W", c_.text.ascii ? "+-" : "\xC2\xB1",
-                                number_text(p.idle_error->watts()));
-        }
+      if (name == std::string_view("held") || name == std::string_view("idle")) {
+        remark = held_text(p);
       }
       table.add({{fmt::format("{}{}", first ? "" : "+ ", name)},
                  {joules_decimal(energy)},

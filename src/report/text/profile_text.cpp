@@ -109,16 +109,17 @@ Lines foot(const TextContext& c) {
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);
-  std::array<Lines, 6> blocks{head(c), domain_block(c), {}, {}, balance_block(c), foot(c)};
+  std::array<Lines, 7> blocks{head(c), domain_block(c),  level_block(c), {},
+                              {},      balance_block(c), foot(c)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(std::max(options.height, 1));
   // Windows and processes get what is left: rows, a heading and a line for those folded.
   const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
-  blocks[2] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
-  used += blocks[2].size();
-  blocks[3] = process_block(c, std::clamp(room(), kFewestProcesses, kMostProcesses));
+  blocks[3] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
   used += blocks[3].size();
+  blocks[4] = process_block(c, std::clamp(room(), kFewestProcesses, kMostProcesses));
+  used += blocks[4].size();
 
   std::string text;
   for (std::size_t i = 0; i < blocks.size(); ++i) {

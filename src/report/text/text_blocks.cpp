@@ -26,13 +26,13 @@ std::string part_name(const DomainProfile& d) {
 }
 
 std::vector<Cell> figures(const TextContext& c, std::string label, const Measurement& energy,
-                          std::optional<Energy> idle, std::optional<Energy> dynamic,
+                          std::optional<Energy> rest, std::optional<Energy> dynamic,
                           std::optional<Power> mean, std::optional<Power> peak) {
   return {{std::move(label)},
           {energy_text(energy.energy), Style::kBold},
           {c.plus_minus(energy.error, energy.energy)},
           {c.plus_minus(energy.repeatability, energy.energy)},
-          {idle ? energy_text(*idle) : "-"},
+          {rest ? energy_text(*rest) : "-"},
           {dynamic ? energy_text(*dynamic) : "-"},
           {mean ? number_text(mean->watts()) : "-"},
           {peak ? number_text(peak->watts()) : "-"},
@@ -56,8 +56,8 @@ void add_folded(const TextContext& c, Table& table) {
   const Total sum = total_of(rest);
   const std::string label = fmt::format("{} more", c.folded.size());
   if (sum.energy && sum.counted.size() == c.folded.size()) {
-    const auto dynamic = sum.idle ? std::optional(sum.energy->energy - *sum.idle) : std::nullopt;
-    table.add(figures(c, label, *sum.energy, sum.idle, dynamic, std::nullopt, std::nullopt));
+    const auto dynamic = sum.rest ? std::optional(sum.energy->energy - *sum.rest) : std::nullopt;
+    table.add(figures(c, label, *sum.energy, sum.rest, dynamic, std::nullopt, std::nullopt));
   } else {
     table.add_text({label}, {names(c, c.folded) + "; each in --json"}, 2);
   }
@@ -164,7 +164,7 @@ Lines domain_block(const TextContext& c) {
     return lines;
   }
   const char* const repeatability = c.width >= kWide ? "repeatability" : "repeat.";
-  Table table({"", "energy", "95 %", repeatability, "idle", "dynamic", "mean W", "peak W", "<"});
+  Table table({"", "energy", "95 %", repeatability, "rest", "dynamic", "mean W", "peak W", "<"});
   for (std::size_t row = 0; row < c.shown.size(); ++row) {
     const DomainProfile& d = c.profile.domains[c.shown[row]];
     const DomainProfile* above = row > 0 ? &c.profile.domains[c.shown[row - 1]] : nullptr;
@@ -174,7 +174,7 @@ Lines domain_block(const TextContext& c) {
     const std::string label = is_below ? part_name(d) : c.labels[c.shown[row]];
     if (d.energy) {
       table.add(
-          figures(c, label, *d.energy, idle_of(d), dynamic_of(d), d.mean_power, d.peak_power));
+          figures(c, label, *d.energy, rest_of(d), dynamic_of(d), d.mean_power, d.peak_power));
     } else {
       const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
       table.add_text({label, Style::kAttention}, {"unavailable: " + why, Style::kAttention}, 2);
@@ -185,9 +185,53 @@ Lines domain_block(const TextContext& c) {
   return table.lines(c.width, c.options.colour);
 }
 
+Lines level_block(const TextContext& c) {
+  Table table({"levels", "rest +", "held +", "active", "<= energy", "at rest W", "held W"});
+  Lines notes;
+  bool any = false;
+  const char* const sign = c.options.ascii ? "+-" : "\xC2\xB1";
+  const auto energy = [](const std::optional<Energy>& e) {
+    return Cell{e ? energy_text(*e) : "-"};
+  };
+  const auto power = [&](const std::optional<model::PowerLevel>& level) {
+    if (!level) return Cell{"-"};
+    return Cell{
+        fmt::format("{} {}{:.1f}", number_text(level->power.watts()), sign, level->error.watts())};
+  };
+  for (const std::size_t i : c.shown) {
+    const DomainProfile& d = c.profile.domains[i];
+    if (!d.energy || d.domain.parent || d.domain.kind != model::DomainKind::kGpu) continue;
+    any = any || d.rest_power || d.held_power;
+    const bool is_split = d.levels.rest && d.levels.held && d.levels.active;
+    table.add({{c.labels[i]},
+               energy(rest_of(d)),
+               energy(held_of(d)),
+               energy(active_of(d)),
+               {is_split ? "exact" : "not split"},
+               power(d.rest_power),
+               power(d.held_power)});
+    std::string remark = d.levels.reason;
+    for (const auto* level : {&d.rest_power, &d.held_power}) {
+      if (!*level || (*level)->observed) continue;
+      remark += fmt::format("{}the level {} was {}", remark.empty() ? "" : "; ",
+                            level == &d.rest_power ? "at rest" : "while held", (*level)->source);
+    }
+    if (remark.empty()) continue;
+    c.note(notes, "", Style::kDim, c.labels[i] + ": " + c.safe(remark), 3, Style::kAttention);
+  }
+  if (!any) return {};
+  Lines lines = table.lines(c.width, c.options.colour);
+  lines.insert(lines.end(), notes.begin(), notes.end());
+  return lines;
+}
+
 Lines balance_block(const TextContext& c) {
-  Table table({"balance", "counter", "samples", "idle +", "processes +", "others +", "unattributed",
-               "<= energy"});
+  const bool at_rest = std::all_of(c.shown.begin(), c.shown.end(), [&](std::size_t i) {
+    const DomainProfile& d = c.profile.domains[i];
+    return !d.idle_part || d.levels.rest;
+  });
+  Table table({"balance", "counter", "samples", at_rest ? "rest +" : "idle +", "processes +",
+               "others +", "unattributed", "<= energy"});
   bool any = false;
   const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
   for (const std::size_t i : c.shown) {

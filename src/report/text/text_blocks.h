@@ -37,6 +37,8 @@ struct TextContext {
 };
 
 Lines domain_block(const TextContext& context);
+// What GPUs drew at rest, held by a context and above, and why that is not known.
+Lines level_block(const TextContext& context);
 Lines balance_block(const TextContext& context);
 // At most `most` windows of either kind, measured and imported, and a line for the rest.
 Lines window_block(const TextContext& context, std::size_t most);

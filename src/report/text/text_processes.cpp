@@ -43,7 +43,8 @@ std::string label_of(const TextContext& c, const ProcessProfile& p) {
   std::string_view words = p.process.command_line;
   const auto slash = words.substr(0, words.find(' ')).rfind('/');
   if (slash != std::string_view::npos) words.remove_prefix(slash + 1);
-  return fmt::format("{} {}", p.process.pid, c.safe(words.empty() ? p.process.name : words));
+  const std::string name = c.safe(words.empty() ? p.process.name : words);
+  return p.process.pid > 0 ? fmt::format("{} {}", p.process.pid, name) : name;
 }
 
 // A column: what a process has to show in it. One with a sum shows it for those folded.

@@ -1,23 +1,18 @@
 #include "session/run/process_watch.h"
 
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "base/cpu_time.h"
+#include "session/sampling/look_budget.h"
 
 namespace jouleprof::session {
 namespace {
 
 constexpr Duration kFirstStep = std::chrono::milliseconds{100};
 constexpr Duration kLongestStep = std::chrono::seconds{10};
-constexpr double kBudget = 0.0005;  // of one core
-
-Duration thread_cpu_time() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
-}
 
 }  // namespace
 
@@ -52,8 +47,7 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
   out.append(std::move(found));
 
   const Duration cost = thread_cpu_time() - before;
-  next_ = now +
-          std::clamp(duration_of(seconds(cost) / kBudget), step_, std::max(kLongestStep, period_));
+  next_ = now + pause_after(cost, step_, std::max(kLongestStep, period_));
   step_ = std::min(2 * step_, period_);
 }
 

@@ -45,8 +45,9 @@ struct SessionOptions {
   Duration idle_before = std::chrono::seconds{1};  // of a command
   Duration idle_after = std::chrono::seconds{1};
   Duration process_period = std::chrono::seconds{1};
-  // The driver keeps what the processes used since it was last asked; asking burns 2.8 ms of CPU.
-  Duration gpu_process_period = std::chrono::seconds{5};
+  // The driver keeps what the processes used since it was last asked. As often as a driver's
+  // samples are read, so that both share a wake-up; see Lane.
+  Duration gpu_process_period = std::chrono::milliseconds{900};
   Duration commit_period = std::chrono::seconds{1};
   std::vector<std::string> devices;  // as select_devices(); empty: all
   bool use_cgroup = true;            // put the command into a cgroup of its own where possible

@@ -134,7 +134,8 @@ class ProcessMeter final : public FakeMeter {
  public:
   using Answer = std::function<Result<std::vector<model::GpuProcessUse>>()>;
   explicit ProcessMeter(Answer answer) : answer_(std::move(answer)) {}
-  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes() override {
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings&) override {
     return answer_();
   }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu_time.h"
+#include "session/sampling/look_budget.h"
 #include "session/sampling/threads.h"
 
 namespace jouleprof::session {
@@ -17,6 +19,7 @@ constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
 // takes for a last read (see CounterProbe).
 constexpr Duration kSoon = std::chrono::microseconds{900};
 constexpr Duration kLongestSleep = std::chrono::hours{1};
+constexpr Duration kRarestLook = std::chrono::seconds{5};  // at processes
 
 constexpr HostTime kNever = HostTime::max();
 
@@ -94,11 +97,14 @@ struct Lane::State {
   }
 
   // Whether it is worth asking again.
-  bool read_processes() {
+  bool read_processes(model::Readings& scratch) {
     enter("processes on the devices");
-    auto uses = meter->read_processes();
+    scratch.clear();
+    auto uses = meter->read_processes(scratch);
     const std::lock_guard lock(mutex);
     call.clear();
+    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
+                      ids.sensors);
     if (!uses) return false;
     if (!*uses) {
       out.warnings.push_back(
@@ -166,6 +172,7 @@ void Lane::run(const std::shared_ptr<State>& state) {
       last = s.stop;
       all = last || std::exchange(s.read_now, false);
     }
+    const HostTime woke = HostClock::now();
     for (std::size_t i = 0; i < s.wanted.size(); ++i) {
       const HostTime now = HostClock::now();
       if (!all && due[i] > now + kSoon) continue;
@@ -173,9 +180,11 @@ void Lane::run(const std::shared_ptr<State>& state) {
     }
     const HostTime now = HostClock::now();
     if (processes_due == kNever || (!all && processes_due > now + kSoon)) continue;
-    // On a grid, so that it falls together with probes of the same period.
-    while (processes_due <= now + kSoon) processes_due += s.process_period;
-    if (!s.read_processes()) processes_due = kNever;
+    const Duration before = thread_cpu_time();
+    const bool again = s.read_processes(scratch);
+    // From the wake-up on, so that it falls together with probes of the same period.
+    const Duration pause = pause_after(thread_cpu_time() - before, s.process_period, kRarestLook);
+    processes_due = again ? woke + pause : kNever;
   }
   const std::lock_guard lock(s.mutex);
   s.done = true;

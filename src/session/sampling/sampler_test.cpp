@@ -140,6 +140,27 @@ TEST(Sampler, ProcessesOnDevicesAreRenumbered) {
   EXPECT_EQ(got.gpu_processes[0].domain, DomainId{3});
 }
 
+// Lists no process, which is a reading of its sensor 2.
+class EmptyListMeter final : public FakeMeter {
+ public:
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) override {
+    out.gauges.push_back({SensorId{2}, HostClock::now(), 0});
+    return std::vector<model::GpuProcessUse>{};
+  }
+};
+
+TEST(Sampler, AnEmptyListOfProcessesIsAReading) {
+  Sampler sampler(meters_of(std::make_unique<FakeMeter>(), std::make_unique<EmptyListMeter>()),
+                  milliseconds{5});
+  Sampled got;
+  sampler.start();
+  take_until(sampler, got, [&] { return got.readings.gauges.size() >= 2; });
+  sampler.stop(seconds{20}, got);
+  for (const auto& r : got.readings.gauges) EXPECT_EQ(r.sensor, SensorId{5});
+  EXPECT_TRUE(got.gpu_processes.empty());
+}
+
 TEST(Sampler, AMeterWithoutProcessesWarnsOnce) {
   auto meter = std::make_unique<ProcessMeter>([]() -> Result<std::vector<model::GpuProcessUse>> {
     return fail(Errc::kUnsupported, "no accounting");

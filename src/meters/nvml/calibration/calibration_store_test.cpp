@@ -2,34 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
-#include <string>
-
-#include "base/file.h"
-#include "tests/support/temp_tree.h"
+#include "meters/nvml/calibration/state_folder_fixture.h"
 
 namespace jouleprof::meters::nvml {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Points the store at a temporary folder, and restores the variable afterwards.
-class CalibrationStore : public testing::Test {
+class CalibrationStore : public StateFolder {
  protected:
-  CalibrationStore() {
-    if (const char* state = std::getenv("XDG_STATE_HOME")) before_ = state;
-    setenv("XDG_STATE_HOME", tree_.root().c_str(), 1);
-  }
-  ~CalibrationStore() override {
-    if (before_) {
-      setenv("XDG_STATE_HOME", before_->c_str(), 1);
-    } else {
-      unsetenv("XDG_STATE_HOME");
-    }
-  }
-  void write(const std::string& text) { tree_.write("jouleprof/calibration.json", text); }
-
   static GpuTraits h100() {
     GpuTraits traits;
     traits.counter.refresh = 100ms;
@@ -39,9 +20,6 @@ class CalibrationStore : public testing::Test {
     traits.average.window = 1s;
     return traits;
   }
-
-  TempTree tree_;
-  std::optional<std::string> before_;
 };
 
 TEST_F(CalibrationStore, ReturnsWhatWasStored) {

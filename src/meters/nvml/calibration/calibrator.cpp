@@ -106,7 +106,8 @@ Result<void> Calibrator::check_unused(const Gpu& gpu) {
     std::this_thread::sleep_for(100ms);
   } while (HostClock::now() < end);
 
-  const auto processes = meter_->read_processes();
+  model::Readings ignored;
+  const auto processes = meter_->read_processes(ignored);
   if (!processes || !*processes) return {};  // unknown: other work makes the fit fail
   std::size_t idle = 0;
   for (const auto& p : **processes) {

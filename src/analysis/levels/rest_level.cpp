@@ -1,0 +1,217 @@
+#include "analysis/levels/rest_level.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kBusyGpu = 0.05;
+constexpr Duration kEdge = 100ms;      // at both ends: sensors lag
+constexpr Duration kShortest = 500ms;  // of an interval
+constexpr Duration kStep = 100ms;      // of the curve whose slope is found
+constexpr double kCooling = 4;         // seconds: time constant of power after a context ended
+// What power may still have to fall.
+constexpr double kFallWatts = 0.5;
+constexpr double kFallRatio = 0.005;
+constexpr double kSustainedSeconds = 1;
+constexpr std::size_t kMostSteps = 20'000;
+// Above the lowest sustained power, as a ratio and in watts.
+constexpr double kAboveRatio = 0.02;
+constexpr double kAboveWatts = 1;
+
+enum class Why { kUnknown, kHeld, kListed, kFalling, kAboveLowest };
+
+const char* text_of(Why why) {
+  switch (why) {
+    case Why::kHeld:
+      return "a context was open or its clocks were up whenever it could have been at rest";
+    case Why::kListed:
+      return "other processes held contexts on it";
+    case Why::kFalling:
+      return "its power was still falling from earlier work";
+    case Why::kAboveLowest:
+      return "it drew less while the program ran than when it should have been at rest";
+    case Why::kUnknown:
+      break;
+  }
+  return "no time at rest was recorded";
+}
+
+class RestSearch {
+ public:
+  RestSearch(EnergyTimeline& timeline, const model::Domain& domain,
+             const model::Recording& recording, const BoardState& state)
+      : timeline_(timeline), domain_(domain), recording_(recording), state_(state) {}
+
+  LevelResult find() {
+    for (const auto& span : recording_.idle_spans) take({span.begin, span.end});
+    for (const auto& span : state_.rests()) take(span);
+    keep_lowest();
+    auto joined = join(found_);
+    if (joined && joined->power.watts() > lowest_sustained() * (1 + kAboveRatio) + kAboveWatts) {
+      joined.reset();
+      why_ = Why::kAboveLowest;
+    }
+    LevelResult out;
+    if (joined) {
+      out.level = {joined->power, joined->error, "observed in this recording", true, celsius()};
+      return out;
+    }
+    out.reason = text_of(why_);
+    if (const auto& known = domain_.known_levels.rest) {
+      out.level = {known->power, known->spread, "observed by an earlier run", false,
+                   known->temperature_celsius};
+    }
+    return out;
+  }
+
+ private:
+  // The most telling reason wins.
+  void reject(Why why) { why_ = std::max(why_, why); }
+
+  void take(RecordedSpan span) {
+    const auto extent = timeline_.extent();
+    if (!extent) return;
+    span.begin = std::max(span.begin + kEdge, extent->begin);
+    span.end = std::min(span.end - kEdge, extent->end);
+    if (span.end - span.begin < kShortest) return;
+    if (is_listed(span)) return reject(Why::kListed);
+    if (state_.is_known() ? !is_at_rest(span) : is_busy(span)) return reject(Why::kHeld);
+    while (true) {
+      const Duration length = span.end - span.begin;
+      if (length < kShortest) return reject(Why::kFalling);
+      const auto m = timeline_.energy(span.begin, span.end);
+      const auto slope = slope_of(span);
+      if (!m || !slope) return;
+      const double watts = (m->energy / length).watts();
+      const double to_fall = kCooling * std::max(-slope->watts_per_second - 2 * slope->sigma, 0.0);
+      if (to_fall <= std::max(kFallWatts, kFallRatio * watts)) {
+        const double error =
+            std::hypot((m->repeatability / length).watts(),
+                       kCooling * (std::abs(slope->watts_per_second) + slope->sigma));
+        found_.push_back({Power::watts(watts), Power::watts(error)});
+        spans_.push_back(span);
+        return;
+      }
+      span.begin += length / 2;
+    }
+  }
+
+  // Rest is the lowest state: what lies clearly above the lowest interval was not rest.
+  void keep_lowest() {
+    double lowest = 1e300;
+    for (const auto& o : found_) lowest = std::min(lowest, o.power.watts());
+    const double most = lowest * (1 + kAboveRatio) + kAboveWatts;
+    std::erase_if(found_, [&](const auto& o) { return o.power.watts() > most; });
+  }
+
+  bool is_at_rest(const RecordedSpan& span) const {
+    const auto& all = state_.evidence();
+    const bool any_context = std::any_of(all.begin(), all.end(), [&](const auto& e) {
+      return e.held && e.at >= span.begin && e.at <= span.end;
+    });
+    return !any_context && state_.is_between(false, span.begin + (span.end - span.begin) / 2);
+  }
+
+  bool is_listed(const RecordedSpan& span) const {
+    for (const auto& r : gauge_of(recording_, domain_, model::gauge::kProcessCount)) {
+      if (r.at >= span.begin && r.at <= span.end && r.value > 0) return true;
+    }
+    for (const auto& r : recording_.process_readings.gpu_processes) {
+      const bool here = r.domain == domain_.id || r.domain == domain_.parent;
+      if (here && r.at >= span.begin && r.at <= span.end) return true;
+    }
+    return false;
+  }
+
+  bool is_busy(const RecordedSpan& span) const {
+    double sum = 0;
+    int count = 0;
+    for (const auto& r : gauge_of(recording_, domain_, model::gauge::kGpuUtilisation)) {
+      if (r.at < span.begin || r.at > span.end) continue;
+      sum += r.value;
+      ++count;
+    }
+    return count > 0 && sum / count > kBusyGpu;
+  }
+
+  struct Slope {
+    double watts_per_second = 0;
+    double sigma = 0;
+  };
+  // Least squares over steps of the power curve; absent with fewer than three.
+  std::optional<Slope> slope_of(const RecordedSpan& span) const {
+    std::vector<std::pair<double, double>> points;
+    for (const auto& s : timeline_.curve(span.begin, span.end, kStep)) {
+      points.emplace_back(seconds(s.begin - span.begin), s.power.watts());
+    }
+    const auto n = static_cast<double>(points.size());
+    if (n < 3) return std::nullopt;
+    double t = 0;
+    double p = 0;
+    for (const auto& [at, watts] : points) t += at / n, p += watts / n;
+    double tt = 0;
+    double tp = 0;
+    for (const auto& [at, watts] : points) {
+      tt += (at - t) * (at - t);
+      tp += (at - t) * (watts - p);
+    }
+    double squares = 0;
+    for (const auto& [at, watts] : points) {
+      squares += std::pow(watts - p - tp / tt * (at - t), 2);
+    }
+    return Slope{tp / tt, std::sqrt(squares / (n - 2) / tt)};
+  }
+
+  double lowest_sustained() const {
+    double lowest = 1e300;
+    const auto extent = timeline_.extent();
+    if (!extent) return lowest;
+    const double step =
+        std::max(kSustainedSeconds, seconds(extent->end - extent->begin) / kMostSteps);
+    for (const auto& s : timeline_.curve(extent->begin, extent->end, duration_of(step))) {
+      if (seconds(s.end - s.begin) > 0.9 * kSustainedSeconds) {
+        lowest = std::min(lowest, s.power.watts());
+      }
+    }
+    return lowest;
+  }
+
+  std::optional<double> celsius() const {
+    double sum = 0;
+    int count = 0;
+    for (const auto& r : gauge_of(recording_, domain_, model::gauge::kTemperature)) {
+      for (const auto& span : spans_) {
+        if (r.at < span.begin - kEdge || r.at > span.end + kEdge) continue;
+        sum += r.value;
+        ++count;
+      }
+    }
+    return count > 0 ? std::optional(sum / count) : std::nullopt;
+  }
+
+  EnergyTimeline& timeline_;
+  const model::Domain& domain_;
+  const model::Recording& recording_;
+  const BoardState& state_;
+  std::vector<ObservedLevel> found_;
+  std::vector<RecordedSpan> spans_;
+  Why why_ = Why::kUnknown;
+};
+
+}  // namespace
+
+LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
+                       const model::Recording& recording, const BoardState& state) {
+  return RestSearch(timeline, domain, recording, state).find();
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,23 @@
+// The power of a GPU at rest: no process holds a context, clocks are down.
+#pragma once
+
+#include "analysis/levels/board_state.h"
+#include "analysis/levels/level_result.h"
+#include "analysis/timeline/timeline.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+// Learnt from the recording's idle spans and from each interval in which the board was at rest:
+//  - no evidence of a context within it, and no process listed on the board; without any evidence,
+//    utilisation of at most 5 %;
+//  - power is not falling: by its slope and a time constant of 4 s, it has less than 0.5 W or 0.5 %
+//    to fall. From an interval in which it falls, the later half is taken instead. The slope is
+//    part of the error.
+// Intervals are joined without those above the lowest by more than 2 % and 1 W. A level above the
+// lowest power that lasted for a second was not rest, and is not used. Otherwise the level that
+// earlier runs observed is used (Domain::known_levels).
+LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
+                       const model::Recording& recording, const BoardState& state);
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,168 @@
+// Levels of power on simulated boards: 80 W at rest, 127 W held, 400 W at work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/recorded_run_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+using ::testing::HasSubstr;
+
+constexpr model::SensorId kSmClock{20};
+constexpr double kRest = 80;
+constexpr double kHeld = 127;
+constexpr double kWork = 400;
+constexpr double kActive = (kWork - kHeld) * 8;  // joules
+constexpr double kHeldAlone = (kHeld - kRest) * 13;
+
+// A command from 2 s to 20 s that opens a context at 5 s, works from 8 s to 16 s and closes it at
+// 18 s.
+class Board {
+ public:
+  Board() {
+    auto& r = run.recording;
+    r.domains.resize(1);
+    r.domains[0].uuid = "GPU-1";
+    r.run.command = {"train"};
+    r.run.work_begin = at(2);
+    r.run.work_end = at(20);
+    r.idle_spans = {{at(0.2), at(1.9)}, {at(20.2), at(21.8)}};
+    r.sensors.push_back(
+        {kSmClock, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}});
+    r.processes.push_back({ProcessId{1}, 100, {}, 1, "train", "train", at(2), at(20), true});
+  }
+  using ProcessId = model::ProcessId;
+
+  // Power before the command and until the context opens; after 18 s it falls from 88 to 80 W.
+  Board& draw(const std::function<double(double)>& before, double quiet = kHeld,
+              double falls_at = 18) {
+    run.power = course(
+        [&](double t) {
+          if (t < 5) return before(t);
+          if (t < 8 || (t >= 16 && t < 18)) return quiet;
+          if (t >= 8 && t < 16) return kWork;
+          if (t < falls_at) return kHeld;
+          return kRest + 8 * std::exp(-(t - falls_at) / 4);
+        },
+        23);
+    auto& r = run.recording.readings;
+    r.powers = run.gpu.samples(run.power, 0, 22);
+    r.counters = run.gpu.reads(run.power, 0.1, 22);
+    return *this;
+  }
+  // Clocks and utilisation every 0.9 s; `held_from`: when the clock rises.
+  Board& gauges(double held_from = 5, double held_to = 18, double use = 1) {
+    for (double t = 0.05; t < 22; t += 0.9) {
+      const bool held = t >= held_from && t < held_to;
+      run.recording.readings.gauges.push_back({kSmClock, at(t), held ? 1.98e9 : 3.45e8});
+      run.recording.readings.gauges.push_back(
+          {kUtilisation, at(t + 1e-5), t > 8 && t < 16.3 ? use : 0.0});
+    }
+    return *this;
+  }
+  Board& listed(ProcessId process, double from, double to) {
+    for (double t = from; t < to; t += 1) {
+      run.recording.process_readings.gpu_processes.push_back(
+          {process, kGpu0, at(t), std::nullopt, 1 << 20});
+    }
+    return *this;
+  }
+  model::KnownLevels& known() { return run.recording.domains[0].known_levels; }
+
+  model::Profile profile() const {
+    auto made = profile_of(run.recording);
+    EXPECT_TRUE(made) << made.error().message;
+    for (const auto& d : made->domains) {
+      const auto& l = d.levels;
+      if (l.rest && l.held && l.active) {
+        EXPECT_EQ(l.rest->energy + l.held->energy + l.active->energy, d.energy->energy);
+      }
+    }
+    expect_conserved(*made);
+    return *made;
+  }
+
+ private:
+  Recorded run;
+};
+
+double cold(double) { return kRest; }
+
+TEST(Levels, AColdBoardIsSplitIntoRestHeldAndActive) {
+  const auto profile = Board().draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18).profile();
+  const auto& gpu = profile.domains[0];
+  ASSERT_TRUE(gpu.levels.active) << gpu.levels.reason;
+  EXPECT_NEAR(gpu.rest_power->power.watts(), kRest, 0.5);
+  EXPECT_NEAR(gpu.held_power->power.watts(), kHeld, 1);
+  EXPECT_TRUE(gpu.rest_power->observed && gpu.held_power->observed);
+  EXPECT_NEAR(gpu.levels.rest->energy.joules(), kRest * 18, 10);
+  EXPECT_NEAR(gpu.levels.held->energy.joules(), kHeldAlone, 15);
+  EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.02 * kActive);
+  // The process has its held and active energy; the board at rest is of no process.
+  const auto& share = profile.processes.at(0).shares.at(0);
+  EXPECT_EQ(share.held, gpu.levels.held->energy);
+  EXPECT_NEAR(share.energy.joules(), kActive + kHeldAlone, 0.03 * kActive);
+}
+
+TEST(Levels, PowerThatStillFallsIsNotRest) {
+  Board board;
+  const auto warm = [](double t) { return kRest + 38 * std::exp(-t / 4); };
+  board.draw(warm).gauges().listed(model::ProcessId{1}, 5.5, 18);
+  board.known().rest = {Power::watts(kRest), Power::watts(0.6), 30.0, {}};
+  const auto gpu = board.profile().domains[0];
+  EXPECT_FALSE(gpu.rest_power->observed);
+  EXPECT_NEAR(gpu.rest_power->power.watts(), kRest, 0.01);
+  ASSERT_TRUE(gpu.levels.active) << gpu.levels.reason;
+  EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.04 * kActive);
+}
+
+TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {
+  const auto held = [](double) { return kHeld; };
+  Board board;
+  board.draw(held, kHeld, 100).gauges(0, 100).listed(model::ProcessId{9}, 0.5, 21.8);
+  auto gpu = board.profile().domains[0];
+  EXPECT_FALSE(gpu.levels.rest);
+  EXPECT_FALSE(gpu.levels.held);
+  EXPECT_THAT(gpu.levels.reason, HasSubstr("other processes held contexts"));
+  // Held throughout: what is above that is known without rest.
+  ASSERT_TRUE(gpu.levels.active);
+  EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.02 * kActive);
+
+  board.known().rest = {Power::watts(kRest), Power::watts(0.6), 30.0, {}};
+  gpu = board.profile().domains[0];
+  ASSERT_TRUE(gpu.levels.active) << gpu.levels.reason;
+  EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.02 * kActive);
+  // Held by several jobs: of no process.
+  EXPECT_GE(*gpu.unattributed, gpu.levels.held->energy);
+}
+
+TEST(Levels, ABoardThatIsNeverQuietHasNoHeldLevelOfItsOwn) {
+  Board board;
+  board.draw(cold, kWork).gauges();
+  auto gpu = board.profile().domains[0];
+  EXPECT_TRUE(gpu.levels.rest);
+  EXPECT_FALSE(gpu.held_power && std::abs(gpu.held_power->power.watts() - kHeld) < 5);
+}
+
+TEST(Levels, WithoutClocksAndListsHeldIsUnknownAndRestIsNot) {
+  const auto profile = Board().draw(cold).profile();
+  const auto& gpu = profile.domains[0];
+  EXPECT_TRUE(gpu.levels.rest);
+  EXPECT_FALSE(gpu.levels.held);
+  EXPECT_FALSE(gpu.levels.active);
+  EXPECT_THAT(gpu.levels.reason, HasSubstr("when a context held the board"));
+  EXPECT_TRUE(gpu.idle_part);
+}
+
+TEST(Levels, ACommandWithoutAContextHoldsNothing) {
+  Board board;
+  board.draw(cold).gauges(100, 100, 0);
+  const auto gpu = board.profile().domains[0];
+  ASSERT_TRUE(gpu.levels.held) << gpu.levels.reason;
+  EXPECT_EQ(gpu.levels.held->energy, Energy{});
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

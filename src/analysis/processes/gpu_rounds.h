@@ -1,0 +1,30 @@
+// The processes listed on one GPU, in rounds of readings.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "model/domain.h"
+#include "model/process.h"
+
+namespace jouleprof::analysis {
+
+class GpuRounds {
+ public:
+  GpuRounds(const std::vector<model::GpuProcessReading>& readings, const model::Domain& domain);
+
+  // Each process that used the GPU around `t`, once: those of the round after it, because a reading
+  // of utilisation is a mean over the time before it, and those of the round before it that the
+  // later one does not list, without utilisation that is theirs at `t`. A round more than 1.5
+  // median intervals away does not count.
+  std::vector<model::GpuProcessReading> around(HostTime t) const;
+
+ private:
+  void add_round(std::size_t round, HostTime t, std::vector<model::GpuProcessReading>& out) const;
+
+  std::vector<model::GpuProcessReading> readings_;
+  std::vector<std::size_t> rounds_;  // where each begins
+  Duration usual_ = std::chrono::seconds{2};
+};
+
+}  // namespace jouleprof::analysis

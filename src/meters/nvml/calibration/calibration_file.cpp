@@ -1,0 +1,76 @@
+#include "meters/nvml/calibration/calibration_file.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/file.h"
+#include "base/json/json_reader.h"
+#include "base/shared_file.h"
+
+namespace jouleprof::meters::nvml {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto kSchema = "jouleprof.calibration/2";  // /1 has no power levels
+constexpr std::size_t kLongest = std::size_t{64} << 20;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Result<std::filesystem::path> existing_path() {
+  auto path = calibration_path();
+  if (!path.empty()) return path;
+  return fail(Errc::kNotFound, "neither XDG_STATE_HOME nor HOME is set. Set one of them");
+}
+
+}  // namespace
+
+std::filesystem::path calibration_path() {
+  constexpr auto kFile = "jouleprof/calibration.json";
+  if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) {
+    return std::filesystem::path(state) / kFile;
+  }
+  const auto home = variable("HOME");
+  if (home.empty()) return {};
+  return std::filesystem::path(home) / ".local/state" / kFile;
+}
+
+Result<json> read_devices() {
+  const auto path = existing_path();
+  if (!path) return forward_error(path);
+  const auto text = read_file(*path, kLongest);
+  if (!text && text.error().code != Errc::kNotFound) return forward_error(text);
+  json devices = json::object();
+  auto document = parse_json(text.value_or(""), path->string());
+  if (!document || !document->is_object() || !document->contains("devices")) return devices;
+  for (auto& [uuid, device] : (*document)["devices"].items()) {
+    if (device.is_object()) devices[uuid] = std::move(device);
+  }
+  return devices;
+}
+
+Result<void> change_devices(std::string_view what,
+                            const std::function<void(json& devices)>& change) {
+  const auto failed = [&](Error error) {
+    error.message = fmt::format("cannot store {}: {}", what, error.message);
+    return tl::unexpected(std::move(error));
+  };
+  const auto path = existing_path();
+  if (!path) return failed(path.error());
+  const auto lock = FileLock::take(path->string() + ".lock");
+  if (!lock) return failed(lock.error());
+  auto devices = read_devices();
+  if (!devices) return failed(devices.error());
+  change(*devices);
+  const json document = {{"schema", kSchema}, {"devices", std::move(*devices)}};
+  const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (auto written = replace_file(*path, text); !written) return failed(written.error());
+  return {};
+}
+
+}  // namespace jouleprof::meters::nvml
