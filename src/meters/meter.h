@@ -40,6 +40,8 @@ struct Demand {
   Duration poll_period{};
   // How often an energy counter whose reads are costly is read; zero: as the shortest window asks.
   Duration counter_period{};
+  // How often clocks, temperatures and utilisation are read; zero: every 0.9 s.
+  Duration state_period{};
 };
 
 // A source of readings: one driver or one kernel interface, with all its devices.

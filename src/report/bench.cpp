@@ -33,15 +33,19 @@ std::optional<Measurement> total_of_group(const model::Profile& profile,
   return sum;
 }
 
+void add_levels(BenchRow& row, const model::EnergyLevels& levels, double count) {
+  row.rest = per(levels.rest, count);
+  row.held = per(levels.held, count);
+  row.active = per(levels.active, count);
+}
+
 BenchRow whole_row(const analysis::BenchEnergy& energy, const std::string& unit, double count) {
   BenchRow row{{}, unit, count, {}, {}, {}, {}, {}};
   row.total = per(total_of(energy.profile).energy, count);
   if (!energy.device || !(count > 0)) return row;
-  row.device = per(energy.profile.domains[*energy.device].energy, count);
-  if (!energy.levels) return row;
-  row.rest = energy.levels->rest.joules() / count;
-  if (energy.levels->held) row.held = energy.levels->held->joules() / count;
-  row.active = energy.levels->active.joules() / count;
+  const auto& domain = energy.profile.domains[*energy.device];
+  row.device = per(domain.energy, count);
+  add_levels(row, domain.levels, count);
   return row;
 }
 
@@ -51,7 +55,10 @@ BenchRow phase_row(const analysis::BenchEnergy& energy, const model::BenchPhase&
   row.total = per(total_of_group(energy.profile, group), count);
   if (energy.device && *energy.device < group.energies.size()) {
     const auto& of_device = group.energies[*energy.device];
-    if (of_device.count == group.count) row.device = per(of_device.energy, count);
+    if (of_device.count == group.count) {
+      row.device = per(of_device.energy, count);
+      add_levels(row, of_device.levels, count);
+    }
   }
   return row;
 }

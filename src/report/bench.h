@@ -36,10 +36,10 @@ struct BenchRow {
   double count = 0;                 // in all iterations
   std::optional<JoulesPer> device;  // of the domain that does the work
   std::optional<JoulesPer> total;
-  // Of `device`; absent where the energy is not split.
-  std::optional<double> rest;
-  std::optional<double> held;
-  std::optional<double> active;
+  // Of `device`; absent where the level is unknown.
+  std::optional<JoulesPer> rest;
+  std::optional<JoulesPer> held;
+  std::optional<JoulesPer> active;
 };
 
 std::vector<BenchRow> bench_rows(const model::BenchCase& bench,

@@ -32,7 +32,9 @@ TEST(Bench, RowsDivideTheWindowsEnergyByTheWorkDone) {
   EXPECT_DOUBLE_EQ(iteration.device->error, 0.15);
   EXPECT_DOUBLE_EQ(iteration.device->repeatability, 0.003);
   EXPECT_DOUBLE_EQ(iteration.total->joules, 3.5);
-  EXPECT_DOUBLE_EQ(*iteration.rest + *iteration.held + *iteration.active, 3.0);
+  EXPECT_DOUBLE_EQ(iteration.rest->joules + iteration.held->joules + iteration.active->joules, 3.0);
+  EXPECT_DOUBLE_EQ(iteration.active->error, 0.09);
+  EXPECT_DOUBLE_EQ(iteration.active->repeatability, 0.004);
   EXPECT_DOUBLE_EQ(row(rows, "sample").device->joules, 0.75);
   EXPECT_NEAR(row(rows, "GMAC").device->joules, 3.0 / 70.255337472, 1e-12);
   EXPECT_NEAR(row(rows, "million parameters").device->joules, 3.0 / 86.567656, 1e-12);
@@ -72,13 +74,14 @@ TEST(Bench, TextNamesWhatIsMissing) {
   result.bench.macs = std::nullopt;
   result.bench.macs_reason = "two counts differ";
   result.bench.reached_target = false;
-  result.energy->levels = std::nullopt;
-  result.energy->levels_reason = "the power at rest was not measured";
+  result.energy->profile.domains[0].levels = {};
+  result.energy->profile.domains[0].levels.reason = "the power at rest is unknown";
+  result.energy->profile.domains[0].held_power = model::PowerLevel{};
   const auto text = bench_to_text({result});
   EXPECT_THAT(text, HasSubstr("NOT STEADY: time changed by 4.0 %"));
   EXPECT_THAT(text, HasSubstr("no energy per GMAC: two counts differ"));
   EXPECT_THAT(text, HasSubstr("not reached within --max-time"));
-  EXPECT_THAT(text, HasSubstr("unavailable: the power at rest was not measured"));
+  EXPECT_THAT(text, HasSubstr("the power at rest is unknown"));
   result.energy = fail(Errc::kNotFound, "the recording has no window");
   EXPECT_THAT(bench_to_text({result}), HasSubstr("unavailable: the recording has no window"));
 }
@@ -102,7 +105,7 @@ TEST(Bench, JsonKeepsTheWorkloadsObjectAndAddsTheEnergy) {
   EXPECT_EQ(first.at("iterations"), 1000);
   const auto& energy = first.at("energy");
   EXPECT_EQ(energy.at("profile").at("domains").at(0).at("energy_joules"), 3000);
-  EXPECT_EQ(energy.at("levels").at("held_joules"), 400);
+  EXPECT_EQ(energy.at("per").at(0).at("held").at("energy_joules"), 0.4);
   EXPECT_EQ(energy.at("per").at(1).at("unit"), "sample");
   EXPECT_EQ(energy.at("per").at(1).at("device").at("energy_joules"), 0.75);
   EXPECT_EQ(energy.at("clock_limits").at(0).at("share_ratio"), 0.125);

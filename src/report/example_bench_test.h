@@ -52,6 +52,9 @@ inline BenchResult bench_result() {
   auto gpu = domain(0, model::DomainKind::kGpu, "gpu0", "NVIDIA H100");
   gpu.energy = measured(3000, 150, 3, "nvml", "fused");
   gpu.levels.rest = measured(800, 40, 1, "nvml", "fused");
+  gpu.levels.held = measured(400, 20, 2, "nvml", "fused");
+  gpu.levels.active = measured(1800, 90, 4, "nvml", "fused");
+  gpu.levels.idle = Energy::joules(1200);
   gpu.idle_part = gpu.levels.rest->energy;
   gpu.mean_power = Power::watts(300);
   gpu.peak_power = Power::watts(320);
@@ -60,8 +63,6 @@ inline BenchResult bench_result() {
   package.mean_power = Power::watts(50);
   energy.profile.domains = {gpu, package};
   energy.device = 0;
-  energy.levels =
-      analysis::EnergyLevels{Energy::joules(800), Energy::joules(400), Energy::joules(1800), ""};
   energy.sm_clock = analysis::GaugeSummary{1.98e9, 1.965e9, 1.98e9};
   energy.temperature = analysis::GaugeSummary{45, 44, 46};
   energy.limits = {{{"power_limit", 0.125}}};

@@ -152,8 +152,8 @@ def show(words, case, windows, counter, wall):
     golden = GOLDEN_GMACS.get(words)
     mark = "" if golden is None else " ok" if gmacs and abs(gmacs - golden) < 1e-3 else " WRONG"
     joules = each["device"] and each["device"]["energy_joules"]
-    split = "-" if each["active_joules"] is None else (
-        f"{milli(each['held_joules'])} + {milli(each['active_joules'])}")
+    split = "-" if each["active"] is None else " + ".join(
+        milli(each[level] and each[level]["energy_joules"]) for level in ("held", "active"))
     clock = energy["sm_clock_hertz"]
     print("| " + " | ".join([
         words, str(case["batch"]), milli(latency["median_seconds"], 4),

@@ -38,9 +38,8 @@ def run(monitor, options, batch, is_first):
     step()
     device.synchronise()
     if is_first and settings.device.startswith("cuda"):
-        # The context exists and nothing runs: the level of power that the context holds.
-        with monitor.window("held", sync_execution=False):
-            time.sleep(_HELD_SECONDS)
+        # The context exists and nothing runs: the analysis learns from it the power that is held.
+        time.sleep(_HELD_SECONDS)
     if not is_generation:
         plan = choose_plan(step, device)
     _say(f"{name}: warms up until time, power and clocks are steady")

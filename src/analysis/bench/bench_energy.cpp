@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "model/clock_reasons.h"
@@ -11,11 +10,6 @@
 
 namespace jouleprof::analysis {
 namespace {
-
-using namespace std::chrono_literals;
-
-// A context settles after the kernels that made it; the end of the window counts.
-constexpr Duration kSettledHeld = 1s;
 
 const model::Window* find_window(const model::Recording& recording, const std::string& name) {
   for (const auto& window : recording.windows) {
@@ -80,49 +74,6 @@ std::optional<std::vector<ClockLimit>> limits_of(const std::vector<double>& valu
   return limits;
 }
 
-// What the device would have drawn with a context and without work, rest included.
-Result<Energy> held_energy(const Run& run, const BenchEnergy& energy) {
-  const auto& domain = energy.profile.domains[*energy.device].domain;
-  if (domain.kind != model::DomainKind::kGpu) {
-    return fail(Errc::kUnsupported, "only a GPU has a context");
-  }
-  const auto* held = find_window(run.recording(), kHeldWindow);
-  if (held == nullptr || held->end - held->begin < kSettledHeld) {
-    return fail(Errc::kUnavailable, "no interval with a context and without work was recorded");
-  }
-  const auto& domains = run.recording().domains;
-  const auto place = std::find_if(domains.begin(), domains.end(),
-                                  [&](const auto& d) { return d.id == domain.id; });
-  const auto found = run.energy(static_cast<std::size_t>(place - domains.begin()),
-                                held->end - kSettledHeld, held->end);
-  if (!found) return tl::unexpected(found.error());
-  return (found->energy / kSettledHeld) * energy.profile.duration();
-}
-
-void add_levels(const Run& run, BenchEnergy& energy) {
-  const auto& domain = energy.profile.domains[*energy.device];
-  if (!domain.energy) {
-    energy.levels_reason = domain.reason;
-    return;
-  }
-  if (!domain.levels.rest) {
-    energy.levels_reason = domain.levels.reason;
-    return;
-  }
-  const Energy whole = domain.energy->energy;
-  EnergyLevels levels;
-  levels.rest = domain.levels.rest->energy;
-  if (domain.levels.held) {
-    levels.held = domain.levels.held->energy;
-  } else if (const auto held = held_energy(run, energy)) {
-    levels.held = *held - levels.rest;
-  } else {
-    levels.held_reason = held.error().message;
-  }
-  levels.active = whole - levels.rest - levels.held.value_or(Energy{});
-  energy.levels = levels;
-}
-
 }  // namespace
 
 Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) {
@@ -153,7 +104,6 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
                 fmt::format("the recording lacks windows of the phases of '{}'", bench.window));
   }
   leave_out_other_gpus(energy, bench.energy_device);
-  energy.levels_reason = "no domain that does the work is measured";
   for (std::size_t i = 0; i < energy.profile.domains.size(); ++i) {
     const auto& domain = energy.profile.domains[i].domain;
     if (domain.device != bench.energy_device || domain.parent) continue;
@@ -164,7 +114,6 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
     energy.sm_clock = summary_of(values(model::gauge::kSmClock));
     energy.temperature = summary_of(values(model::gauge::kTemperature));
     energy.limits = limits_of(values(model::gauge::kClockEventReasons));
-    add_levels(run, energy);
     break;
   }
   return energy;

@@ -30,7 +30,6 @@ class BenchEnergyTest : public ::testing::Test {
   void add_window(const char* name, double begin, double end) {
     run_.recording.windows.push_back({name, at(begin), at(end), 1, 1, false});
   }
-  void add_held() { add_window(kHeldWindow, 4.2, 5.8); }
 
   Result<BenchEnergy> energy() const { return bench_energy(analysis::Run(run_.recording), bench_); }
 
@@ -38,36 +37,15 @@ class BenchEnergyTest : public ::testing::Test {
   model::BenchCase bench_;
 };
 
-TEST_F(BenchEnergyTest, SplitsTheEnergyIntoRestHeldAndActive) {
-  add_held();
+TEST_F(BenchEnergyTest, IsTheEnergyOfTheWindow) {
   const auto found = energy();
   ASSERT_TRUE(found);
   ASSERT_TRUE(found->device);
-  const Energy whole = found->profile.domains[*found->device].energy->energy;
-  EXPECT_NEAR(whole.joules(), 2000, 5);
-  ASSERT_TRUE(found->levels && found->levels->held);
-  const auto& levels = *found->levels;
-  EXPECT_NEAR(levels.rest.joules(), 320, 3);
-  EXPECT_NEAR(levels.held->joules(), 160, 3);
-  EXPECT_NEAR(levels.active.joules(), 1520, 6);
-  EXPECT_EQ(levels.rest + *levels.held + levels.active, whole);
-}
-
-TEST_F(BenchEnergyTest, HeldIsAbsentWithoutItsWindowAndSaysSo) {
-  const auto found = energy();
-  ASSERT_TRUE(found && found->levels);
-  EXPECT_FALSE(found->levels->held);
-  EXPECT_THAT(found->levels->held_reason, HasSubstr("no interval with a context"));
-  EXPECT_EQ(found->levels->rest + found->levels->active,
-            found->profile.domains[*found->device].energy->energy);
-}
-
-TEST_F(BenchEnergyTest, LevelsAreAbsentWithoutAnIdlePower) {
-  run_.recording.idle_spans.clear();
-  const auto found = energy();
-  ASSERT_TRUE(found);
-  EXPECT_FALSE(found->levels);
-  EXPECT_THAT(found->levels_reason, HasSubstr("at rest is unknown"));
+  const auto& gpu = found->profile.domains[*found->device];
+  EXPECT_NEAR(gpu.energy->energy.joules(), 2000, 5);
+  EXPECT_EQ(found->profile.duration(), Duration{4s});
+  ASSERT_TRUE(gpu.mean_power);
+  EXPECT_NEAR(gpu.mean_power->watts(), 500, 2);
 }
 
 TEST_F(BenchEnergyTest, AGpuThatDoesNotDoTheWorkIsLeftOut) {

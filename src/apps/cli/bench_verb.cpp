@@ -191,6 +191,7 @@ class BenchVerb : public Verb {
     meters::MeterOptions options;
     // Prefill and decode are short windows.
     options.demand.shortest_window = std::chrono::milliseconds{mode_ == "generate" ? 50 : 1000};
+    options.demand.state_period = std::chrono::milliseconds{250};  // clocks show a steady state
     options.cpu_tdp = *cpu_tdp;
     return meters::open_meters(options);
   }

@@ -24,6 +24,7 @@ namespace {
 // A tool that is killed loses the samples that it has not read yet.
 constexpr Duration kRingPeriod = 900ms;
 constexpr Duration kStatePeriod = kRingPeriod;  // both reads share a wake-up
+constexpr Duration kFastestState = 100ms;
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
 constexpr Duration kLongWindow = 2s;
@@ -154,8 +155,10 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
         add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
     polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
   }
+  const Duration wanted = options_.demand.state_period;
+  const Duration period = wanted > Duration{} ? std::max(wanted, kFastestState) : kStatePeriod;
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
-                                                  kStatePeriod, meter_.clock_);
+                                                  period, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
     nvml::GaugeValues values;
     if (call.read(api, gpu.handle, values) != Return::kSuccess) continue;
@@ -168,7 +171,7 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
     if (sensors[0] || sensors[1]) state->add(call, sensors);
   }
   if (state->empty()) return;
-  add_probe(gpu.device() + " state", kStatePeriod, std::move(state));
+  add_probe(gpu.device() + " state", period, std::move(state));
 }
 
 void NvmlMeterBuilder::add_processes(const Gpu& gpu, DomainId domain) {

@@ -271,6 +271,18 @@ TEST_F(NvmlMeterTest, PeriodsFollowTheDemand) {
   EXPECT_EQ(meter_->probes()[*probe("gpu0 energy counter")].period, 5s);
 }
 
+TEST_F(NvmlMeterTest, ClocksAreReadAsOftenAsTheDemandSays) {
+  add_hopper();
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 900ms);
+  options_.demand.state_period = 250ms;
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 250ms);
+  options_.demand.state_period = 1ms;
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 100ms);
+}
+
 TEST_F(NvmlMeterTest, ProbesNameTheSensorsOfTheirDevice) {
   add_hopper();
   add_hopper();

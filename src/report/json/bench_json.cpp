@@ -33,9 +33,9 @@ Json row_json(const BenchRow& row) {
   j["count"] = number_json(row.count);
   j["device"] = per_json(row.device);
   j["total"] = per_json(row.total);
-  j["rest_joules"] = optional_json(row.rest, small_json);
-  j["held_joules"] = optional_json(row.held, small_json);
-  j["active_joules"] = optional_json(row.active, small_json);
+  j["rest"] = per_json(row.rest);
+  j["held"] = per_json(row.held);
+  j["active"] = per_json(row.active);
   return j;
 }
 
@@ -45,21 +45,10 @@ Json gauge_json(const std::optional<analysis::GaugeSummary>& g) {
       {"mean", number_json(g->mean)}, {"low", number_json(g->low)}, {"high", number_json(g->high)}};
 }
 
-Json levels_json(const BenchEnergy& energy) {
-  Json j;
-  const auto& levels = energy.levels;
-  j["rest_joules"] = levels ? joules_json(levels->rest) : Json(nullptr);
-  j["held_joules"] = levels && levels->held ? joules_json(*levels->held) : Json(nullptr);
-  j["active_joules"] = levels ? joules_json(levels->active) : Json(nullptr);
-  j["reason"] = text_json(levels ? levels->held_reason : energy.levels_reason);
-  return j;
-}
-
 Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
   Json j;
   // The same object as that of `report --json` for this part of the run.
   j["profile"] = Json::parse(to_json(energy.profile));
-  j["levels"] = levels_json(energy);
   j["per"] = Json::array();
   for (const auto& row : bench_rows(bench, energy)) j["per"].push_back(row_json(row));
   j["sm_clock_hertz"] = gauge_json(energy.sm_clock);

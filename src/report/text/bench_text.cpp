@@ -138,7 +138,9 @@ class BenchText {
     for (auto& line : domain_block(context)) lines_.push_back(std::move(line));
     lines_.emplace_back();
     per_unit(energy);
-    levels(energy);
+    const Lines levels = level_block(context);
+    if (!levels.empty()) lines_.emplace_back();
+    lines_.insert(lines_.end(), levels.begin(), levels.end());
     gauges(energy);
     for (const auto& warning : energy.profile.warnings) note("warning", Style::kAttention, warning);
   }
@@ -146,19 +148,20 @@ class BenchText {
   void per_unit(const BenchEnergy& energy) {
     const std::string device = energy.device ? bench_.energy_device : "device";
     std::vector<std::string> headings{"energy per", device, "95 %", "rest"};
-    const bool has_held = energy.levels && energy.levels->held;
+    const bool has_held = energy.device && energy.profile.domains[*energy.device].levels.held;
     if (has_held) headings.emplace_back("held");
-    for (const char* heading : {"active", "total", "95 %"}) headings.emplace_back(heading);
+    for (const char* heading : {"active", "95 %", "total", "95 %"}) headings.emplace_back(heading);
     Table table(std::move(headings));
     for (const auto& row : bench_rows(bench_, energy)) {
-      const auto part = [](const std::optional<double>& joules) {
-        return Cell{joules ? joules_text(*joules) : "-"};
+      const auto part = [](const std::optional<JoulesPer>& j) {
+        return Cell{j ? joules_text(j->joules) : "-"};
       };
-      std::vector<Cell> cells{{row.phase.empty() ? row.unit : row.phase + ", " + row.unit}};
+      const std::string unit = row.unit == "million parameters" ? "M parameters" : row.unit;
+      std::vector<Cell> cells{{row.phase.empty() ? unit : row.phase + ", " + unit}};
       add_joules(cells, row.device, Style::kBold);
       cells.push_back(part(row.rest));
       if (has_held) cells.push_back(part(row.held));
-      cells.push_back(part(row.active));
+      add_joules(cells, row.active, Style::kBold);
       add_joules(cells, row.total, Style::kPlain);
       table.add(std::move(cells));
     }
@@ -173,14 +176,6 @@ class BenchText {
     }
     cells.push_back({joules_text(j->joules), style});
     cells.push_back({plus_minus(j->error, j->joules, text_.ascii), style_of(j->provenance)});
-  }
-
-  void levels(const BenchEnergy& energy) {
-    if (!energy.levels) {
-      note("rest", Style::kAttention, "unavailable: " + energy.levels_reason);
-    } else if (!energy.levels->held) {
-      dim("held", fmt::format("not separate from active: {}", energy.levels->held_reason));
-    }
   }
 
   void gauges(const BenchEnergy& energy) {
