@@ -74,7 +74,7 @@ class RestSearch {
   }
 
  private:
-  // The most telling reason wins.
+  // Of several reasons, the last one in the order of Why is given.
   void reject(Why why) { why_ = std::max(why_, why); }
 
   void take(RecordedSpan span) {
