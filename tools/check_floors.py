@@ -45,6 +45,7 @@ ROOMS = {
     "analysis": {
         "timeline": _TIMELINE,
         "levels": _LEVELS,
+        "findings": _LEVELS | {"findings"},
         "windows": _WINDOWS,
         "live": _WINDOWS | {"live"},
         "processes": _PROCESSES,
@@ -52,7 +53,7 @@ ROOMS = {
         "kernels": _KERNELS,
         "sweep": {"sweep"},
         "bench": {"bench", ""},
-        "": _KERNELS | _WINDOWS | {"live", "sweep", ""},
+        "": _KERNELS | _WINDOWS | {"findings", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "analysis/findings/findings.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/recording_checks.h"
@@ -51,6 +52,7 @@ class ProfileBuilder {
       warn(std::move(text));
     }
     profile_.windows = window_groups(recording_, timelines_, input_.levels, part());
+    profile_.findings = findings_of(recording_, profile_, input_.activity);
     return std::move(profile_);
   }
 

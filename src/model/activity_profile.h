@@ -74,7 +74,7 @@ struct ActivityProfile {
   // below.
   std::optional<Measurement> replay;
   Duration replay_time{};
-  Duration replay_inside{};  // of it, between begin and end
+  Duration replay_inside{};            // of it, between begin and end
   std::optional<Power> idle_power;     // while a context holds the board; rest included
   std::optional<Power> idle_error;     // half of its 95 % interval
   bool idle_observed = true;           // false: it was not observed in this recording
@@ -86,7 +86,7 @@ struct ActivityProfile {
   std::vector<ActivityRow> by_range;   // a parent before its children
   std::vector<ActivityRow> by_phase;
   std::vector<ActivityProcess> by_process;  // their kernels and idle_between sum to the whole's
-  std::vector<ActivityStack> stacks;  // their energies sum to the kernels', exactly
+  std::vector<ActivityStack> stacks;        // their energies sum to the kernels', exactly
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
   std::vector<std::string> warnings;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "jouleprof/units.h"
 #include "model/domain.h"
+#include "model/finding.h"
 #include "model/power_levels.h"
 #include "model/process.h"
 #include "model/provenance.h"
@@ -41,7 +42,8 @@ struct EnergyLevels {
   std::optional<Measurement> active;  // above both: work, and the time between launches
   // Rest and held together: known also where they cannot be separated.
   std::optional<Energy> idle;
-  std::string reason;  // why one of them is absent; empty where none is missing
+  std::optional<Duration> held_time;  // for which a context held the board
+  std::string reason;                 // why one of them is absent; empty where none is missing
 };
 
 // How a whole was found three ways. Parts sum exactly to the whole; the others agree or a warning
@@ -128,6 +130,7 @@ struct Profile {
   std::optional<Overhead> overhead;
   // In the order in which a name first appears; imported ones last.
   std::vector<WindowGroup> windows;
+  std::vector<Finding> findings;      // the most expensive first
   std::vector<std::string> warnings;  // in words, each once
   bool simulated = false;             // any sensor was a simulated device's
 

@@ -21,7 +21,8 @@ class Tool:
     def __init__(self, folder):
         self.folder = folder
         self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("JOULEPROF_", "CUDA_"))},
+            **{k: v for k, v in os.environ.items()
+               if not k.startswith(("JOULEPROF_", "CUDA_")) and k != "XDG_STATE_HOME"},
             "HOME": str(folder),
             "JOULEPROF_NVML_LIBRARY": "/nonexistent/libnvidia-ml.so.1",
             "LC_ALL": "C.UTF-8",

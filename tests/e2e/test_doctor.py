@@ -1,6 +1,7 @@
 """jouleprof doctor."""
 
 import json
+import time
 
 
 def test_names_sensors_with_traits_and_use(gpu):
@@ -21,6 +22,38 @@ def test_json_names_a_calibration_that_failed(tool):
     assert process.err.startswith("jouleprof: ") and calibration["reason"] in process.err
     assert tool("doctor", "--calibrate", status=6).out == ""
     assert json.loads(tool("doctor", "--json", status=None).out)["calibration"] is None
+
+
+def test_observes_the_power_at_rest_and_forgets_it(gpu):
+    gpu.simulate({"devices": [{"generation": "hopper", "power": {"shape": "constant", "watts": 70}},
+                             {"generation": "hopper", "processes": {"pid": 1}}]})
+    gpu.environment["CUDA_VISIBLE_DEVICES"] = ""  # the load then finds no GPU
+    process = gpu("doctor", "--json", "--calibrate", status=6)
+    assert "power at rest 70.0 W" in process.err
+    assert "1 process(es) hold a context on it" in process.err
+    boards = [d for d in json.loads(process.out)["domains"] if d["domain"] == "gpu"]
+    assert abs(boards[0]["rest"]["power_watts"] - 70) < 0.5
+    assert boards[0]["rest"]["spread_watts"] == 1
+    assert boards[0]["held"] is None and boards[1]["rest"] is None
+    assert "power at rest 70.0 W ± 1 W, observed 20" in gpu("doctor").out
+
+    assert "of 0 GPU(s)" in gpu("doctor", "--forget", "--devices", "1").err
+    assert "power at rest" in gpu("doctor").out
+    forgotten = gpu("doctor", "--forget", "--devices", "0")
+    assert "of 1 GPU(s)" in forgotten.err and "power at rest" not in forgotten.out
+    gpu("doctor", "--forget", "--devices", "7", status=2)
+
+
+def test_waits_until_the_power_no_longer_falls(gpu):
+    # A context ended a second ago: 88 W then, 80 W at rest.
+    gpu.simulate({"devices": [{"generation": "hopper", "idle_watts": 80, "held_watts": 127,
+                               "after_context": {"watts": 88, "decay_seconds": 1},
+                               "processes": {"pid": 1, "to_seconds": 1}}]})
+    gpu.environment["JOULEPROF_NVML_EPOCH"] = str(time.time() - 2)
+    gpu.environment["CUDA_VISIBLE_DEVICES"] = ""
+    report = json.loads(gpu("doctor", "--json", "--calibrate", status=6).out)
+    rest = [d["rest"] for d in report["domains"] if d["domain"] == "gpu"]
+    assert abs(rest[0]["power_watts"] - 80) < 0.6
 
 
 def test_says_that_nothing_can_be_measured(tool):

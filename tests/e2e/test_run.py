@@ -250,3 +250,26 @@ def test_configuration_file_environment_and_flags(tool):
 def test_invalid_command_lines(tool, arguments):
     process = tool(*arguments, status=125)
     assert process.err.startswith("jouleprof: ") and process.out == ""
+
+
+def test_a_context_is_seen_by_clock_list_and_power(tool):
+    """A simulated board at rest, held by a context, and after it."""
+    holder = {"environment": "CONTEXT=1"}
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 80, "held_watts": 127,
+                                "after_context": {"watts": 88, "decay_seconds": 0.2},
+                                "processes": {"tree": holder, "sample_ms": 10}}]})
+    tool("run", "-q", "-o", "x.jprof", "--", "sh", "-c", "sleep 1; CONTEXT=1 sleep 6; sleep 0.5")
+    with sqlite3.connect(tool.folder / "x.jprof") as db:
+        gauges = db.execute("SELECT name, value FROM gauge_reading "
+                            "JOIN sensor ON sensor.id = sensor ORDER BY at_nanoseconds").fetchall()
+        powers = [w for (w,) in db.execute("SELECT power_watts FROM power_reading JOIN sensor "
+                                           "ON sensor.id = sensor WHERE kind = 'power_ring'")]
+    changes = {}
+    for name, value in gauges:
+        values = changes.setdefault(name, [])
+        if not values or values[-1] != value:
+            values.append(value)
+    assert changes["process_count"] == [0, 1, 0]
+    assert changes["sm_clock_hertz"] == [345e6, 1980e6, 345e6]
+    assert changes["gpu_utilisation_ratio"] == [0]
+    assert min(powers) >= 79.9 and abs(max(powers) - 127) < 0.1

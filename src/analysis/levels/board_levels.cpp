@@ -154,6 +154,7 @@ model::EnergyLevels BoardLevels::split(const Measurement& energy, HostTime begin
     return out;
   }
   held_for = std::max(*held_for - ((end - begin) - all), Duration{});
+  out.held_time = held_for;
   if (!held && *held_for > Duration{}) {
     if (!rest) return out;
     out.reason = "the power of the board while held is unknown: " + held_reason;

@@ -33,6 +33,7 @@ class LevelSum {
     add(sum_->rest, levels.rest);
     add(sum_->held, levels.held);
     add(sum_->active, levels.active);
+    if (sum_->held_time && levels.held_time) *sum_->held_time += *levels.held_time;
     if (sum_->idle && levels.idle) {
       *sum_->idle += *levels.idle;
     } else {
@@ -43,7 +44,7 @@ class LevelSum {
   model::EnergyLevels sum(const model::Measurement& whole) const {
     if (!sum_) return {};
     model::EnergyLevels out = *sum_;
-    if (!out.reason.empty()) return {{}, {}, {}, {}, out.reason};
+    if (!out.reason.empty()) return {{}, {}, {}, {}, {}, out.reason};
     if (out.active) {
       out.active->repeatability = whole.repeatability;
       if (out.rest) out.active->repeatability += out.rest->repeatability;

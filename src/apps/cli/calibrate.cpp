@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "analysis/timeline/sensor_fit.h"
+#include "apps/cli/level_text.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/calibration/calibrator.h"
+#include "meters/nvml/calibration/level_store.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -87,9 +89,32 @@ SensorTraits fit_counter(const std::optional<SensorTraits>& assumed,
   return traits;
 }
 
+// Stored at once: the levels count also when the calibration fails. Returns why storing failed.
+Result<void> keep_level(const nvml::Gpu& gpu, std::string_view name,
+                        const Result<model::KnownLevel>& level,
+                        std::optional<model::KnownLevel> model::KnownLevels::*which) {
+  if (!level) {
+    note(fmt::format("{}: its power {} was not observed: {}", gpu.device(), name,
+                     level.error().message));
+    return {};
+  }
+  note(fmt::format("{}: power {}", gpu.device(), level_text(name, *level)));
+  model::KnownLevels levels;
+  levels.*which = *level;
+  return nvml::keep_levels({{gpu.uuid, levels}});
+}
+
 Result<nvml::GpuTraits> calibrate_gpu(nvml::Calibrator& calibrator, const nvml::Gpu& gpu) {
+  if (auto usable = calibrator.check_usable(gpu); !usable) return forward_error(usable);
+  const auto rest = calibrator.observe_rest(gpu);
+  if (auto kept = keep_level(gpu, kAtRest, rest, &model::KnownLevels::rest); !kept) {
+    return forward_error(kept);
+  }
   const auto observed = calibrator.observe(gpu);
   if (!observed) return forward_error(observed);
+  if (auto kept = keep_level(gpu, kHeld, observed->held, &model::KnownLevels::held); !kept) {
+    return forward_error(kept);
+  }
   const auto assumed = [&](SensorKind kind) { return calibrator.assumed_traits(gpu, kind); };
   fmt::print(stderr, "  {:<16}{:<10}{:<13}{}\n", "sensor", "trait", "assumed", "found");
   nvml::GpuTraits traits;

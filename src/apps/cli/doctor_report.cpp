@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/cli/level_text.h"
+#include "report/quantity.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -48,6 +52,24 @@ ordered_json sensor_json(const Sensor& sensor) {
           {"read_cost_seconds", optional_seconds(t.read_cost)},
           {"gain_error_ratio", t.gain_error},
           {"use", use_of(sensor)}};
+}
+
+ordered_json level_json(const std::optional<model::KnownLevel>& level) {
+  if (!level) return nullptr;
+  const auto& celsius = level->temperature_celsius;
+  return {{"power_watts", level->power.watts()},
+          {"spread_watts", level->spread.watts()},
+          {"temperature_celsius", celsius ? ordered_json(*celsius) : ordered_json(nullptr)},
+          {"observed_time", report::utc_text(level->observed)}};
+}
+
+// What is stored of a board, in lines.
+std::string levels_text(const model::KnownLevels& levels) {
+  std::string text;
+  for (const auto& [name, level] : {std::pair{kAtRest, &levels.rest}, {kHeld, &levels.held}}) {
+    if (*level) text += fmt::format("    power {}\n", level_text(name, **level));
+  }
+  return text;
 }
 
 // Null where none was requested.
@@ -101,6 +123,7 @@ std::string doctor_text(const meters::MeterSet& found) {
       out += fmt::format("  {} {}  {}{}\n{}", to_string(domain.kind), domain.device, domain.name,
                          domain.uuid.empty() ? "" : "  " + domain.uuid, sensors);
       if (!gauges.empty()) out += fmt::format("    gauges: {}\n", gauges);
+      out += levels_text(domain.known_levels);
     }
   }
   if (!out.empty()) out = "Found\n" + out;
@@ -135,6 +158,8 @@ std::string doctor_json(const meters::MeterSet& found,
                          {"uuid", text(domain.uuid)},
                          {"meter", meter->name()},
                          {"reason", text(domain.unavailable_reason)},
+                         {"rest", level_json(domain.known_levels.rest)},
+                         {"held", level_json(domain.known_levels.held)},
                          {"sensors", std::move(sensors)}});
     }
   }

@@ -3,6 +3,7 @@
 #include "apps/cli/calibrate.h"
 #include "apps/cli/doctor_report.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/forget.h"
 #include "apps/cli/input.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
@@ -17,6 +18,7 @@ class DoctorVerb : public Verb {
   void declare(CLI::App& app) override {
     app.add_flag("--json", json_, "");
     app.add_flag("--calibrate", calibrate_, "");
+    app.add_flag("--forget", forget_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
@@ -24,6 +26,11 @@ class DoctorVerb : public Verb {
   int run(const std::vector<std::string>&) override {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
+    if (forget_) {
+      const auto done = forget(devices_);
+      const bool wrong = !done && done.error().code == Errc::kInvalidArgument;
+      if (!done) return complain(done.error(), wrong ? kUsageError : kCannotWrite);
+    }
     std::optional<Result<void>> calibration;
     if (calibrate_) calibration = calibrate(devices_);
     const bool failed = calibration && !*calibration;
@@ -45,6 +52,7 @@ class DoctorVerb : public Verb {
  private:
   bool json_ = false;
   bool calibrate_ = false;
+  bool forget_ = false;
   std::vector<std::string> devices_;
   std::string cpu_tdp_;
 };

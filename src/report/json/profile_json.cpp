@@ -155,6 +155,20 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
   return j;
 }
 
+Json finding_json(const model::Finding& f) {
+  Json j;
+  j["code"] = f.code;
+  j["device"] = text_json(f.device);
+  j["text"] = f.text;
+  j["next_step"] = f.next_step;
+  j["energy_joules"] = report::joules_json(f.energy);
+  j["interval_joules"] = Json::array({report::joules_json(std::max(f.energy - f.error, Energy{})),
+                                      report::joules_json(f.energy + f.error)});
+  j["share_ratio"] = number_json(f.share);
+  j["estimated"] = f.estimated;
+  return j;
+}
+
 Json overhead_json(const model::Overhead& o) {
   Json j;
   j["cpu_seconds"] = seconds_json(o.cpu_time);
@@ -197,6 +211,8 @@ std::string to_json(const Profile& profile) {
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.unattributed, total.parts,
                               total.counter, total.integral);
+  j["findings"] = Json::array();
+  for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
   return write_json(j) + '\n';

@@ -85,6 +85,15 @@ Lines foot(const TextContext& c) {
     if (o.peak_memory_bytes > 0) cost += ", " + bytes_text(o.peak_memory_bytes) + " of memory";
     c.note(lines, "own cost", Style::kDim, cost, 1);
   }
+  for (const auto& f : c.profile.findings) {
+    c.note(
+        lines, "finding", Style::kAttention,
+        fmt::format("{}{}: {} {}, {}{} of the energy. {}",
+                    f.device.empty() ? "" : c.safe(f.device) + ": ", c.safe(f.text),
+                    energy_text(f.energy), c.plus_minus(f.error, f.energy),
+                    f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.next_step)),
+        4);
+  }
   const auto& warnings = c.profile.warnings;
   const std::size_t shown = warnings.size() <= kMostWarnings ? warnings.size() : kMostWarnings - 1;
   for (std::size_t i = 0; i < shown; ++i) {

@@ -25,6 +25,9 @@ ProcessSpec read_process(JsonReader& o) {
   if (process.pid.has_value() == process.tree.has_value()) {
     o.error("pid", "a process needs either pid or tree");
   }
+  o.read("from_seconds", process.begin, kSeconds);
+  o.read("to_seconds", process.end, kSeconds);
+  if (process.begin >= process.end) o.error("to_seconds", "must be more than from_seconds");
   o.read("sm_utilisation_ratio", process.utilisation, kRatio);
   if (process.pid && !process.utilisation) process.utilisation = 0;
   o.read("memory_mib", process.memory_bytes, kMebibytes);
@@ -92,11 +95,26 @@ void read_board(JsonReader& o, DeviceSpec& device) {
   });
 }
 
+void read_context_power(JsonReader& o, DeviceSpec& device) {
+  o.read("held_watts", device.held_watts, kWatts);
+  device.after_context_watts = device.idle_watts;
+  o.object("after_context", [&](JsonReader& after) {
+    after.require("watts", device.after_context_watts, kWatts);
+    after.read("decay_seconds", device.after_context_decay, {0.001, 3600});
+    if (!device.held_watts) after.error("watts", "needs held_watts of the device");
+    if (device.after_context_watts < device.idle_watts) {
+      after.error("watts", "is less than idle_watts");
+    }
+  });
+  if (device.held() < device.idle_watts) o.error("held_watts", "is less than idle_watts");
+}
+
 DeviceSpec read_device(JsonReader& o, std::size_t index, const std::filesystem::path& folder) {
   const int generation = o.word("generation", generation_names(), true);
   DeviceSpec device = preset(static_cast<std::size_t>(std::max(0, generation)));
   name_device(device, index);
   read_board(o, device);
+  read_context_power(o, device);
   const auto part_of = [&](std::vector<PowerPart>& parts) {
     return [&](JsonReader& part) { parts.push_back(read_part(part, device, folder)); };
   };
@@ -109,8 +127,9 @@ DeviceSpec read_device(JsonReader& o, std::size_t index, const std::filesystem::
   o.object("sensors", [&](JsonReader& sensors) { read_sensors(sensors, device.sensors); });
   o.each("processes", [&](JsonReader& p) { device.processes.push_back(read_process(p)); });
   o.each("mig", [&](JsonReader& mig) { device.mig.push_back(read_mig(mig, device)); });
-  if (device.full() <= device.idle_watts) {
-    o.error("full_watts", "(by default the power limit) must be more than idle_watts");
+  if (device.full() <= device.held()) {
+    o.error("full_watts",
+            "(by default the power limit) must be more than idle_watts and held_watts");
   }
   return device;
 }

@@ -91,7 +91,9 @@ struct TemperatureSpec {
 };
 
 struct ProcessSpec {
-  std::optional<pid_t> pid;           // 0: the loading process itself
+  std::optional<pid_t> pid;  // 0: the loading process itself
+  double begin = -kForever;  // of its context
+  double end = kForever;
   std::optional<TreeSpec> tree;       // each process of a tree
   std::optional<double> utilisation;  // 0 to 1, of a tree split evenly; absent: its CPU use
   std::uint64_t memory_bytes = 0;     // of each process
@@ -113,6 +115,9 @@ struct DeviceSpec {
   std::uint64_t memory_total_bytes = 0;
   std::uint64_t memory_used_bytes = 0;
   double idle_watts = 0;
+  std::optional<double> held_watts;  // while a process holds a context; absent: as idle
+  double after_context_watts = 0;    // right after the last context ended; at least idle_watts
+  double after_context_decay = 3;    // time constant
   std::optional<double> full_watts;  // absent: the default limit
   std::vector<PowerPart> power;
   std::vector<PowerPart> module_power;  // of the rest of the module
@@ -126,6 +131,7 @@ struct DeviceSpec {
   std::vector<MigSpec> mig;
 
   double full() const { return full_watts.value_or(limit.default_watts); }
+  double held() const { return held_watts.value_or(idle_watts); }
 };
 
 // In the order of SCENARIO.md's names.

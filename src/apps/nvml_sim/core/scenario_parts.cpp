@@ -116,7 +116,8 @@ PowerPart read_shape(JsonReader& o, const DeviceSpec& device, const std::filesys
     }
     case 5: {
       double idle = device.idle_watts;
-      double full = device.full();
+      // With a context the device then draws its full power at a use of 1.
+      double full = device.full() - (device.held() - device.idle_watts);
       o.read("idle_watts", idle, kWatts);
       o.read("full_watts", full, kWatts);
       const TreeSpec tree = read_tree(o, true);

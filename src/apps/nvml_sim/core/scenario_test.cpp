@@ -56,6 +56,17 @@ TEST(Scenario, ErrorsNameTheKeysPath) {
   EXPECT_THAT(error_of(with_device(R"("uuid": "X")")), HasSubstr("uuid"));
   EXPECT_THAT(error_of(with_device(R"("processes": {"sm_utilisation_ratio": 1})")),
               HasSubstr("needs either pid or tree"));
+  EXPECT_THAT(
+      error_of(with_device(R"("processes": {"pid": 1, "from_seconds": 3, "to_seconds": 3})")),
+      HasSubstr("processes.to_seconds: must be more than from_seconds"));
+  EXPECT_THAT(error_of(with_device(R"("idle_watts": 80, "held_watts": 79)")),
+              HasSubstr("held_watts: is less than idle_watts"));
+  EXPECT_THAT(error_of(with_device(R"("held_watts": 700)")),
+              HasSubstr("must be more than idle_watts and held_watts"));
+  EXPECT_THAT(error_of(with_device(R"("after_context": {"watts": 90})")),
+              HasSubstr("after_context.watts: needs held_watts"));
+  EXPECT_THAT(error_of(with_device(R"("held_watts": 127, "after_context": {"watts": 9})")),
+              HasSubstr("after_context.watts: is less than idle_watts"));
   EXPECT_THAT(error_of(R"({"devices": {"generation": "ada"}, "faults": {"kind": "fire"}})"),
               HasSubstr("faults.kind: 'fire' is none of: gpu_lost"));
   EXPECT_THAT(error_of(R"({"devices": {"generation": "ada"},

@@ -16,6 +16,33 @@ Curve make_curve(const std::vector<PowerPart>& parts, double without, Samplers& 
   return sum(std::move(curves));
 }
 
+std::vector<std::shared_ptr<const TreeSampler>> samplers_of(const DeviceSpec& spec,
+                                                            Samplers& samplers) {
+  std::vector<std::shared_ptr<const TreeSampler>> all;
+  for (const ProcessSpec& process : spec.processes) {
+    all.push_back(process.tree ? samplers.get(*process.tree) : nullptr);
+  }
+  return all;
+}
+
+// Without held_watts processes hold no context that would count.
+std::shared_ptr<const Contexts> contexts_of(
+    const DeviceSpec& spec, const std::vector<std::shared_ptr<const TreeSampler>>& samplers) {
+  std::vector<ContextHolder> holders;
+  for (std::size_t i = 0; spec.held_watts && i < spec.processes.size(); ++i) {
+    holders.push_back({spec.processes[i].begin, spec.processes[i].end, samplers[i]});
+  }
+  const ContextPower power{spec.held() - spec.idle_watts,
+                           spec.after_context_watts - spec.idle_watts, spec.after_context_decay};
+  return std::make_shared<const Contexts>(std::move(holders), power);
+}
+
+// Without contexts, `power` itself, so that its figures stay the same to the last bit.
+Curve with_contexts(Curve power, const Curve& contexts) {
+  if (contexts.highest <= 0) return power;
+  return sum({std::move(power), contexts});
+}
+
 }  // namespace
 
 SimDevice::SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const Faults& faults,
@@ -24,11 +51,18 @@ SimDevice::SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const 
       index_(index),
       seed_(seed),
       faults_(faults),
-      power_(make_curve(spec_.power, spec_.idle_watts, samplers), spec_.limit.default_watts),
-      module_extra_(make_curve(spec_.module_power, 0, samplers)) {
-  for (const ProcessSpec& process : spec_.processes) {
-    process_samplers_.push_back(process.tree ? samplers.get(*process.tree) : nullptr);
-  }
+      process_samplers_(samplers_of(spec_, samplers)),
+      contexts_(contexts_of(spec_, process_samplers_)),
+      context_power_(curve_of(contexts_)),
+      power_(with_contexts(make_curve(spec_.power, spec_.idle_watts, samplers), context_power_),
+             spec_.limit.default_watts),
+      module_extra_(make_curve(spec_.module_power, 0, samplers)) {}
+
+bool SimDevice::at_rest(double t) const {
+  constexpr double kRounding = 1e-6;  // watts
+  if (contexts_->exist(t)) return false;
+  const double of_contexts = context_power_.watts(t);
+  return power_.watts(t) - of_contexts <= spec_.idle_watts + (of_contexts > 0 ? kRounding : 0);
 }
 
 double SimDevice::joules(Scope scope, double begin, double end) const {
@@ -46,8 +80,9 @@ double SimDevice::joules(Scope scope, double begin, double end) const {
 }
 
 double SimDevice::speed(double t) const {
-  const double demand = power_.demand(t) - spec_.idle_watts;
-  const double allowed = power_.limit(t) - spec_.idle_watts;
+  const double without_work = spec_.idle_watts + context_power_.watts(t);
+  const double demand = power_.demand(t) - without_work;
+  const double allowed = power_.limit(t) - without_work;
   if (demand <= allowed || demand <= 0) return 1;
   const double speed = std::pow(std::max(0.0, allowed / demand), spec_.limit.speed_exponent);
   return std::clamp(speed, spec_.limit.minimum_speed, 1.0);
@@ -98,13 +133,13 @@ std::optional<PolledValue> SimDevice::power_usage(double t) const {
 }
 
 double SimDevice::utilisation(double t) const {
-  const double mean = power_.joules(t - 1, t);  // over one second
-  return std::clamp((mean - spec_.idle_watts) / (spec_.full() - spec_.idle_watts), 0.0, 1.0);
+  const double mean = power_.joules(t - 1, t) - context_power_.joules(t - 1, t);  // of one second
+  return std::clamp((mean - spec_.idle_watts) / (spec_.full() - spec_.held()), 0.0, 1.0);
 }
 
 unsigned SimDevice::sm_clock_mhz(double t) const {
   const auto& clocks = spec_.clocks;
-  if (power_.watts(t) <= spec_.idle_watts) return clocks.sm_idle_mhz;
+  if (at_rest(t)) return clocks.sm_idle_mhz;
   const double ratio = speed(t);
   if (ratio >= 1) return clocks.sm_max_mhz;
   constexpr double kStepMhz = 15;
@@ -118,10 +153,11 @@ double SimDevice::temperature_celsius(double t) const {
   return thermal.ambient_celsius + thermal.celsius_per_watt * mean;
 }
 
-std::vector<ProcessUse> SimDevice::processes() const {
+std::vector<ProcessUse> SimDevice::processes(double t) const {
   std::vector<ProcessUse> uses;
   for (std::size_t i = 0; i < spec_.processes.size(); ++i) {
     const ProcessSpec& process = spec_.processes[i];
+    if (t < process.begin || t >= process.end) continue;
     const auto add = [&](pid_t pid, double use) {
       uses.push_back({pid, use, process.memory_bytes, process.graphics});
     };

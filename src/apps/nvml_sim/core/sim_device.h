@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "apps/nvml_sim/core/contexts.h"
 #include "apps/nvml_sim/core/faults.h"
 #include "apps/nvml_sim/core/limited_power.h"
 #include "apps/nvml_sim/core/scenario.h"
@@ -37,6 +38,8 @@ class SimDevice {
   // The truth.
   double joules(Scope scope, double begin, double end) const;
   double watts(double t) const { return power_.watts(t); }
+  // No context that raises power, and no work: clocks are down.
+  bool at_rest(double t) const;
   // The speed of work as a ratio of its speed without a power limit. SCENARIO.md states the curve.
   double speed(double t) const;
   double limit(double t) const { return power_.limit(t); }
@@ -56,7 +59,7 @@ class SimDevice {
   double utilisation(double t) const;  // 0 to 1, the mean over the second before
   unsigned sm_clock_mhz(double t) const;
   double temperature_celsius(double t) const;
-  std::vector<ProcessUse> processes() const;
+  std::vector<ProcessUse> processes(double t) const;
 
  private:
   EnergyBetween energy_of(Scope scope) const;
@@ -68,6 +71,8 @@ class SimDevice {
   const Faults& faults_;
   // The sampler of each of spec_.processes; null where it is no tree.
   std::vector<std::shared_ptr<const TreeSampler>> process_samplers_;
+  std::shared_ptr<const Contexts> contexts_;
+  Curve context_power_;
   LimitedPower power_;
   Curve module_extra_;
 };

@@ -140,6 +140,17 @@ void TreeSampler::record(double t, double use, std::vector<Member> members) {
   t = std::max(t, read_until_);  // a use that was returned never changes
   steps_.push_back({t, std::clamp(use, 0.0, 1.0), use_seconds_until(t)});
   members_ = std::move(members);
+  const bool is_open = !presence_.empty() && presence_.back().second == kForever;
+  if (!members_.empty() && !is_open) presence_.emplace_back(t, kForever);
+  if (members_.empty() && is_open) presence_.back().second = t;
+}
+
+std::vector<std::pair<double, double>> TreeSampler::presence(double t) const {
+  const std::lock_guard lock(mutex_);
+  read_until_ = std::max(read_until_, t);
+  auto spans = presence_;
+  std::erase_if(spans, [t](const auto& span) { return span.first > t; });
+  return spans;
 }
 
 const TreeSampler::Step* TreeSampler::step_at(double t) const {

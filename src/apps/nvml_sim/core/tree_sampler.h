@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/nvml_sim/core/curve.h"
@@ -60,6 +61,8 @@ class TreeSampler {
   double use_seconds(double begin, double end) const;  // its integral
   double next_step(double t) const;                    // when it changes next; kForever if unknown
   std::vector<Member> members() const;                 // of the last sample
+  // From when to when it had members, up to `t`; of those that it still has, to kForever.
+  std::vector<std::pair<double, double>> presence(double t) const;
 
   void sample();                                                   // samples the tree now
   void record(double t, double use, std::vector<Member> members);  // adds a sample
@@ -82,6 +85,7 @@ class TreeSampler {
   mutable std::mutex mutex_;
   std::vector<Step> steps_;
   std::vector<Member> members_;
+  std::vector<std::pair<double, double>> presence_;
   mutable double read_until_ = -kForever;  // the latest time of which a use was returned
   std::condition_variable stop_signal_;
   bool stop_ = false;

@@ -14,7 +14,7 @@ Return give_running(const char* call, Device device, bool graphics, unsigned* co
     const auto& layout = c.spec.mig;
     // With MIG, processes run in the first of its devices.
     const bool elsewhere = c.handle.mig != nullptr && c.handle.mig != &layout.front();
-    for (const auto& process : c.device.processes()) {
+    for (const auto& process : c.device.processes(c.now)) {
       if (process.graphics != graphics || elsewhere) continue;
       Info& info = list.emplace_back();
       info.pid = static_cast<unsigned>(process.pid);
@@ -52,7 +52,7 @@ NVML_FUNCTION(DeviceGetProcessUtilization, Device device, abi::ProcessUtilizatio
     const double at = std::floor(c.now / kRefresh) * kRefresh;
     const auto stamp = static_cast<unsigned long long>(c.simulator().to_real_us(at));
     std::vector<abi::ProcessUtilizationSample> list;
-    for (const auto& process : c.device.processes()) {
+    for (const auto& process : c.device.processes(c.now)) {
       if (stamp <= last_seen) break;
       abi::ProcessUtilizationSample& sample = list.emplace_back();
       sample.pid = static_cast<unsigned>(process.pid);

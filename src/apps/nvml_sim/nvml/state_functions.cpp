@@ -14,7 +14,7 @@ abi::Memory memory_of(const DeviceCall& c) {
     memory.used = std::min<unsigned long long>(memory.total, 16U << 20U);
   } else {
     unsigned long long used = c.spec.memory_used_bytes;
-    for (const auto& process : c.device.processes()) used += process.memory_bytes;
+    for (const auto& process : c.device.processes(c.now)) used += process.memory_bytes;
     memory.total = c.spec.memory_total_bytes;
     memory.used = std::min(memory.total, used);
   }
@@ -45,7 +45,7 @@ constexpr unsigned long long kReasons = abi::kReasonGpuIdle | abi::kReasonSwPowe
                                         abi::kReasonHwThermalSlowdown;
 
 unsigned long long clock_reasons(const DeviceCall& c) {
-  if (c.device.watts(c.now) <= c.spec.idle_watts) return abi::kReasonGpuIdle;
+  if (c.device.at_rest(c.now)) return abi::kReasonGpuIdle;
   return c.device.at_limit(c.now) ? abi::kReasonSwPowerCap : 0;
 }
 

@@ -73,4 +73,23 @@ Result<void> change_devices(std::string_view what,
   return {};
 }
 
+Result<std::size_t> forget_devices(const std::vector<std::string>& uuids) {
+  std::size_t forgotten = 0;
+  auto done = change_devices("the calibration", [&](json& devices) {
+    for (const auto& uuid : uuids) forgotten += devices.erase(uuid);
+  });
+  if (!done) return forward_error(done);
+  return forgotten;
+}
+
+Result<std::size_t> forget_all_devices() {
+  std::size_t forgotten = 0;
+  auto done = change_devices("the calibration", [&](json& devices) {
+    forgotten = devices.size();
+    devices.clear();
+  });
+  if (!done) return forward_error(done);
+  return forgotten;
+}
+
 }  // namespace jouleprof::meters::nvml

@@ -1,10 +1,13 @@
 // calibration.json: what is known of each GPU of a user's machines, by UUID.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -24,5 +27,12 @@ Result<nlohmann::json> read_devices();
 // Errors: as read_devices, and of writing: then nothing was changed.
 Result<void> change_devices(std::string_view what,
                             const std::function<void(nlohmann::json& devices)>& change);
+
+// Removes all that is stored of the GPUs with these UUIDs. Returns of how many something was
+// stored. Errors: as change_devices.
+Result<std::size_t> forget_devices(const std::vector<std::string>& uuids);
+
+// Removes all that is stored of every GPU; otherwise the same.
+Result<std::size_t> forget_all_devices();
 
 }  // namespace jouleprof::meters::nvml

@@ -7,7 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "meters/nvml/calibration/board_look.h"
 #include "meters/nvml/calibration/cuda_load.h"
+#include "meters/nvml/calibration/steady_power.h"
 #include "meters/nvml/nvml_error.h"
 
 namespace jouleprof::meters::nvml {
@@ -22,6 +24,12 @@ constexpr Duration kLoad = 15s;
 constexpr double kShortest = 0.030;
 constexpr double kLongest = 0.400;
 constexpr Duration kCounterTime = 4s;
+// Of power levels: how long one is observed, and how long to wait for the board to be at rest and
+// for the power to be steady after the context was created.
+constexpr Duration kRestTime = 2s;
+constexpr Duration kRestPatience = 20s;
+constexpr Duration kHeldTime = 1500ms;
+constexpr int kHeldAttempts = 4;
 constexpr unsigned kBusyPercent = 5;
 constexpr double kBusyRatio = 0.02;
 
@@ -89,6 +97,69 @@ std::optional<model::SensorTraits> Calibrator::assumed_traits(const Gpu& gpu,
   return found;
 }
 
+Result<void> Calibrator::check_usable(const Gpu& gpu) const {
+  if (gpu.error) return tl::unexpected(*gpu.error);
+  if (!gpu.mig_enabled) return {};
+  return fail(Errc::kUnsupported,
+              "the GPU is in MIG mode: a load in one instance does not calibrate the sensors of "
+              "the whole GPU. Disable MIG mode to calibrate it");
+}
+
+// Levels are those of the GPU, not of a superchip's module.
+Result<void> Calibrator::check_own_power(const Gpu& gpu) const {
+  for (const auto& sensor : meter_->sensors()) {
+    const auto& domain = meter_->domains()[static_cast<std::size_t>(sensor.domain)];
+    const bool own = domain.kind == model::DomainKind::kGpu && domain.uuid == gpu.uuid;
+    if (own && sensor.kind != model::SensorKind::kGauge) return {};
+  }
+  return fail(Errc::kUnsupported, "the driver does not report the power of the GPU alone");
+}
+
+Result<model::KnownLevel> Calibrator::observe_level(const Gpu& gpu, Duration length) {
+  SensorWatch watch(session_->api(), gpu);
+  const HostTime begin = HostClock::now();
+  std::this_thread::sleep_for(length);
+  const Watched seen = watch.stop();
+  for (const auto* readings : {&seen.ring, &seen.instant, &seen.average}) {
+    if (readings->empty()) continue;
+    const auto steady = steady_power(*readings, begin);
+    if (!steady) return forward_error(steady);
+    return model::KnownLevel{steady->power, steady->spread, look_at(*meter_, gpu).temperature,
+                             RealClock::now()};
+  }
+  return fail(Errc::kUnavailable, "its power could not be read");
+}
+
+Result<model::KnownLevel> Calibrator::observe_rest(const Gpu& gpu) {
+  if (auto usable = check_usable(gpu); !usable) return forward_error(usable);
+  if (auto own = check_own_power(gpu); !own) return forward_error(own);
+  const HostTime end = HostClock::now() + kRestPatience;
+  for (;;) {
+    // Before and after: a context may begin meanwhile.
+    auto reason = look_at(*meter_, gpu).not_at_rest();
+    if (!reason) {
+      auto level = observe_level(gpu, kRestTime);
+      reason = look_at(*meter_, gpu).not_at_rest();
+      if (level && !reason) return level;
+      if (!reason) reason = level.error().message;
+    }
+    const bool listed = look_at(*meter_, gpu).processes.value_or(0) > 0;
+    if (listed || HostClock::now() >= end) return fail(Errc::kUnavailable, *reason);
+    std::this_thread::sleep_for(500ms);
+  }
+}
+
+// With the load's context. Its creation changes the power for a while.
+Result<model::KnownLevel> Calibrator::observe_held(const Gpu& gpu) {
+  if (auto own = check_own_power(gpu); !own) return forward_error(own);
+  Result<model::KnownLevel> level;
+  for (int attempt = 0; attempt < kHeldAttempts; ++attempt) {
+    level = observe_level(gpu, kHeldTime);
+    if (level) return level;
+  }
+  return level;
+}
+
 Result<void> Calibrator::check_unused(const Gpu& gpu) {
   const auto used = [](const std::string& what) {
     return fail(
@@ -125,12 +196,7 @@ Result<void> Calibrator::check_unused(const Gpu& gpu) {
 }
 
 Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
-  if (gpu.error) return tl::unexpected(*gpu.error);
-  if (gpu.mig_enabled) {
-    return fail(Errc::kUnsupported,
-                "the GPU is in MIG mode: a load in one instance does not calibrate the sensors of "
-                "the whole GPU. Disable MIG mode to calibrate it");
-  }
+  if (auto usable = check_usable(gpu); !usable) return forward_error(usable);
   auto load = CudaLoad::open(gpu.uuid);
   if (!load) return forward_error(load);
   if (auto unused = check_unused(gpu); !unused) return forward_error(unused);
@@ -138,12 +204,13 @@ Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
                         gpu.device(), gpu.name, seconds(2 * kRest + kLoad + kCounterTime)));
   if (auto started = load->start(); !started) return forward_error(started);
   // Creating the context changes the power; wait until that has passed.
-  std::this_thread::sleep_for(kRest);
+  std::this_thread::sleep_for(kRest - kHeldTime);
+  LoadObservation observed;
+  observed.held = observe_held(gpu);
   SensorWatch watch(session_->api(), gpu);
   auto busy = run_bursts(*load);
   if (!busy) return forward_error(busy);
   std::this_thread::sleep_for(kRest);
-  LoadObservation observed;
   observed.busy = std::move(*busy);
   observed.powers = watch.stop();
   observed.counter = read_counter(session_->api(), gpu, kCounterTime);

@@ -1,0 +1,207 @@
+#include "analysis/findings/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+using model::DomainProfile;
+using model::Finding;
+
+constexpr std::size_t kMost = 5;
+constexpr int kFewestReadings = 10;
+constexpr double kNoUse = 0.005;        // of utilisation
+constexpr Duration kKept = 2s;          // after the last launch
+constexpr double kMuchCpu = 0.3;        // of the machine's energy
+constexpr double kShortLaunch = 20e-6;  // seconds: about what one costs the host
+
+// A share of readings, with half of its 95 % interval.
+struct Share {
+  double value = 0;
+  double error = 1;
+
+  static Share of(int hits, int all) {
+    const double p = static_cast<double>(hits) / all;
+    // Agresti and Coull (1998): two more of each kind.
+    const double n = all + 4;
+    const double centre = (hits + 2) / n;
+    return {p, 1.96 * std::sqrt(centre * (1 - centre) / n)};
+  }
+};
+
+class BoardFindings {
+ public:
+  BoardFindings(const model::Recording& recording, const model::Profile& profile,
+                const DomainProfile& domain, const model::ActivityProfile* activity,
+                std::vector<Finding>& out)
+      : recording_(recording), profile_(profile), domain_(domain), activity_(activity), out_(out) {}
+
+  void add() {
+    add_waiting();
+    add_limits();
+  }
+
+ private:
+  template <class Hit>
+  std::optional<Share> share_of(std::string_view gauge, Hit hit) const {
+    int hits = 0;
+    int all = 0;
+    for (const auto& sensor : recording_.sensors) {
+      if (sensor.domain != domain_.domain.id || sensor.name != gauge) continue;
+      for (const auto& r : recording_.readings.gauges) {
+        if (r.sensor != sensor.id || r.at < profile_.begin || r.at > profile_.end) continue;
+        ++all;
+        hits += hit(r.value);
+      }
+    }
+    return all >= kFewestReadings ? std::optional(Share::of(hits, all)) : std::nullopt;
+  }
+
+  void add_finding(const char* code, std::string text, std::string next_step, Energy energy,
+                   Energy error, bool estimated) {
+    const double share = energy.joules() / domain_.energy->energy.joules();
+    if (share < kLeastFindingShare || energy <= error) return;
+    out_.push_back({code, domain_.domain.device, std::move(text), std::move(next_step), energy,
+                    error, share, estimated});
+  }
+
+  // The end of the last launch; absent without a trace.
+  std::optional<HostTime> last_launch() const {
+    if (activity_ == nullptr) return std::nullopt;
+    return activity_->end;
+  }
+
+  void add_waiting() {
+    const auto& levels = domain_.levels;
+    if (!levels.held_time || !domain_.held_power || *levels.held_time <= Duration{}) return;
+    const double held = seconds(*levels.held_time);
+    const double watts = domain_.held_power->power.watts();
+    const double level_error = domain_.held_power->error.watts();
+    const bool assumed = !domain_.held_power->observed;
+    if (activity_ == nullptr) {
+      const auto idle =
+          share_of(model::gauge::kGpuUtilisation, [](double value) { return value <= kNoUse; });
+      if (!idle) return;
+      const double length = seconds(profile_.duration());
+      // Readings without use outside of the held time are of a board at rest.
+      const double waiting = std::max(idle->value * length - (length - held), 0.0);
+      add_finding("waiting",
+                  fmt::format("a context held the GPU for {:.1f} s while nothing ran, {:.0f} % of "
+                              "its time, by readings of utilisation",
+                              waiting, 100 * waiting / held),
+                  "Record with `jouleprof run --kernels` to learn what it waits for.",
+                  Energy::joules(watts * waiting),
+                  Energy::joules(std::hypot(watts * idle->error * length, level_error * waiting)),
+                  true);
+      return;
+    }
+    double busy = 0;
+    for (const auto& p : activity_->by_process) busy += seconds(p.busy);
+    const double after = std::max(seconds(profile_.end - *last_launch()), 0.0);
+    const double kept = after >= seconds(kKept) ? std::min(after, held) : 0.0;
+    const double waiting = std::max(held - busy - kept, 0.0);
+    const auto launches = static_cast<double>(activity_->launches);
+    const bool is_short = launches > 0 && busy / launches < kShortLaunch;
+    add_finding(
+        "waiting",
+        fmt::format("a context held the GPU for {:.1f} s while nothing ran, {:.0f} % of its time{}",
+                    waiting, 100 * waiting / held,
+                    is_short ? fmt::format("; its launches take {:.1f} us on average",
+                                           1e6 * busy / launches)
+                             : ""),
+        is_short
+            ? "The host cannot launch faster: use larger batches, CUDA graphs or torch.compile."
+            : "Give it work without pauses: more data-loading workers, larger batches; or "
+              "release the GPU.",
+        Energy::joules(watts * waiting), Energy::joules(level_error * waiting), assumed);
+    if (kept > 0) {
+      add_finding("context_kept",
+                  fmt::format("a context held the GPU for {:.1f} s after the last launch", kept),
+                  "End the process, or move what follows into another one.",
+                  Energy::joules(watts * kept), Energy::joules(level_error * kept), assumed);
+    }
+  }
+
+  void add_limits() {
+    if (!domain_.levels.active) return;
+    const auto& active = *domain_.levels.active;
+    const auto add = [&](const char* code, const char* what, const char* next, auto is_limited) {
+      const auto share = share_of(model::gauge::kClockEventReasons, [&](double value) {
+        return value >= 0 && is_limited(model::ClockReasons::of_gauge(value));
+      });
+      if (!share || share->value <= share->error) return;
+      const double busy_error = share->error * active.energy.joules();
+      add_finding(code,
+                  fmt::format("{} reduced the clocks in {:.0f} % of the readings", what,
+                              100 * share->value),
+                  next, Energy::joules(share->value * active.energy.joules()),
+                  Energy::joules(std::hypot(busy_error, share->value * active.error.joules())),
+                  true);
+    };
+    add("power_limit", "the power limit",
+        "Find the limit with the least energy: `jouleprof sweep --knob power -- COMMAND`.",
+        [](const model::ClockReasons& r) { return r.limited_by_power(); });
+    add("thermal_limit", "heat", "Improve the cooling, or lower the power limit.",
+        [](const model::ClockReasons& r) { return r.limited_by_heat(); });
+  }
+
+  const model::Recording& recording_;
+  const model::Profile& profile_;
+  const DomainProfile& domain_;
+  const model::ActivityProfile* activity_;
+  std::vector<Finding>& out_;
+};
+
+// Only where GPUs were measured, too: without them, all energy is the processors'.
+void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
+  Energy cpu;
+  Energy error;
+  Energy gpu;
+  bool estimated = false;
+  for (const auto& d : profile.domains) {
+    if (!d.energy || !d.domain.visible) continue;
+    if (d.domain.kind == model::DomainKind::kGpu) gpu += d.energy->energy;
+    if (d.domain.kind != model::DomainKind::kCpu) continue;
+    cpu += d.energy->energy;
+    error += d.energy->error;
+    estimated = estimated || d.energy->provenance == model::Provenance::kEstimated;
+  }
+  const double all = (cpu + gpu).joules();
+  if (gpu <= Energy{} || (cpu - error).joules() < kMuchCpu * all) return;
+  out.push_back({"processors", "", "the processors take a large part of the energy",
+                 "Look at the process table: fewer busy-waiting threads and workers lower it.", cpu,
+                 error, cpu.joules() / all, estimated});
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const model::Recording& recording, const model::Profile& profile,
+                                 std::span<const model::ActivityProfile> activity) {
+  std::vector<Finding> out;
+  for (const auto& d : profile.domains) {
+    if (d.domain.kind != model::DomainKind::kGpu || !d.energy || d.energy->energy <= Energy{} ||
+        !d.domain.visible) {
+      continue;
+    }
+    const auto traced = std::find_if(activity.begin(), activity.end(),
+                                     [&](const auto& a) { return a.domain.id == d.domain.id; });
+    BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, out).add();
+    if (traced != activity.end()) add_kernel_findings(*traced, out);
+  }
+  add_processors(profile, out);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Finding& a, const Finding& b) { return a.energy > b.energy; });
+  if (out.size() > kMost) out.resize(kMost);
+  return out;
+}
+
+}  // namespace jouleprof::analysis

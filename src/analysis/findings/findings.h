@@ -1,0 +1,38 @@
+// What a person should look at first in a profile.
+//
+// Each rule is silent where its energy is below 5 % of the device's energy or within its own error.
+// Thresholds without a source are this project's choice.
+//  - waiting: a context held the GPU and no launch ran: held power (rest included) times that time.
+//    Without a trace, the time is the share of readings of utilisation that are zero, with the
+//    binomial interval (normal approximation).
+//  - context_kept: the same after the last launch, for at least two seconds.
+//  - power_limit, thermal_limit: the share of readings in which the driver reported that reason
+//    (NVML's clocks event reasons), times the active energy.
+//  - copies, collectives: energy of memory copies, of NCCL's kernels (names that begin with nccl).
+//  - layer: a layer takes three times the energy per multiply-accumulate of the median layer, also
+//    at the lower end of its interval.
+//  - processors: the CPU packages take more than 30 % of the machine's energy.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/timeline/recording_timelines.h"
+#include "model/activity_profile.h"
+#include "model/finding.h"
+#include "model/profile.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+// The most expensive first, at most five.
+std::vector<model::Finding> findings_of(const model::Recording& recording,
+                                        const model::Profile& profile,
+                                        std::span<const model::ActivityProfile> activity);
+
+// Of the launches of one GPU.
+void add_kernel_findings(const model::ActivityProfile& activity, std::vector<model::Finding>& out);
+
+inline constexpr double kLeastFindingShare = 0.05;
+
+}  // namespace jouleprof::analysis

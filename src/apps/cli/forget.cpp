@@ -1,0 +1,44 @@
+#include "apps/cli/forget.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "meters/nvml/calibration/calibration_file.h"
+#include "meters/nvml/nvml_meter.h"
+
+namespace jouleprof::cli {
+namespace {
+
+namespace nvml = meters::nvml;
+
+Result<std::vector<std::string>> uuids_of(const std::vector<std::string>& devices) {
+  meters::NvmlOptions options;
+  if (const char* library = std::getenv("JOULEPROF_NVML_LIBRARY")) options.library = library;
+  options.devices = devices;
+  const auto meter = meters::NvmlMeter::open(options);
+  if (!meter) return forward_error(meter);
+  std::vector<std::string> uuids;
+  for (const auto& gpu : (*meter)->gpus()) uuids.push_back(gpu.uuid);
+  return uuids;
+}
+
+}  // namespace
+
+Result<void> forget(const std::vector<std::string>& devices) {
+  Result<std::size_t> forgotten;
+  if (devices.empty()) {
+    forgotten = nvml::forget_all_devices();
+  } else {
+    const auto uuids = uuids_of(devices);
+    if (!uuids) return forward_error(uuids);
+    forgotten = nvml::forget_devices(*uuids);
+  }
+  if (!forgotten) return forward_error(forgotten);
+  fmt::print(stderr, "jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
+             nvml::calibration_path().string());
+  return {};
+}
+
+}  // namespace jouleprof::cli
