@@ -32,7 +32,7 @@ def run(monitor, options, batch, is_first):
     result = {"window": name, "workload": workload.name, "mode": settings.mode, "batch": batch,
               "dtype": settings.dtype, "device": settings.device, "device_name": _device_name(settings),
               "energy_device": observer.label, "seed": settings.seed, "inputs": workload.inputs,
-              "input_size": workload.input_size, "new_tokens": None, "model": card,
+              "input_size": workload.input_size, "new_tokens": None, "threads": _threads(), "model": card,
               "macs": macs, "macs_reason": macs_reason}
     with _modes.surrounding(workload, settings):
         if settings.mode == "generate":
@@ -95,6 +95,11 @@ def _units_of_generation(name, workload, settings, card):
     }
 
 
+def _threads():
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.get_num_threads()
+
+
 def _device_name(settings):
     torch = sys.modules.get("torch")
     if not settings.device.startswith("cuda") or torch is None or not torch.cuda.is_available():
@@ -104,8 +109,11 @@ def _device_name(settings):
 
 def _torch_timer(step):
     """The median of torch.utils.benchmark for the same iteration in this process."""
+    import torch
     from torch.utils.benchmark import Timer
 
-    timed = Timer("step()", globals={"step": step}).blocked_autorange(min_run_time=2.0)
+    # Its default is one thread.
+    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    timed = timer.blocked_autorange(min_run_time=2.0)
     return {"median_seconds": timed.median, "blocks": len(timed.times),
             "iterations_per_block": timed.number_per_run}
