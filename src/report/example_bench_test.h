@@ -56,6 +56,8 @@ inline BenchResult bench_result() {
   gpu.levels.active = measured(1800, 90, 4, "nvml", "fused");
   gpu.levels.idle = Energy::joules(1200);
   gpu.idle_part = gpu.levels.rest->energy;
+  gpu.rest_power = model::PowerLevel{Power::watts(80), Power::watts(0.1), "observed", true, {}};
+  gpu.held_power = model::PowerLevel{Power::watts(120), Power::watts(0.2), "observed", true, {}};
   gpu.mean_power = Power::watts(300);
   gpu.peak_power = Power::watts(320);
   auto package = domain(1, model::DomainKind::kCpu, "package-0", "a CPU");

@@ -118,6 +118,29 @@ def test_modes_run_on_a_cpu(mode, dtype):
     assert changed is (mode == "train")
 
 
+class Casts(torch.utils._python_dispatch.TorchDispatchMode):
+    """Counts conversions between types."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function is torch.ops.aten._to_copy.default
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("mode", ["eager", "train"])
+def test_one_autocast_casts_the_weights_of_inference_once(mode):
+    chosen = settings("deit-t", mode=mode, dtype="amp-bfloat16")
+    workload = load(chosen)
+    with _modes.surrounding(workload, chosen):
+        step = _modes.make_step(workload, chosen)
+        step()
+        with Casts() as casts:
+            step()
+    weights = 2 * 12 * 4  # of the blocks' products, with biases
+    assert (casts.count < weights) is (mode == "eager")
+
+
 def test_eager_gives_the_models_output():
     chosen = settings("bert-b", length=8)
     workload = load(chosen)

@@ -26,47 +26,41 @@ def run(monitor, options, batch, is_first):
     name = f"{workload.name}, {settings.mode}, batch {batch}"
     _say(f"{name} on {settings.device}: builds the model")
     card = _card.card_of(workload, settings)
-    macs = _card.macs_of_iteration(workload, settings, card)
+    macs, macs_reason = _card.macs_of_iteration(workload, settings, card)
     observer = Observer(monitor, settings.device)
     limits = _latency.Limits(options.min_time, max(options.max_time, options.min_time), options.target_rel)
-    is_generation = settings.mode == "generate"
-    if is_generation:
-        generator = _generate.Generator(workload, settings, device)
-        step, plan = generator.request, (1, 1)
-    else:
-        step = _modes.make_step(workload, settings)
-    step()
-    device.synchronise()
-    if is_first and settings.device.startswith("cuda"):
-        # The context exists and nothing runs: the analysis learns from it the power that is held.
-        time.sleep(_HELD_SECONDS)
-    if not is_generation:
-        plan = choose_plan(step, device)
-    _say(f"{name}: warms up until time, power and clocks are steady")
-    warm_up = _steady.warm_up(step, device, plan, observer, _LEAST_WARM_UP_SECONDS, options.max_warm_up)
-    _say(f"{name}: measures")
     result = {"window": name, "workload": workload.name, "mode": settings.mode, "batch": batch,
               "dtype": settings.dtype, "device": settings.device, "device_name": _device_name(settings),
               "energy_device": observer.label, "seed": settings.seed, "inputs": workload.inputs,
-              "input_size": workload.input_size,
-              "new_tokens": settings.new_tokens if is_generation else None,
-              "warm_up": vars(warm_up), "model": card}
-    if is_generation:
-        requests, spread, reached = _generate.measure(generator, observer, monitor, name, limits)
-        result["iterations"] = len(requests)
-        result["latency"] = _generate.latency_of(requests, spread)
-        result["reached_target"] = reached
-        result.update(_units_of_generation(name, workload, settings, card))
-    else:
-        steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
-        result["iterations"] = steady.iterations
-        result["latency"] = _latency.latency_of(steady, device)
-        result["reached_target"] = steady.reached_target
-        result["units"] = _units(workload)
-        result["phases"] = []
-    result["macs"], result["macs_reason"] = macs
-    if options.torch_timer:
-        result["torch_timer"] = _torch_timer(step)
+              "input_size": workload.input_size, "new_tokens": None, "threads": _threads(), "model": card,
+              "macs": macs, "macs_reason": macs_reason}
+    with _modes.surrounding(workload, settings):
+        if settings.mode == "generate":
+            generator = _generate.Generator(workload, settings, device)
+            step, plan = generator.request, (1, 1)
+        else:
+            step, plan = _modes.make_step(workload, settings), None
+        step()
+        device.synchronise()
+        if is_first and settings.device.startswith("cuda"):
+            # The context exists and nothing runs: the analysis learns from it the power that is held.
+            time.sleep(_HELD_SECONDS)
+        plan = plan or choose_plan(step, device)
+        _say(f"{name}: warms up until time, power and clocks are steady")
+        result["warm_up"] = vars(_steady.warm_up(
+            step, device, plan, observer, _LEAST_WARM_UP_SECONDS, options.max_warm_up))
+        _say(f"{name}: measures")
+        if settings.mode == "generate":
+            requests, spread, reached = _generate.measure(generator, observer, monitor, name, limits)
+            result.update(_units_of_generation(name, workload, settings, card))
+            result.update(new_tokens=settings.new_tokens, iterations=len(requests),
+                          latency=_generate.latency_of(requests, spread), reached_target=reached)
+        else:
+            steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
+            result.update(iterations=steady.iterations, latency=_latency.latency_of(steady, device),
+                          reached_target=steady.reached_target, units=_units(workload), phases=[])
+        if options.torch_timer:
+            result["torch_timer"] = _torch_timer(step)
     return result
 
 
@@ -101,6 +95,11 @@ def _units_of_generation(name, workload, settings, card):
     }
 
 
+def _threads():
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.get_num_threads()
+
+
 def _device_name(settings):
     torch = sys.modules.get("torch")
     if not settings.device.startswith("cuda") or torch is None or not torch.cuda.is_available():
@@ -110,8 +109,11 @@ def _device_name(settings):
 
 def _torch_timer(step):
     """The median of torch.utils.benchmark for the same iteration in this process."""
+    import torch
     from torch.utils.benchmark import Timer
 
-    timed = Timer("step()", globals={"step": step}).blocked_autorange(min_run_time=2.0)
+    # Its default is one thread.
+    timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    timed = timer.blocked_autorange(min_run_time=2.0)
     return {"median_seconds": timed.median, "blocks": len(timed.times),
             "iterations_per_block": timed.number_per_run}

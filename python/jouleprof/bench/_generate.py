@@ -6,7 +6,6 @@ from typing import List
 
 from ._blocks import quantile, relative_half_width
 from ._latency import _LAG_NANOSECONDS, _is_within
-from ._modes import autocast
 
 
 @dataclasses.dataclass
@@ -31,13 +30,12 @@ class Generator:
         self._model = workload.model.eval()
         self._prompt = workload.kwargs["input_ids"]
         self._new_tokens = settings.new_tokens
-        self._context = autocast(settings)
         self._device = device
 
     def request(self, windows=None):
         """windows: functions that make the windows of prefill and decode."""
         torch = self._torch
-        with torch.inference_mode(), self._context():
+        with torch.inference_mode():
             begin = time.monotonic_ns()
             with windows[0]() if windows else _Nothing():
                 token, cache = self._forward(self._prompt, None)

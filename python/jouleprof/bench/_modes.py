@@ -1,5 +1,7 @@
 """One iteration of a workload in each mode, as a function without arguments."""
 
+import contextlib
+
 from ._workload import Refused, import_torch
 
 
@@ -39,7 +41,7 @@ def make_step(workload, settings):
 
 
 def autocast(settings, cache=True):
-    """A function that makes the context of one iteration's precision."""
+    """A function that makes the context of the precision."""
     torch = import_torch()
     kind = settings.device.split(":")[0]
     if not settings.dtype.startswith("amp"):
@@ -48,39 +50,41 @@ def autocast(settings, cache=True):
     return lambda: torch.autocast(kind, dtype=dtype, cache_enabled=cache)
 
 
+def surrounding(workload, settings):
+    """The context of all iterations. Within one autocast the weights of inference are cast once."""
+    if workload.model is None or settings.mode in ("train", "graph"):
+        return contextlib.nullcontext()
+    return autocast(settings)()
+
+
 def _forward(workload, settings):
     torch = import_torch()
     model = workload.model.eval()
     if settings.mode == "compile":
         model = torch.compile(model)
     args, kwargs = workload.args, workload.kwargs
-    # The cache of cast weights would outlive a captured graph's iteration.
-    context = autocast(settings, cache=settings.mode != "graph")
-    if not settings.dtype.startswith("amp"):
-        def plain():
-            with torch.inference_mode():
-                return model(*args, **kwargs)
-        return plain
 
-    def mixed():
-        with torch.inference_mode(), context():
+    def forward():
+        with torch.inference_mode():
             return model(*args, **kwargs)
-    return mixed
+    return forward
 
 
 def _captured(forward, settings):
     torch = import_torch()
     if not settings.device.startswith("cuda"):
         raise Refused("--mode graph captures a CUDA graph, and there is no CUDA device; use --mode eager")
+    # Casts are captured, too: a cache of cast weights must not outlive a capture.
+    context = autocast(settings, cache=False)
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
+    with torch.cuda.stream(side), context():
         for _ in range(3):
             forward()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        forward.output = forward()
+    with torch.cuda.graph(graph), context():
+        forward()
     return graph.replay
 
 
