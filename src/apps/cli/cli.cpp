@@ -6,6 +6,7 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
+#include "apps/cli/settings.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {
@@ -51,8 +52,11 @@ int main(std::vector<std::string> arguments) {
     return kDone;
   }
   arguments.erase(arguments.begin());
+  if (word == kGuardWord) return guard_settings(arguments);
   for (const auto& verb : make_verbs()) {
-    if (verb->name() == word) return run_verb(*verb, std::move(arguments));
+    if (verb->name() != word) continue;
+    if (word != "restore") restore_settings();
+    return run_verb(*verb, std::move(arguments));
   }
   return usage_error(fmt::format("there is no verb '{}'.\nTry 'jouleprof --help'.", word));
 }

@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_import());
   verbs.push_back(make_annotate());
   verbs.push_back(make_recommend());
+  verbs.push_back(make_restore());
   return verbs;
 }
 

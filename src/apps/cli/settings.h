@@ -1,0 +1,34 @@
+// What verbs share that change settings of GPUs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "meters/control/held_boards.h"
+
+namespace jouleprof::cli {
+
+struct RestoreCount {
+  std::size_t restored = 0;
+  std::size_t failed = 0;
+};
+
+// Restores what killed sweeps have left, and says on stderr what was done. Called before each verb.
+RestoreCount restore_settings();
+
+// The words with which this program becomes the guard of settings: see main().
+inline constexpr const char* kGuardWord = "guard-settings";
+// The guard: its arguments are those that GuardOptions::program is given.
+int guard_settings(const std::vector<std::string>& arguments);
+
+// Locks the GPUs whose settings are to be changed. Errors: as HeldBoards::take.
+Result<std::unique_ptr<meters::control::HeldBoards>> hold_boards(
+    meters::control::Knob knob, const std::vector<std::string>& devices, bool shared);
+
+// The exit status for an error of hold_boards() or of a change.
+int status_of_setting(const Error& error);
+
+}  // namespace jouleprof::cli
