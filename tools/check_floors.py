@@ -56,6 +56,7 @@ ROOMS = {
         "live": {"live"},
         "windows": {"windows", "live", "sampling"},
         "run": {"run", "windows", "live", "sampling"},
+        "sweep": {"sweep", "run", "windows", "live", "sampling"},
     },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},

@@ -19,21 +19,31 @@ std::string nvml_library() {
   return value != nullptr ? value : "";
 }
 
+control::HoldOptions hold_options(control::Knob knob, const std::vector<std::string>& devices) {
+  control::HoldOptions options;
+  options.knob = knob;
+  options.devices = devices;
+  options.library = nvml_library();
+  return options;
+}
+
 }  // namespace
 
 RestoreCount restore_settings() {
   RestoreCount count;
-  for (const auto& leftover : control::restore_leftovers(control::control_folder(), nvml_library())) {
+  for (const auto& leftover :
+       control::restore_leftovers(control::control_folder(), nvml_library())) {
     if (leftover.outcome) {
       ++count.restored;
       fmt::print(stderr, "jouleprof: {}\n", *leftover.outcome);
       continue;
     }
     ++count.failed;
-    fmt::print(stderr,
-               "jouleprof: {} still has a setting of a sweep that was killed, and restoring it failed: "
-               "{}. Run as root: jouleprof restore\n",
-               leftover.device, leftover.outcome.error().message);
+    fmt::print(
+        stderr,
+        "jouleprof: {} still has a setting of a sweep that was killed, and restoring it failed: "
+        "{}. Run as root: jouleprof restore\n",
+        leftover.device, leftover.outcome.error().message);
   }
   return count;
 }
@@ -45,13 +55,15 @@ int guard_settings(const std::vector<std::string>& arguments) {
                             {arguments.begin() + 2, arguments.end()}, nvml_library());
 }
 
+Result<control::BoardState> look_at_boards(control::Knob knob,
+                                           const std::vector<std::string>& devices) {
+  return control::look_at(hold_options(knob, devices));
+}
+
 Result<std::unique_ptr<control::HeldBoards>> hold_boards(control::Knob knob,
                                                          const std::vector<std::string>& devices,
                                                          bool shared) {
-  control::HoldOptions options;
-  options.knob = knob;
-  options.devices = devices;
-  options.library = nvml_library();
+  auto options = hold_options(knob, devices);
   options.folder = control::control_folder();
   options.guard = {"/proc/self/exe", kGuardWord};
   options.shared = shared;

@@ -28,6 +28,10 @@ int guard_settings(const std::vector<std::string>& arguments);
 Result<std::unique_ptr<meters::control::HeldBoards>> hold_boards(
     meters::control::Knob knob, const std::vector<std::string>& devices, bool shared);
 
+// What those GPUs report, without a lock or a change. Errors: as look_at.
+Result<meters::control::BoardState> look_at_boards(meters::control::Knob knob,
+                                                   const std::vector<std::string>& devices);
+
 // The exit status for an error of hold_boards() or of a change.
 int status_of_setting(const Error& error);
 

@@ -31,6 +31,7 @@ std::unique_ptr<Verb> make_report();
 std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_annotate();
+std::unique_ptr<Verb> make_sweep();
 std::unique_ptr<Verb> make_recommend();
 std::unique_ptr<Verb> make_restore();
 

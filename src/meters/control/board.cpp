@@ -61,9 +61,9 @@ Result<KnobRange> Board::range(Knob knob) const {
   constexpr const char* kName = "nvmlDeviceGetSupportedGraphicsClocks";
   if (auto ok = check_has(api_.memory_clocks, kName); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_has(api_.graphics_clocks, kName); !ok) return tl::unexpected(ok.error());
-  const auto memory = list(api_, "nvmlDeviceGetSupportedMemoryClocks", [&](unsigned* n, unsigned* to) {
-    return api_.memory_clocks(gpu_.handle, n, to);
-  });
+  const auto memory =
+      list(api_, "nvmlDeviceGetSupportedMemoryClocks",
+           [&](unsigned* n, unsigned* to) { return api_.memory_clocks(gpu_.handle, n, to); });
   if (!memory) return forward_error(memory);
   if (memory->empty()) {
     return fail(Errc::kUnsupported, fmt::format("{} lists no clocks to choose from", device()));

@@ -56,7 +56,8 @@ class Control : public ::testing::Test {
   std::string state() const { return read_file(path("state")).value_or(""); }
 
   const TempTree tree_;
-  mutable std::optional<NvmlSession> nvml_;  // ends with the test: the next one has its own scenario
+  mutable std::optional<NvmlSession>
+      nvml_;  // ends with the test: the next one has its own scenario
 };
 
 // Not a test: the guard of the other tests, whose arguments are the last words of the command.
@@ -65,16 +66,16 @@ TEST(GuardProcess, DISABLED_Runs) {
   const auto line = *read_file("/proc/self/cmdline");
   for (const auto word : split(line, '\0')) words.emplace_back(word);
   words.pop_back();
-  const auto first = std::find_if(words.begin() + 1, words.end(), [](const auto& word) {
-    return !word.starts_with("--");
-  });
+  const auto first = std::find_if(words.begin() + 1, words.end(),
+                                  [](const auto& word) { return !word.starts_with("--"); });
   if (words.end() - first < 3) GTEST_SKIP() << "runs as a guard only";
-  ::_exit(run_guard(static_cast<int>(*parse_integer(*first)), *(first + 1), {first + 2, words.end()},
-                    JOULEPROF_NVML_SIM_LIBRARY));
+  ::_exit(run_guard(static_cast<int>(*parse_integer(*first)), *(first + 1),
+                    {first + 2, words.end()}, JOULEPROF_NVML_SIM_LIBRARY));
 }
 
 void wait_until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 3000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 3000 && !holds(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(holds());
 }
 
@@ -235,8 +236,9 @@ TEST_F(Control, ARecordStaysWhereRestoringFails) {
   EXPECT_EQ(done.at(0).outcome.error().code, Errc::kPermissionDenied);
   EXPECT_EQ(records(), 1U);
   std::ofstream(record_path(path("control"), "GPU-aaaaaaaa")) << "{";
-  EXPECT_EQ(restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY).at(0).outcome.error().code,
-            Errc::kCorrupt);
+  EXPECT_EQ(
+      restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY).at(0).outcome.error().code,
+      Errc::kCorrupt);
 }
 
 TEST_F(Control, LocksAndUnlocksAClock) {

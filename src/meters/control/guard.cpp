@@ -116,9 +116,10 @@ int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std
     if (restored) {
       fmt::print(stderr, "jouleprof: {}\n", describe(*record, *restored));
     } else {
-      fmt::print(stderr,
-                 "jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
-                 record->device, name_of(record->knob), restored.error().message);
+      fmt::print(
+          stderr,
+          "jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
+          record->device, name_of(record->knob), restored.error().message);
       status = 1;
     }
   }

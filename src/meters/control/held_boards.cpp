@@ -40,6 +40,13 @@ Error not_permitted(Knob knob, const std::string& reason) {
                       what, reason, what, knob == Knob::kPowerLimit ? "-pl WATTS" : "-lgc MHZ")};
 }
 
+Result<void> check_range(const KnobRange& range, Knob knob) {
+  if (range.most >= range.least) return {};
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("the boards have no common {}; choose some with --devices", name_of(knob)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HeldBoards>> HeldBoards::take(const HoldOptions& options) {
@@ -54,6 +61,33 @@ Result<std::unique_ptr<HeldBoards>> HeldBoards::take(const HoldOptions& options)
   return held;
 }
 
+Result<BoardState> look_at(const HoldOptions& options) {
+  const auto nvml = NvmlSession::open(options.library);
+  if (!nvml) return forward_error(nvml);
+  const auto boards = nvml->boards(options.devices);
+  if (!boards) return forward_error(boards);
+  BoardState state;
+  state.may_set = nvml->is_simulated() || has_system_capability();
+  for (const Board& board : *boards) {
+    const auto range = board.range(options.knob);
+    if (!range) return forward_error(range);
+    const auto found = board.requested(options.knob);
+    if (!found) return forward_error(found);
+    const bool is_first = state.uuids.empty();
+    state.range = is_first ? *range : state.range.common(*range);
+    if (is_first || state.found != *found) state.found = is_first ? *found : std::nullopt;
+    state.uuids.push_back(board.uuid());
+  }
+  if (auto ok = check_range(state.range, options.knob); !ok) return tl::unexpected(ok.error());
+  return state;
+}
+
+BoardState HeldBoards::state() const {
+  BoardState state{range_, found(), {}, true};
+  for (const Board& board : boards_) state.uuids.push_back(board.uuid());
+  return state;
+}
+
 Result<void> HeldBoards::check_free(const Board& board) const {
   if (options_.shared) return {};
   if (board.gpu().mig_enabled) {
@@ -64,10 +98,11 @@ Result<void> HeldBoards::check_free(const Board& board) const {
   }
   const auto pids = board.processes();
   if (pids.empty()) return {};
-  return fail(Errc::kUnavailable,
-              fmt::format("other processes use {} and would be slowed, too (pid {}); wait for their "
-                          "end, or use --shared",
-                          board.device(), fmt::join(pids, ", ")));
+  return fail(
+      Errc::kUnavailable,
+      fmt::format("other processes use {} and would be slowed, too (pid {}); wait for their "
+                  "end, or use --shared",
+                  board.device(), fmt::join(pids, ", ")));
 }
 
 Result<void> HeldBoards::open() {
@@ -79,10 +114,10 @@ Result<void> HeldBoards::open() {
     auto lock = BoardLock::take(options_.folder, board.uuid());
     if (!lock) return tl::unexpected(lock.error());
     if (!*lock) {
-      return fail(Errc::kUnavailable, fmt::format("another sweep owns {}; wait for its end (locked: "
-                                                  "{}/{}.lock)",
-                                                  board.device(), options_.folder.string(),
-                                                  board.uuid()));
+      return fail(Errc::kUnavailable,
+                  fmt::format("another sweep owns {}; wait for its end (locked: "
+                              "{}/{}.lock)",
+                              board.device(), options_.folder.string(), board.uuid()));
     }
     locks_.push_back(std::move(**lock));
     if (std::filesystem::exists(record_path(options_.folder, board.uuid()))) {
@@ -98,12 +133,7 @@ Result<void> HeldBoards::open() {
     if (!found) return tl::unexpected(found.error());
     records_.push_back({board.uuid(), board.device(), options_.knob, *found, {}, boot_id()});
   }
-  if (range_.most < range_.least) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("the boards have no common {}; choose some with --devices",
-                            name_of(options_.knob)));
-  }
-  return {};
+  return check_range(range_, options_.knob);
 }
 
 HeldBoards::~HeldBoards() {
@@ -227,10 +257,11 @@ std::vector<std::string> HeldBoards::warnings() const {
   std::vector<std::string> all = remarks_;
   for (const Board& board : boards_) {
     if (board.is_persistent() == false && options_.knob == Knob::kPowerLimit) {
-      all.push_back(fmt::format("{}: persistence mode is disabled, so that the driver forgets the limit "
-                                "when its last client ends; jouleprof stays a client during the "
-                                "sweep",
-                                board.device()));
+      all.push_back(
+          fmt::format("{}: persistence mode is disabled, so that the driver forgets the limit "
+                      "when its last client ends; jouleprof stays a client during the "
+                      "sweep",
+                      board.device()));
     }
   }
   return all;

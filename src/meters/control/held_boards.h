@@ -27,6 +27,17 @@ struct HoldOptions {
   bool shared = false;
 };
 
+// What the boards of a job report, without a lock or a change.
+struct BoardState {
+  KnobRange range;              // of all boards
+  std::optional<double> found;  // absent where boards differ, or the driver does not report it
+  std::vector<std::string> uuids;
+  bool may_set = false;  // as far as is known without trying
+};
+
+// Errors: of NVML; invalid_argument for an unknown device, or boards without a common range.
+Result<BoardState> look_at(const HoldOptions& options);
+
 // Thread-safe. The settings are restored by restore(), by the destructor, by the guard within a
 // second of this process's death, by this process within a second of the guard's death, and from
 // the records at the next start after the death of both.
@@ -45,7 +56,7 @@ class HeldBoards : public SettingControl {
   Result<void> restore() override;
   std::optional<Error> lost() const override;
 
-  const std::vector<Board>& boards() const { return boards_; }
+  BoardState state() const;
   // What a reader of the result must know, also of the restoring.
   std::vector<std::string> warnings() const;
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }

@@ -35,9 +35,10 @@ Leftover restore_leftover(const std::filesystem::path& path, const std::filesyst
   Leftover leftover{record->device, ""};
   if (record->boot_id != boot_id()) {
     remove_record(folder, record->uuid);
-    leftover.outcome = fmt::format("{}: the {} that a sweep had set ended with the restart of the "
-                                   "machine",
-                                   record->device, name_of(record->knob));
+    leftover.outcome = fmt::format(
+        "{}: the {} that a sweep had set ended with the restart of the "
+        "machine",
+        record->device, name_of(record->knob));
     return leftover;
   }
   if (!nvml) return {record->device, forward_error(nvml)};
@@ -72,7 +73,8 @@ std::string describe(const RestoreRecord& record, Restored restored) {
     return fmt::format("{}: the {} is neither what a sweep found nor what it set; it was left",
                        record.device, name_of(record.knob));
   }
-  if (!record.before) return fmt::format("{}: the clock that a sweep locked is unlocked", record.device);
+  if (!record.before)
+    return fmt::format("{}: the clock that a sweep locked is unlocked", record.device);
   return fmt::format("{}: the {} is {:g} {} again, as a sweep found it", record.device,
                      name_of(record.knob), *record.before, unit_of(record.knob));
 }

@@ -34,7 +34,8 @@ Result<void> make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error) return {};
-  return tl::unexpected(system_error(fmt::format("cannot make {}", folder.string()), error.value()));
+  return tl::unexpected(
+      system_error(fmt::format("cannot make {}", folder.string()), error.value()));
 }
 
 // What was written to `path` survives a crash of the machine.

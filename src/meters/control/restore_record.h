@@ -40,7 +40,8 @@ Result<RestoreRecord> load(const std::filesystem::path& path);
 // Those of a folder that does not exist: none.
 std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder);
 
-// The lock of a board: one owner at a time, until its last holder has closed the descriptor or died.
+// The lock of a board: one owner at a time, until its last holder has closed the descriptor or
+// died.
 class BoardLock {
  public:
   // Nothing when another process owns the board. Errors: of the file system.
