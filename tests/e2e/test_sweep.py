@@ -94,7 +94,8 @@ def processes_with(environment):
 
 
 def pid_of(machine, word):
-    return next(p for p, words in processes_with(machine.environment).items() if word in words)
+    return next(pid for pid, words in processes_with(machine.environment).items()
+                if len(words) > 1 and words[1] == word)
 
 
 def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
