@@ -11,10 +11,10 @@ namespace jouleprof::model {
 // What is run, and how the order and number of runs are decided. Settings are in the knob's unit.
 struct SweepPlan {
   std::vector<std::string> command;
-  std::string knob;              // "power_limit_watts", "sm_clock_megahertz"
-  std::vector<double> settings;  // highest first
-  double reference = 0;          // one of them; it is in each block
-  std::optional<double> found;   // the setting before the sweep
+  std::string knob;                  // "power_limit_watts", "sm_clock_megahertz"
+  std::vector<double> settings;      // highest first
+  double reference = 0;              // one of them; it is in each block
+  std::optional<double> found;       // the setting before the sweep
   std::vector<std::string> devices;  // UUIDs
 
   // What a run's work is: its windows of this name, or a number that it prints, or the command.
@@ -50,15 +50,15 @@ struct SweepRun {
   std::optional<double> total_joules;  // of the GPUs, the whole run
   std::optional<double> units;         // of the work in the run; of a throughput: per second
 
-  std::optional<double> requested;       // read back after the change
-  std::optional<double> requested_after; // and after the run
+  std::optional<double> requested;        // read back after the change
+  std::optional<double> requested_after;  // and after the run
   std::optional<double> enforced_watts;
   std::optional<double> start_celsius;
   std::optional<double> end_celsius;
   std::optional<double> mean_watts;
   std::optional<double> peak_watts;
-  std::optional<double> sm_megahertz;        // means over the run, as the rest
-  std::optional<double> sm_utilisation;      // ratios from 0 to 1, as the rest
+  std::optional<double> sm_megahertz;    // means over the run, as the rest
+  std::optional<double> sm_utilisation;  // ratios from 0 to 1, as the rest
   std::optional<double> memory_utilisation;
   std::optional<double> limited_by_power;
   std::optional<double> limited_by_heat;

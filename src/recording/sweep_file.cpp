@@ -95,8 +95,8 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
                   fmt::format("{} has no recording of a run {}", path.string(), number));
     }
     const auto column = row.getColumn(0);
-    const auto bytes = unpack({static_cast<const char*>(column.getBlob()),
-                               static_cast<std::size_t>(column.getBytes())});
+    const auto bytes = unpack(
+        {static_cast<const char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())});
     if (!bytes) {
       return fail(Errc::kCorrupt,
                   fmt::format("{}: the recording of run {} is damaged", path.string(), number));

@@ -1,4 +1,4 @@
-// The file of a sweep: its plan, the summary of each run, and each run's recording. FORMAT.md
+// The file of a sweep: its plan, the summary of each run, and each run's recording. docs/sweep.md
 // describes it.
 #pragma once
 

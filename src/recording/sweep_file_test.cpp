@@ -86,8 +86,9 @@ TEST(SweepFile, DoesNotReplaceAFileUnasked) {
 TEST(SweepFile, RefusesOtherFiles) {
   const TempTree tree;
   EXPECT_EQ(read_sweep(tree / "none").error().code, Errc::kNotFound);
-  std::ofstream(tree / "text") << "not a database, but long enough to have a header of its own ..."
-                                  "................................................................";
+  std::ofstream(tree / "text")
+      << "not a database, but long enough to have a header of its own ..."
+         "................................................................";
   EXPECT_FALSE(is_sweep_file(tree / "text"));
   EXPECT_FALSE(read_sweep(tree / "text"));
 }

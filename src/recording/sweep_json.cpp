@@ -140,8 +140,8 @@ Result<model::SweepPlan> plan_from_json(const std::string& text, const std::stri
 }
 
 Result<model::SweepRun> run_from_json(const std::string& text, const std::string& file) {
-  return from_json<model::SweepRun>(
-      text, file, [](auto& run, const auto& field) { visit_run(run, field); });
+  return from_json<model::SweepRun>(text, file,
+                                    [](auto& run, const auto& field) { visit_run(run, field); });
 }
 
 }  // namespace jouleprof::recording

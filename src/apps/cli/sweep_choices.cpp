@@ -28,9 +28,9 @@ Result<std::pair<double, double>> parse_range(const std::string& text) {
     const auto high = parse_number(parts[1]);
     if (low && high && *low > 0 && *low <= *high) return std::pair(*low, *high);
   }
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--range {}: give the least and the highest setting, such as 300:700",
-                          text));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--range {}: give the least and the highest setting, such as 300:700", text));
 }
 
 // `std::regex` throws; its text is the user's.
@@ -39,10 +39,11 @@ Result<void> check_expression(const std::string& expression) {
     if (std::regex(expression).mark_count() == 1) return {};
   } catch (const std::regex_error&) {
   }
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--throughput {}: give a regular expression with one group for the number, "
-                          "such as '([0-9.]+) tokens/s'",
-                          expression));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--throughput {}: give a regular expression with one group for the number, "
+                  "such as '([0-9.]+) tokens/s'",
+                  expression));
 }
 
 }  // namespace
@@ -110,12 +111,14 @@ Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Kno
   }
   std::set<double, std::greater<>> chosen;
   for (const double value : wanted) chosen.insert(allowed.nearest(value));
-  if (chosen.size() >= 2 && chosen.size() <= kMostSettings) return std::vector(chosen.begin(), chosen.end());
-  return fail(Errc::kInvalidArgument,
-              fmt::format("a sweep needs 2 to {} settings between {:g} and {:g} {}, which the board "
-                          "allows; these are {}",
-                          kMostSettings, allowed.least, allowed.most, meters::control::unit_of(knob),
-                          chosen.size()));
+  if (chosen.size() >= 2 && chosen.size() <= kMostSettings)
+    return std::vector(chosen.begin(), chosen.end());
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("a sweep needs 2 to {} settings between {:g} and {:g} {}, which the board "
+                  "allows; these are {}",
+                  kMostSettings, allowed.least, allowed.most, meters::control::unit_of(knob),
+                  chosen.size()));
 }
 
 Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,

@@ -50,22 +50,21 @@ std::string setting_text(const model::SweepPlan& plan, double setting) {
 }
 
 std::string progress_head(const model::SweepPlan& plan) {
-  return fmt::format(kRow, "run", "block",
-                     plan.knob == "power_limit_watts" ? "limit" : "SM clock", "time", "energy",
-                     "mean W", "SM MHz", "");
+  return fmt::format(kRow, "run", "block", plan.knob == "power_limit_watts" ? "limit" : "SM clock",
+                     "time", "energy", "mean W", "SM MHz", "");
 }
 
 std::string progress_row(const session::SweepPlanner& planner) {
   const auto& run = planner.runs().back();
   std::string remark = left_text(planner);
   if (!run.unranked.empty()) remark = "not ranked: " + run.unranked;
-  return fmt::format(
-      kRow, fmt::format("{}/{}", run.number, planner.most_runs()),
-      run.is_warm_up() ? "warm" : fmt::format("{}", run.block),
-      setting_text(planner.plan(), run.setting),
-      run.seconds ? duration_text(duration_of(*run.seconds)) : "-",
-      run.joules ? energy_text(Energy::joules(*run.joules)) : "-", number(run.mean_watts),
-      run.sm_megahertz ? fmt::format("{:.0f}", *run.sm_megahertz) : "-", remark);
+  return fmt::format(kRow, fmt::format("{}/{}", run.number, planner.most_runs()),
+                     run.is_warm_up() ? "warm" : fmt::format("{}", run.block),
+                     setting_text(planner.plan(), run.setting),
+                     run.seconds ? duration_text(duration_of(*run.seconds)) : "-",
+                     run.joules ? energy_text(Energy::joules(*run.joules)) : "-",
+                     number(run.mean_watts),
+                     run.sm_megahertz ? fmt::format("{:.0f}", *run.sm_megahertz) : "-", remark);
 }
 
 std::string plan_text(const session::SweepPlanner& planner, const model::SweepRun& trial,
@@ -93,15 +92,14 @@ std::string plan_text(const session::SweepPlanner& planner, const model::SweepRu
                                                 : "an unknown energy"));
   const auto needs = [&](double runs) {
     return fmt::format("{} and {}", duration_text(duration_of(runs * trial.wall_seconds)),
-                       trial.total_joules
-                           ? energy_text(Energy::joules(runs * *trial.total_joules))
-                           : "an unknown energy");
+                       trial.total_joules ? energy_text(Energy::joules(runs * *trial.total_joules))
+                                          : "an unknown energy");
   };
-  add("needs", fmt::format("about {}, at most {}{}", needs(fewest), needs(most),
-                           plan.max_seconds
-                               ? fmt::format("; ends before {}",
-                                             duration_text(duration_of(*plan.max_seconds)))
-                               : ""));
+  add("needs",
+      fmt::format("about {}, at most {}{}", needs(fewest), needs(most),
+                  plan.max_seconds ? fmt::format("; ends before {}",
+                                                 duration_text(duration_of(*plan.max_seconds)))
+                                   : ""));
   add("privilege", may_set ? "this process may change settings"
                            : "MISSING: run it as root; in a container with --cap-add SYS_ADMIN");
   if (!trial.unranked.empty()) add("warning", "the trial would not be ranked: " + trial.unranked);

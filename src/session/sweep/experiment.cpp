@@ -83,8 +83,8 @@ class Experiment {
     judge_setting(planner_.plan(), run);
     run.wall_seconds = seconds(HostClock::now() - begin);
     if (auto kept = file_.append(run, execution->recording); !kept) return kept;
-    const bool reverted = run.requested_after && !lost && !failed &&
-                          std::abs(*run.requested_after - run.setting) > 1;
+    const bool reverted =
+        run.requested_after && !lost && !failed && std::abs(*run.requested_after - run.setting) > 1;
     reverted_ = reverted ? reverted_ + 1 : 0;
     planner_.add(run);
     if (options_.on_progress) options_.on_progress(planner_, "");
@@ -117,7 +117,8 @@ class Experiment {
       const auto now = hottest(control_.read_back());
       if (!now || *now <= *most) return;
       if (options_.on_progress) {
-        options_.on_progress(planner_, fmt::format("cooling down: {:.0f} C, to {:.0f} C", *now, *most));
+        options_.on_progress(planner_,
+                             fmt::format("cooling down: {:.0f} C, to {:.0f} C", *now, *most));
       }
       options_.sleep(kStep);
     }

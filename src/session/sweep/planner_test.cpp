@@ -185,15 +185,15 @@ TEST(SweepPlanner, FindsTheBestSettingOf200BoardsInFewRuns) {
     for (double watts = 700; watts >= 200; watts -= 50) settings.push_back(watts);
     auto plan = plan_of(settings);
     plan.seed = static_cast<std::uint64_t>(i);
-    const auto planner =
-        sweep(plan, {[&](double w) { return board.seconds(w); }, [&](double w) { return board.joules(w); }},
-              0.01, 0.03, 1000 + static_cast<std::uint64_t>(i));
+    const auto planner = sweep(
+        plan,
+        {[&](double w) { return board.seconds(w); }, [&](double w) { return board.joules(w); }},
+        0.01, 0.03, 1000 + static_cast<std::uint64_t>(i));
     ASSERT_TRUE(planner.advice());
     const auto& advice = *planner.advice();
     double least = board.joules(settings.front());
     for (const double w : settings) least = std::min(least, board.joules(w));
-    const double regret =
-        board.joules(advice.points[advice.best].point->setting) / least - 1;
+    const double regret = board.joules(advice.points[advice.best].point->setting) / least - 1;
     covered += regret <= advice.regret.value_or(0) + 1e-12 ? 1 : 0;
     regrets += regret / kBoards;
     worst = std::max(worst, regret);

@@ -22,15 +22,17 @@ void leave_unranked(SweepRun& run, std::string reason) {
   if (run.unranked.empty()) run.unranked = std::move(reason);
 }
 
-// The joules of all GPUs over an interval; absent, with the reason, where one is absent.
-std::optional<double> gpu_joules(const analysis::Run& run, HostTime begin, HostTime end,
-                                 SweepRun& out) {
+// The joules of all GPUs over an interval (two times, or a window); absent, with the reason, where
+// one is absent.
+template <typename... Interval>
+std::optional<double> gpu_joules(const analysis::Run& run, SweepRun& out,
+                                 const Interval&... interval) {
   double sum = 0;
   bool any = false;
   const auto& domains = run.recording().domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     if (!is_gpu(domains[i])) continue;
-    const auto energy = run.energy(i, begin, end);
+    const auto energy = run.energy(i, interval...);
     if (!energy) {
       leave_unranked(out, fmt::format("{}: {}", domains[i].device, energy.error().message));
       return std::nullopt;
@@ -88,7 +90,7 @@ void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& o
   unsigned count = 0;
   for (const auto& window : run.recording().windows) {
     if (window.name != name) continue;
-    const auto energy = gpu_joules(run, window.begin, window.end, out);
+    const auto energy = gpu_joules(run, out, window);
     if (!energy) return;
     seconds_sum += seconds(window.end - window.begin);
     joules += *energy;
@@ -112,7 +114,7 @@ void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
   const HostTime begin = has_warm_up ? printed.front().at : whole.begin;
   const HostTime end = has_warm_up ? printed.back().at : whole.end;
   if (end <= begin) return leave_unranked(out, "it printed all of its numbers at once");
-  const auto joules = gpu_joules(run, begin, end, out);
+  const auto joules = gpu_joules(run, out, begin, end);
   if (!joules) return;
   out.units = rate;
   out.seconds = 1 / rate;
@@ -126,7 +128,7 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
   const auto span = run.span();
   if (!span) return leave_unranked(out, span.error().message);
   fill_state(run, *span, out);
-  out.total_joules = gpu_joules(run, span->begin, span->end, out);
+  out.total_joules = gpu_joules(run, out, span->begin, span->end);
   if (!out.total_joules) return;
   const double length = seconds(span->end - span->begin);
   out.mean_watts = *out.total_joules / length;
@@ -149,9 +151,10 @@ void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
     leave_unranked(run, fmt::format("the driver set {:g} instead", *run.requested));
   }
   if (run.requested_after && differs(*run.requested_after, run.setting)) {
-    leave_unranked(run, fmt::format("the setting changed to {:g} during the run: by another program, "
-                                    "or by the driver",
-                                    *run.requested_after));
+    leave_unranked(run,
+                   fmt::format("the setting changed to {:g} during the run: by another program, "
+                               "or by the driver",
+                               *run.requested_after));
   }
   const bool is_limit = plan.knob == "power_limit_watts";
   if (is_limit && run.enforced_watts && differs(*run.enforced_watts, run.setting)) {
@@ -159,8 +162,8 @@ void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
                                     *run.enforced_watts));
   }
   if (run.limited_by_heat && *run.limited_by_heat > kMostHeat) {
-    leave_unranked(run, fmt::format("slowed by heat in {:.0f} % of the readings",
-                                    100 * *run.limited_by_heat));
+    leave_unranked(
+        run, fmt::format("slowed by heat in {:.0f} % of the readings", 100 * *run.limited_by_heat));
   }
 }
 
