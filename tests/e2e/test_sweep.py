@@ -210,6 +210,24 @@ def test_a_busy_board_is_refused(tmp_path):
     assert machine.limit() is None
 
 
+def test_apply_lasts_until_the_command_ends(machine):
+    machine.set_limit(650)
+    show = "import pathlib, sys; print(pathlib.Path('state').read_text().split()[-1]); sys.exit(4)"
+    command = ("--until-exit", "--", sys.executable, "-c", show)
+    process = machine("apply", "--power", "300", *command, status=4)
+    assert process.out == "300\n"
+    assert "the power limit is 300 W until the command ends" in process.err
+    assert machine.limit() == 650
+    assert machine.records() == []
+    machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", work=("0.3",))
+    assert machine("apply", "sweep.jprof", *command, status=4).out == "300\n"
+    assert machine.limit() == 650
+    assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
+    assert "say for which command" in machine("apply", "--power", "300", "--", "true", status=125).err
+    machine("apply", "--power", "300", "--until-exit", "--", "/no/such/program", status=127)
+    assert machine.limit() == 650
+
+
 def start_waiting(machine, *limits):
     """A sweep in the middle of a run at another setting than it found."""
     process = machine.start("sweep", "--limits", ",".join(limits), "--", sys.executable, "wait.py")

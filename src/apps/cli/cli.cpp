@@ -30,7 +30,8 @@ int run_verb(Verb& verb, std::vector<std::string> arguments) {
   }
   if (auto parsed = parse(verb, std::move(arguments)); !parsed) {
     // `run` has statuses of its own, apart from those of the commands that it runs.
-    return complain(parsed.error(), verb.name() == "run" ? kNotStarted : kUsageError);
+    const bool has_status = verb.name() == "run" || verb.name() == "apply";
+    return complain(parsed.error(), has_status ? kNotStarted : kUsageError);
   }
   return verb.run(command);
 }

@@ -77,6 +77,7 @@ class RecommendVerb : public Verb {
 
   Result<report::RecommendationOptions> choices() const {
     report::RecommendationOptions options;
+    if (!plan_.command.empty()) options.sweep_file = input_.file;
     const auto objective =
         analysis::parse_objective(objective_.empty() ? plan_.objective : objective_);
     if (!objective) {

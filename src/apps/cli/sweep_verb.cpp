@@ -197,6 +197,7 @@ class SweepVerb : public Verb {
     auto& [sweep, advice] = sweeps.front();
     report::RecommendationOptions options;
     options.choice = session::recommend_options(planner.plan(), sweep);
+    options.sweep_file = output_;
     advice = analysis::recommend(sweep, options.choice);
     fmt::print(stderr, "\n{}{:<10} {}; {}\n{:<10} jouleprof recommend {}\n",
                report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),

@@ -182,6 +182,12 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
   add_note(lines, "apply",
            fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", flag, best.point->setting),
            text);
+  if (!options.sweep_file.empty()) {
+    add_note(lines, "",
+             fmt::format("jouleprof apply {} --until-exit -- COMMAND   (restores it at the end)",
+                         shell_word(options.sweep_file)),
+             text);
+  }
   return lines;
 }
 

@@ -27,10 +27,15 @@ model::Recording recording() {
   gpu.kind = model::DomainKind::kGpu;
   gpu.device = "gpu0";
   r.domains = {gpu};
-  r.sensors = {{kPower, gpu.id, model::SensorKind::kPowerRing, "samples", {}, {}},
-               {kClock, gpu.id, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}},
-               {kReasons, gpu.id, model::SensorKind::kGauge,
-                std::string(model::gauge::kClockEventReasons), {}, {}}};
+  r.sensors = {
+      {kPower, gpu.id, model::SensorKind::kPowerRing, "samples", {}, {}},
+      {kClock, gpu.id, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}},
+      {kReasons,
+       gpu.id,
+       model::SensorKind::kGauge,
+       std::string(model::gauge::kClockEventReasons),
+       {},
+       {}}};
   r.sensors[0].traits.window = r.sensors[0].traits.refresh = std::chrono::milliseconds{20};
   for (int i = 0; i <= 1000; ++i) {
     const double t = 0.02 * i;
