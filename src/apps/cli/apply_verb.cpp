@@ -48,10 +48,11 @@ class ApplyVerb : public Verb {
 
   int run(const std::vector<std::string>& command) override {
     if (command.empty() || !until_exit_) {
-      return complain({Errc::kInvalidArgument,
-                       "say for which command: jouleprof apply FILE --until-exit -- COMMAND. To set "
-                       "a limit for longer: nvidia-smi -pl WATTS\nTry 'jouleprof apply --help'."},
-                      kNotStarted);
+      return complain(
+          {Errc::kInvalidArgument,
+           "say for which command: jouleprof apply FILE --until-exit -- COMMAND. To set "
+           "a limit for longer: nvidia-smi -pl WATTS\nTry 'jouleprof apply --help'."},
+          kNotStarted);
     }
     const auto choice = chosen();
     if (!choice) return complain(choice.error(), kNotStarted);
@@ -59,10 +60,11 @@ class ApplyVerb : public Verb {
     if (!held) return complain(held.error(), kNotStarted);
     if (const double nearest = (*held)->range().nearest(choice->setting);
         nearest != choice->setting) {
-      return complain({Errc::kInvalidArgument,
-                       fmt::format("{:g} {} is not a setting of this board; the nearest is {:g}",
-                                   choice->setting, meters::control::unit_of(choice->knob), nearest)},
-                      kNotStarted);
+      return complain(
+          {Errc::kInvalidArgument,
+           fmt::format("{:g} {} is not a setting of this board; the nearest is {:g}",
+                       choice->setting, meters::control::unit_of(choice->knob), nearest)},
+          kNotStarted);
     }
     const auto set = (*held)->apply(choice->setting);
     if (!set) return complain(set.error(), kNotStarted);

@@ -7,6 +7,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
 #include "apps/cli/settings.h"
+#include "apps/cli/settings_server.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {
@@ -54,6 +55,7 @@ int main(std::vector<std::string> arguments) {
   }
   arguments.erase(arguments.begin());
   if (word == kGuardWord) return guard_settings(arguments);
+  if (word == kServerWord) return serve_settings(arguments);
   for (const auto& verb : make_verbs()) {
     if (verb->name() != word) continue;
     if (word != "restore") restore_settings();

@@ -62,8 +62,9 @@ Result<control::BoardState> look_at_boards(control::Knob knob,
 
 Result<std::unique_ptr<control::HeldBoards>> hold_boards(control::Knob knob,
                                                          const std::vector<std::string>& devices,
-                                                         bool shared) {
+                                                         bool shared, std::vector<pid_t> users) {
   auto options = hold_options(knob, devices);
+  options.users = std::move(users);
   options.folder = control::control_folder();
   options.guard = {"/proc/self/exe", kGuardWord};
   options.shared = shared;

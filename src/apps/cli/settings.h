@@ -24,9 +24,11 @@ inline constexpr const char* kGuardWord = "guard-settings";
 // The guard: its arguments are those that GuardOptions::program is given.
 int guard_settings(const std::vector<std::string>& arguments);
 
-// Locks the GPUs whose settings are to be changed. Errors: as HeldBoards::take.
+// Locks the GPUs whose settings are to be changed. `users`: processes that may use them. Errors: as
+// HeldBoards::take.
 Result<std::unique_ptr<meters::control::HeldBoards>> hold_boards(
-    meters::control::Knob knob, const std::vector<std::string>& devices, bool shared);
+    meters::control::Knob knob, const std::vector<std::string>& devices, bool shared,
+    std::vector<pid_t> users = {});
 
 // What those GPUs report, without a lock or a change. Errors: as look_at.
 Result<meters::control::BoardState> look_at_boards(meters::control::Knob knob,

@@ -96,7 +96,11 @@ Result<void> HeldBoards::check_free(const Board& board) const {
                             "them; --shared sets it nevertheless",
                             board.device()));
   }
-  const auto pids = board.processes();
+  auto pids = board.processes();
+  std::erase_if(pids, [this](unsigned pid) {
+    return std::find(options_.users.begin(), options_.users.end(), static_cast<pid_t>(pid)) !=
+           options_.users.end();
+  });
   if (pids.empty()) return {};
   return fail(
       Errc::kUnavailable,

@@ -23,6 +23,7 @@ struct HoldOptions {
   std::string library;               // as NvmlSession::open
   std::filesystem::path folder;      // control_folder()
   std::vector<std::string> guard;    // GuardOptions::program
+  std::vector<pid_t> users;          // processes that may compute on a board
   // Also where other processes compute on a board, or MIG instances divide it.
   bool shared = false;
 };
@@ -57,6 +58,7 @@ class HeldBoards : public SettingControl {
   std::optional<Error> lost() const override;
 
   BoardState state() const;
+  const std::vector<Board>& boards() const { return boards_; }
   // What a reader of the result must know, also of the restoring.
   std::vector<std::string> warnings() const;
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
