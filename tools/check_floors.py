@@ -60,6 +60,7 @@ ROOMS = {
         "live": {"live"},
         "windows": {"windows", "live", "sampling"},
         "run": {"run", "windows", "live", "sampling"},
+        "sweep": {"sweep", "run", "windows", "live", "sampling"},
     },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
@@ -68,6 +69,8 @@ ROOMS = {
 # a meter sees what lies beside the meters' folders and itself, never another meter; meters/all
 # lists them
 METER_SEAM = {"meters/meter.h", "meters/cpu_model.h"}
+# Settings are changed through the NVML that is read.
+METER_PAIRS = {("control", "nvml")}
 # Helpers of tests whose names do not say so.
 TEST_ONLY = {"testing", "fake_meter", "failing_sink"}
 VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
@@ -118,6 +121,8 @@ def offences(path):
             yield number, f"{room_of(relative, own) or own} may not include {target}"
         if other is None or other == own:
             meters = [p.split("/")[1] for p in (relative, target) if p.startswith("meters/")]
+            if tuple(meters) in METER_PAIRS:
+                continue
             if meters[0:1] != ["all"] and len(set(meters)) == 2 and target not in METER_SEAM:
                 yield number, f"one meter includes another: {target}"
             continue

@@ -33,13 +33,19 @@ from ._factors import Cost, Factors
 from ._measurement import Measurement, Total
 from ._monitor import Monitor
 from ._native import now
+from ._power_limit import (
+    MaxSlowdownConstraint,
+    PowerLimitMeasurement,
+    PowerLimitOptimizer,
+    ZeusCost,
+)
 from ._snapshot import DomainSnapshot, Snapshot
 from ._window import Window
 
 __all__ = [
     "Corrupt", "Cost", "Domain", "DomainSnapshot", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
-    "Measurement", "Monitor", "NotFound", "PermissionDenied", "Snapshot", "Timeout", "Total", "Unavailable",
-    "Unsupported", "Window", "__version__", "measure", "monitor", "now", "steps", "total", "window",
+    "MaxSlowdownConstraint", "Measurement", "Monitor", "NotFound", "PermissionDenied", "PowerLimitMeasurement",
+    "PowerLimitOptimizer", "Snapshot", "Timeout", "Total", "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "monitor", "now", "steps", "total", "window",
 ]
 
 try:

@@ -1,4 +1,4 @@
-"""For scripts written for Zeus: `from jouleprof.zeus import ZeusMonitor`.
+"""For scripts written for Zeus: `from jouleprof.zeus import ZeusMonitor, GlobalPowerLimitOptimizer`.
 
 The same calls, fields, errors and log columns as zeus.monitor.ZeusMonitor of Zeus 0.16. What differs,
 and why, is in docs/python.md.
@@ -12,10 +12,15 @@ import time as _time
 from . import _sync
 from ._errors import InvalidArgument, Unavailable
 from ._monitor import Monitor
+from ._power_limit import Energy, MaxSlowdownConstraint, PowerLimitOptimizer, Time, ZeusCost
 from ._window import Window
 from ._zeus_log import Log
 
-__all__ = ["Measurement", "ZeusMonitor"]
+__all__ = [
+    "Energy", "GlobalPowerLimitOptimizer", "MaxSlowdownConstraint", "Measurement", "Time", "ZeusCost", "ZeusMonitor",
+]
+
+GlobalPowerLimitOptimizer = PowerLimitOptimizer
 
 logger = logging.getLogger(__name__)
 

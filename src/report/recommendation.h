@@ -26,6 +26,7 @@ struct DailyUse {
 
 struct RecommendationOptions {
   analysis::RecommendOptions choice;
+  std::string sweep_file;  // of our own sweep, for the command that applies it; empty: none
   std::optional<DailyUse> daily;
 };
 

@@ -95,3 +95,24 @@ def test_a_missing_figure_is_not_logged(machine, fake, monkeypatch):
     callback.on_epoch_end(None, state, None)
     callback.on_train_end(None, state, None)
     assert set(state.log_history[0]) == {"energy/epoch_seconds", "epoch", "step"}
+
+
+def test_hugging_face_power_limits(gpu, fake, monkeypatch):
+    fake("transformers", "TrainerCallback", "huggingface")
+    called = []
+
+    class Recorder:
+        def __init__(self, *args, **options):
+            called.append((args[0] is gpu, args[1:], options))
+
+        def __getattr__(self, name):
+            return lambda: called.append(name)
+
+    import jouleprof.callbacks.huggingface as module
+
+    monkeypatch.setattr(module, "PowerLimitOptimizer", Recorder)
+    callback = jouleprof.callbacks.HuggingFacePowerLimitOptimizer(gpu, "time", pl_step=50)
+    for name in ("on_epoch_begin", "on_step_begin", "on_step_end", "on_epoch_end", "on_train_end"):
+        getattr(callback, name)(None, None, None, model=None)
+    assert called == [(True, ("time",), {"pl_step": 50}), "on_epoch_begin", "on_step_begin",
+                      "on_step_end", "on_epoch_end", "close"]

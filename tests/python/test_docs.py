@@ -33,6 +33,7 @@ def test_examples(machine, heading, monkeypatch):
 
     monkeypatch.chdir(machine.folder)
     machine.gpus(CONSTANT)
+    monkeypatch.setenv("JOULEPROF_CONTROL_FOLDER", str(machine.folder / "control"))
     install(monkeypatch, Host.torch())
     try:
         exec("\n".join(examples()[heading]), {"__name__": "__main__"})

@@ -1,9 +1,10 @@
-"""Callbacks of training frameworks: `jouleprof.callbacks.HuggingFaceCallback` and `LightningCallback`.
+"""Callbacks of training frameworks: `jouleprof.callbacks.HuggingFaceCallback`, `LightningCallback`
+and `HuggingFacePowerLimitOptimizer`.
 
 A framework is imported when its callback is asked for, not before.
 """
 
-__all__ = ["HuggingFaceCallback", "LightningCallback"]
+__all__ = ["HuggingFaceCallback", "HuggingFacePowerLimitOptimizer", "LightningCallback"]
 
 
 def __getattr__(name):
@@ -11,6 +12,10 @@ def __getattr__(name):
         from .huggingface import HuggingFaceCallback
 
         return HuggingFaceCallback
+    if name == "HuggingFacePowerLimitOptimizer":
+        from .huggingface import HuggingFacePowerLimitOptimizer
+
+        return HuggingFacePowerLimitOptimizer
     if name == "LightningCallback":
         from .lightning import LightningCallback
 

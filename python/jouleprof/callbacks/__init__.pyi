@@ -1,6 +1,6 @@
 from typing import Any, List, Optional
 
-from .. import Factors, Measurement, Monitor
+from .. import Factors, Measurement, Monitor, PowerLimitOptimizer
 
 class HuggingFaceCallback:
     def __init__(
@@ -8,6 +8,11 @@ class HuggingFaceCallback:
     ) -> None: ...
     @property
     def epochs(self) -> List[Measurement]: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+class HuggingFacePowerLimitOptimizer:
+    optimizer: PowerLimitOptimizer
+    def __init__(self, monitor: Any, *args: Any, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class LightningCallback:

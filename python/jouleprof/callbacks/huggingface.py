@@ -2,7 +2,35 @@
 
 from transformers import TrainerCallback
 
+from .._power_limit import PowerLimitOptimizer
 from ._training import Training
+
+
+class HuggingFacePowerLimitOptimizer(TrainerCallback):
+    """`Trainer(..., callbacks=[HuggingFacePowerLimitOptimizer(monitor)])`.
+
+    Profiles power limits during the training and stays at the best; `optimizer` is the
+    jouleprof.PowerLimitOptimizer, which takes the same arguments. The limit found before is restored
+    when training ends.
+    """
+
+    def __init__(self, monitor, *args, **options):
+        self.optimizer = PowerLimitOptimizer(monitor, *args, **options)
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        self.optimizer.on_epoch_begin()
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.optimizer.on_step_begin()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.optimizer.on_step_end()
+
+    def on_epoch_end(self, args, state, control, **kwargs):
+        self.optimizer.on_epoch_end()
+
+    def on_train_end(self, args, state, control, **kwargs):
+        self.optimizer.close()
 
 
 class HuggingFaceCallback(TrainerCallback):

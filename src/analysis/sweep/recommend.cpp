@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <random>
 #include <utility>
 
@@ -18,35 +17,10 @@ constexpr std::array<std::pair<std::string_view, Objective>, 5> kObjectives{
      {"cost", Objective::kCost},
      {"time", Objective::kTime}}};
 
-Interval percentiles(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-  };
-  return {at(0.025), at(0.975)};
-}
-
-// The quantile of Student's t for 97.5 %, by degrees of freedom; beyond the table, its last.
-double student_t(std::size_t degrees) {
-  constexpr std::array kQuantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                  2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                                  2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
-  return kQuantiles[std::min(degrees, kQuantiles.size()) - 1];
-}
-
-// A percentile bootstrap of few samples is too narrow: by sqrt(n / (n - 1)) of the resampled
-// variance, and by the normal quantile in place of Student's (Efron and Tibshirani 1993).
-Interval widened(const Interval& interval, double center, std::size_t samples) {
-  const auto n = static_cast<double>(samples);
-  const double factor = std::sqrt(n / (n - 1)) * student_t(samples - 1) / 1.96;
-  return {center - factor * std::max(center - interval.low, 0.0),
-          center + factor * std::max(interval.high - center, 0.0)};
-}
-
 class Recommender {
  public:
   Recommender(const Sweep& sweep, const RecommendOptions& options)
-      : sweep_(sweep), options_(options) {}
+      : sweep_(sweep), options_(options), draws_(sweep), means_(draws_.means()) {}
 
   Result<Recommendation> run() {
     if (auto ok = check(); !ok) return tl::unexpected(ok.error());
@@ -56,9 +30,9 @@ class Recommender {
     out_.best = *least;
     out_.ties = {*least};
     mark_pareto_front();
-    const bool repeated = std::all_of(sweep_.points.begin(), sweep_.points.end(),
-                                      [](const auto& p) { return p.samples.size() > 1; });
-    if (repeated) bootstrap();
+    std::vector<Means> drawn;
+    if (draws_.has_errors()) drawn = rate_errors();
+    compare_with_found(drawn);
     return std::move(out_);
   }
 
@@ -115,13 +89,11 @@ class Recommender {
   }
 
   void rate() {
-    for (const auto& point : sweep_.points) {
-      means_.push_back({point.mean_seconds(), point.mean_joules()});
-    }
     const SweepSample& reference = means_[out_.reference];
     for (std::size_t i = 0; i < means_.size(); ++i) {
       RatedPoint& rated = out_.points.emplace_back();
       rated.point = &sweep_.points[i];
+      rated.mean = means_[i];
       rated.slowdown.ratio = means_[i].seconds / reference.seconds - 1;
       rated.saving.ratio = 1 - means_[i].joules / reference.joules;
       rated.score = score(means_[i]);
@@ -164,15 +136,15 @@ class Recommender {
     }
   }
 
-  void bootstrap() {
+  std::vector<Means> rate_errors() {
     const std::size_t n = means_.size();
     std::mt19937_64 random(20);
     std::vector<std::vector<double>> slowdowns(n), savings(n), excesses(n);
+    std::vector<Means> drawn;
     std::vector<unsigned> wins(n, 0);
     const std::size_t least = out_.best;
     for (unsigned draw = 0; draw < options_.draws; ++draw) {
-      Means means;
-      for (const auto& point : sweep_.points) means.push_back(resampled(point, random));
+      const Means& means = drawn.emplace_back(draws_.draw(random));
       const SweepSample& reference = means[out_.reference];
       for (std::size_t i = 0; i < n; ++i) {
         slowdowns[i].push_back(means[i].seconds / reference.seconds - 1);
@@ -182,40 +154,71 @@ class Recommender {
       if (const auto best = least_of(means)) ++wins[*best];
     }
     out_.ties.clear();
-    std::size_t fewest = sweep_.points.front().samples.size();
-    for (const auto& point : sweep_.points) fewest = std::min(fewest, point.samples.size());
     for (std::size_t i = 0; i < n; ++i) {
       RatedPoint& rated = out_.points[i];
-      rated.slowdown.interval =
-          widened(percentiles(std::move(slowdowns[i])), rated.slowdown.ratio, fewest);
-      rated.saving.interval =
-          widened(percentiles(std::move(savings[i])), rated.saving.ratio, fewest);
-      rated.probability_of_best = static_cast<double>(wins[i]) / options_.draws;
       const double excess = rated.score / out_.points[least].score - 1;
-      const bool as_good =
-          i == least || widened(percentiles(std::move(excesses[i])), excess, fewest).low <= 0;
+      rated.excess = Change{excess, draws_.interval(excesses[i], excess)};
+      rated.ruled_out = is_ruled_out(i, excesses[i], slowdowns[i]);
+      rated.slowdown.interval = draws_.interval(std::move(slowdowns[i]), rated.slowdown.ratio);
+      rated.saving.interval = draws_.interval(std::move(savings[i]), rated.saving.ratio);
+      rated.probability_of_best = static_cast<double>(wins[i]) / options_.draws;
+      const bool as_good = i == least || rated.excess->interval->low <= 0;
       if (!rated.feasible || !as_good) continue;
       out_.ties.push_back(i);
       if (means_[i].seconds < means_[out_.best].seconds) out_.best = i;
     }
+    out_.regret = regret(drawn);
+    return drawn;
   }
 
-  static SweepSample resampled(const SweepPoint& point, std::mt19937_64& random) {
-    const std::size_t n = point.samples.size();
-    std::uniform_int_distribution<std::size_t> any(0, n - 1);
-    SweepSample mean;
-    for (std::size_t i = 0; i < n; ++i) {
-      const SweepSample& sample = point.samples[any(random)];
-      mean.seconds += sample.seconds / static_cast<double>(n);
-      mean.joules += sample.joules / static_cast<double>(n);
+  // By an interval wide enough for several looks at a growing sweep.
+  bool is_ruled_out(std::size_t i, const std::vector<double>& excesses,
+                    const std::vector<double>& slowdowns) const {
+    constexpr double kCoverage = 0.99;
+    const RatedPoint& rated = out_.points[i];
+    const double excess = rated.excess->ratio;
+    if (rated.feasible && draws_.interval(excesses, excess, kCoverage).low > 0) return true;
+    return options_.max_slowdown &&
+           draws_.interval(slowdowns, rated.slowdown.ratio, kCoverage).low > *options_.max_slowdown;
+  }
+
+  void compare_with_found(const std::vector<Means>& drawn) {
+    const auto at = std::find_if(sweep_.points.begin(), sweep_.points.end(), [&](const auto& p) {
+      return sweep_.found && p.setting == *sweep_.found;
+    });
+    if (at == sweep_.points.end()) return;
+    const auto found = static_cast<std::size_t>(at - sweep_.points.begin());
+    const auto change = [&](auto ratio) {
+      Change made{ratio(means_), {}};
+      std::vector<double> ratios;
+      for (const Means& means : drawn) ratios.push_back(ratio(means));
+      if (!drawn.empty()) made.interval = draws_.interval(std::move(ratios), made.ratio);
+      return made;
+    };
+    out_.saving_against_found =
+        change([&](const Means& m) { return 1 - m[out_.best].joules / m[found].joules; });
+    out_.slowdown_against_found =
+        change([&](const Means& m) { return m[out_.best].seconds / m[found].seconds - 1; });
+  }
+
+  // The 97.5 % bound of how much better than the recommended one a feasible setting can be.
+  double regret(const std::vector<Means>& drawn) const {
+    std::vector<double> regrets;
+    for (const Means& means : drawn) {
+      double least = score(means[out_.best]);
+      for (std::size_t i = 0; i < means.size(); ++i) {
+        if (out_.points[i].feasible) least = std::min(least, score(means[i]));
+      }
+      regrets.push_back(score(means[out_.best]) / least - 1);
     }
-    return mean;
+    return std::max(0.0, draws_.interval(std::move(regrets), 0).high);
   }
 
   const Sweep& sweep_;
   const RecommendOptions& options_;
+  const MeanDraws draws_;
+  const Means means_;
   Recommendation out_;
-  Means means_;
 };
 
 }  // namespace

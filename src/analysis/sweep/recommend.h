@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/sweep/mean_draws.h"
 #include "analysis/sweep/sweep.h"
 #include "base/result.h"
 
@@ -32,12 +33,7 @@ struct RecommendOptions {
   unsigned draws = 2000;               // of the bootstrap
 };
 
-struct Interval {
-  double low = 0;  // of 95 %
-  double high = 0;
-};
-
-// A ratio with its interval; absent where a setting was measured only once.
+// A ratio with its interval of 95 %; absent where a setting was measured only once.
 struct Change {
   double ratio = 0;
   std::optional<Interval> interval;
@@ -45,9 +41,12 @@ struct Change {
 
 struct RatedPoint {
   const SweepPoint* point = nullptr;
-  Change slowdown;  // of time against the reference: 0.1 takes 10 % longer
-  Change saving;    // of energy against the reference: 0.2 takes 20 % less
+  SweepSample mean;  // of its samples; of runs in blocks: in an average block
+  Change slowdown;   // of time against the reference: 0.1 takes 10 % longer
+  Change saving;     // of energy against the reference: 0.2 takes 20 % less
   double score = 0;
+  std::optional<Change> excess;  // of its score over the least one; with repeated samples
+  bool ruled_out = false;        // at 99 %: not the best, or slower than the constraint allows
   bool feasible = true;
   bool on_pareto_front = false;               // no other point takes less time and less energy
   std::optional<double> probability_of_best;  // by the bootstrap
@@ -59,12 +58,16 @@ struct Recommendation {
   std::size_t reference = 0;
   // Points that are as good as the least score within error; the fastest of them is `best`.
   std::vector<std::size_t> ties;
+  // Of `best`, against the setting found before the sweep, where that was measured.
+  std::optional<Change> saving_against_found;
+  std::optional<Change> slowdown_against_found;
+  // At 95 %, no feasible setting has a score lower than that of `best` by more than this ratio.
+  std::optional<double> regret;
 };
 
-// The feasible point with the least score. Where each point was measured at least twice, a
-// percentile bootstrap over the samples of each point (Efron 1979), with a fixed seed and widened
-// for few samples, gives the intervals, and of all points whose score does not differ from the
-// least one at 95 % the fastest is taken. `sweep` outlives the result. Errors: invalid_argument for
+// The feasible point with the least score. Where points were measured repeatedly, MeanDraws with a
+// fixed seed gives the intervals, and of all points whose score does not differ from the least one
+// at 95 % the fastest is taken. `sweep` outlives the result. Errors: invalid_argument for
 // fewer than two points, eta outside of [0, 1], a reference that was not measured, cost of a knob
 // that is not in watts; unavailable when no point meets the constraints.
 Result<Recommendation> recommend(const Sweep& sweep, const RecommendOptions& options = {});

@@ -1,5 +1,7 @@
 #include "analysis/sweep/sweep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -49,6 +51,45 @@ void add(Sweep& sweep, double setting, const SweepSample& sample) {
       .samples.push_back(sample);
 }
 
+// A limit that held the work back in no reading, and above all that it draws.
+bool is_below_limit(const model::SweepRun& run) {
+  constexpr double kBelow = 0.97;
+  return run.limited_by_power && *run.limited_by_power == 0 && run.peak_watts &&
+         *run.peak_watts <= kBelow * run.setting;
+}
+
+std::optional<UnrankedSetting> why_unranked(const model::SweepPlan& plan,
+                                            const std::vector<model::SweepRun>& runs,
+                                            double setting) {
+  std::string reason;
+  std::size_t ranked = 0;
+  std::size_t below = 0;
+  double peak = 0;
+  for (const auto& run : runs) {
+    if (run.setting != setting || run.is_warm_up()) continue;
+    if (!run.is_ranked()) {
+      reason = run.unranked;
+      continue;
+    }
+    ++ranked;
+    below += is_below_limit(run) ? 1 : 0;
+    peak = std::max(peak, run.peak_watts.value_or(0));
+  }
+  if (ranked == 0) {
+    if (reason.empty()) return std::nullopt;
+    return UnrankedSetting{setting, reason, false};
+  }
+  const bool is_limit = plan.knob == "power_limit_watts";
+  if (!is_limit || setting == plan.reference || below < ranked) return std::nullopt;
+  return UnrankedSetting{setting,
+                         fmt::format("never reached: the work draws at most {:.0f} W", peak), true};
+}
+
+void sort(Sweep& sweep) {
+  std::sort(sweep.points.begin(), sweep.points.end(),
+            [](const SweepPoint& a, const SweepPoint& b) { return a.setting > b.setting; });
+}
+
 }  // namespace
 
 double SweepPoint::mean_seconds() const {
@@ -57,6 +98,28 @@ double SweepPoint::mean_seconds() const {
 
 double SweepPoint::mean_joules() const {
   return mean(samples, [](const auto& s) { return s.joules; });
+}
+
+Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs) {
+  Sweep sweep{plan.knob, {}, {}, 0};
+  sweep.found = plan.found;
+  for (const double setting : plan.settings) {
+    auto unranked = why_unranked(plan, runs, setting);
+    if (unranked) sweep.unranked.push_back(std::move(*unranked));
+  }
+  for (const auto& run : runs) {
+    const bool is_named =
+        std::any_of(sweep.unranked.begin(), sweep.unranked.end(),
+                    [&](const auto& unranked) { return unranked.setting == run.setting; });
+    if (is_named) continue;
+    if (run.is_ranked()) {
+      add(sweep, run.setting, {*run.seconds, *run.joules, run.block});
+    } else if (!run.is_warm_up()) {
+      ++sweep.left_out;
+    }
+  }
+  sort(sweep);
+  return sweep;
 }
 
 std::vector<Sweep> sweeps_of(const model::Recording& recording) {
@@ -85,12 +148,9 @@ std::vector<Sweep> sweeps_of(const model::Recording& recording) {
       ++sweep.left_out;
       continue;
     }
-    add(sweep, *setting, {seconds(window.duration), *joules});
+    add(sweep, *setting, {seconds(window.duration), *joules, {}});
   }
-  for (Sweep& sweep : sweeps) {
-    std::sort(sweep.points.begin(), sweep.points.end(),
-              [](const SweepPoint& a, const SweepPoint& b) { return a.setting > b.setting; });
-  }
+  for (Sweep& sweep : sweeps) sort(sweep);
   return sweeps;
 }
 

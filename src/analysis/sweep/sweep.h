@@ -1,11 +1,13 @@
 // Work that was measured at several settings of a GPU: the points of a power-limit or clock sweep.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jouleprof/units.h"
 #include "model/recording.h"
+#include "model/sweep.h"
 
 namespace jouleprof::analysis {
 
@@ -13,6 +15,7 @@ namespace jouleprof::analysis {
 struct SweepSample {
   double seconds = 0;
   double joules = 0;
+  std::optional<unsigned> block = {};  // of runs that were made in blocks of all settings
 };
 
 struct SweepPoint {
@@ -24,13 +27,26 @@ struct SweepPoint {
   double mean_watts() const { return mean_joules() / mean_seconds(); }
 };
 
+// A setting that is named and not ranked.
+struct UnrankedSetting {
+  double setting = 0;
+  std::string reason;
+  bool never_reached = false;  // a limit above all that the work draws: the same as no limit
+};
+
 // The same work at all of its points.
 struct Sweep {
   std::string knob;                                  // "power_limit_watts", "sm_clock_megahertz"
   std::vector<model::ImportedWindow::Label> labels;  // of this work, besides the setting
   std::vector<SweepPoint> points;                    // highest setting first; one each
   std::size_t left_out = 0;                          // windows without a time or an energy
+  std::vector<UnrankedSetting> unranked = {};        // of our own sweep, highest first
+  std::optional<double> found = {};                  // the setting before our own sweep
 };
+
+// The ranked runs of our own sweep, without limits that the work never reached: the reference
+// stands for all of them.
+Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs);
 
 // The sweeps in a recording's imported windows: one for each set of labels besides the knob, in the
 // order in which they first appear. A window's energy is the sum over its GPUs. Windows without a

@@ -6,6 +6,8 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
+#include "apps/cli/settings.h"
+#include "apps/cli/settings_server.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {
@@ -29,7 +31,8 @@ int run_verb(Verb& verb, std::vector<std::string> arguments) {
   }
   if (auto parsed = parse(verb, std::move(arguments)); !parsed) {
     // `run` has statuses of its own, apart from those of the commands that it runs.
-    return complain(parsed.error(), verb.name() == "run" ? kNotStarted : kUsageError);
+    const bool has_status = verb.name() == "run" || verb.name() == "apply";
+    return complain(parsed.error(), has_status ? kNotStarted : kUsageError);
   }
   return verb.run(command);
 }
@@ -51,8 +54,12 @@ int main(std::vector<std::string> arguments) {
     return kDone;
   }
   arguments.erase(arguments.begin());
+  if (word == kGuardWord) return guard_settings(arguments);
+  if (word == kServerWord) return serve_settings(arguments);
   for (const auto& verb : make_verbs()) {
-    if (verb->name() == word) return run_verb(*verb, std::move(arguments));
+    if (verb->name() != word) continue;
+    if (word != "restore") restore_settings();
+    return run_verb(*verb, std::move(arguments));
   }
   return usage_error(fmt::format("there is no verb '{}'.\nTry 'jouleprof --help'.", word));
 }

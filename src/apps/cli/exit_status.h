@@ -14,6 +14,7 @@ enum ExitStatus : int {
   kUnknownContent = 5,
   kNothingToMeasure = 6,
   kCannotWrite = 7,
+  kNotPermitted = 10,
   kNotStarted = 125,
 };
 

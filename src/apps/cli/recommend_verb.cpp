@@ -2,26 +2,16 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/sweep_choices.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "recording/sweep_file.h"
 #include "report/recommendation.h"
 
 namespace jouleprof::cli {
 namespace {
-
-// A number with a unit that may be left out.
-Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
-                            const char* example) {
-  std::string_view digits = text;
-  if (digits.ends_with(unit)) digits.remove_suffix(unit.size());
-  const auto number = parse_number(trim(digits));
-  if (number && *number >= 0) return *number;
-  return fail(
-      Errc::kInvalidArgument,
-      fmt::format("{} {}: give a number that is not negative, such as {}", option, text, example));
-}
 
 class RecommendVerb : public Verb {
  public:
@@ -41,14 +31,12 @@ class RecommendVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    auto found = read_sweeps();
     const auto options = choices();
     if (!options) return complain(options.error(), kUsageError);
-    const auto run = input_.open();
-    if (!run) return complain(run.error(), status_of_input(run.error()));
+    if (!found) return complain(found.error(), status_of_input(found.error()));
     std::vector<report::AdvisedSweep> sweeps;
-    for (auto& sweep : analysis::sweeps_of(run->recording())) {
-      sweeps.push_back({std::move(sweep), fail(Errc::kInternal, "")});
-    }
+    for (auto& sweep : *found) sweeps.push_back({std::move(sweep), fail(Errc::kInternal, "")});
     if (sweeps.empty()) {
       return complain({Errc::kUnavailable,
                        fmt::format("{}: no window has a power limit or a clock, so there is no "
@@ -74,15 +62,32 @@ class RecommendVerb : public Verb {
   }
 
  private:
+  // Of our own sweep, or in a recording.
+  Result<std::vector<analysis::Sweep>> read_sweeps() {
+    if (recording::is_sweep_file(input_.file)) {
+      auto record = recording::read_sweep(input_.file);
+      if (!record) return forward_error(record);
+      plan_ = record->plan;
+      return std::vector{analysis::sweep_of(record->plan, record->runs)};
+    }
+    const auto run = input_.open();
+    if (!run) return forward_error(run);
+    return analysis::sweeps_of(run->recording());
+  }
+
   Result<report::RecommendationOptions> choices() const {
     report::RecommendationOptions options;
-    const auto objective = analysis::parse_objective(objective_);
+    if (!plan_.command.empty()) options.sweep_file = input_.file;
+    const auto objective =
+        analysis::parse_objective(objective_.empty() ? plan_.objective : objective_);
     if (!objective) {
       return fail(Errc::kInvalidArgument,
                   fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective_));
     }
     options.choice.objective = *objective;
-    options.choice.eta = eta_;
+    options.choice.eta = eta_.value_or(plan_.eta);
+    options.choice.max_slowdown = plan_.max_slowdown;
+    options.choice.max_watts = plan_.max_watts;
     options.choice.reference = reference_;
     if (!max_slowdown_.empty()) {
       const auto percent = parse_amount("--max-slowdown", max_slowdown_, "%", "5%");
@@ -113,8 +118,9 @@ class RecommendVerb : public Verb {
   }
 
   Input input_;
-  std::string objective_ = "energy";
-  double eta_ = 0.5;
+  model::SweepPlan plan_;  // of our own sweep: what is not given
+  std::string objective_;
+  std::optional<double> eta_;
   std::string max_slowdown_;
   std::string max_power_;
   std::optional<double> reference_;

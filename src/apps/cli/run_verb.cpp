@@ -6,6 +6,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/measuring.h"
+#include "apps/cli/observed_levels.h"
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/trace_files.h"
@@ -188,6 +189,7 @@ class RunVerb : public Verb {
     const analysis::Run run(std::move(*recording));
     const auto& profile = run.profile();
     if (!profile) return void(complain(profile.error(), kInternalError));
+    store_observed_levels(*profile);
     if (!json_.empty()) {
       const auto written =
           write_output(json_, true, [&](std::ostream& out) { out << report::to_json(*profile); });

@@ -32,7 +32,10 @@ std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_annotate();
 std::unique_ptr<Verb> make_bench();
+std::unique_ptr<Verb> make_sweep();
 std::unique_ptr<Verb> make_recommend();
+std::unique_ptr<Verb> make_apply();
+std::unique_ptr<Verb> make_restore();
 
 // Parses `arguments` into a verb's options: flags before environment before configuration file.
 // Errors: invalid_argument.

@@ -57,6 +57,18 @@ void bind_sensors(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.process_utilisation, {"nvmlDeviceGetProcessUtilization"});
 }
 
+void bind_controls(const DynLib& lib, NvmlApi& api) {
+  bind(lib, api.requested_limit, {"nvmlDeviceGetPowerManagementLimit"});
+  bind(lib, api.default_limit, {"nvmlDeviceGetPowerManagementDefaultLimit"});
+  bind(lib, api.limit_range, {"nvmlDeviceGetPowerManagementLimitConstraints"});
+  bind(lib, api.set_limit, {"nvmlDeviceSetPowerManagementLimit"});
+  bind(lib, api.memory_clocks, {"nvmlDeviceGetSupportedMemoryClocks"});
+  bind(lib, api.graphics_clocks, {"nvmlDeviceGetSupportedGraphicsClocks"});
+  bind(lib, api.lock_clocks, {"nvmlDeviceSetGpuLockedClocks"});
+  bind(lib, api.unlock_clocks, {"nvmlDeviceResetGpuLockedClocks"});
+  bind(lib, api.persistence, {"nvmlDeviceGetPersistenceMode"});
+}
+
 }  // namespace
 
 Result<NvmlApi> load_nvml(const std::string& path) {
@@ -76,6 +88,7 @@ Result<NvmlApi> load_nvml(const std::string& path) {
   api.library = std::make_shared<DynLib>(std::move(*library));
   bind_identity(*api.library, api);
   bind_sensors(*api.library, api);
+  bind_controls(*api.library, api);
   api.simulated = api.library->symbol("jouleprof_nvml_sim_version") != nullptr;
   if (!api.init || !api.shutdown || !api.device_count || !api.device_by_index) {
     return fail(Errc::kUnsupported,

@@ -49,6 +49,17 @@ struct NvmlApi {
   abi::fn::DeviceGetEnforcedPowerLimit* power_limit = nullptr;
   abi::fn::DeviceGetCurrentClocksEventReasons* clock_event_reasons = nullptr;
 
+  // Limits and clocks: what was requested, what may be set, and setting it (meters/control).
+  abi::fn::DeviceGetPowerManagementLimit* requested_limit = nullptr;
+  abi::fn::DeviceGetPowerManagementDefaultLimit* default_limit = nullptr;
+  abi::fn::DeviceGetPowerManagementLimitConstraints* limit_range = nullptr;
+  abi::fn::DeviceSetPowerManagementLimit* set_limit = nullptr;
+  abi::fn::DeviceGetSupportedMemoryClocks* memory_clocks = nullptr;
+  abi::fn::DeviceGetSupportedGraphicsClocks* graphics_clocks = nullptr;
+  abi::fn::DeviceSetGpuLockedClocks* lock_clocks = nullptr;
+  abi::fn::DeviceResetGpuLockedClocks* unlock_clocks = nullptr;
+  abi::fn::DeviceGetPersistenceMode* persistence = nullptr;
+
   abi::fn::DeviceGetComputeRunningProcesses_v3* compute_processes = nullptr;
   abi::fn::DeviceGetGraphicsRunningProcesses_v3* graphics_processes = nullptr;
   abi::fn::DeviceGetProcessUtilization* process_utilisation = nullptr;

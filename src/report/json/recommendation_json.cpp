@@ -15,9 +15,9 @@ Json point_json(const analysis::RatedPoint& rated) {
   Json j;
   j["setting"] = number_json(rated.point->setting);
   j["measurements"] = rated.point->samples.size();
-  j["seconds"] = number_json(rated.point->mean_seconds());
-  j["energy_joules"] = number_json(rated.point->mean_joules());
-  j["mean_watts"] = number_json(rated.point->mean_watts());
+  j["seconds"] = number_json(rated.mean.seconds);
+  j["energy_joules"] = number_json(rated.mean.joules);
+  j["mean_watts"] = number_json(rated.mean.joules / rated.mean.seconds);
   j["slowdown_ratio"] = number_json(rated.slowdown.ratio);
   j["slowdown_interval_ratio"] = interval_json(rated.slowdown.interval);
   j["saving_ratio"] = number_json(rated.saving.ratio);
@@ -43,12 +43,31 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
   j["reference"] = advice ? number_json(advice->points[advice->reference].point->setting) : nullptr;
   j["equal_within_error"] = Json::array();
   j["points"] = Json::array();
-  j["saved_joules_per_day"] = nullptr;
+  j["unranked"] = Json::array();
+  for (const auto& unranked : advised.sweep.unranked) {
+    j["unranked"].push_back(
+        {{"setting", number_json(unranked.setting)}, {"reason", unranked.reason}});
+  }
+  j["found"] = optional_json(advised.sweep.found, number_json);
+  for (const char* key : {"saving_against_found_ratio", "saving_against_found_interval_ratio",
+                          "slowdown_against_found_ratio", "slowdown_against_found_interval_ratio",
+                          "regret_ratio", "saved_joules_per_day"}) {
+    j[key] = nullptr;
+  }
   if (!advice) return j;
   for (const std::size_t i : advice->ties) {
     j["equal_within_error"].push_back(number_json(advice->points[i].point->setting));
   }
   for (const auto& rated : advice->points) j["points"].push_back(point_json(rated));
+  j["regret_ratio"] = optional_json(advice->regret, number_json);
+  if (const auto& saving = advice->saving_against_found) {
+    j["saving_against_found_ratio"] = number_json(saving->ratio);
+    j["saving_against_found_interval_ratio"] = interval_json(saving->interval);
+  }
+  if (const auto& slowdown = advice->slowdown_against_found) {
+    j["slowdown_against_found_ratio"] = number_json(slowdown->ratio);
+    j["slowdown_against_found_interval_ratio"] = interval_json(slowdown->interval);
+  }
   if (options.daily) {
     j["saved_joules_per_day"] = number_json(saved_joules_per_day(*advice, *options.daily));
   }

@@ -112,11 +112,11 @@ Lines settings_table(const analysis::Sweep& sweep, const Recommendation& advice,
     const auto& rated = advice.points[i];
     const Style style = i == advice.best ? Style::kBold : Style::kPlain;
     std::vector<Cell> row{{setting_text(sweep, rated.point->setting), style},
-                          {duration_text(duration_of(rated.point->mean_seconds())), style},
+                          {duration_text(duration_of(rated.mean.seconds)), style},
                           {with_interval(rated.slowdown), style},
-                          {energy_text(Energy::joules(rated.point->mean_joules())), style},
+                          {energy_text(Energy::joules(rated.mean.joules)), style},
                           {with_interval(rated.saving), style},
-                          {number_text(rated.point->mean_watts()), style}};
+                          {number_text(rated.mean.joules / rated.mean.seconds), style}};
     if (repeated) row.push_back({percent_text(*rated.probability_of_best), style});
     row.push_back({mark_of(advice, i), Style::kDim});
     table.add(std::move(row));
@@ -158,11 +158,36 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
              "intervals",
              text);
   }
+  if (advice->saving_against_found && *sweep.found != best.point->setting &&
+      *sweep.found != reference.point->setting) {
+    add_note(
+        lines, "today",
+        fmt::format("against {}, the setting before the sweep: saving {}, slowdown {}",
+                    setting_text(sweep, *sweep.found), with_interval(*advice->saving_against_found),
+                    with_interval(*advice->slowdown_against_found)),
+        text);
+  }
+  if (advice->regret) {
+    add_note(lines, "certainty",
+             fmt::format("at 95 %, no measured setting is better by more than {}",
+                         percent_text(*advice->regret)),
+             text);
+  }
+  for (const auto& unranked : sweep.unranked) {
+    add_note(lines, "not ranked",
+             fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
+  }
   if (options.daily) add_daily(lines, *advice, *options.daily, text);
   const char* flag = sweep.knob.ends_with("_watts") ? "-pl" : "-lgc";
   add_note(lines, "apply",
            fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", flag, best.point->setting),
            text);
+  if (!options.sweep_file.empty()) {
+    add_note(lines, "",
+             fmt::format("jouleprof apply {} --until-exit -- COMMAND   (restores it at the end)",
+                         shell_word(options.sweep_file)),
+             text);
+  }
   return lines;
 }
 
@@ -199,7 +224,7 @@ Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptio
     } else {
       const auto& best = advice->points[advice->best];
       row.push_back({setting_text(sweep, best.point->setting), Style::kBold});
-      row.push_back({energy_text(Energy::joules(best.point->mean_joules()))});
+      row.push_back({energy_text(Energy::joules(best.mean.joules))});
       row.push_back({signed_percent(best.saving.ratio)});
       row.push_back({signed_percent(best.slowdown.ratio)});
       saving += best.saving.ratio;

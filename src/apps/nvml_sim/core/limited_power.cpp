@@ -31,31 +31,43 @@ double capped_interval(const Curve& demand, double limit, double begin, double e
 
 }  // namespace
 
-LimitedPower::LimitedPower(Curve demand, double limit_watts)
-    : demand_(std::move(demand)), limits_{{-kForever, limit_watts}} {}
+LimitedPower::LimitedPower(Curve demand, double limit_watts, double idle_watts)
+    : demand_(std::move(demand)), idle_(idle_watts), settings_{{-kForever, limit_watts, 1}} {}
 
-void LimitedPower::set_limit(double t, double limit_watts) {
+void LimitedPower::change(double t, void (*apply)(Setting&, double), double value) {
   const std::lock_guard lock(mutex_);
-  t = std::max(t, limits_.back().first);
-  limits_.emplace_back(t, limit_watts);
-  const double known = std::max(0.0, std::floor(t));
+  Setting next = settings_.back();
+  next.from = std::max(t, next.from);
+  apply(next, value);
+  settings_.push_back(next);
+  const double known = std::max(0.0, std::floor(next.from));
   if (known + 1 < static_cast<double>(sums_.size())) {
     sums_.resize(static_cast<std::size_t>(known) + 1);
   }
 }
 
-double LimitedPower::limit_locked(double t) const {
-  const auto after = std::upper_bound(limits_.begin(), limits_.end(), t,
-                                      [](double at, const auto& l) { return at < l.first; });
-  return std::prev(after)->second;
+void LimitedPower::set_limit(double t, double limit_watts) {
+  change(
+      t, [](Setting& setting, double limit) { setting.limit = limit; }, limit_watts);
 }
 
-double LimitedPower::limit(double t) const {
+void LimitedPower::set_share(double t, double share) {
+  change(
+      t, [](Setting& setting, double value) { setting.share = value; }, share);
+}
+
+LimitedPower::Setting LimitedPower::setting(double t) const {
   const std::lock_guard lock(mutex_);
-  return limit_locked(t);
+  const auto after = std::upper_bound(settings_.begin(), settings_.end(), t,
+                                      [](double at, const Setting& s) { return at < s.from; });
+  return *std::prev(after);
 }
 
-double LimitedPower::watts(double t) const { return std::min(demand_.watts(t), limit(t)); }
+double LimitedPower::demand(double t) const {
+  return idle_ + share(t) * (demand_.watts(t) - idle_);
+}
+
+double LimitedPower::watts(double t) const { return std::min(demand(t), limit(t)); }
 
 double LimitedPower::capped(double limit, double begin, double end) const {
   if (demand_.highest <= limit) return demand_.joules(begin, end);
@@ -72,10 +84,14 @@ double LimitedPower::capped(double limit, double begin, double end) const {
 
 double LimitedPower::integrate(double begin, double end) const {
   double joules = 0;
-  for (std::size_t i = 0; i < limits_.size(); ++i) {
-    const double from = std::max(begin, limits_[i].first);
-    const double to = std::min(end, i + 1 < limits_.size() ? limits_[i + 1].first : kForever);
-    if (from < to) joules += capped(limits_[i].second, from, to);
+  for (std::size_t i = 0; i < settings_.size(); ++i) {
+    const Setting& now = settings_[i];
+    const double from = std::max(begin, now.from);
+    const double to = std::min(end, i + 1 < settings_.size() ? settings_[i + 1].from : kForever);
+    if (from >= to) continue;
+    // min(idle + share x (demand - idle), limit) is a share of the demand, capped higher.
+    const double cap = now.share == 1 ? now.limit : idle_ + (now.limit - idle_) / now.share;
+    joules += now.share * capped(cap, from, to) + (1 - now.share) * idle_ * (to - from);
   }
   return joules;
 }
@@ -92,8 +108,9 @@ double LimitedPower::since_start(double t) const {
 double LimitedPower::joules(double begin, double end) const {
   constexpr double kShort = 5;
   const std::lock_guard lock(mutex_);
-  const bool closed_form = limits_.size() == 1 && (demand_.highest <= limits_.front().second ||
-                                                   demand_.lowest >= limits_.front().second);
+  const double limit = settings_.front().limit;
+  const bool closed_form =
+      settings_.size() == 1 && (demand_.highest <= limit || demand_.lowest >= limit);
   if (closed_form || end - begin < kShort) return integrate(begin, end);
   const double before_start = begin < 0 ? integrate(begin, std::min(0.0, end)) : 0;
   if (end <= 0) return before_start;

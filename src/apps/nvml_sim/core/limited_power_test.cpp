@@ -72,6 +72,21 @@ TEST(LimitedPower, KeepsEarlierLimits) {
   EXPECT_NEAR(power.joules(-10, 40), 650 * 30.5 + 300 * 9.5 + 500 * 10, 1e-6);
 }
 
+TEST(LimitedPower, ALockedClockLeavesAShareOfThePowerAboveIdle) {
+  LimitedPower power(square(100, 600, 10, 0.5, 0), 700, 100);
+  power.set_share(20, 0.5);
+  EXPECT_DOUBLE_EQ(power.watts(19), 100);
+  EXPECT_DOUBLE_EQ(power.watts(21), 350);
+  EXPECT_NEAR(power.joules(0, 40), 2 * 350 * 10 + 2 * 225 * 10, 1e-6);
+  power.set_limit(40, 200);
+  EXPECT_DOUBLE_EQ(power.watts(41), 200);
+  EXPECT_NEAR(power.joules(40, 60), 2 * 150 * 10, 1e-6);
+  EXPECT_NEAR(power.joules(40, 60), numeric(power, 40, 60), 0.1);
+  power.set_share(60, 1);
+  power.set_limit(60, 700);
+  EXPECT_DOUBLE_EQ(power.watts(61), 600);
+}
+
 TEST(LimitedPower, IsThreadSafe) {
   LimitedPower power(square(100, 600, 0.1, 0.3, 0), 400);
   std::vector<std::thread> threads;

@@ -77,6 +77,7 @@ void read_board(JsonReader& o, DeviceSpec& device) {
     l.read("default_watts", limit.default_watts, kWatts);
     l.read("maximum_watts", limit.maximum_watts, kWatts);
     l.read("settable", limit.settable);
+    l.read("other_limit_watts", limit.other_limit_watts, kWatts);
     l.read("speed_exponent", limit.speed_exponent, {0, 10});
     l.read("minimum_speed_ratio", limit.minimum_speed, kRatio);
     if (limit.minimum_watts > limit.default_watts || limit.default_watts > limit.maximum_watts) {
@@ -90,6 +91,7 @@ void read_board(JsonReader& o, DeviceSpec& device) {
   });
   o.object("temperature", [&temperature = device.temperature](JsonReader& t) {
     t.read("ambient_celsius", temperature.ambient_celsius, {-100, 200});
+    t.read("slowdown_celsius", temperature.slowdown_celsius, {-100, 200});
     t.read("celsius_per_watt", temperature.celsius_per_watt, {0, 100});
     t.read("response_seconds", temperature.response, {0.001, 3600});
   });

@@ -73,6 +73,7 @@ struct LimitSpec {
   double default_watts = 700;
   double maximum_watts = 700;
   bool settable = true;
+  std::optional<double> other_limit_watts;  // of another limiter: the least limit is enforced
   // At the limit, speed = ((limit - idle) / (demand - idle)) ^ exponent, at least `minimum_speed`.
   double speed_exponent = 1.0 / 3;
   double minimum_speed = 0.2;
@@ -87,7 +88,8 @@ struct ClocksSpec {
 struct TemperatureSpec {
   double ambient_celsius = 25;
   double celsius_per_watt = 0.06;
-  double response = 10;  // the power counts as its mean over this duration
+  std::optional<double> slowdown_celsius;  // from here on the thermal slowdown is reported
+  double response = 10;                    // the power counts as its mean over this duration
 };
 
 struct ProcessSpec {

@@ -43,6 +43,10 @@ Curve with_contexts(Curve power, const Curve& contexts) {
   return sum({std::move(power), contexts});
 }
 
+double enforced(const LimitSpec& limit, double requested) {
+  return std::min(requested, limit.other_limit_watts.value_or(requested));
+}
+
 }  // namespace
 
 SimDevice::SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const Faults& faults,
@@ -55,8 +59,9 @@ SimDevice::SimDevice(DeviceSpec spec, unsigned index, std::uint64_t seed, const 
       contexts_(contexts_of(spec_, process_samplers_)),
       context_power_(curve_of(contexts_)),
       power_(with_contexts(make_curve(spec_.power, spec_.idle_watts, samplers), context_power_),
-             spec_.limit.default_watts),
-      module_extra_(make_curve(spec_.module_power, 0, samplers)) {}
+             enforced(spec_.limit, spec_.limit.default_watts), spec_.idle_watts),
+      module_extra_(make_curve(spec_.module_power, 0, samplers)),
+      requested_watts_(spec_.limit.default_watts) {}
 
 bool SimDevice::at_rest(double t) const {
   constexpr double kRounding = 1e-6;  // watts
@@ -79,13 +84,38 @@ double SimDevice::joules(Scope scope, double begin, double end) const {
   return gpu;
 }
 
+double SimDevice::requested_limit() const {
+  const std::lock_guard lock(requested_mutex_);
+  return requested_watts_;
+}
+
+void SimDevice::set_limit(double t, double watts) {
+  const std::lock_guard lock(requested_mutex_);
+  requested_watts_ = watts;
+  power_.set_limit(t, enforced(spec_.limit, watts));
+}
+
+void SimDevice::lock_clock(double t, std::optional<double> mhz) {
+  const double ratio = mhz ? std::min(1.0, *mhz / spec_.clocks.sm_max_mhz) : 1;
+  constexpr double kLeastShare = 1e-9;  // also for an exponent of 0
+  power_.set_share(t, std::max(kLeastShare, std::pow(ratio, 1 / spec_.limit.speed_exponent)));
+}
+
 double SimDevice::speed(double t) const {
+  const double share = power_.share(t);
+  const double locked = share == 1 ? 1 : std::pow(share, spec_.limit.speed_exponent);
   const double without_work = spec_.idle_watts + context_power_.watts(t);
   const double demand = power_.demand(t) - without_work;
   const double allowed = power_.limit(t) - without_work;
-  if (demand <= allowed || demand <= 0) return 1;
-  const double speed = std::pow(std::max(0.0, allowed / demand), spec_.limit.speed_exponent);
-  return std::clamp(speed, spec_.limit.minimum_speed, 1.0);
+  if (demand <= allowed || demand <= 0) return locked;
+  const double speed =
+      locked * std::pow(std::max(0.0, allowed / demand), spec_.limit.speed_exponent);
+  return std::clamp(speed, std::min(locked, spec_.limit.minimum_speed), locked);
+}
+
+bool SimDevice::is_hot(double t) const {
+  const auto& at = spec_.temperature.slowdown_celsius;
+  return at && temperature_celsius(t) >= *at;
 }
 
 bool SimDevice::has_scope(Scope scope) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -42,8 +43,13 @@ class SimDevice {
   bool at_rest(double t) const;
   // The speed of work as a ratio of its speed without a power limit. SCENARIO.md states the curve.
   double speed(double t) const;
+  // The limit that was set, and what is enforced: the least of it and of other limiters'.
+  double requested_limit() const;
   double limit(double t) const { return power_.limit(t); }
-  void set_limit(double t, double watts) { power_.set_limit(t, watts); }
+  void set_limit(double t, double watts);
+  // The highest SM clock allowed; nothing: no clock is locked.
+  void lock_clock(double t, std::optional<double> mhz);
+  bool is_hot(double t) const;
   bool at_limit(double t) const { return power_.demand(t) > power_.limit(t); }
 
   // What the sensors show; absent where the device has none.
@@ -75,6 +81,8 @@ class SimDevice {
   Curve context_power_;
   LimitedPower power_;
   Curve module_extra_;
+  mutable std::mutex requested_mutex_;
+  double requested_watts_;
 };
 
 }  // namespace jouleprof::nvml_sim

@@ -70,12 +70,21 @@ std::int64_t Simulator::to_real_us(double seconds) const {
 }
 
 Result<void> Simulator::set_limit(unsigned device, double watts) {
-  const std::int64_t at = real_now_ns();
-  if (state_.empty()) {
-    devices_[device]->set_limit(to_seconds(at), watts);
-    return {};
+  if (!state_.empty()) return share(fmt::format("{} {}", device, shortest(watts)));
+  devices_[device]->set_limit(now(), watts);
+  return {};
+}
+
+Result<void> Simulator::lock_clock(unsigned device, std::optional<double> mhz) {
+  if (!state_.empty()) {
+    return share(fmt::format("{} clock {}", device, mhz ? shortest(*mhz) : "unlocked"));
   }
-  const std::string line = fmt::format("{} {} {}\n", at, device, shortest(watts));
+  devices_[device]->lock_clock(now(), mhz);
+  return {};
+}
+
+Result<void> Simulator::share(const std::string& setting) {
+  const std::string line = fmt::format("{} {}\n", real_now_ns(), setting);
   const int fd = ::open(state_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   // One write of a short line to a file opened for appending is atomic between processes.
   const bool written =
@@ -86,11 +95,11 @@ Result<void> Simulator::set_limit(unsigned device, double watts) {
     return tl::unexpected(
         system_error(fmt::format("cannot write JOULEPROF_NVML_STATE {}", state_.string()), err));
   }
-  take_shared_limits();
+  take_shared_settings();
   return {};
 }
 
-void Simulator::take_shared_limits() {
+void Simulator::take_shared_settings() {
   if (state_.empty()) return;
   const std::lock_guard lock(state_mutex_);
   struct stat info {};
@@ -103,15 +112,19 @@ void Simulator::take_shared_limits() {
        state_read_ = end + 1) {
     const auto fields =
         split_blanks(std::string_view(*text).substr(state_read_, end - state_read_));
-    if (fields.size() != 3) continue;
+    if (fields.size() < 3) continue;
     const auto at = parse_integer(fields[0]);
     const auto device = parse_integer(fields[1]);
-    const auto watts = parse_number(fields[2]);
-    if (!at || !device || !watts || *device < 0 ||
-        *device >= static_cast<std::int64_t>(devices_.size())) {
+    const auto value = parse_number(fields.back());
+    if (!at || !device || *device < 0 || *device >= static_cast<std::int64_t>(devices_.size())) {
       continue;
     }
-    devices_[static_cast<std::size_t>(*device)]->set_limit(to_seconds(*at), *watts);
+    SimDevice& changed = *devices_[static_cast<std::size_t>(*device)];
+    if (fields.size() == 4 && fields[2] == "clock") {
+      changed.lock_clock(to_seconds(*at), value);
+    } else if (fields.size() == 3 && value) {
+      changed.set_limit(to_seconds(*at), *value);
+    }
   }
 }
 

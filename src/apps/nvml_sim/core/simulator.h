@@ -1,4 +1,4 @@
-// A running scenario: its devices, its clock, and the power limits that processes share.
+// A running scenario: its devices, its clock, and the settings that processes share.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace jouleprof::nvml_sim {
 struct Settings {
   std::string scenario;  // JOULEPROF_NVML_SCENARIO: a file; empty: default_scenario()
   std::string epoch;     // JOULEPROF_NVML_EPOCH: unix seconds, before the file's start_unix_seconds
-  std::string state;     // JOULEPROF_NVML_STATE: the file through which processes share limits
+  std::string state;     // JOULEPROF_NVML_STATE: the file through which processes share settings
 
   static Settings from_environment();
   bool operator==(const Settings&) const = default;
@@ -46,10 +46,14 @@ class Simulator {
 
   // Sets a limit from now on, for all processes of one state file. Errors: of writing the file.
   Result<void> set_limit(unsigned device, double watts);
-  // Applies the limits that other processes have set since the last call.
-  void take_shared_limits();
+  // The same for the highest SM clock allowed; nothing: no clock is locked.
+  Result<void> lock_clock(unsigned device, std::optional<double> mhz);
+  // Applies the settings that other processes have set since the last call.
+  void take_shared_settings();
 
  private:
+  Result<void> share(const std::string& setting);
+
   const Scenario scenario_;
   const std::int64_t epoch_ns_;
   const std::filesystem::path state_;

@@ -69,6 +69,43 @@ TEST(Simulator, ALimitCapsPowerAndSpeed) {
   EXPECT_NEAR(first(sim).joules(Scope::kGpu, 0, 20), 6500 + 2150, 1e-9);
 }
 
+TEST(Simulator, ALockedClockSlowsWorkAsTheLimitOfTheSameClockDoes) {
+  auto sim = simulate(R"({"devices": {"generation": "hopper", "idle_watts": 70,
+      "power": {"shape": "constant", "watts": 650}}})");
+  SimDevice& device = *sim->devices().front();
+  device.lock_clock(10, 990);  // of 1980 MHz
+  EXPECT_DOUBLE_EQ(device.speed(9), 1);
+  EXPECT_NEAR(device.speed(11), 0.5, 1e-12);
+  EXPECT_EQ(device.sm_clock_mhz(11), 990U);
+  EXPECT_NEAR(device.watts(11), 70 + 580.0 / 8, 1e-9);
+  EXPECT_FALSE(device.at_limit(11));
+  device.lock_clock(20, std::nullopt);
+  device.set_limit(20, 70 + 580.0 / 8);
+  EXPECT_NEAR(device.speed(21), 0.5, 1e-12);
+  EXPECT_TRUE(device.at_limit(21));
+}
+
+TEST(Simulator, TheLeastOfTwoLimitsIsEnforced) {
+  auto sim = simulate(R"({"devices": {"generation": "hopper",
+      "power": {"shape": "constant", "watts": 650}, "power_limit": {"other_limit_watts": 400}}})");
+  SimDevice& device = *sim->devices().front();
+  EXPECT_DOUBLE_EQ(device.requested_limit(), 700);
+  EXPECT_DOUBLE_EQ(device.watts(1), 400);
+  device.set_limit(2, 300);
+  EXPECT_DOUBLE_EQ(device.watts(3), 300);
+  device.set_limit(4, 500);
+  EXPECT_DOUBLE_EQ(device.requested_limit(), 500);
+  EXPECT_DOUBLE_EQ(device.limit(5), 400);
+}
+
+TEST(Simulator, ReportsHeatAboveTheSlowdownTemperature) {
+  auto sim = simulate(R"({"devices": {"generation": "hopper",
+      "power": {"shape": "constant", "watts": 500, "from_seconds": 0},
+      "temperature": {"ambient_celsius": 25, "celsius_per_watt": 0.1, "slowdown_celsius": 60}}})");
+  EXPECT_FALSE(first(sim).is_hot(1));
+  EXPECT_TRUE(first(sim).is_hot(20));
+}
+
 TEST(Simulator, ProcessesShareALimitThroughAStateFile) {
   const TempTree tree;
   const std::string text =
@@ -78,10 +115,16 @@ TEST(Simulator, ProcessesShareALimitThroughAStateFile) {
   ASSERT_TRUE(tool->set_limit(0, 300));
   EXPECT_DOUBLE_EQ(first(tool).limit(tool->now()), 300);
   EXPECT_DOUBLE_EQ(first(work).limit(work->now()), 700);
-  work->take_shared_limits();
+  work->take_shared_settings();
   EXPECT_DOUBLE_EQ(first(work).limit(work->now()), 300);
+  ASSERT_TRUE(tool->lock_clock(0, 990));
+  work->take_shared_settings();
+  EXPECT_NEAR(first(work).speed(work->now()), 0.5, 1e-12);
+  ASSERT_TRUE(tool->lock_clock(0, std::nullopt));
+  work->take_shared_settings();
+  EXPECT_GT(first(work).speed(work->now()), 0.5);
   const auto third = simulate(text, (tree / "state").string());
-  third->take_shared_limits();
+  third->take_shared_settings();
   const double t = third->now();
   EXPECT_DOUBLE_EQ(first(third).joules(Scope::kGpu, 0, t), first(work).joules(Scope::kGpu, 0, t));
   EXPECT_THAT(simulate(text, "/nowhere/state")->set_limit(0, 300).error().message,

@@ -118,7 +118,7 @@ void spend(const Session& session, const char* call) {
 std::optional<Return> begin_call(const Session& session, const char* call,
                                  std::optional<unsigned> device) {
   Simulator& simulator = *session.simulator;
-  simulator.take_shared_limits();
+  simulator.take_shared_settings();
   spend(session, call);
   const double now = simulator.now();
   if (const Fault* hang = simulator.faults().find(FaultKind::kHang, call, device, now)) {

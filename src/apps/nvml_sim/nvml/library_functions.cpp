@@ -14,7 +14,7 @@ template <typename F>
 double truth_of(unsigned device, F work) {
   const auto session = session_or_start();
   if (session == nullptr || device >= session->gpus().size()) return -1;
-  session->simulator->take_shared_limits();
+  session->simulator->take_shared_settings();
   return work(*session->simulator, *session->gpus()[device]);
 }
 

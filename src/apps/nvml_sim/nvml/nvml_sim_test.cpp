@@ -211,6 +211,21 @@ TEST_F(NvmlSim, SetsALimitWithinItsBoundsWherePermitted) {
   EXPECT_LT(call<double(unsigned)>("jouleprof_nvml_sim_speed_ratio")(0), 1);
 }
 
+TEST_F(NvmlSim, LocksAClockWherePermitted) {
+  start(R"({"devices": [
+      {"generation": "hopper", "power": {"shape": "constant", "watts": 650}},
+      {"generation": "hopper", "power_limit": {"settable": false}}]})");
+  auto* const lock = NVML(DeviceSetGpuLockedClocks);
+  EXPECT_EQ(lock(device(0), 990, 300), Return::kInvalidArgument);
+  ASSERT_EQ(lock(device(0), 990, 990), Return::kSuccess);
+  auto* const speed = call<double(unsigned)>("jouleprof_nvml_sim_speed_ratio");
+  EXPECT_NEAR(speed(0), 0.5, 1e-9);
+  ASSERT_EQ(NVML(DeviceResetGpuLockedClocks)(device(0)), Return::kSuccess);
+  EXPECT_EQ(speed(0), 1);
+  EXPECT_EQ(lock(device(1), 990, 990), Return::kNoPermission);
+  EXPECT_EQ(NVML(DeviceResetGpuLockedClocks)(device(1)), Return::kNoPermission);
+}
+
 TEST_F(NvmlSim, MigDevicesHaveNoPower) {
   start(R"({"devices": {"generation": "hopper", "mig": [{"profile": "3g.40gb"}]}})");
   abi::Device mig = nullptr;

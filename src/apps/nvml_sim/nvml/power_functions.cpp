@@ -65,8 +65,9 @@ FieldAnswer answer(const DeviceCall& c, const abi::FieldValue& field) {
     case abi::kFieldPowerDefaultLimit:
       return value(milliwatts(limit.default_watts));
     case abi::kFieldPowerCurrentLimit:
-    case abi::kFieldPowerRequestedLimit:
       return value(milliwatts(c.device.limit(c.now)));
+    case abi::kFieldPowerRequestedLimit:
+      return value(milliwatts(c.device.requested_limit()));
     case abi::kFieldMemoryTemperature:
       if (!c.device.has_scope(Scope::kMemory)) return {};
       return value(static_cast<unsigned>(std::max(0.0, c.device.temperature_celsius(c.now) + 6)));
@@ -182,7 +183,8 @@ NVML_FUNCTION(DeviceGetSamples, Device device, abi::SamplingType type, unsigned 
 }
 
 NVML_VALUE(with_gpu, DeviceGetPowerManagementMode, abi::EnableState, abi::EnableState::kEnabled)
-NVML_VALUE(with_gpu, DeviceGetPowerManagementLimit, unsigned, milliwatts(c.device.limit(c.now)))
+NVML_VALUE(with_gpu, DeviceGetPowerManagementLimit, unsigned,
+           milliwatts(c.device.requested_limit()))
 NVML_VALUE(with_gpu, DeviceGetEnforcedPowerLimit, unsigned, milliwatts(c.device.limit(c.now)))
 NVML_VALUE(with_gpu, DeviceGetPowerManagementDefaultLimit, unsigned,
            milliwatts(c.spec.limit.default_watts))

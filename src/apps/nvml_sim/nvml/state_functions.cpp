@@ -46,7 +46,13 @@ constexpr unsigned long long kReasons = abi::kReasonGpuIdle | abi::kReasonSwPowe
 
 unsigned long long clock_reasons(const DeviceCall& c) {
   if (c.device.at_rest(c.now)) return abi::kReasonGpuIdle;
-  return c.device.at_limit(c.now) ? abi::kReasonSwPowerCap : 0;
+  return (c.device.at_limit(c.now) ? abi::kReasonSwPowerCap : 0) |
+         (c.device.is_hot(c.now) ? abi::kReasonSwThermalSlowdown : 0);
+}
+
+Return lock_clock(const DeviceCall& c, std::optional<double> mhz) {
+  const auto locked = c.simulator().lock_clock(c.device.index(), mhz);
+  return locked ? Return::kSuccess : Return::kUnknown;
 }
 
 Return give_clock(const char* call, Device device, abi::ClockType type, abi::ClockId id,
@@ -124,6 +130,19 @@ NVML_FUNCTION(DeviceGetApplicationsClock, Device device, abi::ClockType type, un
   return give_clock(__func__, device, type, abi::ClockId::kAppClockTarget, mhz);
 }
 NVML_ALIAS(DeviceGetDefaultApplicationsClock, DeviceGetApplicationsClock);
+
+NVML_FUNCTION(DeviceSetGpuLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
+  return with_gpu(__func__, device, [&](const DeviceCall& c) {
+    if (!c.spec.limit.settable) return Return::kNoPermission;
+    if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
+    return lock_clock(c, max_mhz);
+  });
+}
+NVML_FUNCTION(DeviceResetGpuLockedClocks, Device device) {
+  return with_gpu(__func__, device, [&](const DeviceCall& c) {
+    return c.spec.limit.settable ? lock_clock(c, std::nullopt) : Return::kNoPermission;
+  });
+}
 
 NVML_FUNCTION(DeviceGetSupportedMemoryClocks, Device device, unsigned* count, unsigned* mhz) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {

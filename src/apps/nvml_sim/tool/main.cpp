@@ -65,7 +65,7 @@ int truth(const TruthOptions& options) {
   const auto opened = sim::Simulator::open(settings);
   if (!opened) return complain(opened.error().message);
   sim::Simulator& simulator = **opened;
-  simulator.take_shared_limits();
+  simulator.take_shared_settings();
   const auto any_part = [&](const auto& devices, auto property) {
     return std::any_of(devices.begin(), devices.end(), [&](const sim::DeviceSpec& device) {
       return std::any_of(device.power.begin(), device.power.end(), property) ||

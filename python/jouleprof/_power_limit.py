@@ -1,0 +1,242 @@
+"""Profiles power limits while a program trains, and stays at the best: Zeus's global optimizer."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+
+from . import _settings
+from ._errors import Corrupt, InvalidArgument, Unavailable
+
+
+@dataclass(frozen=True)
+class PowerLimitMeasurement:
+    """The mean of one limit: joules of the GPUs and seconds, over the profiled steps."""
+
+    power_limit: int  # watts
+    energy: float
+    time: float
+
+
+class Energy:
+    """The least energy."""
+
+    def select(self, measurements):
+        return min(measurements, key=lambda m: m.energy).power_limit
+
+
+class Time:
+    """The least time."""
+
+    def select(self, measurements):
+        return min(measurements, key=lambda m: m.time).power_limit
+
+
+class ZeusCost:
+    """The least of eta x energy + (1 - eta) x highest limit x GPUs x time (NSDI 2023)."""
+
+    def __init__(self, eta_knob, world_size=1):
+        if not 0 <= eta_knob <= 1:
+            raise InvalidArgument("eta_knob must be from 0 to 1")
+        self.eta_knob = eta_knob
+        self.world_size = world_size
+
+    def select(self, measurements):
+        most = max(m.power_limit for m in measurements) * self.world_size
+
+        def cost(m):
+            return self.eta_knob * m.energy + (1 - self.eta_knob) * most * m.time
+
+        return min(measurements, key=cost).power_limit
+
+
+class MaxSlowdownConstraint:
+    """The least energy of the limits with at most `factor` times the time of the highest limit.
+
+    Zeus takes the lowest such limit, which can need more energy than another one.
+    """
+
+    def __init__(self, factor):
+        if factor < 1:
+            raise InvalidArgument("factor must be at least 1, such as 1.1 for 10 % slower")
+        self.factor = factor
+
+    def select(self, measurements):
+        most = max(measurements, key=lambda m: m.power_limit).time * self.factor
+        return Energy().select([m for m in measurements if m.time <= most])
+
+
+_SELECTORS = {"energy": Energy, "time": Time, "cost": lambda: ZeusCost(0.5)}
+
+
+def _selector(chosen):
+    if chosen is None:
+        return ZeusCost(0.5)
+    if isinstance(chosen, str):
+        if chosen not in _SELECTORS:
+            raise InvalidArgument(f"optimum_selector is {chosen!r}; give energy, time or cost")
+        return _SELECTORS[chosen]()
+    return chosen
+
+
+def _over_ranks(energy, time):
+    """The sum of the ranks' energies, and the slowest rank's time."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return energy, time
+    gathered = [None] * distributed.get_world_size()
+    distributed.all_gather_object(gathered, (energy, time))
+    return sum(e for e, _ in gathered), max(t for _, t in gathered)
+
+
+class PowerLimitOptimizer:
+    """`with jouleprof.PowerLimitOptimizer(monitor) as plo:`; call plo.on_step_begin() and the like.
+
+    monitor: a jouleprof.Monitor or ZeusMonitor; its GPUs are set. optimum_selector: "energy", "time",
+        "cost" (the default, eta 0.5), or an object with select(measurements).
+    wait_steps: before the first limit of an epoch; warmup_steps, profile_steps: of each limit.
+    pl_step: watts between two limits; limits: a list of watts instead.
+    profile_path: a JSON file as Zeus writes it. It is written at the end. If it exists, nothing is
+        profiled. It does not name the GPU and the model: use one for each.
+    shared: set the limit also where other processes use a GPU.
+
+    Each limit is measured once, from the highest on, while the training goes on. The limit found
+    before is restored by close(), by the end of a `with`, and when this process dies. With
+    torch.distributed, energies of all ranks are added, the slowest rank's time counts, and each rank
+    sets its own GPUs, which must be of one kind. jouleprof sweep measures a program repeatedly, with
+    intervals.
+    """
+
+    def __init__(self, monitor, optimum_selector=None, wait_steps=1, warmup_steps=10,
+                 profile_steps=40, pl_step=25, profile_path=None, *, limits=None, shared=False):
+        if wait_steps < 0 or warmup_steps < 0 or profile_steps < 1 or pl_step <= 0:
+            raise InvalidArgument("wait_steps and warmup_steps must not be negative, profile_steps "
+                                  "and pl_step must be above 0")
+        self.monitor = monitor
+        self.optimum_selector = _selector(optimum_selector)
+        self.measurements = []
+        self.optimal_power_limit = None
+        self._wait, self._warmup, self._profile = wait_steps, warmup_steps, profile_steps
+        self._path = profile_path
+        monitor = getattr(monitor, "monitor", monitor)  # a ZeusMonitor's
+        gpus = [d.uuid for d in monitor.domains if d.kind == "gpu" and d.uuid]
+        if not gpus:
+            raise Unavailable("the monitor has no GPU whose power limit could be set")
+        self._monitor = monitor
+        known = self._load()
+        self._limit = _settings.PowerLimit(gpus, shared)
+        try:
+            self._pending = [] if known else self._limits(limits, pl_step)
+        except BaseException:
+            self.close()
+            raise
+        self._window = None
+        self._phase, self._steps = ("ready", wait_steps) if self._pending else ("done", 0)
+        if known:
+            self.measurements = known
+            self._choose()
+
+    # ---- called by the training loop
+
+    def on_epoch_begin(self):
+        """Nothing: profiling begins with the steps."""
+
+    def on_epoch_end(self):
+        """Drops a limit that is being profiled; it is profiled again in the next epoch."""
+        if self._phase == "done":
+            return
+        self._window = None
+        self._phase, self._steps = "ready", self._wait
+
+    def on_step_begin(self):
+        if self._phase == "ready" and self._steps <= 0:
+            self._limit.set(self._pending[0])
+            self._phase, self._steps = "warmup", self._warmup
+        if self._phase == "warmup" and self._steps <= 0:
+            self._phase, self._steps = "profiling", self._profile
+            self._window = self._monitor.window(f"__PowerLimitOptimizer_{self._pending[0]}")
+            self._window.__enter__()
+
+    def on_step_end(self):
+        if self._phase == "done":
+            return
+        self._steps -= 1
+        if self._phase != "profiling" or self._steps > 0:
+            return
+        window, self._window = self._window, None
+        window.__exit__(None, None, None)
+        energy, time = self._measured(window)
+        self.measurements.append(PowerLimitMeasurement(self._pending.pop(0), energy, time))
+        if self._pending:
+            self._phase, self._steps = "ready", 0
+            return
+        self._phase = "done"
+        self._save()
+        self._choose()
+
+    # ---- afterwards
+
+    @property
+    def done(self):
+        """Whether all limits were profiled and the best one is set."""
+        return self._phase == "done"
+
+    def close(self):
+        """Restores the limit that was found."""
+        self._limit.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+
+    def _limits(self, limits, step):
+        if limits is None:
+            most, least = int(self._limit.most), int(-(-self._limit.least // 1))
+            limits = range(most, least - 1, -int(step))
+        chosen = sorted({round(watts) for watts in limits}, reverse=True)
+        outside = [w for w in chosen if not self._limit.least <= w <= self._limit.most]
+        if outside or not chosen:
+            raise InvalidArgument(f"limits must be from {self._limit.least:g} to "
+                                  f"{self._limit.most:g} W; {outside} are not")
+        return chosen
+
+    def _measured(self, window):
+        measurement = window.energy
+        gpus = [e.joules for e in measurement.energies
+                if e.domain is not None and e.domain.kind == "gpu"]
+        if not gpus or any(joules is None for joules in gpus):
+            raise Unavailable("the energy of a GPU is not available, so no limit can be chosen: "
+                              + "; ".join(e.reason for e in measurement.energies if e.reason))
+        return _over_ranks(sum(gpus), window.time)
+
+    def _choose(self):
+        self.optimal_power_limit = self.optimum_selector.select(self.measurements)
+        self._limit.set(self.optimal_power_limit)
+
+    def _load(self):
+        if self._path is None or not os.path.exists(self._path):
+            return []
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                known = [PowerLimitMeasurement(int(m["power_limit"]), float(m["energy"]),
+                                               float(m["time"]))
+                         for m in json.load(file)["measurements"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Corrupt(f"{self._path} is not a profile of power limits: {error}") from None
+        if not known:
+            raise Corrupt(f"{self._path} has no measurements")
+        return known
+
+    def _save(self):
+        distributed = getattr(sys.modules.get("torch"), "distributed", None)
+        is_first = (distributed is None or not distributed.is_available()
+                    or not distributed.is_initialized() or distributed.get_rank() == 0)
+        if self._path is None or not is_first:
+            return
+        rows = [{"power_limit": m.power_limit, "energy": m.energy, "time": m.time}
+                for m in self.measurements]
+        with open(self._path, "w", encoding="utf-8") as file:
+            json.dump({"measurements": rows}, file, indent=4)
+            file.write("\n")

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include "analysis/sweep/recommend.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/settings.h"
+#include "apps/cli/verb.h"
+#include "recording/sweep_file.h"
+#include "session/run/session.h"
+#include "session/sweep/planner.h"
+
+namespace jouleprof::cli {
+namespace {
+
+using meters::control::Knob;
+
+struct Choice {
+  Knob knob = Knob::kPowerLimit;
+  double setting = 0;
+};
+
+Result<Choice> recommended(const std::string& file) {
+  const auto record = recording::read_sweep(file);
+  if (!record) return forward_error(record);
+  const auto sweep = analysis::sweep_of(record->plan, record->runs);
+  const auto advice = analysis::recommend(sweep, session::recommend_options(record->plan, sweep));
+  if (!advice) return forward_error(advice);
+  const auto knob = meters::control::knob_of_label(record->plan.knob);
+  if (!knob) return fail(Errc::kCorrupt, file + " has an unknown knob");
+  return Choice{*knob, advice->points[advice->best].point->setting};
+}
+
+class ApplyVerb : public Verb {
+ public:
+  std::string_view name() const override { return "apply"; }
+
+  void declare(CLI::App& app) override {
+    auto* file = app.add_option("FILE", file_, "");
+    auto* power = app.add_option("--power", power_, "")->check(CLI::PositiveNumber)->excludes(file);
+    app.add_option("--sm-clock", clock_, "")
+        ->check(CLI::PositiveNumber)
+        ->excludes(file)
+        ->excludes(power);
+    app.add_flag("--until-exit", until_exit_, "");
+    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
+    app.add_flag("--shared", shared_, "");
+    app.add_flag("-q,--quiet", quiet_, "");
+  }
+
+  int run(const std::vector<std::string>& command) override {
+    if (command.empty() || !until_exit_) {
+      return complain(
+          {Errc::kInvalidArgument,
+           "say for which command: jouleprof apply FILE --until-exit -- COMMAND. To set "
+           "a limit for longer: nvidia-smi -pl WATTS\nTry 'jouleprof apply --help'."},
+          kNotStarted);
+    }
+    const auto choice = chosen();
+    if (!choice) return complain(choice.error(), kNotStarted);
+    auto held = hold_boards(choice->knob, devices_, shared_);
+    if (!held) return complain(held.error(), kNotStarted);
+    if (const double nearest = (*held)->range().nearest(choice->setting);
+        nearest != choice->setting) {
+      return complain(
+          {Errc::kInvalidArgument,
+           fmt::format("{:g} {} is not a setting of this board; the nearest is {:g}",
+                       choice->setting, meters::control::unit_of(choice->knob), nearest)},
+          kNotStarted);
+    }
+    const auto set = (*held)->apply(choice->setting);
+    if (!set) return complain(set.error(), kNotStarted);
+    for (const auto& board : *set) say_set(*choice, board);
+
+    session::SessionOptions options;
+    options.command = command;
+    options.idle_before = options.idle_after = Duration{};
+    options.use_cgroup = false;
+    const auto result = session::run(options, {}, nullptr);
+    const auto restored = (*held)->restore();
+    for (const auto& warning : (*held)->warnings()) fmt::print(stderr, "warning    {}\n", warning);
+    if (const auto lost = (*held)->lost()) complain(*lost, kNotStarted);
+    if (!restored) complain(restored.error(), kNotStarted);
+    if (!result) return complain(result.error(), kNotStarted);
+    if (result->start_error) {
+      return complain(*result->start_error, result->exit_status.value_or(kNotStarted));
+    }
+    return result->exit_status.value_or(kNotStarted);
+  }
+
+ private:
+  Result<Choice> chosen() const {
+    if (power_) return Choice{Knob::kPowerLimit, *power_};
+    if (clock_) return Choice{Knob::kSmClock, *clock_};
+    if (!file_.empty()) return recommended(file_);
+    return fail(Errc::kInvalidArgument,
+                "say what to set: the file of a sweep, --power WATTS or --sm-clock MHZ");
+  }
+
+  void say_set(const Choice& choice, const meters::control::ReadBack& board) const {
+    if (quiet_) return;
+    fmt::print(stderr, "jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
+               meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
+               meters::control::unit_of(choice.knob));
+  }
+
+  std::string file_;
+  std::optional<double> power_;
+  std::optional<double> clock_;
+  bool until_exit_ = false;
+  std::vector<std::string> devices_;
+  bool shared_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_apply() { return std::make_unique<ApplyVerb>(); }
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/settings.h"
+#include "apps/cli/verb.h"
+
+namespace jouleprof::cli {
+namespace {
+
+class RestoreVerb : public Verb {
+ public:
+  std::string_view name() const override { return "restore"; }
+  void declare(CLI::App&) override {}
+
+  int run(const std::vector<std::string>&) override {
+    const auto outcome = restore_settings();
+    if (outcome.restored + outcome.failed == 0) {
+      fmt::print(stderr, "jouleprof: nothing to restore: no killed sweep has left a setting\n");
+    }
+    return outcome.failed > 0 ? kNotPermitted : kDone;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_restore() { return std::make_unique<RestoreVerb>(); }
+
+}  // namespace jouleprof::cli

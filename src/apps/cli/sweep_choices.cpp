@@ -1,0 +1,176 @@
+#include "apps/cli/sweep_choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "analysis/sweep/recommend.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::cli {
+
+using meters::control::BoardState;
+using meters::control::Knob;
+
+namespace {
+
+constexpr std::size_t kSpread = 8;
+constexpr std::size_t kMostSettings = 50;
+
+Result<std::pair<double, double>> parse_range(const std::string& text) {
+  const auto parts = split(text, ':');
+  if (parts.size() == 2) {
+    const auto low = parse_number(parts[0]);
+    const auto high = parse_number(parts[1]);
+    if (low && high && *low > 0 && *low <= *high) return std::pair(*low, *high);
+  }
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--range {}: give the least and the highest setting, such as 300:700", text));
+}
+
+// `std::regex` throws; its text is the user's.
+Result<void> check_expression(const std::string& expression) {
+  try {
+    if (std::regex(expression).mark_count() == 1) return {};
+  } catch (const std::regex_error&) {
+  }
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--throughput {}: give a regular expression with one group for the number, "
+                  "such as '([0-9.]+) tokens/s'",
+                  expression));
+}
+
+}  // namespace
+
+Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
+                            const char* example) {
+  std::string_view digits = text;
+  if (digits.ends_with(unit)) digits.remove_suffix(unit.size());
+  const auto number = parse_number(trim(digits));
+  if (number && *number >= 0) return *number;
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("{} {}: give a number that is not negative, such as {}", option, text, example));
+}
+
+void SweepChoices::declare(CLI::App& app) {
+  app.add_option("--knob", knob_word, "");
+  auto* list = app.add_option("--limits", limits, "")->delimiter(',');
+  auto* between = app.add_option("--range", range, "")->excludes(list);
+  app.add_option("--step", step, "")->needs(between)->check(CLI::PositiveNumber);
+  auto* per = app.add_option("--per", window, "");
+  app.add_option("--throughput", throughput, "")->excludes(per);
+  app.add_option("--objective", objective, "");
+  app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--max-slowdown", max_slowdown, "");
+  app.add_option("--max-power", max_power, "");
+  app.add_option("--max-time", max_time, "");
+  app.add_option("--tolerance", tolerance, "");
+  app.add_option("--min-repeats", fewest_blocks, "")->check(CLI::Range(2U, 1000U));
+  app.add_option("--repeats", most_blocks, "")->check(CLI::Range(2U, 1000U));
+  app.add_option("--seed", seed, "");
+  app.add_option("--cool-to", most_celsius, "");
+}
+
+Result<Knob> SweepChoices::knob() const {
+  if (const auto knob = meters::control::parse_knob(knob_word)) return *knob;
+  return fail(Errc::kInvalidArgument, fmt::format("--knob {}: give power or sm-clock", knob_word));
+}
+
+Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Knob knob) const {
+  std::vector<double> wanted = limits;
+  const auto& allowed = boards.range;
+  if (wanted.empty()) {
+    constexpr double kLeastClock = 0.3;  // of the highest: below it, work only gets slower
+    double low = knob == Knob::kSmClock ? std::max(allowed.least, kLeastClock * allowed.most)
+                                        : allowed.least;
+    double high = allowed.most;
+    if (!range.empty()) {
+      const auto given = parse_range(range);
+      if (!given) return forward_error(given);
+      std::tie(low, high) = *given;
+    }
+    const double by = step.value_or((high - low) / (kSpread - 1));
+    if (!(by > 0) || (high - low) / by > kMostSettings) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--step {:g} gives too many settings; at most {} are measured", by,
+                              kMostSettings));
+    }
+    const double rounding = step || knob == Knob::kSmClock || by < 10 ? 0 : 5;
+    for (int i = 0; high - i * by > low - by / 2; ++i) {
+      const double value = std::max(low, high - i * by);
+      wanted.push_back(rounding > 0 ? rounding * std::round(value / rounding) : value);
+    }
+    if (boards.found) wanted.push_back(*boards.found);
+  }
+  std::set<double, std::greater<>> chosen;
+  for (const double value : wanted) chosen.insert(allowed.nearest(value));
+  if (chosen.size() >= 2 && chosen.size() <= kMostSettings)
+    return std::vector(chosen.begin(), chosen.end());
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("a sweep needs 2 to {} settings between {:g} and {:g} {}, which the board "
+                  "allows; these are {}",
+                  kMostSettings, allowed.least, allowed.most, meters::control::unit_of(knob),
+                  chosen.size()));
+}
+
+Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
+                                            const std::vector<std::string>& command) const {
+  const auto chosen = knob();
+  if (!chosen) return forward_error(chosen);
+  auto values = settings(boards, *chosen);
+  if (!values) return forward_error(values);
+  model::SweepPlan plan;
+  plan.command = command;
+  plan.knob = meters::control::label_of(*chosen);
+  plan.settings = std::move(*values);
+  plan.reference = plan.settings.front();
+  plan.found = boards.found;
+  plan.devices = boards.uuids;
+  plan.window = window;
+  plan.throughput = throughput;
+  if (!throughput.empty()) {
+    if (auto ok = check_expression(throughput); !ok) return tl::unexpected(ok.error());
+  }
+  if (!analysis::parse_objective(objective)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--objective {}: give energy, edp, ed2p, cost or time", objective));
+  }
+  plan.objective = objective;
+  plan.eta = eta;
+  if (!max_slowdown.empty()) {
+    const auto percent = parse_amount("--max-slowdown", max_slowdown, "%", "5%");
+    if (!percent) return forward_error(percent);
+    plan.max_slowdown = *percent / 100;
+  }
+  if (!max_power.empty()) {
+    const auto watts = parse_amount("--max-power", max_power, "W", "300");
+    if (!watts) return forward_error(watts);
+    plan.max_watts = *watts;
+  }
+  if (!max_time.empty()) {
+    const auto time = parse_duration(max_time);
+    if (!time) return forward_error(time);
+    plan.max_seconds = seconds(*time);
+  }
+  const auto percent = parse_amount("--tolerance", tolerance, "%", "1%");
+  if (!percent) return forward_error(percent);
+  plan.tolerance = *percent / 100;
+  if (fewest_blocks > most_blocks) {
+    return fail(Errc::kInvalidArgument, "--min-repeats must not exceed --repeats");
+  }
+  plan.fewest_blocks = fewest_blocks;
+  plan.most_blocks = most_blocks;
+  plan.seed = seed;
+  plan.most_celsius = most_celsius;
+  return plan;
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,49 @@
+// The options of a sweep, and the plan that they make.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "meters/control/held_boards.h"
+#include "model/sweep.h"
+
+namespace jouleprof::cli {
+
+// A number with a unit that may be left out, such as "5%". Errors: invalid_argument.
+Result<double> parse_amount(std::string_view option, std::string_view text, std::string_view unit,
+                            const char* example);
+
+struct SweepChoices {
+  void declare(CLI::App& app);
+
+  // Errors: invalid_argument.
+  Result<meters::control::Knob> knob() const;
+  Result<model::SweepPlan> plan(const meters::control::BoardState& boards,
+                                const std::vector<std::string>& command) const;
+
+  std::string knob_word = "power";
+  std::vector<double> limits;
+  std::string range;
+  std::optional<double> step;
+  std::string window;
+  std::string throughput;
+  std::string objective = "energy";
+  double eta = 0.5;
+  std::string max_slowdown;
+  std::string max_power;
+  std::string max_time;
+  std::string tolerance = "1%";
+  unsigned fewest_blocks = 3;
+  unsigned most_blocks = 8;
+  std::uint64_t seed = 1;
+  std::optional<double> most_celsius;
+
+ private:
+  Result<std::vector<double>> settings(const meters::control::BoardState& boards,
+                                       meters::control::Knob knob) const;
+};
+
+}  // namespace jouleprof::cli

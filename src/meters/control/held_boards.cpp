@@ -1,0 +1,274 @@
+#include "meters/control/held_boards.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "meters/control/restore.h"
+
+namespace jouleprof::meters::control {
+namespace {
+
+// The effective capability that the driver asks for.
+bool has_system_capability() {
+  constexpr unsigned kSysAdmin = 21;
+  const auto status = read_file("/proc/self/status");
+  if (!status) return ::geteuid() == 0;
+  for (const auto line : split(*status, '\n')) {
+    if (!line.starts_with("CapEff:")) continue;
+    const std::string digits(trim(line.substr(7)));
+    return (std::strtoull(digits.c_str(), nullptr, 16) >> kSysAdmin & 1U) != 0;
+  }
+  return ::geteuid() == 0;
+}
+
+Error not_permitted(Knob knob, const std::string& reason) {
+  const std::string what(name_of(knob));
+  return {Errc::kPermissionDenied,
+          fmt::format("the {} cannot be set: {}. Nothing was changed. Ask the administrator to run "
+                      "this command as root, or to set the {} (nvidia-smi {}); in a container, it "
+                      "needs --cap-add SYS_ADMIN",
+                      what, reason, what, knob == Knob::kPowerLimit ? "-pl WATTS" : "-lgc MHZ")};
+}
+
+Result<void> check_range(const KnobRange& range, Knob knob) {
+  if (range.most >= range.least) return {};
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("the boards have no common {}; choose some with --devices", name_of(knob)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HeldBoards>> HeldBoards::take(const HoldOptions& options) {
+  auto nvml = NvmlSession::open(options.library);
+  if (!nvml) return forward_error(nvml);
+  if (!nvml->is_simulated() && !has_system_capability()) {
+    return tl::unexpected(
+        not_permitted(options.knob, "this process is not root with CAP_SYS_ADMIN"));
+  }
+  std::unique_ptr<HeldBoards> held(new HeldBoards(std::move(*nvml), options));
+  if (auto opened = held->open(); !opened) return tl::unexpected(opened.error());
+  return held;
+}
+
+Result<BoardState> look_at(const HoldOptions& options) {
+  const auto nvml = NvmlSession::open(options.library);
+  if (!nvml) return forward_error(nvml);
+  const auto boards = nvml->boards(options.devices);
+  if (!boards) return forward_error(boards);
+  BoardState state;
+  state.may_set = nvml->is_simulated() || has_system_capability();
+  for (const Board& board : *boards) {
+    const auto range = board.range(options.knob);
+    if (!range) return forward_error(range);
+    const auto found = board.requested(options.knob);
+    if (!found) return forward_error(found);
+    const bool is_first = state.uuids.empty();
+    state.range = is_first ? *range : state.range.common(*range);
+    if (is_first || state.found != *found) state.found = is_first ? *found : std::nullopt;
+    state.uuids.push_back(board.uuid());
+  }
+  if (auto ok = check_range(state.range, options.knob); !ok) return tl::unexpected(ok.error());
+  return state;
+}
+
+BoardState HeldBoards::state() const {
+  BoardState state{range_, found(), {}, true};
+  for (const Board& board : boards_) state.uuids.push_back(board.uuid());
+  return state;
+}
+
+Result<void> HeldBoards::check_free(const Board& board) const {
+  if (options_.shared) return {};
+  if (board.gpu().mig_enabled) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} is divided into MIG instances, and a setting applies to all of "
+                            "them; --shared sets it nevertheless",
+                            board.device()));
+  }
+  auto pids = board.processes();
+  std::erase_if(pids, [this](unsigned pid) {
+    return std::find(options_.users.begin(), options_.users.end(), static_cast<pid_t>(pid)) !=
+           options_.users.end();
+  });
+  if (pids.empty()) return {};
+  return fail(
+      Errc::kUnavailable,
+      fmt::format("other processes use {} and would be slowed, too (pid {}); wait for their "
+                  "end, or use --shared",
+                  board.device(), fmt::join(pids, ", ")));
+}
+
+Result<void> HeldBoards::open() {
+  auto boards = nvml_.boards(options_.devices);
+  if (!boards) return tl::unexpected(boards.error());
+  boards_ = std::move(*boards);
+  for (const Board& board : boards_) {
+    if (auto is_free = check_free(board); !is_free) return is_free;
+    auto lock = BoardLock::take(options_.folder, board.uuid());
+    if (!lock) return tl::unexpected(lock.error());
+    if (!*lock) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("another sweep owns {}; wait for its end (locked: "
+                              "{}/{}.lock)",
+                              board.device(), options_.folder.string(), board.uuid()));
+    }
+    locks_.push_back(std::move(**lock));
+    if (std::filesystem::exists(record_path(options_.folder, board.uuid()))) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{} still has a setting of a sweep that was killed; run as root: "
+                              "jouleprof restore",
+                              board.device()));
+    }
+    const auto range = board.range(options_.knob);
+    if (!range) return tl::unexpected(range.error());
+    range_ = &board == boards_.data() ? *range : range_.common(*range);
+    const auto found = board.requested(options_.knob);
+    if (!found) return tl::unexpected(found.error());
+    records_.push_back({board.uuid(), board.device(), options_.knob, *found, {}, boot_id()});
+  }
+  return check_range(range_, options_.knob);
+}
+
+HeldBoards::~HeldBoards() {
+  if (watch_.joinable()) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+    watch_.join();
+  }
+  [[maybe_unused]] const auto restored = restore();
+  if (wake_ >= 0) ::close(wake_);
+}
+
+std::optional<double> HeldBoards::found() const {
+  const auto& first = records_.front().before;
+  const bool same = std::all_of(records_.begin(), records_.end(),
+                                [&](const auto& r) { return r.before == first; });
+  return same ? first : std::nullopt;
+}
+
+Result<void> HeldBoards::start_guard() {
+  std::vector<std::string> uuids;
+  std::vector<int> fds;
+  for (const Board& board : boards_) uuids.push_back(board.uuid());
+  for (const BoardLock& lock : locks_) fds.push_back(lock.fd());
+  auto guard = Guard::start({options_.guard, options_.folder, uuids, fds});
+  if (!guard) return tl::unexpected(guard.error());
+  guard_ = std::move(*guard);
+  wake_ = ::eventfd(0, EFD_CLOEXEC);
+  if (wake_ < 0) return tl::unexpected(system_error("cannot make an eventfd", errno));
+  watch_ = std::thread([this] { watch_guard(); });
+  return {};
+}
+
+void HeldBoards::watch_guard() {
+  pollfd watched[2]{{guard_->fd(), POLLIN, 0}, {wake_, POLLIN, 0}};
+  while (::poll(watched, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (watched[1].revents != 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto restored = restore_locked();
+  lost_ = Error{Errc::kUnavailable,
+                fmt::format("the process that guards the {} was killed (pid {}); {}",
+                            name_of(options_.knob), guard_->pid(),
+                            restored ? "the settings were restored" : restored.error().message)};
+}
+
+// The record names the value before the board can hold it.
+Result<void> HeldBoards::change(std::size_t index, double value) {
+  RestoreRecord& record = records_[index];
+  std::vector<double> ours;
+  if (!record.ours.empty()) ours.push_back(record.ours.back());
+  ours.push_back(value);
+  const auto before = std::exchange(record.ours, std::move(ours));
+  auto saved = save(options_.folder, record);
+  if (saved) saved = boards_[index].set(options_.knob, value);
+  if (saved) return {};
+  record.ours = before;
+  if (before.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(record_path(options_.folder, record.uuid), ignored);
+  }
+  if (saved.error().code != Errc::kPermissionDenied) return saved;
+  return tl::unexpected(not_permitted(options_.knob, saved.error().message));
+}
+
+Result<std::vector<ReadBack>> HeldBoards::apply(double value) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return tl::unexpected(*lost_);
+    if (!guard_) {
+      if (auto started = start_guard(); !started) return tl::unexpected(started.error());
+    }
+    for (std::size_t i = 0; i < boards_.size(); ++i) {
+      auto changed = change(i, value);
+      if (!changed) {
+        [[maybe_unused]] const auto restored = restore_locked();
+        return tl::unexpected(changed.error());
+      }
+    }
+  }
+  return read_back();
+}
+
+std::vector<ReadBack> HeldBoards::read_back() const {
+  std::vector<ReadBack> all;
+  for (const Board& board : boards_) {
+    const auto requested = board.requested(options_.knob);
+    all.push_back({board.device(), requested ? *requested : std::nullopt, board.enforced_limit(),
+                   board.celsius()});
+  }
+  return all;
+}
+
+Result<void> HeldBoards::restore() {
+  const std::lock_guard lock(mutex_);
+  return restore_locked();
+}
+
+Result<void> HeldBoards::restore_locked() {
+  Result<void> outcome;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].ours.empty()) continue;
+    const auto restored = control::restore(boards_[i], records_[i], options_.folder);
+    if (restored) {
+      if (*restored == Restored::kForeign) remarks_.push_back(describe(records_[i], *restored));
+      records_[i].ours.clear();
+    } else if (outcome) {
+      outcome = tl::unexpected(restored.error());
+    }
+  }
+  return outcome;
+}
+
+std::optional<Error> HeldBoards::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+std::vector<std::string> HeldBoards::warnings() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> all = remarks_;
+  for (const Board& board : boards_) {
+    if (board.is_persistent() == false && options_.knob == Knob::kPowerLimit) {
+      all.push_back(
+          fmt::format("{}: persistence mode is disabled, so that the driver forgets the limit "
+                      "when its last client ends; jouleprof stays a client during the "
+                      "sweep",
+                      board.device()));
+    }
+  }
+  return all;
+}
+
+}  // namespace jouleprof::meters::control

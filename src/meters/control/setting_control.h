@@ -1,0 +1,41 @@
+// Changing the setting of the boards of one job, with a way back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "meters/control/knob.h"
+
+namespace jouleprof::meters::control {
+
+// What one board reports of its setting.
+struct ReadBack {
+  std::string device;
+  std::optional<double> requested;       // absent: the driver does not report it
+  std::optional<double> enforced_watts;  // the power limit that holds
+  std::optional<double> celsius;
+};
+
+// Thread safety: none, unless an implementation says otherwise.
+class SettingControl {
+ public:
+  virtual ~SettingControl() = default;
+
+  // Of all boards.
+  virtual const KnobRange& range() const = 0;
+  // As found before the first change; absent where boards differ, or the driver does not report it.
+  virtual std::optional<double> found() const = 0;
+
+  // Sets all boards and reads them back. Errors: permission_denied, with what to ask for;
+  // unavailable after the guard died.
+  virtual Result<std::vector<ReadBack>> apply(double value) = 0;
+  virtual std::vector<ReadBack> read_back() const = 0;
+  // Restores what was found. May be called again. Errors: of the driver, for the first board.
+  virtual Result<void> restore() = 0;
+  // Why no more changes are made: the guard died, and the settings were restored.
+  virtual std::optional<Error> lost() const = 0;
+};
+
+}  // namespace jouleprof::meters::control

@@ -1,0 +1,171 @@
+#include "recording/sweep_file.h"
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "base/file.h"
+#include "recording/packed.h"
+#include "recording/sqlite_file.h"
+#include "recording/sweep_json.h"
+
+namespace jouleprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSweepApplicationId = 0x4a504653;  // "JPFS"
+constexpr int kVersion = 1;
+constexpr const char* kSchema = R"(
+CREATE TABLE sweep (plan TEXT NOT NULL);
+CREATE TABLE run (number INTEGER PRIMARY KEY, summary TEXT NOT NULL, recording BLOB);
+)";
+
+using Base = std::unique_ptr<SQLite::Database>;
+
+Result<Base> open_database(const fs::path& path, int flags) {
+  if (std::error_code error; !fs::is_regular_file(path, error)) {
+    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
+  }
+  try {
+    auto db = std::make_unique<SQLite::Database>(path.string(), flags, 5000);
+    set_limits(*db);
+    if (db->execAndGet("PRAGMA application_id").getInt() != kSweepApplicationId) {
+      return fail(Errc::kCorrupt, fmt::format("{} is not a sweep", path.string()));
+    }
+    if (const int version = db->execAndGet("PRAGMA user_version").getInt(); version > kVersion) {
+      return fail(Errc::kUnsupported,
+                  fmt::format("{} is of version {} of a sweep's file, and this tool reads {}; "
+                              "update jouleprof",
+                              path.string(), version, kVersion));
+    }
+    return db;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("read " + path.string(), e, nullptr));
+  }
+}
+
+}  // namespace
+
+struct SweepFile::Database {
+  fs::path path;
+  Base db;
+};
+
+SweepFile::SweepFile(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+SweepFile::SweepFile(SweepFile&&) noexcept = default;
+SweepFile::~SweepFile() = default;
+
+bool is_sweep_file(const fs::path& path) {
+  return open_database(path, SQLite::OPEN_READONLY).has_value();
+}
+
+Result<SweepRecord> read_sweep(const fs::path& path) {
+  const auto db = open_database(path, SQLite::OPEN_READONLY);
+  if (!db) return forward_error(db);
+  try {
+    auto plan =
+        plan_from_json((*db)->execAndGet("SELECT plan FROM sweep").getString(), path.string());
+    if (!plan) return forward_error(plan);
+    SweepRecord record{std::move(*plan), {}};
+    SQLite::Statement rows(**db, "SELECT summary FROM run ORDER BY number");
+    while (rows.executeStep()) {
+      auto run = run_from_json(rows.getColumn(0).getString(), path.string());
+      if (!run) return forward_error(run);
+      record.runs.push_back(std::move(*run));
+    }
+    return record;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+  }
+}
+
+Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& to) {
+  const auto db = open_database(path, SQLite::OPEN_READONLY);
+  if (!db) return tl::unexpected(db.error());
+  try {
+    SQLite::Statement row(**db, "SELECT recording FROM run WHERE number = ?");
+    row.bind(1, number);
+    if (!row.executeStep() || row.getColumn(0).isNull()) {
+      return fail(Errc::kNotFound,
+                  fmt::format("{} has no recording of a run {}", path.string(), number));
+    }
+    const auto column = row.getColumn(0);
+    const auto bytes = unpack(
+        {static_cast<const char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())});
+    if (!bytes) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: the recording of run {} is damaged", path.string(), number));
+    }
+    std::ofstream out(to, std::ios::binary);
+    out.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
+    out.close();
+    if (out) return {};
+    return fail(Errc::kUnavailable, fmt::format("cannot write {}", to.string()));
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+  }
+}
+
+Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan& plan,
+                                    bool overwrite) {
+  std::error_code error;
+  if (fs::exists(path, error)) {
+    if (!overwrite || !fs::is_regular_file(path, error)) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} exists; continue it with --resume, choose another name or use "
+                              "--force",
+                              path.string()));
+    }
+    fs::remove(path, error);
+    remove_side_files(path);
+  }
+  try {
+    auto db = std::make_unique<SQLite::Database>(
+        path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
+    SQLite::Transaction transaction(*db);
+    db->exec(fmt::format("PRAGMA application_id = {}", kSweepApplicationId));
+    db->exec(fmt::format("PRAGMA user_version = {}", kVersion));
+    db->exec(kSchema);
+    SQLite::Statement insert(*db, "INSERT INTO sweep (plan) VALUES (?)");
+    insert.bind(1, plan_to_json(plan));
+    insert.exec();
+    transaction.commit();
+    return SweepFile(std::make_unique<Database>(Database{path, std::move(db)}));
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
+  }
+}
+
+Result<SweepFile> SweepFile::open(const fs::path& path) {
+  auto db = open_database(path, SQLite::OPEN_READWRITE);
+  if (!db) return forward_error(db);
+  return SweepFile(std::make_unique<Database>(Database{path, std::move(*db)}));
+}
+
+Result<void> SweepFile::append(const model::SweepRun& run, const fs::path& recording) {
+  std::string bytes;
+  if (!recording.empty()) {
+    auto content = read_file(recording);
+    if (!content) return tl::unexpected(content.error());
+    bytes = pack(*content);
+  }
+  try {
+    SQLite::Statement insert(*database_->db,
+                             "INSERT INTO run (number, summary, recording) VALUES (?, ?, ?)");
+    insert.bind(1, run.number);
+    insert.bind(2, run_to_json(run));
+    if (!recording.empty()) insert.bind(3, bytes.data(), static_cast<int>(bytes.size()));
+    insert.exec();
+    return {};
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(
+        sqlite_error("write " + database_->path.string(), e, database_->db->getHandle()));
+  }
+}
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,97 @@
+#include "recording/sweep_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/file.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::recording {
+namespace {
+
+using ::testing::HasSubstr;
+
+model::SweepPlan plan() {
+  model::SweepPlan plan;
+  plan.command = {"python", "train.py", "--name", "a \"b\""};
+  plan.knob = "power_limit_watts";
+  plan.settings = {700, 500.5, 200};
+  plan.reference = 700;
+  plan.found = 650;
+  plan.devices = {"GPU-1"};
+  plan.window = "step";
+  plan.max_slowdown = 0.05;
+  plan.seed = 4'000'000'000;
+  return plan;
+}
+
+model::SweepRun run(unsigned number) {
+  model::SweepRun run;
+  run.number = number;
+  run.block = 2;
+  run.setting = 500.5;
+  run.started_unix_ns = 1'795'392'000'123'456'789;
+  run.wall_seconds = 12.25;
+  run.seconds = 0.1;
+  run.joules = 1.0 / 3;
+  run.exit_status = 0;
+  run.limited_by_heat = 0;
+  run.unranked = "reverted";
+  return run;
+}
+
+TEST(SweepFile, KeepsPlanAndRunsExactly) {
+  const TempTree tree;
+  const auto path = tree / "sweep.jprof";
+  {
+    auto file = SweepFile::create(path, plan(), false);
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->append(run(1), {}));
+  }
+  auto file = SweepFile::open(path);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->append(run(2), {}));
+  const auto record = read_sweep(path);
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->plan, plan());
+  EXPECT_EQ(record->runs, (std::vector{run(1), run(2)}));
+  EXPECT_TRUE(is_sweep_file(path));
+  EXPECT_FALSE(file->append(run(2), {}));  // a number is given once
+}
+
+TEST(SweepFile, KeepsTheBytesOfARunsRecording) {
+  const TempTree tree;
+  const auto path = tree / "sweep.jprof";
+  const std::string bytes = std::string(100'000, 'x') + '\0' + "end";
+  std::ofstream(tree / "run.jprof", std::ios::binary) << bytes;
+  auto file = SweepFile::create(path, plan(), false);
+  ASSERT_TRUE(file->append(run(1), tree / "run.jprof"));
+  ASSERT_TRUE(file->append(run(2), {}));
+  ASSERT_TRUE(extract_run(path, 1, tree / "out.jprof"));
+  EXPECT_EQ(*read_file(tree / "out.jprof"), bytes);
+  EXPECT_EQ(extract_run(path, 2, tree / "out.jprof").error().code, Errc::kNotFound);
+  EXPECT_EQ(extract_run(path, 3, tree / "out.jprof").error().code, Errc::kNotFound);
+}
+
+TEST(SweepFile, DoesNotReplaceAFileUnasked) {
+  const TempTree tree;
+  const auto path = tree / "sweep.jprof";
+  ASSERT_TRUE(SweepFile::create(path, plan(), false));
+  EXPECT_THAT(SweepFile::create(path, plan(), false).error().message, HasSubstr("--resume"));
+  EXPECT_TRUE(SweepFile::create(path, plan(), true));
+}
+
+TEST(SweepFile, RefusesOtherFiles) {
+  const TempTree tree;
+  EXPECT_EQ(read_sweep(tree / "none").error().code, Errc::kNotFound);
+  std::ofstream(tree / "text")
+      << "not a database, but long enough to have a header of its own ..."
+         "................................................................";
+  EXPECT_FALSE(is_sweep_file(tree / "text"));
+  EXPECT_FALSE(read_sweep(tree / "text"));
+}
+
+}  // namespace
+}  // namespace jouleprof::recording

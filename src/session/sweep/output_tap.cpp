@@ -1,0 +1,110 @@
+#include "session/sweep/output_tap.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::session {
+namespace {
+
+constexpr std::size_t kLongestLine = 1 << 16;
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // a closed output must not end the measurement
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression) {
+  std::array<int, 2> ends{-1, -1};
+  std::fflush(stdout);
+  const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  const int wake = ::eventfd(0, EFD_CLOEXEC);
+  if (before < 0 || wake < 0 || ::pipe2(ends.data(), O_CLOEXEC) != 0 ||
+      ::dup2(ends[1], STDOUT_FILENO) < 0) {
+    const int err = errno;
+    for (const int fd : {before, wake, ends[0], ends[1]}) {
+      if (fd >= 0) ::close(fd);
+    }
+    return tl::unexpected(system_error("cannot read the command's output", err));
+  }
+  ::close(ends[1]);
+  return std::unique_ptr<OutputTap>(new OutputTap(expression, before, ends[0], wake));
+}
+
+OutputTap::OutputTap(const std::string& expression, int standard_output, int pipe, int wake)
+    : expression_(expression), standard_output_(standard_output), pipe_(pipe), wake_(wake) {
+  thread_ = std::thread([this] { copy(); });
+}
+
+OutputTap::~OutputTap() {
+  finish();
+  ::close(standard_output_);
+  ::close(pipe_);
+  ::close(wake_);
+}
+
+std::vector<PrintedNumber> OutputTap::finish() {
+  if (thread_.joinable()) {
+    std::fflush(stdout);
+    ::dup2(standard_output_, STDOUT_FILENO);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+    thread_.join();
+    if (!line_.empty()) match(line_);
+    line_.clear();
+  }
+  return found_;
+}
+
+void OutputTap::copy() {
+  std::array<char, 1 << 14> buffer{};
+  for (;;) {
+    std::array<pollfd, 2> ready{{{pipe_, POLLIN, 0}, {wake_, POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
+    if (ready[0].revents != 0) {
+      const auto got = ::read(pipe_, buffer.data(), buffer.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return;
+      const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+      write_all(standard_output_, text);
+      take(text);
+    } else if (ready[1].revents != 0) {
+      return;  // and nothing is left in the pipe
+    }
+  }
+}
+
+void OutputTap::take(std::string_view text) {
+  for (const char c : text) {
+    if (c == '\n' || c == '\r') {
+      match(line_);
+      line_.clear();
+    } else if (line_.size() < kLongestLine) {
+      line_ += c;
+    }
+  }
+}
+
+void OutputTap::match(const std::string& line) {
+  std::smatch found;
+  if (!std::regex_search(line, found, expression_)) return;
+  const std::string digits = found[1];
+  if (const auto value = parse_number(digits)) found_.push_back({HostClock::now(), *value});
+}
+
+}  // namespace jouleprof::session

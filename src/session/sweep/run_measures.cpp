@@ -1,0 +1,170 @@
+#include "session/sweep/run_measures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::session {
+namespace {
+
+using model::SweepRun;
+
+bool is_gpu(const model::Domain& domain) {
+  return domain.kind == model::DomainKind::kGpu && !domain.parent;
+}
+
+void leave_unranked(SweepRun& run, std::string reason) {
+  if (run.unranked.empty()) run.unranked = std::move(reason);
+}
+
+// The joules of all GPUs over an interval (two times, or a window); absent, with the reason, where
+// one is absent.
+template <typename... Interval>
+std::optional<double> gpu_joules(const analysis::Run& run, SweepRun& out,
+                                 const Interval&... interval) {
+  double sum = 0;
+  bool any = false;
+  const auto& domains = run.recording().domains;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    if (!is_gpu(domains[i])) continue;
+    const auto energy = run.energy(i, interval...);
+    if (!energy) {
+      leave_unranked(out, fmt::format("{}: {}", domains[i].device, energy.error().message));
+      return std::nullopt;
+    }
+    sum += energy->energy.joules();
+    any = true;
+  }
+  if (any && sum > 0) return sum;
+  leave_unranked(out, "no GPU's energy was measured");
+  return std::nullopt;
+}
+
+// Of all values of one gauge, of all GPUs, during the work.
+template <typename Part>
+std::optional<double> mean_gauge(const model::Recording& recording, std::string_view name,
+                                 const analysis::PartSpan& span, const Part& part) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.kind != model::SensorKind::kGauge || sensor.name != name) continue;
+    for (const auto& reading : recording.readings.gauges) {
+      if (reading.sensor != sensor.id || !span.contains(reading.at)) continue;
+      sum += part(reading.value);
+      ++count;
+    }
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+void fill_state(const analysis::Run& run, const analysis::PartSpan& span, SweepRun& out) {
+  const auto& recording = run.recording();
+  const auto same = [](double value) { return value; };
+  const auto mean = [&](std::string_view name) { return mean_gauge(recording, name, span, same); };
+  if (const auto hertz = mean(model::gauge::kSmClock)) out.sm_megahertz = *hertz * 1e-6;
+  out.sm_utilisation = mean(model::gauge::kGpuUtilisation);
+  out.memory_utilisation = mean(model::gauge::kMemoryUtilisation);
+  const auto share = [&](auto held_back) {
+    return mean_gauge(recording, model::gauge::kClockEventReasons, span, [&](double value) {
+      return held_back(model::ClockReasons::of_gauge(value)) ? 1.0 : 0.0;
+    });
+  };
+  out.limited_by_power = share([](const auto& reasons) { return reasons.limited_by_power(); });
+  out.limited_by_heat = share([](const auto& reasons) { return reasons.limited_by_heat(); });
+  const auto& profile = run.profile();
+  if (!profile) return;
+  for (const auto& domain : profile->domains) {
+    if (!is_gpu(domain.domain) || !domain.peak_power) continue;
+    out.peak_watts = std::max(out.peak_watts.value_or(0), domain.peak_power->watts());
+  }
+}
+
+void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& out) {
+  double seconds_sum = 0;
+  double joules = 0;
+  unsigned count = 0;
+  for (const auto& window : run.recording().windows) {
+    if (window.name != name) continue;
+    const auto energy = gpu_joules(run, out, window);
+    if (!energy) return;
+    seconds_sum += seconds(window.end - window.begin);
+    joules += *energy;
+    ++count;
+  }
+  if (count == 0) return leave_unranked(out, fmt::format("it has no window named {}", name));
+  out.units = count;
+  out.seconds = seconds_sum / count;
+  out.joules = joules / count;
+}
+
+void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
+                     const std::vector<PrintedNumber>& printed, SweepRun& out) {
+  if (printed.empty()) return leave_unranked(out, "it printed no number that --throughput matches");
+  const bool has_warm_up = printed.size() >= 3;
+  const std::size_t first = has_warm_up ? 1 : 0;
+  double rate = 0;
+  for (std::size_t i = first; i < printed.size(); ++i) rate += printed[i].value;
+  rate /= static_cast<double>(printed.size() - first);
+  if (!(rate > 0)) return leave_unranked(out, "it printed a throughput that is not positive");
+  const HostTime begin = has_warm_up ? printed.front().at : whole.begin;
+  const HostTime end = has_warm_up ? printed.back().at : whole.end;
+  if (end <= begin) return leave_unranked(out, "it printed all of its numbers at once");
+  const auto joules = gpu_joules(run, out, begin, end);
+  if (!joules) return;
+  out.units = rate;
+  out.seconds = 1 / rate;
+  out.joules = *joules / seconds(end - begin) / rate;
+}
+
+}  // namespace
+
+void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
+                 const std::vector<PrintedNumber>& printed, SweepRun& out) {
+  const auto span = run.span();
+  if (!span) return leave_unranked(out, span.error().message);
+  fill_state(run, *span, out);
+  out.total_joules = gpu_joules(run, out, span->begin, span->end);
+  if (!out.total_joules) return;
+  const double length = seconds(span->end - span->begin);
+  out.mean_watts = *out.total_joules / length;
+  if (!plan.window.empty()) {
+    fill_windows(run, plan.window, out);
+  } else if (!plan.throughput.empty()) {
+    fill_throughput(run, *span, printed, out);
+  } else {
+    out.units = 1;
+    out.seconds = length;
+    out.joules = out.total_joules;
+  }
+}
+
+void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
+  constexpr double kRounding = 1;
+  constexpr double kMostHeat = 0.02;
+  const auto differs = [](double a, double b) { return std::abs(a - b) > kRounding; };
+  if (run.requested && differs(*run.requested, run.setting)) {
+    leave_unranked(run, fmt::format("the driver set {:g} instead", *run.requested));
+  }
+  if (run.requested_after && differs(*run.requested_after, run.setting)) {
+    leave_unranked(run,
+                   fmt::format("the setting changed to {:g} during the run: by another program, "
+                               "or by the driver",
+                               *run.requested_after));
+  }
+  const bool is_limit = plan.knob == "power_limit_watts";
+  if (is_limit && run.enforced_watts && differs(*run.enforced_watts, run.setting)) {
+    leave_unranked(run, fmt::format("{:g} W is enforced instead, by another limiter of the board",
+                                    *run.enforced_watts));
+  }
+  if (run.limited_by_heat && *run.limited_by_heat > kMostHeat) {
+    leave_unranked(
+        run, fmt::format("slowed by heat in {:.0f} % of the readings", 100 * *run.limited_by_heat));
+  }
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,29 @@
+// What the recording of one run of a sweep says.
+#pragma once
+
+#include <vector>
+
+#include "analysis/run.h"
+#include "base/clock.h"
+#include "model/sweep.h"
+
+namespace jouleprof::session {
+
+// A number that the command printed, and when.
+struct PrintedNumber {
+  HostTime at{};
+  double value = 0;
+};
+
+// Fills the run's measured members. Where the work cannot be measured (a GPU's energy is absent,
+// there is no window of the plan's name, no number was printed), `unranked` says why. `printed`: of
+// a plan with `throughput`. With at least three numbers the first is the end of the warm-up, and
+// time and energy are those from there to the last; else they are those of the whole run.
+void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
+                 const std::vector<PrintedNumber>& printed, model::SweepRun& out);
+
+// Says in `unranked` what the settings that were read back mean: a value that the driver changed, a
+// limit that another limiter lowers, one that reverted during the run, heat.
+void judge_setting(const model::SweepPlan& plan, model::SweepRun& run);
+
+}  // namespace jouleprof::session

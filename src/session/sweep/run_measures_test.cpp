@@ -1,0 +1,135 @@
+#include "session/sweep/run_measures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/clock_reasons.h"
+#include "model/gauge_names.h"
+
+namespace jouleprof::session {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr model::SensorId kPower{1};
+constexpr model::SensorId kClock{2};
+constexpr model::SensorId kReasons{3};
+
+HostTime at(double s) { return HostTime{duration_of(1000 + s)}; }
+
+// Work from 2 to 18 s, at 200 W until 10 s and at 400 W from then on.
+model::Recording recording() {
+  model::Recording r;
+  r.run.work_begin = at(2);
+  r.run.work_end = at(18);
+  r.run.complete = true;
+  model::Domain gpu;
+  gpu.kind = model::DomainKind::kGpu;
+  gpu.device = "gpu0";
+  r.domains = {gpu};
+  r.sensors = {
+      {kPower, gpu.id, model::SensorKind::kPowerRing, "samples", {}, {}},
+      {kClock, gpu.id, model::SensorKind::kGauge, std::string(model::gauge::kSmClock), {}, {}},
+      {kReasons,
+       gpu.id,
+       model::SensorKind::kGauge,
+       std::string(model::gauge::kClockEventReasons),
+       {},
+       {}}};
+  r.sensors[0].traits.window = r.sensors[0].traits.refresh = std::chrono::milliseconds{20};
+  for (int i = 0; i <= 1000; ++i) {
+    const double t = 0.02 * i;
+    r.readings.powers.push_back({kPower, at(t), Power::watts(t <= 10 ? 200 : 400)});
+  }
+  const auto limited = model::ClockReasons{model::ClockReason::kPowerLimit}.gauge();
+  for (int i = 0; i < 10; ++i) {
+    r.readings.gauges.push_back({kClock, at(2 * i), i < 5 ? 1.5e9 : 1.9e9});
+    r.readings.gauges.push_back({kReasons, at(2 * i), i < 5 ? limited : 0.0});
+  }
+  for (const double begin : {3.0, 5.0, 12.0}) {
+    r.windows.push_back({"step", at(begin), at(begin + 1), 1, 1, false});
+  }
+  return r;
+}
+
+model::SweepRun measured(const model::SweepPlan& plan,
+                         const std::vector<PrintedNumber>& printed = {},
+                         model::Recording of = recording()) {
+  model::SweepRun run;
+  measure_run(analysis::Run(std::move(of)), plan, printed, run);
+  return run;
+}
+
+TEST(RunMeasures, TheCommandIsTheWork) {
+  const auto run = measured({});
+  EXPECT_EQ(run.unranked, "");
+  EXPECT_NEAR(*run.seconds, 16, 1e-9);
+  EXPECT_NEAR(*run.joules, 8 * 200 + 8 * 400, 10);
+  EXPECT_NEAR(*run.mean_watts, 300, 1);
+  EXPECT_NEAR(*run.peak_watts, 400, 1);
+  EXPECT_NEAR(*run.limited_by_power, 4.0 / 9, 1e-9);  // of the readings from 2 to 18 s
+  EXPECT_NEAR(*run.sm_megahertz, (4 * 1500 + 5 * 1900) / 9.0, 1e-6);
+  EXPECT_EQ(run.limited_by_heat, 0);
+  EXPECT_FALSE(run.sm_utilisation);
+}
+
+TEST(RunMeasures, AWindowIsTheWork) {
+  model::SweepPlan plan;
+  plan.window = "step";
+  const auto run = measured(plan);
+  EXPECT_EQ(run.units, 3);
+  EXPECT_NEAR(*run.seconds, 1, 1e-9);
+  EXPECT_NEAR(*run.joules, (200 + 200 + 400) / 3.0, 3);
+  plan.window = "epoch";
+  EXPECT_EQ(measured(plan).unranked, "it has no window named epoch");
+  EXPECT_FALSE(measured(plan).seconds);
+}
+
+TEST(RunMeasures, APrintedRateIsTheWork) {
+  model::SweepPlan plan;
+  plan.throughput = "x";
+  // The first ends the warm-up at 11 s; from there on it draws 400 W.
+  const auto run = measured(plan, {{at(11), 1}, {at(13), 4}, {at(15), 6}});
+  EXPECT_NEAR(*run.seconds, 1 / 5.0, 1e-9);
+  EXPECT_NEAR(*run.joules, 400 / 5.0, 1);
+  const auto once = measured(plan, {{at(17), 5}});
+  EXPECT_NEAR(*once.joules, 300 / 5.0, 1);  // the mean power of the whole run
+  EXPECT_THAT(measured(plan).unranked, HasSubstr("no number that --throughput matches"));
+  EXPECT_THAT(measured(plan, {{at(17), 0}}).unranked, HasSubstr("not positive"));
+  EXPECT_THAT(measured(plan, {{at(9), 5}, {at(9), 5}, {at(9), 5}}).unranked, HasSubstr("at once"));
+}
+
+TEST(RunMeasures, WithoutAGpusEnergyNothingIsRanked) {
+  auto without = recording();
+  without.readings.powers.clear();
+  const auto run = measured({}, {}, std::move(without));
+  EXPECT_THAT(run.unranked, HasSubstr("gpu0"));
+  EXPECT_FALSE(run.joules);
+}
+
+model::SweepRun judged(model::SweepRun run, const std::string& knob = "power_limit_watts") {
+  model::SweepPlan plan;
+  plan.knob = knob;
+  run.setting = 300;
+  judge_setting(plan, run);
+  return run;
+}
+
+TEST(RunMeasures, SettingsThatDidNotHoldAreNamed) {
+  model::SweepRun run;
+  run.requested = run.requested_after = run.enforced_watts = 300.4;  // a driver rounds
+  run.limited_by_heat = 0.01;
+  EXPECT_EQ(judged(run).unranked, "");
+  run.limited_by_heat = 0.5;
+  EXPECT_THAT(judged(run).unranked, HasSubstr("slowed by heat in 50 %"));
+  run.enforced_watts = 250;
+  EXPECT_THAT(judged(run).unranked, HasSubstr("250 W is enforced instead"));
+  EXPECT_THAT(judged(run, "sm_clock_megahertz").unranked, HasSubstr("heat"));
+  run.requested_after = 700;
+  EXPECT_THAT(judged(run).unranked, HasSubstr("changed to 700 during the run"));
+  run.requested = 310;
+  EXPECT_THAT(judged(run).unranked, HasSubstr("the driver set 310 instead"));
+}
+
+}  // namespace
+}  // namespace jouleprof::session

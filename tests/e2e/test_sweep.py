@@ -1,0 +1,302 @@
+"""sweep: runs on simulated GPUs, and that settings are restored whatever is killed."""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import sys
+import time
+
+import pytest
+from conftest import SIM, Tool
+
+WORK = """
+import ctypes, os, sys, time
+sim = ctypes.CDLL(os.environ["JOULEPROF_NVML_LIBRARY"])
+sim.nvmlInit_v2()
+sim.jouleprof_nvml_sim_speed_ratio.restype = ctypes.c_double
+speed = sim.jouleprof_nvml_sim_speed_ratio(0)
+for i in range(int(sys.argv[2]) if len(sys.argv) > 2 else 1):
+    time.sleep(float(sys.argv[1]) / speed)
+    print(f"step {i}: {speed / float(sys.argv[1]):.6f} units/s", flush=True)
+"""
+# A program that waits until it is killed, after it has said so.
+WAIT = """
+import pathlib, time
+pathlib.Path("waiting").touch()
+while True: time.sleep(0.05)
+"""
+
+
+def board(**keys):
+    return {"generation": "hopper", "idle_watts": 120, "power": {"shape": "constant", "watts": 600},
+            "power_limit": {"minimum_watts": 150, "default_watts": 700, "maximum_watts": 700}, **keys}
+
+
+class Machine(Tool):
+    def __init__(self, folder, *devices):
+        super().__init__(folder)
+        self.simulate({"devices": list(devices)})
+        self.environment["JOULEPROF_NVML_STATE"] = str(folder / "state")
+        self.environment["JOULEPROF_NVML_EPOCH"] = str(int(time.time()) - 5)
+        self.environment["JOULEPROF_CONTROL_FOLDER"] = str(folder / "control")
+        (folder / "work.py").write_text(WORK)
+        (folder / "wait.py").write_text(WAIT)
+
+    def limit(self, device=0):
+        """As set by any process; None: never."""
+        value = None
+        state = self.folder / "state"
+        for line in state.read_text().splitlines() if state.exists() else []:
+            fields = line.split()
+            if len(fields) == 3 and int(fields[1]) == device:
+                value = float(fields[2])
+        return value
+
+    def set_limit(self, watts, device=0):
+        with open(self.folder / "state", "a") as state:
+            state.write(f"{time.time_ns()} {device} {watts}\n")
+
+    def records(self):
+        return sorted((self.folder / "control").glob("*.restore.json"))
+
+    def sweep(self, *options, work=("0.05",), **how):
+        return self("sweep", *options, "--", sys.executable, "work.py", *work, **how)
+
+    def recommendation(self, *options):
+        return json.loads(self("recommend", "sweep.jprof", "--json", *options).out)["sweeps"][0]
+
+
+def wait_until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path, board())
+
+
+def processes_with(environment):
+    """Processes of a test's own: those with its control folder in their environment."""
+    mark = f"JOULEPROF_CONTROL_FOLDER={environment['JOULEPROF_CONTROL_FOLDER']}".encode()
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes():
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            pass
+    return found
+
+
+def pid_of(machine, word):
+    return next(pid for pid, words in processes_with(machine.environment).items()
+                if len(words) > 1 and words[1] == word)
+
+
+def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
+    machine.set_limit(650)
+    process = machine.sweep("--limits", "700,400,200", "--repeats", "3", work=("0.4",))
+    assert "recommend  " in process.err
+    assert machine.limit() == 650
+    assert machine.records() == []
+    sweep = machine.recommendation()
+    assert [p["setting"] for p in sweep["points"]] == [700, 400, 200]
+    # The whole command counts, with the start of Python: below the 1 / speed of the work alone.
+    speeds = {w: ((w - 120) / 480) ** (1 / 3) for w in (400, 200)}
+    for point in sweep["points"][1:]:
+        assert 0.05 < point["slowdown_ratio"] < 1 / speeds[point["setting"]] - 1 + 0.1
+    assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
+    assert sweep["recommended"] == 200
+    assert machine.recommendation("--objective", "time")["recommended"] == 700
+    # Each run's readings are in the file.
+    runs = sqlite3.connect(machine.folder / "sweep.jprof").execute(
+        "SELECT summary, length(recording) FROM run").fetchall()
+    assert len(runs) == 10
+    assert all(size > 1000 for _, size in runs)
+    assert {json.loads(summary)["requested"] for summary, _ in runs} == {700, 400, 200}
+
+
+def test_windows_and_printed_numbers_are_the_work(machine):
+    machine.sweep("--limits", "700,200", "--repeats", "2", "--min-repeats", "2",
+                  "--throughput", r"([0-9.]+) units/s", work=("0.1", "4"))
+    slow = machine.recommendation()["points"][1]
+    # The printed rate is exact: loading is not in it.
+    assert slow["slowdown_ratio"] == pytest.approx((480 / 80) ** (1 / 3) - 1, abs=1e-4)
+    assert slow["energy_joules"] == pytest.approx(200 * 0.1 * (480 / 80) ** (1 / 3), rel=0.03)
+
+
+def test_a_clock_is_locked_and_unlocked(machine):
+    machine.sweep("--knob", "sm-clock", "--limits", "1980,990", "--repeats", "2", "--min-repeats", "2",
+                  work=("0.2",))
+    assert machine.recommendation()["knob"] == "sm_clock_megahertz"
+    state = (machine.folder / "state").read_text()
+    assert "clock 990\n" in state
+    assert state.endswith("clock unlocked\n")
+
+
+def test_a_limit_that_the_work_never_reaches_is_named(machine):
+    machine.sweep("--limits", "700,650,300", "--repeats", "2", "--min-repeats", "2", work=("0.4",))
+    sweep = machine.recommendation()
+    assert [u["setting"] for u in sweep["unranked"]] == [650]
+    assert "never reached" in sweep["unranked"][0]["reason"]
+
+
+def test_a_limit_that_another_limiter_lowers_is_named(tmp_path):
+    machine = Machine(tmp_path, board(power_limit={"minimum_watts": 150, "default_watts": 700,
+                                                   "maximum_watts": 700, "other_limit_watts": 400}))
+    machine.sweep("--limits", "600,400,300", "--repeats", "2", "--min-repeats", "2")
+    sweep = machine.recommendation()
+    assert [p["setting"] for p in sweep["points"]] == [400, 300]
+    assert "400 W is enforced instead" in sweep["unranked"][0]["reason"]
+
+
+def test_work_that_heat_slows_is_not_ranked(tmp_path):
+    hot = {"ambient_celsius": 25, "celsius_per_watt": 0.1, "slowdown_celsius": 80}
+    machine = Machine(tmp_path, board(temperature=hot))
+    machine.environment["JOULEPROF_NVML_EPOCH"] = str(int(time.time()) - 60)
+    process = machine.sweep("--limits", "700,650", "--repeats", "2", "--min-repeats", "2")
+    assert "slowed by heat in 100 % of the readings" in process.err
+
+
+def test_without_permission_nothing_is_changed(tmp_path):
+    machine = Machine(tmp_path, board(power_limit={"settable": False}))
+    process = machine.sweep("--limits", "700,300", status=10)
+    assert "Nothing was changed. Ask the administrator" in process.err
+    assert machine.limit() is None
+    assert machine.records() == []
+
+
+def test_a_dry_run_changes_nothing(machine):
+    out = machine.sweep("--dry-run", "--knob", "power").out
+    assert "nothing: this was a dry run" in out
+    assert "found      700 W" in out
+    assert machine.limit() is None
+    assert not (machine.folder / "sweep.jprof").exists()
+
+
+def test_bad_options_say_what_to_give(machine):
+    assert "power or sm-clock" in machine.sweep("--knob", "fan", status=2).err
+    assert "one group" in machine.sweep("--throughput", "x", status=2).err
+    assert "2 to 50 settings between 150 and 700" in machine.sweep("--limits", "50,60", status=2).err
+    assert "such as 300:700" in machine.sweep("--range", "7", status=2).err
+    assert "say what to measure" in machine("sweep", status=2).err
+    assert machine.limit() is None
+
+
+def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
+    (machine.folder / "work.py").write_text("import os, sys; sys.exit(os.path.exists('bad') * 3)")
+    (machine.folder / "bad").touch()
+    process = machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", status=3)
+    assert "status 3 at 700" in process.err
+    assert machine.limit() == 700
+    assert machine.records() == []
+    (machine.folder / "bad").unlink()
+    assert "exists; continue it with --resume" in machine.sweep(status=2).err
+    (machine.folder / "work.py").write_text(WORK)
+    assert "another command" in machine("sweep", "--resume", "--", "true", status=2).err
+    db = sqlite3.connect(machine.folder / "sweep.jprof")
+    machine("sweep", "--resume", status=None)
+    assert db.execute("SELECT count(*) FROM run").fetchone()[0] > 1
+
+
+def test_a_busy_board_is_refused(tmp_path):
+    machine = Machine(tmp_path, board(processes=[{"pid": 1, "memory_mib": 100}]))
+    assert "other processes use gpu0" in machine.sweep("--limits", "700,300", status=6).err
+    assert machine.limit() is None
+
+
+def test_apply_lasts_until_the_command_ends(machine):
+    machine.set_limit(650)
+    show = "import pathlib, sys; print(pathlib.Path('state').read_text().split()[-1]); sys.exit(4)"
+    command = ("--until-exit", "--", sys.executable, "-c", show)
+    process = machine("apply", "--power", "300", *command, status=4)
+    assert process.out == "300\n"
+    assert "the power limit is 300 W until the command ends" in process.err
+    assert machine.limit() == 650
+    assert machine.records() == []
+    machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", work=("0.3",))
+    assert machine("apply", "sweep.jprof", *command, status=4).out == "300\n"
+    assert machine.limit() == 650
+    assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
+    assert "say for which command" in machine("apply", "--power", "300", "--", "true", status=125).err
+    machine("apply", "--power", "300", "--until-exit", "--", "/no/such/program", status=127)
+    assert machine.limit() == 650
+
+
+def start_waiting(machine, *limits):
+    """A sweep in the middle of a run at another setting than it found."""
+    process = machine.start("sweep", "--limits", ",".join(limits), "--", sys.executable, "wait.py")
+    wait_until(lambda: (machine.folder / "waiting").exists())
+    assert machine.limit() == float(limits[0])
+    return process
+
+
+def test_the_command_is_killed(machine):
+    process = start_waiting(machine, "400", "300")
+    os.kill(pid_of(machine, b"wait.py"), signal.SIGKILL)
+    wait_until(lambda: machine.limit() == 700)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert machine.records() == []
+
+
+def test_the_tool_is_killed(machine):
+    process = start_waiting(machine, "400", "300")
+    process.kill()
+    wait_until(lambda: machine.limit() == 700 and not machine.records())
+    os.kill(pid_of(machine, b"wait.py"), signal.SIGKILL)
+    process.communicate(timeout=60)
+
+
+def test_the_guard_is_killed(machine):
+    process = start_waiting(machine, "400", "300")
+    os.kill(pid_of(machine, b"guard-settings"), signal.SIGKILL)
+    wait_until(lambda: machine.limit() == 700 and not machine.records())
+    os.kill(pid_of(machine, b"wait.py"), signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert "guard" in err
+
+
+def test_all_are_killed_and_the_next_verb_restores(tmp_path):
+    machine = Machine(tmp_path, board(), board())
+    process = start_waiting(machine, "400", "300")
+    # Stopped first, so that none can act on the death of another.
+    pids = processes_with(machine.environment)
+    for stop in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, stop)
+    process.communicate(timeout=60)
+    assert (machine.limit(0), machine.limit(1)) == (400, 400)
+    assert len(machine.records()) == 2
+    wait_until(lambda: not processes_with(machine.environment))
+    said = machine("--version").out
+    assert said.startswith("jouleprof")
+    assert machine.limit() == 400
+    doctor = machine("doctor", status=None)
+    assert "gpu0: the power limit is 700 W again" in doctor.err
+    assert (machine.limit(0), machine.limit(1)) == (700, 700)
+    assert machine.records() == []
+    assert "nothing to restore" in machine("restore").err
+
+
+def test_an_interrupt_restores(machine):
+    process = start_waiting(machine, "400", "300")
+    os.kill(pid_of(machine, b"wait.py"), signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    wait_until(lambda: machine.limit() == 700 and not machine.records())
+
+
+def test_another_program_that_sets_the_limit_wins(machine):
+    (machine.folder / "work.py").write_text(
+        "import time; open('state', 'a').write(f'{time.time_ns()} 0 555\\n')")
+    process = machine.sweep("--limits", "700,300", status=6)
+    assert "during two runs in a row" in process.err
+    assert "neither what a sweep found nor what it set" in process.err
+    assert machine.limit() == 555
