@@ -44,7 +44,7 @@ ROOMS = {
     "analysis": {
         "timeline": _TIMELINE,
         "windows": _WINDOWS,
-        "live": _WINDOWS | {"live"},
+        "live": _WINDOWS | {"live", "processes"},
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
