@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)     # small JSON documents
 find_package(Eigen3 REQUIRED NO_MODULE)  # linear algebra of the estimators
 find_package(SQLiteCpp REQUIRED)         # the recording file
 find_package(CLI11 REQUIRED)             # the command line
+find_package(Boost 1.74 REQUIRED)        # Beast and Asio: the HTTP server; headers only
 
 # In every file's own code fmt takes half of the time to build. src/base/fmt.cpp knows what fmt 9
 # leaves out where its code is elsewhere.

@@ -48,6 +48,7 @@ OLD(pthread_setspecific);
 OLD(pthread_sigmask);
 LEADS_TO(pthread_getname_np, pthread_getname_np, "GLIBC_2.12");
 LEADS_TO(pthread_setname_np, pthread_setname_np, "GLIBC_2.12");
+LEADS_TO(pthread_condattr_setclock, pthread_condattr_setclock, "GLIBC_2.3.3");
 OLD(sem_destroy);
 OLD(sem_init);
 OLD(sem_post);

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kFamilies> kNames = {"process", "containe
 std::string key_of(const Worker& worker, Family family) {
   switch (family) {
     case Family::kProcess:
-      return worker.process == 0 ? "" : fmt::format("{}#{}", worker.pid, worker.process);
+      return worker.process == 0 ? "" : fmt::format("{}", worker.pid);
     case Family::kContainer:
       return worker.owner.container;
     case Family::kPod:
@@ -74,7 +74,11 @@ void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
       }
       const auto [at, is_new] = book.account.entities.try_emplace(key);
       auto& entity = at->second;
-      if (is_new) entity.energies.resize(domains_.size());
+      // The pid of a process that ended was given out again.
+      const bool is_other =
+          book.family == Family::kProcess && !is_new && entity.worker.process != worker.process;
+      if (is_other) fold(book.account, entity);
+      if (is_new || is_other) entity.energies.assign(domains_.size(), std::nullopt);
       // A process may become another program, and may be moved into its job.
       if (is_new || book.family == Family::kProcess) entity.worker = worker;
       entity.present = now;
@@ -91,13 +95,16 @@ void EnergyAccounts::remove_ended(Book& book) {
       ++at;
       continue;
     }
-    for (std::size_t d = 0; d < domains_.size(); ++d) {
-      const auto& series = at->second.energies[d];
-      if (!series) continue;
-      account.ended[d] += series->energy;
-      --account.series;
-    }
+    fold(account, at->second);
     at = account.entities.erase(at);
+  }
+}
+
+void EnergyAccounts::fold(FamilyAccount& account, const Entity& entity) {
+  for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+    if (!entity.energies[d]) continue;
+    account.ended[d] += entity.energies[d]->energy;
+    --account.series;
   }
 }
 

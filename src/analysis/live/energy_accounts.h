@@ -70,7 +70,7 @@ struct Entity {
 };
 
 struct FamilyAccount {
-  std::map<std::string, Entity, std::less<>> entities;  // by id: pid#start, container id, uid, ...
+  std::map<std::string, Entity, std::less<>> entities;  // by id: pid, container id, uid, ...
   // By domain, what no entity has:
   std::vector<Energy> outside;  // of workers that belong to none, and of no worker
   std::vector<Energy> other;    // of entities beyond the bound of series
@@ -80,8 +80,9 @@ struct FamilyAccount {
 
 // For each domain and each family, in whole microjoules and at any time:
 //   entities + outside + other + ended + rest + unattributed = total
-// None of these ever decreases, but an entity that ended is removed after `keep` and its energy is
-// then in `ended`. Users are never removed. Thread safety: none.
+// None of these ever decreases, but an entity that ended is removed after `keep`, or when its pid
+// is given out again, and its energy is then in `ended`. Users are never removed. Thread safety:
+// none.
 class EnergyAccounts {
  public:
   struct Options {
@@ -107,6 +108,7 @@ class EnergyAccounts {
   };
 
   void remove_ended(Book& book);
+  static void fold(FamilyAccount& account, const Entity& entity);
   void add(Book& book, Entity* entity, std::size_t domain, Energy energy);
 
   Options options_;

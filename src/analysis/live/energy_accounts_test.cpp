@@ -55,8 +55,8 @@ TEST(EnergyAccounts, DivideByWeightAndRollUp) {
                               process(3, "b", "7", 11), of_group("b")});
   const double weights[] = {1, 2, 3, 1};
   accounts.charge({0, joules(100), joules(20), weights, 1});
-  EXPECT_EQ(of(accounts, Family::kProcess, "101#1"), joules(10));
-  EXPECT_EQ(of(accounts, Family::kProcess, "103#3"), joules(30));
+  EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(10));
+  EXPECT_EQ(of(accounts, Family::kProcess, "103"), joules(30));
   EXPECT_EQ(of(accounts, Family::kContainer, "a"), joules(30));
   EXPECT_EQ(of(accounts, Family::kContainer, "b"), joules(40));  // with its short processes
   EXPECT_EQ(of(accounts, Family::kJob, "7"), joules(40));
@@ -77,7 +77,7 @@ TEST(EnergyAccounts, WithoutAUserEnergyIsUnattributed) {
   accounts.charge({0, joules(5), {}, {}, 0});
   EXPECT_EQ(accounts.domains()[0].unattributed, joules(15));
   EXPECT_FALSE(accounts.domains()[0].rest);  // not known, and not zero
-  EXPECT_FALSE(of(accounts, Family::kProcess, "101#1"));
+  EXPECT_FALSE(of(accounts, Family::kProcess, "101"));
 }
 
 TEST(EnergyAccounts, RestIsAtMostTheEnergy) {
@@ -116,13 +116,27 @@ TEST(EnergyAccounts, SeriesAreBoundedAndTheRestIsOther) {
   const auto& processes = *accounts.family(Family::kProcess);
   EXPECT_EQ(processes.series, 3u);
   EXPECT_EQ(processes.other[1], joules(1));
-  EXPECT_FALSE(of(accounts, Family::kProcess, "102#2", 1));
+  EXPECT_FALSE(of(accounts, Family::kProcess, "102", 1));
   // A place that becomes free is given to the next that is charged, which counts from then on.
   accounts.begin_tick(at(10), {process(2)});
   const double one[] = {1};
   accounts.charge({1, joules(5), {}, one, 0});
-  EXPECT_EQ(of(accounts, Family::kProcess, "102#2", 1), joules(5));
-  EXPECT_EQ(processes.entities.at("102#2").energies[1]->since, at(10));
+  EXPECT_EQ(of(accounts, Family::kProcess, "102", 1), joules(5));
+  EXPECT_EQ(processes.entities.at("102").energies[1]->since, at(10));
+}
+
+TEST(EnergyAccounts, APidThatWasGivenOutAgainIsAnotherProcess) {
+  EnergyAccounts accounts(1, {});
+  const double one[] = {1};
+  accounts.begin_tick(at(0), {process(1)});
+  accounts.charge({0, joules(4), {}, one, 0});
+  Worker other = process(2);
+  other.pid = 101;
+  accounts.begin_tick(at(5), {other});
+  accounts.charge({0, joules(1), {}, one, 0});
+  EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(1));
+  EXPECT_EQ(accounts.family(Family::kProcess)->ended[0], joules(4));
+  EXPECT_EQ(accounts.family(Family::kProcess)->series, 1u);
 }
 
 TEST(EnergyAccounts, OnlyChosenFamiliesAreAccounted) {

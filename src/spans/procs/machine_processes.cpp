@@ -104,6 +104,7 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
 
 MachineLook MachineProcesses::result(Duration busy) {
   MachineLook out;
+  out.machine = machine_->reading;
   Duration sum{};
   for (const pid_t pid : pids_) {
     const auto found = entries_.find(pid);

@@ -34,6 +34,7 @@ struct UnlistedTime {
 
 // All times are since the look before, and zero at the first one.
 struct MachineLook {
+  model::MachineReading machine;
   std::vector<ListedProcess> processes;
   std::vector<UnlistedTime> unlisted;
   // The rest of the machine's busy time: the kernel's threads and interrupts, and processes of no
