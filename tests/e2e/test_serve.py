@@ -232,6 +232,34 @@ def test_pages_and_the_end(gpu):
         assert service.end() == 0
 
 
+def test_the_live_pages_data(gpu):
+    with serving(gpu) as service:
+        assert service.get("/").startswith("<!doctype html>")
+
+        def later():
+            now = json.loads(service.get("/api/v1/snapshot"), parse_float=decimal.Decimal)
+            return now if now["ticks"] > 3 else None
+
+        now = wait_for("some ticks", later)
+        assert now["schema"] == "jouleprof.machine/1"
+        devices = {d["device"]: d for d in now["devices"] if d["divided"] and d["energy_joules"] is not None}
+        assert devices["gpu0"]["energy_joules"] > 100
+        for name in FAMILIES:
+            family = now["families"][name]
+            assert family["count"] == len(family["entities"])  # all are shown
+            for device, d in devices.items():
+                whole = sum(e["joules"].get(device, 0) for e in family["entities"]) + sum(
+                    family[f"{reason}_joules"][device] for reason in ("outside", "other", "ended"))
+                assert whole + d["unattributed_joules"] + (d["rest_joules"] or 0) == d["energy_joules"]
+        with urllib.request.urlopen(service.url + "/api/v1/events", timeout=PATIENCE) as stream:
+            ticks = []
+            while len(ticks) < 3:
+                line = stream.readline()
+                if line.startswith(b"data: "):
+                    ticks.append(json.loads(line[6:])["ticks"])
+            assert ticks == sorted(set(ticks))
+
+
 def test_invalid_options(gpu):
     for arguments in (["--tick", "1ms"], ["--level", "x"], ["--listen", "nowhere"],
                       ["--devices", "77"], ["--tick", "5"]):

@@ -11,6 +11,7 @@
 #include "meters/all/open_meters.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
+#include "session/sampling/run_info.h"
 #include "session/sampling/threads.h"
 
 namespace jouleprof::cli {
@@ -76,10 +77,12 @@ class ServeVerb : public Verb {
 
   int serve(session::ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
     const auto version = std::string(JOULEPROF_VERSION);
-    serve::Pages pages({version, options.tick, !no_estimates_});
+    serve::Pages pages(
+        {version, session::run_info_here(version).host, options.tick, !no_estimates_});
     std::size_t warned = 0;
+    std::unique_ptr<serve::HttpServer> server;  // before the first tick
     options.on_tick = [&](const auto& state, const auto& accounts) {
-      pages.update(state, accounts);
+      server->publish(pages.update(state, accounts));
       for (; warned < state.warnings.size(); ++warned) {
         fmt::print(stderr, "jouleprof: {}\n", state.warnings[warned]);
       }
@@ -90,17 +93,17 @@ class ServeVerb : public Verb {
     if (!signals) return complain(signals.error(), kInternalError);
     serve::HttpOptions http;
     http.listen = listen_;
-    auto server = serve::HttpServer::start(
+    auto started = serve::HttpServer::start(
         std::move(http), [&pages](const auto& request) { return pages.respond(request); });
-    if (!server) return complain(server.error(), kCannotOpen);
-    for (const auto& address : (*server)->addresses()) {
-      fmt::print(stderr, "jouleprof: serving http://{}/metrics\n", address);
+    if (!started) return complain(started.error(), kCannotOpen);
+    server = std::move(*started);
+    for (const auto& address : server->addresses()) {
+      fmt::print(stderr, "jouleprof: serving http://{}/ and http://{}/metrics\n", address, address);
     }
     std::stop_source stop;
     std::thread measuring = session::start_without_signals(
         [&service, token = stop.get_token()] { (*service)->run(token); });
     wait_for_end(**signals);
-    server->reset();
     stop.request_stop();
     measuring.join();
     return kDone;

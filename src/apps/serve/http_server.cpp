@@ -5,8 +5,9 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/signal_set.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <optional>
@@ -45,10 +46,19 @@ struct SharedBody {
   };
 };
 
+class Connection;
+
+// Of the serving thread.
 struct Shared {
   HttpOptions options;
   HttpServer::Handler handler;
-  std::size_t connections = 0;  // of the serving thread
+  std::size_t connections = 0;
+  std::vector<std::weak_ptr<Connection>> streams;
+
+  bool has_room_for_stream() {
+    std::erase_if(streams, [](const auto& stream) { return stream.expired(); });
+    return streams.size() < options.most_streams;
+  }
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -69,6 +79,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](error_code err, std::size_t) { self->answer(err); });
+  }
+
+  // One text of a stream.
+  void send(std::shared_ptr<const std::string> text) {
+    if (writing_) return;  // a slow reader misses it
+    writing_ = true;
+    stream_.expires_after(shared_->options.patience);
+    const auto buffer = net::buffer(*text);
+    net::async_write(stream_, buffer,
+                     [self = shared_from_this(), text = std::move(text)](error_code err, auto) {
+                       self->writing_ = false;
+                       self->stream_.expires_never();
+                       if (err) self->close();
+                     });
   }
 
  private:
@@ -93,7 +117,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
     plain.path = target.substr(0, mark);
     if (mark != std::string::npos) plain.query = target.substr(mark + 1);
     plain.accept = std::string(request[http::field::accept]);
-    respond(shared_->handler(plain), request.version(), request.keep_alive(), head);
+    auto response = shared_->handler(plain);
+    if (response.stream && !head) return begin_stream(response);
+    respond(std::move(response), request.version(), request.keep_alive(), head);
+  }
+
+  void begin_stream(const HttpResponse& response) {
+    if (!shared_->has_room_for_stream()) {
+      return respond(HttpResponse::text(503, "too many streams are open\n"), 0);
+    }
+    shared_->streams.push_back(weak_from_this());
+    send(std::make_shared<const std::string>(
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
+                    "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{}",
+                    response.type, response.body ? *response.body : "")));
+    wait_for_end();
+  }
+
+  // A reader of a stream has nothing to say: whatever comes ends it.
+  void wait_for_end() {
+    stream_.async_read_some(net::buffer(&ignored_, 1),
+                            [self = shared_from_this()](error_code, auto) { self->close(); });
   }
 
   void respond(HttpResponse plain, unsigned version, bool keep_alive = false, bool head = false) {
@@ -103,6 +147,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.set(http::field::content_type, plain.type);
     response_.set(http::field::cache_control, "no-store");
     response_.set("X-Content-Type-Options", "nosniff");
+    if (!plain.policy.empty()) response_.set("Content-Security-Policy", plain.policy);
     if (plain.status == 405) response_.set(http::field::allow, "GET, HEAD");
     response_.keep_alive(keep_alive);
     response_.content_length(plain.body ? plain.body->size() : 0);
@@ -128,6 +173,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::tcp_stream stream_;
   std::shared_ptr<Shared> shared_;
   beast::flat_buffer buffer_{16384};
+  bool writing_ = false;
+  char ignored_ = 0;
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<SharedBody> response_;
   std::optional<http::response_serializer<SharedBody>> serializer_;
@@ -202,7 +249,7 @@ HttpResponse HttpResponse::text(unsigned status, std::string body) {
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, Handler handler)
-      : shared_(std::make_shared<Shared>(Shared{std::move(options), std::move(handler), 0})) {}
+      : shared_(std::make_shared<Shared>(Shared{std::move(options), std::move(handler), 0, {}})) {}
 
   ~Impl() {
     context_.stop();
@@ -241,6 +288,15 @@ class HttpServer::Impl {
     return {};
   }
 
+  void publish(std::shared_ptr<const std::string> text) {
+    net::post(context_, [shared = shared_, text = std::move(text)] {
+      for (const auto& stream : shared->streams) {
+        if (const auto connection = stream.lock()) connection->send(text);
+      }
+      std::erase_if(shared->streams, [](const auto& stream) { return stream.expired(); });
+    });
+  }
+
   std::vector<std::string> addresses;
   std::vector<std::uint16_t> ports;
 
@@ -258,6 +314,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpOptions options, Handl
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
+
+void HttpServer::publish(std::shared_ptr<const std::string> text) {
+  impl_->publish(std::move(text));
+}
 
 const std::vector<std::string>& HttpServer::addresses() const { return impl_->addresses; }
 std::vector<std::uint16_t> HttpServer::ports() const { return impl_->ports; }

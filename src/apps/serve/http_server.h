@@ -24,6 +24,8 @@ struct HttpResponse {
   unsigned status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::shared_ptr<const std::string> body;
+  std::string policy;   // the header Content-Security-Policy; empty: none
+  bool stream = false;  // after the body the connection is sent what publish() is given
 
   static HttpResponse text(unsigned status, std::string body);
 };
@@ -31,7 +33,8 @@ struct HttpResponse {
 struct HttpOptions {
   // Each "HOST:PORT", ":PORT" (all interfaces) or "[IPV6]:PORT"; port 0: any free one.
   std::vector<std::string> listen;
-  std::size_t most_connections = 256;            // more are closed at once
+  std::size_t most_connections = 256;  // more are closed at once
+  std::size_t most_streams = 64;
   std::size_t longest_header = 8192;             // bytes
   Duration patience = std::chrono::seconds{15};  // with a request, an idle connection, a response
 };
@@ -48,6 +51,10 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();  // closes all connections
+
+  // Sends `text` to all streams, but to those that have not taken the text before yet. Returns at
+  // once; may be called from any thread.
+  void publish(std::shared_ptr<const std::string> text);
 
   // Where it listens, by address: "127.0.0.1:9877".
   const std::vector<std::string>& addresses() const;

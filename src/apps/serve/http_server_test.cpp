@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 namespace jouleprof::serve {
@@ -62,6 +64,11 @@ class Client {
 std::unique_ptr<HttpServer> start(HttpOptions options = {}) {
   if (options.listen.empty()) options.listen = {"127.0.0.1:0"};
   auto server = HttpServer::start(std::move(options), [](const HttpRequest& request) {
+    if (request.path == "/stream") {
+      HttpResponse out = HttpResponse::text(200, "first\n");
+      out.stream = true;
+      return out;
+    }
     return HttpResponse::text(200, fmt::format("path {} query {} accept {}\n", request.path,
                                                request.query, request.accept));
   });
@@ -141,6 +148,34 @@ TEST(HttpServer, BoundsItsConnections) {
   // Those that are served go on.
   kept[0].send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(kept[0].rest(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, StreamsWhatIsPublished) {
+  HttpOptions options;
+  options.most_streams = 1;
+  const auto server = start(options);
+  {
+    const Client client(server->ports()[0]);
+    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(client.until("first\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(ask(*server, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"),
+                StartsWith("HTTP/1.1 503"));
+    // A text that comes before the one sent first was taken is left out: it is published again.
+    std::jthread publisher([&server](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        server->publish(std::make_shared<const std::string>("second\n"));
+        std::this_thread::sleep_for(1ms);
+      }
+    });
+    EXPECT_EQ(client.until("second\n"), "second\n");
+  }
+  // Once it is gone there is room for another.
+  std::string answer;
+  while (!answer.starts_with("HTTP/1.1 200")) {
+    const Client client(server->ports()[0]);
+    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    answer = client.until("\r\n");
+  }
 }
 
 TEST(HttpServer, EndsWithOpenConnections) {

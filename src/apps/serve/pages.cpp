@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "report/json/machine_json.h"
 #include "report/openmetrics/machine_metrics.h"
 
 namespace jouleprof::serve {
@@ -18,9 +19,11 @@ constexpr std::string_view kOpenMetrics =
 constexpr int kLateTicks = 4;
 constexpr Duration kLate = std::chrono::seconds{10};
 
-constexpr std::string_view kIndex =
-    "jouleprof\n\n/metrics  energy and power, for Prometheus\n/healthz  whether the service runs\n"
-    "/readyz   whether it measures\n";
+// The page has its styles and its script within, and loads nothing from elsewhere.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
+    "'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 }  // namespace
 
@@ -42,7 +45,8 @@ bool accepts_open_metrics(std::string_view accept) {
   return false;
 }
 
-void Pages::update(const analysis::MachineState& state, const analysis::EnergyAccounts& accounts) {
+std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& state,
+                                                 const analysis::EnergyAccounts& accounts) {
   const report::MetricsOptions metrics{options_.version, options_.estimates};
   const auto render = [&](report::Dialect dialect) {
     return std::make_shared<const std::string>(
@@ -51,11 +55,17 @@ void Pages::update(const analysis::MachineState& state, const analysis::EnergyAc
   Rendered next;
   next.text = render(report::Dialect::kText);
   next.open_metrics = render(report::Dialect::kOpenMetrics);
+  auto json =
+      report::machine_json(state, accounts, {options_.version, options_.host, options_.estimates});
+  next.event = std::make_shared<const std::string>(fmt::format("data: {}\n\n", json));
+  next.json = std::make_shared<const std::string>(std::move(json) + "\n");
   next.at = HostClock::now();
   next.counted = std::any_of(state.domains.begin(), state.domains.end(),
                              [](const auto& d) { return d.counted; });
+  auto event = next.event;
   const std::lock_guard lock(mutex_);
   std::swap(rendered_, next);
+  return event;
 }
 
 Pages::Rendered Pages::latest() const {
@@ -89,8 +99,30 @@ HttpResponse Pages::respond(const HttpRequest& request) const {
   }
   if (request.path == "/healthz") return HttpResponse::text(200, "ok\n");
   if (request.path == "/readyz") return ready();
-  if (request.path == "/") return HttpResponse::text(200, std::string(kIndex));
-  return HttpResponse::text(404, "there is no such page; / lists the pages\n");
+  if (request.path == "/") {
+    static const auto page = std::make_shared<const std::string>(kLivePage);
+    HttpResponse out;
+    out.type = "text/html; charset=utf-8";
+    out.policy = kPolicy;
+    out.body = page;
+    return out;
+  }
+  if (request.path == "/api/v1/events") {
+    HttpResponse out;
+    out.type = "text/event-stream";
+    out.body = latest().event;
+    out.stream = true;
+    return out;
+  }
+  if (request.path == "/api/v1/snapshot") {
+    const auto now = latest();
+    if (!now.json) return HttpResponse::text(503, "the first tick has not ended yet\n");
+    HttpResponse out;
+    out.type = "application/json";
+    out.body = now.json;
+    return out;
+  }
+  return HttpResponse::text(404, "there is no such page; docs/metrics.md lists the pages\n");
 }
 
 }  // namespace jouleprof::serve

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/live/machine_state.h"
 #include "apps/serve/http_server.h"
@@ -13,6 +14,7 @@ namespace jouleprof::serve {
 
 struct PageOptions {
   std::string version;
+  std::string host;  // the machine's name
   Duration tick = std::chrono::seconds{5};
   bool estimates = true;
 };
@@ -22,7 +24,9 @@ class Pages {
  public:
   explicit Pages(PageOptions options) : options_(std::move(options)) {}
 
-  void update(const analysis::MachineState& state, const analysis::EnergyAccounts& accounts);
+  // Returns the event for the streams.
+  std::shared_ptr<const std::string> update(const analysis::MachineState& state,
+                                            const analysis::EnergyAccounts& accounts);
 
   // Reads no sensor and renders nothing.
   HttpResponse respond(const HttpRequest& request) const;
@@ -32,6 +36,8 @@ class Pages {
   struct Rendered {
     Text text;
     Text open_metrics;
+    Text json;
+    Text event;
     HostTime at{};
     bool counted = false;  // the energy of at least one domain
   };
@@ -42,6 +48,8 @@ class Pages {
   mutable std::mutex mutex_;  // guards what follows
   Rendered rendered_;
 };
+
+extern const std::string_view kLivePage;
 
 // Whether the header Accept asks for OpenMetrics. The text format is for all others.
 bool accepts_open_metrics(std::string_view accept);

@@ -24,7 +24,7 @@ struct Machine {
 
 TEST(Pages, AreAsTheHeaderAcceptAsks) {
   const Machine machine;
-  Pages pages({.version = "1"});
+  Pages pages({});
   pages.update(machine.state, machine.accounts);
   const auto text = pages.respond({"/metrics", "", "*/*"});
   EXPECT_EQ(text.status, 200u);
@@ -51,6 +51,32 @@ TEST(Pages, BeforeTheFirstTickItIsAliveAndNotReady) {
   EXPECT_EQ(pages.respond({"/healthz", "", ""}).status, 200u);
   EXPECT_EQ(pages.respond({"/readyz", "", ""}).status, 503u);
   EXPECT_EQ(pages.respond({"/metrics", "", ""}).status, 503u);
+  EXPECT_EQ(pages.respond({"/api/v1/snapshot", "", ""}).status, 503u);
+}
+
+TEST(Pages, TheLivePageLoadsNothingFromElsewhere) {
+  const auto page = Pages({}).respond({"/", "", ""});
+  EXPECT_EQ(page.type, "text/html; charset=utf-8");
+  EXPECT_THAT(page.policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(*page.body, testing::StartsWith("<!doctype html>"));
+  for (const char* word : {"src=", "@import", "url(", "innerHTML", "https://"}) {
+    EXPECT_THAT(*page.body, Not(HasSubstr(word)));
+  }
+}
+
+TEST(Pages, EventsAreTheSnapshotOnOneLine) {
+  const Machine machine;
+  PageOptions options;
+  options.host = "node7";
+  Pages pages(options);
+  const auto event = pages.update(machine.state, machine.accounts);
+  const auto snapshot = pages.respond({"/api/v1/snapshot", "", ""});
+  EXPECT_EQ(snapshot.type, "application/json");
+  EXPECT_EQ(*event, "data: " + *snapshot.body + "\n");
+  const auto stream = pages.respond({"/api/v1/events", "", ""});
+  EXPECT_TRUE(stream.stream);
+  EXPECT_EQ(stream.body, event);
+  EXPECT_THAT(*snapshot.body, HasSubstr("\"host\": \"node7\""));
 }
 
 TEST(Pages, ReadyOnceSomethingIsMeasured) {

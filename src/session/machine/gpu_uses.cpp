@@ -21,21 +21,34 @@ void GpuUses::append(const std::vector<model::GpuProcessUse>& uses) {
   for (const auto& use : uses) {
     const auto place = places_.find(use.domain);
     if (place == places_.end()) continue;
-    latest_[{outermost_[place->second], use.pid}] = use;
+    auto& reports = reports_[{outermost_[place->second], use.pid}];
+    reports.last = use;
+    reports.unknown |= !use.compute_utilisation;
+    reports.sum += use.compute_utilisation.value_or(0);
+    ++reports.count;
   }
 }
 
 std::vector<model::GpuProcessUse> GpuUses::of(std::size_t domain, HostTime since) const {
   std::vector<model::GpuProcessUse> out;
-  for (auto at = latest_.lower_bound({domain, 0}); at != latest_.end(); ++at) {
+  for (auto at = reports_.lower_bound({domain, 0}); at != reports_.end(); ++at) {
     if (at->first.first != domain) break;
-    if (at->second.at > since) out.push_back(at->second);
+    const auto& reports = at->second;
+    if (reports.last.at <= since) continue;
+    out.push_back(reports.last);
+    auto& utilisation = out.back().compute_utilisation;
+    if (reports.unknown) utilisation.reset();
+    if (utilisation && reports.count > 0) utilisation = reports.sum / reports.count;
   }
   return out;
 }
 
+void GpuUses::end_tick() {
+  for (auto& [key, reports] : reports_) reports = Reports{reports.last};
+}
+
 void GpuUses::forget_before(HostTime t) {
-  std::erase_if(latest_, [t](const auto& use) { return use.second.at < t; });
+  std::erase_if(reports_, [t](const auto& reports) { return reports.second.last.at < t; });
 }
 
 std::vector<double> weights_of(const std::vector<model::GpuProcessUse>& uses) {

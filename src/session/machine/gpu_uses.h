@@ -19,15 +19,25 @@ class GpuUses {
   void append(const std::vector<model::GpuProcessUse>& uses);
 
   // Uses of one domain, by its place in the list, that were reported after `since`; each process
-  // once, as it was reported last.
+  // once, with the mean utilisation of its reports since end_tick(), or where there was none since
+  // then, with that of the last report. A report without a utilisation makes the mean unknown.
   std::vector<model::GpuProcessUse> of(std::size_t domain, HostTime since) const;
+
+  // A tick ends: means begin anew.
+  void end_tick();
 
   // Forgets those reported before `t`.
   void forget_before(HostTime t);
 
  private:
   std::vector<std::size_t> outermost_;  // by place
-  std::map<std::pair<std::size_t, pid_t>, model::GpuProcessUse> latest_;
+  struct Reports {
+    model::GpuProcessUse last;
+    double sum = 0;  // of utilisations in this tick
+    int count = 0;
+    bool unknown = false;
+  };
+  std::map<std::pair<std::size_t, pid_t>, Reports> reports_;
   std::map<model::DomainId, std::size_t> places_;
 };
 

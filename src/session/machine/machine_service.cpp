@@ -20,8 +20,10 @@ using namespace std::chrono_literals;
 using model::DomainKind;
 
 constexpr Duration kHistory = 30s;
-constexpr Duration kRemembered = 60s;  // of committed energies
-constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
+constexpr Duration kRemembered = 60s;    // of committed energies
+constexpr Duration kLongestWait = 3s;    // for sensors to report a tick
+constexpr Duration kProcessPeriod = 5s;  // the driver keeps some seconds of processes' use
+constexpr Duration kUseAge = 10s;        // of the last report of a process's use
 constexpr Duration kPoll = 5ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr std::size_t kMostWarnings = 100;
@@ -58,7 +60,7 @@ Result<std::unique_ptr<MachineService>> MachineService::open(
   if (!selected) return tl::unexpected(selected.error());
   std::map<model::DomainId, bool> keep;
   for (std::size_t i = 0; i < joined.size(); ++i) keep[joined[i].id] = (*selected)[i];
-  Sampler sampler(std::move(meters), options.tick,
+  Sampler sampler(std::move(meters), std::min(options.tick, kProcessPeriod),
                   [&keep](const model::Domain& domain) { return keep[domain.id]; });
   auto domains = sampler.domains();
   return std::unique_ptr<MachineService>(
@@ -140,6 +142,7 @@ void MachineService::tick(const std::stop_token& stop) {
   last_tick_ = at;
   live_.ledger().tidy(at);
   live_.ledger().forget_before(at - kRemembered);
+  uses_.end_tick();
   uses_.forget_before(at - kRemembered);
   sampling_.watch_clock();
   sampling_.flush();
@@ -196,7 +199,7 @@ void MachineService::map_jobs(Division& division) {
     }
     if (in_pid_namespace_) continue;
     const auto job = jobs_.only_job(index, domains[d].uuid);
-    for (const auto& use : uses_.of(d, HostClock::now() - 2 * options_.tick)) {
+    for (const auto& use : uses_.of(d, HostClock::now() - kUseAge)) {
       const auto at = division.by_pid.find(use.pid);
       if (at == division.by_pid.end()) continue;
       auto& worker = division.workers[at->second];
@@ -240,8 +243,8 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   std::vector<double> weights;
   if (division.known && begin == last_tick_ && state.divided) {
     if (what.kind == DomainKind::kGpu) {
-      const auto uses = in_pid_namespace_ ? std::vector<model::GpuProcessUse>{}
-                                          : uses_.of(domain, at - 2 * options_.tick);
+      const auto uses =
+          in_pid_namespace_ ? std::vector<model::GpuProcessUse>{} : uses_.of(domain, at - kUseAge);
       const auto by_use = weights_of(uses);
       if (!by_use.empty()) weights.resize(division.workers.size());
       for (std::size_t i = 0; i < by_use.size(); ++i) {

@@ -159,7 +159,9 @@ TEST(GpuUses, TheLatestOfEachProcessCounts) {
   uses.append({reported(1, 6, 0.3, 0), reported(3, 6, 0.4, 9)});  // no such domain
   const auto all = uses.of(0, HostTime{});
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0].compute_utilisation, 0.3);
+  EXPECT_DOUBLE_EQ(*all[0].compute_utilisation, 0.2);  // the mean
+  uses.end_tick();
+  EXPECT_EQ(uses.of(0, HostTime{})[0].compute_utilisation, 0.3);
   EXPECT_EQ(all[1].pid, 2);  // of the domain within
   EXPECT_EQ(uses.of(0, HostTime{std::chrono::seconds{1}}).size(), 1u);
   EXPECT_TRUE(uses.of(1, HostTime{}).empty());
