@@ -31,6 +31,17 @@ find_path(ZLIB_HEADERS zlib.h REQUIRED)
 add_library(jouleprof_zlib INTERFACE)
 target_include_directories(jouleprof_zlib SYSTEM INTERFACE ${ZLIB_HEADERS})
 target_link_libraries(jouleprof_zlib INTERFACE ${ZLIB_STATIC})
+# TLS, configuration and passwords of the HTTP server.
+find_library(SSL_STATIC libssl.a REQUIRED)
+find_library(CRYPTO_STATIC libcrypto.a REQUIRED)
+find_library(YAML_CPP_STATIC libyaml-cpp.a REQUIRED)
+find_library(CRYPT_STATIC libcrypt.a REQUIRED)  # libxcrypt, for bcrypt
+find_path(YAML_CPP_HEADERS yaml-cpp/yaml.h REQUIRED)
+add_library(jouleprof_web INTERFACE)
+target_include_directories(jouleprof_web SYSTEM INTERFACE ${YAML_CPP_HEADERS})
+target_link_libraries(jouleprof_web INTERFACE ${SSL_STATIC} ${CRYPTO_STATIC} ${YAML_CPP_STATIC}
+  ${CRYPT_STATIC} Threads::Threads ${CMAKE_DL_LIBS})
+
 find_path(PROTOZERO_HEADERS protozero/pbf_writer.hpp REQUIRED)  # pprof's profile.proto
 
 if(JOULEPROF_TESTS)

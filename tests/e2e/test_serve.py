@@ -38,11 +38,14 @@ def wait_for(what, condition):
     raise AssertionError(f"{what} did not happen within {PATIENCE} s")
 
 
+HASH = "$2y$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"  # bcrypt of "secret"
+
+
 class Service:
     def __init__(self, tool, *arguments):
         self.process = tool.start("serve", "--listen", "127.0.0.1:0", "--tick", "500ms", *arguments)
         line = self.process.stderr.readline()
-        self.url = re.search(r"http://[^/]+", line).group(0)
+        self.url = re.search(r"https?://[^/]+", line).group(0)
 
     def get(self, path, accept="text/plain"):
         request = urllib.request.Request(self.url + path, headers={"Accept": accept})
@@ -178,43 +181,100 @@ def free_port():
         return s.getsockname()[1]
 
 
+@contextlib.contextmanager
+def prometheus(folder):
+    """A running Prometheus with the configuration in the folder, as a function that queries it."""
+    port = free_port()
+    process = subprocess.Popen(
+        ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+         f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def query(text):
+        url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text})
+        try:
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                found = json.load(answer)["data"]["result"]
+        except (urllib.error.URLError, ConnectionError):
+            return None
+        return float(found[0]["value"][1]) if found else None
+
+    try:
+        yield query
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_prometheus_scrapes_it(tmp_path, gpu):
-    program = shutil.which("prometheus")
-    if program is None:
+    if shutil.which("prometheus") is None:
         pytest.skip("prometheus is not installed")
     with serving(gpu) as service:
         (tmp_path / "prometheus.yml").write_text(json.dumps({
             "global": {"scrape_interval": "200ms"},
             "scrape_configs": [{"job_name": "jouleprof", "static_configs": [
                 {"targets": [service.url.removeprefix("http://")]}]}]}))
-        port = free_port()
-        prometheus = subprocess.Popen(
-            [program, f"--config.file={tmp_path}/prometheus.yml",
-             f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address=127.0.0.1:{port}"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def query(text):
-            url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text})
-            try:
-                with urllib.request.urlopen(url, timeout=20) as answer:
-                    found = json.load(answer)["data"]["result"]
-            except (urllib.error.URLError, ConnectionError):
-                return None
-            return float(found[0]["value"][1]) if found else None
-
-        try:
+        with prometheus(tmp_path) as query:
             assert wait_for("a scrape", lambda: query("up")) == 1
-            assert wait_for("energy", lambda: query(
-                'jouleprof_energy_joules_total{domain="gpu"} > 0')) > 0
-            # Nothing was dropped, and start timestamps came through OpenMetrics.
-            assert query("scrape_samples_scraped") == query("scrape_samples_post_metric_relabeling")
+            assert wait_for("energy", lambda: query('jouleprof_energy_joules_total{domain="gpu"} > 0')) > 0
+            # Start timestamps came through OpenMetrics.
             assert wait_for("a start timestamp", lambda: query("jouleprof_ticks_created")) > 1.6e9
-            difference = wait_for("sums", lambda: query(
-                'count(sum by (device) (jouleprof_job_energy_joules_total)) > 0'))
-            assert difference >= 1
-        finally:
-            prometheus.kill()
-            prometheus.wait()
+            assert wait_for("jobs", lambda: query(
+                'count(sum by (device) (jouleprof_job_energy_joules_total))')) >= 1
+
+
+def curl(*arguments):
+    done = subprocess.run(["curl", "-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", *map(str, arguments)],
+                          text=True, capture_output=True)
+    return done.stdout
+
+
+def test_tls_and_passwords(tmp_path, gpu):
+    if not all(shutil.which(program) for program in ("openssl", "curl", "prometheus")):
+        pytest.skip("openssl, curl or prometheus is not installed")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-keyout", "server.key", "-out", "server.crt", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1"],
+                   cwd=tmp_path, check=True, capture_output=True)
+    config = tmp_path / "web.yml"
+    config.write_text("tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n"
+                      f"basic_auth_users:\n  ann: {HASH}\n")
+    service = Service(gpu, "--web.config.file", config)
+    try:
+        url = service.url
+        assert url.startswith("https://")
+        trusted = ("--cacert", tmp_path / "server.crt")
+        wait_for("a measurement", lambda: curl(*trusted, "-u", "ann:secret", url + "/readyz") == "200")
+        assert curl(*trusted, url + "/metrics") == "401"
+        assert curl(*trusted, "-u", "ann:wrong", url + "/metrics") == "401"
+        assert curl(*trusted, "-u", "bob:secret", url + "/healthz") == "401"
+        assert curl("--tls-max", "1.1", *trusted, "-u", "ann:secret", url + "/metrics") == "000"
+        assert curl(url.replace("https", "http") + "/metrics") == "000"  # without TLS
+        (tmp_path / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "200ms"},
+            "scrape_configs": [{
+                "job_name": "jouleprof", "scheme": "https",
+                "tls_config": {"ca_file": str(tmp_path / "server.crt")},
+                "basic_auth": {"username": "ann", "password": "secret"},
+                "static_configs": [{"targets": [url.removeprefix("https://")]}]}]}))
+        with prometheus(tmp_path) as query:
+            assert wait_for("a scrape", lambda: query("up")) == 1
+        # Another password, and what is invalid changes nothing.
+        config.write_text(config.read_text().replace("ann:", "eve:"))
+        wait_for("the new user", lambda: curl(*trusted, "-u", "eve:secret", url + "/metrics") == "200")
+        assert curl(*trusted, "-u", "ann:secret", url + "/metrics") == "401"
+        config.write_text("nonsense: 1\n")
+        stderr = service.process.stderr.fileno()
+        os.set_blocking(stderr, False)
+
+        def message():  # the file is looked at when a client connects
+            assert curl(*trusted, "-u", "eve:secret", url + "/metrics") == "200"
+            with contextlib.suppress(BlockingIOError):
+                return os.read(stderr, 4096).decode()
+
+        assert "the settings before it stay" in wait_for("the message", message)
+    finally:
+        service.process.kill()
+        service.process.communicate()
 
 
 def test_pages_and_the_end(gpu):

@@ -25,6 +25,7 @@ class ServeVerb : public Verb {
 
   void declare(CLI::App& app) override {
     app.add_option("--listen", listen_, "");
+    app.add_option("--web.config.file", web_config_, "");
     app.add_option("--tick", tick_, "");
     app.add_option("--level", levels_, "")->delimiter(',');
     app.add_option("--max-series", most_series_, "")->check(CLI::NonNegativeNumber);
@@ -93,12 +94,17 @@ class ServeVerb : public Verb {
     if (!signals) return complain(signals.error(), kInternalError);
     serve::HttpOptions http;
     http.listen = listen_;
+    http.web_config = web_config_;
     auto started = serve::HttpServer::start(
         std::move(http), [&pages](const auto& request) { return pages.respond(request); });
-    if (!started) return complain(started.error(), kCannotOpen);
+    if (!started) {
+      const bool is_usage = started.error().code == Errc::kInvalidArgument;
+      return complain(started.error(), is_usage ? kUsageError : kCannotOpen);
+    }
     server = std::move(*started);
     for (const auto& address : server->addresses()) {
-      fmt::print(stderr, "jouleprof: serving http://{}/ and http://{}/metrics\n", address, address);
+      const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
+      fmt::print(stderr, "jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
     std::stop_source stop;
     std::thread measuring = session::start_without_signals(
@@ -122,6 +128,7 @@ class ServeVerb : public Verb {
   }
 
   std::vector<std::string> listen_{"127.0.0.1:9877"};
+  std::string web_config_;
   std::string tick_ = "5s";
   std::vector<std::string> levels_;
   std::size_t most_series_ = 1000;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ struct HttpResponse {
 struct HttpOptions {
   // Each "HOST:PORT", ":PORT" (all interfaces) or "[IPV6]:PORT"; port 0: any free one.
   std::vector<std::string> listen;
+  std::filesystem::path web_config;    // as web_config.h's; empty: neither TLS nor passwords
   std::size_t most_connections = 256;  // more are closed at once
   std::size_t most_streams = 64;
   std::size_t longest_header = 8192;             // bytes
@@ -59,6 +61,7 @@ class HttpServer {
   // Where it listens, by address: "127.0.0.1:9877".
   const std::vector<std::string>& addresses() const;
   std::vector<std::uint16_t> ports() const;
+  bool is_tls() const;  // at the start
 
  private:
   class Impl;

@@ -205,7 +205,9 @@ TEST(ListenAddress, HasThreeForms) {
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, Errc::kInvalidArgument);
   }
-  EXPECT_FALSE(HttpServer::start({.listen = {"example.org:1"}}, nullptr));
+  HttpOptions options;
+  options.listen = {"example.org:1"};
+  EXPECT_FALSE(HttpServer::start(options, nullptr));
 }
 
 }  // namespace
