@@ -320,6 +320,14 @@ def test_the_live_pages_data(gpu):
             assert ticks == sorted(set(ticks))
 
 
+def test_names_of_other_exporters(gpu):
+    with serving(gpu, "--names", "dcgm,kepler") as service:
+        names = wait_for("energy", lambda: {name for name, _ in service.samples()} if service.ticks() > 3 else None)
+        assert {"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+                "kepler_node_gpu_joules_total", "kepler_node_gpu_watts"} <= names
+        assert service.get("/metrics", "application/openmetrics-text").endswith("# EOF\n")
+
+
 def test_invalid_options(gpu):
     for arguments in (["--tick", "1ms"], ["--level", "x"], ["--listen", "nowhere"],
                       ["--devices", "77"], ["--tick", "5"]):

@@ -111,6 +111,8 @@ void EnergyAccounts::fold(FamilyAccount& account, const Entity& entity) {
 void EnergyAccounts::charge(const DomainCharge& charge) {
   auto& domain = domains_[charge.domain];
   domain.total += charge.energy;
+  domain.charged = now_;
+  domain.interval = charge.interval;
   Energy left = charge.energy;
   if (charge.rest) {
     const Energy rest = std::clamp(*charge.rest, Energy{}, std::max(left, Energy{}));
@@ -149,9 +151,18 @@ void EnergyAccounts::add(Book& book, Entity* entity, std::size_t domain, Energy 
       return;
     }
     ++account.series;
-    series = SeriesEnergy{{}, now_};
+    series = SeriesEnergy{{}, now_, {}, {}};
   }
+  if (series->charged != now_) series->latest = Energy{};
+  series->charged = now_;
+  series->latest += energy;
   series->energy += energy;
+}
+
+std::optional<Power> EnergyAccounts::power(std::size_t domain, const SeriesEnergy& series) const {
+  const auto& account = domains_[domain];
+  if (account.charged != now_ || account.interval <= Duration{}) return std::nullopt;
+  return series.charged == now_ ? series.latest / account.interval : Power{};
 }
 
 }  // namespace jouleprof::analysis

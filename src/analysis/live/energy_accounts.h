@@ -42,6 +42,7 @@ struct Worker {
 struct DomainCharge {
   std::size_t domain = 0;
   Energy energy;
+  Duration interval{};  // in which it was used
   // The part that the domain takes at rest, where it is known; of it at most `energy` counts. It is
   // charged to no worker.
   std::optional<Energy> rest;
@@ -55,11 +56,16 @@ struct DomainAccount {
   Energy total;
   std::optional<Energy> rest;  // absent: the domain's energy is not divided into levels
   Energy unattributed;
+  // Of the latest tick in which it was charged:
+  HostTime charged{};
+  Duration interval{};
 };
 
 struct SeriesEnergy {
   Energy energy;
-  HostTime since{};  // when it began to be counted
+  HostTime since{};    // when it began to be counted
+  Energy latest;       // of the latest tick in which it was charged
+  HostTime charged{};  // then
 };
 
 // One process, container, ... with its energy by domain; absent where it was never charged.
@@ -97,6 +103,8 @@ class EnergyAccounts {
   void charge(const DomainCharge& charge);
 
   const std::vector<DomainAccount>& domains() const { return domains_; }
+  // The mean power of a series in the latest tick; absent where its domain was not charged then.
+  std::optional<Power> power(std::size_t domain, const SeriesEnergy& series) const;
   // nullptr: the family is not accounted.
   const FamilyAccount* family(Family family) const;
 

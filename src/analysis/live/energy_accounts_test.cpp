@@ -54,7 +54,7 @@ TEST(EnergyAccounts, DivideByWeightAndRollUp) {
   accounts.begin_tick(at(5), {process(1, "a", "7", 10), process(2, "a", "", 10),
                               process(3, "b", "7", 11), of_group("b")});
   const double weights[] = {1, 2, 3, 1};
-  accounts.charge({0, joules(100), joules(20), weights, 1});
+  accounts.charge({0, joules(100), seconds{5}, joules(20), weights, 1});
   EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(10));
   EXPECT_EQ(of(accounts, Family::kProcess, "103"), joules(30));
   EXPECT_EQ(of(accounts, Family::kContainer, "a"), joules(30));
@@ -69,12 +69,27 @@ TEST(EnergyAccounts, DivideByWeightAndRollUp) {
   for (const auto family : kAllFamilies) EXPECT_EQ(sum_of(accounts, family, 0), joules(100));
 }
 
+TEST(EnergyAccounts, PowerIsThatOfTheLatestTick) {
+  EnergyAccounts accounts(2, {});
+  const double weights[] = {3, 1};
+  accounts.begin_tick(at(5), {process(1), process(2)});
+  accounts.charge({0, joules(100), seconds{5}, {}, weights, 0});
+  const auto& series = accounts.family(Family::kProcess)->entities.at("101").energies[0];
+  EXPECT_EQ(accounts.power(0, *series)->watts(), 15);
+  EXPECT_FALSE(accounts.power(1, *series));  // not charged
+  const double other[] = {0, 1};
+  accounts.begin_tick(at(10), {process(1), process(2)});
+  EXPECT_FALSE(accounts.power(0, *series));
+  accounts.charge({0, joules(50), seconds{5}, {}, other, 0});
+  EXPECT_EQ(accounts.power(0, *series)->watts(), 0);
+}
+
 TEST(EnergyAccounts, WithoutAUserEnergyIsUnattributed) {
   EnergyAccounts accounts(1, {});
   accounts.begin_tick(at(5), {process(1)});
   const double none[] = {0};
-  accounts.charge({0, joules(10), {}, none, 0});
-  accounts.charge({0, joules(5), {}, {}, 0});
+  accounts.charge({0, joules(10), seconds{5}, {}, none, 0});
+  accounts.charge({0, joules(5), seconds{5}, {}, {}, 0});
   EXPECT_EQ(accounts.domains()[0].unattributed, joules(15));
   EXPECT_FALSE(accounts.domains()[0].rest);  // not known, and not zero
   EXPECT_FALSE(of(accounts, Family::kProcess, "101"));
@@ -84,7 +99,7 @@ TEST(EnergyAccounts, RestIsAtMostTheEnergy) {
   EnergyAccounts accounts(1, {});
   accounts.begin_tick(at(5), {process(1)});
   const double one[] = {1};
-  accounts.charge({0, joules(10), joules(12), one, 0});
+  accounts.charge({0, joules(10), seconds{5}, joules(12), one, 0});
   EXPECT_EQ(accounts.domains()[0].rest, joules(10));
   EXPECT_EQ(accounts.domains()[0].unattributed, Energy{});
 }
@@ -93,9 +108,9 @@ TEST(EnergyAccounts, WhatEndedIsKeptForAWhileAndThenFolded) {
   EnergyAccounts accounts(1, {.keep = minutes{1}});
   const double one[] = {1};
   accounts.begin_tick(at(0), {process(1, "a", "", 10)});
-  accounts.charge({0, joules(4), {}, one, 0});
+  accounts.charge({0, joules(4), seconds{5}, {}, one, 0});
   accounts.begin_tick(at(60), {process(2, "b", "", 10)});
-  accounts.charge({0, joules(1), {}, one, 0});
+  accounts.charge({0, joules(1), seconds{5}, {}, one, 0});
   EXPECT_EQ(of(accounts, Family::kContainer, "a"), joules(4));  // 60 s
   accounts.begin_tick(at(61), {process(2, "b", "", 10)});
   EXPECT_FALSE(of(accounts, Family::kContainer, "a"));
@@ -111,8 +126,8 @@ TEST(EnergyAccounts, SeriesAreBoundedAndTheRestIsOther) {
   EnergyAccounts accounts(2, {.most_series = 3, .keep = seconds{1}});
   const double weights[] = {1, 1};
   accounts.begin_tick(at(0), {process(1), process(2)});
-  accounts.charge({0, joules(2), {}, weights, 0});
-  accounts.charge({1, joules(2), {}, weights, 0});
+  accounts.charge({0, joules(2), seconds{5}, {}, weights, 0});
+  accounts.charge({1, joules(2), seconds{5}, {}, weights, 0});
   const auto& processes = *accounts.family(Family::kProcess);
   EXPECT_EQ(processes.series, 3u);
   EXPECT_EQ(processes.other[1], joules(1));
@@ -120,7 +135,7 @@ TEST(EnergyAccounts, SeriesAreBoundedAndTheRestIsOther) {
   // A place that becomes free is given to the next that is charged, which counts from then on.
   accounts.begin_tick(at(10), {process(2)});
   const double one[] = {1};
-  accounts.charge({1, joules(5), {}, one, 0});
+  accounts.charge({1, joules(5), seconds{5}, {}, one, 0});
   EXPECT_EQ(of(accounts, Family::kProcess, "102", 1), joules(5));
   EXPECT_EQ(processes.entities.at("102").energies[1]->since, at(10));
 }
@@ -129,11 +144,11 @@ TEST(EnergyAccounts, APidThatWasGivenOutAgainIsAnotherProcess) {
   EnergyAccounts accounts(1, {});
   const double one[] = {1};
   accounts.begin_tick(at(0), {process(1)});
-  accounts.charge({0, joules(4), {}, one, 0});
+  accounts.charge({0, joules(4), seconds{5}, {}, one, 0});
   Worker other = process(2);
   other.pid = 101;
   accounts.begin_tick(at(5), {other});
-  accounts.charge({0, joules(1), {}, one, 0});
+  accounts.charge({0, joules(1), seconds{5}, {}, one, 0});
   EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(1));
   EXPECT_EQ(accounts.family(Family::kProcess)->ended[0], joules(4));
   EXPECT_EQ(accounts.family(Family::kProcess)->series, 1u);
@@ -183,7 +198,7 @@ TEST(EnergyAccounts, ConserveAndNeverFallUnderChurn) {
       const Energy energy = Energy::microjoules(static_cast<std::int64_t>(below(5'000'000'000)));
       const auto rest = d == 0 ? std::optional(Energy::joules(400)) : std::nullopt;
       if (below(20) == 0) weights.clear();
-      accounts.charge({d, energy, rest, weights, static_cast<double>(below(2))});
+      accounts.charge({d, energy, seconds{5}, rest, weights, static_cast<double>(below(2))});
       totals[d] += energy;
     }
     std::map<std::string, Energy> after;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "apps/cli/exit_status.h"
@@ -32,6 +33,7 @@ class ServeVerb : public Verb {
     app.add_option("--keep-ended", keep_, "");
     app.add_option("--job-mapping-dir", job_mapping_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
+    app.add_option("--names", names_, "")->delimiter(',')->check(CLI::IsMember({"dcgm", "kepler"}));
     app.add_flag("--no-estimates", no_estimates_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
@@ -48,6 +50,13 @@ class ServeVerb : public Verb {
   }
 
  private:
+  report::ForeignNames names() const {
+    const auto has = [this](const char* name) {
+      return std::find(names_.begin(), names_.end(), name) != names_.end();
+    };
+    return {has("dcgm"), has("kepler")};
+  }
+
   Result<session::ServiceOptions> service_options() const {
     session::ServiceOptions options;
     const auto tick = parse_duration(tick_);
@@ -79,7 +88,7 @@ class ServeVerb : public Verb {
   int serve(session::ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
     const auto version = std::string(JOULEPROF_VERSION);
     serve::Pages pages(
-        {version, session::run_info_here(version).host, options.tick, !no_estimates_});
+        {version, session::run_info_here(version).host, options.tick, !no_estimates_, names()});
     std::size_t warned = 0;
     std::unique_ptr<serve::HttpServer> server;  // before the first tick
     options.on_tick = [&](const auto& state, const auto& accounts) {
@@ -135,6 +144,7 @@ class ServeVerb : public Verb {
   std::string keep_ = "5min";
   std::string job_mapping_;
   std::vector<std::string> devices_;
+  std::vector<std::string> names_;
   bool no_estimates_ = false;
   std::string cpu_tdp_;
 };

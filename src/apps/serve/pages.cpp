@@ -47,7 +47,8 @@ bool accepts_open_metrics(std::string_view accept) {
 
 std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& state,
                                                  const analysis::EnergyAccounts& accounts) {
-  const report::MetricsOptions metrics{options_.version, options_.estimates};
+  const report::MetricsOptions metrics{options_.version, options_.estimates, options_.names,
+                                       options_.host};
   const auto render = [&](report::Dialect dialect) {
     return std::make_shared<const std::string>(
         report::machine_metrics(state, accounts, metrics, dialect));

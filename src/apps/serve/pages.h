@@ -9,6 +9,7 @@
 
 #include "analysis/live/machine_state.h"
 #include "apps/serve/http_server.h"
+#include "report/openmetrics/machine_metrics.h"
 
 namespace jouleprof::serve {
 
@@ -17,6 +18,7 @@ struct PageOptions {
   std::string host;  // the machine's name
   Duration tick = std::chrono::seconds{5};
   bool estimates = true;
+  report::ForeignNames names = {};
 };
 
 // Thread safety: update() and respond() may be called from two threads at the same time.

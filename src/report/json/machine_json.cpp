@@ -104,6 +104,18 @@ class Document {
     return sum;
   }
 
+  // Of all domains that were charged in the latest tick; absent where one was not.
+  std::optional<Power> power(const analysis::Entity& entity) const {
+    Power sum;
+    for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+      if (!entity.energies[d] || !is_divided(d)) continue;
+      const auto part = accounts_.power(d, *entity.energies[d]);
+      if (!part) return std::nullopt;
+      sum += *part;
+    }
+    return sum;
+  }
+
   Json by_device(const std::function<std::optional<Energy>(std::size_t)>& energy) const {
     Json out = Json::object();
     for (std::size_t d = 0; d < state_.domains.size(); ++d) {
@@ -153,6 +165,8 @@ class Document {
       const auto& series = row.entity->energies[d];
       return series ? std::optional(series->energy) : std::nullopt;
     });
+    out["power_watts"] =
+        optional_json(power(*row.entity), [](Power p) { return number_json(p.watts()); });
     out["present"] = row.entity->present == state_.now;
     if (family == Family::kProcess) out["name"] = text_json(worker.name);
     if (family == Family::kContainer) out["runtime"] = text_json(owner.runtime);

@@ -86,7 +86,10 @@ void Exposition::announce() {
   }
   std::string_view family = m.name;
   std::string_view type = "gauge";
-  if (m.type == MetricType::kCounter) family = without(family, kTotal), type = "counter";
+  if (m.type == MetricType::kCounter) {
+    type = family.ends_with(kTotal) ? "counter" : "unknown";
+    family = without(family, kTotal);
+  }
   if (m.type == MetricType::kInfo) family = without(family, kInfo), type = "info";
   fmt::format_to(to, "# TYPE {} {}\n", family, type);
   if (!m.unit.empty()) fmt::format_to(to, "# UNIT {} {}\n", family, m.unit);

@@ -9,6 +9,7 @@
 
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "report/openmetrics/foreign_names.h"
 
 namespace jouleprof::report {
 namespace {
@@ -67,6 +68,8 @@ class Writer {
     holders();
     information();
     service();
+    if (options_.names.dcgm) add_dcgm_names(state_, accounts_, options_, out_);
+    if (options_.names.kepler) add_kepler_names(state_, accounts_, options_, out_);
     return std::move(out_).finish();
   }
 

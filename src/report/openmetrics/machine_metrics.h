@@ -9,9 +9,17 @@
 
 namespace jouleprof::report {
 
+// Other exporters' names for the same figures, in addition to ours (foreign_names.cpp).
+struct ForeignNames {
+  bool dcgm = false;    // NVIDIA's dcgm-exporter
+  bool kepler = false;  // Kepler 0.11
+};
+
 struct MetricsOptions {
   std::string_view version;
   bool estimates = true;  // false: figures that are computed by a model are left out
+  ForeignNames names = {};
+  std::string_view host = {};  // the machine's name, where those names have it
 };
 
 // The same state gives the same text.

@@ -57,13 +57,15 @@ struct Machine {
     a.owner.user = 1000;
     accounts.begin_tick(at(105), {a, Worker{2, 42, "sh", {}}});
     const double weights[] = {3, 1};
-    accounts.charge({0, Energy::microjoules(4'000'003), Energy::microjoules(3), weights, 0});
-    accounts.charge({2, Energy::joules(8), {}, weights, 4});
+    accounts.charge(
+        {0, Energy::microjoules(4'000'003), seconds{5}, Energy::microjoules(3), weights, 0});
+    accounts.charge({2, Energy::joules(8), seconds{5}, {}, weights, 4});
     state.holders.push_back({0, a, 0.75, 1 << 20});
     state.allocations.push_back({0, 3, "7"});
   }
-  std::string text(Dialect dialect = Dialect::kText, bool estimates = true) const {
-    return machine_metrics(state, accounts, {"1.2", estimates}, dialect);
+  std::string text(Dialect dialect = Dialect::kText, bool estimates = true,
+                   ForeignNames names = {}) const {
+    return machine_metrics(state, accounts, {"1.2", estimates, names, "node7"}, dialect);
   }
 };
 
@@ -107,6 +109,36 @@ TEST(MachineMetrics, EstimatesCanBeLeftOut) {
   const auto text = Machine().text(Dialect::kText, false);
   EXPECT_THAT(text, Not(HasSubstr("estimated")));
   EXPECT_THAT(text, Not(HasSubstr("energy_joules_total{pid=\"41\",domain=\"cpu\"")));
+}
+
+TEST(MachineMetrics, NamesOfDcgmExporter) {
+  const auto text = Machine().text(Dialect::kText, true, {.dcgm = true});
+  const std::string labels =
+      "{gpu=\"0\",UUID=\"GPU-0\",device=\"nvidia0\",modelName=\"Board "
+      "\\\"X\\\"\",hostname=\"node7\","
+      "hpc_job=\"7\"}";
+  EXPECT_THAT(text, HasSubstr("\nDCGM_FI_DEV_POWER_USAGE" + labels + " 100.5\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"
+                              "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" +
+                              labels + " 4000.003\n"));
+  EXPECT_THAT(text, HasSubstr("DCGM_FI_DEV_SM_CLOCK" + labels + " 1980\n"));
+  EXPECT_THAT(Machine().text(Dialect::kOpenMetrics, true, {.dcgm = true}),
+              HasSubstr("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown\n"));
+  EXPECT_THAT(Machine().text(), Not(HasSubstr("DCGM")));
+}
+
+TEST(MachineMetrics, NamesOfKepler) {
+  const auto text = Machine().text(Dialect::kText, true, {.kepler = true});
+  EXPECT_THAT(text, HasSubstr("\nkepler_node_cpu_joules_total{zone=\"package\",path=\"package-0\","
+                              "node_name=\"node7\"} 8.000000\n"));
+  EXPECT_THAT(text, HasSubstr("\nkepler_node_gpu_joules_total{gpu=\"0\",gpu_uuid=\"GPU-0\","
+                              "node_name=\"node7\"} 4.000003\n"));
+  EXPECT_THAT(text, HasSubstr("\nkepler_container_cpu_joules_total{container_id=\"abc\",runtime="
+                              "\"docker\",state=\"running\",zone=\"package\",node_name=\"node7\"} "
+                              "3.000000\n"));
+  EXPECT_THAT(text, HasSubstr("\nkepler_process_gpu_watts{pid=\"42\",comm=\"sh\",state=\"running\","
+                              "node_name=\"node7\"} 0.2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("kepler_pod_")));  // there is none
 }
 
 TEST(MachineMetrics, LabelsAreEscaped) {

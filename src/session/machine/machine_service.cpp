@@ -238,6 +238,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   analysis::DomainCharge charge;
   charge.domain = domain;
   charge.energy = energy->energy;
+  charge.interval = at - begin;
   const auto rest = options_.rest ? options_.rest(what) : std::nullopt;
   if (rest) charge.rest = *rest * (at - begin);
   std::vector<double> weights;
