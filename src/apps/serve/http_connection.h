@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/serve/http_server.h"
@@ -61,6 +62,7 @@ struct Shared {
   std::size_t most_hashes = 8;            // that wait
   std::size_t hashes = 0;
   std::size_t connections = 0;
+  bool loopback_only = false;  // all addresses that are listened on
   std::vector<std::weak_ptr<Connection>> streams;
 
   bool has_room_for_stream() {
@@ -68,6 +70,15 @@ struct Shared {
     return streams.size() < options.most_streams;
   }
 };
+
+// Whether a header Host names the loopback interface. A page of another site whose name was made to
+// lead here (DNS rebinding) names that site.
+inline bool is_loopback_name(std::string_view host) {
+  if (host.starts_with("[::1]")) return true;
+  host = host.substr(0, host.find(':'));
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host.empty() || host == "localhost" || (is_number && host.starts_with("127."));
+}
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -141,6 +152,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool head = request.method() == http::verb::head;
     if (!head && request.method() != http::verb::get) {
       return respond(HttpResponse::text(405, "only GET and HEAD are answered\n"), 0);
+    }
+    const std::string host(request[http::field::host]);
+    if (shared_->loopback_only && !is_loopback_name(host)) {
+      return respond(HttpResponse::text(403, "this service is reached as localhost only\n"), 0);
     }
     const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
     if (has_body) return respond(HttpResponse::text(413, "no body is accepted\n"), 0);

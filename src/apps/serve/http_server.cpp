@@ -100,6 +100,7 @@ class HttpServer::Impl {
       shared_->security = std::move(*security);
       is_tls = shared_->security->tls() != nullptr;
     }
+    shared_->loopback_only = true;
     for (const auto& text : shared_->options.listen) {
       const auto at = endpoint_of(text);
       if (!at) return forward_error(at);
@@ -114,6 +115,7 @@ class HttpServer::Impl {
         return tl::unexpected(system_error(fmt::format("cannot listen on {}", text), err.value()));
       }
       const auto local = listener->local();
+      shared_->loopback_only &= local.address().is_loopback();
       const auto host = local.address().to_string();
       addresses.push_back(local.address().is_v6() ? fmt::format("[{}]:{}", host, local.port())
                                                   : fmt::format("{}:{}", host, local.port()));

@@ -86,7 +86,8 @@ TEST(HttpServer, AnswersARequest) {
   const auto server = start();
   EXPECT_THAT(server->addresses()[0], StartsWith("127.0.0.1:"));
   const auto answer =
-      ask(*server, "GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept: t/p\r\nConnection: close\r\n\r\n");
+      ask(*server,
+          "GET /a?b=c HTTP/1.1\r\nHost: localhost\r\nAccept: t/p\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\npath /a query b=c accept t/p\n"));
@@ -102,7 +103,8 @@ TEST(HttpServer, HeadHasNoBody) {
 TEST(HttpServer, KeepsAConnectionForMoreRequests) {
   const auto server = start();
   const Client client(server->ports()[0]);
-  client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send(
+      "GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(client.until("accept \n"), HasSubstr("path /1"));
   EXPECT_THAT(client.until("accept \n"), HasSubstr("path /2"));
 }
@@ -110,18 +112,32 @@ TEST(HttpServer, KeepsAConnectionForMoreRequests) {
 TEST(HttpServer, RefusesWhatItDoesNotAnswer) {
   const auto server = start();
   const std::pair<std::string, std::string> cases[] = {
-      {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405"},
-      {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 4"},
-      {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 413"},
-      {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 413"},
-      {"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405"},
+      {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405"},
+      {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 4"},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 413"},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 413"},
+      {"DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 405"},
       {"nonsense\r\n\r\n", "HTTP/1.1 400"},
-      {"GET / HTTP/1.1\r\nHost: x\r\nLong: " + std::string(20000, 'x') + "\r\n\r\n",
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nLong: " + std::string(20000, 'x') + "\r\n\r\n",
        "HTTP/1.1 431"},
-      {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 431"},
+      {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 431"},
   };
   for (const auto& [request, answer] : cases) {
     EXPECT_THAT(ask(*server, request), StartsWith(answer)) << request.substr(0, 60);
+  }
+}
+
+TEST(HttpServer, OnLoopbackItHasNoOtherName) {
+  const auto server = start();
+  for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example",
+                           "127.evil.example", "128.0.0.1"}) {
+    EXPECT_THAT(ask(*server, fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host)),
+                StartsWith("HTTP/1.1 403"));
+  }
+  for (const char* host : {"localhost:9", "127.0.0.1:9", "[::1]:9", ""}) {
+    EXPECT_THAT(
+        ask(*server, fmt::format("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", host)),
+        StartsWith("HTTP/1.1 200"));
   }
 }
 
@@ -141,12 +157,12 @@ TEST(HttpServer, BoundsItsConnections) {
   std::vector<Client> kept;
   for (int i = 0; i < 3; ++i) {
     kept.emplace_back(server->ports()[0]);
-    kept.back().send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    kept.back().send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_THAT(kept.back().until("accept \n"), StartsWith("HTTP/1.1 200"));
   }
-  EXPECT_EQ(ask(*server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "");
+  EXPECT_EQ(ask(*server, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
   // Those that are served go on.
-  kept[0].send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  kept[0].send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(kept[0].rest(), StartsWith("HTTP/1.1 200"));
 }
 
@@ -156,9 +172,9 @@ TEST(HttpServer, StreamsWhatIsPublished) {
   const auto server = start(options);
   {
     const Client client(server->ports()[0]);
-    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_THAT(client.until("first\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
-    EXPECT_THAT(ask(*server, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"),
+    EXPECT_THAT(ask(*server, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"),
                 StartsWith("HTTP/1.1 503"));
     // A text that comes before the one sent first was taken is left out: it is published again.
     std::jthread publisher([&server](const std::stop_token& stop) {
@@ -173,7 +189,7 @@ TEST(HttpServer, StreamsWhatIsPublished) {
   std::string answer;
   while (!answer.starts_with("HTTP/1.1 200")) {
     const Client client(server->ports()[0]);
-    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
     answer = client.until("\r\n");
   }
 }
