@@ -6,7 +6,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check sanitize fuzz bench wheels package install format clean
+.PHONY: help setup configure build demo test check sanitize fuzz bench wheels package deb install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,7 @@ check: setup ## format, floors and documentation are in order
 	tools/check_format
 	python3 tools/check_floors.py
 	tools/check_docs
+	packaging/check
 
 # The test programs in which several threads meet.
 THREADED = session_test windows_test nvml_sim_core_test recording_test
@@ -70,6 +71,9 @@ wheels: build ## a Python wheel for each Python from 3.9 to 3.13 found here, tes
 
 package: build ## the tool and library as a tarball for x86-64 Linux with glibc 2.28 (build)
 	@tools/package build/release build
+
+deb: build ## the tool, library and service as a Debian package (build)
+	@tools/deb build/release build
 
 install: build ## install into PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)

@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)     # small JSON documents
 find_package(Eigen3 REQUIRED NO_MODULE)  # linear algebra of the estimators
 find_package(SQLiteCpp REQUIRED)         # the recording file
 find_package(CLI11 REQUIRED)             # the command line
+find_package(Boost 1.74 REQUIRED)        # Beast and Asio: the HTTP server; headers only
 
 # In every file's own code fmt takes half of the time to build. src/base/fmt.cpp knows what fmt 9
 # leaves out where its code is elsewhere.
@@ -30,6 +31,17 @@ find_path(ZLIB_HEADERS zlib.h REQUIRED)
 add_library(jouleprof_zlib INTERFACE)
 target_include_directories(jouleprof_zlib SYSTEM INTERFACE ${ZLIB_HEADERS})
 target_link_libraries(jouleprof_zlib INTERFACE ${ZLIB_STATIC})
+# TLS, configuration and passwords of the HTTP server.
+find_library(SSL_STATIC libssl.a REQUIRED)
+find_library(CRYPTO_STATIC libcrypto.a REQUIRED)
+find_library(YAML_CPP_STATIC libyaml-cpp.a REQUIRED)
+find_library(CRYPT_STATIC libcrypt.a REQUIRED)  # libxcrypt, for bcrypt
+find_path(YAML_CPP_HEADERS yaml-cpp/yaml.h REQUIRED)
+add_library(jouleprof_web INTERFACE)
+target_include_directories(jouleprof_web SYSTEM INTERFACE ${YAML_CPP_HEADERS})
+target_link_libraries(jouleprof_web INTERFACE ${SSL_STATIC} ${CRYPTO_STATIC} ${YAML_CPP_STATIC}
+  ${CRYPT_STATIC} Threads::Threads ${CMAKE_DL_LIBS})
+
 find_path(PROTOZERO_HEADERS protozero/pbf_writer.hpp REQUIRED)  # pprof's profile.proto
 
 if(JOULEPROF_TESTS)

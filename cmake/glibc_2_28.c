@@ -39,6 +39,8 @@ OLD(pthread_mutexattr_destroy);
 OLD(pthread_mutexattr_init);
 OLD(pthread_mutexattr_settype);
 OLD(pthread_once);
+OLD(pthread_rwlock_destroy);
+OLD(pthread_rwlock_init);
 OLD(pthread_rwlock_rdlock);
 OLD(pthread_rwlock_tryrdlock);
 OLD(pthread_rwlock_trywrlock);
@@ -48,6 +50,7 @@ OLD(pthread_setspecific);
 OLD(pthread_sigmask);
 LEADS_TO(pthread_getname_np, pthread_getname_np, "GLIBC_2.12");
 LEADS_TO(pthread_setname_np, pthread_setname_np, "GLIBC_2.12");
+LEADS_TO(pthread_condattr_setclock, pthread_condattr_setclock, "GLIBC_2.3.3");
 OLD(sem_destroy);
 OLD(sem_init);
 OLD(sem_post);
@@ -114,6 +117,14 @@ HIDDEN uint32_t arc4random(void) {
     if (errno != EINTR) abort();
   }
   return value;
+}
+
+HIDDEN void arc4random_buf(void* out, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = getrandom((char*)out + done, size - done, 0);
+    if (n > 0) done += (size_t)n;
+    if (n < 0 && errno != EINTR) abort();
+  }
 }
 
 // Waits until a time of any clock (2.30). Without them libstdc++ waits for the same moment of the

@@ -29,7 +29,8 @@ ALLOWED = {
     "report": MODEL | {"analysis"},
     "apps/nvml_sim": MODEL | {"abi"},
     "apps/inject": MODEL | {"abi", "spans", "recording/spool"},
-    "apps/cli": None,  # anything but another app
+    "apps/serve": MODEL | {"analysis", "report", "session"},
+    "apps/cli": None,  # anything but another app, of which serve is a part
     "apps/lib": None,
     "apps/python": None,
 }
@@ -47,7 +48,7 @@ ROOMS = {
         "levels": _LEVELS,
         "findings": _LEVELS | {"findings"},
         "windows": _WINDOWS,
-        "live": _WINDOWS | {"live"},
+        "live": _WINDOWS | {"live", "processes"},
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
@@ -61,6 +62,7 @@ ROOMS = {
         "windows": {"windows", "live", "sampling"},
         "run": {"run", "windows", "live", "sampling"},
         "sweep": {"sweep", "run", "windows", "live", "sampling"},
+        "machine": {"machine", "live", "sampling"},
     },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
@@ -126,7 +128,7 @@ def offences(path):
             if meters[0:1] != ["all"] and len(set(meters)) == 2 and target not in METER_SEAM:
                 yield number, f"one meter includes another: {target}"
             continue
-        if other.startswith("apps/"):
+        if other.startswith("apps/") and (own, other) != ("apps/cli", "apps/serve"):
             yield number, f"includes another app: {target}"
         elif ALLOWED[own] is not None and other not in ALLOWED[own]:
             yield number, f"{own} may not include {target}"

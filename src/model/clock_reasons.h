@@ -36,6 +36,7 @@ class ClockReasons {
     if (value >= 0 && value < 0x1p32) reasons.bits_ = static_cast<std::uint32_t>(value);
     return reasons;
   }
+  static constexpr ClockReasons all() { return of_gauge(0x1ff); }
   constexpr double gauge() const { return bits_; }
 
   constexpr void add(ClockReason reason) { bits_ |= static_cast<std::uint32_t>(reason); }

@@ -186,4 +186,13 @@ void EnergyLedger::tidy(HostTime now) {
   while (reported_.size() > kMostReported) reported_.erase(reported_.begin());
 }
 
+void EnergyLedger::forget_before(HostTime t) {
+  // One point of each stays, so that what follows is still bound by it.
+  const auto point = std::upper_bound(coarse_.begin(), coarse_.end(), t,
+                                      [](HostTime x, const Point& p) { return x < p.at; });
+  if (point - coarse_.begin() > 1) coarse_.erase(coarse_.begin(), std::prev(point));
+  const auto reported = reported_.upper_bound(t);
+  if (reported != reported_.begin()) reported_.erase(reported_.begin(), std::prev(reported));
+}
+
 }  // namespace jouleprof::analysis

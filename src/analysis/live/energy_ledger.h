@@ -48,6 +48,9 @@ class EnergyLedger {
 
   // Forgets the details of what is older than the history. To be called now and then.
   void tidy(HostTime now);
+  // Forgets what it remembers of before `t`, for a service that runs for months: energies that
+  // begin before then are unavailable.
+  void forget_before(HostTime t);
 
   EnergyTimeline& timeline() { return timeline_; }
 

@@ -103,6 +103,21 @@ std::vector<Result<model::Measurement>> LiveEnergy::energy(HostTime begin, HostT
   return out;
 }
 
+Result<model::Measurement> LiveEnergy::energy_of(std::size_t domain, HostTime begin, HostTime end) {
+  if (!ledgers_[domain]) return no_sensor(domain);
+  return ledgers_[domain]->energy(begin, end);
+}
+
+bool LiveEnergy::knows(std::size_t domain, HostTime t) {
+  return ledgers_[domain] && ledgers_[domain]->knows(t);
+}
+
+void LiveEnergy::forget_before(HostTime t) {
+  for (auto& ledger : ledgers_) {
+    if (ledger) ledger->forget_before(t);
+  }
+}
+
 WindowTotals::Ledgers LiveEnergy::ledgers() {
   WindowTotals::Ledgers out;
   for (auto& ledger : ledgers_) out.push_back(ledger.get());

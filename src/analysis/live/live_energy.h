@@ -46,6 +46,10 @@ class LiveEnergy {
 
   // By domain. Errors: as EnergyTimeline::energy's, and unavailable for a domain without a sensor.
   std::vector<Result<model::Measurement>> energy(HostTime begin, HostTime end);
+  // The same of one domain, by its place in domains().
+  Result<model::Measurement> energy_of(std::size_t domain, HostTime begin, HostTime end);
+  // Whether its sensors have reported everything up to `t`.
+  bool knows(std::size_t domain, HostTime t);
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
   // Absent for a name without a window.
@@ -53,6 +57,8 @@ class LiveEnergy {
 
   // Bounds the memory; to be called every second or so, does its work every five.
   void tidy(HostTime now);
+  // As EnergyLedger's.
+  void forget_before(HostTime t);
 
  private:
   void mark(HostTime t);

@@ -110,11 +110,11 @@ TEST(LiveEnergyTest, EarlyAnswersDoNotDriftAwayFromTheTruth) {
 }
 
 TEST(LiveEnergyTest, ALongWindowOutlivesTheHistory) {
-  Live live(square(300), 30s);
+  Live live(square(100), 30s);
   for (double t = 1; t <= 300; t += 1) live.until(t);
   const auto m = live.window(20.3, 290);
   ASSERT_TRUE(m) << m.error().message;
-  const double truth = square(300).joules(20.3, 290);
+  const double truth = square(100).joules(20.3, 290);
   EXPECT_NEAR(m->energy.joules(), truth, m->repeatability.joules());
   EXPECT_LT(m->repeatability.joules(), 300);  // a second's worth of the change of power
   const auto unknown = live.window(-5, 290);
@@ -195,6 +195,24 @@ TEST(WindowTotalsTest, AnUnknownStretchMakesTheTotalUnavailable) {
   const auto total = live.energy.total(1);
   ASSERT_TRUE(total);
   EXPECT_FALSE(total->energies[0]);
+}
+
+TEST(LiveEnergyTest, AServiceForgetsWhatItHasReported) {
+  Live kept(square(100), 30s);
+  Live forgetful(square(100), 30s);
+  Energy sum;
+  for (int t = 5; t < 95; t += 5) {
+    for (Live* live : {&kept, &forgetful}) live->until(t + 1.0);
+    forgetful.energy.forget_before(at(t - 5));
+    ASSERT_TRUE(forgetful.energy.knows(0, at(t)));
+    const auto energy = forgetful.energy.energy_of(0, at(t - 5 + (t == 5 ? 1 : 0)), at(t));
+    ASSERT_TRUE(energy) << energy.error().message;
+    const auto same = kept.energy.energy_of(0, at(t - 5 + (t == 5 ? 1 : 0)), at(t));
+    EXPECT_EQ(energy->energy, same->energy);
+    sum += energy->energy;
+  }
+  EXPECT_EQ(sum, kept.window(1, 90)->energy);
+  EXPECT_FALSE(forgetful.window(1, 90));  // forgotten, and an error that says so
 }
 
 }  // namespace

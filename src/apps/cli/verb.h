@@ -27,6 +27,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs();
 std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_run();
 std::unique_ptr<Verb> make_monitor();
+std::unique_ptr<Verb> make_serve();
 std::unique_ptr<Verb> make_report();
 std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();

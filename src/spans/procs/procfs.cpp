@@ -213,6 +213,17 @@ std::optional<pid_t> ProcFs::own_pid(pid_t pid) {
   return pids.back();
 }
 
+std::optional<std::uint32_t> ProcFs::user(pid_t pid) {
+  if (read(fmt::format("{}/status", pid).c_str()) != 0) return std::nullopt;
+  const auto uid = field(buffer_, "Uid:");
+  if (!uid || *uid > 0xffffffff) return std::nullopt;
+  return static_cast<std::uint32_t>(*uid);
+}
+
+std::string ProcFs::cgroup(pid_t pid) {
+  return read(fmt::format("{}/cgroup", pid).c_str()) == 0 ? buffer_ : std::string{};
+}
+
 std::optional<ProcessMemory> ProcFs::memory(pid_t pid) {
   if (read(fmt::format("{}/smaps_rollup", pid).c_str()) != 0) return std::nullopt;
   const auto pss = field(buffer_, "Pss:");

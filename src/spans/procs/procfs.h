@@ -64,6 +64,8 @@ class ProcFs {
 
   std::string command_line(pid_t pid);             // blank-separated; empty when it cannot be read
   std::optional<pid_t> own_pid(pid_t pid);         // its pid as it sees itself, where that differs
+  std::optional<std::uint32_t> user(pid_t pid);    // its real uid
+  std::string cgroup(pid_t pid);                   // /proc/PID/cgroup; empty: it cannot be read
   std::optional<ProcessMemory> memory(pid_t pid);  // expensive: walks the page tables
 
   struct Machine {

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""What `jouleprof serve` costs: scrapes, CPU time and memory with 8 simulated boards and 500 processes.
+
+    bench/serve.py BUILD [--processes 500] [--boards 8] [--seconds 120] [--json FILE]
+
+The processes work for about 1 ms every 2 s. A scrape is one request on a kept connection, from the first byte
+sent to the last received.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+WORK = "while (1) { select undef, undef, undef, 2; for (1..20000) {} }"
+
+
+def scrape(connection):
+    begin = time.perf_counter()
+    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(1 << 20)
+    head, _, body = data.partition(b"\r\n\r\n")
+    size = int(re.search(rb"(?i)content-length: (\d+)", head).group(1))
+    parts = [body]
+    got = len(body)
+    while got < size:
+        parts.append(connection.recv(1 << 20))
+        got += len(parts[-1])
+    return time.perf_counter() - begin, b"".join(parts).decode()
+
+
+def value(text, name):
+    return float(re.search(rf"^{name} (\S+)$", text, re.M).group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--processes", type=int, default=500)
+    parser.add_argument("--boards", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    workers = [subprocess.Popen(["perl", "-e", WORK]) for _ in range(options.processes)]
+    service = None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = pathlib.Path(folder) / "scenario.json"
+            scenario.write_text(json.dumps({"devices": [
+                {"generation": "hopper", "idle_watts": 80, "power": {"shape": "constant", "watts": 300},
+                 "processes": [{"pid": worker.pid, "sm_utilisation_ratio": 0.2, "memory_mib": 100}
+                               for worker in workers[board::options.boards][:4]]}
+                for board in range(options.boards)]}))
+            service = subprocess.Popen(
+                [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0"],
+                stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
+                     "JOULEPROF_NVML_LIBRARY": str(options.build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")})
+            port = int(re.search(r":(\d+)/", service.stderr.readline()).group(1))
+            time.sleep(20)  # some ticks
+            connection = socket.create_connection(("127.0.0.1", port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _, first = scrape(connection)
+            begin = time.monotonic()
+            times = []
+            while time.monotonic() < begin + options.seconds:
+                took, last = scrape(connection)
+                times.append(took)
+                time.sleep(0.05)
+            passed = time.monotonic() - begin
+            times.sort()
+            result = {
+                "boards": options.boards, "processes": options.processes, "scrapes": len(times),
+                "series": sum(not line.startswith("#") for line in last.splitlines()),
+                "bytes": len(last),
+                "scrape_median_seconds": statistics.median(times),
+                "scrape_p99_seconds": times[int(0.99 * len(times))],
+                "cpu_ratio": (value(last, "process_cpu_seconds_total") - value(first, "process_cpu_seconds_total")) / passed,
+                "resident_bytes": value(last, "process_resident_memory_bytes"),
+            }
+            for name, figure in result.items():
+                print(f"{name:24} {figure:.6g}")
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(result, indent=2) + "\n")
+    finally:
+        for process in [service, *workers]:
+            if process is not None:
+                process.kill()
+                process.wait()
+
+
+if __name__ == "__main__":
+    main()

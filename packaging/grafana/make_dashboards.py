@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Writes the two dashboards, machine.json and job.json, and checks the names of metrics that they use.
+
+    packaging/grafana/make_dashboards.py            write them
+    packaging/grafana/make_dashboards.py --check    fail where they differ, or use a metric that does not exist
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+METRICS = HERE.parents[1] / "docs" / "metrics.md"
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+
+
+def panel(title, kind, unit, queries, width=12, height=8, description="", **options):
+    return {
+        "title": title, "type": kind, "datasource": SOURCE, "description": description,
+        "gridPos": {"w": width, "h": height},
+        "fieldConfig": {"defaults": {"unit": unit, **options}, "overrides": []},
+        "options": {"legend": {"displayMode": "list", "placement": "bottom"}} if kind == "timeseries" else {},
+        "targets": [{"refId": chr(65 + i), "datasource": SOURCE, "expr": expr, "legendFormat": legend,
+                     "instant": kind == "table", "format": "table" if kind == "table" else "time_series"}
+                    for i, (expr, legend) in enumerate(queries)],
+    }
+
+
+def stacked(*arguments, **options):
+    return panel(*arguments, custom={"stacking": {"mode": "normal"}, "fillOpacity": 30}, **options)
+
+
+def variable(name, label, query):
+    return {"name": name, "label": label, "type": "query", "datasource": SOURCE, "refresh": 2, "sort": 1,
+            "multi": True, "includeAll": True, "query": {"query": query, "refId": name},
+            "definition": query, "current": {"text": ["All"], "value": ["$__all"]}}
+
+
+def dashboard(uid, title, description, variables, panels):
+    x = y = 0
+    for number, each in enumerate(panels, 1):
+        place = each["gridPos"]
+        if x + place["w"] > 24:
+            x, y = 0, y + place["h"]
+        each["id"] = number
+        place["x"], place["y"] = x, y
+        x += place["w"]
+    return {
+        "uid": uid, "title": title, "description": description, "tags": ["jouleprof", "energy"],
+        "schemaVersion": 39, "version": 1, "editable": True, "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"}, "timezone": "browser",
+        "templating": {"list": [
+            {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
+            *variables]},
+        "annotations": {"list": []}, "links": [], "panels": panels,
+    }
+
+
+RATE = "[$__rate_interval]"
+NODE = 'instance=~"$instance"'
+PARTS = f'{NODE}, domain=~"gpu|cpu|dram"'
+
+
+def share(family, key):
+    return (f'topk(10, sum by ({key}) (rate(jouleprof_{family}_energy_joules_total'
+            f'{{{NODE}, {key}!=""}}{RATE})))')
+
+
+def machine():
+    return dashboard(
+        "jouleprof-machine", "jouleprof: machine", "Energy and power of machines, devices and what uses them",
+        [variable("instance", "Machine", "label_values(jouleprof_energy_joules_total, instance)")],
+        [
+            stacked("Power by device", "timeseries", "watt",
+                    [(f"sum by (instance, domain, device) (rate(jouleprof_energy_joules_total{{{PARTS}}}{RATE}))",
+                      "{{instance}} {{device}} {{domain}}")], width=16,
+                    description="Increase of the energy counters: nothing between two scrapes is missed."),
+            panel("Energy in the shown time", "stat", "joule",
+                  [(f"sum by (domain) (increase(jouleprof_energy_joules_total{{{PARTS}}}[$__range]))",
+                    "{{domain}}")], width=8),
+            stacked("Power by job", "timeseries", "watt", [(share("job", "hpc_job"), "{{hpc_job}}")]),
+            stacked("Power by container", "timeseries", "watt", [(share("container", "container"), "{{container}}")]),
+            stacked("Power by user", "timeseries", "watt", [(share("user", "uid"), "uid {{uid}}")]),
+            panel("Top processes", "table", "watt",
+                  [(f'topk(15, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total'
+                    f'{{{NODE}, pid!=""}}{RATE})) * on (instance, pid) group_left (comm) '
+                    f"jouleprof_process_info)", "")]),
+            panel("Unattributed energy", "timeseries", "watt",
+                  [(f"sum by (instance, device, domain) (rate("
+                    f"jouleprof_unattributed_energy_joules_total{{{NODE}}}{RATE}))",
+                    "{{instance}} {{device}} {{domain}}")],
+                  description="Energy that no process explains."),
+            panel("GPU utilisation", "timeseries", "percentunit",
+                  [(f'jouleprof_utilisation_ratio{{{NODE}, domain="gpu", part="gpu"}}', "{{instance}} {{device}}")],
+                  max=1, min=0),
+            panel("GPU temperature", "timeseries", "celsius",
+                  [(f"jouleprof_temperature_celsius{{{NODE}}}", "{{instance}} {{device}} {{part}}")]),
+            panel("GPU clock", "timeseries", "hertz",
+                  [(f'jouleprof_clock_hertz{{{NODE}, clock="sm"}}', "{{instance}} {{device}}")]),
+            panel("Sensors that do not report", "timeseries", "short",
+                  [(f'jouleprof_sensor_available{{{NODE}, domain="gpu"}} == 0', "{{instance}} {{device}}")]),
+            panel("Cost of jouleprof", "timeseries", "percentunit",
+                  [(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE}) and on (instance) jouleprof_build_info",
+                    "{{instance}}: share of one core")]),
+        ])
+
+
+def job():
+    mine = 'hpc_job=~"$hpc_job"'
+    return dashboard(
+        "jouleprof-job", "jouleprof: job", "Energy and power of jobs",
+        [variable("hpc_job", "Job", 'label_values(jouleprof_job_energy_joules_total{hpc_job!=""}, hpc_job)')],
+        [
+            stacked("Power by device", "timeseries", "watt",
+                    [(f"sum by (hpc_job, instance, device) (rate(jouleprof_job_energy_joules_total{{{mine}}}{RATE}))",
+                      "{{hpc_job}} {{instance}} {{device}}")], width=16),
+            panel("Energy in the shown time", "stat", "joule",
+                  [(f"sum by (hpc_job) (increase(jouleprof_job_energy_joules_total{{{mine}}}[$__range]))",
+                    "{{hpc_job}}")], width=8),
+            panel("GPUs given to the job", "table", "short",
+                  [(f"jouleprof_allocation_info{{{mine}}}", "")]),
+            panel("Utilisation of these GPUs", "timeseries", "percentunit",
+                  [('jouleprof_utilisation_ratio{domain="gpu", part="gpu"} * on (instance, device) '
+                    f"group_left (hpc_job) jouleprof_allocation_info{{{mine}}}",
+                    "{{hpc_job}} {{instance}} {{device}}")], max=1, min=0),
+            panel("Processes of the job", "table", "watt",
+                  [("topk(20, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total"
+                    f'{{pid!=""}}{RATE})) * on (instance, pid) group_left (comm, hpc_job) '
+                    f"jouleprof_process_info{{{mine}}})", "")], width=24),
+        ])
+
+
+def unknown_metrics(text):
+    known = set(re.findall(r"^\| `(\w+)` \|", METRICS.read_text(), re.M))
+    used = set(re.findall(r"\b(?:jouleprof|process)_\w+(?:_total|_info|_ratio|_celsius|_hertz|_available)\b", text))
+    return sorted(used - known)
+
+
+def main():
+    wrong = []
+    for name, made in (("machine.json", machine()), ("job.json", job())):
+        text = json.dumps(made, indent=2) + "\n"
+        wrong += [f"{name}: docs/metrics.md has no {metric}" for metric in unknown_metrics(text)]
+        if "--check" not in sys.argv:
+            (HERE / name).write_text(text)
+        elif (HERE / name).read_text() != text:
+            wrong.append(f"{name} is not what make_dashboards.py writes")
+    print("\n".join(wrong) or "dashboards: ok")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

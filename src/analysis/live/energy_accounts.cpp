@@ -1,0 +1,168 @@
+#include "analysis/live/energy_accounts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/processes/apportion.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+constexpr std::array<std::string_view, kFamilies> kNames = {"process", "container", "pod",
+                                                            "job",     "unit",      "user"};
+
+// Empty: the worker belongs to none of the family.
+std::string key_of(const Worker& worker, Family family) {
+  switch (family) {
+    case Family::kProcess:
+      return worker.process == 0 ? "" : fmt::format("{}", worker.pid);
+    case Family::kContainer:
+      return worker.owner.container;
+    case Family::kPod:
+      return worker.owner.pod;
+    case Family::kJob:
+      return worker.owner.job;
+    case Family::kUnit:
+      return worker.owner.unit;
+    case Family::kUser:
+      return worker.owner.user ? fmt::format("{}", *worker.owner.user) : "";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Family family) { return kNames[static_cast<std::size_t>(family)]; }
+
+std::optional<Family> parse_family(std::string_view text) {
+  for (const auto family : kAllFamilies) {
+    if (to_string(family) == text) return family;
+  }
+  return std::nullopt;
+}
+
+EnergyAccounts::EnergyAccounts(std::size_t domains, Options options)
+    : options_(std::move(options)), domains_(domains) {
+  for (const auto family : options_.families) {
+    Book book;
+    book.family = family;
+    book.account.outside.resize(domains);
+    book.account.other.resize(domains);
+    book.account.ended.resize(domains);
+    books_.push_back(std::move(book));
+  }
+}
+
+const FamilyAccount* EnergyAccounts::family(Family family) const {
+  const auto found = std::find_if(books_.begin(), books_.end(),
+                                  [family](const Book& b) { return b.family == family; });
+  return found == books_.end() ? nullptr : &found->account;
+}
+
+void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
+  now_ = now;
+  workers_ = workers.size();
+  for (auto& book : books_) {
+    book.of_worker.clear();
+    for (const auto& worker : workers) {
+      const auto key = key_of(worker, book.family);
+      if (key.empty()) {
+        book.of_worker.push_back(nullptr);
+        continue;
+      }
+      const auto [at, is_new] = book.account.entities.try_emplace(key);
+      auto& entity = at->second;
+      // The pid of a process that ended was given out again.
+      const bool is_other =
+          book.family == Family::kProcess && !is_new && entity.worker.process != worker.process;
+      if (is_other) fold(book.account, entity);
+      if (is_new || is_other) entity.energies.assign(domains_.size(), std::nullopt);
+      // A process may become another program, and may be moved into its job.
+      if (is_new || book.family == Family::kProcess) entity.worker = worker;
+      entity.present = now;
+      book.of_worker.push_back(&entity);
+    }
+    if (book.family != Family::kUser) remove_ended(book);
+  }
+}
+
+void EnergyAccounts::remove_ended(Book& book) {
+  auto& account = book.account;
+  for (auto at = account.entities.begin(); at != account.entities.end();) {
+    if (now_ - at->second.present <= options_.keep) {
+      ++at;
+      continue;
+    }
+    fold(account, at->second);
+    at = account.entities.erase(at);
+  }
+}
+
+void EnergyAccounts::fold(FamilyAccount& account, const Entity& entity) {
+  for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+    if (!entity.energies[d]) continue;
+    account.ended[d] += entity.energies[d]->energy;
+    --account.series;
+  }
+}
+
+void EnergyAccounts::charge(const DomainCharge& charge) {
+  auto& domain = domains_[charge.domain];
+  domain.total += charge.energy;
+  domain.charged = now_;
+  domain.interval = charge.interval;
+  Energy left = charge.energy;
+  if (charge.rest) {
+    const Energy rest = std::clamp(*charge.rest, Energy{}, std::max(left, Energy{}));
+    domain.rest = domain.rest.value_or(Energy{}) + rest;
+    left -= rest;
+  }
+  std::vector<Energy> parts;
+  if (charge.weights.size() == workers_) {
+    std::vector<double> weights(charge.weights.begin(), charge.weights.end());
+    weights.push_back(charge.others);
+    parts = apportion(left, weights);
+  }
+  if (parts.empty()) {
+    domain.unattributed += left;
+    return;
+  }
+  for (auto& book : books_) {
+    for (std::size_t w = 0; w < workers_; ++w) {
+      add(book, book.of_worker[w], charge.domain, parts[w]);
+    }
+    add(book, nullptr, charge.domain, parts.back());
+  }
+}
+
+void EnergyAccounts::add(Book& book, Entity* entity, std::size_t domain, Energy energy) {
+  if (energy == Energy{}) return;
+  auto& account = book.account;
+  if (entity == nullptr) {
+    account.outside[domain] += energy;
+    return;
+  }
+  auto& series = entity->energies[domain];
+  if (!series) {
+    if (account.series >= options_.most_series) {
+      account.other[domain] += energy;
+      return;
+    }
+    ++account.series;
+    series = SeriesEnergy{{}, now_, {}, {}};
+  }
+  if (series->charged != now_) series->latest = Energy{};
+  series->charged = now_;
+  series->latest += energy;
+  series->energy += energy;
+}
+
+std::optional<Power> EnergyAccounts::power(std::size_t domain, const SeriesEnergy& series) const {
+  const auto& account = domains_[domain];
+  if (account.charged != now_ || account.interval <= Duration{}) return std::nullopt;
+  return series.charged == now_ ? series.latest / account.interval : Power{};
+}
+
+}  // namespace jouleprof::analysis

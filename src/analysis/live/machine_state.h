@@ -1,0 +1,60 @@
+// What a service knows of its machine after a tick, in addition to the energy accounts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/live/energy_accounts.h"
+#include "model/snapshot.h"
+
+namespace jouleprof::analysis {
+
+// A process that holds a GPU.
+struct GpuHolder {
+  std::size_t domain = 0;
+  Worker worker;
+  std::optional<double> utilisation;  // 0 to 1, of the multiprocessors
+  std::optional<std::uint64_t> memory_bytes;
+};
+
+// A job to which the scheduler gave a GPU or a MIG instance on it.
+struct Allocation {
+  std::size_t domain = 0;
+  std::optional<unsigned> instance;
+  std::string job;
+};
+
+// In addition to its DomainSnapshot.
+struct DomainState {
+  model::Provenance provenance = model::Provenance::kUnavailable;  // of its energy's sensors
+  bool divided = false;   // among processes; otherwise the accounts have its total only
+  bool counted = false;   // its energy is counted since some tick
+  bool reported = false;  // its sensors have reported everything up to this tick
+  // Intervals whose energy its sensors did not report at all, and which the totals therefore lack.
+  std::uint64_t gaps = 0;
+};
+
+struct OwnCost {
+  Duration cpu_time{};
+  Duration elapsed{};
+  std::uint64_t resident_bytes = 0;
+};
+
+struct MachineState {
+  model::Snapshot snapshot;  // energies there are those since the tick before
+  HostTime now{};
+  std::vector<DomainState> domains;  // in the snapshot's order, which is that of the accounts
+  std::vector<GpuHolder> holders;
+  std::vector<Allocation> allocations;
+  OwnCost cost;
+  std::uint64_t ticks = 0;
+  std::vector<std::string> warnings;  // all so far
+
+  // For times in the wall clock that do not change when that is set.
+  ClockPoint started{};
+  RealTime real(HostTime t) const { return started.real + (t - started.host); }
+};
+
+}  // namespace jouleprof::analysis

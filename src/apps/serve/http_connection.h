@@ -1,0 +1,281 @@
+// One connection of the HTTP server. Only http_server.cpp includes it.
+#pragma once
+
+// clang-format off
+#include <utility>  // Boost 1.74 needs it before its own headers
+// clang-format on
+#include <fmt/format.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/serve/http_server.h"
+#include "apps/serve/web_security.h"
+
+namespace jouleprof::serve {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace net = boost::asio;
+using tcp = net::ip::tcp;
+using boost::system::error_code;
+
+// A body that several responses share.
+struct SharedBody {
+  using value_type = std::shared_ptr<const std::string>;
+  static std::uint64_t size(const value_type& body) { return body ? body->size() : 0; }
+  class writer {
+   public:
+    using const_buffers_type = net::const_buffer;
+    template <bool isRequest, class Fields>
+    writer(const http::header<isRequest, Fields>&, const value_type& body) : body_(body) {}
+    void init(error_code& err) { err = {}; }
+    boost::optional<std::pair<const_buffers_type, bool>> get(error_code& err) {
+      err = {};
+      if (!body_ || body_->empty()) return boost::none;
+      return std::pair{const_buffers_type(body_->data(), body_->size()), false};
+    }
+
+   private:
+    value_type body_;
+  };
+};
+
+class Connection;
+
+// Of the serving thread.
+struct Shared {
+  HttpOptions options;
+  HttpServer::Handler handler;
+  std::unique_ptr<WebSecurity> security;  // nullptr: neither TLS nor passwords
+  net::thread_pool hashing{1};            // of passwords, which takes long
+  std::size_t most_hashes = 8;            // that wait
+  std::size_t hashes = 0;
+  std::size_t connections = 0;
+  bool loopback_only = false;  // all addresses that are listened on
+  std::vector<std::weak_ptr<Connection>> streams;
+
+  bool has_room_for_stream() {
+    std::erase_if(streams, [](const auto& stream) { return stream.expired(); });
+    return streams.size() < options.most_streams;
+  }
+};
+
+// Whether a header Host names the loopback interface. A page of another site whose name was made to
+// lead here (DNS rebinding) names that site.
+inline bool is_loopback_name(std::string_view host) {
+  if (host.starts_with("[::1]")) return true;
+  host = host.substr(0, host.find(':'));
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host.empty() || host == "localhost" || (is_number && host.starts_with("127."));
+}
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, std::shared_ptr<Shared> shared)
+      : stream_(std::move(socket)), shared_(std::move(shared)) {
+    ++shared_->connections;
+    if (!shared_->security) return;
+    shared_->security->refresh(HostClock::now());
+    context_ = shared_->security->tls();
+    if (context_) tls_.emplace(stream_, *context_);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { --shared_->connections; }
+
+  void start() {
+    if (!tls_) return read();
+    stream_.expires_after(shared_->options.patience);
+    tls_->async_handshake(net::ssl::stream_base::server,
+                          [self = shared_from_this()](error_code err) {
+                            if (!err) self->read();
+                          });
+  }
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_->options.longest_header));
+    parser_->body_limit(0);
+    stream_.expires_after(shared_->options.patience);
+    on_stream([this](auto& stream) {
+      http::async_read_header(
+          stream, buffer_, *parser_,
+          [self = shared_from_this()](error_code err, std::size_t) { self->check(err); });
+    });
+  }
+
+  // One text of a stream.
+  void send(std::shared_ptr<const std::string> text) {
+    if (writing_) return;  // a slow reader misses it
+    writing_ = true;
+    stream_.expires_after(shared_->options.patience);
+    on_stream([this, &text](auto& stream) {
+      net::async_write(stream, net::buffer(*text),
+                       [self = shared_from_this(), text](error_code err, auto) {
+                         self->writing_ = false;
+                         self->stream_.expires_never();
+                         if (err) self->close();
+                       });
+    });
+  }
+
+ private:
+  template <typename Action>
+  void on_stream(Action action) {
+    if (tls_) {
+      action(*tls_);
+    } else {
+      action(stream_);
+    }
+  }
+
+  void check(error_code err) {
+    if (err == http::error::header_limit) return respond(HttpResponse::text(431, "too long\n"), 0);
+    if (err == http::error::body_limit) return respond(HttpResponse::text(413, "no body\n"), 0);
+    if (err.category() == http::make_error_code(http::error::end_of_stream).category() &&
+        err != http::error::end_of_stream && err != http::error::partial_message) {
+      return respond(HttpResponse::text(400, "this is no HTTP request\n"), 0);
+    }
+    if (err) return close();
+    const auto& request = parser_->get();
+    const bool head = request.method() == http::verb::head;
+    if (!head && request.method() != http::verb::get) {
+      return respond(HttpResponse::text(405, "only GET and HEAD are answered\n"), 0);
+    }
+    const std::string host(request[http::field::host]);
+    if (shared_->loopback_only && !is_loopback_name(host)) {
+      return respond(HttpResponse::text(403, "this service is reached as localhost only\n"), 0);
+    }
+    const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
+    if (has_body) return respond(HttpResponse::text(413, "no body is accepted\n"), 0);
+    authorise();
+  }
+
+  void authorise() {
+    if (!shared_->security) return answer();
+    const auto auth = shared_->security->auth();
+    const std::string header(parser_->get()[http::field::authorization]);
+    switch (auth->look(header)) {
+      case BasicAuth::Verdict::kAllowed:
+        return answer();
+      case BasicAuth::Verdict::kDenied:
+        return respond(HttpResponse::text(401, "a name and a password are needed\n"), 0);
+      case BasicAuth::Verdict::kUnknown:
+        break;
+    }
+    if (shared_->hashes >= shared_->most_hashes) {
+      return respond(HttpResponse::text(429, "too many passwords are being checked\n"), 0);
+    }
+    ++shared_->hashes;
+    stream_.expires_never();
+    net::post(shared_->hashing, [self = shared_from_this(), auth, header] {
+      const bool allowed = auth->verify(header);
+      net::post(self->stream_.get_executor(), [self, auth, header, allowed] {
+        --self->shared_->hashes;
+        if (allowed) {
+          auth->remember(header);
+          return self->answer();
+        }
+        self->respond(HttpResponse::text(401, "the name or the password is wrong\n"), 0);
+      });
+    });
+  }
+
+  void answer() {
+    const auto& request = parser_->get();
+    const bool head = request.method() == http::verb::head;
+    HttpRequest plain;
+    const std::string target(request.target());
+    const auto mark = target.find('?');
+    plain.path = target.substr(0, mark);
+    if (mark != std::string::npos) plain.query = target.substr(mark + 1);
+    plain.accept = std::string(request[http::field::accept]);
+    auto response = shared_->handler(plain);
+    if (response.stream && !head) return begin_stream(response);
+    respond(std::move(response), request.version(), request.keep_alive(), head);
+  }
+
+  void begin_stream(const HttpResponse& response) {
+    if (!shared_->has_room_for_stream()) {
+      return respond(HttpResponse::text(503, "too many streams are open\n"), 0);
+    }
+    shared_->streams.push_back(weak_from_this());
+    send(std::make_shared<const std::string>(
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
+                    "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{}",
+                    response.type, response.body ? *response.body : "")));
+    wait_for_end();
+  }
+
+  // A reader of a stream has nothing to say: whatever comes ends it.
+  void wait_for_end() {
+    on_stream([this](auto& stream) {
+      stream.async_read_some(net::buffer(&ignored_, 1),
+                             [self = shared_from_this()](error_code, auto) { self->close(); });
+    });
+  }
+
+  void respond(HttpResponse plain, unsigned version, bool keep_alive = false, bool head = false) {
+    response_ = {};
+    response_.version(version == 10 ? 10 : 11);
+    response_.result(plain.status);
+    response_.set(http::field::content_type, plain.type);
+    response_.set(http::field::cache_control, "no-store");
+    response_.set("X-Content-Type-Options", "nosniff");
+    if (!plain.policy.empty()) response_.set("Content-Security-Policy", plain.policy);
+    if (plain.status == 401) {
+      response_.set(http::field::www_authenticate, "Basic realm=\"jouleprof\", charset=\"UTF-8\"");
+    }
+    if (shared_->security) {
+      for (const auto& [name, value] : shared_->security->config().headers) {
+        response_.set(name, value);
+      }
+    }
+    if (plain.status == 405) response_.set(http::field::allow, "GET, HEAD");
+    response_.keep_alive(keep_alive);
+    response_.content_length(plain.body ? plain.body->size() : 0);
+    if (!head) response_.body() = std::move(plain.body);
+    serializer_.emplace(response_);
+    stream_.expires_after(shared_->options.patience);
+    const auto next = [self = shared_from_this(), keep_alive](error_code err, std::size_t) {
+      if (err || !keep_alive) return self->close();
+      self->read();
+    };
+    on_stream([&](auto& stream) {
+      if (head) {
+        http::async_write_header(stream, *serializer_, next);
+      } else {
+        http::async_write(stream, *serializer_, next);
+      }
+    });
+  }
+
+  void close() {
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  }
+
+  beast::tcp_stream stream_;
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<net::ssl::context> context_;  // outlives tls_
+  std::optional<net::ssl::stream<beast::tcp_stream&>> tls_;
+  beast::flat_buffer buffer_{16384};
+  bool writing_ = false;
+  char ignored_ = 0;
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  http::response<SharedBody> response_;
+  std::optional<http::response_serializer<SharedBody>> serializer_;
+};
+
+}  // namespace jouleprof::serve

@@ -1,0 +1,79 @@
+// A small HTTP/1.1 server for a few pages that are ready to be sent.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "jouleprof/units.h"
+
+namespace jouleprof::serve {
+
+struct HttpRequest {
+  std::string path;    // without the query
+  std::string query;   // after the '?'; empty: none
+  std::string accept;  // the header of this name
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::shared_ptr<const std::string> body;
+  std::string policy;   // the header Content-Security-Policy; empty: none
+  bool stream = false;  // after the body the connection is sent what publish() is given
+
+  static HttpResponse text(unsigned status, std::string body);
+};
+
+struct HttpOptions {
+  // Each "HOST:PORT", ":PORT" (all interfaces) or "[IPV6]:PORT"; port 0: any free one.
+  std::vector<std::string> listen;
+  std::filesystem::path web_config;    // as web_config.h's; empty: neither TLS nor passwords
+  std::size_t most_connections = 256;  // more are closed at once
+  std::size_t most_streams = 64;
+  std::size_t longest_header = 8192;             // bytes
+  Duration patience = std::chrono::seconds{15};  // with a request, an idle connection, a response
+};
+
+// Answers GET and HEAD; a request with a body or of another method is refused, and its connection
+// closed. One thread serves all connections. `handler` is called on it, and must not wait.
+class HttpServer {
+ public:
+  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+
+  // Errors: invalid_argument for an address that cannot be understood; permission_denied and
+  // unavailable where the system refuses it.
+  static Result<std::unique_ptr<HttpServer>> start(HttpOptions options, Handler handler);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();  // closes all connections
+
+  // Sends `text` to all streams, but to those that have not taken the text before yet. Returns at
+  // once; may be called from any thread.
+  void publish(std::shared_ptr<const std::string> text);
+
+  // Where it listens, by address: "127.0.0.1:9877".
+  const std::vector<std::string>& addresses() const;
+  std::vector<std::uint16_t> ports() const;
+  bool is_tls() const;  // at the start
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Errors: invalid_argument.
+struct ListenAddress {
+  std::string host;  // empty: all interfaces
+  std::uint16_t port = 0;
+};
+Result<ListenAddress> parse_listen_address(const std::string& text);
+
+}  // namespace jouleprof::serve

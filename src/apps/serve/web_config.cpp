@@ -1,0 +1,174 @@
+#include "apps/serve/web_config.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string_view>
+
+#include "base/file.h"
+
+namespace jouleprof::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestFile = 1 << 20;
+constexpr std::array<std::pair<std::string_view, ClientAuth>, 5> kClientAuths{
+    {{"NoClientCert", ClientAuth::kNone},
+     {"RequestClientCert", ClientAuth::kRequest},
+     {"RequireAnyClientCert", ClientAuth::kRequireAny},
+     {"VerifyClientCertIfGiven", ClientAuth::kVerifyIfGiven},
+     {"RequireAndVerifyClientCert", ClientAuth::kRequireAndVerify}}};
+// What the toolkit allows its users to set.
+constexpr std::array<std::string_view, 5> kHeaders{"Content-Security-Policy", "X-Frame-Options",
+                                                   "X-Content-Type-Options", "X-XSS-Protection",
+                                                   "Strict-Transport-Security"};
+
+// The first error wins.
+class Reader {
+ public:
+  explicit Reader(fs::path file) : file_(std::move(file)) {}
+
+  Result<WebConfig> read(const YAML::Node& root) {
+    WebConfig config;
+    keys(root, "", [&](const std::string& key, const YAML::Node& value) {
+      if (key == "tls_server_config") {
+        config.tls = tls(value);
+      } else if (key == "http_server_config") {
+        http(value, config);
+      } else if (key == "basic_auth_users") {
+        keys(value, key, [&](const std::string& user, const YAML::Node& hash) {
+          config.users[user] = bcrypt(user, text(hash, key + "." + user));
+        });
+      } else {
+        unknown(key);
+      }
+    });
+    if (error_) return tl::unexpected(*error_);
+    return config;
+  }
+
+ private:
+  using Visit = std::function<void(const std::string&, const YAML::Node&)>;
+
+  void add(const std::string& key, const std::string& what) {
+    if (error_) return;
+    error_ = Error{Errc::kInvalidArgument, fmt::format("{}: '{}' {}", file_.string(), key, what)};
+  }
+  void unknown(const std::string& key) { add(key, "is unknown"); }
+
+  void keys(const YAML::Node& node, const std::string& path, const Visit& visit) {
+    if (node.IsNull()) return;
+    if (!node.IsMap()) return add(path, "must be a mapping");
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) return add(path, "has a key that is no text");
+      visit(entry.first.Scalar(), entry.second);
+    }
+  }
+
+  std::string text(const YAML::Node& node, const std::string& key) {
+    if (!node.IsScalar()) {
+      add(key, "must be a text");
+      return {};
+    }
+    return node.Scalar();
+  }
+
+  std::string bcrypt(const std::string& user, std::string hash) {
+    const bool is_hash = hash.size() == 60 && hash.starts_with("$2") && hash[3] == '$' &&
+                         std::string_view("aby").find(hash[2]) != std::string_view::npos;
+    if (!is_hash) {
+      add("basic_auth_users." + user,
+          "is no bcrypt hash: make one with `htpasswd -nBC 10 \"\" | tr -d ':'`");
+    }
+    return hash;
+  }
+
+  TlsConfig tls(const YAML::Node& node) {
+    TlsConfig tls;
+    const std::string path = "tls_server_config";
+    const auto file = [&](const YAML::Node& value, const std::string& key) -> fs::path {
+      const fs::path named = text(value, key);
+      return named.empty() || named.is_absolute() ? named : file_.parent_path() / named;
+    };
+    keys(node, path, [&](const std::string& name, const YAML::Node& value) {
+      const std::string key = path + "." + name;
+      if (name == "cert_file") {
+        tls.certificate = file(value, key);
+      } else if (name == "key_file") {
+        tls.key = file(value, key);
+      } else if (name == "client_ca_file") {
+        tls.client_authority = file(value, key);
+      } else if (name == "client_auth_type") {
+        const auto word = text(value, key);
+        const auto* const found = std::find_if(kClientAuths.begin(), kClientAuths.end(),
+                                               [&](const auto& c) { return c.first == word; });
+        if (found == kClientAuths.end()) return add(key, "is none of the toolkit's types");
+        tls.client_auth = found->second;
+      } else if (name == "min_version") {
+        const auto word = text(value, key);
+        if (word != "TLS12" && word != "TLS13") return add(key, "must be TLS12 or TLS13");
+        tls.allows_1_2 = word == "TLS12";
+      } else if (name == "max_version") {
+        const auto word = text(value, key);
+        if (word != "TLS12" && word != "TLS13") return add(key, "must be TLS12 or TLS13");
+        tls.allows_1_3 = word == "TLS13";
+      } else if (name == "prefer_server_cipher_suites") {
+        (void)text(value, key);
+      } else if (name == "cipher_suites" || name == "curve_preferences" ||
+                 name == "client_allowed_sans" || name == "cert" || name == "key") {
+        add(key, "is not supported by jouleprof; remove it");
+      } else {
+        unknown(key);
+      }
+    });
+    if (tls.certificate.empty()) add(path + ".cert_file", "is missing");
+    if (tls.key.empty()) add(path + ".key_file", "is missing");
+    if (!tls.allows_1_2 && !tls.allows_1_3) add(path + ".max_version", "is below min_version");
+    const bool verifies = tls.client_auth == ClientAuth::kVerifyIfGiven ||
+                          tls.client_auth == ClientAuth::kRequireAndVerify;
+    if (verifies && tls.client_authority.empty()) add(path + ".client_ca_file", "is missing");
+    return tls;
+  }
+
+  void http(const YAML::Node& node, WebConfig& config) {
+    const std::string path = "http_server_config";
+    keys(node, path, [&](const std::string& name, const YAML::Node& value) {
+      if (name == "http2") {  // HTTP/1.1 is spoken either way
+        (void)text(value, path + ".http2");
+      } else if (name == "headers") {
+        keys(value, path + ".headers", [&](const std::string& header, const YAML::Node& content) {
+          const std::string key = path + ".headers." + header;
+          if (std::find(kHeaders.begin(), kHeaders.end(), header) == kHeaders.end()) {
+            return add(key, "cannot be set");
+          }
+          const auto set = text(content, key);
+          if (set.find_first_of("\r\n") != std::string::npos) return add(key, "has a line break");
+          config.headers.emplace_back(header, set);
+        });
+      } else {
+        unknown(path + "." + name);
+      }
+    });
+  }
+
+  const fs::path file_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<WebConfig> read_web_config(const fs::path& path) {
+  const auto content = read_file(path, kLongestFile);
+  if (!content) return forward_error(content);
+  try {
+    return Reader(path).read(YAML::Load(*content));
+  } catch (const YAML::Exception& e) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} is no YAML: {}", path.string(), e.what()));
+  }
+}
+
+}  // namespace jouleprof::serve

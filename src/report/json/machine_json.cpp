@@ -1,0 +1,193 @@
+#include "report/json/machine_json.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "base/text.h"
+#include "report/json/json_text.h"
+#include "report/quantity.h"
+#include "report/snapshot.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::EnergyAccounts;
+using analysis::Family;
+using analysis::MachineState;
+
+class Document {
+ public:
+  Document(const MachineState& state, const EnergyAccounts& accounts,
+           const MachineJsonOptions& options)
+      : state_(state), accounts_(accounts), options_(options) {}
+
+  Json write() const {
+    Json out;
+    out["schema"] = "jouleprof.machine/1";
+    out["tool_version"] = options_.version;
+    out["host"] = text_json(std::string(options_.host));
+    out["time"] = utc_text(state_.snapshot.time);
+    out["time_unix_seconds"] = seconds_json(state_.snapshot.time.time_since_epoch());
+    out["since"] = utc_text(state_.started.real);
+    out["elapsed_seconds"] = seconds_json(state_.now - state_.started.host);
+    out["ticks"] = state_.ticks;
+    out["devices"] = Json::array();
+    for (std::size_t d = 0; d < state_.domains.size(); ++d) out["devices"].push_back(device(d));
+    out["families"] = Json::object();
+    for (const auto family : analysis::kAllFamilies) {
+      if (accounts_.family(family) == nullptr) continue;
+      out["families"][std::string(to_string(family))] = entities(*accounts_.family(family), family);
+    }
+    out["allocations"] = Json::array();
+    for (const auto& a : state_.allocations) {
+      Json entry;
+      entry["device"] = state_.snapshot.domains[a.domain].domain.device;
+      entry["gpu_instance"] = a.instance ? Json(*a.instance) : Json(nullptr);
+      entry["job"] = text_json(a.job);
+      out["allocations"].push_back(std::move(entry));
+    }
+    out["warnings"] = Json::array();
+    for (const auto& warning : state_.warnings) out["warnings"].push_back(text_json(warning));
+    out["own_cpu_seconds"] = seconds_json(state_.cost.cpu_time);
+    out["own_memory_bytes"] = state_.cost.resident_bytes;
+    return out;
+  }
+
+ private:
+  bool is_shown(std::size_t d) const {
+    return options_.estimates || state_.domains[d].provenance != model::Provenance::kEstimated;
+  }
+  bool is_divided(std::size_t d) const {
+    return state_.domains[d].counted && state_.domains[d].divided && is_shown(d);
+  }
+
+  Json device(std::size_t d) const {
+    const auto& s = state_.snapshot.domains[d];
+    const auto& account = accounts_.domains()[d];
+    const bool counted = state_.domains[d].counted && is_shown(d);
+    Json out;
+    out["domain"] = to_string(s.domain.kind);
+    out["device"] = s.domain.device;
+    out["name"] = text_json(s.domain.name);
+    out["uuid"] = text_json(s.domain.uuid);
+    out["provenance"] =
+        to_string(counted ? state_.domains[d].provenance : model::Provenance::kUnavailable);
+    out["divided"] = state_.domains[d].divided;
+    out["energy_joules"] = counted ? joules_json(account.total) : Json(nullptr);
+    out["rest_joules"] = counted && account.rest ? joules_json(*account.rest) : Json(nullptr);
+    out["unattributed_joules"] = is_divided(d) ? joules_json(account.unattributed) : Json(nullptr);
+    out["reason"] = text_json(counted ? "" : reason(d));
+    out["available"] = state_.domains[d].reported;
+    out["gaps"] = state_.domains[d].gaps;
+    out["age_seconds"] = optional_json(s.age, seconds_json);
+    for (const auto name : snapshot_figures()) {
+      const auto value = is_shown(d) ? figure_of(s, name) : std::nullopt;
+      out[std::string(name)] = value ? decimal(shortest(*value)) : Json(nullptr);
+    }
+    out["clock_limits"] = optional_json(clock_limits_of(s));
+    return out;
+  }
+
+  std::string reason(std::size_t d) const {
+    const auto& s = state_.snapshot.domains[d];
+    if (!is_shown(d)) return "it is estimated, and estimates are switched off";
+    if (!s.domain.unavailable_reason.empty()) return s.domain.unavailable_reason;
+    return s.reason.empty() ? "its sensors have not reported yet" : s.reason;
+  }
+
+  Energy total(const analysis::Entity& entity) const {
+    Energy sum;
+    for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+      if (entity.energies[d] && is_divided(d)) sum += entity.energies[d]->energy;
+    }
+    return sum;
+  }
+
+  // Of all domains that were charged in the latest tick; absent where one was not.
+  std::optional<Power> power(const analysis::Entity& entity) const {
+    Power sum;
+    for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+      if (!entity.energies[d] || !is_divided(d)) continue;
+      const auto part = accounts_.power(d, *entity.energies[d]);
+      if (!part) return std::nullopt;
+      sum += *part;
+    }
+    return sum;
+  }
+
+  Json by_device(const std::function<std::optional<Energy>(std::size_t)>& energy) const {
+    Json out = Json::object();
+    for (std::size_t d = 0; d < state_.domains.size(); ++d) {
+      const auto value = is_divided(d) ? energy(d) : std::nullopt;
+      if (!value) continue;
+      const auto& domain = state_.snapshot.domains[d].domain;
+      out[domain.kind == model::DomainKind::kDram ? "dram " + domain.device : domain.device] =
+          joules_json(*value);
+    }
+    return out;
+  }
+
+  Json entities(const analysis::FamilyAccount& account, Family family) const {
+    struct Row {
+      Energy energy;
+      const std::string* key;
+      const analysis::Entity* entity;
+    };
+    std::vector<Row> rows;
+    for (const auto& [key, entity] : account.entities) {
+      const Energy energy = total(entity);
+      if (energy > Energy{}) rows.push_back({energy, &key, &entity});
+    }
+    const auto shown = std::min(rows.size(), options_.most);
+    std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shown), rows.end(),
+                      [](const Row& a, const Row& b) {
+                        return a.energy != b.energy ? a.energy > b.energy : *a.key < *b.key;
+                      });
+    Json out;
+    out["count"] = rows.size();
+    out["entities"] = Json::array();
+    for (std::size_t i = 0; i < shown; ++i) out["entities"].push_back(entity_json(rows[i], family));
+    out["outside_joules"] = by_device([&](std::size_t d) { return account.outside[d]; });
+    out["other_joules"] = by_device([&](std::size_t d) { return account.other[d]; });
+    out["ended_joules"] = by_device([&](std::size_t d) { return account.ended[d]; });
+    return out;
+  }
+
+  template <typename Row>
+  Json entity_json(const Row& row, Family family) const {
+    const auto& worker = row.entity->worker;
+    const auto& owner = worker.owner;
+    Json out;
+    out["id"] = text_json(*row.key);
+    out["energy_joules"] = joules_json(row.energy);
+    out["joules"] = by_device([&](std::size_t d) -> std::optional<Energy> {
+      const auto& series = row.entity->energies[d];
+      return series ? std::optional(series->energy) : std::nullopt;
+    });
+    out["power_watts"] =
+        optional_json(power(*row.entity), [](Power p) { return number_json(p.watts()); });
+    out["present"] = row.entity->present == state_.now;
+    if (family == Family::kProcess) out["name"] = text_json(worker.name);
+    if (family == Family::kContainer) out["runtime"] = text_json(owner.runtime);
+    if (family == Family::kProcess || family == Family::kContainer) {
+      out["pod"] = text_json(owner.pod);
+      out["job"] = text_json(owner.job);
+    }
+    if (family == Family::kProcess) out["container"] = text_json(owner.container);
+    return out;
+  }
+
+  const MachineState& state_;
+  const EnergyAccounts& accounts_;
+  const MachineJsonOptions& options_;
+};
+
+}  // namespace
+
+std::string machine_json(const MachineState& state, const EnergyAccounts& accounts,
+                         const MachineJsonOptions& options) {
+  return write_json(Document(state, accounts, options).write(), 0);
+}
+
+}  // namespace jouleprof::report

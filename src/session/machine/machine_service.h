@@ -1,0 +1,101 @@
+// Measures a whole machine for as long as a service runs, and divides its energy among processes
+// and what they belong to.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/live/machine_state.h"
+#include "meters/meter.h"
+#include "session/live/live_engine.h"
+#include "session/machine/gpu_uses.h"
+#include "session/sampling/recorded_sampling.h"
+#include "spans/procs/job_mapping.h"
+#include "spans/procs/machine_processes.h"
+
+namespace jouleprof::session {
+
+struct ServiceOptions {
+  Duration tick = std::chrono::seconds{5};
+  std::vector<std::string> devices;  // as select_devices(); empty: all
+  analysis::EnergyAccounts::Options accounts;
+  std::filesystem::path job_mapping;  // as spans::JobMapping reads it; empty: none
+  // The power of a domain at rest; absent where it is not known, and then the domain's energy is
+  // not divided into levels.
+  std::function<std::optional<Power>(const model::Domain&)> rest;
+  std::filesystem::path root = "/";             // where proc and sys are
+  Duration patience = std::chrono::seconds{2};  // with a meter that hangs at the end
+
+  // Called after each tick, from the thread of run(). Both arguments are valid during the call.
+  std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)> on_tick;
+};
+
+// How the energy of a tick is divided:
+//  - The part at rest, where it is known, is charged to no process.
+//  - CPU packages and DRAM: by CPU time. Time that a control group used and none of its listed
+//    processes goes to the group's owner; the rest of the machine's busy time to no entity.
+//  - GPUs: by the utilisation of the multiprocessors that the driver reports by process. The only
+//    process on a GPU is charged with all of it. Where several share it and one's utilisation is
+//    unknown, or none used it, the energy is unattributed.
+//  - Energy that the sensors report later than the tick after is unattributed: nothing is known of
+//    when it was used.
+//  - Domains within others (gpu_memory, cpu_cores) and those that contain several (platform,
+//  module)
+//    are counted and not divided.
+class MachineService {
+ public:
+  // Errors: invalid_argument for a device that does not exist.
+  static Result<std::unique_ptr<MachineService>> open(
+      ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters);
+
+  const std::vector<model::Domain>& domains() const { return sampling_.domains(); }
+
+  // Measures in the calling thread until `stop`.
+  void run(std::stop_token stop);
+
+ private:
+  struct Edge {
+    std::optional<HostTime> at;  // up to here its energy is counted
+  };
+  struct Division {  // of one tick
+    std::vector<analysis::Worker> workers;
+    std::vector<double> cpu_time;
+    double others = 0;
+    std::unordered_map<pid_t, std::size_t> by_pid;
+    bool known = false;
+  };
+
+  MachineService(ServiceOptions options, Sampler sampler, std::vector<model::Domain> domains);
+  void wait_until(HostTime t, const std::stop_token& stop);
+  void wait_for_sensors(HostTime t, const std::stop_token& stop);
+  void tick(const std::stop_token& stop);
+  Division divide();
+  void charge(std::size_t domain, HostTime at, const Division& division);
+  void map_jobs(Division& division);
+  void describe(HostTime at);
+
+  ServiceOptions options_;
+  LiveEngine live_;
+  GpuUses uses_;
+  RecordedSampling sampling_;
+  spans::MachineProcesses processes_;
+  spans::JobMapping jobs_;
+  analysis::EnergyAccounts accounts_;
+  std::vector<Edge> edges_;
+  HostTime last_tick_{};
+  analysis::MachineState state_;
+  Duration cpu_at_begin_{};
+  const bool in_pid_namespace_;
+  std::mutex mutex_;
+  std::condition_variable_any woken_;
+};
+
+}  // namespace jouleprof::session

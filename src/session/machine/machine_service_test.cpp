@@ -1,0 +1,180 @@
+#include "session/machine/machine_service.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "session/sampling/fake_meter.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+using analysis::EnergyAccounts;
+using analysis::Family;
+using analysis::MachineState;
+
+Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
+  const auto& a = *accounts.family(family);
+  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
+  for (const auto& [key, entity] : a.entities) {
+    if (entity.energies[d]) sum += entity.energies[d]->energy;
+  }
+  const auto& domain = accounts.domains()[d];
+  return sum + domain.unattributed + domain.rest.value_or(Energy{});
+}
+
+// Runs a service until `done`, which sees each tick.
+void run(ServiceOptions options, Meters meters,
+         const std::function<bool(const MachineState&, const EnergyAccounts&)>& done) {
+  std::stop_source stop;
+  options.tick = 40ms;
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts& accounts) {
+    if (done(state, accounts)) stop.request_stop();
+  };
+  auto service = MachineService::open(std::move(options), std::move(meters));
+  ASSERT_TRUE(service) << service.error().message;
+  (*service)->run(stop.get_token());
+}
+
+// This process holds the GPU, alone or with another.
+std::unique_ptr<ProcessMeter> held_by(std::vector<model::GpuProcessUse> uses) {
+  return std::make_unique<ProcessMeter>(
+      [uses = std::move(uses)]() -> Result<std::vector<model::GpuProcessUse>> {
+        auto now = uses;
+        for (auto& use : now) use.at = HostClock::now();
+        return now;
+      });
+}
+
+model::GpuProcessUse use(pid_t pid, std::optional<double> utilisation) {
+  return {pid, model::DomainId{0}, {}, utilisation, std::uint64_t{1} << 20};
+}
+
+TEST(MachineService, TheOnlyProcessOnAGpuIsChargedWithIt) {
+  if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
+  const std::string self = std::to_string(getpid());
+  run({}, meters_of(held_by({use(getpid(), 0.1)})), [&](const auto& state, const auto& accounts) {
+    EXPECT_LT(state.ticks, 2000u);
+    for (const auto family : analysis::kAllFamilies) {
+      EXPECT_EQ(sum_of(accounts, family, 0), accounts.domains()[0].total);
+    }
+    const auto& entities = accounts.family(Family::kProcess)->entities;
+    const auto found = entities.find(self);
+    return found != entities.end() && found->second.energies[0] &&
+           found->second.energies[0]->energy > Energy::joules(5);
+  });
+}
+
+TEST(MachineService, SharesOfAGpuFollowTheUtilisation) {
+  if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
+  const std::string self = std::to_string(getpid());
+  const std::string parent = std::to_string(getppid());
+  run({}, meters_of(held_by({use(getpid(), 0.75), use(getppid(), 0.25)})),
+      [&](const auto& state, const auto& accounts) {
+        EXPECT_LT(state.ticks, 2000u);
+        const auto& entities = accounts.family(Family::kProcess)->entities;
+        const auto mine = entities.find(self);
+        if (mine == entities.end() || !mine->second.energies[0]) return false;
+        const auto theirs = entities.find(parent);
+        EXPECT_TRUE(theirs != entities.end() && theirs->second.energies[0]);
+        const auto& a = mine->second.energies[0]->energy;
+        const auto& b = theirs->second.energies[0]->energy;
+        EXPECT_NEAR(a.joules(), 3 * b.joules(), 1e-4);
+        return a > Energy::joules(3);
+      });
+}
+
+TEST(MachineService, WithoutAnyProcessEnergyIsUnattributed) {
+  run({}, meters_of(held_by({})), [](const auto& state, const auto& accounts) {
+    EXPECT_LT(state.ticks, 2000u);
+    EXPECT_EQ(accounts.domains()[0].unattributed, accounts.domains()[0].total);
+    return accounts.domains()[0].total > Energy::joules(3);
+  });
+}
+
+TEST(MachineService, PowerAtRestIsALevelOfItsOwn) {
+  ServiceOptions options;
+  options.rest = [](const model::Domain& d) {
+    return d.parent ? std::nullopt : std::optional(Power::watts(1));
+  };
+  run(std::move(options), meters_of(held_by({})), [](const auto& state, const auto& accounts) {
+    EXPECT_LT(state.ticks, 2000u);
+    const auto& domain = accounts.domains()[0];
+    EXPECT_FALSE(accounts.domains()[1].rest);  // its memory's is unknown
+    if (domain.total < Energy::joules(3)) return false;
+    EXPECT_GT(*domain.rest, Energy{});
+    EXPECT_EQ(*domain.rest + domain.unattributed, domain.total);
+    return true;
+  });
+}
+
+TEST(MachineService, AGpuThatIsLostHasNoEnergyAndHoldsUpNothing) {
+  run({}, meters_of(std::make_unique<FailingMeter>(), std::make_unique<FakeMeter>("gpu1", "GPU-1")),
+      [](const auto& state, const auto& accounts) {
+        EXPECT_FALSE(state.domains[0].counted);
+        EXPECT_FALSE(state.domains[0].reported);
+        EXPECT_EQ(accounts.domains()[0].total, Energy{});
+        return accounts.domains()[2].total > Energy::joules(3);
+      });
+}
+
+TEST(MachineService, NamesTheJobsOfAGpu) {
+  const TempTree tree{{"0", "4711\n"}};
+  ServiceOptions options;
+  options.job_mapping = tree.root();
+  run(std::move(options), meters_of(held_by({use(getpid(), 0.5)})),
+      [&](const auto& state, const auto& accounts) {
+        EXPECT_LT(state.ticks, 2000u);
+        EXPECT_EQ(state.allocations.size(), 1u);
+        EXPECT_EQ(state.allocations.at(0).job, "4711");
+        if (spans::in_pid_namespace()) return true;
+        const auto& jobs = accounts.family(Family::kJob)->entities;
+        const auto found = jobs.find("4711");
+        return found != jobs.end() && found->second.energies[0];
+      });
+}
+
+TEST(MachineService, AnUnknownDeviceIsAnError) {
+  ServiceOptions options;
+  options.devices = {"7"};
+  EXPECT_EQ(MachineService::open(std::move(options), meters_of(std::make_unique<FakeMeter>()))
+                .error()
+                .code,
+            Errc::kInvalidArgument);
+}
+
+TEST(GpuUses, TheLatestOfEachProcessCounts) {
+  std::vector<model::Domain> domains(2);
+  domains[1].id = model::DomainId{1};
+  domains[1].parent = model::DomainId{0};
+  GpuUses uses(domains);
+  const auto reported = [](pid_t pid, int s, double utilisation, std::uint32_t domain) {
+    return model::GpuProcessUse{
+        pid, model::DomainId{domain}, HostTime{std::chrono::seconds{s}}, utilisation, {}};
+  };
+  uses.append({reported(1, 1, 0.1, 0), reported(2, 1, 0.2, 1)});
+  uses.append({reported(1, 6, 0.3, 0), reported(3, 6, 0.4, 9)});  // no such domain
+  const auto all = uses.of(0, HostTime{});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_DOUBLE_EQ(*all[0].compute_utilisation, 0.2);  // the mean
+  uses.end_tick();
+  EXPECT_EQ(uses.of(0, HostTime{})[0].compute_utilisation, 0.3);
+  EXPECT_EQ(all[1].pid, 2);  // of the domain within
+  EXPECT_EQ(uses.of(0, HostTime{std::chrono::seconds{1}}).size(), 1u);
+  EXPECT_TRUE(uses.of(1, HostTime{}).empty());
+  uses.forget_before(HostTime{std::chrono::seconds{6}});
+  EXPECT_EQ(uses.of(0, HostTime{}).size(), 1u);
+}
+
+TEST(GpuUses, WeightsNeedEveryUtilisation) {
+  EXPECT_EQ(weights_of({use(1, {})}), std::vector<double>{1});
+  EXPECT_EQ(weights_of({use(1, 0.5), use(2, 0.25)}), (std::vector<double>{0.5, 0.25}));
+  EXPECT_TRUE(weights_of({use(1, 0.5), use(2, {})}).empty());
+  EXPECT_TRUE(weights_of({}).empty());
+}
+
+}  // namespace
+}  // namespace jouleprof::session

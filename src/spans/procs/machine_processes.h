@@ -1,0 +1,88 @@
+// All processes of the machine, each with its owner and its CPU time, look by look.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/owner.h"
+#include "spans/procs/cgroup_time.h"
+#include "spans/procs/procfs.h"
+
+namespace jouleprof::spans {
+
+struct ListedProcess {
+  std::uint64_t id = 0;  // never given twice
+  pid_t pid = 0;
+  std::string name;
+  model::Owner owner;   // its user is the process's own
+  Duration cpu_time{};  // since the look before
+};
+
+// CPU time that a group used and none of its listed processes: that of processes which began and
+// ended between two looks, and the last of processes that ended.
+struct UnlistedTime {
+  model::Owner owner;
+  Duration cpu_time{};
+};
+
+// All times are since the look before, and zero at the first one.
+struct MachineLook {
+  model::MachineReading machine;
+  std::vector<ListedProcess> processes;
+  std::vector<UnlistedTime> unlisted;
+  // The rest of the machine's busy time: the kernel's threads and interrupts, and processes of no
+  // known group that ended before they were listed.
+  Duration others{};
+  bool hides_owners = false;  // a cgroup namespace hides from the tool where some processes belong
+};
+
+// Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
+// processes of a group whose CPU time stood still are not read.
+// Thread safety: none.
+class MachineProcesses {
+ public:
+  explicit MachineProcesses(const std::filesystem::path& root = "/");
+
+  // Errors: as ProcFs::machine's; what follows then counts from the look before.
+  Result<MachineLook> look();
+
+ private:
+  struct Entry {
+    std::uint64_t id = 0;
+    std::uint64_t start_ticks = 0;
+    std::string name;
+    std::uint32_t user = 0;
+    std::string group;  // of CgroupTimes; empty: none
+    model::Owner owner;
+    bool hidden = false;
+    bool kernel = false;
+    Duration cpu_time{};     // in total, as last read
+    Duration used{};         // since the look before
+    unsigned looks = 0;      // at its group
+    std::uint64_t seen = 0;  // the last look that found it
+  };
+
+  void find_processes();
+  bool read(pid_t pid, Entry& entry);
+  void read_owner(pid_t pid, Entry& entry);
+  MachineLook result(Duration busy);
+
+  ProcFs procs_;
+  CgroupTimes groups_;
+  std::unordered_map<pid_t, Entry> entries_;
+  std::vector<pid_t> pids_;
+  std::optional<ProcFs::Machine> machine_;
+  HostTime looked_at_{};
+  std::uint64_t next_id_ = 1;
+  std::uint64_t looks_ = 0;
+  bool may_skip_ = false;  // in this look, what stood still
+};
+
+}  // namespace jouleprof::spans

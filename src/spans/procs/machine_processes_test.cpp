@@ -1,0 +1,241 @@
+#include "spans/procs/machine_processes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "spans/procs/fake_proc.h"
+
+namespace jouleprof::spans {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kTick = milliseconds{10};
+const std::string kDocker = "/system.slice/docker-" + std::string(64, 'a') + ".scope";
+
+int ticks_now() {
+  const auto point = ClockPoint::now();
+  return static_cast<int>((point.host.time_since_epoch() + point.suspended) / kTick);
+}
+
+// A machine whose figures a test sets.
+class Machine {
+ public:
+  Machine() {
+    proc.tree.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n");
+    proc.tree.write("proc/self/mountinfo",
+                    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+                    "32 23 0:29 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+    busy(0);
+  }
+  void busy(int ticks) {
+    forks_ += 1;
+    proc.tree.write("proc/stat",
+                    fmt::format("cpu {} 0 0 1000 0 0 0 0 0 0\nprocesses {}\n", ticks, forks_));
+  }
+  void put(const FakeProcess& p, const std::string& cgroup = "0::/\n", unsigned user = 1000) {
+    proc.put(p);
+    proc.tree.write(fmt::format("proc/{}/cgroup", p.pid), cgroup);
+    proc.tree.write(fmt::format("proc/{}/status", p.pid),
+                    fmt::format("Name:\tx\nUid:\t{}\t0\t0\t0\n", user));
+  }
+  void group(const std::string& path, Duration used) {
+    proc.tree.write(
+        "sys/fs/cgroup" + path + "/cpu.stat",
+        fmt::format("usage_usec {}\nuser_usec 0\n",
+                    std::chrono::duration_cast<std::chrono::microseconds>(used).count()));
+  }
+  void group_v1(const std::string& path, Duration used) {
+    proc.tree.write("sys/fs/cgroup/cpuacct" + path + "/cpuacct.usage",
+                    fmt::format("{}\n", used.count()));
+  }
+  MachineLook look() {
+    auto result = processes_ ? processes_->look() : first();
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? std::move(*result) : MachineLook{};
+  }
+  FakeProc proc;
+
+ private:
+  Result<MachineLook> first() {
+    processes_ = std::make_unique<MachineProcesses>(proc.tree.root());
+    return processes_->look();
+  }
+  int forks_ = 0;
+  std::unique_ptr<MachineProcesses> processes_;
+};
+
+const ListedProcess* find(const MachineLook& look, pid_t pid) {
+  const auto found = std::find_if(look.processes.begin(), look.processes.end(),
+                                  [pid](const auto& p) { return p.pid == pid; });
+  return found == look.processes.end() ? nullptr : &*found;
+}
+
+Duration unlisted(const MachineLook& look) {
+  Duration sum{};
+  for (const auto& u : look.unlisted) sum += u.cpu_time;
+  return sum;
+}
+
+TEST(MachineProcesses, CountFromTheFirstLook) {
+  Machine machine;
+  machine.put({.pid = 10, .cpu_ticks = 500}, "0::" + kDocker + "\n", 7);
+  machine.busy(1000);
+  const auto first = machine.look();
+  ASSERT_NE(find(first, 10), nullptr);
+  EXPECT_EQ(find(first, 10)->cpu_time, Duration{});
+  EXPECT_EQ(find(first, 10)->owner.container, std::string(64, 'a'));
+  EXPECT_EQ(find(first, 10)->owner.user, 7u);
+  EXPECT_EQ(first.others, Duration{});
+
+  machine.put({.pid = 10, .cpu_ticks = 530}, "0::" + kDocker + "\n", 7);
+  machine.busy(1100);
+  const auto second = machine.look();
+  EXPECT_EQ(find(second, 10)->cpu_time, 30 * kTick);
+  EXPECT_EQ(find(second, 10)->id, find(first, 10)->id);
+  EXPECT_EQ(second.others, 70 * kTick);
+}
+
+TEST(MachineProcesses, AProcessThatBeganSinceCountsWhole) {
+  Machine machine;
+  machine.look();
+  machine.put({.pid = 10, .cpu_ticks = 12, .start_ticks = ticks_now() + 100});
+  machine.put({.pid = 11, .cpu_ticks = 12, .start_ticks = 1000});  // begun long ago: not known when
+  machine.busy(20);
+  const auto look = machine.look();
+  EXPECT_EQ(find(look, 10)->cpu_time, 12 * kTick);
+  EXPECT_EQ(find(look, 11)->cpu_time, Duration{});
+}
+
+TEST(MachineProcesses, AnotherProcessWithThePidHasAnotherId) {
+  Machine machine;
+  machine.put({.pid = 10, .cpu_ticks = 500, .start_ticks = 1000});
+  const auto first = machine.look();
+  machine.put({.pid = 10, .cpu_ticks = 2, .start_ticks = ticks_now() + 100});
+  machine.busy(10);
+  const auto second = machine.look();
+  EXPECT_NE(find(first, 10)->id, find(second, 10)->id);
+  EXPECT_EQ(find(second, 10)->cpu_time, 2 * kTick);
+  machine.proc.remove(10);
+  EXPECT_EQ(find(machine.look(), 10), nullptr);
+}
+
+TEST(MachineProcesses, ShortProcessesAreChargedToTheirGroup) {
+  Machine machine;
+  machine.put({.pid = 10, .cpu_ticks = 100}, "0::" + kDocker + "\n");
+  machine.group(kDocker, seconds{5});
+  machine.busy(0);
+  machine.look();
+  machine.put({.pid = 10, .cpu_ticks = 110}, "0::" + kDocker + "\n");
+  machine.group(kDocker, seconds{5} + 90 * kTick);
+  machine.busy(100);
+  const auto look = machine.look();
+  EXPECT_EQ(find(look, 10)->cpu_time, 10 * kTick);
+  ASSERT_EQ(look.unlisted.size(), 1u);
+  EXPECT_EQ(look.unlisted[0].owner.container, std::string(64, 'a'));
+  EXPECT_EQ(look.unlisted[0].cpu_time, 80 * kTick);
+  EXPECT_EQ(look.others, 10 * kTick);
+}
+
+TEST(MachineProcesses, TheStepsOfAProcessesTimeAreNoShortProcess) {
+  Machine machine;
+  machine.put({.pid = 10, .cpu_ticks = 0}, "0::/a.service\n");
+  machine.group("/a.service", {});
+  machine.look();
+  Duration used{};
+  Duration listed{};
+  Duration short_ones{};
+  for (int i = 1; i <= 40; ++i) {
+    used += milliseconds{17};
+    machine.put({.pid = 10, .cpu_ticks = static_cast<int>(used / kTick)}, "0::/a.service\n");
+    machine.group("/a.service", used);
+    machine.busy(2 * i);
+    const auto look = machine.look();
+    listed += find(look, 10)->cpu_time;
+    short_ones += unlisted(look);
+  }
+  EXPECT_EQ(short_ones, Duration{});
+  EXPECT_EQ(listed, used / kTick * kTick);
+}
+
+TEST(MachineProcesses, TheTimeOfAGroupBelowIsNotItsParents) {
+  Machine machine;
+  machine.put({.pid = 10}, "0::/a.service\n");
+  machine.put({.pid = 11}, "0::/a.service/job/inner\n");
+  machine.group("/a.service", {});
+  machine.group("/a.service/job/inner", {});
+  machine.look();
+  machine.group("/a.service", seconds{3});
+  machine.group("/a.service/job/inner", seconds{3});
+  machine.busy(300);
+  EXPECT_EQ(unlisted(machine.look()), seconds{3});  // not six
+
+  // Its last time stays with the group above.
+  machine.proc.remove(11);
+  std::filesystem::remove_all(machine.proc.tree / "sys/fs/cgroup/a.service/job");
+  machine.group("/a.service", seconds{4});
+  machine.busy(400);
+  EXPECT_EQ(unlisted(machine.look()), seconds{4} - seconds{3});
+}
+
+TEST(MachineProcesses, OfCgroupV1) {
+  Machine machine;
+  const std::string text = "5:cpu,cpuacct:/slurm/uid_5/job_9/step_0\n0::/\n";
+  machine.put({.pid = 10}, text);
+  machine.group_v1("/slurm/uid_5/job_9/step_0", seconds{1});
+  machine.look();
+  machine.group_v1("/slurm/uid_5/job_9/step_0", seconds{3});
+  machine.busy(200);
+  const auto look = machine.look();
+  ASSERT_EQ(look.unlisted.size(), 1u);
+  EXPECT_EQ(look.unlisted[0].owner.job, "9");
+  EXPECT_EQ(look.unlisted[0].cpu_time, seconds{2});
+}
+
+TEST(MachineProcesses, TheKernelsThreadsAreOthers) {
+  Machine machine;
+  machine.put({.pid = 2, .parent = 0});
+  machine.put({.pid = 40, .parent = 2, .name = "kworker"});
+  machine.put({.pid = 1, .parent = 0});
+  machine.look();
+  machine.put({.pid = 40, .parent = 2, .cpu_ticks = 50, .name = "kworker"});
+  machine.busy(50);
+  const auto look = machine.look();
+  ASSERT_EQ(look.processes.size(), 1u);
+  EXPECT_EQ(look.processes[0].pid, 1);
+  EXPECT_EQ(look.others, 50 * kTick);
+}
+
+TEST(MachineProcesses, FollowAProcessIntoItsJob) {
+  Machine machine;
+  machine.put({.pid = 10}, "0::/system.slice/slurmd.service\n");
+  EXPECT_EQ(find(machine.look(), 10)->owner.job, "");
+  machine.put({.pid = 10}, "0::/system.slice/slurmstepd.scope/job_3/step_0/user/task_0\n");
+  EXPECT_EQ(find(machine.look(), 10)->owner.job, "3");
+}
+
+TEST(MachineProcesses, OwnersBehindANamespaceAreNamedAsHidden) {
+  Machine machine;
+  machine.put({.pid = 10}, "0::/../../x\n");
+  EXPECT_TRUE(machine.look().hides_owners);
+}
+
+TEST(MachineProcesses, AMachineThatCannotBeReadIsAnError) {
+  const TempTree tree{{"proc/stat", "no\n"}};
+  EXPECT_FALSE(MachineProcesses(tree.root()).look());
+}
+
+TEST(MachineProcesses, FindThisProcess) {
+  MachineProcesses processes;
+  const auto look = processes.look();
+  ASSERT_TRUE(look) << look.error().message;
+  ASSERT_NE(find(*look, getpid()), nullptr);
+  EXPECT_EQ(find(*look, getpid())->owner.user, getuid());
+}
+
+}  // namespace
+}  // namespace jouleprof::spans

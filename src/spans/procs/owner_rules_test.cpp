@@ -1,0 +1,189 @@
+#include "spans/procs/owner_rules.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace jouleprof::spans {
+namespace {
+
+const std::string kA(64, 'a');
+const std::string kB = std::string(60, '0') + "beef";
+constexpr std::string_view kPod = "8f2b1a90-1c2d-4e3f-9a0b-112233445566";
+constexpr std::string_view kPodUnderscores = "8f2b1a90_1c2d_4e3f_9a0b_112233445566";
+
+struct Case {
+  std::string path;
+  model::Owner owner;
+};
+
+model::Owner container(std::string id, std::string runtime, std::string pod = "") {
+  model::Owner owner;
+  owner.container = std::move(id);
+  owner.runtime = std::move(runtime);
+  owner.pod = std::move(pod);
+  return owner;
+}
+
+model::Owner with_unit(model::Owner owner, std::string unit) {
+  owner.unit = std::move(unit);
+  return owner;
+}
+
+model::Owner job(std::string id, std::string step, std::optional<std::uint32_t> user = {}) {
+  model::Owner owner;
+  owner.job = std::move(id);
+  owner.step = std::move(step);
+  owner.user = user;
+  return owner;
+}
+
+model::Owner of_user(std::uint32_t user, model::Owner owner = {}) {
+  owner.user = user;
+  return owner;
+}
+
+std::string text_of(const model::Owner& o) {
+  return fmt::format("container '{}' runtime '{}' pod '{}' job '{}' step '{}' unit '{}' user {}",
+                     o.container, o.runtime, o.pod, o.job, o.step, o.unit,
+                     o.user ? std::to_string(*o.user) : "-");
+}
+
+TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
+  const std::string pod(kPod);
+  const std::vector<Case> cases{
+      // Containers under systemd and under the cgroupfs driver.
+      {"/system.slice/docker-" + kA + ".scope", container(kA, "docker")},
+      {"/docker/" + kA, container(kA, "docker")},
+      {"/docker/buildkit/" + kA, container(kA, "docker")},
+      {"/ecs/0f1e2d3c4b5a/" + kA, container(kA, "docker")},
+      {"/system.slice/nerdctl-" + kA + ".scope", container(kA, "containerd")},
+      {"/machine.slice/libpod-" + kA + ".scope/container", container(kA, "podman")},
+      {"/libpod_parent/libpod-" + kA, container(kA, "podman")},
+      {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kA + ".scope",
+       of_user(1000, container(kA, "podman"))},
+      {"/user.slice/user-1000.slice/user@1000.service/user.slice:libpod:" + kA,
+       of_user(1000, container(kA, "podman"))},
+      {"/system.slice:docker:" + kA, container(kA, "docker")},
+      {"/lxc.payload.web-1", container("web-1", "lxc")},
+      // Kubernetes, in each quality of service.
+      {fmt::format("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{}.slice/"
+                   "cri-containerd-{}.scope",
+                   kPodUnderscores, kA),
+       container(kA, "containerd", pod)},
+      {fmt::format("/kubepods.slice/kubepods-pod{}.slice/crio-{}.scope", kPodUnderscores, kA),
+       container(kA, "cri-o", pod)},
+      {fmt::format("/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod{}.slice/"
+                   "docker-{}.scope",
+                   kPodUnderscores, kA),
+       container(kA, "docker", pod)},
+      {fmt::format("/kubepods/burstable/pod{}/{}", kPod, kA), container(kA, "", pod)},
+      {fmt::format("/kubepods/pod{}/{}", kPod, kA), container(kA, "", pod)},
+      {fmt::format("/kubepods/besteffort/pod{}", kPod), container("", "", pod)},
+      {fmt::format("/kubepods/burstable/pod{}/{}", std::string(32, 'c'), kA),
+       container(kA, "", std::string(32, 'c'))},  // a static pod
+      {fmt::format("/system.slice/containerd.service/kubepods-besteffort-pod{}.slice:"
+                   "cri-containerd:{}",
+                   kPodUnderscores, kA),
+       with_unit(container(kA, "containerd", pod), "containerd.service")},
+      // The pod's own monitor is no container.
+      {fmt::format("/kubepods.slice/kubepods-pod{}.slice/crio-conmon-{}.scope", kPodUnderscores,
+                   kA),
+       with_unit(container("", "", pod), "crio-conmon-" + kA + ".scope")},
+      // A cluster within a container: the inner container and its pod.
+      {fmt::format("/system.slice/docker-{}.scope/kubelet.slice/kubelet-kubepods.slice/"
+                   "kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod{}.slice/"
+                   "cri-containerd-{}.scope",
+                   kB, kPodUnderscores, kA),
+       container(kA, "containerd", pod)},
+      {fmt::format("/docker/{}/kubelet/kubepods/burstable/pod{}", kB, kPod),
+       container("", "", pod)},
+      {fmt::format("/docker/{}/docker/{}", kB, kA), container(kA, "docker")},
+      // Slurm.
+      {"/slurm/uid_1000/job_4711/step_0/task_0", job("4711", "0", 1000)},
+      {"/slurm_node7/uid_1000/job_4711/step_batch", job("4711", "batch", 1000)},
+      {"/system.slice/slurmstepd.scope/job_211/step_extern/user/task_special",
+       with_unit(job("211", "extern"), "slurmstepd.scope")},
+      {"/system.slice/node7_slurmstepd.scope/job_211/step_interactive/user/task_0",
+       with_unit(job("211", "interactive"), "node7_slurmstepd.scope")},
+      {fmt::format("/system.slice/slurmstepd.scope/job_9/step_0/user/task_0/docker/{}", kA),
+       with_unit(
+           [&] {
+             auto o = job("9", "0");
+             o.container = kA;
+             o.runtime = "docker";
+             return o;
+           }(),
+           "slurmstepd.scope")},
+      // systemd.
+      {"/system.slice/ssh.service", with_unit({}, "ssh.service")},
+      {"/system.slice/system-getty.slice/getty@tty1.service", with_unit({}, "getty@tty1.service")},
+      {"/user.slice/user-1000.slice/session-3.scope",
+       of_user(1000, with_unit({}, "session-3.scope"))},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-x\\x2dterm-77.scope",
+       of_user(1000, with_unit({}, "app-gnome-x\\x2dterm-77.scope"))},
+      {"/init.scope", with_unit({}, "init.scope")},
+      // No owner, and names that only look like one.
+      {"/", {}},
+      {"", {}},
+      {"/../..", {}},
+      {"/job_12/step_0", {}},            // not Slurm's
+      {"/slurm/uid_x/job_1x", {}},       // no numbers
+      {"/slurm/uid_99999999999", {}},    // no uid
+      {"/pod" + std::string(kPod), {}},  // not kubelet's
+      {"/system.slice/docker-" + kA.substr(1) + ".scope",
+       with_unit({}, "docker-" + kA.substr(1) + ".scope")},  // 63 digits
+      {"/docker/" + std::string(64, 'A'), {}},
+      {"/a:b:c:d", {}},
+      {":::/::", {}},
+      {"/lxc.payload.", {}},
+      {"/x/" + std::string(5000, 'y') + ".service", {}},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(text_of(owner_of_cgroup_path(c.path)), text_of(c.owner)) << c.path;
+  }
+}
+
+TEST(ProcessGroup, OfCgroupV2) {
+  const auto group = parse_process_group("0::/system.slice/docker-" + kA + ".scope\n");
+  EXPECT_EQ(group.owner, container(kA, "docker"));
+  EXPECT_EQ(group.path, "/system.slice/docker-" + kA + ".scope");
+  EXPECT_TRUE(group.unified);
+  EXPECT_FALSE(group.hidden);
+}
+
+TEST(ProcessGroup, OfCgroupV1TakesTheHierarchyThatCountsCpuTime) {
+  const auto group = parse_process_group(
+      "12:pids:/user.slice\n"
+      "9:freezer:/slurm/uid_1000/job_7/step_0\n"
+      "5:cpuacct,cpu:/slurm/uid_1000/job_7/step_0/task_1\n"
+      "1:name=systemd:/system.slice/slurmd.service\n"
+      "0::/system.slice/slurmd.service\n");
+  EXPECT_EQ(text_of(group.owner), text_of(with_unit(job("7", "0", 1000), "slurmd.service")));
+  EXPECT_EQ(group.path, "/slurm/uid_1000/job_7/step_0/task_1");
+  EXPECT_FALSE(group.unified);
+}
+
+TEST(ProcessGroup, APathMayHoldColons) {
+  const auto group = parse_process_group("0::/system.slice:docker:" + kA + "\n");
+  EXPECT_EQ(group.owner, container(kA, "docker"));
+  EXPECT_EQ(group.path, "/system.slice:docker:" + kA);
+}
+
+TEST(ProcessGroup, OutsideOfACgroupNamespaceIsNamedAsSuch) {
+  EXPECT_TRUE(parse_process_group("0::/../../../system.slice/ssh.service\n").hidden);
+  EXPECT_FALSE(parse_process_group("0::/\n").hidden);
+}
+
+TEST(ProcessGroup, GarbageHasNoOwner) {
+  for (const char* text : {"", "\n\n", "0:", "0::", "::", "x", "0::\n5:cpuacct:"}) {
+    const auto group = parse_process_group(text);
+    EXPECT_EQ(group.owner, model::Owner{}) << text;
+    EXPECT_EQ(group.path, "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace jouleprof::spans
