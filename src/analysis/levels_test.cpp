@@ -69,6 +69,7 @@ class Board {
     }
     return *this;
   }
+  model::Recording& recording() { return run.recording; }
   model::KnownLevels& known() { return run.recording.domains[0].known_levels; }
 
   model::Profile profile() const {
@@ -116,6 +117,23 @@ TEST(Levels, PowerThatStillFallsIsNotRest) {
   EXPECT_NEAR(gpu.rest_power->power.watts(), kRest, 0.01);
   ASSERT_TRUE(gpu.levels.active) << gpu.levels.reason;
   EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.04 * kActive);
+}
+
+TEST(Levels, ClocksThatAreStillUpAreNobodysContextWhereNoProcessIsListed) {
+  constexpr model::SensorId kCount{21};
+  Board board;
+  board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);
+  auto& r = board.recording();
+  r.sensors.push_back(
+      {kCount, kGpu0, model::SensorKind::kGauge, std::string(model::gauge::kProcessCount), {}, {}});
+  for (double t = 0.1; t < 22; t += 1) {
+    r.readings.gauges.push_back({kCount, at(t), t > 5 && t < 18 ? 1.0 : 0.0});
+  }
+  for (auto& g : r.readings.gauges) {
+    if (g.sensor == kSmClock && g.at > at(1) && g.at < at(2.5)) g.value = 1.98e9;
+  }
+  const auto profile = board.profile();
+  EXPECT_TRUE(profile.processes.at(0).shares.at(0).held);
 }
 
 TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {

@@ -8,6 +8,7 @@
 #include "analysis/levels/held_level.h"
 #include "analysis/levels/machine_idle.h"
 #include "analysis/levels/rest_level.h"
+#include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -102,8 +103,11 @@ std::optional<std::vector<RecordedSpan>> held_spans(EnergyTimeline& timeline,
 bool is_shared(const model::Recording& recording, const model::Domain& domain,
                const BoardState& state, HostTime work_begin, HostTime work_end) {
   if (recording.run.command.empty()) return false;
-  // The command's own context begins after the command.
-  if (!recording.idle_spans.empty() && state.is_known() && state.is_between(true, work_begin)) {
+  // The command's own context begins after the command. Clocks stay up for a second after the last
+  // context has ended, so that a list of processes decides where there is one.
+  const bool is_listed = !gauge_of(recording, domain, model::gauge::kProcessCount).empty();
+  if (!is_listed && !recording.idle_spans.empty() && state.is_known() &&
+      state.is_between(true, work_begin)) {
     return true;
   }
   return std::any_of(recording.process_readings.gpu_processes.begin(),

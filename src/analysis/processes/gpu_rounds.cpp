@@ -6,6 +6,7 @@ namespace jouleprof::analysis {
 namespace {
 
 constexpr Duration kOneRound = std::chrono::milliseconds{50};
+constexpr Duration kLongest = std::chrono::seconds{15};  // between two rounds
 
 }  // namespace
 
@@ -29,32 +30,37 @@ GpuRounds::GpuRounds(const std::vector<model::GpuProcessReading>& readings,
   }
 }
 
+std::span<const model::GpuProcessReading> GpuRounds::round(std::size_t index) const {
+  const std::size_t end = index + 1 < rounds_.size() ? rounds_[index + 1] : readings_.size();
+  return std::span(readings_).subspan(rounds_[index], end - rounds_[index]);
+}
+
 std::vector<model::GpuProcessReading> GpuRounds::around(HostTime t) const {
-  std::vector<model::GpuProcessReading> out;
   const auto next = static_cast<std::size_t>(
       std::partition_point(rounds_.begin(), rounds_.end(),
                            [&](std::size_t i) { return readings_[i].at < t; }) -
       rounds_.begin());
-  if (next < rounds_.size()) add_round(next, t, out);
-  const std::size_t after = out.size();
-  if (next > 0) add_round(next - 1, t, out);
-  // With both rounds, a process of the earlier one alone ended in between: its use is unknown.
-  if (after > 0) {
-    for (std::size_t i = after; i < out.size(); ++i) out[i].compute_utilisation.reset();
+  const auto after = next < rounds_.size() ? round(next) : Round{};
+  const auto before = next > 0 ? round(next - 1) : Round{};
+  const auto lists = [](Round round, model::ProcessId process) {
+    return std::any_of(round.begin(), round.end(),
+                       [&](const auto& r) { return r.process == process; });
+  };
+  const auto is_near = [&](const auto& r) { return std::chrono::abs(r.at - t) <= 3 * usual_ / 2; };
+  std::vector<model::GpuProcessReading> out;
+  for (const auto& r : after) {
+    if (is_near(r) || (lists(before, r.process) && r.at - before.front().at <= kLongest)) {
+      out.push_back(r);
+    }
+  }
+  const bool has_after = !out.empty();
+  for (const auto& r : before) {
+    if (!is_near(r) || lists(out, r.process)) continue;
+    out.push_back(r);
+    // It ended before the next round: its use is unknown.
+    if (has_after) out.back().compute_utilisation.reset();
   }
   return out;
-}
-
-void GpuRounds::add_round(std::size_t round, HostTime t,
-                          std::vector<model::GpuProcessReading>& out) const {
-  const std::size_t begin = rounds_[round];
-  const std::size_t end = round + 1 < rounds_.size() ? rounds_[round + 1] : readings_.size();
-  if (std::chrono::abs(readings_[begin].at - t) > 3 * usual_ / 2) return;
-  for (std::size_t i = begin; i < end; ++i) {
-    const bool is_known = std::any_of(
-        out.begin(), out.end(), [&](const auto& r) { return r.process == readings_[i].process; });
-    if (!is_known) out.push_back(readings_[i]);
-  }
 }
 
 }  // namespace jouleprof::analysis

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "model/domain.h"
@@ -15,12 +17,13 @@ class GpuRounds {
 
   // Each process that used the GPU around `t`, once: those of the round after it, because a reading
   // of utilisation is a mean over the time before it, and those of the round before it that the
-  // later one does not list, without utilisation that is theirs at `t`. A round more than 1.5
-  // median intervals away does not count.
+  // later one does not list, with unknown utilisation. A round more than 1.5 median intervals away
+  // does not count, except for processes that the rounds before and after `t` both list.
   std::vector<model::GpuProcessReading> around(HostTime t) const;
 
  private:
-  void add_round(std::size_t round, HostTime t, std::vector<model::GpuProcessReading>& out) const;
+  using Round = std::span<const model::GpuProcessReading>;
+  Round round(std::size_t index) const;
 
   std::vector<model::GpuProcessReading> readings_;
   std::vector<std::size_t> rounds_;  // where each begins

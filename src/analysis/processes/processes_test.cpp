@@ -130,6 +130,15 @@ TEST(Processes, AloneOnAGpuItNeedsNoUtilisation) {
   EXPECT_EQ(split.unattributed, Energy{});
 }
 
+TEST(Processes, ListedBeforeAndAfterALongPauseOfTheListItRanInBetween) {
+  Machine m;
+  m.add(1, 10, 0);
+  for (const double t : {0.5, 1.5, 2.5, 8.5, 9.5, 10.5}) {
+    m.recording.process_readings.gpu_processes.push_back({ProcessId{1}, kGpu0, at(t), {}, {}});
+  }
+  EXPECT_NEAR(m.split(DomainKind::kGpu).shares[0].joules(), 600, 0.01);
+}
+
 TEST(Processes, MeanUtilisationIsWeightedByItsTime) {
   Machine m;
   m.add(1, 10, 0);
