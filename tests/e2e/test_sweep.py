@@ -113,6 +113,14 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
     assert sweep["recommended"] == 200
     assert machine.recommendation("--objective", "time")["recommended"] == 700
+    # As Zeus's profile, which is read again.
+    machine("recommend", "sweep.jprof", "--profile", "profile.json")
+    profile = json.loads((machine.folder / "profile.json").read_text())["measurements"]
+    assert [m["power_limit"] for m in profile] == [700, 400, 200]
+    assert profile[2]["energy"] == pytest.approx(sweep["points"][2]["energy_joules"])
+    machine("import", "profile.json", "-o", "profile.jprof")
+    again = json.loads(machine("recommend", "profile.jprof", "--json").out)["sweeps"][0]
+    assert again["recommended"] == 200
     # Each run's readings are in the file.
     runs = sqlite3.connect(machine.folder / "sweep.jprof").execute(
         "SELECT summary, length(recording) FROM run").fetchall()

@@ -27,6 +27,7 @@ class RecommendVerb : public Verb {
     auto* hours = app.add_option("--hours", hours_, "");
     app.add_option("--price", price_, "")->needs(hours);
     app.add_option("--carbon", carbon_, "")->needs(hours);
+    app.add_option("--profile", profile_, "");
     app.add_flag("--json", json_, "");
   }
 
@@ -50,6 +51,9 @@ class RecommendVerb : public Verb {
       advised.advice = analysis::recommend(advised.sweep, options->choice);
       any = any || advised.advice;
     }
+    if (!profile_.empty()) {
+      if (const int status = write_profile(sweeps); status != kDone) return status;
+    }
     const auto written = write_output("", false, [&](std::ostream& out) {
       out << (json_
                   ? report::recommendation_to_json(sweeps, *options)
@@ -62,6 +66,18 @@ class RecommendVerb : public Verb {
   }
 
  private:
+  int write_profile(const std::vector<report::AdvisedSweep>& sweeps) const {
+    if (sweeps.size() > 1) {
+      return complain({Errc::kInvalidArgument, fmt::format("--profile takes one sweep; {} has {}",
+                                                           input_.file, sweeps.size())},
+                      kUsageError);
+    }
+    const auto text = report::recommendation_to_zeus_profile(sweeps.front());
+    if (!text) return complain(text.error(), status_of_input(text.error()));
+    const auto written = write_output(profile_, true, [&](std::ostream& out) { out << *text; });
+    return written ? kDone : complain(written.error(), kCannotWrite);
+  }
+
   // Of our own sweep, or in a recording.
   Result<std::vector<analysis::Sweep>> read_sweeps() {
     if (recording::is_sweep_file(input_.file)) {
@@ -127,6 +143,7 @@ class RecommendVerb : public Verb {
   std::optional<double> hours_;
   std::string price_;
   std::string carbon_;
+  std::string profile_;
   bool json_ = false;
 };
 
