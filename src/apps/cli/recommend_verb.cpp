@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "recording/sweep_file.h"
 #include "report/recommendation.h"
+#include "report/svg/sweep_svg.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -28,6 +29,7 @@ class RecommendVerb : public Verb {
     app.add_option("--price", price_, "")->needs(hours);
     app.add_option("--carbon", carbon_, "")->needs(hours);
     app.add_option("--profile", profile_, "");
+    app.add_option("--svg", svg_, "");
     app.add_flag("--json", json_, "");
   }
 
@@ -51,9 +53,7 @@ class RecommendVerb : public Verb {
       advised.advice = analysis::recommend(advised.sweep, options->choice);
       any = any || advised.advice;
     }
-    if (!profile_.empty()) {
-      if (const int status = write_profile(sweeps); status != kDone) return status;
-    }
+    if (const int status = write_files(sweeps); status != kDone) return status;
     const auto written = write_output("", false, [&](std::ostream& out) {
       out << (json_
                   ? report::recommendation_to_json(sweeps, *options)
@@ -66,15 +66,25 @@ class RecommendVerb : public Verb {
   }
 
  private:
-  int write_profile(const std::vector<report::AdvisedSweep>& sweeps) const {
+  // The figure and Zeus's profile, where asked for.
+  int write_files(const std::vector<report::AdvisedSweep>& sweeps) const {
+    if (profile_.empty() && svg_.empty()) return kDone;
     if (sweeps.size() > 1) {
-      return complain({Errc::kInvalidArgument, fmt::format("--profile takes one sweep; {} has {}",
-                                                           input_.file, sweeps.size())},
-                      kUsageError);
+      return complain(
+          {Errc::kInvalidArgument, fmt::format("--svg and --profile take one sweep; {} has {}",
+                                               input_.file, sweeps.size())},
+          kUsageError);
     }
-    const auto text = report::recommendation_to_zeus_profile(sweeps.front());
-    if (!text) return complain(text.error(), status_of_input(text.error()));
-    const auto written = write_output(profile_, true, [&](std::ostream& out) { out << *text; });
+    if (!profile_.empty()) {
+      const auto text = report::recommendation_to_zeus_profile(sweeps.front());
+      if (!text) return complain(text.error(), status_of_input(text.error()));
+      if (const int status = write_file(profile_, *text); status != kDone) return status;
+    }
+    return svg_.empty() ? kDone : write_file(svg_, report::sweep_svg(sweeps.front(), runs_));
+  }
+
+  static int write_file(const std::string& path, const std::string& text) {
+    const auto written = write_output(path, true, [&](std::ostream& out) { out << text; });
     return written ? kDone : complain(written.error(), kCannotWrite);
   }
 
@@ -84,6 +94,7 @@ class RecommendVerb : public Verb {
       auto record = recording::read_sweep(input_.file);
       if (!record) return forward_error(record);
       plan_ = record->plan;
+      runs_ = record->runs;
       return std::vector{analysis::sweep_of(record->plan, record->runs)};
     }
     const auto run = input_.open();
@@ -143,7 +154,9 @@ class RecommendVerb : public Verb {
   std::optional<double> hours_;
   std::string price_;
   std::string carbon_;
+  std::vector<model::SweepRun> runs_;
   std::string profile_;
+  std::string svg_;
   bool json_ = false;
 };
 

@@ -2,10 +2,10 @@
 // model runs at one power limit after another. Columns max_watt (W), tokens_per_sec and
 // total_power_draw (W) in any order; timestamp where there is one.
 //
-// Consecutive rows of one limit, without a pause between them, are one segment. Each becomes a window
-// of one token: its tokens are the integral of the throughput, and its joules that of the power. So
-// the time between segments, in which models are loaded, does not count. Without timestamps, all rows
-// of a segment count alike.
+// Consecutive rows of one limit, without a pause between them, are one segment. Each becomes a
+// window of one token: its tokens are the integral of the throughput, and its joules that of the
+// power. So the time between segments, in which models are loaded, does not count. Without
+// timestamps, all rows of a segment count alike.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -153,7 +153,8 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
     all.push_back(*row);
   }
   if (all.empty()) {
-    return fail(Errc::kUnavailable, fmt::format("{}: a header, and no sample under it", source.path));
+    return fail(Errc::kUnavailable,
+                fmt::format("{}: a header, and no sample under it", source.path));
   }
   RecordingBuilder builder("gpu-tune");
   const auto domain = builder.add_domain(model::DomainKind::kGpu, "gpu0", "GPUs of the table");

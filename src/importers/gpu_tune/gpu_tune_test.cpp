@@ -13,7 +13,9 @@ Result<model::Recording> import(std::string text) {
   return import_texts(sources);
 }
 
-double joules(const model::ImportedWindow& window) { return window.energies.front().energy.joules(); }
+double joules(const model::ImportedWindow& window) {
+  return window.energies.front().energy.joules();
+}
 
 // Two segments of 300 W: the pause between them, in which a model is loaded, does not count.
 constexpr const char* kTraining =
@@ -63,7 +65,8 @@ TEST(GpuTune, RefusesWhatIsNoNumber) {
   const std::string header = "max_watt,tokens_per_sec,total_power_draw\n";
   EXPECT_THAT(import(header + "250,fast,200\n").error().message,
               HasSubstr("line 2: tokens_per_sec is 'fast'"));
-  EXPECT_THAT(import(header + "250,10,-1\n").error().message, HasSubstr("total_power_draw is '-1'"));
+  EXPECT_THAT(import(header + "250,10,-1\n").error().message,
+              HasSubstr("total_power_draw is '-1'"));
   EXPECT_THAT(import(header).error().message, HasSubstr("no sample under it"));
   EXPECT_THAT(import("max_watt,tokens_per_sec\n250,10\n").error().message,
               HasSubstr("total_power_draw"));
