@@ -20,8 +20,8 @@ configure: setup
 build: configure ## build the tool as it is installed (build/release)
 	@cmake --build --preset release -j $(JOBS)
 
-demo: configure ## profile a real command here, then show a recorded run of an H100
-	@cmake --build --preset release -j $(JOBS) --target jouleprof
+demo: configure ## profile a real command here, show a recorded run of a GPU, sweep a simulated one
+	@cmake --build --preset release -j $(JOBS) --target jouleprof jouleprof_nvml_sim
 	@tools/demo
 
 test: setup $(VENV)/ready ## build and run every test

@@ -19,8 +19,9 @@ namespace {
 // memory.
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-constexpr std::array kImporters = {&kZeusMonitorImporter, &kZeusWindowsImporter,
-                                   &kZeusSweepImporter, &kAiPowerMeterImporter, &kDmonImporter};
+constexpr std::array kImporters = {
+    &kZeusMonitorImporter, &kZeusWindowsImporter,  &kZeusSweepImporter, &kZeusProfileImporter,
+    &kGpuTuneImporter,     &kAiPowerMeterImporter, &kDmonImporter};
 
 std::string format_names() {
   std::vector<std::string_view> names;

@@ -31,8 +31,9 @@ TEST(Import, FormatsAreListed) {
     names.emplace_back(format.name);
     EXPECT_FALSE(format.description.empty());
   }
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("dmon", "aipowermeter", "zeus-monitor",
-                                                     "zeus-windows", "zeus-sweep"));
+  EXPECT_THAT(
+      names, ::testing::UnorderedElementsAre("dmon", "aipowermeter", "zeus-monitor", "zeus-windows",
+                                             "zeus-sweep", "zeus-profile", "gpu-tune"));
 }
 
 TEST(Import, TheContentDecidesTheFormatNotTheName) {

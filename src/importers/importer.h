@@ -29,6 +29,8 @@ extern const Importer kAiPowerMeterImporter;
 extern const Importer kZeusMonitorImporter;
 extern const Importer kZeusWindowsImporter;
 extern const Importer kZeusSweepImporter;
+extern const Importer kZeusProfileImporter;
+extern const Importer kGpuTuneImporter;
 
 std::span<const Importer* const> importers();
 

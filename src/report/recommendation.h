@@ -39,6 +39,10 @@ std::string recommendation_to_text(const std::vector<AdvisedSweep>& sweeps,
 std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
                                    const RecommendationOptions& options);
 
+// The sweep in the JSON of Zeus's profiles of power limits: one mean a limit. Errors: unsupported
+// for another knob, which the format does not have.
+Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep);
+
 // Joules of one day's work that `best` saves against the reference, in work of the reference's
 // pace.
 double saved_joules_per_day(const analysis::Recommendation& advice, const DailyUse& daily);

@@ -102,8 +102,8 @@ def test_energy_and_idle_are_those_of_the_time_awake(run):
     assert d["energy_joules"] == pytest.approx(WATTS * length, rel=1e-3)
     low, high = d["interval_joules"]
     assert low < WATTS * length < high
-    assert d["idle_joules"] == pytest.approx(WATTS * length, rel=5e-3)
-    low, high = d["idle_interval_joules"]
+    assert d["rest_joules"] == pytest.approx(WATTS * length, rel=5e-3)
+    low, high = d["rest_interval_joules"]
     assert low < WATTS * length < high
 
 

@@ -106,7 +106,7 @@ def test_dmon_logs_give_their_known_answers(tool, peers, name, active, idle):
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(active, abs=0.01)
-    assert d["idle_joules"] / report["duration_seconds"] == pytest.approx(idle, abs=0.01)
+    assert d["rest_joules"] / report["duration_seconds"] == pytest.approx(idle, abs=0.01)
 
 
 @pytest.mark.parametrize("name, seconds, joules", [
@@ -142,7 +142,7 @@ def test_a_synthetic_dmon_log_gives_its_closed_form(tool):
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(120, abs=0.01)
-    assert d["idle_joules"] / report["duration_seconds"] == pytest.approx(60, abs=0.01)
+    assert d["rest_joules"] / report["duration_seconds"] == pytest.approx(60, abs=0.01)
 
 
 def test_synthetic_zeus_files_give_their_closed_forms(tool):

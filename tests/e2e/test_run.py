@@ -23,7 +23,7 @@ def test_constant_power_is_power_times_time(gpu):
     low, high = d["interval_joules"]
     assert low < truth < high
     assert d["mean_watts"] == pytest.approx(250, rel=1e-3)
-    assert d["idle_joules"] == pytest.approx(truth, rel=5e-3)
+    assert d["rest_joules"] == pytest.approx(truth, rel=5e-3)
     assert d["provenance"] == "simulated"
     assert report["simulated"] is True
     assert report["complete"] is True and report["exit_status"] == 0

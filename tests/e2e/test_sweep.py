@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import sys
 import time
+import xml.etree.ElementTree
 
 import pytest
 from conftest import SIM, Tool
@@ -106,17 +107,25 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert machine.records() == []
     sweep = machine.recommendation()
     assert [p["setting"] for p in sweep["points"]] == [700, 400, 200]
-    # The whole command counts, with the start of Python: below the 1 / speed of the work alone.
-    speeds = {w: ((w - 120) / 480) ** (1 / 3) for w in (400, 200)}
-    for point in sweep["points"][1:]:
-        assert 0.05 < point["slowdown_ratio"] < 1 / speeds[point["setting"]] - 1 + 0.1
     assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
     assert sweep["recommended"] == 200
-    assert machine.recommendation("--objective", "time")["recommended"] == 700
+    # As a figure, with each measurement in each of its panels.
+    machine("recommend", "sweep.jprof", "--svg", "report.svg")
+    figure = xml.etree.ElementTree.parse(machine.folder / "report.svg").getroot()
+    raw = [c for c in figure.iter("{http://www.w3.org/2000/svg}circle") if c.get("class") == "raw"]
+    assert len(raw) >= 6 * sum(p["measurements"] for p in sweep["points"])
+    # As Zeus's profile, which is read again.
+    machine("recommend", "sweep.jprof", "--profile", "profile.json")
+    profile = json.loads((machine.folder / "profile.json").read_text())["measurements"]
+    assert [m["power_limit"] for m in profile] == [700, 400, 200]
+    assert profile[2]["energy"] == pytest.approx(sweep["points"][2]["energy_joules"])
+    machine("import", "profile.json", "-o", "profile.jprof")
+    again = json.loads(machine("recommend", "profile.jprof", "--json").out)["sweeps"][0]
+    assert again["recommended"] == 200
     # Each run's readings are in the file.
     runs = sqlite3.connect(machine.folder / "sweep.jprof").execute(
         "SELECT summary, length(recording) FROM run").fetchall()
-    assert len(runs) == 10
+    assert 1 + 2 * 3 + 2 <= len(runs) <= 1 + 3 * 3  # one setting may be ruled out
     assert all(size > 1000 for _, size in runs)
     assert {json.loads(summary)["requested"] for summary, _ in runs} == {700, 400, 200}
 
@@ -124,6 +133,7 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
 def test_windows_and_printed_numbers_are_the_work(machine):
     machine.sweep("--limits", "700,200", "--repeats", "2", "--min-repeats", "2",
                   "--throughput", r"([0-9.]+) units/s", work=("0.1", "4"))
+    assert machine.recommendation("--objective", "time")["recommended"] == 700
     slow = machine.recommendation()["points"][1]
     # The printed rate is exact: loading is not in it.
     assert slow["slowdown_ratio"] == pytest.approx((480 / 80) ** (1 / 3) - 1, abs=1e-4)
@@ -200,7 +210,7 @@ def test_a_failing_command_ends_the_sweep_and_resume_goes_on(machine):
     (machine.folder / "work.py").write_text(WORK)
     assert "another command" in machine("sweep", "--resume", "--", "true", status=2).err
     db = sqlite3.connect(machine.folder / "sweep.jprof")
-    machine("sweep", "--resume", status=None)
+    machine("sweep", "--resume")
     assert db.execute("SELECT count(*) FROM run").fetchone()[0] > 1
 
 

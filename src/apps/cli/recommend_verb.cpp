@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "recording/sweep_file.h"
 #include "report/recommendation.h"
+#include "report/svg/sweep_svg.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -27,6 +28,8 @@ class RecommendVerb : public Verb {
     auto* hours = app.add_option("--hours", hours_, "");
     app.add_option("--price", price_, "")->needs(hours);
     app.add_option("--carbon", carbon_, "")->needs(hours);
+    app.add_option("--profile", profile_, "");
+    app.add_option("--svg", svg_, "");
     app.add_flag("--json", json_, "");
   }
 
@@ -50,6 +53,7 @@ class RecommendVerb : public Verb {
       advised.advice = analysis::recommend(advised.sweep, options->choice);
       any = any || advised.advice;
     }
+    if (const int status = write_files(sweeps); status != kDone) return status;
     const auto written = write_output("", false, [&](std::ostream& out) {
       out << (json_
                   ? report::recommendation_to_json(sweeps, *options)
@@ -62,12 +66,35 @@ class RecommendVerb : public Verb {
   }
 
  private:
+  // The figure and Zeus's profile, where asked for.
+  int write_files(const std::vector<report::AdvisedSweep>& sweeps) const {
+    if (profile_.empty() && svg_.empty()) return kDone;
+    if (sweeps.size() > 1) {
+      return complain(
+          {Errc::kInvalidArgument, fmt::format("--svg and --profile take one sweep; {} has {}",
+                                               input_.file, sweeps.size())},
+          kUsageError);
+    }
+    if (!profile_.empty()) {
+      const auto text = report::recommendation_to_zeus_profile(sweeps.front());
+      if (!text) return complain(text.error(), status_of_input(text.error()));
+      if (const int status = write_file(profile_, *text); status != kDone) return status;
+    }
+    return svg_.empty() ? kDone : write_file(svg_, report::sweep_svg(sweeps.front(), runs_));
+  }
+
+  static int write_file(const std::string& path, const std::string& text) {
+    const auto written = write_output(path, true, [&](std::ostream& out) { out << text; });
+    return written ? kDone : complain(written.error(), kCannotWrite);
+  }
+
   // Of our own sweep, or in a recording.
   Result<std::vector<analysis::Sweep>> read_sweeps() {
     if (recording::is_sweep_file(input_.file)) {
       auto record = recording::read_sweep(input_.file);
       if (!record) return forward_error(record);
       plan_ = record->plan;
+      runs_ = record->runs;
       return std::vector{analysis::sweep_of(record->plan, record->runs)};
     }
     const auto run = input_.open();
@@ -127,6 +154,9 @@ class RecommendVerb : public Verb {
   std::optional<double> hours_;
   std::string price_;
   std::string carbon_;
+  std::vector<model::SweepRun> runs_;
+  std::string profile_;
+  std::string svg_;
   bool json_ = false;
 };
 

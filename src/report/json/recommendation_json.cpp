@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "report/json/json_text.h"
 #include "report/recommendation.h"
 
@@ -75,6 +77,21 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
 }
 
 }  // namespace
+
+Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep) {
+  if (sweep.sweep.knob != "power_limit_watts") {
+    return fail(Errc::kUnsupported,
+                "a profile of Zeus holds power limits only; this sweep is of clocks");
+  }
+  if (!sweep.advice) return tl::unexpected(sweep.advice.error());
+  Json measurements = Json::array();
+  for (const auto& rated : sweep.advice->points) {
+    measurements.push_back({{"power_limit", std::lround(rated.point->setting)},
+                            {"energy", rated.mean.joules},
+                            {"time", rated.mean.seconds}});
+  }
+  return Json{{"measurements", std::move(measurements)}}.dump(4) + '\n';
+}
 
 std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
                                    const RecommendationOptions& options) {
