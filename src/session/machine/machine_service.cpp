@@ -24,7 +24,7 @@ constexpr Duration kRemembered = 60s;    // of committed energies
 constexpr Duration kLongestWait = 3s;    // for sensors to report a tick
 constexpr Duration kProcessPeriod = 5s;  // the driver keeps some seconds of processes' use
 constexpr Duration kUseAge = 10s;        // of the last report of a process's use
-constexpr Duration kPoll = 5ms;
+constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr std::size_t kMostWarnings = 100;
 
