@@ -82,6 +82,10 @@ class ServeVerb : public Verb {
     }
     options.devices = devices_;
     options.job_mapping = job_mapping_;
+    options.rest = [](const model::Domain& domain) -> std::optional<Power> {
+      if (!domain.known_levels.rest) return std::nullopt;
+      return domain.known_levels.rest->power;
+    };
     return options;
   }
 

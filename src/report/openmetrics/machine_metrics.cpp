@@ -20,7 +20,7 @@ using analysis::Family;
 using analysis::MachineState;
 using model::DomainSnapshot;
 
-constexpr std::string_view kActive = "active";
+constexpr std::string_view kDynamic = "dynamic";
 constexpr std::string_view kRest = "rest";
 
 struct Part {
@@ -53,7 +53,7 @@ class Writer {
       labels.add("domain", model::to_string(d.kind)).add("device", d.device);
       Labels shares = labels;
       shares.add("provenance", model::to_string(state.domains[i].provenance));
-      if (accounts.domains()[i].rest) shares.add("level", kActive);
+      if (accounts.domains()[i].rest) shares.add("level", kDynamic);
       shares_.push_back(std::move(shares));
       domains_.push_back(labels.add("uuid", d.uuid));
     }
@@ -98,7 +98,7 @@ class Writer {
         continue;
       }
       out_.sample(Labels(labels).add("level", kRest), *account.rest, start());
-      out_.sample(labels.add("level", kActive), account.total - *account.rest, start());
+      out_.sample(labels.add("level", kDynamic), account.total - *account.rest, start());
     }
     begin("jouleprof_unattributed_energy_joules_total");
     for (std::size_t d = 0; d < count(); ++d) {

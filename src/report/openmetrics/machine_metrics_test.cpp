@@ -76,16 +76,16 @@ TEST(MachineMetrics, EnergiesAreExactAndLabelled) {
   EXPECT_THAT(text, HasSubstr("\njouleprof_energy_joules_total{" + measured +
                               ",level=\"rest\"} 0.000003\n"));
   EXPECT_THAT(text, HasSubstr("\njouleprof_energy_joules_total{" + measured +
-                              ",level=\"active\"} 4.000000\n"));
+                              ",level=\"dynamic\"} 4.000000\n"));
   // Where power at rest is unknown there are no levels.
   EXPECT_THAT(text, HasSubstr("{domain=\"cpu\",device=\"package-0\",provenance=\"estimated\"} 8."
                               "000000\n"));
   EXPECT_THAT(text,
               HasSubstr("jouleprof_job_energy_joules_total{hpc_job=\"7\",domain=\"gpu\","
-                        "device=\"gpu0\",provenance=\"measured\",level=\"active\"} 3.000000\n"));
+                        "device=\"gpu0\",provenance=\"measured\",level=\"dynamic\"} 3.000000\n"));
   EXPECT_THAT(text,
               HasSubstr("jouleprof_job_energy_joules_total{reason=\"outside\",domain=\"gpu\","
-                        "device=\"gpu0\",provenance=\"measured\",level=\"active\"} 1.000000\n"));
+                        "device=\"gpu0\",provenance=\"measured\",level=\"dynamic\"} 1.000000\n"));
   EXPECT_THAT(text, HasSubstr("jouleprof_process_energy_joules_total{pid=\"41\",domain=\"cpu\","
                               "device=\"package-0\",provenance=\"estimated\"} 3.000000\n"));
 }
@@ -162,7 +162,7 @@ TEST(MachineMetrics, OpenMetricsHasUnitsStartsAndAnEnd) {
   EXPECT_THAT(
       text,
       HasSubstr("jouleprof_process_energy_joules_created{pid=\"41\",domain=\"gpu\","
-                "device=\"gpu0\",provenance=\"measured\",level=\"active\"} 1700000005.000\n"));
+                "device=\"gpu0\",provenance=\"measured\",level=\"dynamic\"} 1700000005.000\n"));
   EXPECT_THAT(text, testing::EndsWith("\n# EOF\n"));
   EXPECT_THAT(Machine().text(), Not(HasSubstr("_created")));
 }
