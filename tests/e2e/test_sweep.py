@@ -109,6 +109,10 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert [p["setting"] for p in sweep["points"]] == [700, 400, 200]
     assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
     assert sweep["recommended"] == 200
+    report = json.loads(machine("report", "sweep.jprof", "--run", "2", "--json").out)
+    assert next(d for d in report["domains"] if d["domain"] == "gpu")["energy_joules"] > 10
+    assert "give one of its runs" in machine("report", "sweep.jprof", status=2).err
+    assert "no recording of a run 99" in machine("report", "sweep.jprof", "--run", "99", status=3).err
     # As a figure, with each measurement in each of its panels.
     machine("recommend", "sweep.jprof", "--svg", "report.svg")
     figure = xml.etree.ElementTree.parse(machine.folder / "report.svg").getroot()

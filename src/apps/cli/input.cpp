@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -12,11 +13,13 @@
 #include "base/gzip/gzip_stream.h"
 #include "base/text.h"
 #include "recording/reader.h"
+#include "recording/sweep_file.h"
 
 namespace jouleprof::cli {
 
 void Input::declare(CLI::App& app) {
   app.add_option("FILE", file, "")->required();
+  app.add_option("--run", run, "")->check(CLI::PositiveNumber);
   app.add_option("--from", from, "");
   app.add_option("--to", to, "");
 }
@@ -36,7 +39,41 @@ Result<analysis::Part> Input::part() const {
   return part;
 }
 
+namespace {
+
+// The recording of one run of a sweep, by way of a file that is removed again.
+Result<model::Recording> read_run(const std::string& sweep, unsigned run) {
+  std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return tl::unexpected(system_error("cannot make a temporary folder", errno));
+  }
+  const auto path = std::filesystem::path(folder) / "run.jprof";
+  Result<model::Recording> recording;
+  if (const auto extracted = recording::extract_run(sweep, run, path); extracted) {
+    recording = recording::read_recording(path);
+  } else {
+    recording = tl::unexpected(extracted.error());
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return recording;
+}
+
+}  // namespace
+
 Result<analysis::Run> Input::open() const {
+  if (const bool is_sweep = recording::is_sweep_file(file); is_sweep != (run > 0)) {
+    return fail(Errc::kInvalidArgument,
+                is_sweep ? fmt::format("{0} is a sweep: give one of its runs with --run N, or use "
+                                       "jouleprof recommend {0}",
+                                       file)
+                         : fmt::format("{} is not a sweep, so that it has no --run", file));
+  }
+  if (run > 0) {
+    auto recording = read_run(file, run);
+    if (!recording) return forward_error(recording);
+    return analysis::Run(std::move(*recording));
+  }
   auto recording = recording::read_recording(file);
   if (!recording) return forward_error(recording);
   return analysis::Run(std::move(*recording));

@@ -12,15 +12,17 @@
 
 namespace jouleprof::cli {
 
-// The options FILE, --from and --to.
+// The options FILE, --run, --from and --to.
 struct Input {
   std::string file;
+  unsigned run = 0;  // of a sweep's file, from 1; 0: not given
   std::string from;
   std::string to;
 
   void declare(CLI::App& app);
   Result<analysis::Part> part() const;
-  // Errors: as read_recording's.
+  // Errors: as read_recording's; invalid_argument for a sweep's file without a run, and the
+  // reverse.
   Result<analysis::Run> open() const;
 };
 

@@ -114,9 +114,8 @@ class Plot {
           tick);
     }
     for (const double tick : ticks(left_, right_)) {
-      svg += fmt::format(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g}</text>\n", at_x(tick),
-          bottom + 16, tick);
+      svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g}</text>\n",
+                         at_x(tick), bottom + 16, tick);
     }
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                        x_ + (kLeft + kWidth - kRight) / 2, bottom + 32, unit_);
@@ -146,10 +145,8 @@ class Plot {
 
 std::vector<Panel> panels_of(const analysis::Sweep& sweep,
                              const std::vector<model::SweepRun>& runs) {
-  std::vector<Panel> panels{{"energy (J)", {}},
-                            {"time (s)", {}},
-                            {"throughput (1/s)", {}},
-                            {"mean power (W)", {}}};
+  std::vector<Panel> panels{
+      {"energy (J)", {}}, {"time (s)", {}}, {"throughput (1/s)", {}}, {"mean power (W)", {}}};
   for (const auto& point : sweep.points) {
     for (const auto& sample : point.samples) {
       panels[0].raw.push_back({point.setting, sample.joules});
@@ -190,10 +187,10 @@ std::string sweep_svg(const AdvisedSweep& advised, const std::vector<model::Swee
       ".best{{fill:none;stroke:{3};stroke-width:2}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       kColumns * kWidth, kHeading + static_cast<double>(rows) * kHeight, kCurve, kMark);
-  svg += fmt::format("<text x=\"16\" y=\"28\" font-size=\"16\">Sweep of the {}{}</text>\n",
-                     is_limit ? "power limit" : "SM clock",
-                     best ? fmt::format(": {:g} {} recommended", *best, is_limit ? "W" : "MHz")
-                          : std::string{});
+  svg += fmt::format(
+      "<text x=\"16\" y=\"28\" font-size=\"16\">Sweep of the {}{}</text>\n",
+      is_limit ? "power limit" : "SM clock",
+      best ? fmt::format(": {:g} {} recommended", *best, is_limit ? "W" : "MHz") : std::string{});
   for (std::size_t i = 0; i < panels.size(); ++i) {
     svg += Plot(panels[i], kWidth * static_cast<double>(i % kColumns),
                 kHeading + kHeight * static_cast<double>(i / kColumns), best, unit)

@@ -11,8 +11,8 @@ namespace jouleprof::report {
 
 // An SVG document without scripts or references: one panel each for energy, time, throughput and
 // mean power against the setting, and for clock, temperature and utilisation where `runs` have them
-// (of our own sweep; empty: the sweep's samples alone). Every measurement is a point; the curve is a
-// monotone interpolation of the means; the recommended setting is marked.
+// (of our own sweep; empty: the sweep's samples alone). Every measurement is a point; the curve is
+// a monotone interpolation of the means; the recommended setting is marked.
 std::string sweep_svg(const AdvisedSweep& sweep, const std::vector<model::SweepRun>& runs);
 
 }  // namespace jouleprof::report
