@@ -110,11 +110,11 @@ TEST(LiveEnergyTest, EarlyAnswersDoNotDriftAwayFromTheTruth) {
 }
 
 TEST(LiveEnergyTest, ALongWindowOutlivesTheHistory) {
-  Live live(square(100), 30s);
+  Live live(square(300), 30s);
   for (double t = 1; t <= 300; t += 1) live.until(t);
   const auto m = live.window(20.3, 290);
   ASSERT_TRUE(m) << m.error().message;
-  const double truth = square(100).joules(20.3, 290);
+  const double truth = square(300).joules(20.3, 290);
   EXPECT_NEAR(m->energy.joules(), truth, m->repeatability.joules());
   EXPECT_LT(m->repeatability.joules(), 300);  // a second's worth of the change of power
   const auto unknown = live.window(-5, 290);
