@@ -94,7 +94,7 @@ TEST(Findings, ABoardThatIsHeldAndWaitsComesFirst) {
   EXPECT_EQ(found[0].error, Energy::joules(0.5 * 95));
   EXPECT_THAT(found[0].text, HasSubstr("95.0 s while nothing ran, 95 %"));
   EXPECT_FALSE(found[0].estimated);
-  EXPECT_THAT(found[0].next_step, HasSubstr("data-loading"));
+  EXPECT_THAT(found[0].next_step, HasSubstr("data-loading workers"));
 }
 
 TEST(Findings, ShortLaunchesAreNamedAsTheCause) {

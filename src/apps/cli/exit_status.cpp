@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
+
+#include "base/text.h"
+#include "report/cells.h"
 
 namespace jouleprof::cli {
 
@@ -26,7 +30,12 @@ int status_of_input(const Error& error) {
 }
 
 int complain(const Error& error, int status) {
-  fmt::print(stderr, "jouleprof: {}\n", error.message);
+  // Messages quote names of files and processes, which may hold any bytes.
+  std::string text;
+  for (const auto line : split(error.message, '\n')) {
+    text += (text.empty() ? "" : "\n") + report::printable(line);
+  }
+  fmt::print(stderr, "jouleprof: {}\n", text);
   return status;
 }
 

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 // The long options that a verb's help describes, one at the begin of a line.
 std::set<std::string> described_options(const std::string& help) {
-  static const std::regex kOption(R"(\n {2}(?:-\w, | {4})(--[a-z][a-z-]*))");
+  static const std::regex kOption(R"(\n {2}(?:-\w, | {4})(--[a-z][a-z.-]*))");
   std::set<std::string> options;
   for (std::sregex_iterator m(help.begin(), help.end(), kOption), end; m != end; ++m) {
     options.insert((*m)[1]);
