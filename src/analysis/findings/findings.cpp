@@ -120,8 +120,7 @@ class BoardFindings {
                              : ""),
         is_short
             ? "The host cannot launch faster: use larger batches, CUDA graphs or torch.compile."
-            : "Give it work without pauses: more data-loading workers, larger batches; or "
-              "release the GPU.",
+            : "Use more data-loading workers or larger batches, or release the GPU.",
         Energy::joules(watts * waiting), Energy::joules(level_error * waiting), assumed);
     if (kept > 0) {
       add_finding("context_kept",
