@@ -12,7 +12,8 @@ namespace jouleprof::report {
 namespace {
 
 constexpr std::size_t kMostProcesses = 5;
-constexpr std::size_t kFewestProcesses = 2;
+constexpr std::size_t kFewestProcesses = 1;
+constexpr std::size_t kFindingLines = 3;
 constexpr std::size_t kMostWarnings = 3;
 constexpr std::size_t kMostWindows = 12;
 constexpr std::size_t kFewestWindows = 5;
@@ -73,7 +74,7 @@ Lines head(const TextContext& c) {
   return lines;
 }
 
-Lines foot(const TextContext& c) {
+Lines foot(const TextContext& c, std::size_t finding_lines) {
   Lines lines;
   if (c.profile.overhead) {
     const auto& o = *c.profile.overhead;
@@ -86,13 +87,12 @@ Lines foot(const TextContext& c) {
     c.note(lines, "own cost", Style::kDim, cost, 1);
   }
   for (const auto& f : c.profile.findings) {
-    c.note(
-        lines, "finding", Style::kAttention,
-        fmt::format("{}{}: {} {}, {}{} of the energy. {}",
-                    f.device.empty() ? "" : c.safe(f.device) + ": ", c.safe(f.text),
-                    energy_text(f.energy), c.plus_minus(f.error, f.energy),
-                    f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.next_step)),
-        4);
+    c.note(lines, "finding", Style::kAttention,
+           fmt::format("{}{} {} ({}{}): {}. {}", f.device.empty() ? "" : c.safe(f.device) + ": ",
+                       energy_text(f.energy), c.plus_minus(f.error, f.energy),
+                       f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.text),
+                       c.safe(f.next_step)),
+           finding_lines);
   }
   const auto& warnings = c.profile.warnings;
   const std::size_t shown = warnings.size() <= kMostWarnings ? warnings.size() : kMostWarnings - 1;
@@ -118,11 +118,16 @@ Lines foot(const TextContext& c) {
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);
-  std::array<Lines, 7> blocks{head(c), domain_block(c),  level_block(c), {},
-                              {},      balance_block(c), foot(c)};
+  std::array<Lines, 7> blocks{head(c), domain_block(c),  level_block(c),        {},
+                              {},      balance_block(c), foot(c, kFindingLines)};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(std::max(options.height, 1));
+  if (used + kFewestProcesses + 2 > height) {
+    used -= blocks.back().size();
+    blocks.back() = foot(c, 1);
+    used += blocks.back().size();
+  }
   // Windows and processes get what is left: rows, a heading and a line for those folded.
   const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
   blocks[3] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
