@@ -12,7 +12,7 @@ using Verdict = BasicAuth::Verdict;
 
 std::string hash_of(const char* password) {
   const auto work = std::make_unique<crypt_data>();
-  return crypt_r(password, "$2y$04$abcdefghijklmnopqrstuu", work.get());
+  return crypt_rn(password, "$2y$04$abcdefghijklmnopqrstuu", work.get(), sizeof(crypt_data));
 }
 
 constexpr const char* kAnn = "Basic YW5uOnNlY3JldA==";    // ann:secret
