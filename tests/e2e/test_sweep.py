@@ -22,6 +22,8 @@ for i in range(int(sys.argv[2]) if len(sys.argv) > 2 else 1):
     time.sleep(float(sys.argv[1]) / speed)
     print(f"step {i}: {speed / float(sys.argv[1]):.6f} units/s", flush=True)
 """
+# The time of a unit as the work prints it: that of the whole command varies with the machine's load.
+PER_UNIT = ("--throughput", r"([0-9.]+) units/s")
 # A program that waits until it is killed, after it has said so.
 WAIT = """
 import pathlib, time
@@ -101,7 +103,7 @@ def pid_of(machine, word):
 
 def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     machine.set_limit(650)
-    process = machine.sweep("--limits", "700,400,200", "--repeats", "3", work=("0.4",))
+    process = machine.sweep("--limits", "700,400,200", "--repeats", "3", *PER_UNIT, work=("0.4",))
     assert "recommend  " in process.err
     assert machine.limit() == 650
     assert machine.records() == []
@@ -233,7 +235,7 @@ def test_apply_lasts_until_the_command_ends(machine):
     assert "the power limit is 300 W until the command ends" in process.err
     assert machine.limit() == 650
     assert machine.records() == []
-    machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", work=("0.3",))
+    machine.sweep("--limits", "700,300", "--repeats", "2", "--min-repeats", "2", *PER_UNIT, work=("0.3",))
     assert machine("apply", "sweep.jprof", *command, status=4).out == "300\n"
     assert machine.limit() == 650
     assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
