@@ -42,7 +42,7 @@ check: setup ## format, floors and documentation are in order
 	packaging/check
 
 # The test programs in which several threads meet.
-THREADED = session_test windows_test nvml_sim_core_test recording_test
+THREADED = session_test windows_test nvml_sim_core_test recording_test serve_test
 sanitize: setup ## unit tests under the address, undefined-behaviour and thread sanitizers
 	cmake --preset asan && cmake --build --preset asan -j $(JOBS) --target unit_tests
 	ctest --preset asan -j $(TEST_JOBS) -LE e2e
