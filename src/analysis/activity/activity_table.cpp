@@ -12,6 +12,7 @@
 #include "analysis/activity/replay_loops.h"
 #include "analysis/activity/replay_variants.h"
 #include "analysis/activity/variant_mix.h"
+#include "analysis/levels/traced_device.h"
 #include "model/activity_codec.h"
 
 namespace jouleprof::analysis {
@@ -30,12 +31,6 @@ struct ByKey {
     return key(*a) < key(*b);
   }
 };
-
-std::size_t count_gpus(const model::Recording& recording) {
-  return static_cast<std::size_t>(std::count_if(
-      recording.domains.begin(), recording.domains.end(),
-      [](const auto& d) { return d.kind == model::DomainKind::kGpu && !d.parent && d.visible; }));
-}
 
 class Builder {
  public:
@@ -68,9 +63,7 @@ class Builder {
 
  private:
   bool is_here(const model::Trace& trace, const ActivityChunk& chunk) const {
-    if (model::is_of_host(chunk.kind) || chunk.device >= trace.devices.size()) return false;
-    const std::string& uuid = trace.devices[chunk.device].uuid;
-    return uuid.empty() ? count_gpus(recording_) == 1 : uuid == domain_.uuid;
+    return is_on(recording_, trace, chunk, domain_);
   }
 
   // Sets the time's origin, and the lattice from there on.

@@ -9,6 +9,7 @@
 #include "analysis/levels/machine_idle.h"
 #include "analysis/levels/rest_level.h"
 #include "model/gauge_names.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -21,20 +22,14 @@ constexpr Duration kLocated = 30ms;    // error of such an edge
 constexpr double kLeastStepWatts = 3;  // between rest and held, to locate an edge by power
 constexpr double kLeastStepRatio = 0.05;
 
-// The relative calibration error of a measurement.
-double gain_of(const Measurement& m) {
-  if (m.energy <= Energy{}) return 0;
-  const double own = m.repeatability.joules();
-  return std::sqrt(std::max(m.error.joules() * m.error.joules() - own * own, 0.0)) /
-         m.energy.joules();
-}
-
 // A part of `whole` with its own interval; the calibration error is common to all parts.
 Measurement part_of(const Measurement& whole, Energy energy, double repeatability) {
   Measurement out = whole;
   out.energy = energy;
   out.repeatability = Energy::joules(repeatability);
-  out.error = Energy::joules(std::hypot(repeatability, gain_of(whole) * energy.joules()));
+  const double all = whole.energy.joules();
+  const double gain = all > 0 ? gain_joules(whole) / all : 0.0;
+  out.error = Energy::joules(std::hypot(repeatability, gain * energy.joules()));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/levels/traced_device.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -21,19 +22,6 @@ double utilisation_at(const std::vector<model::GaugeReading>& readings, HostTime
   const auto next = std::lower_bound(readings.begin(), readings.end(), t - kTogether,
                                      [](const auto& r, HostTime x) { return r.at < x; });
   return next != readings.end() && next->at <= t + kTogether ? next->value : 0.0;
-}
-
-std::size_t count_gpus(const model::Recording& recording) {
-  return static_cast<std::size_t>(std::count_if(
-      recording.domains.begin(), recording.domains.end(),
-      [](const auto& d) { return d.kind == model::DomainKind::kGpu && !d.parent && d.visible; }));
-}
-
-std::string uuid_of_board(const model::Recording& recording, const model::Domain& domain) {
-  for (const auto& d : recording.domains) {
-    if (domain.parent && d.id == *domain.parent) return d.uuid;
-  }
-  return domain.uuid;
 }
 
 }  // namespace
@@ -80,12 +68,9 @@ BoardState::BoardState(const model::Recording& recording, const model::Domain& d
 }
 
 void BoardState::add_traces(const model::Recording& recording, const model::Domain& domain) {
-  const std::string uuid = uuid_of_board(recording, domain);
   for (const auto& trace : recording.traces) {
     for (const auto& chunk : trace.chunks) {
-      if (!model::is_bins(chunk.kind) || chunk.device >= trace.devices.size()) continue;
-      const std::string& other = trace.devices[chunk.device].uuid;
-      if (other.empty() ? count_gpus(recording) != 1 : other != uuid) continue;
+      if (!model::is_bins(chunk.kind) || !is_on(recording, trace, chunk, domain)) continue;
       evidence_.push_back({chunk.begin, true});
       evidence_.push_back({chunk.end, true});
       traced_.push_back({chunk.begin, chunk.end});

@@ -49,13 +49,20 @@ class RestSearch {
  public:
   RestSearch(EnergyTimeline& timeline, const model::Domain& domain,
              const model::Recording& recording, const BoardState& state)
-      : timeline_(timeline), domain_(domain), recording_(recording), state_(state) {}
+      : timeline_(timeline),
+        domain_(domain),
+        recording_(recording),
+        state_(state),
+        counts_(gauge_of(recording, domain, model::gauge::kProcessCount)),
+        utilisations_(gauge_of(recording, domain, model::gauge::kGpuUtilisation)) {}
 
   LevelResult find() {
     for (const auto& span : recording_.idle_spans) take({span.begin, span.end});
     for (const auto& span : state_.rests()) take(span);
     keep_lowest();
-    auto joined = join(found_);
+    std::vector<ObservedLevel> levels;
+    for (const auto& f : found_) levels.push_back(f.level);
+    auto joined = join(levels);
     if (joined && joined->power.watts() > lowest_sustained() * (1 + kAboveRatio) + kAboveWatts) {
       joined.reset();
       why_ = Why::kAboveLowest;
@@ -74,6 +81,11 @@ class RestSearch {
   }
 
  private:
+  struct Found {
+    RecordedSpan span;
+    ObservedLevel level;
+  };
+
   // Of several reasons, the last one in the order of Why is given.
   void reject(Why why) { why_ = std::max(why_, why); }
 
@@ -97,8 +109,7 @@ class RestSearch {
         const double error =
             std::hypot((m->repeatability / length).watts(),
                        kCooling * (std::abs(slope->watts_per_second) + slope->sigma));
-        found_.push_back({Power::watts(watts), Power::watts(error)});
-        spans_.push_back(span);
+        found_.push_back({span, {Power::watts(watts), Power::watts(error)}});
         return;
       }
       span.begin += length / 2;
@@ -108,9 +119,9 @@ class RestSearch {
   // Rest is the lowest state: what lies clearly above the lowest interval was not rest.
   void keep_lowest() {
     double lowest = 1e300;
-    for (const auto& o : found_) lowest = std::min(lowest, o.power.watts());
+    for (const auto& f : found_) lowest = std::min(lowest, f.level.power.watts());
     const double most = lowest * (1 + kAboveRatio) + kAboveWatts;
-    std::erase_if(found_, [&](const auto& o) { return o.power.watts() > most; });
+    std::erase_if(found_, [&](const auto& f) { return f.level.power.watts() > most; });
   }
 
   bool is_at_rest(const RecordedSpan& span) const {
@@ -122,7 +133,7 @@ class RestSearch {
   }
 
   bool is_listed(const RecordedSpan& span) const {
-    for (const auto& r : gauge_of(recording_, domain_, model::gauge::kProcessCount)) {
+    for (const auto& r : counts_) {
       if (r.at >= span.begin && r.at <= span.end && r.value > 0) return true;
     }
     for (const auto& r : recording_.process_readings.gpu_processes) {
@@ -135,7 +146,7 @@ class RestSearch {
   bool is_busy(const RecordedSpan& span) const {
     double sum = 0;
     int count = 0;
-    for (const auto& r : gauge_of(recording_, domain_, model::gauge::kGpuUtilisation)) {
+    for (const auto& r : utilisations_) {
       if (r.at < span.begin || r.at > span.end) continue;
       sum += r.value;
       ++count;
@@ -189,7 +200,7 @@ class RestSearch {
     double sum = 0;
     int count = 0;
     for (const auto& r : gauge_of(recording_, domain_, model::gauge::kTemperature)) {
-      for (const auto& span : spans_) {
+      for (const auto& [span, level] : found_) {
         if (r.at < span.begin - kEdge || r.at > span.end + kEdge) continue;
         sum += r.value;
         ++count;
@@ -202,8 +213,9 @@ class RestSearch {
   const model::Domain& domain_;
   const model::Recording& recording_;
   const BoardState& state_;
-  std::vector<ObservedLevel> found_;
-  std::vector<RecordedSpan> spans_;
+  std::vector<model::GaugeReading> counts_;
+  std::vector<model::GaugeReading> utilisations_;
+  std::vector<Found> found_;
   Why why_ = Why::kUnknown;
 };
 
