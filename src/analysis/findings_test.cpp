@@ -97,6 +97,15 @@ TEST(Findings, ABoardThatIsHeldAndWaitsComesFirst) {
   EXPECT_THAT(found[0].next_step, HasSubstr("data-loading workers"));
 }
 
+TEST(Findings, TheIntervalHasTheCalibrationError) {
+  Analysed job;
+  job.trace(5, 1e-3);
+  job.profile.domains[0].energy->error = Energy::joules(1'150);  // 5 %
+  const auto found = job.find();
+  ASSERT_THAT(codes(found), ElementsAre("waiting"));
+  EXPECT_NEAR(found[0].error.joules(), 0.05 * 130 * 95, 3);
+}
+
 TEST(Findings, ShortLaunchesAreNamedAsTheCause) {
   Analysed job;
   job.trace(50, 5e-6);

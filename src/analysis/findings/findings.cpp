@@ -9,6 +9,7 @@
 
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/window_sum.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -80,6 +81,13 @@ class BoardFindings {
     return activity_->end;
   }
 
+  // With the calibration error, which `error` lacks.
+  Energy with_gain(Energy energy, double error) const {
+    const auto& whole = *domain_.energy;
+    const double gain = gain_joules(whole) / whole.energy.joules();
+    return Energy::joules(std::hypot(error, gain * energy.joules()));
+  }
+
   void add_waiting() {
     const auto& levels = domain_.levels;
     if (!levels.held_time || !domain_.held_power || *levels.held_time <= Duration{}) return;
@@ -100,7 +108,8 @@ class BoardFindings {
                               waiting, 100 * waiting / held),
                   "Record with `jouleprof run --kernels` to learn what it waits for.",
                   Energy::joules(watts * waiting),
-                  Energy::joules(std::hypot(watts * idle->error * length, level_error * waiting)),
+                  with_gain(Energy::joules(watts * waiting),
+                            std::hypot(watts * idle->error * length, level_error * waiting)),
                   true);
       return;
     }
@@ -121,12 +130,14 @@ class BoardFindings {
         is_short
             ? "The host cannot launch faster: use larger batches, CUDA graphs or torch.compile."
             : "Use more data-loading workers or larger batches, or release the GPU.",
-        Energy::joules(watts * waiting), Energy::joules(level_error * waiting), assumed);
+        Energy::joules(watts * waiting),
+        with_gain(Energy::joules(watts * waiting), level_error * waiting), assumed);
     if (kept > 0) {
       add_finding("context_kept",
                   fmt::format("a context held the GPU for {:.1f} s after the last launch", kept),
                   "End the process, or move what follows into another one.",
-                  Energy::joules(watts * kept), Energy::joules(level_error * kept), assumed);
+                  Energy::joules(watts * kept),
+                  with_gain(Energy::joules(watts * kept), level_error * kept), assumed);
     }
   }
 

@@ -1,7 +1,5 @@
 #include "analysis/levels/rest_level.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
