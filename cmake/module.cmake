@@ -1,7 +1,8 @@
 # jouleprof_module(NAME [ROOMS] [SHARDS n] [DEPENDS target...])
 #
-# One folder, one static library `jouleprof_NAME` made of the folder's *.cpp, and one test program
-# `NAME_test` made of its *_test.cpp (testdata/ next to them is found through JOULEPROF_TESTDATA).
+# One folder, one static library `jouleprof_NAME` made of the folder's *.cpp (but main.cpp, which is a
+# program's own), and one test program `NAME_test` made of its *_test.cpp (testdata/ next to them is
+# found through JOULEPROF_TESTDATA).
 # ROOMS: the folders below belong to it, too. SHARDS: see jouleprof_test.
 function(jouleprof_module name)
   cmake_parse_arguments(ARG "ROOMS" "SHARDS" "DEPENDS" ${ARGN})
@@ -11,7 +12,7 @@ function(jouleprof_module name)
   endif()
   file(${glob} sources CONFIGURE_DEPENDS *.cpp)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_(test|fuzz)|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
 
   if(sources)

@@ -64,6 +64,8 @@ ROOMS = {
         "sweep": {"sweep", "run", "windows", "live", "sampling"},
         "machine": {"machine", "live", "sampling"},
     },
+    # Verbs by what they do; what every verb uses lies in the folder itself.
+    "apps/cli": {"": {"", "control"}, "*": {""}},
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
     "importers": {"": {""}, "*": {""}},

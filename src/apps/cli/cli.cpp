@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "apps/cli/control/settings.h"
+#include "apps/cli/control/settings_server.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
-#include "apps/cli/settings.h"
-#include "apps/cli/settings_server.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {

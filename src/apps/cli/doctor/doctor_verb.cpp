@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "apps/cli/calibrate.h"
-#include "apps/cli/doctor_report.h"
+#include "apps/cli/doctor/calibrate.h"
+#include "apps/cli/doctor/doctor_report.h"
+#include "apps/cli/doctor/forget.h"
 #include "apps/cli/exit_status.h"
-#include "apps/cli/forget.h"
 #include "apps/cli/input.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"

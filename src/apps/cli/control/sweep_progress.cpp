@@ -1,4 +1,4 @@
-#include "apps/cli/sweep_progress.h"
+#include "apps/cli/control/sweep_progress.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

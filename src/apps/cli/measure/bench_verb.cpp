@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <system_error>
 
-#include "apps/cli/bench_document.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/measure/bench_document.h"
+#include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/terminal.h"
-#include "apps/cli/trace_files.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "apps/cli/settings_server.h"
+#include "apps/cli/control/settings_server.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/control/settings.h"
 #include "apps/cli/exit_status.h"
-#include "apps/cli/settings.h"
 #include "base/text.h"
 
 namespace jouleprof::cli {

@@ -1,11 +1,11 @@
-#include "apps/cli/doctor_report.h"
+#include "apps/cli/doctor/doctor_report.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/cli/level_text.h"
+#include "apps/cli/doctor/level_text.h"
 #include "report/quantity.h"
 
 namespace jouleprof::cli {

@@ -1,4 +1,4 @@
-#include "apps/cli/sweep_choices.h"
+#include "apps/cli/control/sweep_choices.h"
 
 #include <fmt/format.h>
 

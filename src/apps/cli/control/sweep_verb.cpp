@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "analysis/run.h"
+#include "apps/cli/control/settings.h"
+#include "apps/cli/control/sweep_choices.h"
+#include "apps/cli/control/sweep_progress.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/settings.h"
 #include "apps/cli/status_bar.h"
-#include "apps/cli/sweep_choices.h"
-#include "apps/cli/sweep_progress.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "meters/all/open_meters.h"

@@ -1,4 +1,4 @@
-#include "apps/cli/settings.h"
+#include "apps/cli/control/settings.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/cli/level_text.h"
+#include "apps/cli/doctor/level_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/cli/trace_files.h"
+#include "apps/cli/measure/trace_files.h"
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "analysis/sweep/recommend.h"
+#include "apps/cli/control/settings.h"
 #include "apps/cli/exit_status.h"
-#include "apps/cli/settings.h"
 #include "apps/cli/verb.h"
 #include "recording/sweep_file.h"
 #include "session/run/session.h"

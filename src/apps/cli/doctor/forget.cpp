@@ -1,4 +1,4 @@
-#include "apps/cli/forget.h"
+#include "apps/cli/doctor/forget.h"
 
 #include <fmt/format.h>
 

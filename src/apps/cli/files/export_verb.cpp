@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "apps/cli/activity_choice.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/files/activity_choice.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
 

@@ -1,4 +1,4 @@
-#include "apps/cli/activity_choice.h"
+#include "apps/cli/files/activity_choice.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-#include "apps/cli/activity_choice.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/files/activity_choice.h"
 #include "apps/cli/input.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"

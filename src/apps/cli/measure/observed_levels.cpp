@@ -1,4 +1,4 @@
-#include "apps/cli/observed_levels.h"
+#include "apps/cli/measure/observed_levels.h"
 
 #include "meters/nvml/calibration/level_store.h"
 

@@ -1,4 +1,4 @@
-#include "apps/cli/calibrate.h"
+#include "apps/cli/doctor/calibrate.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/timeline/sensor_fit.h"
-#include "apps/cli/level_text.h"
+#include "apps/cli/doctor/level_text.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/calibration/calibrator.h"

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
-#include "apps/cli/sweep_choices.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
