@@ -54,6 +54,7 @@ ROOMS = {
         "kernels": _KERNELS,
         "sweep": {"sweep"},
         "bench": {"bench", ""},
+        "compare": {"compare", ""},
         "": _KERNELS | _WINDOWS | {"findings", "live", "sweep", ""},
     },
     "session": {
@@ -65,7 +66,11 @@ ROOMS = {
         "machine": {"machine", "live", "sampling"},
     },
     # Verbs by what they do; what every verb uses lies in the folder itself.
-    "apps/cli": {"": {"", "control"}, "*": {""}},
+    "apps/cli": {
+        "": {"", "control"},
+        "compare": {"", "control", "measure", "compare"},
+        "*": {""},
+    },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
     "importers": {"": {""}, "*": {""}},
