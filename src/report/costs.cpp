@@ -105,7 +105,9 @@ Result<Price> parse_price(std::string_view text) {
   const auto after = trim(rest.substr(last + 1));
   if (!number || *number < 0 || (!before.empty() && !after.empty())) return invalid;
   if (before == "-" || before == "+" || before.size() > 8 || after.size() > 8) return invalid;
-  return Price{*number, std::string(before.empty() ? after : before)};
+  const std::string currency(before.empty() ? after : before);
+  if (currency.find('/') != std::string::npos) return invalid;  // another unit, such as 1/MWh
+  return Price{*number, currency};
 }
 
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,

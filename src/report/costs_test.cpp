@@ -47,7 +47,7 @@ TEST(Price, KeepsTheCurrency) {
   EXPECT_EQ(price("0.30 EUR/kWh"), (std::pair(0.3, std::string("EUR"))));
   EXPECT_EQ(price("€0.30/kWh"), (std::pair(0.3, std::string("€"))));
   EXPECT_EQ(price("$ 2 /kWh"), (std::pair(2.0, std::string("$"))));
-  for (const char* bad : {"", "EUR", "-1", "-1/kWh", "1 EUR 2", "$1EUR", "1/MWh/kWh "}) {
+  for (const char* bad : {"", "EUR", "-1", "-1/kWh", "1 EUR 2", "$1EUR", "1/MWh/kWh", "300 EUR/MWh", "0.3/Wh"}) {
     EXPECT_EQ(parse_price(bad).error().code, Errc::kInvalidArgument) << bad;
   }
 }
@@ -143,7 +143,7 @@ TEST(Costs, AreInTextAndJsonWithTheirSources) {
   std::ostringstream text;
   ASSERT_TRUE(find_format("text")->write(worked(), {}, options, text));
   EXPECT_THAT(text.str(),
-              AllOf(HasSubstr("0.000500 EUR"), HasSubstr("(--price)"), HasSubstr("g CO2e"),
+              AllOf(HasSubstr("0.0005000 EUR ±"), HasSubstr("(--price)"), HasSubstr("g CO2e"),
                     HasSubstr("x PUE 1.2 (--pue)"), HasSubstr("not of fans")));
   std::ostringstream json;
   ASSERT_TRUE(find_format("json")->write(worked(), {}, options, json));

@@ -57,20 +57,22 @@ std::string carbon_source(const Costs& costs) {
 std::string costs_to_text(const Costs& costs, const TextOptions& text) {
   Lines lines(text);
   const auto& factors = costs.factors;
+  const std::string sign = text.ascii ? "+-" : "±";
   const std::string energy = energy_text(costs.energy);
   const std::string pue =
       factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
   if (costs.money) {
     const auto& price = *factors.price;
     const std::string unit = price.currency.empty() ? "" : " " + price.currency;
-    lines.add("cost",
-              fmt::format("{}{} +-{}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money), unit,
-                          percent_text(costs.error), energy, pue, price.per_kilowatt_hour, unit));
+    lines.add("cost", fmt::format("{}{} {}{}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money),
+                                  unit, sign, percent_text(costs.error), energy, pue,
+                                  price.per_kilowatt_hour, unit));
   }
   if (costs.carbon_grams) {
-    lines.add("carbon", fmt::format("{} g CO2e +-{}: {}{} x {:.4g} g/kWh ({})",
-                                    amount(*costs.carbon_grams), percent_text(costs.error), energy,
-                                    pue, costs.mean_grams.value_or(0), carbon_source(costs)));
+    lines.add("carbon",
+              fmt::format("{} g CO2e {}{}: {}{} x {:.4g} g/kWh ({})", amount(*costs.carbon_grams),
+                          sign, percent_text(costs.error), energy, pue,
+                          costs.mean_grams.value_or(0), carbon_source(costs)));
   }
   lines.add("scope", fmt::format("{}: {}", fmt::join(costs.domains, " + "), scope_of_costs()));
   return std::move(lines).all();
