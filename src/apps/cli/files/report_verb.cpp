@@ -1,3 +1,4 @@
+#include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
 #include "apps/cli/input.h"
@@ -16,6 +17,7 @@ class ReportVerb : public Verb {
     auto* json = app.add_flag("--json", json_, "");
     app.add_flag("--csv", csv_, "")->excludes(json);
     choice_.declare(app);
+    costs_.declare(app);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -27,6 +29,14 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    auto costs = costs_.factors();
+    if (!costs) return complain(costs.error(), status_of_input(costs.error()));
+    if (costs->any() && (csv_ || options.by)) {
+      return complain({Errc::kInvalidArgument,
+                       "--price and --carbon are of the summary: leave out --by and --csv"},
+                      kUsageError);
+    }
+    options.costs = std::move(*costs);
     const auto run = input_.open();
     if (!run) return complain(run.error(), status_of_input(run.error()));
     const auto* format = report::find_format(json_ ? "json" : csv_ ? "domains" : "text");
@@ -36,6 +46,7 @@ class ReportVerb : public Verb {
  private:
   Input input_;
   ActivityChoice choice_;
+  CostChoice costs_;
   bool json_ = false;
   bool csv_ = false;
 };
