@@ -17,9 +17,11 @@ struct SweepPlan {
   std::optional<double> found;       // the setting before the sweep
   std::vector<std::string> devices;  // UUIDs
 
-  // What a run's work is: its windows of this name, or a number that it prints, or the command.
+  // What a run's work is: its windows of this name, or a number that it prints, or an iteration of
+  // a benchmark, or the command.
   std::string window;
   std::string throughput;  // a regular expression whose group is the number
+  std::string bench;       // the workload; `command` lacks the file of its result
 
   std::string objective = "energy";
   double eta = 0.5;
@@ -64,6 +66,7 @@ struct SweepRun {
   std::optional<double> limited_by_heat;
 
   std::string unranked;  // why it is not ranked; empty: it is
+  std::string remark;    // on a run that is ranked
 
   bool is_warm_up() const { return block == 0; }
   bool is_ranked() const { return !is_warm_up() && unranked.empty() && seconds && joules; }

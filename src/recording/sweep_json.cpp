@@ -22,6 +22,7 @@ void visit_plan(Plan& plan, const Field& field) {
   field("devices", plan.devices, true);
   field("window", plan.window, false);
   field("throughput", plan.throughput, false);
+  field("bench", plan.bench, false);
   field("objective", plan.objective, true);
   field("eta", plan.eta, true);
   field("max_slowdown_ratio", plan.max_slowdown, false);
@@ -59,6 +60,7 @@ void visit_run(Run& run, const Field& field) {
   field("limited_by_power_ratio", run.limited_by_power, false);
   field("limited_by_heat_ratio", run.limited_by_heat, false);
   field("unranked", run.unranked, false);
+  field("remark", run.remark, false);
 }
 
 template <typename T>

@@ -84,7 +84,8 @@ void fill_state(const analysis::Run& run, const analysis::PartSpan& span, SweepR
   }
 }
 
-void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& out) {
+// `units`: of the work, in each window.
+void fill_windows(const analysis::Run& run, const std::string& name, double units, SweepRun& out) {
   double seconds_sum = 0;
   double joules = 0;
   unsigned count = 0;
@@ -97,9 +98,9 @@ void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& o
     ++count;
   }
   if (count == 0) return leave_unranked(out, fmt::format("it has no window named {}", name));
-  out.units = count;
-  out.seconds = seconds_sum / count;
-  out.joules = joules / count;
+  out.units = count * units;
+  out.seconds = seconds_sum / *out.units;
+  out.joules = joules / *out.units;
 }
 
 void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
@@ -123,8 +124,8 @@ void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
 
 }  // namespace
 
-void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
-                 const std::vector<PrintedNumber>& printed, SweepRun& out) {
+void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
+                 SweepRun& out) {
   const auto span = run.span();
   if (!span) return leave_unranked(out, span.error().message);
   fill_state(run, *span, out);
@@ -133,9 +134,11 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
   const double length = seconds(span->end - span->begin);
   out.mean_watts = *out.total_joules / length;
   if (!plan.window.empty()) {
-    fill_windows(run, plan.window, out);
+    fill_windows(run, plan.window, 1, out);
   } else if (!plan.throughput.empty()) {
-    fill_throughput(run, *span, printed, out);
+    fill_throughput(run, *span, report.printed, out);
+  } else if (report.bench) {
+    fill_windows(run, report.bench->window, static_cast<double>(report.bench->iterations), out);
   } else {
     out.units = 1;
     out.seconds = length;

@@ -65,7 +65,10 @@ void SweepChoices::declare(CLI::App& app) {
   auto* between = app.add_option("--range", range, "")->excludes(list);
   app.add_option("--step", step, "")->needs(between)->check(CLI::PositiveNumber);
   auto* per = app.add_option("--per", window, "");
-  app.add_option("--throughput", throughput, "")->excludes(per);
+  auto* printed = app.add_option("--throughput", throughput, "")->excludes(per);
+  auto* benched = app.add_option("--bench", bench, "")->excludes(per)->excludes(printed);
+  for (auto* option : workload.declare(app)) option->needs(benched);
+  app.add_option("--batch", batch, "")->needs(benched)->check(CLI::PositiveNumber);
   app.add_option("--objective", objective, "");
   app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));
   app.add_option("--max-slowdown", max_slowdown, "");
@@ -122,13 +125,20 @@ Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Kno
 }
 
 Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
-                                            const std::vector<std::string>& command) const {
+                                            const std::vector<std::string>& given) const {
   const auto chosen = knob();
   if (!chosen) return forward_error(chosen);
   auto values = settings(boards, *chosen);
   if (!values) return forward_error(values);
   model::SweepPlan plan;
-  plan.command = command;
+  plan.command = given;
+  plan.bench = bench;
+  if (!bench.empty()) {
+    auto command = workload.command(bench, {batch});
+    if (!command) return forward_error(command);
+    plan.command = std::move(*command);
+    plan.command.emplace_back("--only-work");
+  }
   plan.knob = meters::control::label_of(*chosen);
   plan.settings = std::move(*values);
   plan.reference = plan.settings.front();

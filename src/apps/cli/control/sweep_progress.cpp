@@ -56,7 +56,7 @@ std::string progress_head(const model::SweepPlan& plan) {
 
 std::string progress_row(const session::SweepPlanner& planner) {
   const auto& run = planner.runs().back();
-  std::string remark = left_text(planner);
+  std::string remark = run.remark.empty() ? left_text(planner) : run.remark;
   if (!run.unranked.empty()) remark = "not ranked: " + run.unranked;
   return fmt::format(kRow, fmt::format("{}/{}", run.number, planner.most_runs()),
                      run.is_warm_up() ? "warm" : fmt::format("{}", run.block),

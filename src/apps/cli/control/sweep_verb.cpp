@@ -46,10 +46,10 @@ class SweepVerb : public Verb {
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() && !resume_) {
+    if (command.empty() == choices_.bench.empty() && !resume_) {
       return complain({Errc::kInvalidArgument,
-                       "say what to measure: jouleprof sweep [options] -- COMMAND\n"
-                       "Try 'jouleprof sweep --help'."},
+                       "say what to measure: jouleprof sweep [options] -- COMMAND, or a model with "
+                       "--bench\nTry 'jouleprof sweep --help'."},
                       kUsageError);
     }
     if (output_.empty()) output_ = "sweep.jprof";
@@ -153,6 +153,8 @@ class SweepVerb : public Verb {
   Result<session::Execution> execute(const model::SweepPlan& plan) {
     meters::MeterOptions meter_options;
     meter_options.demand.shortest_window = std::chrono::seconds{1};
+    // Clocks show a steady state.
+    if (!plan.bench.empty()) meter_options.demand.state_period = std::chrono::milliseconds{250};
     auto meters = meters::open_meters(meter_options);
     if (!meters) return forward_error(meters);
     remove_recording();
@@ -160,6 +162,13 @@ class SweepVerb : public Verb {
     if (!destination) return forward_error(destination);
     session::SessionOptions options;
     options.command = plan.command;
+    const auto bench = std::make_shared<BenchResult>();
+    if (!plan.bench.empty()) {
+      const auto file = bench->path();
+      if (!file) return forward_error(file);
+      options.command.emplace_back("--result");
+      options.command.push_back(file->string());
+    }
     options.tool_version = JOULEPROF_VERSION;
     options.devices = plan.devices;
     options.idle_before = kSettle;
@@ -171,22 +180,36 @@ class SweepVerb : public Verb {
       tap = std::move(*opened);
     }
     auto result = session::run(options, std::move(meters->meters), &destination->sink());
-    std::vector<session::PrintedNumber> printed;
-    if (tap) printed = tap->finish();
+    session::WorkReport report;
+    if (tap) report.printed = tap->finish();
     if (!result) return forward_error(result);
     if (result->start_error) return tl::unexpected(*result->start_error);
     session::Execution execution;
     execution.exit_status = result->exit_status.value_or(kNotStarted);
     execution.recording = run_file();
-    execution.measure = [this, plan, printed = std::move(printed)](model::SweepRun& run) {
+    execution.measure = [this, plan, bench, report](model::SweepRun& run) mutable {
       auto recorded = recording::read_recording(run_file());
       if (!recorded) {
         run.unranked = recorded.error().message;
         return;
       }
-      session::measure_run(analysis::Run(std::move(*recorded)), plan, printed, run);
+      if (!plan.bench.empty() && !read_bench(*bench, report, run)) return;
+      session::measure_run(analysis::Run(std::move(*recorded)), plan, report, run);
     };
     return execution;
+  }
+
+  static bool read_bench(const BenchResult& bench, session::WorkReport& report,
+                         model::SweepRun& run) {
+    const auto document = bench.read();
+    if (!document || document->cases.empty()) {
+      run.unranked = document ? "the workload measured nothing" : document.error().message;
+      return false;
+    }
+    const auto& done = document->cases.front();
+    report.bench = session::BenchWork{done.window, done.iterations};
+    if (!done.steady) run.remark = "not steady: " + done.not_steady;
+    return true;
   }
 
   void conclude(const session::SweepPlanner& planner) const {
