@@ -11,7 +11,9 @@ namespace jouleprof::model {
 // What is run, and how the order and number of runs are decided. Settings are in the knob's unit.
 struct SweepPlan {
   std::vector<std::string> command;
-  std::string knob;                  // "power_limit_watts", "sm_clock_megahertz"
+  std::string knob;  // "power_limit_watts", "sm_clock_megahertz", ...
+  // Nothing is set: runs have the settings found, and `settings` and `reference` say nothing.
+  bool observe = false;
   std::vector<double> settings;      // highest first
   double reference = 0;              // one of them; it is in each block
   std::optional<double> found;       // the setting before the sweep
@@ -59,7 +61,8 @@ struct SweepRun {
   std::optional<double> end_celsius;
   std::optional<double> mean_watts;
   std::optional<double> peak_watts;
-  std::optional<double> sm_megahertz;    // means over the run, as the rest
+  std::optional<double> sm_megahertz;  // means over the run, as the rest
+  std::optional<double> memory_megahertz;
   std::optional<double> sm_utilisation;  // ratios from 0 to 1, as the rest
   std::optional<double> memory_utilisation;
   std::optional<double> limited_by_power;

@@ -16,6 +16,7 @@ template <typename Plan, typename Field>
 void visit_plan(Plan& plan, const Field& field) {
   field("command", plan.command, true);
   field("knob", plan.knob, true);
+  field("observe", plan.observe, false);
   field("settings", plan.settings, true);
   field("reference", plan.reference, true);
   field("found", plan.found, false);
@@ -55,6 +56,7 @@ void visit_run(Run& run, const Field& field) {
   field("mean_watts", run.mean_watts, false);
   field("peak_watts", run.peak_watts, false);
   field("sm_megahertz", run.sm_megahertz, false);
+  field("memory_megahertz", run.memory_megahertz, false);
   field("sm_utilisation_ratio", run.sm_utilisation, false);
   field("memory_utilisation_ratio", run.memory_utilisation, false);
   field("limited_by_power_ratio", run.limited_by_power, false);

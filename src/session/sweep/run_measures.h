@@ -33,9 +33,10 @@ struct WorkReport {
 };
 
 // Fills the run's measured members. Where the work cannot be measured (a GPU's energy is absent,
-// there is no window of the plan's name, no number was printed), `unranked` says why.
+// there is no window of the plan's name, no number was printed), `unranked` says why. `part`: only
+// the work within it counts; absent: all of it.
 void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
-                 model::SweepRun& out);
+                 model::SweepRun& out, const std::optional<analysis::PartSpan>& part = {});
 
 // Says in `unranked` what the settings that were read back mean: a value that the driver changed, a
 // limit that another limiter lowers, one that reverted during the run, heat.

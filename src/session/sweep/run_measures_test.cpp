@@ -87,6 +87,19 @@ TEST(RunMeasures, IterationsOfABenchmarkAreTheWork) {
   EXPECT_EQ(other.unranked, "it has no window named absent");
 }
 
+TEST(RunMeasures, AMemoryClockThatIsNotHeldIsNamed) {
+  model::SweepPlan plan;
+  plan.knob = "memory_clock_megahertz";
+  model::SweepRun run;
+  run.setting = 1309;
+  run.memory_megahertz = 1310;
+  judge_setting(plan, run);
+  EXPECT_EQ(run.unranked, "");
+  run.memory_megahertz = 2619;
+  judge_setting(plan, run);
+  EXPECT_EQ(run.unranked, "the memory clock was 2619 MHz: the driver does not hold it");
+}
+
 TEST(RunMeasures, AWindowIsTheWork) {
   model::SweepPlan plan;
   plan.window = "step";

@@ -25,6 +25,9 @@ struct SweepChoices {
   // `given`: the command, where it is not a benchmark.
   Result<model::SweepPlan> plan(const meters::control::BoardState& boards,
                                 const std::vector<std::string>& given) const;
+  // Of a sweep that changes nothing, on GPUs with these UUIDs.
+  Result<model::SweepPlan> observed_plan(const std::vector<std::string>& uuids,
+                                         const std::vector<std::string>& given) const;
 
   std::string knob_word = "power";
   std::vector<double> limits;
@@ -45,8 +48,11 @@ struct SweepChoices {
   unsigned most_blocks = 8;
   std::uint64_t seed = 1;
   std::optional<double> most_celsius;
+  bool observe = false;
 
  private:
+  // What both plans have: the work, and what is asked of it.
+  Result<model::SweepPlan> common_plan(const std::vector<std::string>& given) const;
   Result<std::vector<double>> settings(const meters::control::BoardState& boards,
                                        meters::control::Knob knob) const;
 };
