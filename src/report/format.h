@@ -20,6 +20,7 @@ struct FormatOptions {
   std::optional<ActivityOptions> by;
   TextOptions text;     // of the format "text"
   std::string version;  // of the tool, for formats that name it
+  bool redact = false;  // of the format "html": leave out what names a person, machine or folder
 };
 
 struct Format {

@@ -1,3 +1,5 @@
+#include "report/json/profile_json.h"
+
 #include <utility>
 
 #include "report/json/json_text.h"
@@ -182,7 +184,7 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
-std::string to_json(const Profile& profile) {
+Json profile_document(const Profile& profile) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
   Json j;
@@ -215,7 +217,11 @@ std::string to_json(const Profile& profile) {
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
-  return write_json(j) + '\n';
+  return j;
+}
+
+std::string to_json(const Profile& profile) {
+  return write_json(profile_document(profile)) + '\n';
 }
 
 }  // namespace jouleprof::report
