@@ -5,9 +5,9 @@ import "uplot/dist/uPlot.min.css";
 import { useWidth } from "./canvas";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
-import { secondsText } from "./quantity";
+import { roundText } from "./quantity";
 
-export const GUTTER = 56;
+export const GUTTER = 64;
 
 export interface Line {
   times: number[];
@@ -25,7 +25,6 @@ export interface Range {
 interface Props {
   line: Line;
   label: string;
-  unit: string;
   ink: string; // a variable of the style sheet
   height: number;
   range: Range;
@@ -44,7 +43,7 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
   const ink = colour(p.ink);
   const soft = colour("soft");
   const grid = { stroke: colour("line"), width: 1 };
-  const none = p.line.values.map(() => null);
+  const none: (number | null)[] = p.line.values.map(() => null);
   const [least, greatest] = p.line.extremes ?? [none, none];
   const series: uPlot.Series[] = [
     {},
@@ -54,6 +53,10 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
     { paths: stepped, points: { show: false }, width: 0 },
     { paths: stepped, points: { show: false }, stroke: ink, width: 1.5 },
   ];
+  const greatestOf = (list: (number | null)[]) => list.reduce<number>((m, v) => Math.max(m, v ?? 0), 0);
+  const line = Math.max(greatestOf(p.line.values), greatestOf(greatest));
+  const band = Math.min(greatestOf(p.line.high ?? none), 1.6 * line);
+  const top = 1.06 * Math.max(line, band, p.limit ? greatestOf(p.limit.values) : 0, 1e-9);
   const limits = p.limit ? aligned(p.line.times, p.limit) : none;
   series.push({ paths: stepped, points: { show: false }, stroke: soft, width: 1, dash: [5, 4] });
   return new uPlot(
@@ -69,12 +72,13 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
         y: false,
       },
       scales: { x: { time: false, range: () => [live.current.range.begin, live.current.range.end] },
-        y: { range: (_u, _low, high) => [0, Math.max(high * 1.06, 1e-9)] } },
+        // A wide band may leave the chart; the line and its extremes may not.
+        y: { range: () => [0, top] } },
       axes: [
         { show: p.axis, size: 26, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
-          values: (_u, ticks) => ticks.map((t) => (t === 0 ? "0 s" : secondsText(t).replace(/\.?0+ /, " "))) },
+          values: (_u, ticks) => ticks.map((t) => (t === 0 ? "0 s" : roundText(t))) },
         { size: GUTTER, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
-          space: 28, values: (_u, ticks) => ticks.map((t) => `${t >= 1e4 ? `${t / 1000}k` : t} ${p.unit}`.trim()) },
+          space: 28, values: (_u, ticks) => ticks.map((t) => String(t)) },
       ],
       series,
       bands: [

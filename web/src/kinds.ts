@@ -14,10 +14,10 @@ export type Kind =
 const KINDS: [Kind, RegExp][] = [
   ["collective", /nccl|allreduce|all_reduce|allgather|reduce_?scatter|sendrecv|nvshmem/i],
   ["copy", /^(memcpy|memset|copy)|catarray|transpose|copy_kernel|direct_copy|index(select|_put|fill)|gather|scatter/i],
-  ["attention", /flash|fmha|attention|attn|sdpa|softmax/i],
+  ["attention", /flash|fmha|attention|attn|sdpa/i],
   ["normalisation", /norm(?!al_)|layer_?norm|batch_?norm|rms/i],
   ["gemm", /gemm|gemv|nvjet|cutlass|xmma|conv|matmul|winograd|mma_|splitk|cublas|dot_/i],
-  ["reduction", /reduce|reduction|sum_|argmax|topk|scan|sort|multi_tensor_apply.*norm/i],
+  ["reduction", /softmax|reduce|reduction|sum_|argmax|topk|scan|sort|multi_tensor_apply.*norm/i],
   ["elementwise", /elementwise|pointwise|triton_poi|fused|adam|sgd|multi_tensor|foreach|gelu|relu|dropout|add|mul|fill|cast|where/i],
 ];
 

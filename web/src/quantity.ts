@@ -42,6 +42,9 @@ export function secondsText(s: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+// Without the zeros of a round number: "20 ms", "2 s".
+export const roundText = (s: number): string => secondsText(s).replace(/\.?0+(?= )/, (m) => (m.startsWith(".") ? "" : m));
+
 export function bytesText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];

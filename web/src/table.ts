@@ -12,6 +12,8 @@ export interface Column<T> {
   show?: (row: T) => string; // on the page
   low?: (row: T) => number | null; // of an interval bar
   high?: (row: T) => number | null;
+  unsure?: (row: T) => boolean; // only the interval is drawn
+  wide?: boolean;
 }
 
 export interface Order {

@@ -33,7 +33,7 @@ interface Props<T> {
 export function Table<T>({ name, rows, columns, order: first, filter, onFilter, note }: Props<T>) {
   const [order, setOrder] = useState<Order | null>(first ?? null);
   const [own, setOwn] = useState("");
-  const [hidden, setHidden] = useState(() => new Set(columns.filter((c) => c.hidden).map((c) => c.key)));
+  const [hidden, setHidden] = useState(() => new Set(columns.filter((c) => c.hidden || rows.every((r) => c.value(r) === null)).map((c) => c.key)));
   const [limit, setLimit] = useState(FIRST);
   const [said, setSaid] = useState("");
   const words = filter ?? own;
@@ -138,11 +138,11 @@ function TableCell<T>({ column, row, most }: { column: Column<T>; row: T; most: 
   const high = column.high?.(row) ?? null;
   const low = column.low?.(row) ?? null;
   return (
-    <td class={column.numeric ? "number" : "text"} title={column.numeric ? String(value ?? "") : text}>
+    <td class={column.numeric ? "number" : column.wide ? "text wide" : "text"} title={column.numeric ? String(value ?? "") : text}>
       <span>{text}</span>
       {high !== null && low !== null && most > 0 && (
         <span class="cell-bar" aria-hidden="true">
-          {typeof value === "number" && value > 0 && <i style={{ width: `${(100 * value) / most}%` }} />}
+          {!column.unsure?.(row) && typeof value === "number" && value > 0 && <i style={{ width: `${(100 * value) / most}%` }} />}
           <b style={{ left: `${(100 * low) / most}%`, width: `${Math.max((100 * (high - low)) / most, 0.5)}%` }} />
         </span>
       )}

@@ -27,11 +27,12 @@ function showEnergy(row: DeviceRow): string {
 function rowColumns(by: By, devices: number, tree: boolean): Column<DeviceRow>[] {
   const number = { numeric: true };
   const columns: Column<DeviceRow>[] = [
-    { key: "name", title: by, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name) },
+    { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name) },
     { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
       help: "active energy: above rest and held",
+      unsure: (r) => r.resolvable === false,
       low: (r) => intervalOf(r)?.[0] ?? null, high: (r) => intervalOf(r)?.[1] ?? null },
     { key: "error_joules", title: "95 %", ...number, value: (r) => half(intervalOf(r)),
       show: (r) => {

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Chart, type Line, type Range } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
 import { Choice } from "./icicle_view";
-import { errorText, intervalText, joulesText, secondsText, wattsText } from "./quantity";
+import { errorText, intervalText, joulesText, roundText, secondsText, wattsText } from "./quantity";
 import { energyOf, powerAt, type Selection } from "./selection";
 import { copyText } from "./table_view";
 import { Tracks } from "./tracks_view";
@@ -144,17 +144,17 @@ export function Timeline({ page }: { page: Page }) {
               <p class="lane-title">
                 <b>{label(domain)}</b>{" "}
                 {domain.provenance !== "measured" && <span class={`badge ${domain.provenance}`}>{domain.provenance.toUpperCase()}</span>}{" "}
-                <span class="soft">power; steps of {secondsText(track.step_seconds)}{track.low_watts ? `, with the extremes of ${secondsText(track.resolution_seconds)}` : ""}</span>
+                <span class="soft">power in W, steps of {roundText(track.step_seconds)}{track.low_watts ? `, extremes of ${roundText(track.resolution_seconds)}` : ""}</span>
                 <span class="now">{power}{hover !== null && power ? ` at ${secondsText(hover)}` : ""}</span>
               </p>
-              <Chart {...shared} line={lines.get(domain.id)!} label={`Power of ${label(domain)} over time`} unit="W"
+              <Chart {...shared} line={lines.get(domain.id)!} label={`Power of ${label(domain)} over time`}
                 ink={domain.domain.startsWith("gpu") ? "gpu" : "cpu"} limit={extra.limit}
                 height={domain.parent === null ? 130 : 80} axis={i === last && !extra.gauge} />
               {extra.gauge && (
                 <>
-                  <p class="lane-title soft">{label(domain)} {chosen[1]}</p>
+                  <p class="lane-title soft">{label(domain)} {chosen[1]} in {chosen[2]}</p>
                   <Chart {...shared} line={extra.gauge} label={`${chosen[1]} of ${label(domain)} over time`}
-                    unit={chosen[2]} ink="gauge" height={70} axis={i === last} />
+                    ink="gauge" height={70} axis={i === last} />
                 </>
               )}
             </div>

@@ -191,5 +191,6 @@ export function outermostMatches(root: Frame, search: string): Frame[] {
   return found;
 }
 
+// Above idle; a device holds idle energy, too.
 export const wattsOf = (frame: Frame): number | null =>
-  frame.seconds > 0 && frame.joules > 0 ? frame.joules / frame.seconds : null;
+  frame.kind !== "device" && frame.seconds > 0 && frame.joules > 0 ? frame.joules / frame.seconds : null;

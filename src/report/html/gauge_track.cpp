@@ -98,8 +98,8 @@ Json clock_limit_tracks(const analysis::Run& run, const analysis::PartSpan& span
         ++next;
       }
       const HostTime hold = std::min(readings[next - 1].at + kLongestHold, span.end);
-      const HostTime end = next < readings.size() ? std::min(readings[next].at, hold)
-                                                  : readings[next - 1].at;
+      const HostTime end =
+          next < readings.size() ? std::min(readings[next].at, hold) : readings[next - 1].at;
       put(sensor.domain, readings[i].at, end, model::ClockReasons::of_gauge(readings[i].value));
       i = next;
     }

@@ -71,8 +71,9 @@ std::string run_line(const Profile& profile) {
   const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
                                           (run.work_end && profile.end < *run.work_end));
   if (is_part) {
-    text += fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
-                        duration_text(profile.end - *run.work_begin));
+    text +=
+        fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
+                    duration_text(profile.end - *run.work_begin));
   }
   return text;
 }
@@ -84,8 +85,9 @@ std::string alerts(const Profile& profile) {
                     "SIMULATED: these figures come from a simulated device. Nothing was measured.");
   }
   if (!profile.run.complete) {
-    html += element("p", "alert",
-                    "CUT OFF: the recording was not closed in order; its last moments are missing.");
+    html +=
+        element("p", "alert",
+                "CUT OFF: the recording was not closed in order; its last moments are missing.");
   }
   return html;
 }
@@ -111,13 +113,14 @@ std::string figures(const Profile& profile, const Total& total) {
         energy_text(m.energy), error_text(m.error, m.energy), badge(m.provenance), interval_text(m),
         kilowatt_hours_text(m.energy), error_text(m.repeatability, m.energy));
   } else {
-    html += "<p class=\"energy\"><strong>no energy</strong> " + badge(Provenance::kUnavailable) +
-            "</p>\n<p class=\"interval\">No domain's energy is known; the table has the reasons.</p>\n";
+    html +=
+        "<p class=\"energy\"><strong>no energy</strong> " + badge(Provenance::kUnavailable) +
+        "</p>\n<p class=\"interval\">No domain's energy is known; the table has the reasons.</p>\n";
   }
   html += "<dl class=\"facts\">\n";
   if (profile.has_span()) {
-    html += fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n",
-                        duration_text(profile.duration()));
+    html +=
+        fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n", duration_text(profile.duration()));
     if (total.energy && profile.duration() > Duration{}) {
       html += fmt::format("<div><dt>mean power</dt><dd>{} <small>W</small></dd></div>\n",
                           number_text((total.energy->energy / profile.duration()).watts()));
@@ -179,6 +182,24 @@ std::string device_table(const Profile& profile) {
   return html + "</tbody></table></div>\n";
 }
 
+// A sentence begins with a capital and ends with one full stop; `code` is marked as such.
+std::string sentence_html(std::string_view text) {
+  while (text.ends_with('.')) text.remove_suffix(1);
+  std::string html = html_text(text);
+  if (!html.empty() && html[0] >= 'a' && html[0] <= 'z') html[0] = static_cast<char>(html[0] - 32);
+  std::string out;
+  bool code = false;
+  for (const char c : html) {
+    if (c == '`') {
+      out += code ? "</code>" : "<code>";
+      code = !code;
+    } else {
+      out += c;
+    }
+  }
+  return out + (code ? "</code>." : ".");
+}
+
 std::string findings(const Profile& profile) {
   if (profile.findings.empty()) return "";
   std::string html =
@@ -187,19 +208,20 @@ std::string findings(const Profile& profile) {
   for (const auto& f : profile.findings) {
     html += fmt::format(
         "<li><p><strong>{}{}</strong> <span class=\"soft\">{}{}, {}</span></p>"
-        "<p>{}.</p><p class=\"step\">{}.</p></li>\n",
+        "<p>{}</p><p class=\"step\">{}</p></li>\n",
         f.device.empty() ? "" : html_text(f.device) + ": ", energy_text(f.energy),
         error_text(f.error, f.energy), f.estimated ? ", ESTIMATED" : "", percent_text(f.share),
-        html_text(f.text), html_text(f.next_step));
+        sentence_html(f.text), sentence_html(f.next_step));
   }
   return html + "</ol></section>\n";
 }
 
 std::string warnings(const Profile& profile) {
   if (profile.warnings.empty()) return "";
-  std::string html = fmt::format("<details class=\"warnings\"{}><summary>{} warning{}</summary><ul>\n",
-                                 profile.warnings.size() <= 3 ? " open" : "",
-                                 profile.warnings.size(), profile.warnings.size() > 1 ? "s" : "");
+  std::string html =
+      fmt::format("<details class=\"warnings\"{}><summary>{} warning{}</summary><ul>\n",
+                  profile.warnings.size() <= 3 ? " open" : "", profile.warnings.size(),
+                  profile.warnings.size() > 1 ? "s" : "");
   for (const auto& warning : profile.warnings) {
     html += fmt::format("<li>{}</li>\n", html_text(warning));
   }
@@ -215,8 +237,8 @@ std::string headline_html(const Profile& profile, const FormatOptions& options) 
   if (!command.empty()) {
     html += fmt::format("<h1><code>{}</code></h1>\n", html_text(command));
   } else {
-    html += fmt::format("<h1>{}</h1>\n", options.redact ? "Energy report (command left out)"
-                                                        : "Energy report");
+    html += fmt::format("<h1>{}</h1>\n",
+                        options.redact ? "Energy report (command left out)" : "Energy report");
   }
   html += element("p", "soft", run_line(profile));
   html += figures(profile, total);

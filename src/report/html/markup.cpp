@@ -59,7 +59,8 @@ Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped)
   }
   for (const Json& row : rows) {
     Json cells = Json::array();
-    for (const Json& key : packed["keys"]) cells.push_back(row.value(key.get<std::string>(), Json()));
+    for (const Json& key : packed["keys"])
+      cells.push_back(row.value(key.get<std::string>(), Json()));
     packed["rows"].push_back(std::move(cells));
   }
   return packed;

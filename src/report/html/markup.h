@@ -16,8 +16,8 @@ std::string html_text(std::string_view text);
 // neither "</script>" nor "<!--" ends it, and no U+2028 or U+2029.
 std::string script_json(const Json& document);
 
-// Rows that share their keys as {"keys": [...], "rows": [[...]]}, which takes half of the room. Keys
-// of `dropped` are left out; the order of the others is the first row's.
+// Rows that share their keys as {"keys": [...], "rows": [[...]]}, which takes half of the room.
+// Keys of `dropped` are left out; the order of the others is the first row's.
 Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped = {});
 
 }  // namespace jouleprof::report

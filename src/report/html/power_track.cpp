@@ -24,13 +24,16 @@ Duration round_step(Duration least) {
   }
 }
 
-// The finest refresh period of the domain's power sensors.
+// The finest of the domain's power sensors: neither its refresh period nor, where that is longer,
+// its averaging window.
 Duration resolution_of(const model::Recording& recording, const model::Domain& domain) {
   std::optional<Duration> finest;
   for (const auto& sensor : recording.sensors) {
     if (sensor.domain != domain.id || sensor.kind == model::SensorKind::kGauge) continue;
     if (!sensor.traits.refresh) continue;
-    finest = std::min(finest.value_or(Duration::max()), *sensor.traits.refresh);
+    const Duration own =
+        std::max(*sensor.traits.refresh, sensor.traits.window.value_or(Duration{}));
+    finest = std::min(finest.value_or(Duration::max()), own);
   }
   const Duration usual = domain.kind == model::DomainKind::kGpu ? kGpuStep : kOtherStep;
   // 20.1 ms is 20 ms, and not 50.

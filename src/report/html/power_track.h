@@ -15,7 +15,8 @@ namespace jouleprof::report {
 //   repeatability_microjoules   from the first step's begin to each step's end: half of the 95 %
 //                        interval without the calibration error
 //   calibration_ratio    the calibration error, relative
-// At most `steps` steps a domain. Of the whole recording the time before and after the command, too.
+// At most `steps` steps a domain. Of the whole recording the time before and after the command,
+// too.
 Json power_tracks(const analysis::Run& run, const analysis::Part& part, HostTime origin,
                   std::size_t steps);
 
