@@ -44,15 +44,17 @@ export function cut(context: CanvasRenderingContext2D, text: string, room: numbe
   return low > 1 ? `${most.slice(0, low)}…` : "";
 }
 
-let hatched: HTMLCanvasElement | null = null;
+const hatches = new Map<number, HTMLCanvasElement>();
 
-// Diagonal lines over a fill: an estimate, or a figure that is not resolvable.
-export function hatch(context: CanvasRenderingContext2D): CanvasPattern {
+// Diagonal lines over a fill: faint for an estimate, strong for a figure that is not resolvable.
+export function hatch(context: CanvasRenderingContext2D, strength: number): CanvasPattern {
+  let hatched = hatches.get(strength);
   if (!hatched) {
     hatched = document.createElement("canvas");
     hatched.width = hatched.height = 8;
     const lines = hatched.getContext("2d")!;
-    lines.strokeStyle = "rgba(0, 0, 0, 0.38)";
+    hatches.set(strength, hatched);
+    lines.strokeStyle = `rgba(0, 0, 0, ${strength})`;
     lines.lineWidth = 1.4;
     lines.beginPath();
     for (const x of [-8, 0, 8]) {

@@ -2,7 +2,7 @@
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cividis, cut, hatch, inkOn, prepare, useWidth } from "./canvas";
 import type { By, Page } from "./data";
-import { KIND_COLOURS, type Kind } from "./kinds";
+import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
 import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
 import { colour, ThemeVersion } from "./theme";
 import {
@@ -12,10 +12,20 @@ import {
 const HEIGHT = 22;
 type Colouring = "kind" | "power";
 
+// Of what has no kind; in the dark, too.
 const NEUTRAL = { device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", idle: "#8e9aa8", unattributed: "#b9b3a9" };
 
+function kindOfFrame(frame: Frame): Kind | null {
+  if (frame.kind in KIND_COLOURS) return frame.kind as Kind;
+  // A layer without parts, by its type.
+  if (frame.kind !== "layer" || frame.children.length > 0 || !frame.row?.detail) return null;
+  return kindOf(frame.row.detail.split(" ")[0]);
+}
+
 function baseColour(frame: Frame): string {
-  return (NEUTRAL as Record<string, string>)[frame.kind] ?? KIND_COLOURS[frame.kind as Kind];
+  const kind = kindOfFrame(frame);
+  if (kind) return KIND_COLOURS[kind];
+  return (NEUTRAL as Record<string, string>)[frame.kind];
 }
 
 export function describe(frame: Frame, root: Frame, measure: Measure): string[] {
@@ -79,7 +89,8 @@ export function Icicle({ page, onRow }: Props) {
   useEffect(() => {
     if (!canvas.current || width === 0) return;
     const context = prepare(canvas.current, width, height);
-    const lines = hatch(context);
+    const strong = hatch(context, 0.4);
+    const faint = hatch(context, 0.13);
     const paper = colour("paper");
     const searching = search.trim() !== "";
     context.font = "12px system-ui, sans-serif";
@@ -97,13 +108,14 @@ export function Icicle({ page, onRow }: Props) {
       context.globalAlpha = dim ? 0.22 : 1;
       context.fillStyle = fill;
       context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), HEIGHT - 1);
-      if (!frame.resolvable || frame.estimated || frame.kind === "unattributed") {
+      const lines = !frame.resolvable || frame.kind === "unattributed" ? strong : frame.estimated ? faint : null;
+      if (lines) {
         context.fillStyle = lines;
         context.fillRect(x, y, Math.max(w - 1, 0.5), HEIGHT - 1);
       }
       const text = cut(context, frame.name, w - 9);
       if (text) {
-        if (!frame.resolvable || frame.estimated || frame.kind === "unattributed") {
+        if (lines === strong) {
           context.fillStyle = fill;
           context.fillRect(x + 2, y + 3, Math.min(context.measureText(text).width + 5, w - 5), HEIGHT - 7);
         }
@@ -163,7 +175,7 @@ export function Icicle({ page, onRow }: Props) {
   const said = focus && frames.includes(focus) ? focus : root;
   const sum = found.reduce((s, f) => s + weightOf(f, measure), 0);
   const sumText = measure === "energy" ? joulesText(sum) : measure === "time" ? secondsText(sum) : countText(sum);
-  const kinds = [...new Set(frames.map((f) => f.kind))].filter((k): k is Kind => k in KIND_COLOURS);
+  const kinds = [...new Set(frames.map(kindOfFrame))].filter((k): k is Kind => k !== null);
   const trail: Frame[] = [];
   for (let f: Frame | null = root; f; f = f.parent) trail.unshift(f);
   return (
@@ -222,7 +234,7 @@ export function Icicle({ page, onRow }: Props) {
             <li key={k}><span class="swatch" style={{ background: KIND_COLOURS[k] }} />{k}</li>
           ))}
           <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>
-          <li><span class="swatch hatched" style={{ background: NEUTRAL.unattributed }} />not resolvable or estimated</li>
+          <li><span class="swatch hatched" style={{ background: NEUTRAL.unattributed }} />not resolvable, or unattributed</li>
         </ul>
       ) : (
         <p class="legend scale">

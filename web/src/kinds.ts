@@ -16,9 +16,9 @@ const KINDS: [Kind, RegExp][] = [
   ["copy", /^(memcpy|memset|copy)|catarray|transpose|copy_kernel|direct_copy|index(select|_put|fill)|gather|scatter/i],
   ["attention", /flash|fmha|attention|attn|sdpa/i],
   ["normalisation", /norm(?!al_)|layer_?norm|batch_?norm|rms/i],
-  ["gemm", /gemm|gemv|nvjet|cutlass|xmma|conv|matmul|winograd|mma_|splitk|cublas|dot_/i],
+  ["gemm", /gemm|gemv|nvjet|cutlass|xmma|conv|matmul|winograd|mma_|linear|splitk|cublas|dot_/i],
   ["reduction", /softmax|reduce|reduction|sum_|argmax|topk|scan|sort|multi_tensor_apply.*norm/i],
-  ["elementwise", /elementwise|pointwise|triton_poi|fused|adam|sgd|multi_tensor|foreach|gelu|relu|dropout|add|mul|fill|cast|where/i],
+  ["elementwise", /elementwise|pointwise|triton_poi|fused|adam|sgd|multi_tensor|foreach|gelu|relu|dropout|silu|sigmoid|tanh|add|mul|fill|cast|where/i],
 ];
 
 export function kindOf(name: string): Kind {

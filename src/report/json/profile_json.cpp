@@ -220,8 +220,6 @@ Json profile_document(const Profile& profile) {
   return j;
 }
 
-std::string to_json(const Profile& profile) {
-  return write_json(profile_document(profile)) + '\n';
-}
+std::string to_json(const Profile& profile) { return write_json(profile_document(profile)) + '\n'; }
 
 }  // namespace jouleprof::report
