@@ -22,6 +22,7 @@ struct FormatOptions {
   CostFactors costs;    // of the summary as text and JSON
   TextOptions text;     // of the format "text"
   std::string version;  // of the tool, for formats that name it
+  bool redact = false;  // of the format "html": leave out what names a person, machine or folder
 };
 
 struct Format {
