@@ -52,9 +52,11 @@ ROOMS = {
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
+        "repeated": _KERNELS | {"repeated"},
         "sweep": {"sweep"},
         "bench": {"bench", ""},
-        "": _KERNELS | _WINDOWS | {"findings", "live", "sweep", ""},
+        "compare": {"compare", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "findings", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},
@@ -65,7 +67,11 @@ ROOMS = {
         "machine": {"machine", "live", "sampling"},
     },
     # Verbs by what they do; what every verb uses lies in the folder itself.
-    "apps/cli": {"": {"", "control"}, "*": {""}},
+    "apps/cli": {
+        "": {"", "control"},
+        "compare": {"", "control", "measure", "compare"},
+        "*": {""},
+    },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
     "importers": {"": {""}, "*": {""}},
