@@ -18,10 +18,10 @@ std::optional<CompareBy> parse_compare_by(std::string_view word);  // total, win
 std::string_view to_string(CompareBy by);
 
 struct CompareOptions {
-  bool paired = false;           // the n-th run before and the n-th after were made together
-  std::optional<double> spread;  // relative standard deviation between runs, known from elsewhere
-  double same_within = 0.01;     // a difference within this ratio is no difference
-  std::vector<std::string> accepted;  // codes of conditions that do not prevent a verdict
+  bool paired = false;             // the n-th run before and the n-th after were made together
+  std::optional<double> spread{};  // relative standard deviation between runs, known from elsewhere
+  double same_within = 0.01;       // a difference within this ratio is no difference
+  std::vector<std::string> accepted{};  // codes of conditions that do not prevent a verdict
 };
 
 enum class Verdict { kLower, kHigher, kSame, kInconclusive };

@@ -206,7 +206,9 @@ TEST(Compare, ManyRowsAreCorrected) {
   EXPECT_EQ(c.rows.size(), 40u);
   for (const auto& row : c.rows) {
     EXPECT_EQ(row.verdict, Verdict::kInconclusive) << row.name << ' ' << row.p;
-    if (row.name == "row0") EXPECT_LT(p_value(*row.log_ratio), 0.05);
+    if (row.name == "row0") {
+      EXPECT_LT(p_value(*row.log_ratio), 0.05);
+    }
   }
 }
 
