@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 
 import pytest
 
@@ -73,3 +74,20 @@ def test_ends_when_the_reader_closes_the_pipe(gpu):
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=20) is not None
+
+
+def test_the_power_of_a_board_at_rest_is_stored(tool):
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 70}]})
+    tool.environment["XDG_STATE_HOME"] = str(tool.folder / "state")
+    process = tool.start("monitor", "--format", "csv", "-d", "200ms")
+    end = time.monotonic() + 100
+    stored = []
+    for _ in process.stdout:
+        stored = list((tool.folder / "state").rglob("*.json"))
+        if stored or time.monotonic() > end:
+            break
+    process.kill()
+    process.communicate()
+    [board] = json.loads(stored[0].read_text())["devices"].values()
+    assert abs(board["rest"][0]["power_watts"] - 70) < 1
+    assert "held" not in board

@@ -334,3 +334,28 @@ def test_invalid_options(gpu):
                       ["--devices", "77"], ["--tick", "5"]):
         process = gpu("serve", "--listen", "127.0.0.1:0", *arguments, status=None)
         assert process.returncode in (2, 3) and process.err.startswith("jouleprof: "), arguments
+
+
+def level_names(samples):
+    return {dict(labels).get("level") for (name, labels), _ in samples.items()
+            if name == "jouleprof_energy_joules_total" and dict(labels)["domain"] == "gpu"}
+
+
+def test_power_at_rest_is_learnt_while_the_board_is_at_rest(tool):
+    # The smaller the power, the sooner its error is small.
+    tool.simulate({"devices": [{"generation": "hopper", "idle_watts": 70}]})
+    with serving(tool, "--level", "node") as service:
+        assert level_names(service.samples()) == {None}
+        wait_for("a level", lambda: "rest" in level_names(service.samples()))
+        assert level_names(service.samples()) == {"rest", "dynamic"}
+    # The next service has the level from the start, and so have runs.
+    with serving(tool, "--level", "node") as service:
+        wait_for("energy at rest", lambda: any(
+            value > 1 for (name, labels), value in service.samples().items()
+            if ("level", "rest") in labels and name == "jouleprof_energy_joules_total"))
+        samples = service.samples()
+        energy = {dict(labels).get("level"): value for (name, labels), value in samples.items()
+                  if name == "jouleprof_energy_joules_total"
+                  and dict(labels)["domain"] == "gpu"}
+    whole = float(energy["rest"] + energy["dynamic"])
+    assert float(energy["rest"]) > 0.95 * whole

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "apps/cli/exit_status.h"
+#include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
 #include "base/text.h"
@@ -80,7 +81,9 @@ class MonitorVerb : public Verb {
     std::stop_source stop;
     options.stop = stop.get_token();
     bool written = true;
+    RestWatch rest;  // stored for later runs; if that fails, the next one observes it again
     options.on_snapshot = [&](const model::Snapshot& snapshot) {
+      if (rest.look(snapshot)) (void)meters::nvml::keep_levels(rest.levels());
       const std::string rows = (*printer)(snapshot);
       written = std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
       if (!written) stop.request_stop();  // the reader is gone: `monitor | head`

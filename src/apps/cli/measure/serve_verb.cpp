@@ -7,6 +7,7 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measure/history_options.h"
+#include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/http_server.h"
@@ -82,7 +83,7 @@ class ServeVerb : public Verb {
     return {has("dcgm"), has("kepler"), has("aipowermeter")};
   }
 
-  Result<session::ServiceOptions> service_options() const {
+  Result<session::ServiceOptions> service_options() {
     session::ServiceOptions options;
     const auto tick = parse_duration(tick_);
     if (!tick) return forward_error(tick);
@@ -107,7 +108,10 @@ class ServeVerb : public Verb {
     }
     options.devices = devices_;
     options.job_mapping = job_mapping_;
-    options.rest = [](const model::Domain& domain) -> std::optional<Power> {
+    options.rest = [this](const model::Domain& domain) -> std::optional<Power> {
+      if (domain.kind == model::DomainKind::kGpu && !domain.parent) {
+        if (const auto observed = rest_.power(domain.uuid)) return observed;
+      }
       if (!domain.known_levels.rest) return std::nullopt;
       return domain.known_levels.rest->power;
     };
@@ -125,6 +129,7 @@ class ServeVerb : public Verb {
     bool named = false;
     options.on_tick = [&](const auto& state, const auto& accounts) {
       if (!std::exchange(named, true)) name_gap(state);
+      learn_rest(state);
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
       for (; warned < state.warnings.size(); ++warned) {
@@ -168,6 +173,13 @@ class ServeVerb : public Verb {
     return kDone;
   }
 
+  // Stored for later services and runs too. If that fails, the next one observes it again.
+  void learn_rest(const analysis::MachineState& state) {
+    std::vector<bool> held(state.snapshot.domains.size());
+    for (const auto& holder : state.holders) held.at(holder.domain) = true;
+    if (rest_.look(state.snapshot, held)) (void)meters::nvml::keep_levels(rest_.levels());
+  }
+
   static void name_gap(const analysis::MachineState& state) {
     if (!state.continued_from) return;
     const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
@@ -190,6 +202,7 @@ class ServeVerb : public Verb {
   }
 
   History history_;
+  RestWatch rest_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
   std::string tick_ = "5s";

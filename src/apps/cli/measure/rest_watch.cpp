@@ -1,0 +1,117 @@
+#include "apps/cli/measure/rest_watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/gauge_names.h"
+
+namespace jouleprof::cli {
+namespace {
+
+constexpr double kShortest = 5;     // seconds
+constexpr std::size_t kFewest = 4;  // intervals
+constexpr std::size_t kMostPoints = 256;
+constexpr double kCooling = 4;  // seconds: time constant of power after a context ended
+constexpr double kFallWatts = 0.5;
+constexpr double kFallRatio = 0.005;
+constexpr double kErrorWatts = 1;
+constexpr double kErrorRatio = 0.01;
+constexpr double kLowerWatts = 0.5;
+constexpr double kSharper = 0.5;  // ratio of spreads
+
+bool is_lower(const model::KnownLevel& level, const model::KnownLevel& known) {
+  return level.power.watts() + kLowerWatts <= known.power.watts();
+}
+bool is_sharper(const model::KnownLevel& level, const model::KnownLevel& known) {
+  return level.spread.watts() <= kSharper * known.spread.watts() &&
+         std::abs((level.power - known.power).watts()) <= known.spread.watts();
+}
+
+}  // namespace
+
+bool RestWatch::is_at_rest(const model::DomainSnapshot& domain, Board& board) {
+  const auto clock = domain.gauge(model::gauge::kSmClock);
+  const auto utilisation = domain.gauge(model::gauge::kGpuUtilisation);
+  if (!clock || !utilisation) return false;
+  board.highest_clock = std::max(board.highest_clock, *clock);
+  return *utilisation == 0 && *clock <= board.highest_clock / 2 &&
+         domain.gauge(model::gauge::kProcessCount).value_or(0) == 0;
+}
+
+void RestWatch::extend(const model::DomainSnapshot& domain, Board& board) {
+  const Point whole{seconds(domain.energy_end - domain.energy_begin),
+                    domain.energy->energy.joules(),
+                    std::pow(domain.energy->repeatability.joules(), 2)};
+  const bool counts_on = domain.energy_begin == board.begin;
+  if (counts_on != board.counts_on) board.points.clear();
+  board.counts_on = counts_on;
+  board.begin = domain.energy_begin;
+  auto& points = board.points;
+  if (counts_on) {
+    if (points.empty() || whole.seconds > points.back().seconds) points.push_back(whole);
+  } else if (whole.seconds > 0) {
+    if (points.empty()) points.emplace_back();
+    const Point& last = points.back();
+    points.push_back(
+        {last.seconds + whole.seconds, last.joules + whole.joules, last.variance + whole.variance});
+  }
+  if (points.size() > kMostPoints) points.erase(points.begin(), points.begin() + kMostPoints / 2);
+}
+
+std::optional<model::KnownLevel> RestWatch::level_of(Board& board) {
+  auto& points = board.points;
+  if (points.size() <= kFewest) return std::nullopt;
+  const Point& first = points.front();
+  const Point& middle = points[points.size() / 2];
+  const Point& last = points.back();
+  const double length = last.seconds - first.seconds;
+  if (length < kShortest) return std::nullopt;
+  const double watts = (last.joules - first.joules) / length;
+  const double before = (middle.joules - first.joules) / (middle.seconds - first.seconds);
+  const double after = (last.joules - middle.joules) / (last.seconds - middle.seconds);
+  const double to_fall = kCooling * (before - after) / (length / 2);
+  if (to_fall > std::max(kFallWatts, kFallRatio * watts)) {
+    points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(points.size() / 2));
+    return std::nullopt;
+  }
+  const double variance =
+      board.counts_on ? first.variance + last.variance : last.variance - first.variance;
+  const double error = std::sqrt(variance) / length;
+  if (watts <= 0 || error > std::max(kErrorWatts, kErrorRatio * watts)) return std::nullopt;
+  return model::KnownLevel{
+      Power::watts(watts), Power::watts(std::hypot(error, std::abs(to_fall))), {}, {}};
+}
+
+bool RestWatch::look(const model::Snapshot& snapshot, const std::vector<bool>& held) {
+  if (!begin_) begin_ = snapshot.time;
+  bool changed = false;
+  for (std::size_t d = 0; d < snapshot.domains.size(); ++d) {
+    const auto& domain = snapshot.domains[d];
+    const auto& what = domain.domain;
+    if (what.kind != model::DomainKind::kGpu || what.parent || what.uuid.empty()) continue;
+    auto& board = boards_[what.uuid];
+    const bool is_held = d < held.size() && held[d];
+    if (!is_at_rest(domain, board) || is_held || !domain.energy) {
+      board.points.clear();
+      continue;
+    }
+    extend(domain, board);
+    auto level = level_of(board);
+    if (!level) continue;
+    auto& known = levels_[what.uuid].rest;
+    if (known && !is_lower(*level, *known) && !is_sharper(*level, *known)) continue;
+    level->temperature_celsius = domain.gauge(model::gauge::kTemperature);
+    level->observed = *begin_;
+    known = level;
+    changed = true;
+  }
+  return changed;
+}
+
+std::optional<Power> RestWatch::power(const std::string& uuid) const {
+  const auto found = levels_.find(uuid);
+  if (found == levels_.end() || !found->second.rest) return std::nullopt;
+  return found->second.rest->power;
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,57 @@
+// Learns what a board draws at rest while a machine is watched.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meters/nvml/calibration/level_store.h"
+#include "model/snapshot.h"
+
+namespace jouleprof::cli {
+
+// A GPU is at rest in an interval if at its end no process is listed on it, its utilisation is zero
+// and its SM clock is at most half of the highest one seen (of 1.2 GHz at least). Where the clock
+// or the utilisation is unknown it never is. A level comes from at least four such intervals in a
+// row that last 5 s together:
+//  - its power no longer falls: by its slope and a time constant of 4 s, it has less than 0.5 W or
+//    0.5 % to fall;
+//  - its error is at most 1 W or 1 %.
+// A lower level replaces one by 0.5 W or more above it: rest is the lowest state. So does one
+// within its error that has half the error. Thread safety: none.
+class RestWatch {
+ public:
+  // `held`: by domain of the snapshot, whether a process is known to hold it; may be empty.
+  // True if a level is new or has changed.
+  bool look(const model::Snapshot& snapshot, const std::vector<bool>& held = {});
+
+  // Absent: it was not observed.
+  std::optional<Power> power(const std::string& uuid) const;
+  // All that were observed, with the date of the first look.
+  const meters::nvml::BoardLevels& levels() const { return levels_; }
+
+ private:
+  // The intervals so far, summed.
+  struct Point {
+    double seconds = 0;
+    double joules = 0;
+    double variance = 0;
+  };
+  struct Board {
+    double highest_clock = 1.2e9;
+    HostTime begin{};           // of the latest energy
+    std::vector<Point> points;  // of the intervals at rest in a row, from their begin on
+    bool counts_on = false;     // whether the snapshots' energies have the same begin
+  };
+
+  static bool is_at_rest(const model::DomainSnapshot& domain, Board& board);
+  static void extend(const model::DomainSnapshot& domain, Board& board);
+  static std::optional<model::KnownLevel> level_of(Board& board);
+
+  std::optional<RealTime> begin_;
+  std::map<std::string, Board> boards_;
+  meters::nvml::BoardLevels levels_;
+};
+
+}  // namespace jouleprof::cli

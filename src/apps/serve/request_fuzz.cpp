@@ -1,0 +1,76 @@
+// What a client may send to the service: whole connections, with windows and passwords.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "apps/serve/basic_auth.h"
+#include "apps/serve/http_server.h"
+#include "apps/serve/pages.h"
+#include "apps/serve/window_api.h"
+
+namespace {
+
+using namespace jouleprof;
+
+class Service {
+ public:
+  Service() {
+    serve::HttpOptions options;
+    options.listen = {"127.0.0.1:0"};
+    auto started = serve::HttpServer::start(std::move(options), [this](const auto& request) {
+      return serve::WindowApi::is_for(request) ? api_.respond(request) : pages_.respond(request);
+    });
+    if (!started) std::abort();
+    server_ = std::move(*started);
+  }
+
+  // Sends all, and reads the answer until the server closes the connection.
+  void send(std::string_view bytes) const {
+    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(server_->ports().at(0));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) std::abort();
+    // The server may close before it has read all.
+    (void)::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    (void)shutdown(client, SHUT_WR);
+    std::array<char, 4096> answer{};
+    ssize_t length = 0;
+    bool begins = true;
+    while ((length = recv(client, answer.data(), answer.size(), 0)) > 0) {
+      const std::string_view text(answer.data(), static_cast<std::size_t>(length));
+      if (begins && length >= 5 && !text.starts_with("HTTP/")) std::abort();
+      begins = false;
+    }
+    close(client);
+  }
+
+ private:
+  session::MachineWindows windows_;
+  serve::WindowApi api_{windows_, [](const auto& window) { return window.name; }};
+  serve::Pages pages_{{"1", "host"}, [](const auto&) {}};
+  std::unique_ptr<serve::HttpServer> server_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Service service;
+  static const serve::BasicAuth auth(
+      std::map<std::string, std::string>{{"user", "$2y$04$abcdefghijklmnopqrstuu"}});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (auth.look(text) == serve::BasicAuth::Verdict::kAllowed) std::abort();
+  service.send(text);
+  return 0;
+}
