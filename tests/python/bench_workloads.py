@@ -34,3 +34,27 @@ def limited(device):
     sim.jouleprof_nvml_sim_speed_ratio.restype = ctypes.c_double
     time.sleep(1)
     return lambda: time.sleep(0.02 / sim.jouleprof_nvml_sim_speed_ratio(0))
+
+
+def server(batch):
+    """A serving loop whose requests have 1, 2, ... tokens; each step is 20 ms."""
+    def serve():
+        waiting, running = list(range(6 * batch)), {}
+        while waiting or running:
+            while waiting and len(running) < batch:
+                request = waiting.pop(0)
+                running[request] = 1 + request % 5
+            time.sleep(0.02)
+            step = []
+            for request in list(running):
+                running[request] -= 1
+                step.append((request, 1, running[request] == 0))
+                if running[request] == 0:
+                    del running[request]
+            yield step
+
+    return 6 * batch, serve()
+
+
+def short_server(batch):
+    return 4 * batch, iter([[(0, 1, False)]])

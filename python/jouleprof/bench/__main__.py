@@ -9,7 +9,7 @@ import sys
 import traceback
 
 from .. import Monitor
-from . import _case
+from . import _case, _serving
 from ._workload import Refused
 
 SCHEMA = "jouleprof.bench.workload/1"
@@ -57,6 +57,7 @@ def _options():
     parser.add_argument("--target-rel", type=float)
     parser.add_argument("--max-warm-up", type=float, default=15.0)
     parser.add_argument("--torch-timer", action="store_true")
+    parser.add_argument("--steady-state", choices=_serving.RULES)
     # Of a sweep: neither the model card nor the power that a context holds.
     parser.add_argument("--only-work", action="store_true")
     return parser.parse_args()

@@ -3,11 +3,11 @@
 import sys
 import time
 
-from . import _card, _generate, _latency, _modes, _steady
+from . import _card, _generate, _latency, _modes, _serving, _steady
 from ._blocks import choose_plan
 from ._device import open_device
 from ._observer import Observer
-from ._workload import Settings, is_function, load
+from ._workload import Refused, Settings, is_function, load
 
 _HELD_SECONDS = 1.5
 _LEAST_WARM_UP_SECONDS = 2.0
@@ -38,6 +38,7 @@ def run(monitor, options, batch, is_first):
     # Before a model is placed on it, so that a device that is missing is refused in our words.
     device = open_device(settings.device, has_model=not is_function(settings.word))
     workload = load(settings)
+    _check_serving(workload, options)
     name = f"{workload.name}, {settings.mode}, batch {batch}"
     stages.end("build")
     _say(f"{name} on {settings.device}: counts the model's work")
@@ -51,6 +52,15 @@ def run(monitor, options, batch, is_first):
               "energy_device": observer.label, "seed": settings.seed, "inputs": workload.inputs,
               "input_size": workload.input_size, "new_tokens": None, "threads": _threads(), "model": card,
               "macs": macs, "macs_reason": macs_reason}
+    if workload.requests is not None:
+        if is_first and settings.device.startswith("cuda"):
+            time.sleep(_HELD_SECONDS)
+            stages.end("hold")
+        _say(f"{name}: serves {workload.requests} requests, and measures while the batch is full")
+        result.update(_serving.measure(workload, settings, device, monitor, name))
+        stages.end("measure")
+        result["stages_seconds"] = stages.seconds
+        return result
     with _modes.surrounding(workload, settings):
         if settings.mode == "generate":
             generator = _generate.Generator(workload, settings, device)
@@ -85,6 +95,14 @@ def run(monitor, options, batch, is_first):
             result["torch_timer"] = _torch_timer(step)
     result["stages_seconds"] = stages.seconds
     return result
+
+
+def _check_serving(workload, options):
+    if options.steady_state is None and workload.requests is not None:
+        raise Refused(f"{workload.name} is a serving loop; give --steady-state ml.energy")
+    if options.steady_state is not None and workload.requests is None:
+        raise Refused("--steady-state ml.energy needs module:function that returns the number of requests and "
+                      "a serving loop")
 
 
 def _say(text):

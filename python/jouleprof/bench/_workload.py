@@ -38,7 +38,8 @@ class Workload:
     args: Tuple = ()
     kwargs: Dict[str, Any] = dataclasses.field(default_factory=dict)
     loss: Optional[Callable] = None  # of the model's output
-    call: Optional[Callable] = None
+    call: Any = None
+    requests: Optional[int] = None  # `call` is a serving loop of so many, which yields its steps
     input_size: Optional[List[int]] = None
     inputs: str = ""  # their distribution, in words
     tokens: Optional[int] = None  # of one iteration
@@ -135,6 +136,8 @@ def _function(settings):
     made = function(**_accepted(function, settings))
     if isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "parameters"):
         return _of_model(settings, *made)
+    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], int) and hasattr(made[1], "__iter__"):
+        return Workload(name=settings.word, samples=settings.batch, requests=made[0], call=made[1])
     if not callable(made):
         raise Refused(f"{settings.word} returned {type(made).__name__}; it has to return a callable that "
                       "does one iteration, or a model and its inputs")

@@ -17,6 +17,11 @@ Json point_json(const analysis::RatedPoint& rated) {
   Json j;
   j["setting"] = number_json(rated.point->setting);
   j["measurements"] = rated.point->samples.size();
+  j["samples"] = Json::array();
+  for (const auto& sample : rated.point->samples) {
+    j["samples"].push_back(
+        {{"seconds", number_json(sample.seconds)}, {"energy_joules", number_json(sample.joules)}});
+  }
   j["seconds"] = number_json(rated.mean.seconds);
   j["energy_joules"] = number_json(rated.mean.joules);
   j["mean_watts"] = number_json(rated.mean.joules / rated.mean.seconds);

@@ -156,11 +156,17 @@ std::vector<Panel> panels_of(const analysis::Sweep& sweep,
       panels[3].raw.push_back({point.setting, sample.joules / sample.seconds});
     }
   }
+  // A setting that the work never reached has ranked runs, but is no point of the sweep.
+  const auto is_point = [&](double setting) {
+    return std::any_of(sweep.points.begin(), sweep.points.end(),
+                       [&](const analysis::SweepPoint& p) { return p.setting == setting; });
+  };
   const auto add = [&](const char* title, std::optional<double> model::SweepRun::*value,
                        double scale) {
     Panel panel{title, {}};
     for (const auto& run : runs) {
-      if (run.is_ranked() && run.*value) panel.raw.push_back({run.setting, scale * *(run.*value)});
+      if (!run.is_ranked() || !(run.*value) || !is_point(run.setting)) continue;
+      panel.raw.push_back({run.setting, scale * *(run.*value)});
     }
     panels.push_back(std::move(panel));
   };

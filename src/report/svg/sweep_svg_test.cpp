@@ -49,7 +49,9 @@ TEST(SweepSvg, OfOurOwnRunsAlsoShowsTheStateOfTheGpu) {
   run.sm_utilisation = 0.99;
   auto unranked = run;
   unranked.unranked = "heat";
-  const auto svg = sweep_svg(advised(), {run, unranked});
+  auto never_reached = run;
+  never_reached.setting = 250;
+  const auto svg = sweep_svg(advised(), {run, unranked, never_reached});
   EXPECT_THAT(svg, HasSubstr("temperature at the end (C)"));
   EXPECT_THAT(svg, HasSubstr("utilisation of compute (%)"));
   EXPECT_THAT(svg, Not(HasSubstr("utilisation of memory")));

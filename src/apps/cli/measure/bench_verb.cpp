@@ -28,8 +28,12 @@ class BenchVerb : public Verb {
     app.add_option("--batch", batches_, "")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--seed", seed_, "")->check(CLI::NonNegativeNumber);
     app.add_option("--max-time", max_time_, "");
-    app.add_option("--target-rel", target_, "");
-    app.add_flag("--torch-timer", torch_timer_, "");
+    auto* target = app.add_option("--target-rel", target_, "");
+    auto* timer = app.add_flag("--torch-timer", torch_timer_, "");
+    app.add_option("--steady-state", steady_state_, "")
+        ->check(CLI::IsMember({"ml.energy"}))
+        ->excludes(target)
+        ->excludes(timer);
     app.add_flag("--card", bench_.card, "");
     auto* layers = app.add_flag("--layers", layers_, "");
     app.add_option("--top", top_, "")->needs(layers);
@@ -114,6 +118,10 @@ class BenchVerb : public Verb {
       command.push_back(word);
     }
     if (torch_timer_) command.emplace_back("--torch-timer");
+    if (!steady_state_.empty()) {
+      command.emplace_back("--steady-state");
+      command.push_back(steady_state_);
+    }
     if (target_.empty()) return words;
     std::string_view digits = target_;
     if (digits.ends_with('%')) digits.remove_suffix(1);
@@ -186,6 +194,7 @@ class BenchVerb : public Verb {
   std::string max_time_ = "30s";
   std::string target_;
   bool torch_timer_ = false;
+  std::string steady_state_;
   report::BenchOptions bench_;
   bool layers_ = false;
   std::size_t top_ = 20;

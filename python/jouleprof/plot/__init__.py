@@ -1,0 +1,11 @@
+"""Figures of sweeps and recordings, with matplotlib: pip install 'jouleprof[plot]'.
+
+sweep() draws all panels of one sweep, compare_sweeps() energy and time of several on one figure, and
+power() the power curves of one or more recordings with their 95 % intervals. Each returns a
+matplotlib Figure, and writes it where `output` is given.
+"""
+
+from ._curves import power
+from ._sweeps import compare_sweeps, sweep
+
+__all__ = ["compare_sweeps", "power", "sweep"]

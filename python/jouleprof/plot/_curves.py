@@ -1,0 +1,32 @@
+"""Power curves of recordings."""
+
+import os
+
+from ._figure import COLOURS, finish, new_figure
+from ._recordings import read_curves
+
+
+def power(*paths, output=None, domains=None):
+    """Power over the time since each command began, with 95 % intervals without the calibration error.
+
+    Several recordings are drawn over one another. domains: labels such as "gpu0"; None: of one
+    recording all whole GPUs, else the first domain."""
+    recordings = [(os.path.basename(str(path)), _chosen(read_curves(path), domains)) for path in paths]
+    figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
+    drawn = [(name, curve) for name, curves in recordings for curve in curves]
+    for (name, curve), colour in zip(drawn, COLOURS * len(drawn)):
+        label = curve.name if len(recordings) == 1 else f"{name}: {curve.name}"
+        axis.fill_between(curve.seconds, curve.low, curve.high, step="post", color=colour, alpha=0.22, linewidth=0)
+        axis.step(curve.seconds, curve.watts, where="post", color=colour, linewidth=1, label=label)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("time since the command began (s)", fontsize=8)
+    axis.set_title("power (W), with 95 % intervals", fontsize=9.5, loc="left", fontweight="bold")
+    axis.legend(fontsize=8, frameon=False, loc="upper right", ncols=min(3, len(drawn)))
+    return finish(figure, output)
+
+
+def _chosen(curves, domains):
+    if domains is not None:
+        return [curve for curve in curves if curve.name in domains]
+    gpus = [curve for curve in curves if curve.name.startswith("gpu") and " " not in curve.name]
+    return gpus or curves[:1]

@@ -1,0 +1,108 @@
+"""Sweeps, read through the command-line tool."""
+
+import csv
+import json
+import os
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from typing import Dict, List, Optional
+
+from .._errors import Corrupt, NotFound
+from ._panels import RUN, TABLE, Panel, panels_of_state, panels_of_work
+from ._tool import output_of, run_tool
+
+_KNOBS = {"power_limit_watts": ("power limit", "W"), "sm_clock_megahertz": ("SM clock", "MHz"),
+          "memory_clock_megahertz": ("memory clock", "MHz")}
+_SWEEP_APPLICATION = 0x4A504653
+
+
+@dataclass
+class SweepData:
+    name: str
+    knob: str
+    knob_unit: str
+    unit: str  # of the work
+    panels: List[Panel]
+    recommended: Optional[float]
+    reference: Optional[float]
+    unranked: Dict[float, str]
+    advice: dict  # as `jouleprof recommend --json` has it
+
+    def panel(self, start):
+        return next((p for p in self.panels if p.title.startswith(start)), None)
+
+
+def _own_runs(path):
+    """(plan, ranked runs) of a file of `jouleprof sweep`; None for another file."""
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+            if database.execute("PRAGMA application_id").fetchone()[0] != _SWEEP_APPLICATION:
+                return None
+            plan = json.loads(database.execute("SELECT plan FROM sweep").fetchone()[0])
+            runs = [json.loads(text) for text, in database.execute("SELECT summary FROM run ORDER BY number")]
+    except sqlite3.DatabaseError:
+        return None
+    return plan, [run for run in runs if run["block"] > 0 and not run.get("unranked") and "joules" in run]
+
+
+def _is_table(path):
+    with open(path, "rb") as file:
+        return b"max_watt" in file.readline(4096)
+
+
+def is_sweep(path):
+    """Whether `path` is a sweep: of ours, imported, or a table of gpu-tune."""
+    if not os.path.exists(path):
+        raise NotFound(f"{path} does not exist")
+    if _own_runs(path) is not None or _is_table(path):
+        return True
+    return bool(output_of("recommend", path, "--json").stdout)
+
+
+def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
+    """`per`: so many of `unit` are in one measured unit of work."""
+    path = str(path)
+    if not os.path.exists(path):
+        raise NotFound(f"{path} does not exist")
+    own = _own_runs(path)
+    with tempfile.TemporaryDirectory() as folder:
+        source, table = path, own is None and _is_table(path)
+        if table:
+            source = os.path.join(folder, "table.jprof")
+            run_tool("import", path, "-o", source)
+        options = [*(["--objective", objective] if objective else []),
+                   *(["--max-slowdown", max_slowdown] if max_slowdown else [])]
+        advice = json.loads(run_tool("recommend", source, "--json", *options))
+    if len(advice["sweeps"]) != 1:
+        raise Corrupt(f"{path} has {len(advice['sweeps'])} sweeps; a figure shows one")
+    found = advice["sweeps"][0]
+    knob, knob_unit = _KNOBS.get(found["knob"], (found["knob"], ""))
+    rows = [(run["setting"], run) for run in own[1]] if own is not None else _table_rows(path) if table else []
+    ranked = {point["setting"] for point in found["points"]}
+    rows = [row for row in rows if row[0] in ranked]
+    samples = [(p["setting"], s["seconds"], s["energy_joules"]) for p in found["points"] for s in p["samples"]]
+    if table:  # its import keeps the mean of each setting
+        samples = [(x, 1 / float(row["tokens_per_sec"]), float(row["total_power_draw"]) / float(row["tokens_per_sec"]))
+                   for x, row in rows]
+    panels = panels_of_work(found, samples, unit or _unit_of(own, table), per)
+    panels += panels_of_state(rows, TABLE if table else RUN)
+    return SweepData(os.path.basename(path), knob, knob_unit, unit or _unit_of(own, table),
+                     [p for p in panels if p.raw], found["recommended"], found["reference"],
+                     {u["setting"]: u["reason"] for u in found["unranked"]}, found)
+
+
+def _unit_of(own, table):
+    if own is None:
+        return "token" if table else "unit"
+    plan = own[0]
+    if plan.get("window"):
+        return plan["window"]
+    return "iteration" if plan.get("bench") else "unit" if plan.get("throughput") else "run"
+
+
+def _table_rows(path):
+    """(power limit, row) of gpu-tune's samples in which tokens came out."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file, skipinitialspace=True))
+    return [(float(row["max_watt"]), row) for row in rows if float(row["tokens_per_sec"] or 0) > 0]

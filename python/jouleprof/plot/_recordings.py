@@ -1,0 +1,55 @@
+"""Power curves, read through the command-line tool."""
+
+import csv
+import json
+import os
+from dataclasses import dataclass
+from typing import List
+
+from .._errors import Corrupt, NotFound
+from ._tool import run_tool
+
+
+@dataclass
+class Curve:
+    """Power over time since the command began: seconds, watts, and the 95 % interval."""
+
+    name: str
+    seconds: List[float]
+    watts: List[float]
+    low: List[float]
+    high: List[float]
+
+
+def read_curves(path):
+    """One for each domain of a recording."""
+    path = str(path)
+    if not os.path.exists(path):
+        raise NotFound(f"{path} does not exist")
+    trace = json.loads(run_tool("export", path, "--format", "chrome"))
+    begin = _begin_of_work(path, trace["baseTimeNanoseconds"])
+    curves = {}
+    for event in trace["traceEvents"]:
+        if event.get("ph") != "C" or not event["name"].endswith(" power (W)"):
+            continue
+        name = event["name"][:-len(" power (W)")]
+        curve = curves.setdefault(name, Curve(name, [], [], [], []))
+        curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
+        values = event["args"]
+        curve.watts.append(values["watts"])
+        curve.low.append(values.get("low", values["watts"]))
+        curve.high.append(values.get("high", values["watts"]))
+    if not curves:
+        raise Corrupt(f"{path} has no power curve")
+    return list(curves.values())
+
+
+def _begin_of_work(path, otherwise):
+    """Nanoseconds since 1970: a reading's time less its time since the command began."""
+    for kind in ("gauges", "csv"):
+        rows = csv.DictReader(run_tool("export", path, "--format", kind).splitlines())
+        row = next(rows, None)
+        if row and row.get("time_unix_seconds") and row.get("time_seconds"):
+            whole, _, part = row["time_unix_seconds"].partition(".")
+            return int(whole) * 10**9 + int(part.ljust(9, "0")) - round(float(row["time_seconds"]) * 1e9)
+    return otherwise
