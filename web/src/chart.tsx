@@ -8,6 +8,7 @@ import { colour, ThemeVersion } from "./theme";
 import { axisText } from "./quantity";
 
 export const GUTTER = 64;
+export const MARGIN = 16; // at the right, for half of the last time
 
 export interface Line {
   times: number[];
@@ -63,7 +64,7 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
     {
       width,
       height: p.height,
-      padding: [8, 6, p.axis ? 0 : 4, 0],
+      padding: [8, MARGIN, p.axis ? 0 : 4, 0],
       legend: { show: false },
       cursor: {
         sync: { key: sync.key },
