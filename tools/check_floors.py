@@ -55,7 +55,8 @@ ROOMS = {
         "repeated": _KERNELS | {"repeated"},
         "sweep": {"sweep"},
         "bench": {"bench", ""},
-        "": _KERNELS | _WINDOWS | {"repeated"} | {"findings", "live", "sweep", ""},
+        "compare": {"compare", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "findings", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},
@@ -66,7 +67,11 @@ ROOMS = {
         "machine": {"machine", "live", "sampling"},
     },
     # Verbs by what they do; what every verb uses lies in the folder itself.
-    "apps/cli": {"": {"", "control"}, "*": {""}},
+    "apps/cli": {
+        "": {"", "control"},
+        "compare": {"", "control", "measure", "compare"},
+        "*": {""},
+    },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
     "report": {"": {""}, "*": {"", "json"}},
     "importers": {"": {""}, "*": {""}},

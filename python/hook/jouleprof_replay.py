@@ -43,7 +43,7 @@ class Call:
 
     def _backward(self, result):
         """The gradients of its inputs and parameters: of a loss where it returns one, else of all its
-        results. Leaves the parameters' own gradients as they are."""
+        results. The parameters' own gradients do not change."""
         results = [tensor for tensor in tensors(self.torch, result) if tensor.requires_grad]
         results = [tensor for tensor in results if tensor.dim() == 0][:1] or results
         sources = [part for part in (*self.given(), *self.module.parameters()) if part.requires_grad]

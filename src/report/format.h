@@ -11,6 +11,7 @@
 #include "analysis/run.h"
 #include "base/result.h"
 #include "report/activity.h"
+#include "report/costs.h"
 #include "report/render.h"
 
 namespace jouleprof::report {
@@ -18,6 +19,7 @@ namespace jouleprof::report {
 struct FormatOptions {
   // The table by kernel, layer, range or phase, of formats that have it; absent: the summary.
   std::optional<ActivityOptions> by;
+  CostFactors costs;    // of the summary as text and JSON
   TextOptions text;     // of the format "text"
   std::string version;  // of the tool, for formats that name it
   bool redact = false;  // of the format "html": leave out what names a person, machine or folder

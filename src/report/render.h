@@ -19,9 +19,15 @@ struct TextOptions {
 // At most one screen. Names are made harmless for a terminal.
 std::string to_text(const model::Profile& profile, const TextOptions& options = {});
 
+struct Costs;
+
 // The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is
-// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD.
-std::string to_json(const model::Profile& profile);
+// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD. `costs`:
+// nullptr where none were requested.
+std::string to_json(const model::Profile& profile, const Costs* costs = nullptr);
+
+// Lines of money and carbon, for the end of a summary.
+std::string costs_to_text(const Costs& costs, const TextOptions& text);
 
 // One row a domain, with a header. What is unavailable is an empty field.
 std::string to_csv(const model::Profile& profile);

@@ -234,3 +234,19 @@ def test_published_energy_of_deit_b(tool, peers):
     log = peers / "nvidia_smi_dmon" / "deit-b-power.csv"
     out = tool("import", log, "-o", "x.jprof", "--latency", "4.37ms").out
     assert "113.6 mJ" in out and "380.2 mJ" in out
+
+
+def test_costs_are_of_the_output_alone(gpu):
+    gpu("run", "-q", "--idle", "0s", "-o", "a.jprof", "--", "sleep", "0.5")
+    plain = gpu.report("a.jprof")
+    priced = gpu.report("a.jprof", "--price", "0.30 EUR/kWh", "--carbon", "230", "--pue", "1.2")
+    costs = priced.pop("costs")
+    assert plain.pop("costs") is None and plain == priced
+    assert costs["currency"] == "EUR"
+    assert costs["carbon_grams"] == pytest.approx(costs["energy_joules"] / 3.6e6 * 1.2 * 230,
+                                                  abs=1e-8)
+    assert "cost " in gpu("report", "a.jprof", "--price", "0.30/kWh").out
+    gpu("report", "a.jprof", "--pue", "1.2", status=2)
+    gpu("report", "a.jprof", "--price", "x", status=2)
+    gpu("report", "a.jprof", "--carbon", "missing.csv", status=3)
+    gpu("report", "a.jprof", "--price", "1", "--by", "kernel", status=2)

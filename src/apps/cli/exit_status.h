@@ -14,6 +14,8 @@ enum ExitStatus : int {
   kUnknownContent = 5,
   kNothingToMeasure = 6,
   kCannotWrite = 7,
+  kGateFailed = 8,
+  kInconclusive = 9,
   kNotPermitted = 10,
   kNotStarted = 125,
 };

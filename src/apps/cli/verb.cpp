@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_import());
   verbs.push_back(make_annotate());
   verbs.push_back(make_bench());
+  verbs.push_back(make_compare());
   verbs.push_back(make_sweep());
   verbs.push_back(make_recommend());
   verbs.push_back(make_apply());

@@ -33,6 +33,7 @@ std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_annotate();
 std::unique_ptr<Verb> make_bench();
+std::unique_ptr<Verb> make_compare();
 std::unique_ptr<Verb> make_sweep();
 std::unique_ptr<Verb> make_recommend();
 std::unique_ptr<Verb> make_apply();

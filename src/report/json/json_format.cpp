@@ -6,10 +6,16 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  std::optional<Costs> costs;
+  if (options.costs.any() && !options.by) {
+    auto made = costs_of(run, part, options.costs);
+    if (!made) return forward_error(made);
+    costs = std::move(*made);
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
-      [&](const auto& profile) { return to_json(profile); });
+      [&](const auto& profile) { return to_json(profile, costs ? &*costs : nullptr); });
 }
 
 }  // namespace

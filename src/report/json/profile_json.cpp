@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/json/costs_json.h"
 #include "report/json/json_text.h"
 #include "report/json/window_json.h"
 #include "report/quantity.h"
@@ -184,7 +185,7 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
-Json profile_document(const Profile& profile) {
+Json profile_document(const Profile& profile, const Costs* costs) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
   Json j;
@@ -213,6 +214,7 @@ Json profile_document(const Profile& profile) {
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.unattributed, total.parts,
                               total.counter, total.integral);
+  j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["findings"] = Json::array();
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
@@ -220,6 +222,8 @@ Json profile_document(const Profile& profile) {
   return j;
 }
 
-std::string to_json(const Profile& profile) { return write_json(profile_document(profile)) + '\n'; }
+std::string to_json(const Profile& profile, const Costs* costs) {
+  return write_json(profile_document(profile, costs)) + '\n';
+}
 
 }  // namespace jouleprof::report

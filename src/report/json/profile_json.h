@@ -2,10 +2,12 @@
 #pragma once
 
 #include "model/profile.h"
+#include "report/costs.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {
 
-Json profile_document(const model::Profile& profile);
+// `costs`: may be null.
+Json profile_document(const model::Profile& profile, const Costs* costs = nullptr);
 
 }  // namespace jouleprof::report

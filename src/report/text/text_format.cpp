@@ -6,10 +6,16 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  std::string costs;
+  if (options.costs.any() && !options.by) {
+    const auto made = costs_of(run, part, options.costs);
+    if (!made) return forward_error(made);
+    costs = costs_to_text(*made, options.text);
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
-      [&](const auto& profile) { return to_text(profile, options.text); });
+      [&](const auto& profile) { return to_text(profile, options.text) + costs; });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "apps/cli/browser.h"
+#include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
 #include "apps/cli/input.h"
@@ -23,6 +24,7 @@ class ReportVerb : public Verb {
     app.add_flag("--redact", redact_, "")->needs(html);
     app.add_flag("-f,--force", force_, "")->needs(html);
     choice_.declare(app);
+    costs_.declare(app);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -34,6 +36,14 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    auto costs = costs_.factors();
+    if (!costs) return complain(costs.error(), status_of_input(costs.error()));
+    if (costs->any() && (csv_ || options.by)) {
+      return complain({Errc::kInvalidArgument,
+                       "--price and --carbon are of the summary: leave out --by and --csv"},
+                      kUsageError);
+    }
+    options.costs = std::move(*costs);
     if (!html_.empty() && options.by) {
       return complain({Errc::kInvalidArgument,
                        "--html has the tables of every --by; leave out --by, --sort, --top and "
@@ -60,6 +70,7 @@ class ReportVerb : public Verb {
 
   Input input_;
   ActivityChoice choice_;
+  CostChoice costs_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;

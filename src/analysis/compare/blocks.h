@@ -1,0 +1,25 @@
+// Runs in the order of time, in blocks of one side.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "analysis/compare/figures.h"
+
+namespace jouleprof::analysis {
+
+struct Blocks {
+  // Each block has the places of its runs in the side's list.
+  std::vector<std::vector<std::size_t>> before;
+  std::vector<std::vector<std::size_t>> after;
+};
+
+// Adjacent runs of one side are a block. A run of the other side, another boot, or an hour without
+// runs ends it. Where a run's time is not known, each side is one block.
+Blocks blocks_of(const std::vector<RunFigures>& before, const std::vector<RunFigures>& after);
+
+// Each side's blocks with the mean of `values` over each. `values`: one for each run.
+std::vector<double> block_means(const std::vector<std::vector<std::size_t>>& blocks,
+                                const std::vector<double>& values);
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,290 @@
+#include "analysis/compare/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "analysis/compare/blocks.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Runs = std::vector<RunFigures>;
+using FigureOf = std::function<Figure(const RunFigures&)>;
+
+constexpr double kSignificance = 0.05;
+
+constexpr std::array<std::pair<std::string_view, CompareBy>, 5> kTables{
+    {{"total", CompareBy::kTotal},
+     {"window", CompareBy::kWindow},
+     {"phase", CompareBy::kPhase},
+     {"layer", CompareBy::kLayer},
+     {"kernel", CompareBy::kKernel}}};
+
+// One figure of all runs of one side.
+struct Side {
+  std::vector<double> logs;
+  double noise = 0;  // half of a 95 % interval of the mean, from the sensors alone
+  std::map<std::string, double> calibration;  // mean, by domain
+  bool estimated = false;
+  std::string reason;  // why it is absent
+};
+
+Side side_of(const Runs& runs, const FigureOf& figure_of) {
+  Side side;
+  const auto n = static_cast<double>(runs.size());
+  double squares = 0;
+  for (const auto& run : runs) {
+    const Figure figure = figure_of(run);
+    if (!figure.value) {
+      side.reason = figure.reason;
+      continue;
+    }
+    side.logs.push_back(std::log(*figure.value));
+    squares += figure.repeatability * figure.repeatability;
+    side.estimated = side.estimated || figure.estimated;
+    for (const auto& [label, ratio] : figure.calibration) side.calibration[label] += ratio / n;
+  }
+  side.noise = std::sqrt(squares) / n;
+  return side;
+}
+
+// Half of the 95 % interval that calibration errors add to the log ratio. On one board the factor
+// of each sensor is the same before and after; what remains is where domains change their shares.
+double calibration_half(const Side& before, const Side& after, bool cancels) {
+  std::map<std::string, std::pair<double, double>> ratios;
+  for (const auto& [label, ratio] : before.calibration) ratios[label].first = ratio;
+  for (const auto& [label, ratio] : after.calibration) ratios[label].second = ratio;
+  double squares = 0;
+  for (const auto& [label, pair] : ratios) {
+    const auto [a, b] = pair;
+    squares += cancels ? (b - a) * (b - a) : a * a + b * b;
+  }
+  return std::sqrt(squares);
+}
+
+class Comparer {
+ public:
+  Comparer(const Runs& before, const Runs& after, const CompareOptions& options)
+      : before_(before),
+        after_(after),
+        options_(options),
+        blocks_(blocks_of(before, after)),
+        same_board_(is_same_board(before, after)) {}
+
+  Comparison run() {
+    Comparison out;
+    for (const auto& run : before_) out.before.push_back(run.name);
+    for (const auto& run : after_) out.after.push_back(run.name);
+    out.units_before = options_.paired ? before_.size() : blocks_.before.size();
+    out.units_after = options_.paired ? after_.size() : blocks_.after.size();
+    for (const auto& [label, identity] : before_.front().boards) out.domains.push_back(label);
+    out.excluded = before_.front().excluded;
+    out.conditions = conditions_between(before_, after_);
+    for (auto& condition : out.conditions) {
+      const auto& accepted = options_.accepted;
+      if (std::find(accepted.begin(), accepted.end(), condition.code) != accepted.end()) {
+        condition.blocks = false;
+      }
+      if (condition.blocks && blocked_by_.empty()) blocked_by_ = condition.code;
+    }
+    out.energy = difference([](const RunFigures& run) { return run.energy; });
+    out.time = difference([](const RunFigures& run) { return run.time; });
+    out.power = difference([](const RunFigures& run) { return run.power; });
+    out.energy.name = "energy";
+    out.time.name = "time";
+    out.power.name = "power";
+    for (Difference* d : {&out.energy, &out.time, &out.power}) judge(*d);
+    add_rows(out);
+    return out;
+  }
+
+ private:
+  Difference difference(const FigureOf& figure_of) const {
+    Difference out;
+    const Side a = side_of(before_, figure_of);
+    const Side b = side_of(after_, figure_of);
+    out.before = mean_of(a, before_.size());
+    out.after = mean_of(b, after_.size());
+    if (!out.before || !out.after) {
+      out.reason = a.reason.empty() ? b.reason : a.reason;
+      return out;
+    }
+    Estimate estimate = estimate_of(a, b);
+    const double noise = std::hypot(a.noise, b.noise);
+    const bool estimated = a.estimated || b.estimated;
+    if (estimate.half) {
+      // A model's error depends on the work, so that it does not cancel.
+      const double calibration = calibration_half(a, b, same_board_ && !estimated);
+      estimate.half = std::hypot(std::max(*estimate.half, noise), calibration);
+    }
+    if (estimated) out.reason = "estimated";
+    out.sensor_noise = noise;
+    out.p = p_value(estimate);
+    out.log_ratio = estimate;
+    return out;
+  }
+
+  static std::optional<double> mean_of(const Side& side, std::size_t runs) {
+    if (side.logs.size() != runs) return std::nullopt;
+    double sum = 0;
+    for (const double value : side.logs) sum += value;
+    return std::exp(sum / static_cast<double>(runs));
+  }
+
+  Estimate estimate_of(const Side& a, const Side& b) const {
+    if (options_.paired) {
+      std::vector<double> differences;
+      for (std::size_t i = 0; i < a.logs.size(); ++i) differences.push_back(b.logs[i] - a.logs[i]);
+      return estimate_of_pairs(differences);
+    }
+    const auto before = block_means(blocks_.before, a.logs);
+    const auto after = block_means(blocks_.after, b.logs);
+    return options_.spread ? estimate_with_spread(before, after, *options_.spread)
+                           : estimate_of_units(before, after);
+  }
+
+  void judge(Difference& d) const {
+    if (!d.log_ratio) return;
+    const Estimate& estimate = *d.log_ratio;
+    if (!blocked_by_.empty()) {
+      d.reason = blocked_by_;
+    } else if (!estimate.half) {
+      d.reason = "spread_unknown";
+    } else if (*d.low() >= -options_.same_within && *d.high() <= options_.same_within) {
+      d.verdict = Verdict::kSame;
+      d.reason = "within_threshold";
+    } else if (d.p < kSignificance && estimate.mean < 0) {
+      d.verdict = Verdict::kLower;
+      d.reason = "interval_below_zero";
+    } else if (d.p < kSignificance && estimate.mean > 0) {
+      d.verdict = Verdict::kHigher;
+      d.reason = "interval_above_zero";
+    } else if (d.reason.empty()) {
+      d.reason = "interval_too_wide";
+    }
+  }
+
+  using Key = std::pair<std::string, std::string>;
+
+  static const FigureRow* find(const RunFigures& run, const Key& key) {
+    for (const auto& row : run.rows) {
+      if (row.name == key.first && row.detail == key.second) return &row;
+    }
+    return nullptr;
+  }
+
+  static bool any_has(const Runs& runs, const Key& key) {
+    return std::any_of(runs.begin(), runs.end(),
+                       [&](const RunFigures& run) { return find(run, key) != nullptr; });
+  }
+
+  void add_rows(Comparison& out) const {
+    std::map<Key, bool> seen;
+    for (const Runs* side : {&before_, &after_}) {
+      const Runs& other = side == &before_ ? after_ : before_;
+      for (const auto& run : *side) {
+        for (const auto& row : run.rows) {
+          const Key key{row.name, row.detail};
+          if (!seen.try_emplace(key, true).second) continue;
+          if (!any_has(other, key)) {
+            out.unmatched.push_back({side == &before_, row});
+            continue;
+          }
+          out.rows.push_back(difference([&key](const RunFigures& each) {
+            const FigureRow* found = find(each, key);
+            return found ? found->energy : Figure{{}, 0, {}, false, "absent"};
+          }));
+          out.rows.back().name = row.name;
+          out.rows.back().detail = row.detail;
+        }
+      }
+    }
+    std::vector<double> p;
+    for (const auto& row : out.rows) p.push_back(row.p);
+    p = holm_adjusted(std::move(p));
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      out.rows[i].p = p[i];
+      judge(out.rows[i]);
+    }
+    const auto joules = [](const Difference& d) {
+      return d.before && d.after ? std::abs(*d.after - *d.before) : -1;
+    };
+    std::stable_sort(
+        out.rows.begin(), out.rows.end(),
+        [&](const Difference& a, const Difference& b) { return joules(a) > joules(b); });
+  }
+
+  const Runs& before_;
+  const Runs& after_;
+  const CompareOptions& options_;
+  Blocks blocks_;
+  bool same_board_;
+  std::string blocked_by_;
+};
+
+std::optional<double> ratio_of(double log_ratio) {
+  if (!std::isfinite(log_ratio)) return std::nullopt;
+  return std::expm1(log_ratio);
+}
+
+}  // namespace
+
+std::optional<CompareBy> parse_compare_by(std::string_view word) {
+  for (const auto& [name, by] : kTables) {
+    if (name == word) return by;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(CompareBy by) {
+  for (const auto& [name, known] : kTables) {
+    if (known == by) return name;
+  }
+  return "";
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kLower:
+      return "lower";
+    case Verdict::kHigher:
+      return "higher";
+    case Verdict::kSame:
+      return "same";
+    case Verdict::kInconclusive:
+      return "inconclusive";
+  }
+  return "";
+}
+
+std::optional<double> Difference::ratio() const {
+  return log_ratio ? ratio_of(log_ratio->mean) : std::nullopt;
+}
+std::optional<double> Difference::low() const {
+  return log_ratio ? ratio_of(log_ratio->low()) : std::nullopt;
+}
+std::optional<double> Difference::high() const {
+  return log_ratio ? ratio_of(log_ratio->high()) : std::nullopt;
+}
+
+bool Comparison::is_blocked() const {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [](const Condition& condition) { return condition.blocks; });
+}
+
+Result<Comparison> compare(const Runs& before, const Runs& after, const CompareOptions& options) {
+  if (before.empty() || after.empty()) {
+    return fail(Errc::kInvalidArgument, "a comparison needs a run before and a run after");
+  }
+  if (options.paired && before.size() != after.size()) {
+    return fail(Errc::kInvalidArgument,
+                "pairs need as many runs before as after; leave out --paired");
+  }
+  return Comparer(before, after, options).run();
+}
+
+}  // namespace jouleprof::analysis

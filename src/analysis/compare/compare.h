@@ -1,0 +1,77 @@
+// Two sets of runs compared: differences with intervals and verdicts.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/compare/figures.h"
+#include "analysis/compare/preconditions.h"
+#include "analysis/compare/statistics.h"
+#include "base/result.h"
+
+namespace jouleprof::analysis {
+
+std::optional<CompareBy> parse_compare_by(std::string_view word);  // total, window, phase, ...
+std::string_view to_string(CompareBy by);
+
+struct CompareOptions {
+  bool paired = false;           // the n-th run before and the n-th after were made together
+  std::optional<double> spread;  // relative standard deviation between runs, known from elsewhere
+  double same_within = 0.01;     // a difference within this ratio is no difference
+  std::vector<std::string> accepted;  // codes of conditions that do not prevent a verdict
+};
+
+enum class Verdict { kLower, kHigher, kSame, kInconclusive };
+std::string_view to_string(Verdict verdict);
+
+struct Difference {
+  std::string name;
+  std::string detail;
+  std::optional<double> before;  // geometric means, in the figure's unit
+  std::optional<double> after;
+  std::optional<Estimate> log_ratio;  // of after / before; absent where either is
+  double p = 1;                       // of "no difference"; of rows, adjusted by Holm
+  Verdict verdict = Verdict::kInconclusive;
+  // Why: "interval_below_zero", "interval_above_zero", "within_threshold", "interval_too_wide",
+  // "spread_unknown", "estimated", "absent", "not_positive", "not_resolvable", or a condition's.
+  std::string reason;
+  std::optional<double> sensor_noise;  // half of a 95 % interval, relative; in the interval
+
+  // As ratios: -0.1 is 10 % less.
+  std::optional<double> ratio() const;
+  std::optional<double> low() const;
+  std::optional<double> high() const;
+};
+
+struct UnmatchedRow {
+  bool before = false;  // on which side it is
+  FigureRow row;        // of the first run that has it
+};
+
+struct Comparison {
+  std::vector<std::string> before;  // names of the runs
+  std::vector<std::string> after;
+  std::size_t units_before = 0;  // blocks, or pairs
+  std::size_t units_after = 0;
+  std::vector<std::string> domains;   // in the total
+  std::vector<std::string> excluded;  // outside of it
+  Difference energy;                  // each with a test of its own
+  Difference time;
+  Difference power;
+  std::vector<Difference> rows;  // energies, one family of tests; the greatest change first
+  std::vector<UnmatchedRow> unmatched;
+  std::vector<Condition> conditions;
+
+  bool is_blocked() const;
+};
+
+// Without `paired`: runs in the order of time, of which adjacent ones of one side are a block, the
+// unit of the test. Other runs in between, another boot, or an hour without runs end a block.
+// Errors: invalid_argument where a side is empty, or pairs are incomplete.
+Result<Comparison> compare(const std::vector<RunFigures>& before,
+                           const std::vector<RunFigures>& after, const CompareOptions& options);
+
+}  // namespace jouleprof::analysis

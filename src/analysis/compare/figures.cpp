@@ -1,0 +1,229 @@
+#include "analysis/compare/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/compare/run_conditions.h"
+#include "model/window_sum.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using model::DomainKind;
+using model::DomainProfile;
+using model::Measurement;
+using model::Provenance;
+
+bool contains_others(DomainKind kind) {
+  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
+}
+
+bool is_part(const model::Profile& profile, const DomainProfile& d) {
+  if (!d.domain.parent) return false;
+  return std::none_of(profile.domains.begin(), profile.domains.end(), [&](const auto& other) {
+    return other.domain.id == *d.domain.parent && contains_others(other.domain.kind);
+  });
+}
+
+std::string label_of(const model::Domain& domain) {
+  return domain.kind == DomainKind::kDram ? "dram " + domain.device : domain.device;
+}
+
+Figure absent(std::string reason) { return {{}, 0, {}, false, std::move(reason)}; }
+
+// Adds up energies of several sensors. Repeatabilities add linearly, as in the total of a report.
+class Sum {
+ public:
+  void add(const Measurement& m, const std::string& label) {
+    joules_ += m.energy.joules();
+    repeatability_ += m.repeatability.joules();
+    calibration_[label] += model::gain_joules(m);
+    estimated_ = estimated_ || m.provenance == Provenance::kEstimated;
+    any_ = true;
+  }
+  Figure figure(double units) const {
+    if (!any_) return absent("absent");
+    if (!(joules_ > 0)) return absent("not_positive");
+    Figure figure{joules_ / units, repeatability_ / joules_, {}, estimated_};
+    for (const auto& [label, joules] : calibration_) figure.calibration[label] = joules / joules_;
+    return figure;
+  }
+
+ private:
+  double joules_ = 0;
+  double repeatability_ = 0;
+  std::map<std::string, double> calibration_;
+  bool estimated_ = false;
+  bool any_ = false;
+};
+
+Figure time_figure(Duration d, double units) {
+  if (d <= Duration{}) return absent("not_positive");
+  return {seconds(d) / units};
+}
+
+// The places of the domains whose sum is the total.
+std::vector<std::size_t> choose_domains(const model::Profile& profile, RunFigures& out) {
+  std::vector<std::size_t> measured;
+  std::vector<std::size_t> estimated;
+  for (std::size_t i = 0; i < profile.domains.size(); ++i) {
+    const DomainProfile& d = profile.domains[i];
+    if (is_part(profile, d) || contains_others(d.domain.kind)) continue;
+    if (!d.domain.visible) continue;
+    if (!d.energy) {
+      out.excluded.push_back(label_of(d.domain) + " (unavailable)");
+    } else if (d.energy->provenance == Provenance::kEstimated) {
+      estimated.push_back(i);
+    } else {
+      measured.push_back(i);
+    }
+  }
+  if (measured.empty()) return estimated;
+  for (const std::size_t i : estimated) {
+    out.excluded.push_back(label_of(profile.domains[i].domain) + " (estimated)");
+  }
+  return measured;
+}
+
+std::string identity_of(const model::Domain& domain, const model::RunInfo& run) {
+  if (!domain.uuid.empty()) return domain.uuid;
+  return run.host + "/" + domain.device + "/" + domain.name;
+}
+
+// Of one window of the group, over the chosen domains.
+Figure window_energy(const model::Profile& profile, const model::WindowGroup& group,
+                     const std::vector<std::size_t>& chosen) {
+  Sum sum;
+  for (const std::size_t i : chosen) {
+    const auto& energy = group.energies.at(i);
+    if (!energy.energy || energy.count != group.count) return absent("absent");
+    sum.add(*energy.energy, label_of(profile.domains[i].domain));
+  }
+  return sum.figure(static_cast<double>(group.count));
+}
+
+std::vector<FigureRow> window_rows(const model::Profile& profile,
+                                   const std::vector<std::size_t>& chosen) {
+  std::vector<FigureRow> rows;
+  for (const auto& group : profile.windows) {
+    if (group.imported || group.count == 0) continue;
+    rows.push_back({group.name, "", group.count, window_energy(profile, group, chosen),
+                    time_figure(group.mean_time(), 1)});
+  }
+  return rows;
+}
+
+const std::vector<model::ActivityRow>& rows_of(const model::ActivityProfile& profile,
+                                               CompareBy by) {
+  if (by == CompareBy::kPhase) return profile.by_phase;
+  return by == CompareBy::kLayer ? profile.by_layer : profile.by_kernel;
+}
+
+// Rows of one name and detail, over all devices.
+std::vector<FigureRow> activity_rows(const std::vector<model::ActivityProfile>& profiles,
+                                     CompareBy by, double units) {
+  struct Added {
+    FigureRow row;
+    Sum energy;
+    Duration busy{};
+    std::string reason;
+  };
+  const auto is_gpu = [](const auto& p) { return p.domain.kind == DomainKind::kGpu; };
+  const bool any_gpu = std::any_of(profiles.begin(), profiles.end(), is_gpu);
+  std::vector<Added> added;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const auto& profile : profiles) {
+    if (any_gpu && !is_gpu(profile)) continue;
+    for (const auto& row : rows_of(profile, by)) {
+      const auto [place, is_new] = places.try_emplace({row.name, row.detail}, added.size());
+      if (is_new) added.push_back({{row.name, row.detail, 0, {}, {}}, {}, {}, ""});
+      Added& sum = added[place->second];
+      sum.row.count += by == CompareBy::kLayer ? row.count : row.launches;
+      sum.busy += row.busy;
+      const auto& energy = row.inclusive ? row.inclusive : row.energy;
+      if (!energy) {
+        sum.reason = "absent";
+      } else if (!row.resolvable) {
+        sum.reason = "not_resolvable";
+      } else {
+        sum.energy.add(*energy, label_of(profile.domain));
+      }
+    }
+  }
+  std::vector<FigureRow> rows;
+  for (auto& sum : added) {
+    sum.row.energy = sum.reason.empty() ? sum.energy.figure(units) : absent(std::move(sum.reason));
+    sum.row.time = time_figure(sum.busy, units);
+    rows.push_back(std::move(sum.row));
+  }
+  return rows;
+}
+
+// How many units the run had, with the figures of one.
+Result<double> choose_unit(const model::Profile& profile, const std::vector<std::size_t>& chosen,
+                           const std::string& per, RunFigures& out) {
+  if (per.empty()) {
+    Sum sum;
+    for (const std::size_t i : chosen) {
+      sum.add(*profile.domains[i].energy, label_of(profile.domains[i].domain));
+    }
+    out.energy = sum.figure(1);
+    out.time = time_figure(profile.duration(), 1);
+    return 1.0;
+  }
+  for (const auto& group : profile.windows) {
+    if (group.imported || group.name != per || group.count == 0) continue;
+    out.energy = window_energy(profile, group, chosen);
+    out.time = time_figure(group.mean_time(), 1);
+    return static_cast<double>(group.count);
+  }
+  return fail(Errc::kNotFound, fmt::format("{} has no window named {}; --per takes the name of "
+                                           "windows, as jouleprof report lists them",
+                                           out.name, per));
+}
+
+}  // namespace
+
+Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOptions& options) {
+  const auto& profile = run.profile();
+  if (!profile) return forward_error(profile);
+  const auto& activity = run.activity();
+  if (!activity) return forward_error(activity);
+  RunFigures out;
+  out.name = std::move(name);
+  out.host = profile->run.host;
+  out.boot_id = profile->run.boot_id;
+  if (profile->start_time != RealTime{}) out.started = profile->start_time;
+  out.length = profile->duration();
+  const auto chosen = choose_domains(*profile, out);
+  for (const std::size_t i : chosen) {
+    const auto& domain = profile->domains[i].domain;
+    out.boards[label_of(domain)] = identity_of(domain, profile->run);
+  }
+  if (chosen.empty()) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} has no domain with an energy, so it cannot be compared; "
+                            "jouleprof report lists the reasons",
+                            out.name));
+  }
+  out.conditions = conditions_of(run, *profile, *activity);
+  const auto units = choose_unit(*profile, chosen, options.per, out);
+  if (!units) return forward_error(units);
+  for (auto& [name_of_work, count] : out.conditions.work) count /= *units;
+  out.power = out.energy;
+  if (out.energy.value && out.time.value) {
+    out.power.value = *out.energy.value / *out.time.value;
+  } else {
+    out.power = absent("absent");
+  }
+  if (options.by == CompareBy::kWindow) {
+    out.rows = window_rows(*profile, chosen);
+  } else if (options.by != CompareBy::kTotal) {
+    out.rows = activity_rows(*activity, options.by, *units);
+  }
+  return out;
+}
+
+}  // namespace jouleprof::analysis

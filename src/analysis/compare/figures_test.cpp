@@ -1,0 +1,109 @@
+#include "analysis/compare/figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/recorded_run_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using simulated::at;
+using simulated::Recorded;
+using testing::ElementsAre;
+using testing::Pair;
+
+// Ten seconds at 500 W and 100 W, with two windows of 2 s each.
+Recorded worked() {
+  Recorded run;
+  run.read_gpu();
+  run.read_cpu();
+  run.recording.run.host = "node";
+  run.recording.domains[0].uuid = "GPU-1";
+  run.recording.windows = {{"step", at(4), at(6), 1, 1, false},
+                           {"step", at(7), at(9), 1, 1, false}};
+  return run;
+}
+
+RunFigures figures(const model::Recording& recording, const FigureOptions& options = {}) {
+  auto made = figures_of(Run(recording), "a.jprof", options);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? std::move(*made) : RunFigures{};
+}
+
+TEST(RunFigures, OfTheWholeRunAreSumsOverMeasuredDomains) {
+  const auto f = figures(worked().recording);
+  EXPECT_NEAR(*f.energy.value, 6000, 12);
+  EXPECT_NEAR(*f.time.value, 10, 1e-9);
+  EXPECT_NEAR(*f.power.value, 600, 1.2);
+  EXPECT_FALSE(f.energy.estimated);
+  EXPECT_THAT(f.boards,
+              ElementsAre(Pair("gpu0", "GPU-1"), Pair("package-0", "node/package-0/a CPU")));
+  // 5 % of the GPU's 5 kJ and 3 % of the package's 1 kJ, of 6 kJ.
+  EXPECT_NEAR(f.energy.calibration.at("gpu0"), 0.05 * 5 / 6, 1e-3);
+  EXPECT_NEAR(f.energy.calibration.at("package-0"), 0.03 / 6, 1e-3);
+  EXPECT_LT(f.energy.repeatability, 0.01);
+  EXPECT_THAT(f.conditions.work, ElementsAre(Pair("windows step", 2)));
+  EXPECT_EQ(f.started, RealTime{std::chrono::seconds{1'700'000'003}});
+  EXPECT_TRUE(f.excluded.empty());
+}
+
+TEST(RunFigures, OfAUnitAreMeansOfItsWindows) {
+  const auto f = figures(worked().recording, {CompareBy::kWindow, "step"});
+  EXPECT_NEAR(*f.energy.value, 1200, 12);
+  EXPECT_NEAR(*f.time.value, 2, 1e-9);
+  EXPECT_NEAR(*f.power.value, 600, 6);
+  EXPECT_THAT(f.conditions.work, ElementsAre(Pair("windows step", 1)));
+  ASSERT_EQ(f.rows.size(), 1u);
+  EXPECT_EQ(f.rows[0].name, "step");
+  EXPECT_EQ(f.rows[0].count, 2u);
+  EXPECT_NEAR(*f.rows[0].energy.value, 1200, 12);
+}
+
+TEST(RunFigures, EstimatesStayOutsideOfAMeasuredTotal) {
+  auto run = worked();
+  for (auto& sensor : run.recording.sensors) {
+    if (sensor.id == simulated::kRapl) sensor.provenance = model::Provenance::kEstimated;
+  }
+  const auto f = figures(run.recording);
+  EXPECT_NEAR(*f.energy.value, 5000, 12);
+  EXPECT_THAT(f.excluded, ElementsAre("package-0 (estimated)"));
+}
+
+TEST(RunFigures, NameAnUnknownWindowAndMissingEnergies) {
+  EXPECT_EQ(
+      figures_of(analysis::Run(worked().recording), "a", {CompareBy::kTotal, "epoch"}).error().code,
+      Errc::kNotFound);
+  auto run = worked();
+  run.recording.readings = {};
+  const auto none = figures_of(analysis::Run(run.recording), "a", {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Errc::kUnavailable);
+}
+
+TEST(RunFigures, HaveTheConditionsOfTheGpu) {
+  auto run = worked();
+  const auto gauge = [&](unsigned id, std::string_view name, double value) {
+    run.recording.sensors.push_back({model::SensorId{id},
+                                     simulated::kGpu0,
+                                     model::SensorKind::kGauge,
+                                     std::string(name),
+                                     {},
+                                     {}});
+    run.recording.readings.gauges.push_back({model::SensorId{id}, at(5), value});
+    run.recording.readings.gauges.push_back({model::SensorId{id}, at(8), value});
+    run.recording.readings.gauges.push_back({model::SensorId{id}, at(15), 10 * value});  // after
+  };
+  gauge(20, model::gauge::kPowerLimit, 450);
+  gauge(21, model::gauge::kSmClock, 1.9e9);
+  gauge(22, model::gauge::kTemperature, 41);
+  const auto c = figures(run.recording).conditions;
+  EXPECT_THAT(c.power_limits, ElementsAre(Pair("gpu0", 450)));
+  EXPECT_DOUBLE_EQ(*c.sm_megahertz, 1900);
+  EXPECT_EQ(c.start_celsius, 41);
+  EXPECT_TRUE(c.complete);
+  EXPECT_FALSE(c.traced);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,103 @@
+#include "analysis/compare/statistics.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <numeric>
+
+namespace jouleprof::analysis {
+namespace {
+
+constexpr double kTail = 0.025;  // of each side of a 95 % interval
+
+double quantile(double degrees) {
+  if (!std::isfinite(degrees)) {
+    return boost::math::quantile(boost::math::complement(boost::math::normal{}, kTail));
+  }
+  return boost::math::quantile(boost::math::complement(boost::math::students_t{degrees}, kTail));
+}
+
+double tail_beyond(double t, double degrees) {
+  if (!std::isfinite(degrees)) {
+    return boost::math::cdf(boost::math::complement(boost::math::normal{}, t));
+  }
+  return boost::math::cdf(boost::math::complement(boost::math::students_t{degrees}, t));
+}
+
+double count_of(std::span<const double> values) { return static_cast<double>(values.size()); }
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / count_of(values);
+}
+
+double squares_of(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum;
+}
+
+}  // namespace
+
+Estimate estimate_of_pairs(std::span<const double> differences) {
+  Estimate estimate{mean_of(differences), {}};
+  const double n = count_of(differences);
+  if (differences.size() < 2) return estimate;
+  estimate.degrees = n - 1;
+  estimate.half = quantile(n - 1) * std::sqrt(squares_of(differences) / (n - 1) / n);
+  return estimate;
+}
+
+Estimate estimate_of_units(std::span<const double> before, std::span<const double> after) {
+  Estimate estimate{mean_of(after) - mean_of(before), {}};
+  const double n = count_of(before);
+  const double m = count_of(after);
+  if (n + m < 3) return estimate;
+  const double squares[] = {squares_of(before), squares_of(after)};
+  if (before.size() < 2 || after.size() < 2) {
+    estimate.degrees = n + m - 2;
+    const double variance = (squares[0] + squares[1]) / estimate.degrees;
+    estimate.half = quantile(estimate.degrees) * std::sqrt(variance * (1 / n + 1 / m));
+    return estimate;
+  }
+  const double a = squares[0] / (n - 1) / n;
+  const double b = squares[1] / (m - 1) / m;
+  // The degrees of freedom of Welch and Satterthwaite; without any spread they are not defined.
+  const double weight = a * a / (n - 1) + b * b / (m - 1);
+  estimate.degrees = weight > 0 ? (a + b) * (a + b) / weight : n + m - 2;
+  estimate.half = quantile(estimate.degrees) * std::sqrt(a + b);
+  return estimate;
+}
+
+Estimate estimate_with_spread(std::span<const double> before, std::span<const double> after,
+                              double spread) {
+  Estimate estimate{mean_of(after) - mean_of(before), {}};
+  estimate.half =
+      quantile(estimate.degrees) * spread * std::sqrt(1 / count_of(before) + 1 / count_of(after));
+  return estimate;
+}
+
+double p_value(const Estimate& estimate) {
+  if (!estimate.half) return 1;
+  const double distance = std::abs(estimate.mean);
+  if (*estimate.half <= 0) return distance > 0 ? 0 : 1;
+  const double t = distance / *estimate.half * quantile(estimate.degrees);
+  return 2 * tail_beyond(t, estimate.degrees);
+}
+
+std::vector<double> holm_adjusted(std::vector<double> p) {
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  double least = 0;
+  std::size_t left = p.size();
+  for (const std::size_t i : order) {
+    least = std::max(least, std::min(1.0, p[i] * static_cast<double>(left--)));
+    p[i] = least;
+  }
+  return p;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,35 @@
+#include "apps/cli/compare/compare_outputs.h"
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/terminal.h"
+
+namespace jouleprof::cli {
+
+void CompareOutputs::declare(CLI::App& app) {
+  app.add_option("--top", top, "");
+  auto* as_json = app.add_flag("--json", json, "");
+  app.add_flag("--github", github, "")->excludes(as_json);
+  app.add_option("--markdown", markdown, "");
+  app.add_option("--junit", junit, "");
+  app.add_option("--benchmark", benchmark, "");
+}
+
+int CompareOutputs::write(report::ComparisonReport report) const {
+  report.most_rows = top;
+  int status = kDone;
+  const auto to = [&](const std::string& path, const std::string& text) {
+    const auto written = write_output(path, true, [&](std::ostream& out) { out << text; });
+    if (!written) status = complain(written.error(), kCannotWrite);
+  };
+  std::string text = json ? report::comparison_to_json(report)
+                          : report::comparison_to_text(report, text_options(STDOUT_FILENO));
+  if (github) text += report::comparison_to_github(report);
+  to("", text);
+  if (!markdown.empty()) to(markdown, report::comparison_to_markdown(report));
+  if (!junit.empty()) to(junit, report::comparison_to_junit(report));
+  if (!benchmark.empty()) to(benchmark, report::comparison_to_benchmark(report));
+  return status;
+}
+
+}  // namespace jouleprof::cli

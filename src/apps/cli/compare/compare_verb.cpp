@@ -1,0 +1,265 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/cli/compare/baselines.h"
+#include "apps/cli/compare/compare_outputs.h"
+#include "apps/cli/compare/paired_runs.h"
+#include "apps/cli/control/sweep_choices.h"
+#include "apps/cli/cost_choice.h"
+#include "apps/cli/exit_status.h"
+#include "apps/cli/verb.h"
+#include "recording/reader.h"
+#include "report/comparison.h"
+
+namespace jouleprof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Figures = std::vector<analysis::RunFigures>;
+
+class CompareVerb : public Verb {
+ public:
+  std::string_view name() const override { return "compare"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("FILES", files_, "");
+    app.add_option("--before", before_, "");
+    app.add_option("--after", after_, "");
+    app.add_option("--baseline", baseline_, "");
+    app.add_option("--save-baseline", save_baseline_, "");
+    auto* pairs = app.add_option("--pairs", pairs_, "")->check(CLI::Range(2, 1000));
+    app.add_option("--warmup", warm_ups_, "")->needs(pairs);
+    app.add_option("--keep", keep_, "")->needs(pairs);
+    app.add_option("--devices", devices_, "")->delimiter(',')->needs(pairs);
+    app.add_option("--by", by_, "");
+    app.add_option("--per", per_, "");
+    auto* paired = app.add_flag("--paired", paired_, "");
+    app.add_option("--spread", spread_, "")->excludes(paired)->excludes(pairs);
+    app.add_option("--same-within", same_within_, "");
+    app.add_option("--accept", accepted_, "")->delimiter(',');
+    auto* gate = app.add_option("--fail-if", gates_, "")
+                     ->expected(1)
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_option("--inconclusive", inconclusive_, "")
+        ->needs(gate)
+        ->check(CLI::IsMember({"fail", "pass"}));
+    app.add_flag("--self-test", self_test_, "")->needs(gate);
+    costs_.declare(app);
+    outputs_.declare(app);
+    app.add_flag("-q,--quiet", quiet_, "");
+  }
+
+  int run(const std::vector<std::string>& command) override {
+    if (auto chosen = choose(); !chosen) return complain(chosen.error(), kUsageError);
+    if (pairs_ > 0) return compare_commands(command);
+    if (!command.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       "commands need --pairs N: jouleprof compare --pairs 10 -- COMMAND BEFORE "
+                       "--- COMMAND AFTER"},
+                      kUsageError);
+    }
+    return compare_files();
+  }
+
+ private:
+  Result<void> choose() {
+    const auto by = analysis::parse_compare_by(by_);
+    if (!by) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--by {}: give total, window, phase, layer or kernel", by_));
+    }
+    report_.by = figure_options_.by = *by;
+    report_.per = figure_options_.per = per_;
+    report_.self_test = self_test_;
+    report_.options.paired = paired_ || pairs_ > 0;
+    report_.options.accepted = accepted_;
+    if (!spread_.empty()) {
+      const auto percent = parse_amount("--spread", spread_, "%", "2%");
+      if (!percent) return forward_error(percent);
+      if (*percent <= 0) return fail(Errc::kInvalidArgument, "--spread must be above 0");
+      report_.options.spread = *percent / 100;
+    }
+    const auto within = parse_amount("--same-within", same_within_, "%", "1%");
+    if (!within) return forward_error(within);
+    if (*within < 0) return fail(Errc::kInvalidArgument, "--same-within must not be below 0");
+    report_.options.same_within = *within / 100;
+    auto costs = costs_.factors();
+    if (!costs) return forward_error(costs);
+    if (costs->series) {
+      return fail(Errc::kInvalidArgument,
+                  "--carbon of a comparison is a number: runs at different hours would differ by "
+                  "the grid alone");
+    }
+    report_.costs = std::move(*costs);
+    for (const auto& text : gates_) {
+      auto gate = analysis::parse_gate(text);
+      if (!gate) return forward_error(gate);
+      report_.gates.push_back({std::move(*gate), {}});
+    }
+    return {};
+  }
+
+  // Sets the two sides of files. Errors: invalid_argument; as Baselines::find's.
+  Result<void> choose_files() {
+    if (!baseline_.empty()) {
+      const auto baselines = Baselines::of_user();
+      if (!baselines) return forward_error(baselines);
+      auto found = baselines->find(baseline_);
+      if (!found) return forward_error(found);
+      for (const auto& path : found->recordings) before_.push_back(path.string());
+      report_.before = fmt::format("baseline {} of commit {}",
+                                   baseline_.substr(0, baseline_.find('@')), found->commit);
+      after_.insert(after_.end(), files_.begin(), files_.end());
+      files_.clear();
+    }
+    if (before_.empty() && after_.empty() && files_.size() == 2) {
+      before_ = {files_[0]};
+      after_ = {files_[1]};
+      files_.clear();
+    }
+    if (before_.empty() || after_.empty() || !files_.empty()) {
+      return fail(Errc::kInvalidArgument,
+                  "say what to compare: jouleprof compare BEFORE AFTER, jouleprof compare --before "
+                  "FILE... --after FILE..., or jouleprof compare --baseline NAME AFTER...\n"
+                  "Try 'jouleprof compare --help'.");
+    }
+    for (const auto& file : after_) {
+      std::error_code ignored;
+      const bool twice = std::any_of(before_.begin(), before_.end(), [&](const auto& other) {
+        return fs::equivalent(file, other, ignored);
+      });
+      if (twice) {
+        return fail(Errc::kInvalidArgument, fmt::format("{} is on both sides", file));
+      }
+    }
+    return {};
+  }
+
+  int compare_files() {
+    const bool only_keeps = !save_baseline_.empty() && baseline_.empty() && before_.empty();
+    if (only_keeps) {
+      std::vector<std::string> kept = files_;
+      kept.insert(kept.end(), after_.begin(), after_.end());
+      return keep_baseline(kept);
+    }
+    if (auto chosen = choose_files(); !chosen) {
+      const bool is_missing = chosen.error().code == Errc::kNotFound;
+      return complain(chosen.error(), is_missing ? kCannotOpen : kUsageError);
+    }
+    auto before = read(before_);
+    if (!before) return complain(before.error(), status_of_input(before.error()));
+    auto after = read(after_);
+    if (!after) return complain(after.error(), status_of_input(after.error()));
+    if (const int status = conclude(*before, *after); status != kDone) return status;
+    return save_baseline_.empty() ? kDone : keep_baseline(after_);
+  }
+
+  // Copies recordings that can be read.
+  int keep_baseline(const std::vector<std::string>& files) {
+    if (files.empty()) {
+      return complain({Errc::kInvalidArgument, "--save-baseline needs recordings"}, kUsageError);
+    }
+    std::vector<fs::path> paths;
+    for (const auto& file : files) {
+      const auto recording = recording::read_recording(file);
+      if (!recording) return complain(recording.error(), status_of_input(recording.error()));
+      paths.emplace_back(file);
+    }
+    const auto baselines = Baselines::of_user();
+    if (!baselines) return complain(baselines.error(), kCannotOpen);
+    const std::string commit = current_commit();
+    if (const auto saved = baselines->save(save_baseline_, commit, paths); !saved) {
+      const bool is_usage = saved.error().code == Errc::kInvalidArgument;
+      return complain(saved.error(), is_usage ? kUsageError : kCannotWrite);
+    }
+    if (!quiet_) {
+      fmt::print(stderr, "baseline   {} of commit {}: {} recordings added\n", save_baseline_,
+                 commit, paths.size());
+    }
+    return kDone;
+  }
+
+  Result<Figures> read(const std::vector<std::string>& files) const {
+    Figures figures;
+    for (const auto& file : files) {
+      auto recording = recording::read_recording(file);
+      if (!recording) return forward_error(recording);
+      auto made = analysis::figures_of(analysis::Run(std::move(*recording)), file, figure_options_);
+      if (!made) return forward_error(made);
+      figures.push_back(std::move(*made));
+    }
+    return figures;
+  }
+
+  int compare_commands(const std::vector<std::string>& words) {
+    if (!files_.empty() || !before_.empty() || !after_.empty() || !baseline_.empty() ||
+        !save_baseline_.empty()) {
+      return complain(
+          {Errc::kInvalidArgument, "--pairs compares two commands; leave out files and baselines"},
+          kUsageError);
+    }
+    auto commands = split_commands(words);
+    if (!commands) return complain(commands.error(), kUsageError);
+    PairPlan plan{commands->first, commands->second, pairs_, warm_ups_,
+                  devices_,        figure_options_,  keep_};
+    int status = kDone;
+    const auto runs = run_pairs(
+        plan,
+        [&](const std::string& line) {
+          if (!quiet_) fmt::print(stderr, "{}\n", line);
+        },
+        status);
+    if (!runs) return complain(runs.error(), status != kDone ? status : kNothingToMeasure);
+    if (!quiet_) fmt::print(stderr, "\n");
+    report_.before = fmt::format("{}", fmt::join(plan.before, " "));
+    report_.after = fmt::format("{}", fmt::join(plan.after, " "));
+    return conclude(runs->before, runs->after);
+  }
+
+  int conclude(const Figures& before, const Figures& after) {
+    auto comparison = analysis::compare(before, after, report_.options);
+    if (!comparison) return complain(comparison.error(), kUsageError);
+    report_.comparison = std::move(*comparison);
+    int status = kDone;
+    for (auto& judged : report_.gates) {
+      judged.outcome = analysis::judge(judged.gate, report_.comparison, self_test_);
+      if (judged.outcome == analysis::GateOutcome::kFailed) status = kGateFailed;
+      const bool open = judged.outcome == analysis::GateOutcome::kInconclusive;
+      if (open && status == kDone && inconclusive_ == "fail") status = kInconclusive;
+    }
+    const int written = outputs_.write(report_);
+    return written != kDone ? written : status;
+  }
+
+  std::vector<std::string> files_;
+  std::vector<std::string> before_;
+  std::vector<std::string> after_;
+  std::string baseline_;
+  std::string save_baseline_;
+  unsigned pairs_ = 0;
+  unsigned warm_ups_ = 1;
+  std::string keep_;
+  std::vector<std::string> devices_;
+  std::string by_ = "total";
+  std::string per_;
+  bool paired_ = false;
+  std::string spread_;
+  std::string same_within_ = "1%";
+  std::vector<std::string> accepted_;
+  std::vector<std::string> gates_;
+  std::string inconclusive_ = "fail";
+  bool self_test_ = false;
+  CostChoice costs_;
+  CompareOutputs outputs_;
+  bool quiet_ = false;
+  analysis::FigureOptions figure_options_;
+  report::ComparisonReport report_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_compare() { return std::make_unique<CompareVerb>(); }
+
+}  // namespace jouleprof::cli

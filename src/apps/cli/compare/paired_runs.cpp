@@ -1,0 +1,201 @@
+#include "apps/cli/compare/paired_runs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/measure/trace_files.h"
+#include "apps/cli/measuring.h"
+#include "base/file.h"
+#include "recording/reader.h"
+#include "report/comparison.h"
+#include "report/quantity.h"
+#include "session/run/session.h"
+
+namespace jouleprof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration kSettle = std::chrono::milliseconds{500};
+
+// While it lives, what is written to stdout goes to stderr.
+class StdoutToStderr {
+ public:
+  StdoutToStderr() {
+    std::fflush(stdout);
+    kept_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (kept_ >= 0) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  StdoutToStderr(const StdoutToStderr&) = delete;
+  StdoutToStderr& operator=(const StdoutToStderr&) = delete;
+  ~StdoutToStderr() {
+    if (kept_ < 0) return;
+    ::dup2(kept_, STDOUT_FILENO);
+    ::close(kept_);
+  }
+
+ private:
+  int kept_ = -1;
+};
+
+// The folder of the recordings; removed at the end where it is ours.
+class Folder {
+ public:
+  static Result<Folder> open(const fs::path& chosen) {
+    if (!chosen.empty()) {
+      std::error_code failed;
+      fs::create_directories(chosen, failed);
+      if (failed) {
+        return tl::unexpected(system_error(
+            fmt::format("cannot make the folder {}", chosen.string()), failed.value()));
+      }
+      return Folder(chosen, false);
+    }
+    std::string made = (fs::temp_directory_path() / "jouleprof-XXXXXX").string();
+    if (::mkdtemp(made.data()) == nullptr) {
+      return tl::unexpected(system_error("cannot make a temporary folder", errno));
+    }
+    return Folder(made, true);
+  }
+  Folder(Folder&& other) noexcept
+      : path_(std::move(other.path_)), ours_(std::exchange(other.ours_, false)) {}
+  Folder& operator=(Folder&&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    if (ours_) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  Folder(fs::path path, bool ours) : path_(std::move(path)), ours_(ours) {}
+  fs::path path_;
+  bool ours_;
+};
+
+class PairRunner {
+ public:
+  PairRunner(const PairPlan& plan, const std::function<void(const std::string&)>& on_progress,
+             const Folder& folder, int& status)
+      : plan_(plan), on_progress_(on_progress), folder_(folder), status_(status) {}
+
+  Result<PairRuns> run() {
+    for (unsigned i = 0; i < plan_.warm_ups; ++i) {
+      for (const bool after : {false, true}) {
+        if (auto made = execute(after, "warm-up"); !made) return forward_error(made);
+      }
+    }
+    PairRuns runs;
+    for (unsigned pair = 0; pair < plan_.pairs; ++pair) {
+      const bool after_first = pair % 2 == 1;
+      for (const bool after : {after_first, !after_first}) {
+        auto made = execute(after, fmt::format("pair-{:03}", pair + 1));
+        if (!made) return forward_error(made);
+        (after ? runs.after : runs.before).push_back(std::move(*made));
+      }
+      report(runs);
+    }
+    return runs;
+  }
+
+ private:
+  void report(const PairRuns& runs) const {
+    const auto& a = runs.before.back();
+    const auto& b = runs.after.back();
+    std::string change = "-";
+    if (a.energy.value && b.energy.value) {
+      change = report::change_text(*b.energy.value / *a.energy.value - 1);
+    }
+    on_progress_(fmt::format(
+        "pair {:>3} of {}: before {} in {}, after {} in {}, energy {}", runs.before.size(),
+        plan_.pairs, report::figure_text("energy", a.energy.value),
+        report::figure_text("time", a.time.value), report::figure_text("energy", b.energy.value),
+        report::figure_text("time", b.time.value), change));
+  }
+
+  Result<analysis::RunFigures> execute(bool after, const std::string& name) {
+    const std::string file = fmt::format("{}-{}.jprof", name, after ? "after" : "before");
+    const fs::path path = folder_.path() / file;
+    if (auto measured = measure(after ? plan_.after : plan_.before, path); !measured) {
+      return forward_error(measured);
+    }
+    auto recording = recording::read_recording(path);
+    if (!recording) return forward_error(recording);
+    auto figures = analysis::figures_of(analysis::Run(std::move(*recording)), file, plan_.figures);
+    std::error_code ignored;
+    if (plan_.keep.empty() || name == "warm-up") fs::remove(path, ignored);
+    return figures;
+  }
+
+  Result<void> measure(const std::vector<std::string>& command, const fs::path& path) {
+    const auto by = plan_.figures.by;
+    const bool layers = by == analysis::CompareBy::kLayer || by == analysis::CompareBy::kPhase;
+    const bool traced = layers || by == analysis::CompareBy::kKernel;
+    meters::MeterOptions meter_options;
+    meter_options.demand.shortest_window = std::chrono::seconds{1};
+    auto meters = meters::open_meters(meter_options);
+    if (!meters) return forward_error(meters);
+    session::SessionOptions options;
+    options.command = command;
+    options.tool_version = JOULEPROF_VERSION;
+    options.devices = plan_.devices;
+    options.idle_before = options.idle_after = kSettle;
+    if (traced) {
+      options.trace.kernels = true;
+      options.trace.layers = layers;
+      if (auto found = find_trace_files(options.trace); !found) return forward_error(found);
+      choose_clock_of_layers(*meters, options);
+      options.trace.recording = path;
+    }
+    auto destination = Destination::file(path, true);
+    if (!destination) return forward_error(destination);
+    const StdoutToStderr redirected;
+    const auto result = session::run(options, std::move(meters->meters), &destination->sink());
+    if (!result) return forward_error(result);
+    if (result->start_error) {
+      status_ = result->exit_status.value_or(kNotStarted);
+      return tl::unexpected(*result->start_error);
+    }
+    if (result->sink_error) return tl::unexpected(*result->sink_error);
+    status_ = result->exit_status.value_or(kNotStarted);
+    if (status_ == 0) return {};
+    return fail(Errc::kUnavailable,
+                fmt::format("{} failed with status {}; only runs that succeed are compared",
+                            command.front(), status_));
+  }
+
+  const PairPlan& plan_;
+  const std::function<void(const std::string&)>& on_progress_;
+  const Folder& folder_;
+  int& status_;
+};
+
+}  // namespace
+
+Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_commands(
+    const std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "---");
+  if (dashes == words.begin() || dashes == words.end() || dashes + 1 == words.end()) {
+    return fail(Errc::kInvalidArgument,
+                "--pairs needs two commands: jouleprof compare --pairs 10 -- COMMAND BEFORE --- "
+                "COMMAND AFTER");
+  }
+  return std::pair{std::vector<std::string>(words.begin(), dashes),
+                   std::vector<std::string>(dashes + 1, words.end())};
+}
+
+Result<PairRuns> run_pairs(const PairPlan& plan,
+                           const std::function<void(const std::string&)>& on_progress,
+                           int& status) {
+  const auto folder = Folder::open(plan.keep);
+  if (!folder) return forward_error(folder);
+  return PairRunner(plan, on_progress, *folder, status).run();
+}
+
+}  // namespace jouleprof::cli

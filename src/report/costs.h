@@ -1,0 +1,74 @@
+// Money and carbon of an energy. Computed for an output only; recordings hold energy alone.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/run.h"
+#include "base/result.h"
+#include "jouleprof/units.h"
+
+namespace jouleprof::report {
+
+struct Price {
+  double per_kilowatt_hour = 0;
+  std::string currency;  // as it was given; may be empty
+};
+
+// Grams of CO2 equivalent for a kilowatt-hour, by intervals of equal length, in the order of time.
+struct CarbonSeries {
+  struct Step {
+    RealTime begin{};
+    double grams = 0;
+    bool estimated = false;  // by the source
+  };
+  std::string zone;
+  std::string column;  // "Life cycle" or "direct"
+  std::string file;
+  Duration length{};  // of a step
+  std::vector<Step> steps;
+};
+
+// Given by the user; there is no default.
+struct CostFactors {
+  std::optional<Price> price;
+  std::optional<double> grams;  // for a kilowatt-hour, at all times
+  std::optional<CarbonSeries> series;
+  // Power usage effectiveness: the energy of the whole site for one joule of its machines.
+  std::optional<double> pue;
+
+  bool any() const { return price || grams || series; }
+};
+
+// "0.30/kWh", "0.30 EUR/kWh", "$0.30/kWh", "0.30". Errors: invalid_argument.
+Result<Price> parse_price(std::string_view text);
+
+// The CSV files that Electricity Maps exports: one row an interval. The intensity is that of the
+// life cycle where the file has it. Errors: corrupt, with the line.
+Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file);
+
+struct Costs {
+  CostFactors factors;
+  Energy energy;                     // measured or estimated, without the PUE
+  double error = 0;                  // half of its 95 % interval, relative; factors have none here
+  std::vector<std::string> domains;  // that it is of
+  std::optional<double> money;
+  std::optional<double> carbon_grams;
+  std::optional<double> mean_grams;  // for a kilowatt-hour, over the run
+  std::size_t steps = 0;             // of the series that were used
+  std::size_t estimated_steps = 0;   // of them, by the source
+};
+
+// Of the total of a run, or of a part. With a series, the energy in each interval is multiplied by
+// that interval's intensity. Errors: as Run::profile's; unavailable where there is no energy, no
+// time, or the series has no value for a time of the run.
+Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
+                       const CostFactors& factors);
+
+// What the figures do not include, for every output.
+std::string_view scope_of_costs();
+
+}  // namespace jouleprof::report

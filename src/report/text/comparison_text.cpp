@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/cells.h"
+#include "report/comparison.h"
+#include "report/quantity.h"
+#include "report/text/table.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::Difference;
+using analysis::Verdict;
+using Lines = std::vector<std::string>;
+
+Style style_of(const Difference& d) {
+  if (d.verdict == Verdict::kHigher) return Style::kAlarm;
+  return d.verdict == Verdict::kInconclusive ? Style::kAttention : Style::kBold;
+}
+
+void append(Lines& lines, Lines more) {
+  for (auto& line : more) lines.push_back(std::move(line));
+}
+
+class Writer {
+ public:
+  Writer(const ComparisonReport& report, const TextOptions& text)
+      : report_(report),
+        c_(report.comparison),
+        text_(text),
+        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+
+  std::string write() {
+    heading();
+    lines_.emplace_back();
+    totals();
+    if (!c_.rows.empty() || !c_.unmatched.empty()) {
+      lines_.emplace_back();
+      rows();
+    }
+    notes();
+    std::string all;
+    for (const auto& line : lines_) all += line + '\n';
+    return all;
+  }
+
+ private:
+  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
+    Table table({""});
+    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
+    Lines made = table.lines(width_, text_.colour);
+    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+  }
+
+  static std::string side(const std::string& title, const std::vector<std::string>& runs) {
+    if (runs.size() == 1 && title.empty()) return runs.front();
+    const std::string count = fmt::format("{} {}", runs.size(), runs.size() == 1 ? "run" : "runs");
+    return (title.empty() ? fmt::format("{}", fmt::join(runs, " ")) : title) + ", " + count;
+  }
+
+  void heading() {
+    note("before", side(report_.before, c_.before));
+    note("after", side(report_.after, c_.after));
+    const auto blocks = [](std::size_t count) {
+      return fmt::format("{} {}", count, count == 1 ? "block" : "blocks");
+    };
+    note("test", report_.options.paired
+                     ? fmt::format("{} pairs of runs, Student's t of the logarithms' differences",
+                                   c_.units_before)
+                 : report_.options.spread
+                     ? fmt::format("{} before and {} after, with a given spread of {} between them",
+                                   blocks(c_.units_before), blocks(c_.units_after),
+                                   percent_text(*report_.options.spread))
+                     : fmt::format("{} of runs before and {} after, Welch's t of the logarithms",
+                                   blocks(c_.units_before), blocks(c_.units_after)));
+    std::string total = fmt::format("{}", fmt::join(c_.domains, " + "));
+    if (!c_.excluded.empty()) {
+      total += fmt::format("; without {}", fmt::join(c_.excluded, ", "));
+    }
+    if (!report_.per.empty()) total += "; of one window " + report_.per;
+    note("total", total);
+  }
+
+  void totals() {
+    Table table({"", "before", "after", "change", "95 %", "<verdict"});
+    for (const Difference* d : {&c_.energy, &c_.time, &c_.power}) {
+      table.add({{d->name},
+                 {figure_text(d->name, d->before)},
+                 {figure_text(d->name, d->after)},
+                 {change_text(d->ratio())},
+                 {interval_text(*d)},
+                 {std::string(to_string(d->verdict)), style_of(*d)}});
+    }
+    append(lines_, table.lines(width_, text_.colour));
+  }
+
+  void rows() {
+    Table table(
+        {std::string(to_string(report_.by)), "before", "after", "change", "95 %", "<verdict"});
+    std::size_t left = 0;
+    for (const Difference& d : c_.rows) {
+      if (report_.most_rows > 0 && left >= report_.most_rows) break;
+      ++left;
+      table.add({{label(d.name, d.detail)},
+                 {figure_text("energy", d.before)},
+                 {figure_text("energy", d.after)},
+                 {change_text(d.ratio())},
+                 {interval_text(d)},
+                 {std::string(to_string(d.verdict)), style_of(d)}});
+    }
+    append(lines_, table.lines(width_, text_.colour));
+    if (left < c_.rows.size()) {
+      note("", fmt::format("{} more rows; --json has all", c_.rows.size() - left));
+    }
+    unmatched();
+  }
+
+  std::string label(const std::string& name, const std::string& detail) const {
+    return printable(detail.empty() ? name : name + "  " + detail, text_.ascii);
+  }
+
+  void unmatched() {
+    for (const bool before : {true, false}) {
+      std::vector<std::string> names;
+      double joules = 0;
+      std::size_t count = 0;
+      for (const auto& each : c_.unmatched) {
+        if (each.before != before) continue;
+        joules += each.row.energy.value.value_or(0);
+        if (++count <= 5) names.push_back(each.row.name);
+      }
+      if (count == 0) continue;
+      if (count > names.size()) names.push_back("...");
+      note(before ? "only before" : "only after",
+           fmt::format("{} rows with {} in their first run: {}", count,
+                       energy_text(Energy::joules(joules)), fmt::join(names, ", ")));
+    }
+  }
+
+  void costs() {
+    const auto& factors = report_.costs;
+    const SideCost before = cost_of(factors, c_.energy.before);
+    const SideCost after = cost_of(factors, c_.energy.after);
+    const std::string pue =
+        factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
+    if (before.money && after.money) {
+      const auto& price = *factors.price;
+      const std::string unit = price.currency.empty() ? "" : " " + price.currency;
+      note("cost",
+           fmt::format("{:.4g}{} before, {:.4g}{} after, at {:g}{}/kWh (--price){}", *before.money,
+                       unit, *after.money, unit, price.per_kilowatt_hour, unit, pue));
+    }
+    if (before.carbon_grams && after.carbon_grams) {
+      note("carbon", fmt::format("{:.4g} g CO2e before, {:.4g} g after, at {:g} g/kWh (--carbon){}",
+                                 *before.carbon_grams, *after.carbon_grams, *factors.grams, pue));
+    }
+    if (factors.any()) note("scope", std::string(scope_of_costs()));
+  }
+
+  void notes() {
+    lines_.emplace_back();
+    costs();
+    std::set<std::string> explained;
+    for (const auto& condition : c_.conditions) {
+      note(condition.blocks ? "REFUSED" : "warning", condition.code + ": " + condition.text,
+           condition.blocks ? Style::kAlarm : Style::kAttention);
+      explained.insert(condition.code);
+    }
+    if (c_.is_blocked()) {
+      note("", "sides that differ in this cannot be compared; --accept CODE compares them anyway");
+    }
+    const auto explain = [&](const Difference& d) {
+      if (d.verdict != Verdict::kInconclusive || !explained.insert(d.reason).second) return;
+      note("why", d.reason + ": " + reason_text(d.reason));
+    };
+    for (const Difference* d : {&c_.energy, &c_.time, &c_.power}) explain(*d);
+    for (const Difference& d : c_.rows) explain(d);
+    for (const auto& judged : report_.gates) {
+      note("gate", gate_text(report_, judged),
+           judged.outcome == analysis::GateOutcome::kPassed ? Style::kBold : Style::kAlarm);
+    }
+    if (lines_.back().empty()) lines_.pop_back();
+  }
+
+  const ComparisonReport& report_;
+  const analysis::Comparison& c_;
+  const TextOptions& text_;
+  std::size_t width_;
+  Lines lines_;
+};
+
+}  // namespace
+
+std::string comparison_to_text(const ComparisonReport& report, const TextOptions& text) {
+  return Writer(report, text).write();
+}
+
+}  // namespace jouleprof::report

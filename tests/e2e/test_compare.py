@@ -1,0 +1,144 @@
+"""compare: recordings and commands on simulated GPUs, gates, baselines and outputs."""
+
+import json
+import sys
+import xml.etree.ElementTree
+
+import pytest
+from conftest import Tool
+
+SLEEP = "import sys, time; time.sleep(float(sys.argv[1]))"
+
+
+def board(watts, **keys):
+    return {"devices": [{"generation": "hopper", "idle_watts": watts, **keys}]}
+
+
+def record(tool, name, watts=250, seconds=0.5, **keys):
+    tool.simulate(board(watts, **keys))
+    tool("run", "-q", "--idle", "0s", "-o", name, "--", sys.executable, "-c", SLEEP, seconds)
+
+
+@pytest.fixture
+def recorded(tool):
+    """Two recordings before, two after, in turn: after draws 20 % more power."""
+    for n in (1, 2):
+        record(tool, f"a{n}.jprof", watts=250)
+        record(tool, f"b{n}.jprof", watts=300)
+    return tool
+
+
+def test_sets_of_recordings_in_turn_have_a_verdict(recorded):
+    process = recorded("compare", "--before", "a1.jprof", "a2.jprof", "--after", "b1.jprof",
+                       "b2.jprof", "--json")
+    found = json.loads(process.out)
+    assert found["schema"] == "jouleprof.comparison/1"
+    assert (found["units_before"], found["units_after"]) == (2, 2)
+    assert found["power"]["change_ratio"] == pytest.approx(0.2, abs=0.01)
+    assert found["power"]["verdict"] == "higher"
+    assert found["domains"] == ["gpu0"]
+    assert {c["code"] for c in found["conditions"]} == {"simulated"}
+
+
+def test_one_recording_a_side_claims_no_more_than_it_knows(recorded):
+    text = recorded("compare", "a1.jprof", "b1.jprof").out
+    assert "inconclusive" in text and "spread_unknown" in text
+    status = recorded("compare", "a1.jprof", "b1.jprof", "--fail-if", "power>3%", status=9)
+    assert "inconclusive" in status.out
+    recorded("compare", "a1.jprof", "b1.jprof", "--fail-if", "power>3%", "--inconclusive", "pass")
+    recorded("compare", "a1.jprof", "b1.jprof", "--fail-if", "power>3%", "--spread", "1%", status=8)
+    recorded("compare", "b1.jprof", "a1.jprof", "--fail-if", "power>3%", "--spread", "1%")
+
+
+def test_self_test_shows_whether_a_gate_can_fail(recorded):
+    same = ("compare", "a1.jprof", "a2.jprof", "--fail-if", "power>3%")
+    recorded(*same, "--spread", "0.5%")
+    text = recorded(*same, "--spread", "0.5%", "--self-test", status=8).out
+    assert "Self-test" in text
+    recorded(*same, "--spread", "5%", "--self-test", status=9)
+
+
+def test_outputs_for_continuous_integration(recorded):
+    process = recorded("compare", "a1.jprof", "b1.jprof", "--spread", "1%", "--fail-if", "power>3%",
+                       "--markdown", "c.md", "--junit", "c.xml", "--benchmark", "c.json",
+                       "--github", status=8)
+    assert "::error title=jouleprof gate::power>3%25: failed" in process.out
+    assert "| power |" in (recorded.folder / "c.md").read_text()
+    suite = xml.etree.ElementTree.parse(recorded.folder / "c.xml").getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert [b["unit"] for b in json.loads((recorded.folder / "c.json").read_text())] == ["J", "s"]
+
+
+def test_other_boards_keep_their_calibration_error(tool):
+    record(tool, "a.jprof", watts=250, uuid="GPU-11111111-0000-0000-0000-000000000000")
+    record(tool, "b.jprof", watts=255, uuid="GPU-22222222-0000-0000-0000-000000000000")
+    found = json.loads(tool("compare", "a.jprof", "b.jprof", "--spread", "0.1%", "--json").out)
+    assert "board_differs" in {c["code"] for c in found["conditions"]}
+    assert found["power"]["verdict"] == "inconclusive"
+    low, high = found["power"]["interval_ratio"]
+    assert high - low == pytest.approx(2 * 1.02 * 0.0707, rel=0.05)
+
+
+def test_failed_runs_are_refused(recorded):
+    recorded("run", "-q", "--idle", "0s", "-o", "bad.jprof", "--", sys.executable, "-c",
+             "import time; time.sleep(0.5); raise SystemExit(3)", status=3)
+    text = recorded("compare", "a1.jprof", "bad.jprof", "--spread", "1%").out
+    assert "REFUSED" in text and "failed_run" in text
+    assert "REFUSED" not in recorded("compare", "a1.jprof", "bad.jprof", "--spread", "1%",
+                                     "--accept", "failed_run").out
+
+
+def test_baselines_are_kept_by_name(recorded):
+    recorded("compare", "--save-baseline", "main", "a1.jprof", "a2.jprof")
+    process = recorded("compare", "--baseline", "main", "b1.jprof", "--json")
+    found = json.loads(process.out)
+    assert found["before"]["title"] == "baseline main of commit none"
+    assert len(found["before"]["runs"]) == 2
+    assert found["power"]["verdict"] == "higher"
+    assert recorded("compare", "--baseline", "main@none", "b1.jprof").out
+    error = recorded("compare", "--baseline", "other", "b1.jprof", status=3).err
+    assert "there is no baseline other" in error
+    assert "--save-baseline" in recorded("compare", "--save-baseline", "a/b", "a1.jprof",
+                                         status=2).err
+
+
+def test_pairs_run_both_commands_in_turn(tool):
+    tool.simulate(board(250))
+    log = tool.folder / "order"
+    script = ("import sys, time; open(sys.argv[1], 'a').write(sys.argv[2]); time.sleep(0.3);"
+              " print('output of the command')")
+    side = [sys.executable, "-c", script, str(log)]
+    process = tool("compare", "--pairs", "3", "--warmup", "1", "--keep", "runs", "--json",
+                   "--fail-if", "power>50%", "--", *side, "A", "---", *side, "B")
+    assert log.read_text() == "AB" + "ABBAAB"
+    found = json.loads(process.out)
+    assert found["paired"] and found["units_before"] == 3
+    assert found["power"]["change_ratio"] == pytest.approx(0, abs=0.05)
+    assert "output of the command" in process.err and "pair   3 of 3" in process.err
+    assert len(list((tool.folder / "runs").glob("*.jprof"))) == 6
+    kept = sorted(str(p) for p in (tool.folder / "runs").glob("*-before.jprof"))
+    again = [p.replace("before", "after") for p in kept]
+    assert json.loads(tool("compare", "--paired", "--before", *kept, "--after", *again,
+                           "--json").out)["power"]["change_ratio"] == found["power"]["change_ratio"]
+
+
+def test_pairs_stop_where_a_command_fails(tool):
+    tool.simulate(board(250))
+    process = tool("compare", "--pairs", "2", "--", sys.executable, "-c", "raise SystemExit(7)",
+                   "---", "true", status=7)
+    assert "failed with status 7" in process.err
+
+
+@pytest.mark.parametrize("arguments", [
+    (), ("a.jprof",), ("a.jprof", "b.jprof", "c.jprof"), ("--pairs", "2", "--", "true"),
+    ("--pairs", "1", "--", "true", "---", "true"), ("a.jprof", "b.jprof", "--by", "joules"),
+    ("a.jprof", "b.jprof", "--fail-if", "energy+3%"), ("a.jprof", "b.jprof", "--", "true"),
+    ("a.jprof", "b.jprof", "--self-test"), ("a.jprof", "b.jprof", "--spread", "x"),
+])
+def test_invalid_usage(tool, arguments):
+    assert tool("compare", *arguments, status=2).err.startswith("jouleprof: ")
+
+
+def test_missing_and_equal_files(recorded):
+    recorded("compare", "a1.jprof", "missing.jprof", status=3)
+    assert "on both sides" in recorded("compare", "a1.jprof", "./a1.jprof", status=2).err
