@@ -6,10 +6,10 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check sanitize fuzz bench wheels package deb install format clean
+.PHONY: help setup configure build demo test check page page-test screenshots sanitize fuzz bench wheels package deb install format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install the packages that building and testing need, where they are missing
 	@tools/setup
@@ -39,7 +39,27 @@ check: setup ## format, floors and documentation are in order
 	tools/check_format
 	python3 tools/check_floors.py
 	tools/check_docs
+	tools/check_page
 	packaging/check
+
+web/node_modules/ready: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@
+
+page: web/node_modules/ready ## build the page of `report --html` from web/, which needs npm (Node 18 or newer)
+	cd web && npm run build
+
+# Not part of `make test`: npm and Chromium take longer to install than all other packages together.
+PAGE_TOOLS = JOULEPROF_TOOL=$(CURDIR)/build/release/src/apps/cli/jouleprof \
+             JOULEPROF_SIM=$(CURDIR)/build/release/src/apps/nvml_sim/libjouleprof_nvml_sim.so
+page-test: web/node_modules/ready configure ## test the page: its logic, and in Chromium where that is installed
+	@cmake --build --preset release -j $(JOBS) --target jouleprof jouleprof_nvml_sim
+	cd web && npm test
+	cd web && $(PAGE_TOOLS) npm run test:browser
+
+screenshots: web/node_modules/ready configure ## make the pictures of docs/images again, which needs Chromium
+	@cmake --build --preset release -j $(JOBS) --target jouleprof
+	tools/screenshots build/release/src/apps/cli/jouleprof
 
 # The test programs in which several threads meet.
 THREADED = session_test windows_test nvml_sim_core_test recording_test serve_test

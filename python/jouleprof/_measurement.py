@@ -78,6 +78,9 @@ class Measurement:
 
     def table(self) -> str:
         """One line a domain. Long reasons are cut; `energies` has them in full."""
+        return f"{self._title()}\n{_text.table(self._rows(_text.shortened))}"
+
+    def _rows(self, shown_reason):
         total = self.total
         rows = [("", "energy", "95 %", "rerun", "power", "", "")]
         for e in (*self.energies, total):
@@ -85,13 +88,13 @@ class Measurement:
             joules = e.joules
             if joules is None:
                 rows.append((label, "-", "-", "-", "-", "unavailable",
-                             _text.shortened(e.reason)))
+                             shown_reason(e.reason)))
                 continue
             power = f"{_text.number(joules / self.time)} W" if self.time > 0 else "-"
             rows.append((label, _text.joules(joules), _text.interval(joules, e.error),
                          _text.interval(joules, e.repeatability), power,
-                         _text.word(e.provenance), _text.shortened(e.reason)))
-        return f"{self._title()}\n{_text.table(rows)}"
+                         _text.word(e.provenance), shown_reason(e.reason)))
+        return rows
 
     def _title(self):
         name = f"{self.name}: " if self.name else ""
@@ -99,6 +102,10 @@ class Measurement:
 
     def __str__(self):
         return self.table()
+
+    def _repr_html_(self):
+        """The table, for notebooks; reasons are in full."""
+        return _text.html_table(self._title(), self._rows(str))
 
     def __repr__(self):
         total = self.total

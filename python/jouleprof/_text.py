@@ -1,5 +1,6 @@
 """Numbers as text for people: about four significant digits, never a figure that is not there."""
 
+import html
 import math
 
 _JOULES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
@@ -66,3 +67,17 @@ def table(rows):
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def html_table(title, rows):
+    """The same rows for a notebook, whose colours they take; the first row has the titles."""
+    columns = len(rows[0])
+
+    def cell(tag, i, text):
+        side = "right" if 0 < i < columns - 2 else "left"
+        return f'<{tag} style="text-align: {side}">{html.escape(text)}</{tag}>'
+
+    lines = [f"<tr>{''.join(cell('td', i, text) for i, text in enumerate(row))}</tr>" for row in rows[1:]]
+    head = "".join(cell("th", i, text) for i, text in enumerate(rows[0]))
+    return (f"<table><caption style=\"text-align: left\">{html.escape(title)}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>")

@@ -98,6 +98,15 @@ def test_text():
     assert len(repr(WHOLE).splitlines()) == 1
 
 
+def test_notebooks_show_a_table_in_which_names_are_text():
+    hostile = dataclasses.replace(WHOLE, name="<script>&\"")
+    text = hostile._repr_html_()
+    assert "<script>" not in text and "&lt;script&gt;&amp;&quot;" in text
+    assert text.count("<tr>") == 1 + len(WHOLE.energies) + 1
+    for figure in ("500.0 J", "±5.0 %", "ESTIMATED", "unavailable", "no readable sensor"):
+        assert figure in text
+
+
 def test_costs_keep_their_source():
     factors = jouleprof.Factors(source="bill of May", price_per_kwh=0.3, currency="EUR",
                                 grams_co2e_per_kwh=400)

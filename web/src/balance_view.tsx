@@ -14,14 +14,7 @@ function Bar({ page, domain, label, most }: { page: Page; domain: Domain; label:
   const [active, setActive] = useState<number | null>(null);
   const parts = partsOf(page.profile, domain);
   const energy = domain.energy_joules;
-  if (energy === null) {
-    return (
-      <div class="balance-row">
-        <h3>{label}</h3>
-        <p class="reason"><span class="badge unavailable">UNAVAILABLE</span> {domain.reason}</p>
-      </div>
-    );
-  }
+  if (energy === null) return null;
   const positive = parts.filter((p) => p.joules > 0);
   const negative = parts.filter((p) => p.joules < 0);
   const scale = (joules: number) => (100 * joules) / most;
@@ -104,6 +97,7 @@ export function Balance({ page }: { page: Page }) {
       partsOf(page.profile, d).reduce((s, p) => s + Math.max(p.joules, 0), 0),
     );
   const most = Math.max(...top.map(upper));
+  const absent = top.filter((d) => d.energy_joules === null).map((d) => page.labels[domains.indexOf(d)]);
   return (
     <section aria-labelledby="balance">
       <h2 id="balance">Balance</h2>
@@ -111,9 +105,14 @@ export function Balance({ page }: { page: Page }) {
         Rest, processes, others and unattributed energy sum to the energy exactly. The line under a bar
         is the 95 % interval of the whole.
       </p>
-      {top.map((d) => (
+      {top.filter((d) => d.energy_joules !== null).map((d) => (
         <Bar key={d.id} page={page} domain={d} label={page.labels[domains.indexOf(d)]} most={most} />
       ))}
+      {absent.length > 0 && (
+        <p class="soft">
+          <span class="badge unavailable">UNAVAILABLE</span> {absent.join(", ")}: the table above has the reasons.
+        </p>
+      )}
     </section>
   );
 }

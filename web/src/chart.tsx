@@ -5,9 +5,10 @@ import "uplot/dist/uPlot.min.css";
 import { useWidth } from "./canvas";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
-import { roundText } from "./quantity";
+import { axisText } from "./quantity";
 
 export const GUTTER = 64;
+export const MARGIN = 16; // at the right, for half of the last time
 
 export interface Line {
   times: number[];
@@ -63,7 +64,7 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
     {
       width,
       height: p.height,
-      padding: [8, 6, p.axis ? 0 : 4, 0],
+      padding: [8, MARGIN, p.axis ? 0 : 4, 0],
       legend: { show: false },
       cursor: {
         sync: { key: sync.key },
@@ -76,7 +77,7 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
         y: { range: () => [0, top] } },
       axes: [
         { show: p.axis, size: 26, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
-          values: (_u, ticks) => ticks.map((t) => (t === 0 ? "0 s" : roundText(t))) },
+          values: (_u, ticks) => ticks.map((t) => axisText(t, ticks)) },
         { size: GUTTER, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
           space: 28, values: (_u, ticks) => ticks.map((t) => String(t)) },
       ],

@@ -31,6 +31,7 @@ function baseColour(frame: Frame): string {
 export function describe(frame: Frame, root: Frame, measure: Measure): string[] {
   const whole = weightOf(root, measure);
   const parts = [joulesText(frame.joules)];
+  if (frame.kind === "device") parts[0] += " while it was traced";
   const own = frame.row;
   const interval = own ? (own.inclusive_interval_joules ?? own.interval_joules) : null;
   const energy = own ? (own.inclusive_joules ?? own.energy_joules) : null;

@@ -43,7 +43,15 @@ export function secondsText(s: number): string {
 }
 
 // Without the zeros of a round number: "20 ms", "2 s".
-export const roundText = (s: number): string => secondsText(s).replace(/\.?0+(?= )/, (m) => (m.startsWith(".") ? "" : m));
+export const roundText = (s: number): string => secondsText(s).replace(/\.0+(?= )|(\.\d*?[1-9])0+(?= )/, "$1");
+
+// A time on an axis: in the unit of its neighbours, so that an axis has one unit.
+export function axisText(s: number, ticks: number[]): string {
+  const most = Math.max(...ticks.map(Math.abs));
+  if (most >= 100) return s === 0 ? "0" : s < 0 ? `-${roundText(-s)}` : roundText(s);
+  if (most < 1) return `${Number((s * 1e3).toFixed(3))} ms`;
+  return `${Number(s.toFixed(6))} s`;
+}
 
 export function bytesText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

@@ -24,7 +24,7 @@ function showEnergy(row: DeviceRow): string {
   return joulesText(energy);
 }
 
-function rowColumns(by: By, devices: number, tree: boolean): Column<DeviceRow>[] {
+function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): Column<DeviceRow>[] {
   const number = { numeric: true };
   const columns: Column<DeviceRow>[] = [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name) },
@@ -45,7 +45,7 @@ function rowColumns(by: By, devices: number, tree: boolean): Column<DeviceRow>[]
     { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
       show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
     { key: "busy_seconds", title: "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
-    { key: "launches", title: "launches", ...number, value: (r) => r.launches, show: (r) => countText(r.launches) },
+    { key: "launches", title: "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
     { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
       show: (r) => (r.mean_watts === null || r.resolvable === false ? "" : numberText(r.mean_watts)) },
     { key: "energy_per_launch_joules", title: "J per launch", ...number, hidden: by !== "kernel",
@@ -66,6 +66,8 @@ export function rowsOf(devices: Activity[]): DeviceRow[] {
 function windowColumns(page: Page): Column<WindowGroup>[] {
   const columns: Column<WindowGroup>[] = [
     { key: "name", title: "window", value: (w) => w.name },
+    { key: "source", title: "source", hidden: !page.profile.windows.some((w) => w.imported),
+      value: (w) => (w.imported ? "imported" : "recorded") },
     { key: "labels", title: "labels", hidden: !page.profile.windows.some((w) => w.labels.length),
       value: (w) => w.labels.map((l) => `${l.name}=${l.value}`).join(", ") },
     { key: "count", title: "number", numeric: true, value: (w) => w.count, show: (w) => countText(w.count) },
@@ -76,7 +78,8 @@ function windowColumns(page: Page): Column<WindowGroup>[] {
     const of = (w: WindowGroup) => w.energy.find((e) => e.id === d.id);
     if (!page.profile.windows.some((w) => of(w)?.mean_joules != null)) return;
     const label = page.labels[i];
-    const shown = page.profile.total.of.includes(d.id);
+    const counted = page.profile.total.of;
+    const shown = counted.length === 0 || counted.includes(d.id);
     columns.push(
       { key: `${label}_joules`, title: label, numeric: true, hidden: !shown, value: (w) => of(w)?.energy_joules ?? null,
         show: (w) => {
@@ -184,7 +187,7 @@ function Rows({ page, by, ...filter }: { page: Page; by: By } & Filter) {
   const devices = page.activity![by];
   const rows = useMemo(() => rowsOf(devices), [devices]);
   const tree = rows.some((r) => r.parent !== null);
-  const columns = useMemo(() => rowColumns(by, devices.length, tree), [by, devices]);
+  const columns = useMemo(() => rowColumns(by, devices.length, tree, rows.some((r) => r.launches > 0)), [by, devices]);
   const left = devices.reduce((s, d) => s + d.rows_left_out, 0);
   return (
     <Table name={TITLES[by].toLowerCase()} rows={rows} columns={columns} order={{ key: "energy_joules", down: true }}

@@ -187,7 +187,7 @@ function IntervalInputs({ selection, onSelect }: {
   const field = (edge: "begin" | "end", text: string) => (
     <label class="choice">
       {text}{" "}
-      <input type="number" step="any" value={selection ? Number(selection[edge].toFixed(3)) : ""}
+      <input type="number" step="any" aria-label={`Selection ${text.toLowerCase()}, in seconds`} value={selection ? Number(selection[edge].toFixed(3)) : ""}
         onChange={(e) => set(edge, e.currentTarget.value)} /> s
     </label>
   );

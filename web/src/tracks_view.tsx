@@ -1,7 +1,7 @@
 // Windows, isolated re-runs and reduced clocks under the power charts.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cut, inkOn, prepare, useWidth } from "./canvas";
-import { GUTTER, type Range } from "./chart";
+import { GUTTER, MARGIN, type Range } from "./chart";
 import type { Page } from "./data";
 import { countText, errorText, joulesText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
@@ -41,7 +41,7 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
     });
   }
   for (const id of new Set(timeline.clock_limits.map((l) => l.id))) {
-    rows.push(`${label(id)} clocks`);
+    rows.push(`${label(id)} limit`);
     for (const limit of timeline.clock_limits.filter((l) => l.id === id)) {
       const reasons = limit.reasons.map((r) => r.replace(/_/g, " ")).join(", ");
       const length = limit.end_seconds - limit.begin_seconds;
@@ -78,7 +78,7 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(holder);
   const theme = useContext(ThemeVersion);
-  const plot = Math.max(width - GUTTER - 6, 10);
+  const plot = Math.max(width - GUTTER - MARGIN, 10);
   const edge = (t: number) => GUTTER + (plot * (t - range.begin)) / (range.end - range.begin);
 
   useEffect(() => {

@@ -19,6 +19,12 @@ tab.on("console", (message) => message.type() === "error" && console.error("cons
 await tab.goto(pathToFileURL(resolve(page)).href);
 await tab.waitForFunction(() => document.querySelector("#app")?.childElementCount > 0);
 await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-const target = selector ? tab.locator(selector).first() : tab;
-await target.screenshot({ path: out, ...(selector ? {} : { fullPage: Number(height) === 0 }) });
+if (selector) {
+  const box = await tab.locator(selector).first().boundingBox();
+  const margin = 14;
+  const clip = { x: box.x - margin, y: box.y - margin, width: box.width + 2 * margin, height: box.height + 2 * margin };
+  await tab.screenshot({ path: out, fullPage: true, clip });
+} else {
+  await tab.screenshot({ path: out, fullPage: Number(height) === 0 });
+}
 await browser.close();

@@ -154,7 +154,7 @@ std::string domain_row(const DomainProfile& d, const std::string& label) {
     html += fmt::format("<td>{}</td>", html_text(text));
   };
   if (!d.energy) {
-    return html + fmt::format("<td colspan=\"7\" class=\"reason\">{} {}</td></tr>\n",
+    return html + fmt::format("<td colspan=\"7\" class=\"reason\"><div>{} {}</div></td></tr>\n",
                               badge(Provenance::kUnavailable), html_text(d.reason));
   }
   cell(energy_text(d.energy->energy));

@@ -7,7 +7,9 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr const char* kRedacted = "(redacted)";
+constexpr std::string_view kRedacted = "(redacted)";
+
+constexpr std::string_view kAfterPath = " \t)'\",;";
 
 // A shorter word may be an ordinary one.
 constexpr std::size_t kShortest = 3;
@@ -15,24 +17,28 @@ constexpr std::size_t kShortest = 3;
 void replace_all(std::string& text, const std::string& what) {
   if (what.size() < kShortest) return;
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
-    text.replace(at, what.size(), kRedacted);
-    at += std::string_view(kRedacted).size();
+    std::size_t end = at + what.size();
+    // What is in a folder goes with its name.
+    if (end < text.size() && text[end] == '/') {
+      end = std::min(text.find_first_of(kAfterPath, end), text.size());
+    }
+    text.replace(at, end - at, kRedacted);
+    at += kRedacted.size();
   }
 }
 
 // Absolute paths, from a slash that begins a word to the word's end.
 void replace_paths(std::string& text) {
   constexpr std::string_view kBefore = " \t('\"=:,";
-  constexpr std::string_view kAfter = " \t)'\",;";
   for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos;) {
     const bool begins = at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
-    const std::size_t end = std::min(text.find_first_of(kAfter, at), text.size());
+    const std::size_t end = std::min(text.find_first_of(kAfterPath, at), text.size());
     if (!begins || end - at < kShortest) {
       ++at;
       continue;
     }
     text.replace(at, end - at, kRedacted);
-    at += std::string_view(kRedacted).size();
+    at += kRedacted.size();
   }
 }
 

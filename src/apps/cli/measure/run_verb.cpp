@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "analysis/run.h"
@@ -34,6 +35,7 @@ class RunVerb : public Verb {
     app.add_flag("-f,--force", force_, "");
     app.add_flag("--no-record", no_record_, "")->excludes(output);
     app.add_option("--json", json_, "");
+    app.add_option("--html", html_, "");
     app.add_option("--pid", pid_, "")->check(CLI::PositiveNumber);
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
@@ -54,6 +56,11 @@ class RunVerb : public Verb {
       return complain({Errc::kInvalidArgument,
                        "say what to measure: jouleprof run -- COMMAND, or jouleprof run --pid PID\n"
                        "Try 'jouleprof run --help'."},
+                      kNotStarted);
+    }
+    if (!html_.empty() && !force_ && std::filesystem::exists(html_)) {
+      return complain({Errc::kInvalidArgument,
+                       fmt::format("{} exists; choose another name or use --force", html_)},
                       kNotStarted);
     }
     auto options = session_options(command);
@@ -195,11 +202,19 @@ class RunVerb : public Verb {
           write_output(json_, true, [&](std::ostream& out) { out << report::to_json(*profile); });
       if (!written) complain(written.error(), kCannotWrite);
     }
+    if (!html_.empty()) write_page(run, destination);
     if (quiet_) return;
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.path().string();
     fmt::print(stderr, "{}", report::to_text(*profile, text));
     if (is_traced()) show_kernels(run, destination);
+  }
+
+  void write_page(const analysis::Run& run, const Destination& destination) const {
+    report::FormatOptions options;
+    options.version = JOULEPROF_VERSION;
+    options.text.recording_path = destination.path().filename().string();
+    write_run(run, Input{}, *report::find_format("html"), options, html_, true);
   }
 
   // The first few, and how to see the rest.
@@ -219,6 +234,7 @@ class RunVerb : public Verb {
   bool force_ = false;
   bool no_record_ = false;
   std::string json_;
+  std::string html_;
   std::optional<int> pid_;
   std::vector<std::string> devices_;
   std::string interval_;

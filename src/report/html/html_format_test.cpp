@@ -1,0 +1,235 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/synthetic_run_test.h"
+#include "report/format.h"
+#include "report/html/template.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::Part;
+using analysis::simulated::SyntheticRun;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Four seconds of four kernels on a GPU, and a second of idle on either side of the command.
+model::Recording traced() {
+  SyntheticRun run;
+  run.kernels = analysis::simulated::various_kernels(4);
+  run.seconds = 4;
+  auto recording = analysis::simulated::synthesise(run).recording;
+  recording.run.complete = true;
+  const auto& powers = recording.readings.powers;
+  recording.run.work_begin = powers.front().at + std::chrono::seconds{1};
+  recording.run.work_end = *recording.run.work_begin + std::chrono::seconds{4};
+  return recording;
+}
+
+std::string page_of(model::Recording recording, const FormatOptions& options = {},
+                    const Part& part = {}) {
+  const analysis::Run run(std::move(recording));
+  std::ostringstream out;
+  const auto made = find_format("html")->write(run, part, options, out);
+  EXPECT_TRUE(made) << made.error().message;
+  return out.str();
+}
+
+std::string block_of(const std::string& page) {
+  constexpr std::string_view kBegin = R"(<script type="application/json" id="data">)";
+  const auto begin = page.find(kBegin);
+  if (begin == std::string::npos) return "";
+  const auto from = begin + kBegin.size();
+  return page.substr(from, page.find("</script>", from) - from);
+}
+
+// What a browser shows without JavaScript.
+std::string text_of(const std::string& page) {
+  return page.substr(0, page.find(R"(<script type="application/json")"));
+}
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t n = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(HtmlFormat, EveryFigureIsThatOfJson) {
+  const analysis::Run run(traced());
+  for (const Part& part : {Part{}, Part{std::chrono::seconds{1}, std::chrono::seconds{3}}}) {
+    std::ostringstream page, summary, kernels;
+    ASSERT_TRUE(find_format("html")->write(run, part, {}, page));
+    ASSERT_TRUE(find_format("json")->write(run, part, {}, summary));
+    FormatOptions by_kernel;
+    by_kernel.by.emplace();
+    ASSERT_TRUE(find_format("json")->write(run, part, by_kernel, kernels));
+    const json data = json::parse(block_of(page.str()));
+    EXPECT_EQ(data["profile"], json::parse(summary.str()));
+    const json table = json::parse(kernels.str())["devices"][0];
+    const json& packed = data["activity"]["kernel"][0]["rows"];
+    ASSERT_EQ(packed["rows"].size(), table["rows"].size());
+    for (std::size_t i = 0; i < table["rows"].size(); ++i) {
+      for (std::size_t k = 0; k < packed["keys"].size(); ++k) {
+        EXPECT_EQ(packed["rows"][i][k], table["rows"][i][packed["keys"][k].get<std::string>()]);
+      }
+    }
+  }
+}
+
+TEST(HtmlFormat, PowerStepsSumToTheEnergy) {
+  const analysis::Run run(traced());
+  std::ostringstream page;
+  ASSERT_TRUE(find_format("html")->write(run, {}, {}, page));
+  const json data = json::parse(block_of(page.str()));
+  const json& track = data["timeline"]["power"][0];
+  std::int64_t steps = 0;
+  for (const json& step : track["energy_microjoules"]) {
+    if (!step.is_null()) steps += step.get<std::int64_t>();
+  }
+  // The curve may have time before and after the command, which the summary has not.
+  const auto& recording = run.recording();
+  const HostTime origin = *recording.run.work_begin;
+  const auto at = [&](const char* key) {
+    return origin + Duration(std::llround(track[key].get<double>() * 1e9));
+  };
+  const auto whole = run.energy(0, at("begin_seconds"), at("end_seconds"));
+  ASSERT_TRUE(whole);
+  EXPECT_NEAR(static_cast<double>(steps), static_cast<double>(whole->energy.microjoules()),
+              1e-6 * static_cast<double>(steps));
+}
+
+TEST(HtmlFormat, StacksSumToTheEnergyOfKernels) {
+  const json data = json::parse(block_of(page_of(traced())));
+  std::int64_t stacks = 0;
+  for (const json& stack : data["stacks"][0]["stacks"]) stacks += stack[6].get<std::int64_t>();
+  EXPECT_EQ(stacks,
+            std::llround(data["activity"]["kernel"][0]["kernels_joules"].get<double>() * 1e6));
+}
+
+TEST(HtmlFormat, HostileNamesAreText) {
+  const std::string hostile = "</script><script>alert(1)</script><!--\xe2\x80\xa8\xff\xe2\x80\xae" +
+                              std::string(10'000, 'x');
+  model::Recording recording = traced();
+  recording.run.command = {hostile, "<img src=x onerror=alert(1)>"};
+  recording.run.host = hostile;
+  recording.domains[0].name = hostile;
+  recording.warnings.push_back({{}, hostile});
+  for (auto& process : recording.processes) process.name = process.command_line = hostile;
+  for (auto& trace : recording.traces) {
+    for (auto& layer : trace.layers) layer.name = layer.type = hostile;
+    for (auto& kernel : trace.classes) kernel.name = hostile;
+  }
+  model::Window window;
+  window.name = hostile;
+  window.begin = *recording.run.work_begin;
+  window.end = window.begin + std::chrono::seconds{1};
+  recording.windows.push_back(window);
+  const std::string page = page_of(recording);
+  const std::string plain = page_of(traced());
+  for (const auto* mark : {"<script", "</script", "<!--", "<img", "\xff"}) {
+    EXPECT_EQ(count(page, mark), count(plain, mark)) << mark;
+  }
+  EXPECT_THAT(text_of(page), Not(HasSubstr("\xe2\x80\xae")));  // the page's reader replaces it
+  EXPECT_TRUE(json::accept(block_of(page)));
+  EXPECT_THAT(block_of(page), Not(HasSubstr("<")));
+}
+
+TEST(HtmlFormat, RedactLeavesOutWhoAndWhere) {
+  model::Recording recording = traced();
+  recording.run.command = {"/home/erika/secret-train.py", "--token=hunter2"};
+  recording.run.host = "node-of-erika";
+  recording.run.working_directory = "/home/erika";
+  recording.run.trace_folder = "/tmp/spool-of-erika";
+  recording.run.boot_id = "boot-of-erika";
+  recording.domains[0].uuid = "GPU-of-erika";
+  for (auto& trace : recording.traces) {
+    for (auto& device : trace.devices) device.uuid = "GPU-of-erika";
+  }
+  for (auto& process : recording.processes) {
+    process.name = "name-of-erika";
+    process.command_line = "line-of-erika";
+  }
+  recording.warnings.push_back(
+      {{}, "cannot read /home/erika/thesis.py on node-of-erika: --token=hunter2"});
+  FormatOptions options;
+  EXPECT_THAT(page_of(recording, options), HasSubstr("erika"));
+  options.redact = true;
+  const std::string page = page_of(recording, options);
+  EXPECT_THAT(page, Not(HasSubstr("erika")));
+  EXPECT_THAT(page, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(page, Not(HasSubstr("thesis.py")));
+  EXPECT_THAT(text_of(page), HasSubstr("--redact"));
+  // What the report is about stays.
+  EXPECT_THAT(block_of(page), HasSubstr("kernel 0"));
+}
+
+TEST(HtmlFormat, TheHeadlineNeedsNoJavaScript) {
+  model::Recording recording = traced();
+  recording.run.command = {"python3", "a b.py"};
+  const std::string text = text_of(page_of(recording));
+  EXPECT_THAT(text, HasSubstr("python3 'a b.py'"));
+  EXPECT_THAT(text, HasSubstr("kWh"));
+  EXPECT_THAT(text, Not(HasSubstr("SIMULATED")));
+  EXPECT_THAT(text, Not(HasSubstr("CUT OFF")));
+}
+
+TEST(HtmlFormat, TheHeadlineMarksSimulatedAndInterruptedRuns) {
+  model::Recording recording = traced();
+  recording.run.complete = false;
+  for (auto& sensor : recording.sensors) sensor.provenance = model::Provenance::kSimulated;
+  const std::string text = text_of(page_of(recording));
+  EXPECT_THAT(text, HasSubstr("SIMULATED"));
+  EXPECT_THAT(text, HasSubstr("CUT OFF"));
+}
+
+TEST(HtmlFormat, WithoutReadingsThereIsNoFigure) {
+  model::Recording recording = traced();
+  recording.traces.clear();
+  recording.readings = {};
+  const std::string page = page_of(recording);
+  EXPECT_THAT(text_of(page), HasSubstr("no energy"));
+  EXPECT_THAT(text_of(page), Not(HasSubstr("kWh")));
+  const json data = json::parse(block_of(page));
+  EXPECT_TRUE(data["activity"].is_null());
+  EXPECT_TRUE(data["profile"]["total"]["energy_joules"].is_null());
+  EXPECT_TRUE(data["timeline"]["power"].empty());
+}
+
+TEST(HtmlFormat, ManyWindowsAreJoinedAndCountedOnce) {
+  model::Recording recording = traced();
+  const HostTime begin = *recording.run.work_begin;
+  for (int i = 0; i < 10'000; ++i) {
+    model::Window window;
+    window.name = i % 2 == 0 ? "even" : "odd";
+    window.begin = begin + i * std::chrono::microseconds{390};
+    window.end = window.begin + std::chrono::microseconds{380};
+    recording.windows.push_back(window);
+  }
+  const json data = json::parse(block_of(page_of(recording)));
+  const json& track = data["timeline"]["windows"];
+  EXPECT_LE(track["blocks"].size(), 6'000U);
+  std::size_t windows = 0;
+  for (const json& block : track["blocks"]) windows += block[4].get<std::size_t>();
+  EXPECT_EQ(windows, 10'000U);
+}
+
+// The page without data, and what a kernel, a window and a step of the timeline add to it.
+TEST(HtmlFormat, SizesAreBounded) {
+  EXPECT_LE(std::string_view(kTemplate).size(), 150'000U);
+  EXPECT_LE(page_of(traced()).size(), 300'000U);
+}
+
+TEST(HtmlFormat, NothingIsRequested) {
+  const std::string page = page_of(traced());
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const auto* from : {" src=", "<link", "@import", "url(http"}) {
+    EXPECT_THAT(page, Not(HasSubstr(from)));
+  }
+}
+
+}  // namespace
+}  // namespace jouleprof::report

@@ -1,0 +1,191 @@
+// The page in a browser, from file:// and without a network: node --test test/browser/
+//
+// JOULEPROF_TOOL names the tool, JOULEPROF_SIM the simulated NVML; CHROMIUM the browser.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const TOOL = process.env.JOULEPROF_TOOL;
+const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const SOURCE = resolve(import.meta.dirname, "../../..");
+const missing = !existsSync(BROWSER)
+  ? `no browser at ${BROWSER}: apt-get install chromium, or set CHROMIUM`
+  : !TOOL ? "JOULEPROF_TOOL does not name the tool: use make page-test" : false;
+
+describe("the page in a browser", { skip: missing }, () => {
+  let folder;
+  let browser;
+  const pages = {};
+
+  const tool = (args, environment = {}) => {
+    const done = spawnSync(TOOL, args, {
+      cwd: folder, encoding: "utf8",
+      env: { ...process.env, HOME: folder, XDG_STATE_HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent", ...environment },
+    });
+    assert.equal(done.status, 0, done.stderr);
+  };
+  const write = (name, recording) => {
+    pages[name] = join(folder, `${name}.html`);
+    tool(["report", recording, "--html", pages[name]]);
+  };
+  // Another page, by changing the data block of one.
+  const changed = (name, from, change) => {
+    const text = readFileSync(pages[from], "utf8");
+    const begin = text.indexOf(">", text.indexOf('id="data"')) + 1;
+    const end = text.indexOf("</script>", begin);
+    const block = change(text.slice(begin, end));
+    pages[name] = join(folder, `${name}.html`);
+    writeFileSync(pages[name], text.slice(0, begin) + block + text.slice(end));
+  };
+  const changedData = (name, from, change) =>
+    changed(name, from, (block) => {
+      const data = JSON.parse(block);
+      change(data);
+      return JSON.stringify(data).replaceAll("<", "\\u003c");
+    });
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "jouleprof-page-"));
+    write("example", join(SOURCE, "examples/h200-deit.jprof"));
+    write("kernels", join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof"));
+    tool(["run", "-o", "cpu.jprof", "--", "true"]);
+    write("cpu", join(folder, "cpu.jprof"));
+    tool(["import", join(SOURCE, "tests/fixtures/imports/zeus_sweep.csv"), "-o", "sweep.jprof"]);
+    write("import", join(folder, "sweep.jprof"));
+    const scenario = join(folder, "scenario.json");
+    writeFileSync(scenario, JSON.stringify({ devices: [{ generation: "hopper" }, { generation: "hopper" }] }));
+    if (process.env.JOULEPROF_SIM) {
+      tool(["run", "-o", "gpus.jprof", "--", "sleep", "1"],
+        { JOULEPROF_NVML_LIBRARY: process.env.JOULEPROF_SIM, JOULEPROF_NVML_SCENARIO: scenario });
+      write("gpus", join(folder, "gpus.jprof"));
+    }
+    changedData("many", "kernels", (data) => {
+      const { rows } = data.activity.kernel[0];
+      const name = rows.keys.indexOf("name");
+      const number = rows.keys.indexOf("number");
+      rows.rows = Array.from({ length: 1000 }, (_, i) => {
+        const row = [...rows.rows[i % rows.rows.length]];
+        row[name] = `</script><img src=x onerror=alert(1)> kernel ${i}`;
+        row[number] = i;
+        return row;
+      });
+      data.stacks[0].stacks = rows.rows.map((_, i) => [1 + (i % 3), null, null, i, 10, 1000000, 1000 * i]);
+      const windows = data.timeline.windows;
+      windows.lanes = 1;
+      windows.names = ["step"];
+      windows.blocks = Array.from({ length: 10000 }, (_, i) => [0, 0, i * 1e-3, 9e-4, 1, null]);
+    });
+    changed("damaged", "example", (block) => block.slice(0, block.length / 2));
+    browser = await chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox"] });
+  });
+  after(async () => {
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const open = async (name, options = {}) => {
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 900 }, offline: true, reducedMotion: "reduce", bypassCSP: false, ...options,
+    });
+    const tab = await context.newPage();
+    const problems = [];
+    tab.on("pageerror", (error) => problems.push(error.message));
+    tab.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    tab.on("dialog", (dialog) => { problems.push("a dialog opened"); return dialog.dismiss(); });
+    tab.on("request", (request) => {
+      if (!request.url().startsWith("file://")) problems.push(`a request of ${request.url()}`);
+    });
+    await tab.goto(pathToFileURL(pages[name]).href);
+    await tab.waitForFunction(() => document.querySelector("#app")?.childElementCount > 0);
+    return { tab, problems, close: () => context.close() };
+  };
+  const axe = async (tab) => {
+    await tab.evaluate(readFileSync(AXE, "utf8"));
+    const { violations } = await tab.evaluate(() => globalThis.axe.run(document));
+    return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
+  };
+
+  for (const scheme of ["light", "dark"]) {
+    for (const width of [320, 1280, 2560]) {
+      it(`is accessible and fits: ${scheme}, ${width} px`, async () => {
+        for (const name of Object.keys(pages)) {
+          const { tab, problems, close } = await open(name, { colorScheme: scheme, viewport: { width, height: 900 } });
+          assert.deepEqual(problems, [], name);
+          const over = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(over <= 0, `${name} is ${over} px wider than its window`);
+          if (width < 2560) assert.deepEqual(await axe(tab), [], name);
+          await close();
+        }
+      });
+    }
+  }
+
+  it("has the headline without JavaScript", async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false, offline: true });
+    const tab = await context.newPage();
+    await tab.goto(pathToFileURL(pages.example).href);
+    const text = await tab.locator("#headline").innerText();
+    assert.match(text, /kJ/);
+    assert.match(text, /95 % interval/);
+    await context.close();
+  });
+
+  it("has a message where the data block is damaged", async () => {
+    const { tab, close } = await open("damaged");
+    assert.match(await tab.locator("[role=alert]").innerText(), /data block of this file is damaged/);
+    assert.match(await tab.locator("#headline").innerText(), /kJ/);
+    await close();
+  });
+
+  it("shows the energy of a selection", async () => {
+    const { tab, problems, close } = await open("example");
+    await tab.getByLabel("Selection from, in seconds").fill("12");
+    await tab.getByLabel("Selection from, in seconds").press("Tab");
+    await tab.getByLabel("Selection to, in seconds").fill("17");
+    await tab.getByLabel("Selection to, in seconds").press("Tab");
+    const text = await tab.locator(".selected").innerText();
+    assert.match(text, /12\.00 s to 17\.00 s/);
+    assert.match(text, /gpu0\s+[\d.]+ kJ ±/);
+    assert.match(text, /--from 12\.000s --to 17\.000s/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("zooms the flame graph with the keyboard, and filters the table", async () => {
+    const { tab, problems, close } = await open("kernels");
+    await tab.locator(".icicle canvas").focus();
+    await tab.keyboard.press("ArrowDown");  // to the widest part, which is idle
+    await tab.keyboard.press("ArrowLeft");
+    await tab.keyboard.press("Enter");
+    const name = await tab.locator("#frame b").innerText();
+    assert.notEqual(await tab.getByLabel("Filter kernels").inputValue(), "", name);
+    await tab.getByLabel("Search the flame graph").fill("no such kernel");
+    await tab.getByText("no match").waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("sorts a table of 1,000 hostile names and shows them as text", async () => {
+    const { tab, problems, close } = await open("many");
+    await tab.getByRole("tab", { name: "Kernels" }).click();
+    const first = () => tab.locator("#panel tbody tr").first().innerText();
+    const before = await first();
+    assert.match(before, /<\/script><img src=x onerror=alert\(1\)> kernel/);
+    await tab.getByRole("columnheader", { name: /^energy/ }).getByRole("button").click();
+    assert.notEqual(await first(), before);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("has the size that docs/costs.md names", () => {
+    assert.ok(statSync(join(SOURCE, "src/report/html/template.html")).size <= 150e3);
+    assert.ok(statSync(pages.example).size <= 500e3);
+  });
+});

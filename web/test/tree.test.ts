@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { buildTree, layOut, matches, outermostMatches, wattsOf, type Frame } from "../src/tree";
+import { tracedPage } from "./fixture";
+
+const find = (root: Frame, name: string): Frame =>
+  layOut(root, "energy").find((f) => f.name === name)!;
+
+describe("buildTree", () => {
+  it("sums to the measured energy", () => {
+    for (const view of ["layer", "range", "kernel"] as const) {
+      const root = buildTree(tracedPage(), view);
+      expect(root.joules).toBeCloseTo(100, 9);
+      const below = root.children.reduce((sum, child) => sum + child.joules, 0);
+      expect(below).toBeCloseTo(100, 9);
+    }
+  });
+
+  it("holds phase, layer within layer, and kernel", () => {
+    const root = buildTree(tracedPage(), "layer");
+    const forward = find(root, "forward");
+    expect(forward.joules).toBeCloseTo(35, 9);
+    expect(forward.children[0].name).toBe("model");
+    const block = find(root, "model.block");
+    expect(block.joules).toBeCloseTo(30, 9);
+    expect(block.parent!.joules).toBeCloseTo(35, 9);
+    expect(find(root, "gemm_a").launches).toBe(10);
+    expect(wattsOf(block)).toBeCloseTo(30, 9);
+  });
+
+  it("marks what is not resolvable", () => {
+    expect(find(buildTree(tracedPage(), "kernel"), "copy").resolvable).toBe(false);
+    expect(find(buildTree(tracedPage(), "kernel"), "gemm_a").resolvable).toBe(true);
+  });
+
+  it("joins devices below one root", () => {
+    const page = tracedPage();
+    page.stacks.push({ ...page.stacks[0], id: 1, device: "gpu1" });
+    for (const tables of Object.values(page.activity!)) tables.push({ ...tables[0], device: "gpu1" });
+    const root = buildTree(page, "kernel");
+    expect(root.children.map((c) => c.name)).toEqual(["gpu0", "gpu1"]);
+    expect(root.joules).toBeCloseTo(200, 9);
+  });
+
+  it("survives a layer that is its own parent", () => {
+    const page = tracedPage();
+    page.activity!.layer[0].rows[0].parent = 1;
+    expect(buildTree(page, "layer").joules).toBeCloseTo(100, 9);
+  });
+});
+
+describe("layOut", () => {
+  it("gives children their part of the parent, greatest first, idle and unattributed last", () => {
+    const root = buildTree(tracedPage(), "kernel");
+    const frames = layOut(root, "energy").filter((f) => f.depth === 1);
+    expect(frames.map((f) => f.kind)).toEqual(["gemm", "copy", "idle", "idle", "unattributed"]);
+    expect(frames[0].width).toBeCloseTo(0.45, 9);
+    expect(frames[1].x).toBeCloseTo(0.45, 9);
+    expect(frames.reduce((sum, f) => sum + f.width, 0)).toBeCloseTo(1, 9);
+  });
+
+  it("never exceeds the parent where a part is negative", () => {
+    const page = tracedPage();
+    for (const tables of Object.values(page.activity!)) tables[0].unattributed_joules = -20;
+    const root = buildTree(page, "kernel");
+    const frames = layOut(root, "energy");
+    for (const f of frames) expect(f.x + f.width).toBeLessThanOrEqual(1 + 1e-9);
+    expect(frames.some((f) => f.kind === "unattributed")).toBe(false);
+  });
+
+  it("has no idle energy where width is time or number", () => {
+    for (const measure of ["time", "number"] as const) {
+      const kinds = layOut(buildTree(tracedPage(), "kernel"), measure).map((f) => f.kind);
+      expect(kinds).toEqual(["device", "gemm", "copy"]);
+    }
+  });
+});
+
+describe("search", () => {
+  it("needs every word, and counts nothing twice", () => {
+    const root = buildTree(tracedPage(), "layer");
+    const found = outermostMatches(root, "model");
+    expect(found.map((f) => f.name)).toEqual(["model"]);
+    expect(matches(find(root, "gemm_a"), "gemm a")).toBe(true);
+    expect(matches(find(root, "gemm_a"), "gemm x")).toBe(false);
+    expect(matches(root, "  ")).toBe(false);
+  });
+});
