@@ -55,6 +55,7 @@ ROOMS = {
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
+        "job": {"job", ""},
         "": _KERNELS | _WINDOWS | {"findings", "live", "sweep", ""},
     },
     "session": {
