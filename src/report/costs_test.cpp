@@ -47,7 +47,8 @@ TEST(Price, KeepsTheCurrency) {
   EXPECT_EQ(price("0.30 EUR/kWh"), (std::pair(0.3, std::string("EUR"))));
   EXPECT_EQ(price("€0.30/kWh"), (std::pair(0.3, std::string("€"))));
   EXPECT_EQ(price("$ 2 /kWh"), (std::pair(2.0, std::string("$"))));
-  for (const char* bad : {"", "EUR", "-1", "-1/kWh", "1 EUR 2", "$1EUR", "1/MWh/kWh", "300 EUR/MWh", "0.3/Wh"}) {
+  for (const char* bad :
+       {"", "EUR", "-1", "-1/kWh", "1 EUR 2", "$1EUR", "1/MWh/kWh", "300 EUR/MWh", "0.3/Wh"}) {
     EXPECT_EQ(parse_price(bad).error().code, Errc::kInvalidArgument) << bad;
   }
 }
