@@ -52,11 +52,12 @@ ROOMS = {
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
+        "repeated": _KERNELS | {"repeated"},
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
         "job": {"job", ""},
-        "": _KERNELS | _WINDOWS | {"findings", "live", "sweep", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "findings", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

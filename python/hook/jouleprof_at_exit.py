@@ -4,7 +4,7 @@ change the program's exit status.
 """
 
 import atexit
-import copy
+import contextlib
 import os
 import sys
 import time
@@ -12,7 +12,8 @@ import time
 _MOST_MODELS = 16  # modules that are called from outside of all others
 _MOST_CALLS = 4    # of each, with inputs of different shapes
 _MOST_BYTES = 1 << 30  # of all inputs
-_MOST_SECONDS = 120
+_MOST_SECONDS = 30     # for all re-runs
+_FIRST_SHARE = 0.7     # of them for kernels; modules are mixtures of these
 
 
 class AtExit:
@@ -24,6 +25,11 @@ class AtExit:
         self.replay = load("jouleprof_replay")
         self.kernels = load("jouleprof_kernels")
         self.driver = load("jouleprof_cuda_graph").Driver
+        self.steps = load("jouleprof_optimizer").Steps(torch)
+        with contextlib.suppress(ImportError, AttributeError):  # PyTorch before 2.1
+            from torch.optim import optimizer
+
+            optimizer.register_optimizer_step_post_hook(self.steps.keep)
         self.library = library
         self.seconds = seconds
         self.side = None
@@ -54,7 +60,7 @@ class AtExit:
             self.side.problem("replay: inputs are kept up to 1 GiB; a model that was called later "
                               "is not re-run")
             return
-        values = [detached(self.torch, value) for value in values]
+        values = [self.replay.detached(self.torch, value) for value in values]
         count = len(values) - len(names or ())
         calls[shapes] = self.replay.Call(self.torch, inner_model(model), tuple(values[:count]),
                                          dict(zip(names or (), values[count:])))
@@ -86,6 +92,8 @@ class AtExit:
 
     def _replay(self):
         kept = [call for calls in self.calls.values() for call in calls.values()]
+        for call in kept:
+            call.trains = call.trains and self._is_trained(call.module)
         models = list({id(call.module): call.module for call in kept}.values())
         kinds = self.replay.Kinds(self.torch)
         kernels = self.kernels.Kinds(self.torch, self.library, self.driver())
@@ -101,20 +109,29 @@ class AtExit:
                         kinds.find(call.module, call)
                     kinds.wait(call.devices())
                 self.side.replayed(-1.0, 0)
-                self._announce(len(kinds.calls))
-                end = time.perf_counter() + _MOST_SECONDS
-                kinds.replay(self.side, self.seconds, end)
+                self._announce()
+                begin = time.perf_counter()
                 for call in kept:
-                    kernels.replay(call, self.side, self.seconds, end)
+                    kernels.replay(call, self.side, self.seconds,
+                                   begin + _FIRST_SHARE * _MOST_SECONDS)
+                end = begin + _MOST_SECONDS
+                layer, _ = self.side.names.layers.get(id(models[0]), (None, None))
+                if layer is not None:
+                    self.steps.replay(kinds.loop, self.side, layer, self.seconds, end)
+                kinds.replay(self.side, self.seconds, end)
         finally:
             self.side.replayed(-1.0, 0)
-        failed = sorted(kinds.failed) + kernels.failed
+        failed = sorted(kinds.failed) + kernels.failed + self.steps.failed
         return f"not re-run in isolation: {', '.join(failed)}" if failed else None
 
-    def _announce(self, count):
-        if count > 0 and sys.stderr is not None and sys.stderr.isatty():
-            print(f"jouleprof: re-runs {count} kinds of layers and then each kind of kernel in "
-                  f"isolation, {self.seconds:g} s each", file=sys.stderr, flush=True)
+    def _announce(self):
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(f"jouleprof: re-runs kernels and layers in isolation, {self.seconds:g} s each, for up "
+                  f"to {_MOST_SECONDS} s", file=sys.stderr, flush=True)
+
+    def _is_trained(self, module):
+        return bool(self.steps.optimizers) or any(
+            part.grad is not None for part in module.parameters())
 
 
 def compiled(model):
@@ -126,15 +143,3 @@ def inner_model(model):
     if type(model).__name__ == "DistributedDataParallel":
         return model.module
     return model
-
-
-def detached(torch, value):
-    """The same memory, without its autograd graph. A cache of keys and values, which grows
-    with each call, is copied."""
-    if isinstance(value, torch.Tensor):
-        return value.detach()
-    if type(value) in (list, tuple):
-        return type(value)(detached(torch, part) for part in value)
-    if type(value) is dict:
-        return {key: detached(torch, part) for key, part in value.items()}
-    return copy.deepcopy(value) if type(value).__name__.endswith("Cache") else value

@@ -3,7 +3,7 @@
 The pass is captured as a CUDA graph. One kernel's node, with the memsets before it, becomes a graph
 of many copies, which runs in a loop. This separates the power of kernels that always run together.
 One kernel in one grid may do work of several sizes with different power: nodes whose times differ are
-re-run separately.
+re-run separately. The longest in the pass come first: they narrow the energies most.
 """
 
 import math
@@ -18,6 +18,7 @@ _MOST_TIMING = 5       # seconds, of a pass: then the first node of each kind is
 _SAME_TIME = 1.1       # ratio of times up to which two nodes count as one size
 _MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
+_LEAST_SHARE = 0.001   # of a pass's time, for a loop
 _CHUNK = 8 << 20       # numbers whose sum is taken at once
 
 
@@ -31,7 +32,7 @@ class Kinds:
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
         self.failed = []      # why passes or kernels were not re-run; each once
-        self._times = {}      # by kind: seconds of each node that was looped or left out
+        self._sizes = {}      # by kind: the _Size of each that was found
 
     def replay(self, call, side, seconds, end=math.inf):
         """Loops over the kernels of `call` (jouleprof_replay.Call), each for `seconds`, until `end`
@@ -68,14 +69,24 @@ class Kinds:
             self.every_node(0)
             side.replayed(-1.0, 0)
 
-    def times(self, params):
+    def sizes(self, params):
         kind = (params.function, params.kernel, tuple(params.grid), tuple(params.block),
                 params.shared_bytes)
-        return self._times.setdefault(kind, [])
+        return self._sizes.setdefault(kind, [])
 
     def fail(self, why):
         if why not in self.failed:
             self.failed.append(why)
+
+
+class _Size:
+    """Nodes of one kind that take the same time: `once` seconds each, `all` seconds in the pass that
+    has the first of them, which is the last one of `nodes`. The others are memsets before it."""
+
+    def __init__(self, nodes, once):
+        self.nodes = nodes
+        self.once = once
+        self.all = once
 
 
 class _Pass:
@@ -86,7 +97,7 @@ class _Pass:
         self.driver = kinds.driver
         self.kinds = kinds
         self.side = side
-        self.looped = []  # (nodes, seconds of one time) of each loop
+        self.looped = []  # the _Size of each loop
         self.layer = float(layer)
         self.stream = self.torch.cuda.current_stream()
         self.given = [tensor for tensor in call.given() if tensor.is_cuda]
@@ -107,41 +118,57 @@ class _Pass:
             raise RuntimeError(f"it launches more than {_MOST_NODES} kernels")
         self.inputs = {node: self.driver.inputs(node) for node in nodes}
         self.kinds_of = {node: self.driver.kind(node) for node in nodes}
-        late, changed, timing = 0, 0, 0.0
-        for node in nodes:
-            if self.kinds_of[node] != self.driver.KERNEL:
-                continue
-            times = self.kinds.times(self.driver.kernel(node))
-            if len(times) == _MOST_SIZES or (times and timing > _MOST_TIMING):
-                continue
-            start = time.perf_counter()
-            if start + seconds > end:
-                if not times:
-                    late += 1
-                    times.append(math.inf)  # counted once
-                continue
-            again = [*self._fed_by(node), node]
-            once = self._time(again, times)
-            timing += time.perf_counter() - start
-            if any(max(once, known) <= _SAME_TIME * min(once, known) for known in times):
-                continue
-            times.append(once)
-            if self._does_the_same_again(again):
-                self._loop(again, once, seconds)
-                self.looped.append((again, once))
-            else:
-                changed += 1
+        late, changed = 0, 0
+        found = sorted(self._find(nodes, end), key=lambda size: -size.all)
+        least = _LEAST_SHARE * sum(size.all for size in found)
+        for size in found:
+            if time.perf_counter() + seconds > end:
+                late += 1
+            elif size.all >= least:
+                if self._does_the_same_again(size.nodes):
+                    self._loop(size, seconds)
+                    self.looped.append(size)
+                else:
+                    changed += 1
         if late > 0:
             self.kinds.fail(f"{late} kernels, for which there was no time left")
         if changed > 0:
             self.kinds.fail(f"{changed} kernels that change what they read")
 
+    def _find(self, nodes, end):
+        """The sizes of kernels that no earlier pass had. Kernels that could not be timed before `end`
+        are of unknown size: they come last."""
+        found, timing = [], 0.0
+        for node in nodes:
+            if self.kinds_of[node] != self.driver.KERNEL:
+                continue
+            sizes = self.kinds.sizes(self.driver.kernel(node))
+            start = time.perf_counter()
+            if sizes and (len(sizes) == _MOST_SIZES or timing > _MOST_TIMING or start > end):
+                sizes[0].all += sizes[0].once
+                continue
+            again = [*self._fed_by(node), node]
+            if start > end:
+                sizes.append(_Size(again, 0.0))
+                found.append(sizes[0])
+                continue
+            once = self._time(again, sizes)
+            timing += time.perf_counter() - start
+            same = [size for size in sizes
+                    if max(once, size.once) <= _SAME_TIME * min(once, size.once)]
+            if same:
+                same[0].all += once
+                continue
+            sizes.append(_Size(again, once))
+            found.append(sizes[-1])
+        return found
+
     def again(self, seconds, end):
-        for nodes, once in self.looped:
+        for size in self.looped:
             if time.perf_counter() + seconds > end:
                 return
-            self._run_until(nodes[-1])
-            self._loop(nodes, once, seconds)
+            self._run_until(size.nodes[-1])
+            self._loop(size, seconds)
 
     def _fed_by(self, node):
         """The memsets right before it, the first one first."""
@@ -170,9 +197,9 @@ class _Pass:
             self._launch(until)
 
     def _time(self, nodes, like):
-        """Seconds of these nodes, one after the other. `like`: of others of the kind."""
+        """Seconds of these nodes, one after the other. `like`: other sizes of the kind."""
         self._run_until(nodes[-1])
-        once = like[0] if like else self._time_copies(nodes, 8)
+        once = like[0].once if like and like[0].once > 0 else self._time_copies(nodes, 8)
         return self._time_copies(nodes, min(max(int(_TIMED_SECONDS / once), 8), _MOST_COPIES))
 
     def _time_copies(self, nodes, copies):
@@ -192,9 +219,9 @@ class _Pass:
             self._launch(few)
         return self._memory() == before
 
-    def _loop(self, nodes, once, seconds):
-        copies = min(max(int(_GRAPH_SECONDS / once), 1), _MOST_COPIES)
-        with self.driver.repeated(nodes, copies) as many:
+    def _loop(self, size, seconds):
+        copies = min(max(int(_GRAPH_SECONDS / size.once), 1), _MOST_COPIES)
+        with self.driver.repeated(size.nodes, copies) as many:
             self._launch(many)
             time.sleep(_PAUSE_SECONDS)
             self.side.replayed(-1.0, 0)

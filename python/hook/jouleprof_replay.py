@@ -1,11 +1,13 @@
 """Re-runs each kind of module in isolation, on its real inputs, to separate the power of its kernels.
 
-In a repeated forward pass the sensors observe one constant mixture of kernels, which no method can
-split. In these loops the same kernels run alone or nearly so. The regression takes their power from
-the loops, and their times from the forward pass.
+In a repeated forward pass or training step the sensors observe one constant mixture of kernels, which
+no method can split. In these loops the same kernels run alone or nearly so. The regression takes their
+power from the loops, and their times from the program. Modules that the program trains run their
+forward and backward passes; no gradient is accumulated.
 """
 
 import contextlib
+import copy
 import math
 import sys
 import time
@@ -19,7 +21,8 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
 class Call:
-    """One call of a module, with its inputs and the modes that were active."""
+    """One call of a module, with its inputs and the modes that were active. `trains`: it was called for
+    a backward pass, which its re-runs have, too."""
 
     def __init__(self, torch, module, args, kwargs):
         self.torch = torch
@@ -28,15 +31,36 @@ class Call:
         self.kwargs = kwargs
         self.inference = torch.is_inference_mode_enabled()
         self.autocast = _autocast(torch)
+        self.trains = torch.is_grad_enabled() and any(
+            part.requires_grad for part in (*module.parameters(), *self.given()))
+        self._gradients = None  # of its results
 
     def __call__(self):
-        return self.module(*self.args, **self.kwargs)
+        result = self.module(*self.args, **self.kwargs)
+        if self.trains:
+            self._backward(result)
+        return result
+
+    def _backward(self, result):
+        """The gradients of its inputs and parameters: of a loss where it returns one, else of all its
+        results. The parameters' own gradients do not change."""
+        results = [tensor for tensor in tensors(self.torch, result) if tensor.requires_grad]
+        results = [tensor for tensor in results if tensor.dim() == 0][:1] or results
+        sources = [part for part in (*self.given(), *self.module.parameters()) if part.requires_grad]
+        if not results or not sources:
+            return
+        if self._gradients is None:
+            self._gradients = [self.torch.randn_like(tensor) if tensor.dim() > 0
+                               else self.torch.ones_like(tensor) for tensor in results]
+        self.torch.autograd.grad(results, sources, self._gradients, allow_unused=True)
 
     @contextlib.contextmanager
     def state(self):
         with contextlib.ExitStack() as stack:
             if self.inference:
                 stack.enter_context(self.torch.inference_mode())
+            elif self.trains:
+                stack.enter_context(self.torch.enable_grad())
             else:
                 stack.enter_context(self.torch.no_grad())
             if self.autocast is not None:
@@ -74,6 +98,18 @@ def tensors(torch, value):
         yield from tensors(torch, list(value.values()))
 
 
+def detached(torch, value):
+    """The same memory, without its autograd graph; it requires a gradient where it did. A cache of
+    keys and values, which grows with each call, is copied."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().requires_grad_(value.requires_grad)
+    if type(value) in (list, tuple):
+        return type(value)(detached(torch, part) for part in value)
+    if type(value) is dict:
+        return {key: detached(torch, part) for key, part in value.items()}
+    return copy.deepcopy(value) if type(value).__name__.endswith("Cache") else value
+
+
 def shape(torch, value):
     """Equal for inputs with which a module runs the same kernels. It contains None for objects that
     may change from call to call (a cache of keys and values)."""
@@ -101,14 +137,14 @@ class Kinds:
         self.failed = []  # names of types that were not re-run
 
     def find(self, model, run):
-        """Calls `run` once, and keeps the inputs of the modules within `model`. The model itself is
-        left out where it holds others; so are compiled parts."""
+        """Calls `run` (a Call) once, and keeps the inputs of the modules within `model`. The model
+        itself is left out where it holds others; so are compiled parts."""
         hooks = []
         try:
             for module in _not_compiled(model):
                 if module is not model or next(module.children(), None) is None:
                     hooks.append(module.register_forward_pre_hook(self._keep, with_kwargs=True))
-            with self.torch.no_grad():
+            with run.state():
                 run()
         except Exception:  # its inputs are gone, or have changed
             self._fail(model)
@@ -126,7 +162,8 @@ class Kinds:
             if _has_state(given):
                 self._fail(module)
                 return
-            call = Call(self.torch, module, args, kwargs)
+            call = Call(self.torch, module, detached(self.torch, args),
+                        detached(self.torch, kwargs))
             if call.devices():
                 self.calls[kind] = call
         except Exception:  # a module without a usable description
@@ -144,14 +181,12 @@ class Kinds:
             if time.perf_counter() + seconds > end:
                 self._fail(call.module)
                 continue
-            done = 0
-            try:
-                with call.state():
-                    if _returns_its_input(call):
-                        continue
-                    done = self._loop(call, seconds)
-            except Exception:  # it changed its inputs, or needs a state that its caller made
-                pass
+            done = self._try(call, seconds)
+            if done is None:
+                continue
+            if done == 0 and call.trains:  # as where it changes its inputs in place
+                call.trains = False
+                done = self._try(call, seconds) or 0
             if done == 0:
                 self._fail(call.module)
             layer, _ = side.names.layers.get(id(call.module), (-1, None))
@@ -159,7 +194,15 @@ class Kinds:
         time.sleep(_PAUSE_SECONDS)
         side.replayed(-1.0, 0)
 
-    def _loop(self, call, seconds):
+    def _try(self, call, seconds):
+        """The number of calls; None where it launches nothing."""
+        try:
+            with call.state():
+                return None if _returns_its_input(call) else self.loop(call, seconds)
+        except Exception:  # it changed its inputs, or needs a state that its caller made
+            return 0
+
+    def loop(self, call, seconds):
         """The number of calls."""
         devices = call.devices()
         call()

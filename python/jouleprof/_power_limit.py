@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from . import _settings
-from ._errors import Corrupt, InvalidArgument, Unavailable
+from ._errors import Corrupt, Error, InvalidArgument, Unavailable
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,44 @@ def _selector(chosen):
     return chosen
 
 
-def _over_ranks(energy, time):
-    """The sum of the ranks' energies, and the slowest rank's time."""
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return energy, time
-    gathered = [None] * distributed.get_world_size()
-    distributed.all_gather_object(gathered, (energy, time))
-    return sum(e for e, _ in gathered), max(t for _, t in gathered)
+def _distributed():
+    """torch.distributed where it is initialised, else None."""
+    found = getattr(sys.modules.get("torch"), "distributed", None)
+    if found is None or not found.is_available() or not found.is_initialized():
+        return None
+    return found
+
+
+def _over_ranks(energy, time, failure=None):
+    """The sum of the ranks' energies, and the slowest rank's time. Where one rank has a failure, all
+    raise it: none waits for the others."""
+    distributed = _distributed()
+    gathered = [(energy, time, failure)]
+    if distributed is not None:
+        gathered = [None] * distributed.get_world_size()
+        distributed.all_gather_object(gathered, (energy, time, failure))
+    for rank, (_, _, reason) in enumerate(gathered):
+        if reason is not None:
+            raise Unavailable(reason if distributed is None else f"rank {rank}: {reason}")
+    return sum(e for e, _, _ in gathered), max(t for _, t, _ in gathered)
+
+
+def _of_first_rank(make):
+    """What `make()` returns or raises on rank 0, on all ranks."""
+    distributed = _distributed()
+    if distributed is None:
+        return make()
+    outcome = [None]
+    if distributed.get_rank() == 0:
+        try:
+            outcome = [(make(), None)]
+        except Error as error:
+            outcome = [(None, error)]
+    distributed.broadcast_object_list(outcome, src=0)
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value
 
 
 class PowerLimitOptimizer:
@@ -103,7 +133,7 @@ class PowerLimitOptimizer:
     Each limit is measured once, from the highest on, while the training goes on. The limit found
     before is restored by close(), by the end of a `with`, and when this process dies. With
     torch.distributed, energies of all ranks are added, the slowest rank's time counts, and each rank
-    sets its own GPUs, which must be of one kind. jouleprof sweep measures a program repeatedly, with
+    sets its own GPUs, which must be of one kind; rank 0 reads and writes the profile. jouleprof sweep measures a program repeatedly, with
     intervals.
     """
 
@@ -123,7 +153,7 @@ class PowerLimitOptimizer:
         if not gpus:
             raise Unavailable("the monitor has no GPU whose power limit could be set")
         self._monitor = monitor
-        known = self._load()
+        known = _of_first_rank(self._load)  # a file of another host may differ
         self._limit = _settings.PowerLimit(gpus, shared)
         try:
             self._pending = [] if known else self._limits(limits, pl_step)
@@ -206,10 +236,11 @@ class PowerLimitOptimizer:
         measurement = window.energy
         gpus = [e.joules for e in measurement.energies
                 if e.domain is not None and e.domain.kind == "gpu"]
+        failure = None
         if not gpus or any(joules is None for joules in gpus):
-            raise Unavailable("the energy of a GPU is not available, so no limit can be chosen: "
-                              + "; ".join(e.reason for e in measurement.energies if e.reason))
-        return _over_ranks(sum(gpus), window.time)
+            failure = ("the energy of a GPU is not available, so no limit can be chosen: "
+                       + "; ".join(e.reason for e in measurement.energies if e.reason))
+        return _over_ranks(0 if failure else sum(gpus), window.time, failure)
 
     def _choose(self):
         self.optimal_power_limit = self.optimum_selector.select(self.measurements)
@@ -230,9 +261,8 @@ class PowerLimitOptimizer:
         return known
 
     def _save(self):
-        distributed = getattr(sys.modules.get("torch"), "distributed", None)
-        is_first = (distributed is None or not distributed.is_available()
-                    or not distributed.is_initialized() or distributed.get_rank() == 0)
+        distributed = _distributed()
+        is_first = distributed is None or distributed.get_rank() == 0
         if self._path is None or not is_first:
             return
         rows = [{"power_limit": m.power_limit, "energy": m.energy, "time": m.time}

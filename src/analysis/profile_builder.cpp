@@ -51,7 +51,7 @@ class ProfileBuilder {
     for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_.end)) {
       warn(std::move(text));
     }
-    profile_.windows = window_groups(recording_, timelines_, input_.levels, part());
+    profile_.windows = window_groups(recording_, timelines_, input_.levels, input_.common, part());
     profile_.findings = findings_of(recording_, profile_, input_.activity);
     return std::move(profile_);
   }

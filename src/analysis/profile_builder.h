@@ -6,6 +6,7 @@
 
 #include "analysis/levels/board_levels.h"
 #include "analysis/timeline/recording_timelines.h"
+#include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
 #include "model/activity_profile.h"
 #include "model/profile.h"
@@ -20,6 +21,7 @@ struct ProfileInput {
   HostTime begin{};
   HostTime end{};
   std::vector<BoardLevels> levels;                   // by domain, in the recording's order
+  std::vector<CommonEnergy> common;                  // of windows, by domain
   std::span<const model::ActivityProfile> activity;  // of the same part
 };
 

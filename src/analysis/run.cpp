@@ -11,6 +11,7 @@
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
+#include "analysis/repeated/repeated_windows.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
@@ -40,6 +41,7 @@ struct Run::State {
   std::optional<Timelines> built;
   std::optional<WorkSpan> known_work;
   std::vector<std::optional<BoardLevels>> known_levels;  // by domain
+  std::optional<std::vector<std::optional<RepeatedWindows>>> known_repeated;
   Kept<model::Profile> profiles;
   Kept<Activity> activities;
 
@@ -104,8 +106,27 @@ struct Run::State {
     return *known;
   }
 
+  // Of all windows of the recording, whatever the part.
+  std::vector<CommonEnergy> repeated() {
+    std::vector<CommonEnergy> out(recording.domains.size());
+    if (!known_repeated) {
+      known_repeated.emplace(recording.domains.size());
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const bool gpu = recording.domains[i].kind == model::DomainKind::kGpu;
+        if (!gpu || !timelines()[i]) continue;
+        (*known_repeated)[i] = RepeatedWindows::fit(recording, *timelines()[i]);
+      }
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (const auto& one = (*known_repeated)[i]) {
+        out[i] = [&one](std::span<const model::Window* const> w) { return one->sum(w); };
+      }
+    }
+    return out;
+  }
+
   Result<model::Profile> profile(const Part& part, const Result<Activity>& activity) {
-    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}};
+    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}, {}};
     if (!work() && part.is_whole() && !recording.imported_windows.empty()) {
       return build_profile(input);
     }
@@ -115,6 +136,7 @@ struct Run::State {
     input.begin = chosen->begin;
     input.end = chosen->end;
     if (activity) input.activity = *activity;
+    input.common = repeated();
     for (std::size_t i = 0; i < recording.domains.size(); ++i) {
       input.levels.emplace_back();
       if (!timelines()[i]) continue;

@@ -11,15 +11,19 @@ namespace jouleprof::model {
 // What is run, and how the order and number of runs are decided. Settings are in the knob's unit.
 struct SweepPlan {
   std::vector<std::string> command;
-  std::string knob;                  // "power_limit_watts", "sm_clock_megahertz"
+  std::string knob;  // "power_limit_watts", "sm_clock_megahertz", ...
+  // Nothing is set: runs have the settings found, and `settings` and `reference` say nothing.
+  bool observe = false;
   std::vector<double> settings;      // highest first
   double reference = 0;              // one of them; it is in each block
   std::optional<double> found;       // the setting before the sweep
   std::vector<std::string> devices;  // UUIDs
 
-  // What a run's work is: its windows of this name, or a number that it prints, or the command.
+  // What a run's work is: its windows of this name, or a number that it prints, or an iteration of
+  // a benchmark, or the command.
   std::string window;
   std::string throughput;  // a regular expression whose group is the number
+  std::string bench;       // the workload; `command` lacks the file of its result
 
   std::string objective = "energy";
   double eta = 0.5;
@@ -57,13 +61,15 @@ struct SweepRun {
   std::optional<double> end_celsius;
   std::optional<double> mean_watts;
   std::optional<double> peak_watts;
-  std::optional<double> sm_megahertz;    // means over the run, as the rest
+  std::optional<double> sm_megahertz;  // means over the run, as the rest
+  std::optional<double> memory_megahertz;
   std::optional<double> sm_utilisation;  // ratios from 0 to 1, as the rest
   std::optional<double> memory_utilisation;
   std::optional<double> limited_by_power;
   std::optional<double> limited_by_heat;
 
   std::string unranked;  // why it is not ranked; empty: it is
+  std::string remark;    // on a run that is ranked
 
   bool is_warm_up() const { return block == 0; }
   bool is_ranked() const { return !is_warm_up() && unranked.empty() && seconds && joules; }

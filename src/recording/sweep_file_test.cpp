@@ -22,6 +22,8 @@ model::SweepPlan plan() {
   plan.found = 650;
   plan.devices = {"GPU-1"};
   plan.window = "step";
+  plan.bench = "deit-b";
+  plan.observe = true;
   plan.max_slowdown = 0.05;
   plan.seed = 4'000'000'000;
   return plan;
@@ -38,7 +40,9 @@ model::SweepRun run(unsigned number) {
   run.joules = 1.0 / 3;
   run.exit_status = 0;
   run.limited_by_heat = 0;
+  run.memory_megahertz = 2619;
   run.unranked = "reverted";
+  run.remark = "not steady";
   return run;
 }
 

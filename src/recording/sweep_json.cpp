@@ -16,12 +16,14 @@ template <typename Plan, typename Field>
 void visit_plan(Plan& plan, const Field& field) {
   field("command", plan.command, true);
   field("knob", plan.knob, true);
+  field("observe", plan.observe, false);
   field("settings", plan.settings, true);
   field("reference", plan.reference, true);
   field("found", plan.found, false);
   field("devices", plan.devices, true);
   field("window", plan.window, false);
   field("throughput", plan.throughput, false);
+  field("bench", plan.bench, false);
   field("objective", plan.objective, true);
   field("eta", plan.eta, true);
   field("max_slowdown_ratio", plan.max_slowdown, false);
@@ -54,11 +56,13 @@ void visit_run(Run& run, const Field& field) {
   field("mean_watts", run.mean_watts, false);
   field("peak_watts", run.peak_watts, false);
   field("sm_megahertz", run.sm_megahertz, false);
+  field("memory_megahertz", run.memory_megahertz, false);
   field("sm_utilisation_ratio", run.sm_utilisation, false);
   field("memory_utilisation_ratio", run.memory_utilisation, false);
   field("limited_by_power_ratio", run.limited_by_power, false);
   field("limited_by_heat_ratio", run.limited_by_heat, false);
   field("unranked", run.unranked, false);
+  field("remark", run.remark, false);
 }
 
 template <typename T>

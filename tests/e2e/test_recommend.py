@@ -3,9 +3,11 @@
 import collections
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
-from conftest import PEERS
+from conftest import PEERS, SOURCE, TOOL
 
 FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "imports" / "zeus_sweep.csv"
 V100 = PEERS / "zeus" / "summary_power_v100.csv"
@@ -77,6 +79,53 @@ def test_68_sweeps_of_a_v100(tool):
     cost = recommend(tool, V100, "--objective", "cost")["sweeps"]
     assert mean(cost, "saving_ratio") == pytest.approx(15.97, abs=0.005)
     assert mean(cost, "slowdown_ratio") == pytest.approx(4.32, abs=0.005)
+
+
+# 3000 J, 2600 J, 2730 J and 2400 J: of those at most 10 % slower, the lowest limit needs 5 % more
+# energy than 250 W.
+SYNTHETIC = """network,power_limit,time_per_epoch,average_power
+small,300,10,300
+small,250,10.4,250
+small,200,10.5,260
+small,150,16,150
+large,300,20,300
+large,250,21,240
+large,200,21.5,200
+large,150,40,150
+"""
+
+
+def test_the_least_energy_within_a_constraint_and_not_the_lowest_limit(tool):
+    (tool.folder / "made.csv").write_text(SYNTHETIC)
+    small, large = recommend(tool, tool.folder / "made.csv", "--max-slowdown", "10%")["sweeps"]
+    assert (small["recommended"], large["recommended"]) == (250, 200)
+    assert [p["feasible"] for p in small["points"]] == [True, True, True, False]
+    rows = zeus_table(tool, tool.folder / "made.csv")
+    # Savings 1 - 2730/3000 and 1 - 4300/6000; regrets 5 % and 0.
+    assert rows["Zeus, `MaxSlowdownConstraint(1.1)`"] == ["18.67 %", "6.25 %", "2.50 %", "5.00 %"]
+    assert rows["`recommend` `--max-slowdown 10%`"] == ["20.83 %", "5.75 %", "0.00 %", "0.00 %"]
+    assert rows["Zeus, `Energy`"][0] == rows["`recommend`"][0] == "24.17 %"
+    assert rows["Zeus, `Time`"] == ["0.00 %", "0.00 %", "32.27 %", "39.53 %"]
+    assert rows["Zeus, `ZeusCost(0.5)`"] == rows["`recommend` `--objective cost`"]
+
+
+def zeus_table(tool, table):
+    """The cells of bench/zeus_selectors.py by the name of the row."""
+    done = subprocess.run([sys.executable, SOURCE / "bench" / "zeus_selectors.py", TOOL, table], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()
+             if line.startswith("|")]
+    return {row[0]: row[1:] for row in cells[2:]}
+
+
+def test_zeus_selectors_on_a_v100(tool):
+    if not V100.exists():
+        pytest.skip(f"{V100} is not here")
+    rows = zeus_table(tool, V100)
+    assert rows["Zeus, `MaxSlowdownConstraint(1.1)`"] == ["13.69 %", "4.41 %", "1.17 %", "19.76 %"]
+    assert rows["`recommend` `--max-slowdown 10%`"] == ["14.75 %", "3.72 %", "0.00 %", "0.00 %"]
+    assert rows["`recommend` `--max-slowdown 5%`"] == ["9.64 %", "0.80 %", "0.00 %", "0.00 %"]
+    assert rows["`recommend` `--objective edp`"][:2] == ["19.19 %", "7.57 %"]
 
 
 def test_bert_on_an_a40(tool):

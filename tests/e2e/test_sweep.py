@@ -22,6 +22,20 @@ for i in range(int(sys.argv[2]) if len(sys.argv) > 2 else 1):
     time.sleep(float(sys.argv[1]) / speed)
     print(f"step {i}: {speed / float(sys.argv[1]):.6f} units/s", flush=True)
 """
+# Work during which another program changes the limit.
+OTHERS = """
+import ctypes, os, time
+sim = ctypes.CDLL(os.environ["JOULEPROF_NVML_LIBRARY"])
+sim.nvmlInit_v2()
+sim.jouleprof_nvml_sim_speed_ratio.restype = ctypes.c_double
+for watts in (700, 200):
+    open(os.environ["JOULEPROF_NVML_STATE"], "a").write(f"{time.time_ns()} 0 {watts}\\n")
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        speed = sim.jouleprof_nvml_sim_speed_ratio(0)
+        time.sleep(0.1 / speed)
+        print(f"{10 * speed:.6f} units/s", flush=True)
+"""
 # The time of a unit as the work prints it: that of the whole command varies with the machine's load.
 PER_UNIT = ("--throughput", r"([0-9.]+) units/s")
 # A program that waits until it is killed, after it has said so.
@@ -155,6 +169,52 @@ def test_a_clock_is_locked_and_unlocked(machine):
     assert state.endswith("clock unlocked\n")
 
 
+def test_a_memory_clock_is_locked_and_unlocked(machine):
+    process = machine.sweep("--knob", "memory-clock", "--repeats", "2", "--min-repeats", "2", *PER_UNIT,
+                            work=("0.4",))
+    assert "a locked memory clock slows whatever uses memory" in process.err
+    sweep = machine.recommendation()
+    assert sweep["knob"] == "memory_clock_megahertz"
+    assert [p["setting"] for p in sweep["points"]] == [2619, 1309]
+    # Half of the clock is half of the speed, and an eighth of the power above idle.
+    assert sweep["points"][1]["slowdown_ratio"] == pytest.approx(1, abs=0.01)
+    assert sweep["points"][1]["mean_watts"] == pytest.approx(120 + 480 / 8, rel=0.02)
+    assert (machine.folder / "state").read_text().endswith("memory-clock unlocked\n")
+    assert "nvidia-smi -i GPU -lmc" in machine("recommend", "sweep.jprof").out
+
+
+def test_observed_units_are_grouped_by_the_limit_that_someone_else_sets(machine):
+    (machine.folder / "others.py").write_text(OTHERS)
+    command = ("--observe", "--throughput", r"([0-9.]+) units/s", "--", sys.executable, "others.py")
+    process = machine("sweep", *command)
+    assert "nothing was set" in process.err
+    sweep = machine.recommendation("--objective", "time")
+    assert [p["setting"] for p in sweep["points"]] == [700, 200]
+    assert sweep["recommended"] == 700
+    slow = sweep["points"][1]
+    assert slow["mean_watts"] == pytest.approx(200, rel=0.03)
+    assert slow["slowdown_ratio"] == pytest.approx((480 / 80) ** (1 / 3) - 1, abs=1e-4)
+    assert machine.records() == []
+    # A further run is added; what the others set stays.
+    machine("sweep", "--observe", "--resume")
+    assert machine.recommendation()["points"][1]["measurements"] == 2
+    assert machine.limit() == 200
+    assert "were only observed" in machine("sweep", "--resume", status=2).err
+    assert "add a run to it with --observe --resume" in machine("sweep", *command, status=2).err
+
+
+def test_observed_commands_are_compared_from_run_to_run(machine):
+    machine.set_limit(600)
+    process = machine("sweep", "--observe", "--", sys.executable, "work.py", "0.3")
+    assert "one power limit that can be ranked" in process.err
+    machine.set_limit(200)
+    machine("sweep", "--observe", "--resume")
+    assert [p["setting"] for p in machine.recommendation()["points"]] == [600, 200]
+    assert "--observe groups runs by the power limit alone" in machine(
+        "sweep", "--observe", "--knob", "sm-clock", "--", "true", status=2).err
+    assert "another command" in machine("sweep", "--observe", "--resume", "--", "true", status=2).err
+
+
 def test_a_limit_that_the_work_never_reaches_is_named(machine):
     machine.sweep("--limits", "700,650,300", "--repeats", "2", "--min-repeats", "2", work=("0.4",))
     sweep = machine.recommendation()
@@ -196,7 +256,7 @@ def test_a_dry_run_changes_nothing(machine):
 
 
 def test_bad_options_say_what_to_give(machine):
-    assert "power or sm-clock" in machine.sweep("--knob", "fan", status=2).err
+    assert "power, sm-clock or memory-clock" in machine.sweep("--knob", "fan", status=2).err
     assert "one group" in machine.sweep("--throughput", "x", status=2).err
     assert "2 to 50 settings between 150 and 700" in machine.sweep("--limits", "50,60", status=2).err
     assert "such as 300:700" in machine.sweep("--range", "7", status=2).err
@@ -244,11 +304,13 @@ def test_apply_lasts_until_the_command_ends(machine):
     assert machine.limit() == 650
 
 
-def start_waiting(machine, *limits):
+def start_waiting(machine, *limits, knob="power"):
     """A sweep in the middle of a run at another setting than it found."""
-    process = machine.start("sweep", "--limits", ",".join(limits), "--", sys.executable, "wait.py")
+    process = machine.start("sweep", "--knob", knob, "--limits", ",".join(limits), "--", sys.executable,
+                            "wait.py")
     wait_until(lambda: (machine.folder / "waiting").exists())
-    assert machine.limit() == float(limits[0])
+    if knob == "power":
+        assert machine.limit() == float(limits[0])
     return process
 
 
@@ -265,6 +327,18 @@ def test_the_tool_is_killed(machine):
     process = start_waiting(machine, "400", "300")
     process.kill()
     wait_until(lambda: machine.limit() == 700 and not machine.records())
+    os.kill(pid_of(machine, b"wait.py"), signal.SIGKILL)
+    process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("knob, lock", [("sm-clock", "clock"), ("memory-clock", "memory-clock")])
+def test_the_tool_is_killed_and_a_clock_is_unlocked(machine, knob, lock):
+    limits = {"sm-clock": ("1980", "990"), "memory-clock": ("2619", "1309")}[knob]
+    process = start_waiting(machine, *limits, knob=knob)
+    state = machine.folder / "state"
+    assert state.read_text().endswith(f" 0 {lock} {limits[0]}\n")
+    process.kill()
+    wait_until(lambda: state.read_text().endswith(f" 0 {lock} unlocked\n") and not machine.records())
     os.kill(pid_of(machine, b"wait.py"), signal.SIGKILL)
     process.communicate(timeout=60)
 

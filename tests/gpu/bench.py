@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Validates `jouleprof bench` on a real NVIDIA GPU; prints Markdown tables. Changes no setting of the card.
 
-    bench.py JOULEPROF [--repeats 5] [--only WORD] [--out FOLDER]
+    bench.py JOULEPROF [--part table|repeat] [--repeats 5] [--only WORD] [--out FOLDER]
 
-Needs PyTorch, transformers and nvidia-ml-py; downloads nothing. A thread of this script polls the
-energy counter meanwhile, and the energy of each window is compared with it.
+The part `table` compares each workload with torch.utils.benchmark and with the energy counter, which
+a thread of this script polls, and shows what the time was spent on (about 6 min). The part `repeat`
+measures each of five models in five processes: the repeatability from run to run (about 9 min).
+Without --part both run. Needs PyTorch, transformers and nvidia-ml-py; downloads nothing.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import time
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 32000,
          "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 16,
          "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 2048}
+STAGES = ["import", "build", "count", "first", "hold", "warm_up", "measure"]
 GOLDEN_GMACS = {"deit-b": 17.5638, "bert-l -s 320": 101.671}
 
 
@@ -109,6 +112,7 @@ def counter_difference(case, windows, counter):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
+    parser.add_argument("--part", choices=["table", "repeat"], help="default: both")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default="", help="workloads whose words contain this")
     parser.add_argument("--out", default=None)
@@ -129,17 +133,23 @@ def main():
         [f"hf:{llama}", "--mode", "generate", "--new-tokens", "64", "--batch", "4"],
     ]
     cases = [words for words in cases if args.only in " ".join(words)]
+    if args.part != "repeat":
+        table(args, folder, cases, counter)
+    if args.part != "table":
+        repeat(args, folder, [words for words in models if args.only in " ".join(words)])
+    counter.close()
+
+
+def table(args, folder, cases, counter):
     print("| workload | batch | latency, ms | by torch.utils.benchmark | p50, p90, p99, ms | mJ an iteration "
-          "| held + active, mJ | against the counter | mean W | SM MHz | steady | warm-up, s | GMAC | mJ/GMAC "
-          "| wall, s |")
+          "| held + active, mJ | against the counter | mean W | SM MHz | steady | GMAC | mJ/GMAC "
+          "| wall, s | import, build, count, first, hold, warm-up, measure: s |")
     print("|" + "---|" * 15)
     for words in cases:
         extra = [] if "generate" in words else ["--torch-timer"]
         result, wall, windows = bench(args.tool, words, folder, *extra)
         for case in result["cases"] if result else []:
             show(" ".join(words), case, windows, counter, wall)
-    repeat(args, folder, [words for words in models if args.only in " ".join(words)])
-    counter.close()
 
 
 def show(words, case, windows, counter, wall):
@@ -163,8 +173,9 @@ def show(words, case, windows, counter, wall):
         f"{gpu[0]['mean_watts']:.1f}" if gpu and gpu[0]["mean_watts"] else "-",
         f"{clock['mean'] * 1e-6:.0f}" if clock else "-",
         "yes" if case["warm_up"]["steady"] else case["warm_up"]["remark"],
-        f"{case['warm_up']['seconds']:.1f}", "-" if gmacs is None else f"{gmacs:.4f}{mark}",
-        "-" if gmacs is None or joules is None else milli(joules / gmacs), f"{wall:.1f}"]) + " |", flush=True)
+        "-" if gmacs is None else f"{gmacs:.4f}{mark}",
+        "-" if gmacs is None or joules is None else milli(joules / gmacs), f"{wall:.1f}",
+        ", ".join(f"{case['stages_seconds'].get(stage, 0):.1f}" for stage in STAGES)]) + " |", flush=True)
     for phase in case["phases"]:
         for unit in phase["units"]:
             found = row(case, unit["name"], phase["name"])["device"]
@@ -176,24 +187,26 @@ def repeat(args, folder, models):
     if args.repeats < 2:
         return
     print("\n| workload | runs | mJ an iteration, each run | largest difference from the mean "
-          "| relative standard deviation | latency's |")
-    print("|---|---|---|---|---|---|")
+          "| relative standard deviation | latency's | wall, s |")
+    print("|---|---|---|---|---|---|---|")
     for words in models:
-        joules, seconds = [], []
+        joules, seconds, walls = [], [], []
         for _ in range(args.repeats):
-            result, _, _ = bench(args.tool, words, folder)
+            result, wall, _ = bench(args.tool, words, folder)
             if result is None:
                 break
             (case,) = result["cases"]
             joules.append(row(case, "iteration")["device"]["energy_joules"])
             seconds.append(case["latency"]["median_seconds"])
+            walls.append(wall)
         if len(joules) < 2:
             continue
         mean = statistics.mean(joules)
         print(f"| {' '.join(words)} | {len(joules)} | {', '.join(milli(j) for j in joules)} "
               f"| {100 * max(abs(j - mean) for j in joules) / mean:.2f} % "
               f"| {100 * statistics.stdev(joules) / mean:.2f} % "
-              f"| {100 * statistics.stdev(seconds) / statistics.mean(seconds):.2f} % |", flush=True)
+              f"| {100 * statistics.stdev(seconds) / statistics.mean(seconds):.2f} % "
+              f"| {max(walls):.1f} |", flush=True)
 
 
 if __name__ == "__main__":

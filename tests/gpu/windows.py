@@ -2,13 +2,16 @@
 """Compares the energies of short windows on a real NVIDIA GPU with the energy of one repetition.
 
     windows.py OUT.json [--count 200] [--long-count 40] [--lengths 0.01,0.05,0.1,0.5,5] [--zeus]
-                        [--within SECONDS]
+                        [--within SECONDS] [--log FILE]
 
 Work is an fp32 matrix product, repeated as often as fills the length; pauses of 20 to 120 ms lie
 between. The energy of a repetition is measured twice: looped alone for eight seconds before and after
 (`looped`; the table takes the first), and from the energy counter over the whole series, less what
 the pauses draw (`balance`: the counter's difference between two of its update edges; the pauses'
 power is measured in a long pause of the same kind). Both are independent of jouleprof.
+
+With --log FILE, windows have one name for each hundred of one length and way, and a second table has the
+mean of each name as `jouleprof report FILE` gives it.
 
 Jouleprof measures every second window with the caller waiting for the GPU (`synchronised`), and the
 others with the GPU's own marks (`device`); with --zeus, ZeusMonitor with and without
@@ -21,6 +24,7 @@ import argparse
 import json
 import random
 import statistics
+import subprocess
 import threading
 import time
 
@@ -110,13 +114,14 @@ def series(work, gpu, length, count, monitor, zeus, deadline):
         row = {"repetitions": n, "how": HOWS[i % len(HOWS)]}
         for name, other in zeus.items():
             other.begin_window(f"w{i}", sync_execution=False)
-        monitor.begin_window("w", sync_execution=row["how"] == "synchronised" or None)
+        name = f"{1000 * length:g} ms, {row['how']}, {i // (100 * len(HOWS)) + 1}"
+        monitor.begin_window(name, sync_execution=row["how"] == "synchronised" or None)
         begin = time.perf_counter()
         work.repeat(n)
         torch.cuda.synchronize()
         row["seconds"] = time.perf_counter() - begin
         busy += row["seconds"]
-        row["window"] = monitor.end_window("w")
+        row["window"] = monitor.end_window(name)
         for name, other in zeus.items():
             row[name] = other.end_window(f"w{i}", sync_execution=False).gpu_energy[0]
         rows.append(row)
@@ -165,6 +170,23 @@ def print_series(length, rows, truths, others):
     print(end="", flush=True)
 
 
+def print_report(log, all_series):
+    """The mean of each name of windows, as the report has it."""
+    report = json.loads(subprocess.run(["jouleprof", "report", log, "--json"], check=True,
+                                       stdout=subprocess.PIPE, text=True).stdout)
+    print("\n| windows | method | mean | interval (repeatability) | bias (looped) | bias (balance) |\n"
+          "|---|---|---|---|---|---|")
+    for window in report["windows"]:
+        length = window["name"].split(" ms")[0]
+        one = next(s for s in all_series if f"{1000 * s['length']:g}" == length)
+        energy = next(e for e in window["energy"] if e["domain"] == "gpu")
+        mean = energy["energy_joules"] / window["count"]
+        half = energy["repeatability_joules"] / energy["energy_joules"]
+        biases = [mean / one[truth] - 1 for truth in ("looped_joules", "balance_joules")]
+        print(f"| {window['count']} of {window['name']} | {energy['method']} | {mean:.4f} J | "
+              f"+-{100 * half:.1f} % | {' | '.join(f'{100 * bias:+.2f} %' for bias in biases)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("out")
@@ -211,6 +233,8 @@ def main():
     print(f"\nlooped after: {1000 * result['looped_after']:.4f} mJ "
           f"({100 * (result['looped_after'] / before - 1):+.2f} %)")
     monitor.close()
+    if args.log:
+        print_report(args.log, result["series"])
     with open(args.out, "w") as file:
         json.dump(result, file)
 

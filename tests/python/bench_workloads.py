@@ -1,5 +1,7 @@
 """Workloads that tests of `jouleprof bench` name; they need no PyTorch."""
 
+import ctypes
+import os
 import time
 
 
@@ -22,3 +24,13 @@ def failing(batch):
     if batch > 1:
         raise ValueError("broken on purpose")
     return lambda: time.sleep(1e-3)
+
+
+def limited(device):
+    """An iteration that a simulated GPU's settings slow. Its construction takes a second."""
+    assert device == "cuda:0"
+    sim = ctypes.CDLL(os.environ["JOULEPROF_NVML_LIBRARY"])
+    sim.nvmlInit_v2()
+    sim.jouleprof_nvml_sim_speed_ratio.restype = ctypes.c_double
+    time.sleep(1)
+    return lambda: time.sleep(0.02 / sim.jouleprof_nvml_sim_speed_ratio(0))

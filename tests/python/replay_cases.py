@@ -11,6 +11,8 @@ atexit.register(lambda: [check() for check in AFTER])  # runs last: after the re
 import torch
 from torch import nn
 
+OPTIMIZER = sys.modules["_jouleprof_optimizer"]
+OPTIMIZER._Step.devices = lambda self: [torch.device("cpu")]
 REPLAY = sys.modules["_jouleprof_replay"]
 REPLAY.Call.devices = lambda self: [torch.device("cpu")]
 sys.modules["_jouleprof_kernels"].Kinds.replay = lambda *given: None  # there is no driver
@@ -88,6 +90,72 @@ def training():
               torch.equal(state, torch.get_rng_state()), bool(model[1]._forward_pre_hooks))
 
     AFTER.append(check)
+
+
+class Counted(torch.autograd.Function):
+    """Counts backward passes."""
+
+    backwards = 0
+
+    @staticmethod
+    def forward(context, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(context, gradient):
+        Counted.backwards += 1
+        return gradient
+
+
+class Counting(nn.Module):
+    def forward(self, x):
+        return Counted.apply(x)
+
+
+def trained():
+    """A training loop: layers and the optimizer's steps are re-run, and leave what a program saves."""
+    model = nn.Sequential(nn.Linear(8, 8), Counting(), nn.ReLU(inplace=True), nn.Linear(8, 2))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+    steps = []
+    optimizer.register_step_pre_hook(lambda *_: steps.append(1))
+    _note_state(model, optimizer)
+    Counted.backwards = 0
+    AFTER.append(lambda: print(Counted.backwards > 10, len(steps) > 10))
+
+
+def without_gradients():
+    """zero_grad() after the last step drops the gradients."""
+    model = nn.Sequential(nn.Linear(8, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    _note_state(model, optimizer)
+
+
+def evaluated():
+    """Without torch.no_grad(), but nobody ever runs a backward pass."""
+    nn.Sequential(nn.Linear(8, 8), Counting())(torch.randn(4, 8))
+    AFTER.append(lambda: print(Counted.backwards))
+
+
+def _note_state(model, optimizer):
+    def state():
+        values = [*model.parameters(), *(part.grad for part in model.parameters())]
+        for one in optimizer.state.values():
+            values += one.values()
+        return [value.clone() if torch.is_tensor(value) else value for value in values]
+
+    def same(a, b):
+        return torch.equal(a, b) if torch.is_tensor(a) else a is b
+
+    before = state()
+    AFTER.append(lambda: print(all(map(same, before, state()))))
 
 
 def odd_inputs():

@@ -140,9 +140,9 @@ def chain(*numbers):
 def test_each_kind_of_kernel_is_looped_once_in_isolation():
     machine = Machine({1: (put(0, 5), 10 * MICRO), 2: (put(1, 6), 100 * MICRO)}, *chain(1, 2, 1, 2))
     assert machine.replay() == []
-    first, second = machine.loops()
-    assert set(first) == {1} and set(second) == {2}
-    assert len(first) == pytest.approx(2000, abs=1) and len(second) == pytest.approx(200, abs=1)
+    first, second = machine.loops()  # those that take most of the pass first
+    assert set(first) == {2} and set(second) == {1}
+    assert len(first) == pytest.approx(200, abs=1) and len(second) == pytest.approx(2000, abs=1)
     assert machine.replay(call=Call()) == [] and len(machine.loops()) == 2  # in a second pass, too
     assert machine.every_node == [1, 0, 1, 0]
     assert machine.driver.alive == machine.before
@@ -153,8 +153,8 @@ def test_each_size_of_a_kernel_is_looped_once_in_isolation():
     machine = Machine(work, *chain(1, 101, 201, 1, 101))
     assert machine.replay() == []
     first, second = machine.loops()
-    assert set(first) == {1} and set(second) == {101}
-    assert len(second) == pytest.approx(667, abs=1)
+    assert set(first) == {101} and set(second) == {1}
+    assert len(first) == pytest.approx(667, abs=1)
     assert machine.replay(call=Call()) == [] and len(machine.loops()) == 2  # in a second pass, too
 
 
@@ -196,9 +196,9 @@ def test_loops_are_repeated_without_the_timing():
     machine.replay(seconds=0.4)
     first = machine.clock.now - first
     took, loops = machine.again(seconds=0.4)
-    assert loops == [{1}, {2}, {101}] and seen == {5}
+    assert loops == [{101}, {1}, {2}] and seen == {5}
     assert 3 * 0.4 <= took < first
-    assert machine.again(seconds=0.8, end=machine.clock.now + 1.5)[1] == [{1}]
+    assert machine.again(seconds=0.8, end=machine.clock.now + 1.5)[1] == [{101}]
     assert machine.every_node == [1, 0] * 3 and machine.reported[-1][0] == -1.0
     machine.driver.refuse = ("cuGraphLaunch",)
     machine.again(seconds=0.4)
@@ -209,7 +209,7 @@ def test_memsets_before_a_kernel_run_with_it():
     work = {1: (put(0, 5), MICRO), 2: (put(2, 0), MICRO), 3: (semaphore, MICRO)}
     machine = Machine(work, (0, 1, []), (2, 2, [0]), (0, 3, [1]))
     assert machine.replay() == []
-    assert machine.loops()[1][:4] == [2, 3, 2, 3]
+    assert [2, 3, 2, 3] in [loop[:4] for loop in machine.loops()]
 
 
 def test_a_kernel_that_changes_what_it_reads_is_left_out():

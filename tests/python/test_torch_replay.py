@@ -31,10 +31,10 @@ def test_each_kind_of_layer_is_re_run_once(tmp_path):
     assert all(replay.calls > 3 for replay in process.replays if replay.layer is not None)
 
 
-def test_kernels_are_re_run_after_the_layers(tmp_path):
+def test_kernels_are_re_run_before_the_layers(tmp_path):
     done, process = replayed(tmp_path, "kernels")
     assert (done.returncode, done.stderr) == (0, "")
-    assert names(process) == ["b0", "b0.fc", "b0.act", "b1", "head", "Net"]
+    assert names(process) == ["Net", "b0", "b0.fc", "b0.act", "b1", "head"]
     assert [replay.calls for replay in process.replays if replay.layer == "Net"] == [0]
     assert process.problem == "replay: not re-run in isolation: kernels of Net: 0.02"
 
@@ -73,6 +73,25 @@ def test_the_model_is_unchanged(tmp_path):
     done, process = replayed(tmp_path, "training")
     assert done.stdout == "True True True False\n"
     assert {"0", "1", "2"} <= set(names(process))
+
+
+def test_training_is_re_run_with_its_backward_passes_and_steps(tmp_path):
+    done, process = replayed(tmp_path, "trained")
+    assert (done.returncode, done.stdout) == (0, "True\nTrue True\n")
+    assert process.problem == ""
+    assert names(process) == ["Sequential", "0", "1", "2", "3"]  # the optimizer's steps first
+
+
+def test_dropped_gradients_stay_dropped(tmp_path):
+    done, process = replayed(tmp_path, "without_gradients")
+    assert (done.returncode, done.stdout, process.problem) == (0, "True\n", "")
+    assert names(process) == ["Sequential", "0"]
+
+
+def test_without_training_only_forward_passes_are_re_run(tmp_path):
+    done, process = replayed(tmp_path, "evaluated")
+    assert (done.returncode, done.stdout) == (0, "0\n")
+    assert names(process) == ["0", "1"]
 
 
 def test_modules_that_were_not_re_run_are_named(tmp_path):

@@ -57,6 +57,8 @@ def _options():
     parser.add_argument("--target-rel", type=float)
     parser.add_argument("--max-warm-up", type=float, default=15.0)
     parser.add_argument("--torch-timer", action="store_true")
+    # Of a sweep: neither the model card nor the power that a context holds.
+    parser.add_argument("--only-work", action="store_true")
     return parser.parse_args()
 
 

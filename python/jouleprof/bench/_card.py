@@ -10,6 +10,10 @@ _MULTIPLIES = re.compile(r"attention|attn|mm|matmul|conv|linear|einsum|lstm|gru|
 _WITHOUT_PRODUCTS = re.compile(r"^upsample|_like$")
 
 
+UNCOUNTED = {"parameters": None, "trainable_parameters": None, "macs": None,
+             "macs_reason": "not counted", "layers": []}
+
+
 def card_of(workload, settings):
     """Fields of the result; counts that are not known are None, with a reason."""
     model = workload.model

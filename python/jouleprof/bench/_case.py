@@ -13,9 +13,24 @@ _HELD_SECONDS = 1.5
 _LEAST_WARM_UP_SECONDS = 2.0
 
 
+class _Stages:
+    """Seconds that each stage took."""
+
+    def __init__(self):
+        self.seconds = {}
+        self._last = time.monotonic()
+
+    def end(self, name):
+        now = time.monotonic()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+
 def run(monitor, options, batch, is_first):
     """The result, as a dict for JSON. Raises Refused."""
+    stages = _Stages()
     device_word = _modes.device_of(options.device)
+    stages.end("import")
     settings = Settings(
         word=options.workload, mode=options.mode, batch=batch, length=options.seq_length,
         new_tokens=options.new_tokens, device=device_word, seed=options.seed,
@@ -24,9 +39,11 @@ def run(monitor, options, batch, is_first):
     device = open_device(settings.device, has_model=not is_function(settings.word))
     workload = load(settings)
     name = f"{workload.name}, {settings.mode}, batch {batch}"
-    _say(f"{name} on {settings.device}: builds the model")
-    card = _card.card_of(workload, settings)
+    stages.end("build")
+    _say(f"{name} on {settings.device}: counts the model's work")
+    card = _card.UNCOUNTED if options.only_work else _card.card_of(workload, settings)
     macs, macs_reason = _card.macs_of_iteration(workload, settings, card)
+    stages.end("count")
     observer = Observer(monitor, settings.device)
     limits = _latency.Limits(options.min_time, max(options.max_time, options.min_time), options.target_rel)
     result = {"window": name, "workload": workload.name, "mode": settings.mode, "batch": batch,
@@ -42,13 +59,17 @@ def run(monitor, options, batch, is_first):
             step, plan = _modes.make_step(workload, settings), None
         step()
         device.synchronise()
-        if is_first and settings.device.startswith("cuda"):
+        if is_first and settings.device.startswith("cuda") and not options.only_work:
             # The context exists and nothing runs: the analysis learns from it the power that is held.
+            stages.end("first")
             time.sleep(_HELD_SECONDS)
+            stages.end("hold")
         plan = plan or choose_plan(step, device)
+        stages.end("first")
         _say(f"{name}: warms up until time, power and clocks are steady")
         result["warm_up"] = vars(_steady.warm_up(
             step, device, plan, observer, _LEAST_WARM_UP_SECONDS, options.max_warm_up))
+        stages.end("warm_up")
         _say(f"{name}: measures")
         if settings.mode == "generate":
             requests, spread, reached = _generate.measure(generator, observer, monitor, name, limits)
@@ -59,8 +80,10 @@ def run(monitor, options, batch, is_first):
             steady = _latency.measure(step, device, plan, observer, monitor, name, limits)
             result.update(iterations=steady.iterations, latency=_latency.latency_of(steady, device),
                           reached_target=steady.reached_target, units=_units(workload), phases=[])
+        stages.end("measure")
         if options.torch_timer:
             result["torch_timer"] = _torch_timer(step)
+    result["stages_seconds"] = stages.seconds
     return result
 
 

@@ -27,7 +27,8 @@ def load(settings):
     if os.path.isdir(path) and any(name.endswith(_WEIGHTS) for name in os.listdir(path)):
         model = kind.from_pretrained(path, local_files_only=True)
     else:
-        model = kind.from_config(config)
+        with torch.device(settings.device):
+            model = kind.from_config(config)
     model = model.to(settings.device, parameter_type(settings))
     vocabulary = getattr(config, "vocab_size", None)
     if not vocabulary:

@@ -92,7 +92,9 @@ def _built_in(settings):
     if settings.mode == "generate":
         raise Refused(f"{settings.word} generates no tokens; give hf:FOLDER with a causal language model")
     torch.manual_seed(settings.seed)
-    model = _models.build(settings.word).to(settings.device, parameter_type(settings))
+    with torch.device(settings.device):  # a GPU draws random weights many times faster than the host
+        model = _models.build(settings.word)
+    model = model.to(settings.device, parameter_type(settings))
     generator = torch.Generator().manual_seed(settings.seed)
     if settings.word.startswith("deit"):
         if settings.length is not None:

@@ -19,6 +19,11 @@ inline bool is_forward_of(const model::Trace& trace, std::uint32_t scope, std::u
   return s.phase != model::Phase::kBackward && is_within(trace, s.layer, layer);
 }
 
+// The same, of its forward and backward passes.
+inline bool is_pass_of(const model::Trace& trace, std::uint32_t scope, std::uint32_t layer) {
+  return scope != model::kNone && is_within(trace, trace.scopes[scope].layer, layer);
+}
+
 // The row of a layer without its energy. `first`: the row of its trace's first layer; `row`: its
 // own.
 inline model::ActivityRow layer_row(const model::Layer& layer, std::uint32_t first,

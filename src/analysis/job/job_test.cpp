@@ -74,12 +74,41 @@ TEST(Job, EightRecordersOfOneHostCountOnce) {
   EXPECT_EQ(job.ranks.size(), 8u);
 }
 
-TEST(Job, OverlappingRecordingsCountTheUnionOfTheirTimes) {
-  const Job job = job_of({{recorded(6, 13), recorded(3, 8), recorded(4, 5)}});
+// The edges of the work are times at which a timeline lets power change abruptly. Windows give all
+// recordings those of each other.
+model::Recording with_edges(model::Recording recording, const std::vector<double>& edges) {
+  for (const double t : edges) {
+    model::Window window;
+    window.name = "edge";
+    window.begin = at(t);
+    window.end = at(t);
+    recording.windows.push_back(std::move(window));
+  }
+  return recording;
+}
+
+TEST(Job, OverlappingRecordingsCountTheUnionOfTheirTimesToTheMicrojoule) {
+  const std::vector<double> edges{3, 4, 5, 6, 8, 13};
+  const auto part = [&](double from, double to) { return with_edges(recorded(from, to), edges); };
+  const Job job = job_of({{part(6, 13), part(3, 8), part(4, 5)}});
   EXPECT_EQ(job.hosts[0].covered, std::chrono::seconds{10});
+  EXPECT_EQ(job.total->energy, energy_of(part(3, 13)));
   EXPECT_NEAR(job.total->energy.joules(), 6000, 12);
-  EXPECT_NEAR(job.total->energy.joules(), energy_of(recorded(3, 13)).joules(), 0.1);
   EXPECT_TRUE(job.warnings.empty());
+}
+
+// Recordings with other edges fit slightly different power to the same readings: the job's energy
+// is that of each time by the first recording that covers it.
+TEST(Job, EachTimeHasTheEnergyOfTheFirstRecordingThatCoversIt) {
+  const Job job = job_of({{recorded(6, 13), recorded(3, 8), recorded(4, 5)}});
+  const analysis::Run first(recorded(3, 8));
+  const analysis::Run second(recorded(6, 13));
+  Energy sum;
+  for (const std::size_t domain : {0u, 1u}) {
+    sum += first.energy(domain, at(3), at(8))->energy;
+    sum += second.energy(domain, at(8), at(13))->energy;
+  }
+  EXPECT_EQ(job.total->energy, sum);
 }
 
 TEST(Job, NamesTimeThatNoRecordingCovers) {

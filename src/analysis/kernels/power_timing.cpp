@@ -140,29 +140,51 @@ class Timings {
   std::vector<ObservedPower> samples_;
 };
 
+// The signatures with most busy time have a column each.
+class Columns {
+ public:
+  explicit Columns(const ActivityTable& table) : column_of_(table.classes.size()) {
+    std::vector<std::uint32_t> order(table.classes.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return table.classes[a].whole_busy > table.classes[b].whole_busy;
+    });
+    own_ = std::min(order.size(), kMostColumns);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      column_of_[order[i]] = static_cast<std::uint32_t>(std::min(i, own_));
+    }
+  }
+  std::span<const std::uint32_t> of_classes() const { return column_of_; }
+  std::size_t count() const { return own_ + 2; }  // the other signatures, idle between launches
+
+ private:
+  std::vector<std::uint32_t> column_of_;
+  std::size_t own_ = 0;
+};
+
 }  // namespace
 
 SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
                         double time_constant, double clock_variation) {
   SensorTiming out{time_constant, 0, 0, 0};
   if (table.empty()) return out;
-  std::vector<std::uint32_t> order(table.classes.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return table.classes[a].whole_busy > table.classes[b].whole_busy;
-  });
-  const std::size_t own = std::min(order.size(), kMostColumns);
-  std::vector<std::uint32_t> column_of(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    column_of[order[i]] = static_cast<std::uint32_t>(std::min(i, own));
-  }
-  const std::size_t columns = own + 2;  // the other signatures, and idle between launches
-  const Timings timings(table, column_of, columns, observed);
+  const Columns columns(table);
+  const Timings timings(table, columns.of_classes(), columns.count(), observed);
   timings.fit_offsets(out);
   if (time_constant > 0) {
     timings.fit_time_constant(out, clock_variation < kSteady);
     if (out.time_constant != time_constant) timings.fit_offsets(out);
   }
+  return out;
+}
+
+SensorTiming fit_time_constant(const ActivityTable& table, std::span<const ObservedPower> observed,
+                               double time_constant, double clock_variation) {
+  SensorTiming out{time_constant, 0, 0, 0};
+  if (table.empty() || time_constant <= 0) return out;
+  const Columns columns(table);
+  Timings(table, columns.of_classes(), columns.count(), observed)
+      .fit_time_constant(out, clock_variation < kSteady);
   return out;
 }
 

@@ -18,4 +18,9 @@ namespace jouleprof::analysis {
 SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
                         double time_constant, double clock_variation);
 
+// The time constant alone; offsets are 0. For activity shorter than an offset, which could pass for
+// one.
+SensorTiming fit_time_constant(const ActivityTable& table, std::span<const ObservedPower> observed,
+                               double time_constant, double clock_variation);
+
 }  // namespace jouleprof::analysis

@@ -18,14 +18,16 @@ constexpr double kMostApart = 0.1;  // of the time in place
 constexpr double kMostHeld = 0.03;  // the same, of a slot: a power limit slows kernels
 constexpr std::size_t kMostNamed = 10;
 
-// Launches by kernel signature in the forward passes of the re-run layer and of layers within.
-ActivityTable::Replay::ByClass in_place(const model::Recording& recording,
-                                        const ActivityTable& table,
-                                        const ActivityTable::Replay& replay) {
-  ActivityTable::Replay::ByClass out;
+using ByClass = ActivityTable::Replay::ByClass;
+using IsOfLayer = bool (*)(const model::Trace&, std::uint32_t scope, std::uint32_t layer);
+
+// Launches by kernel signature in those passes of the re-run layer, layers within included.
+ByClass in_place(const model::Recording& recording, const ActivityTable& table,
+                 const ActivityTable::Replay& replay, IsOfLayer is_of_layer) {
+  ByClass out;
   const model::Trace& trace = recording.traces[replay.trace];
   for (const auto& share : table.shares) {
-    if (share.trace != replay.trace || !is_forward_of(trace, share.scope, replay.layer)) continue;
+    if (share.trace != replay.trace || !is_of_layer(trace, share.scope, replay.layer)) continue;
     // For the re-run of a kernel: only launches of the same variant.
     if (replay.of_kernel && share.variant != replay.variant_of(share.kernel_class)) continue;
     out[share.kernel_class].launches += share.launches;
@@ -35,8 +37,7 @@ ActivityTable::Replay::ByClass in_place(const model::Recording& recording,
 }
 
 // The relative difference in time from in place; 0: no such kernel ran in place.
-double longer(const ActivityTable::Replay::ByClass& in_program,
-              const ActivityTable::Replay::ByClass& alone_by_class) {
+double longer(const ByClass& in_program, const ByClass& alone_by_class) {
   double alone = 0;
   double expected = 0;
   for (const auto& [k, ran] : alone_by_class) {
@@ -47,6 +48,16 @@ double longer(const ActivityTable::Replay::ByClass& in_program,
                 static_cast<double>(found->second.launches);
   }
   return expected > 0 ? alone / expected - 1 : 0;
+}
+
+// A re-run has the layer's forward passes, or those and its backward passes: the passes of the
+// program that it resembles more.
+ByClass passes_like(const model::Recording& recording, const ActivityTable& table,
+                    const ActivityTable::Replay& replay) {
+  auto forward = in_place(recording, table, replay, is_forward_of);
+  auto both = in_place(recording, table, replay, is_pass_of);
+  const double apart = std::abs(longer(both, replay.ran));
+  return std::abs(longer(forward, replay.ran)) <= apart ? forward : both;
 }
 
 // The layer, or the kernel with most busy time.
@@ -76,7 +87,7 @@ std::vector<std::string> drop_deviating_replays(const model::Recording& recordin
   }
   std::vector<std::string> deviating;
   for (const auto& replay : table.replays) {
-    const auto in_program = in_place(recording, table, replay);
+    const auto in_program = passes_like(recording, table, replay);
     const double more = longer(in_program, replay.ran);
     if (std::abs(more) <= kMostApart) {
       for (std::size_t i = 0; i < replay.slots.size(); ++i) {

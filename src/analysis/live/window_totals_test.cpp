@@ -79,7 +79,7 @@ Reported from_recording(Simulated& run, const Spans& spans) {
   }
   auto timelines = timelines_of(run.recording);
   mark_windows(timelines, run.recording.windows);
-  const auto groups = window_groups(run.recording, timelines, {}, {});
+  const auto groups = window_groups(run.recording, timelines, {}, {}, {});
   return {*groups.at(0).energies.at(0).energy,
           *timelines[0]->energy(at(spans.front().begin), at(spans.back().end))};
 }

@@ -3,20 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "base/text.h"
+#include "model/knob_words.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using Label = model::ImportedWindow::Label;
-
-constexpr std::array<std::string_view, 2> kKnobs{"power_limit_watts", "sm_clock_megahertz"};
 
 template <typename Part>
 double mean(const std::vector<SweepSample>& samples, const Part& part) {
@@ -27,7 +26,7 @@ double mean(const std::vector<SweepSample>& samples, const Part& part) {
 
 const Label* knob_of(const model::ImportedWindow& window) {
   for (const auto& label : window.labels) {
-    if (std::find(kKnobs.begin(), kKnobs.end(), label.name) != kKnobs.end()) return &label;
+    if (model::knob_words(label.name) != nullptr) return &label;
   }
   return nullptr;
 }
@@ -58,9 +57,18 @@ bool is_below_limit(const model::SweepRun& run) {
          *run.peak_watts <= kBelow * run.setting;
 }
 
+// Highest first.
+std::vector<double> settings_of(const model::SweepPlan& plan,
+                                const std::vector<model::SweepRun>& runs) {
+  if (!plan.observe) return plan.settings;
+  std::set<double, std::greater<>> found;
+  for (const auto& run : runs) found.insert(run.setting);
+  return {found.begin(), found.end()};
+}
+
 std::optional<UnrankedSetting> why_unranked(const model::SweepPlan& plan,
                                             const std::vector<model::SweepRun>& runs,
-                                            double setting) {
+                                            double setting, double reference) {
   std::string reason;
   std::size_t ranked = 0;
   std::size_t below = 0;
@@ -80,7 +88,7 @@ std::optional<UnrankedSetting> why_unranked(const model::SweepPlan& plan,
     return UnrankedSetting{setting, reason, false};
   }
   const bool is_limit = plan.knob == "power_limit_watts";
-  if (!is_limit || setting == plan.reference || below < ranked) return std::nullopt;
+  if (!is_limit || setting == reference || below < ranked) return std::nullopt;
   return UnrankedSetting{setting,
                          fmt::format("never reached: the work draws at most {:.0f} W", peak), true};
 }
@@ -103,8 +111,10 @@ double SweepPoint::mean_joules() const {
 Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs) {
   Sweep sweep{plan.knob, {}, {}, 0};
   sweep.found = plan.found;
-  for (const double setting : plan.settings) {
-    auto unranked = why_unranked(plan, runs, setting);
+  const auto settings = settings_of(plan, runs);
+  const double reference = plan.observe && !settings.empty() ? settings.front() : plan.reference;
+  for (const double setting : settings) {
+    auto unranked = why_unranked(plan, runs, setting, reference);
     if (unranked) sweep.unranked.push_back(std::move(*unranked));
   }
   for (const auto& run : runs) {
@@ -113,7 +123,8 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
                     [&](const auto& unranked) { return unranked.setting == run.setting; });
     if (is_named) continue;
     if (run.is_ranked()) {
-      add(sweep, run.setting, {*run.seconds, *run.joules, run.block});
+      const auto block = plan.observe ? std::nullopt : std::optional(run.block);
+      add(sweep, run.setting, {*run.seconds, *run.joules, block});
     } else if (!run.is_warm_up()) {
       ++sweep.left_out;
     }

@@ -36,7 +36,7 @@ struct UnrankedSetting {
 
 // The same work at all of its points.
 struct Sweep {
-  std::string knob;                                  // "power_limit_watts", "sm_clock_megahertz"
+  std::string knob;  // "power_limit_watts", "sm_clock_megahertz", ...
   std::vector<model::ImportedWindow::Label> labels;  // of this work, besides the setting
   std::vector<SweepPoint> points;                    // highest setting first; one each
   std::size_t left_out = 0;                          // windows without a time or an energy
@@ -45,7 +45,7 @@ struct Sweep {
 };
 
 // The ranked runs of our own sweep, without limits that the work never reached: the reference
-// stands for all of them.
+// stands for all of them. Runs that were only observed are in no block: their order is not random.
 Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs);
 
 // The sweeps in a recording's imported windows: one for each set of labels besides the knob, in the

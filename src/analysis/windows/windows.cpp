@@ -41,11 +41,13 @@ class LevelSum {
     }
   }
   // `whole`: the sum of the windows' energies; its interval is part of the active energy's.
-  model::EnergyLevels sum(const model::Measurement& whole) const {
+  // `whole` may differ from the sum of the windows' energies: by `more` joules of active energy.
+  model::EnergyLevels sum(const model::Measurement& whole, Energy more) const {
     if (!sum_) return {};
     model::EnergyLevels out = *sum_;
     if (!out.reason.empty()) return {{}, {}, {}, {}, {}, out.reason};
     if (out.active) {
+      out.active->energy += more;
       out.active->repeatability = whole.repeatability;
       if (out.rest) out.active->repeatability += out.rest->repeatability;
       if (out.held) out.active->repeatability += out.held->repeatability;
@@ -66,9 +68,16 @@ class LevelSum {
   std::optional<model::EnergyLevels> sum_;
 };
 
+bool is_better(const model::Measurement& common, const model::Measurement& sum) {
+  const Energy apart =
+      common.energy > sum.energy ? common.energy - sum.energy : sum.energy - common.energy;
+  return common.repeatability < sum.repeatability &&
+         apart <= common.repeatability + sum.repeatability;
+}
+
 // The energy is the sum of the windows'; its interval is that of their chains.
 void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
-            const BoardLevels* levels, model::WindowEnergy& out) {
+            const BoardLevels* levels, const CommonEnergy* common, model::WindowEnergy& out) {
   model::WindowSum sum;
   WindowChains chains;
   const auto add_chain = [&](const WindowChain& chain) {
@@ -94,11 +103,17 @@ void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
   out.energy = sum.sum();
   if (!out.energy) return;
   out.energy->energy = energy;
-  out.levels = by_level.sum(*out.energy);
+  if (common != nullptr && *common && out.count == windows.size()) {
+    if (auto whole = (*common)(windows); whole && is_better(*whole, *out.energy)) {
+      out.energy = std::move(*whole);
+    }
+  }
+  out.levels = by_level.sum(*out.energy, out.energy->energy - energy);
 }
 
 std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines& timelines,
                                    std::span<const BoardLevels> levels,
+                                   std::span<const CommonEnergy> common,
                                    const std::optional<RecordedSpan>& part) {
   std::vector<WindowGroup> groups;
   std::unordered_map<std::string_view, std::size_t> by_name;
@@ -128,7 +143,8 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       out.domain = recording.domains[d].id;
       out.reason = silent;
       if (!timelines[d]) continue;
-      add_up(members[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr, out);
+      add_up(members[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr,
+             d < common.size() ? &common[d] : nullptr, out);
     }
   }
   return groups;
@@ -196,8 +212,9 @@ void mark_windows(Timelines& timelines, std::span<const Window> windows) {
 
 std::vector<WindowGroup> window_groups(const model::Recording& recording, Timelines& timelines,
                                        std::span<const BoardLevels> levels,
+                                       std::span<const CommonEnergy> common,
                                        const std::optional<RecordedSpan>& part) {
-  auto groups = groups_of(recording, timelines, levels, part);
+  auto groups = groups_of(recording, timelines, levels, common, part);
   auto imported = imported_groups(recording, part);
   groups.insert(groups.end(), std::make_move_iterator(imported.begin()),
                 std::make_move_iterator(imported.end()));

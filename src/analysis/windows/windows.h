@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,14 +18,21 @@ namespace jouleprof::analysis {
 // Marks the windows' edges on the timelines. To be called before any query.
 void mark_windows(Timelines& timelines, std::span<const model::Window> windows);
 
+// The energy of windows of one name from what they have in common, where that is known better than
+// the sum of their single energies. Empty function: none.
+using CommonEnergy =
+    std::function<std::optional<model::Measurement>(std::span<const model::Window* const>)>;
+
 // The recording's windows, one group for each name, and those imported from another tool. A `part`
 // contains the windows that begin in it, in full, so that parts of a run partition its windows.
 // Imported windows without a time are in no part. Errors of a sum: window_chains.h,
-// model/window_sum.h. `levels`: by domain, in the recording's order; may be empty.
+// model/window_sum.h. `levels`, `common`: by domain, in the recording's order; may be empty. The
+// common energy replaces the sum where its interval is narrower and overlaps the sum's.
 // O((windows + readings) log readings).
 std::vector<model::WindowGroup> window_groups(const model::Recording& recording,
                                               Timelines& timelines,
                                               std::span<const BoardLevels> levels,
+                                              std::span<const CommonEnergy> common,
                                               const std::optional<RecordedSpan>& part);
 
 }  // namespace jouleprof::analysis

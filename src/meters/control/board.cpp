@@ -44,6 +44,16 @@ Result<std::vector<unsigned>> list(const nvml::NvmlApi& api, const char* name, c
   return values;
 }
 
+// Of clocks, at least one.
+KnobRange range_of(const std::vector<unsigned>& clocks) {
+  KnobRange range;
+  range.steps.assign(clocks.begin(), clocks.end());
+  std::sort(range.steps.begin(), range.steps.end());
+  range.least = range.steps.front();
+  range.most = range.steps.back();
+  return range;
+}
+
 }  // namespace
 
 Result<KnobRange> Board::range(Knob knob) const {
@@ -68,6 +78,7 @@ Result<KnobRange> Board::range(Knob knob) const {
   if (memory->empty()) {
     return fail(Errc::kUnsupported, fmt::format("{} lists no clocks to choose from", device()));
   }
+  if (knob == Knob::kMemoryClock) return range_of(*memory);
   const unsigned highest = *std::max_element(memory->begin(), memory->end());
   const auto clocks = list(api_, kName, [&](unsigned* n, unsigned* to) {
     return api_.graphics_clocks(gpu_.handle, highest, n, to);
@@ -76,16 +87,11 @@ Result<KnobRange> Board::range(Knob knob) const {
   if (clocks->empty()) {
     return fail(Errc::kUnsupported, fmt::format("{} lists no clocks to choose from", device()));
   }
-  KnobRange range;
-  range.steps.assign(clocks->begin(), clocks->end());
-  std::sort(range.steps.begin(), range.steps.end());
-  range.least = range.steps.front();
-  range.most = range.steps.back();
-  return range;
+  return range_of(*clocks);
 }
 
 Result<std::optional<double>> Board::requested(Knob knob) const {
-  if (knob == Knob::kSmClock) return std::optional<double>{};
+  if (knob != Knob::kPowerLimit) return std::optional<double>{};
   constexpr const char* kName = "nvmlDeviceGetPowerManagementLimit";
   if (auto ok = check_has(api_.requested_limit, kName); !ok) return tl::unexpected(ok.error());
   unsigned mw = 0;
@@ -114,16 +120,20 @@ Result<void> Board::set(Knob knob, double value) const {
     return check(api_, what(kName),
                  api_.set_limit(gpu_.handle, static_cast<unsigned>(std::lround(value * 1e3))));
   }
-  constexpr const char* kName = "nvmlDeviceSetGpuLockedClocks";
-  if (auto ok = check_has(api_.lock_clocks, kName); !ok) return ok;
+  const bool is_sm = knob == Knob::kSmClock;
+  const char* name = is_sm ? "nvmlDeviceSetGpuLockedClocks" : "nvmlDeviceSetMemoryLockedClocks";
+  auto* const lock = is_sm ? api_.lock_clocks : api_.lock_memory_clocks;
+  if (auto ok = check_has(lock, name); !ok) return ok;
   const auto mhz = static_cast<unsigned>(std::lround(value));
-  return check(api_, what(kName), api_.lock_clocks(gpu_.handle, mhz, mhz));
+  return check(api_, what(name), lock(gpu_.handle, mhz, mhz));
 }
 
-Result<void> Board::unlock_clock() const {
-  constexpr const char* kName = "nvmlDeviceResetGpuLockedClocks";
-  if (auto ok = check_has(api_.unlock_clocks, kName); !ok) return ok;
-  return check(api_, fmt::format("{}: {}", device(), kName), api_.unlock_clocks(gpu_.handle));
+Result<void> Board::unlock(Knob clock) const {
+  const bool is_sm = clock == Knob::kSmClock;
+  const char* name = is_sm ? "nvmlDeviceResetGpuLockedClocks" : "nvmlDeviceResetMemoryLockedClocks";
+  auto* const unlock = is_sm ? api_.unlock_clocks : api_.unlock_memory_clocks;
+  if (auto ok = check_has(unlock, name); !ok) return ok;
+  return check(api_, fmt::format("{}: {}", device(), name), unlock(gpu_.handle));
 }
 
 std::optional<double> Board::celsius() const {

@@ -31,7 +31,7 @@ class Board {
 
   // Errors: permission_denied; invalid_argument where the board does not accept the value.
   Result<void> set(Knob knob, double value) const;
-  Result<void> unlock_clock() const;
+  Result<void> unlock(Knob clock) const;
 
   std::optional<double> celsius() const;
   // The processes that compute on it; empty where the driver does not say.

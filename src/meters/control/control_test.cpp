@@ -253,6 +253,32 @@ TEST_F(Control, LocksAndUnlocksAClock) {
   EXPECT_THAT(state(), HasSubstr(" 0 clock unlocked\n"));
 }
 
+TEST_F(Control, LocksAndUnlocksAMemoryClockAlsoAfterADeath) {
+  simulate();
+  {
+    const auto held = HeldBoards::take(options(Knob::kMemoryClock));
+    ASSERT_TRUE(held) << held.error().message;
+    EXPECT_EQ((*held)->range().steps, (std::vector<double>{1309, 2619}));
+    EXPECT_EQ((*held)->found(), std::nullopt);
+    ASSERT_TRUE((*held)->apply(1309));
+    EXPECT_THAT(state(), HasSubstr(" 0 memory-clock 1309\n"));
+    const auto record = load(record_path(path("control"), "GPU-bbbbbbbb"));
+    ASSERT_TRUE(record) << record.error().message;
+    EXPECT_EQ(record->knob, Knob::kMemoryClock);
+    ASSERT_TRUE((*held)->restore());
+    EXPECT_THAT(state(), HasSubstr(" 1 memory-clock unlocked\n"));
+    EXPECT_EQ(records(), 0U);
+  }
+  // As an owner that died leaves it.
+  ASSERT_TRUE(board(0).set(Knob::kMemoryClock, 1309));
+  ASSERT_TRUE(
+      save(path("control"), {"GPU-aaaaaaaa", "gpu0", Knob::kMemoryClock, {}, {1309}, boot_id()}));
+  const auto left = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].outcome, "gpu0: the memory clock that a sweep locked is unlocked");
+  EXPECT_TRUE(state().ends_with(" 0 memory-clock unlocked\n"));
+}
+
 TEST(KnobRange, TakesWhatBothBoardsAccept) {
   const KnobRange watts{100, 700, {}};
   EXPECT_EQ(watts.nearest(85), 100);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "meters/control/restore.h"
+#include "model/knob_words.h"
 
 namespace jouleprof::meters::control {
 namespace {
@@ -33,11 +34,12 @@ bool has_system_capability() {
 
 Error not_permitted(Knob knob, const std::string& reason) {
   const std::string what(name_of(knob));
-  return {Errc::kPermissionDenied,
-          fmt::format("the {} cannot be set: {}. Nothing was changed. Ask the administrator to run "
-                      "this command as root, or to set the {} (nvidia-smi {}); in a container, it "
-                      "needs --cap-add SYS_ADMIN",
-                      what, reason, what, knob == Knob::kPowerLimit ? "-pl WATTS" : "-lgc MHZ")};
+  return {
+      Errc::kPermissionDenied,
+      fmt::format("the {} cannot be set: {}. Nothing was changed. Ask the administrator to run "
+                  "this command as root, or to set the {} (nvidia-smi {} {}); in a container, it "
+                  "needs --cap-add SYS_ADMIN",
+                  what, reason, what, model::knob_words(label_of(knob))->smi_flag, unit_of(knob))};
 }
 
 Result<void> check_range(const KnobRange& range, Knob knob) {

@@ -1,28 +1,23 @@
 #include "meters/control/knob.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "model/knob_words.h"
 
 namespace jouleprof::meters::control {
 namespace {
 
-struct Words {
-  std::string_view word, name, unit, label;
-};
+using Words = model::KnobWords;
+using model::kKnobWords;
 
-constexpr std::array<Words, 2> kWords{{
-    {"power", "power limit", "W", "power_limit_watts"},
-    {"sm-clock", "SM clock", "MHz", "sm_clock_megahertz"},
-}};
-
-const Words& words(Knob knob) { return kWords[static_cast<std::size_t>(knob)]; }
+const Words& words(Knob knob) { return kKnobWords[static_cast<std::size_t>(knob)]; }
 
 template <typename Matches>
 std::optional<Knob> find(const Matches& matches) {
-  const auto at = std::find_if(kWords.begin(), kWords.end(), matches);
-  if (at == kWords.end()) return std::nullopt;
-  return static_cast<Knob>(at - kWords.begin());
+  const auto at = std::find_if(kKnobWords.begin(), kKnobWords.end(), matches);
+  if (at == kKnobWords.end()) return std::nullopt;
+  return static_cast<Knob>(at - kKnobWords.begin());
 }
 
 }  // namespace

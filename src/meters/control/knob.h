@@ -8,13 +8,13 @@
 
 namespace jouleprof::meters::control {
 
-enum class Knob { kPowerLimit, kSmClock };
+enum class Knob { kPowerLimit, kSmClock, kMemoryClock };
 
-std::optional<Knob> parse_knob(std::string_view word);  // power, sm-clock
+std::optional<Knob> parse_knob(std::string_view word);  // power, sm-clock, memory-clock
 std::string_view word_of(Knob knob);                    // the same word
-std::string_view name_of(Knob knob);                    // "power limit", "SM clock"
+std::string_view name_of(Knob knob);                    // "power limit", "SM clock", ...
 std::string_view unit_of(Knob knob);                    // "W", "MHz"
-std::string_view label_of(Knob knob);                   // "power_limit_watts", "sm_clock_megahertz"
+std::string_view label_of(Knob knob);  // "power_limit_watts", "sm_clock_megahertz", ...
 std::optional<Knob> knob_of_label(std::string_view label);
 
 // The values that a board accepts, in the knob's unit.

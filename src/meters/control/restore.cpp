@@ -58,7 +58,7 @@ Result<Restored> restore(const Board& board, const RestoreRecord& record,
   if (!record.ours.empty()) {
     if (record.knob == Knob::kPowerLimit) {
       restored = restore_limit(board, record);
-    } else if (auto unlocked = board.unlock_clock(); unlocked) {
+    } else if (auto unlocked = board.unlock(record.knob); unlocked) {
       restored = Restored::kRestored;
     } else {
       restored = forward_error(unlocked);
@@ -74,7 +74,8 @@ std::string describe(const RestoreRecord& record, Restored restored) {
                        record.device, name_of(record.knob));
   }
   if (!record.before)
-    return fmt::format("{}: the clock that a sweep locked is unlocked", record.device);
+    return fmt::format("{}: the {} that a sweep locked is unlocked", record.device,
+                       name_of(record.knob));
   return fmt::format("{}: the {} is {:g} {} again, as a sweep found it", record.device,
                      name_of(record.knob), *record.before, unit_of(record.knob));
 }

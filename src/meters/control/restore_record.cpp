@@ -116,7 +116,7 @@ Result<RestoreRecord> load(const std::filesystem::path& path) {
   reader.read("before", record.before, {0, 1e6});
   const auto parsed = parse_knob(knob);
   if (!parsed) {
-    reader.error("knob", "must be power or sm-clock");
+    reader.error("knob", "must be power, sm-clock or memory-clock");
   } else {
     record.knob = *parsed;
   }

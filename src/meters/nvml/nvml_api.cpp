@@ -66,6 +66,8 @@ void bind_controls(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.graphics_clocks, {"nvmlDeviceGetSupportedGraphicsClocks"});
   bind(lib, api.lock_clocks, {"nvmlDeviceSetGpuLockedClocks"});
   bind(lib, api.unlock_clocks, {"nvmlDeviceResetGpuLockedClocks"});
+  bind(lib, api.lock_memory_clocks, {"nvmlDeviceSetMemoryLockedClocks"});
+  bind(lib, api.unlock_memory_clocks, {"nvmlDeviceResetMemoryLockedClocks"});
   bind(lib, api.persistence, {"nvmlDeviceGetPersistenceMode"});
 }
 

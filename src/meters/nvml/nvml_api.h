@@ -58,6 +58,8 @@ struct NvmlApi {
   abi::fn::DeviceGetSupportedGraphicsClocks* graphics_clocks = nullptr;
   abi::fn::DeviceSetGpuLockedClocks* lock_clocks = nullptr;
   abi::fn::DeviceResetGpuLockedClocks* unlock_clocks = nullptr;
+  abi::fn::DeviceSetMemoryLockedClocks* lock_memory_clocks = nullptr;
+  abi::fn::DeviceResetMemoryLockedClocks* unlock_memory_clocks = nullptr;
   abi::fn::DeviceGetPersistenceMode* persistence = nullptr;
 
   abi::fn::DeviceGetComputeRunningProcesses_v3* compute_processes = nullptr;

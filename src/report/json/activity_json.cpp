@@ -1,4 +1,5 @@
-#include "report/activity.h"
+#include "report/json/activity_json.h"
+
 #include "report/activity_view.h"
 #include "report/json/json_text.h"
 #include "report/json/window_json.h"
@@ -113,8 +114,8 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
 
 }  // namespace
 
-std::string activity_to_json(const std::vector<ActivityProfile>& profiles,
-                             const ActivityOptions& options) {
+Json activity_document(const std::vector<ActivityProfile>& profiles,
+                       const ActivityOptions& options) {
   Json document;
   document["schema"] = kSchema;
   document["by"] = to_string(options.by);
@@ -122,7 +123,12 @@ std::string activity_to_json(const std::vector<ActivityProfile>& profiles,
   for (const auto& profile : profiles) {
     document["devices"].push_back(profile_json(profile, options));
   }
-  return write_json(document) + '\n';
+  return document;
+}
+
+std::string activity_to_json(const std::vector<ActivityProfile>& profiles,
+                             const ActivityOptions& options) {
+  return write_json(activity_document(profiles, options)) + '\n';
 }
 
 }  // namespace jouleprof::report

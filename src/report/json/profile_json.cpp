@@ -1,3 +1,5 @@
+#include "report/json/profile_json.h"
+
 #include <utility>
 
 #include "report/json/costs_json.h"
@@ -183,7 +185,7 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
-std::string to_json(const Profile& profile, const Costs* costs) {
+Json profile_document(const Profile& profile, const Costs* costs) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
   Json j;
@@ -217,7 +219,11 @@ std::string to_json(const Profile& profile, const Costs* costs) {
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
-  return write_json(j) + '\n';
+  return j;
+}
+
+std::string to_json(const Profile& profile, const Costs* costs) {
+  return write_json(profile_document(profile, costs)) + '\n';
 }
 
 }  // namespace jouleprof::report

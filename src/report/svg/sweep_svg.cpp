@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "model/knob_words.h"
 #include "report/svg/monotone.h"
 
 namespace jouleprof::report {
@@ -176,8 +177,10 @@ std::vector<Panel> panels_of(const analysis::Sweep& sweep,
 std::string sweep_svg(const AdvisedSweep& advised, const std::vector<model::SweepRun>& runs) {
   const auto panels = panels_of(advised.sweep, runs);
   const auto rows = (panels.size() + kColumns - 1) / kColumns;
-  const bool is_limit = advised.sweep.knob == "power_limit_watts";
-  const std::string unit = is_limit ? "power limit (W)" : "SM clock (MHz)";
+  const auto* words = model::knob_words(advised.sweep.knob);
+  const std::string knob(words != nullptr ? words->name : advised.sweep.knob);
+  const std::string_view units = words != nullptr ? words->unit : "";
+  const std::string unit = fmt::format("{} ({})", knob, units);
   std::optional<double> best;
   if (advised.advice) best = advised.advice->points[advised.advice->best].point->setting;
   std::string svg = fmt::format(
@@ -187,10 +190,8 @@ std::string sweep_svg(const AdvisedSweep& advised, const std::vector<model::Swee
       ".best{{fill:none;stroke:{3};stroke-width:2}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       kColumns * kWidth, kHeading + static_cast<double>(rows) * kHeight, kCurve, kMark);
-  svg += fmt::format(
-      "<text x=\"16\" y=\"28\" font-size=\"16\">Sweep of the {}{}</text>\n",
-      is_limit ? "power limit" : "SM clock",
-      best ? fmt::format(": {:g} {} recommended", *best, is_limit ? "W" : "MHz") : std::string{});
+  svg += fmt::format("<text x=\"16\" y=\"28\" font-size=\"16\">Sweep of the {}{}</text>\n", knob,
+                     best ? fmt::format(": {:g} {} recommended", *best, units) : std::string{});
   for (std::size_t i = 0; i < panels.size(); ++i) {
     svg += Plot(panels[i], kWidth * static_cast<double>(i % kColumns),
                 kHeading + kHeight * static_cast<double>(i / kColumns), best, unit)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/knob_words.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/recommendation.h"
@@ -28,11 +29,13 @@ std::string with_interval(const Change& change) {
 }
 
 std::string setting_text(const analysis::Sweep& sweep, double setting) {
-  return fmt::format("{:g} {}", setting, sweep.knob.ends_with("_watts") ? "W" : "MHz");
+  const auto* words = model::knob_words(sweep.knob);
+  return fmt::format("{:g} {}", setting, words != nullptr ? words->unit : "");
 }
 
 std::string knob_text(const analysis::Sweep& sweep) {
-  return sweep.knob.ends_with("_watts") ? "power limit" : "SM clock";
+  const auto* words = model::knob_words(sweep.knob);
+  return std::string(words != nullptr ? words->name : sweep.knob);
 }
 
 std::string objective_text(const analysis::RecommendOptions& choice) {
@@ -178,10 +181,12 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
              fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);
   }
   if (options.daily) add_daily(lines, *advice, *options.daily, text);
-  const char* flag = sweep.knob.ends_with("_watts") ? "-pl" : "-lgc";
-  add_note(lines, "apply",
-           fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", flag, best.point->setting),
-           text);
+  if (const auto* words = model::knob_words(sweep.knob); words != nullptr) {
+    add_note(lines, "apply",
+             fmt::format("nvidia-smi -i GPU {} {:g}   (needs root)", words->smi_flag,
+                         best.point->setting),
+             text);
+  }
   if (!options.sweep_file.empty()) {
     add_note(lines, "",
              fmt::format("jouleprof apply {} --until-exit -- COMMAND   (restores it at the end)",

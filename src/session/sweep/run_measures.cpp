@@ -62,11 +62,13 @@ std::optional<double> mean_gauge(const model::Recording& recording, std::string_
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-void fill_state(const analysis::Run& run, const analysis::PartSpan& span, SweepRun& out) {
+void fill_state(const analysis::Run& run, const analysis::PartSpan& span,
+                const analysis::Part& part, SweepRun& out) {
   const auto& recording = run.recording();
   const auto same = [](double value) { return value; };
   const auto mean = [&](std::string_view name) { return mean_gauge(recording, name, span, same); };
   if (const auto hertz = mean(model::gauge::kSmClock)) out.sm_megahertz = *hertz * 1e-6;
+  if (const auto hertz = mean(model::gauge::kMemoryClock)) out.memory_megahertz = *hertz * 1e-6;
   out.sm_utilisation = mean(model::gauge::kGpuUtilisation);
   out.memory_utilisation = mean(model::gauge::kMemoryUtilisation);
   const auto share = [&](auto held_back) {
@@ -76,7 +78,7 @@ void fill_state(const analysis::Run& run, const analysis::PartSpan& span, SweepR
   };
   out.limited_by_power = share([](const auto& reasons) { return reasons.limited_by_power(); });
   out.limited_by_heat = share([](const auto& reasons) { return reasons.limited_by_heat(); });
-  const auto& profile = run.profile();
+  const auto& profile = run.profile(part);
   if (!profile) return;
   for (const auto& domain : profile->domains) {
     if (!is_gpu(domain.domain) || !domain.peak_power) continue;
@@ -84,12 +86,15 @@ void fill_state(const analysis::Run& run, const analysis::PartSpan& span, SweepR
   }
 }
 
-void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& out) {
+// Of windows within `part`. `units`: of the work, in each window.
+void fill_windows(const analysis::Run& run, const std::string& name, double units,
+                  const std::optional<analysis::PartSpan>& part, SweepRun& out) {
   double seconds_sum = 0;
   double joules = 0;
   unsigned count = 0;
   for (const auto& window : run.recording().windows) {
     if (window.name != name) continue;
+    if (part && !(part->contains(window.begin) && part->contains(window.end))) continue;
     const auto energy = gpu_joules(run, out, window);
     if (!energy) return;
     seconds_sum += seconds(window.end - window.begin);
@@ -97,9 +102,9 @@ void fill_windows(const analysis::Run& run, const std::string& name, SweepRun& o
     ++count;
   }
   if (count == 0) return leave_unranked(out, fmt::format("it has no window named {}", name));
-  out.units = count;
-  out.seconds = seconds_sum / count;
-  out.joules = joules / count;
+  out.units = count * units;
+  out.seconds = seconds_sum / *out.units;
+  out.joules = joules / *out.units;
 }
 
 void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
@@ -121,21 +126,33 @@ void fill_throughput(const analysis::Run& run, const analysis::PartSpan& whole,
   out.joules = *joules / seconds(end - begin) / rate;
 }
 
+std::vector<PrintedNumber> printed_within(std::vector<PrintedNumber> printed,
+                                          const std::optional<analysis::PartSpan>& part) {
+  if (part) std::erase_if(printed, [&](const auto& number) { return !part->contains(number.at); });
+  return printed;
+}
+
 }  // namespace
 
-void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
-                 const std::vector<PrintedNumber>& printed, SweepRun& out) {
-  const auto span = run.span();
-  if (!span) return leave_unranked(out, span.error().message);
-  fill_state(run, *span, out);
+void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
+                 SweepRun& out, const std::optional<analysis::PartSpan>& part) {
+  const auto work = run.span();
+  if (!work) return leave_unranked(out, work.error().message);
+  const auto* span = part ? &*part : &*work;
+  const auto asked =
+      part ? analysis::Part{part->begin - work->begin, part->end - work->begin} : analysis::Part{};
+  fill_state(run, *span, asked, out);
   out.total_joules = gpu_joules(run, out, span->begin, span->end);
   if (!out.total_joules) return;
   const double length = seconds(span->end - span->begin);
   out.mean_watts = *out.total_joules / length;
   if (!plan.window.empty()) {
-    fill_windows(run, plan.window, out);
+    fill_windows(run, plan.window, 1, part, out);
   } else if (!plan.throughput.empty()) {
-    fill_throughput(run, *span, printed, out);
+    fill_throughput(run, *span, printed_within(report.printed, part), out);
+  } else if (report.bench) {
+    fill_windows(run, report.bench->window, static_cast<double>(report.bench->iterations), part,
+                 out);
   } else {
     out.units = 1;
     out.seconds = length;
@@ -160,6 +177,12 @@ void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
   if (is_limit && run.enforced_watts && differs(*run.enforced_watts, run.setting)) {
     leave_unranked(run, fmt::format("{:g} W is enforced instead, by another limiter of the board",
                                     *run.enforced_watts));
+  }
+  constexpr double kMostOff = 0.05;
+  if (plan.knob == "memory_clock_megahertz" && run.memory_megahertz &&
+      std::abs(*run.memory_megahertz - run.setting) > kMostOff * run.setting) {
+    leave_unranked(run, fmt::format("the memory clock was {:.0f} MHz: the driver does not hold it",
+                                    *run.memory_megahertz));
   }
   if (run.limited_by_heat && *run.limited_by_heat > kMostHeat) {
     leave_unranked(

@@ -1,6 +1,9 @@
 // What the recording of one run of a sweep says.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/run.h"
@@ -15,12 +18,25 @@ struct PrintedNumber {
   double value = 0;
 };
 
+// What a benchmark said that it did.
+struct BenchWork {
+  std::string window;  // that has all of its measured iterations
+  std::uint64_t iterations = 0;
+};
+
+// What a run reported of its work, besides its recording.
+struct WorkReport {
+  // Of a plan with `throughput`. With at least three numbers the first is the end of the warm-up,
+  // and time and energy are those from there to the last; else they are those of the whole run.
+  std::vector<PrintedNumber> printed;
+  std::optional<BenchWork> bench;  // of a plan with `bench`
+};
+
 // Fills the run's measured members. Where the work cannot be measured (a GPU's energy is absent,
-// there is no window of the plan's name, no number was printed), `unranked` says why. `printed`: of
-// a plan with `throughput`. With at least three numbers the first is the end of the warm-up, and
-// time and energy are those from there to the last; else they are those of the whole run.
-void measure_run(const analysis::Run& run, const model::SweepPlan& plan,
-                 const std::vector<PrintedNumber>& printed, model::SweepRun& out);
+// there is no window of the plan's name, no number was printed), `unranked` says why. `part`: only
+// the work within it counts; absent: all of it.
+void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const WorkReport& report,
+                 model::SweepRun& out, const std::optional<analysis::PartSpan>& part = {});
 
 // Says in `unranked` what the settings that were read back mean: a value that the driver changed, a
 // limit that another limiter lowers, one that reverted during the run, heat.

@@ -56,7 +56,7 @@ model::SweepRun measured(const model::SweepPlan& plan,
                          const std::vector<PrintedNumber>& printed = {},
                          model::Recording of = recording()) {
   model::SweepRun run;
-  measure_run(analysis::Run(std::move(of)), plan, printed, run);
+  measure_run(analysis::Run(std::move(of)), plan, {printed, {}}, run);
   return run;
 }
 
@@ -71,6 +71,33 @@ TEST(RunMeasures, TheCommandIsTheWork) {
   EXPECT_NEAR(*run.sm_megahertz, (4 * 1500 + 5 * 1900) / 9.0, 1e-6);
   EXPECT_EQ(run.limited_by_heat, 0);
   EXPECT_FALSE(run.sm_utilisation);
+}
+
+TEST(RunMeasures, IterationsOfABenchmarkAreTheWork) {
+  model::SweepPlan plan;
+  plan.bench = "deit-b";
+  model::SweepRun run;
+  measure_run(analysis::Run(recording()), plan, {{}, BenchWork{"step", 4}}, run);
+  EXPECT_EQ(run.unranked, "");
+  EXPECT_EQ(run.units, 3 * 4);
+  EXPECT_NEAR(*run.seconds, 0.25, 1e-9);
+  EXPECT_NEAR(*run.joules, (200 + 200 + 400) / 12.0, 0.5);
+  model::SweepRun other;
+  measure_run(analysis::Run(recording()), plan, {{}, BenchWork{"absent", 4}}, other);
+  EXPECT_EQ(other.unranked, "it has no window named absent");
+}
+
+TEST(RunMeasures, AMemoryClockThatIsNotHeldIsNamed) {
+  model::SweepPlan plan;
+  plan.knob = "memory_clock_megahertz";
+  model::SweepRun run;
+  run.setting = 1309;
+  run.memory_megahertz = 1310;
+  judge_setting(plan, run);
+  EXPECT_EQ(run.unranked, "");
+  run.memory_megahertz = 2619;
+  judge_setting(plan, run);
+  EXPECT_EQ(run.unranked, "the memory clock was 2619 MHz: the driver does not hold it");
 }
 
 TEST(RunMeasures, AWindowIsTheWork) {

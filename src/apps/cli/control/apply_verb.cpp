@@ -40,6 +40,11 @@ class ApplyVerb : public Verb {
         ->check(CLI::PositiveNumber)
         ->excludes(file)
         ->excludes(power);
+    app.add_option("--memory-clock", memory_clock_, "")
+        ->check(CLI::PositiveNumber)
+        ->excludes(file)
+        ->excludes(power)
+        ->excludes("--sm-clock");
     app.add_flag("--until-exit", until_exit_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_flag("--shared", shared_, "");
@@ -90,9 +95,11 @@ class ApplyVerb : public Verb {
   Result<Choice> chosen() const {
     if (power_) return Choice{Knob::kPowerLimit, *power_};
     if (clock_) return Choice{Knob::kSmClock, *clock_};
+    if (memory_clock_) return Choice{Knob::kMemoryClock, *memory_clock_};
     if (!file_.empty()) return recommended(file_);
     return fail(Errc::kInvalidArgument,
-                "say what to set: the file of a sweep, --power WATTS or --sm-clock MHZ");
+                "say what to set: the file of a sweep, --power WATTS, --sm-clock MHZ or "
+                "--memory-clock MHZ");
   }
 
   void say_set(const Choice& choice, const meters::control::ReadBack& board) const {
@@ -105,6 +112,7 @@ class ApplyVerb : public Verb {
   std::string file_;
   std::optional<double> power_;
   std::optional<double> clock_;
+  std::optional<double> memory_clock_;
   bool until_exit_ = false;
   std::vector<std::string> devices_;
   bool shared_ = false;

@@ -65,7 +65,11 @@ void SweepChoices::declare(CLI::App& app) {
   auto* between = app.add_option("--range", range, "")->excludes(list);
   app.add_option("--step", step, "")->needs(between)->check(CLI::PositiveNumber);
   auto* per = app.add_option("--per", window, "");
-  app.add_option("--throughput", throughput, "")->excludes(per);
+  auto* printed = app.add_option("--throughput", throughput, "")->excludes(per);
+  auto* benched = app.add_option("--bench", bench, "")->excludes(per)->excludes(printed);
+  for (auto* option : workload.declare(app)) option->needs(benched);
+  app.add_option("--batch", batch, "")->needs(benched)->check(CLI::PositiveNumber);
+  auto* observed = app.add_flag("--observe", observe, "")->excludes(list)->excludes(between);
   app.add_option("--objective", objective, "");
   app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));
   app.add_option("--max-slowdown", max_slowdown, "");
@@ -80,7 +84,8 @@ void SweepChoices::declare(CLI::App& app) {
 
 Result<Knob> SweepChoices::knob() const {
   if (const auto knob = meters::control::parse_knob(knob_word)) return *knob;
-  return fail(Errc::kInvalidArgument, fmt::format("--knob {}: give power or sm-clock", knob_word));
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--knob {}: give power, sm-clock or memory-clock", knob_word));
 }
 
 Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Knob knob) const {
@@ -88,8 +93,8 @@ Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Kno
   const auto& allowed = boards.range;
   if (wanted.empty()) {
     constexpr double kLeastClock = 0.3;  // of the highest: below it, work only gets slower
-    double low = knob == Knob::kSmClock ? std::max(allowed.least, kLeastClock * allowed.most)
-                                        : allowed.least;
+    double low = knob == Knob::kPowerLimit ? allowed.least
+                                           : std::max(allowed.least, kLeastClock * allowed.most);
     double high = allowed.most;
     if (!range.empty()) {
       const auto given = parse_range(range);
@@ -102,7 +107,7 @@ Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Kno
                   fmt::format("--step {:g} gives too many settings; at most {} are measured", by,
                               kMostSettings));
     }
-    const double rounding = step || knob == Knob::kSmClock || by < 10 ? 0 : 5;
+    const double rounding = step || knob != Knob::kPowerLimit || by < 10 ? 0 : 5;
     for (int i = 0; high - i * by > low - by / 2; ++i) {
       const double value = std::max(low, high - i * by);
       wanted.push_back(rounding > 0 ? rounding * std::round(value / rounding) : value);
@@ -121,19 +126,16 @@ Result<std::vector<double>> SweepChoices::settings(const BoardState& boards, Kno
                   chosen.size()));
 }
 
-Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
-                                            const std::vector<std::string>& command) const {
-  const auto chosen = knob();
-  if (!chosen) return forward_error(chosen);
-  auto values = settings(boards, *chosen);
-  if (!values) return forward_error(values);
+Result<model::SweepPlan> SweepChoices::common_plan(const std::vector<std::string>& given) const {
   model::SweepPlan plan;
-  plan.command = command;
-  plan.knob = meters::control::label_of(*chosen);
-  plan.settings = std::move(*values);
-  plan.reference = plan.settings.front();
-  plan.found = boards.found;
-  plan.devices = boards.uuids;
+  plan.command = given;
+  plan.bench = bench;
+  if (!bench.empty()) {
+    auto command = workload.command(bench, {batch});
+    if (!command) return forward_error(command);
+    plan.command = std::move(*command);
+    plan.command.emplace_back("--only-work");
+  }
   plan.window = window;
   plan.throughput = throughput;
   if (!throughput.empty()) {
@@ -155,6 +157,33 @@ Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
     if (!watts) return forward_error(watts);
     plan.max_watts = *watts;
   }
+  return plan;
+}
+
+Result<model::SweepPlan> SweepChoices::observed_plan(const std::vector<std::string>& uuids,
+                                                     const std::vector<std::string>& given) const {
+  auto plan = common_plan(given);
+  if (!plan) return plan;
+  plan->observe = true;
+  plan->knob = meters::control::label_of(Knob::kPowerLimit);
+  plan->devices = uuids;
+  return plan;
+}
+
+Result<model::SweepPlan> SweepChoices::plan(const BoardState& boards,
+                                            const std::vector<std::string>& given) const {
+  const auto chosen = knob();
+  if (!chosen) return forward_error(chosen);
+  auto values = settings(boards, *chosen);
+  if (!values) return forward_error(values);
+  auto common = common_plan(given);
+  if (!common) return common;
+  model::SweepPlan plan = std::move(*common);
+  plan.knob = meters::control::label_of(*chosen);
+  plan.settings = std::move(*values);
+  plan.reference = plan.settings.front();
+  plan.found = boards.found;
+  plan.devices = boards.uuids;
   if (!max_time.empty()) {
     const auto time = parse_duration(max_time);
     if (!time) return forward_error(time);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cli/bench_workload.h"
 #include "base/result.h"
 #include "meters/control/held_boards.h"
 #include "model/sweep.h"
@@ -21,8 +22,12 @@ struct SweepChoices {
 
   // Errors: invalid_argument.
   Result<meters::control::Knob> knob() const;
+  // `given`: the command, where it is not a benchmark.
   Result<model::SweepPlan> plan(const meters::control::BoardState& boards,
-                                const std::vector<std::string>& command) const;
+                                const std::vector<std::string>& given) const;
+  // Of a sweep that changes nothing, on GPUs with these UUIDs.
+  Result<model::SweepPlan> observed_plan(const std::vector<std::string>& uuids,
+                                         const std::vector<std::string>& given) const;
 
   std::string knob_word = "power";
   std::vector<double> limits;
@@ -30,6 +35,9 @@ struct SweepChoices {
   std::optional<double> step;
   std::string window;
   std::string throughput;
+  std::string bench;
+  int batch = 1;
+  BenchWorkload workload;
   std::string objective = "energy";
   double eta = 0.5;
   std::string max_slowdown;
@@ -40,8 +48,11 @@ struct SweepChoices {
   unsigned most_blocks = 8;
   std::uint64_t seed = 1;
   std::optional<double> most_celsius;
+  bool observe = false;
 
  private:
+  // What both plans have: the work, and what is asked of it.
+  Result<model::SweepPlan> common_plan(const std::vector<std::string>& given) const;
   Result<std::vector<double>> settings(const meters::control::BoardState& boards,
                                        meters::control::Knob knob) const;
 };

@@ -43,6 +43,18 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f}", *value) : "-";
 }
 
+std::string row_of(const model::SweepPlan& plan, const model::SweepRun& run,
+                   const std::string& number_text, const std::string& block,
+                   const std::string& usual_remark) {
+  std::string remark = run.remark.empty() ? usual_remark : run.remark;
+  if (!run.unranked.empty()) remark = "not ranked: " + run.unranked;
+  return fmt::format(kRow, number_text, block, setting_text(plan, run.setting),
+                     run.seconds ? duration_text(duration_of(*run.seconds)) : "-",
+                     run.joules ? energy_text(Energy::joules(*run.joules)) : "-",
+                     number(run.mean_watts),
+                     run.sm_megahertz ? fmt::format("{:.0f}", *run.sm_megahertz) : "-", remark);
+}
+
 }  // namespace
 
 std::string setting_text(const model::SweepPlan& plan, double setting) {
@@ -50,21 +62,18 @@ std::string setting_text(const model::SweepPlan& plan, double setting) {
 }
 
 std::string progress_head(const model::SweepPlan& plan) {
-  return fmt::format(kRow, "run", "block", plan.knob == "power_limit_watts" ? "limit" : "SM clock",
+  return fmt::format(kRow, "run", "block", plan.knob == "power_limit_watts" ? "limit" : "clock",
                      "time", "energy", "mean W", "SM MHz", "");
 }
 
 std::string progress_row(const session::SweepPlanner& planner) {
   const auto& run = planner.runs().back();
-  std::string remark = left_text(planner);
-  if (!run.unranked.empty()) remark = "not ranked: " + run.unranked;
-  return fmt::format(kRow, fmt::format("{}/{}", run.number, planner.most_runs()),
-                     run.is_warm_up() ? "warm" : fmt::format("{}", run.block),
-                     setting_text(planner.plan(), run.setting),
-                     run.seconds ? duration_text(duration_of(*run.seconds)) : "-",
-                     run.joules ? energy_text(Energy::joules(*run.joules)) : "-",
-                     number(run.mean_watts),
-                     run.sm_megahertz ? fmt::format("{:.0f}", *run.sm_megahertz) : "-", remark);
+  return row_of(planner.plan(), run, fmt::format("{}/{}", run.number, planner.most_runs()),
+                run.is_warm_up() ? "warm" : fmt::format("{}", run.block), left_text(planner));
+}
+
+std::string observed_row(const model::SweepPlan& plan, const model::SweepRun& run) {
+  return row_of(plan, run, fmt::format("{}", run.number), "-", "");
 }
 
 std::string plan_text(const session::SweepPlanner& planner, const model::SweepRun& trial,

@@ -8,27 +8,20 @@
 #include "apps/cli/control/settings.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/control/sweep_progress.h"
+#include "apps/cli/control/sweep_work.h"
 #include "apps/cli/exit_status.h"
-#include "apps/cli/measuring.h"
-#include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
-#include "meters/all/open_meters.h"
 #include "recording/reader.h"
 #include "report/cells.h"
 #include "report/recommendation.h"
 #include "report/render.h"
-#include "session/run/session.h"
 #include "session/sweep/experiment.h"
-#include "session/sweep/output_tap.h"
+#include "session/sweep/observed_runs.h"
 #include "session/sweep/run_measures.h"
 
 namespace jouleprof::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr Duration kSettle = std::chrono::milliseconds{500};
 
 class SweepVerb : public Verb {
  public:
@@ -38,7 +31,7 @@ class SweepVerb : public Verb {
     choices_.declare(app);
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_flag("--shared", shared_, "");
-    auto* dry = app.add_flag("--dry-run", dry_run_, "");
+    auto* dry = app.add_flag("--dry-run", dry_run_, "")->excludes("--observe");
     app.add_flag("--resume", resume_, "")->excludes(dry);
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
@@ -46,17 +39,19 @@ class SweepVerb : public Verb {
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() && !resume_) {
+    if (command.empty() == choices_.bench.empty() && !resume_) {
       return complain({Errc::kInvalidArgument,
-                       "say what to measure: jouleprof sweep [options] -- COMMAND\n"
-                       "Try 'jouleprof sweep --help'."},
+                       "say what to measure: jouleprof sweep [options] -- COMMAND, or a model with "
+                       "--bench\nTry 'jouleprof sweep --help'."},
                       kUsageError);
     }
     if (output_.empty()) output_ = "sweep.jprof";
+    if (choices_.observe) return observe(command);
     if (resume_) return resume(command);
     const auto knob = choices_.knob();
     if (!knob) return complain(knob.error(), kUsageError);
     if (dry_run_) return dry_run(*knob, command);
+    if (*knob == meters::control::Knob::kMemoryClock) warn_of_memory_clock();
     auto held = hold_boards(*knob, devices_, shared_);
     if (!held) return complain(held.error(), status_of_setting(held.error()));
     auto plan = choices_.plan((*held)->state(), command);
@@ -77,6 +72,13 @@ class SweepVerb : public Verb {
                                    output_)},
                       kUsageError);
     }
+    if (record->plan.observe) {
+      return complain({Errc::kInvalidArgument,
+                       fmt::format("{} has runs that were only observed; add one with --observe "
+                                   "--resume",
+                                   output_)},
+                      kUsageError);
+    }
     const auto knob = meters::control::knob_of_label(record->plan.knob);
     if (!knob) return complain({Errc::kCorrupt, output_ + " has an unknown knob"}, kBadContent);
     auto held = hold_boards(*knob, record->plan.devices, shared_);
@@ -85,6 +87,13 @@ class SweepVerb : public Verb {
     if (!file) return complain(file.error(), status_of_file(file.error()));
     return sweep(session::SweepPlanner(std::move(record->plan), std::move(record->runs)), **held,
                  *file);
+  }
+
+  static void warn_of_memory_clock() {
+    fmt::print(
+        stderr,
+        "warning    a locked memory clock slows whatever uses memory, on some boards to less "
+        "than half; some drivers accept it without effect, which is named after each run\n");
   }
 
   static int status_of_file(const Error& error) {
@@ -99,12 +108,12 @@ class SweepVerb : public Verb {
     if (!plan) return complain(plan.error(), kUsageError);
     const session::SweepPlanner planner(std::move(*plan));
     const HostTime begin = HostClock::now();
-    const auto execution = execute(planner.plan());
+    SweepWork work(output_);
+    const auto execution = execute(work, planner.plan());
     if (!execution) return complain(execution.error(), kNotStarted);
     model::SweepRun trial;
     execution->measure(trial);
     trial.wall_seconds = seconds(HostClock::now() - begin);
-    remove_recording();
     if (execution->exit_status != 0) {
       return complain({Errc::kUnavailable,
                        fmt::format("the command failed with status {}", execution->exit_status)},
@@ -117,19 +126,19 @@ class SweepVerb : public Verb {
   int sweep(session::SweepPlanner planner, meters::control::HeldBoards& held,
             recording::SweepFile& file) {
     if (!quiet_ && planner.next()) fmt::print(stderr, "{}", progress_head(planner.plan()));
+    SweepWork work(output_);
     session::ExperimentOptions options;
-    options.execute = [&](const session::NextRun&) { return execute(planner.plan()); };
+    options.execute = [&](const session::NextRun&) { return execute(work, planner.plan()); };
     options.sleep = [](Duration d) { std::this_thread::sleep_for(d); };
     options.on_progress = [&](const session::SweepPlanner& now, const std::string& remark) {
-      remove_recording();
+      work.remove_recording();
       if (quiet_) return;
       fmt::print(stderr, "{}", remark.empty() ? progress_row(now) : remark + "\n");
     };
     const auto done = session::run_sweep(planner, held, file, options);
-    remove_recording();
     for (const auto& warning : held.warnings()) fmt::print(stderr, "warning    {}\n", warning);
     if (!done) return complain(done.error(), status_of_run(planner, done.error()));
-    conclude(planner);
+    conclude(planner.plan(), planner.runs(), planner.why_ended() + "; the settings were restored");
     return kDone;
   }
 
@@ -142,67 +151,125 @@ class SweepVerb : public Verb {
     return error.code == Errc::kPermissionDenied ? kNotPermitted : kNothingToMeasure;
   }
 
-  fs::path run_file() const { return output_ + ".run"; }
-  void remove_recording() const {
-    std::error_code ignored;
-    for (const char* suffix : {"", "-wal", "-shm"}) {
-      fs::remove(run_file().string() + suffix, ignored);
-    }
-  }
-
-  Result<session::Execution> execute(const model::SweepPlan& plan) {
-    meters::MeterOptions meter_options;
-    meter_options.demand.shortest_window = std::chrono::seconds{1};
-    auto meters = meters::open_meters(meter_options);
-    if (!meters) return forward_error(meters);
-    remove_recording();
-    auto destination = Destination::file(run_file(), true);
-    if (!destination) return forward_error(destination);
-    session::SessionOptions options;
-    options.command = plan.command;
-    options.tool_version = JOULEPROF_VERSION;
-    options.devices = plan.devices;
-    options.idle_before = kSettle;
-    options.idle_after = Duration{};
-    std::unique_ptr<session::OutputTap> tap;
-    if (!plan.throughput.empty()) {
-      auto opened = session::OutputTap::open(plan.throughput);
-      if (!opened) return forward_error(opened);
-      tap = std::move(*opened);
-    }
-    auto result = session::run(options, std::move(meters->meters), &destination->sink());
-    std::vector<session::PrintedNumber> printed;
-    if (tap) printed = tap->finish();
-    if (!result) return forward_error(result);
-    if (result->start_error) return tl::unexpected(*result->start_error);
+  // One run, as the experiment and the dry run take it.
+  Result<session::Execution> execute(SweepWork& work, const model::SweepPlan& plan) {
+    auto done = work.run(plan);
+    if (!done) return forward_error(done);
     session::Execution execution;
-    execution.exit_status = result->exit_status.value_or(kNotStarted);
-    execution.recording = run_file();
-    execution.measure = [this, plan, printed = std::move(printed)](model::SweepRun& run) {
-      auto recorded = recording::read_recording(run_file());
-      if (!recorded) {
-        run.unranked = recorded.error().message;
-        return;
-      }
-      session::measure_run(analysis::Run(std::move(*recorded)), plan, printed, run);
+    execution.exit_status = done->exit_status;
+    execution.recording = work.recording();
+    execution.measure = [&work, plan, done = std::move(*done)](model::SweepRun& run) {
+      auto recorded = recording::read_recording(work.recording());
+      run.remark = done.remark;
+      run.unranked = recorded ? done.failure : recorded.error().message;
+      if (!run.unranked.empty()) return;
+      session::measure_run(analysis::Run(std::move(*recorded)), plan, done.report, run);
     };
     return execution;
   }
 
-  void conclude(const session::SweepPlanner& planner) const {
+  // ---- without a change
+
+  int observe(const std::vector<std::string>& command) {
+    const auto power = meters::control::Knob::kPowerLimit;
+    const auto knob = choices_.knob();
+    if (!knob || *knob != power) {
+      return complain({Errc::kInvalidArgument,
+                       "--observe groups runs by the power limit alone: drivers do not report a "
+                       "locked clock. Leave --knob out"},
+                      kUsageError);
+    }
+    const auto boards = look_at_boards(power, devices_);
+    if (!boards) return complain(boards.error(), status_of_setting(boards.error()));
+    recording::SweepRecord record;
+    if (resume_) {
+      auto found = recording::read_sweep(output_);
+      if (!found) return complain(found.error(), status_of_input(found.error()));
+      record = std::move(*found);
+      if (!record.plan.observe || (!command.empty() && command != record.plan.command)) {
+        return complain(other_sweep(), kUsageError);
+      }
+    } else {
+      auto plan = choices_.observed_plan(boards->uuids, command);
+      if (!plan) return complain(plan.error(), kUsageError);
+      record.plan = std::move(*plan);
+      if (std::error_code err; !force_ && std::filesystem::exists(output_, err)) {
+        return complain({Errc::kInvalidArgument,
+                         fmt::format("{} exists; add a run to it with --observe --resume, choose "
+                                     "another name or use --force",
+                                     output_)},
+                        kUsageError);
+      }
+    }
+    return observe(std::move(record));
+  }
+
+  // Measures the work once and adds its runs to the record and the file.
+  int observe(recording::SweepRecord record) {
+    SweepWork work(output_);
+    const auto done = work.run(record.plan);
+    if (!done) return complain(done.error(), kNotStarted);
+    if (done->exit_status != 0) {
+      return complain(
+          {Errc::kUnavailable,
+           fmt::format("the command failed with status {}; nothing was kept", done->exit_status)},
+          done->exit_status);
+    }
+    auto recorded = recording::read_recording(work.recording());
+    if (!recorded) return complain(recorded.error(), kInternalError);
+    if (!done->failure.empty()) {
+      return complain({Errc::kUnavailable, done->failure}, kNothingToMeasure);
+    }
+    const unsigned first = record.runs.empty() ? 1 : record.runs.back().number + 1;
+    const auto runs = session::observe_runs(analysis::Run(std::move(*recorded)), record.plan,
+                                            done->report, first);
+    if (!runs) return complain(runs.error(), kNothingToMeasure);
+    auto file = resume_ ? recording::SweepFile::open(output_)
+                        : recording::SweepFile::create(output_, record.plan, force_);
+    if (!file) return complain(file.error(), status_of_file(file.error()));
+    if (!quiet_) fmt::print(stderr, "{}", progress_head(record.plan));
+    for (auto run : *runs) {
+      run.remark = done->remark;
+      // All of them have one recording.
+      const auto kept = file->append(run, run.number == first ? work.recording() : "");
+      if (!kept) return complain(kept.error(), kCannotWrite);
+      if (!quiet_) fmt::print(stderr, "{}", observed_row(record.plan, run));
+      record.runs.push_back(run);
+    }
+    const auto found = analysis::sweep_of(record.plan, record.runs);
+    if (found.points.size() < 2) {
+      fmt::print(stderr,
+                 "\njouleprof: {} has one power limit that can be ranked; next, at another limit: "
+                 "jouleprof sweep --observe --resume -o {}\n",
+                 output_, report::shell_word(output_));
+      return kDone;
+    }
+    conclude(record.plan, record.runs,
+             "nothing was set; the order of the limits was not random, so that drift counts as "
+             "their effect");
+    return kDone;
+  }
+
+  Error other_sweep() const {
+    return {Errc::kInvalidArgument,
+            fmt::format("{} is a sweep of another command, or one that changes settings; choose "
+                        "another file with -o",
+                        output_)};
+  }
+
+  void conclude(const model::SweepPlan& plan, const std::vector<model::SweepRun>& runs,
+                const std::string& ended) const {
     if (quiet_) return;
     std::vector<report::AdvisedSweep> sweeps;
-    sweeps.push_back(
-        {analysis::sweep_of(planner.plan(), planner.runs()), fail(Errc::kInternal, "")});
+    sweeps.push_back({analysis::sweep_of(plan, runs), fail(Errc::kInternal, "")});
     auto& [sweep, advice] = sweeps.front();
     report::RecommendationOptions options;
-    options.choice = session::recommend_options(planner.plan(), sweep);
+    options.choice = session::recommend_options(plan, sweep);
     options.sweep_file = output_;
     advice = analysis::recommend(sweep, options.choice);
-    fmt::print(stderr, "\n{}{:<10} {}; {}\n{:<10} jouleprof recommend {}\n",
+    fmt::print(stderr, "\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
                report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
-               "ended", planner.why_ended(), "the settings were restored", "next",
-               report::shell_word(output_));
+               plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
   }
 
   SweepChoices choices_;

@@ -1,3 +1,6 @@
+#include <filesystem>
+
+#include "apps/cli/browser.h"
 #include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
@@ -17,7 +20,11 @@ class ReportVerb : public Verb {
   void declare(CLI::App& app) override {
     input_.declare(app);
     auto* json = app.add_flag("--json", json_, "");
-    app.add_flag("--csv", csv_, "")->excludes(json);
+    auto* csv = app.add_flag("--csv", csv_, "")->excludes(json);
+    auto* html = app.add_option("--html", html_, "")->excludes(json)->excludes(csv);
+    app.add_flag("--open", open_, "")->needs(html);
+    app.add_flag("--redact", redact_, "")->needs(html);
+    app.add_flag("-f,--force", force_, "")->needs(html);
     choice_.declare(app);
     costs_.declare(app);
   }
@@ -43,8 +50,15 @@ class ReportVerb : public Verb {
                       kUsageError);
     }
     options.costs = std::move(*costs);
+    if (!html_.empty() && options.by) {
+      return complain({Errc::kInvalidArgument,
+                       "--html has the tables of every --by; leave out --by, --sort, --top and "
+                       "--depth"},
+                      kUsageError);
+    }
     const auto run = input_.open();
     if (!run) return complain(run.error(), status_of_input(run.error()));
+    if (!html_.empty()) return write_page(*run, options);
     const auto* format = report::find_format(json_ ? "json" : csv_ ? "domains" : "text");
     return write_run(*run, input_, *format, options, "", false);
   }
@@ -55,6 +69,7 @@ class ReportVerb : public Verb {
     std::string refused;
     if (is_table) refused = "--by " + choice_.by;
     if (csv_) refused = "--csv";
+    if (!html_.empty()) refused = "--html";
     if (!choice_.sort.empty() || choice_.top || choice_.depth)
       refused = "--sort, --top and --depth";
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
@@ -69,11 +84,25 @@ class ReportVerb : public Verb {
     return report_job(input_.file, options, json_);
   }
 
+  int write_page(const analysis::Run& run, report::FormatOptions options) const {
+    options.redact = redact_;
+    options.text.recording_path = redact_ ? "" : std::filesystem::path(input_.file).filename();
+    const auto& format = *report::find_format("html");
+    const int status = write_run(run, input_, format, options, html_, force_);
+    if (status != kDone || !open_) return status;
+    const auto opened = open_in_browser(html_);
+    return opened ? kDone : complain(opened.error(), kDone);
+  }
+
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
   bool json_ = false;
   bool csv_ = false;
+  std::string html_;
+  bool open_ = false;
+  bool redact_ = false;
+  bool force_ = false;
 };
 
 }  // namespace

@@ -96,9 +96,26 @@ void SimDevice::set_limit(double t, double watts) {
 }
 
 void SimDevice::lock_clock(double t, std::optional<double> mhz) {
-  const double ratio = mhz ? std::min(1.0, *mhz / spec_.clocks.sm_max_mhz) : 1;
+  const std::lock_guard lock(requested_mutex_);
+  sm_ratio_ = mhz ? std::min(1.0, *mhz / spec_.clocks.sm_max_mhz) : 1;
+  apply_clocks(t);
+}
+
+void SimDevice::lock_memory_clock(double t, std::optional<double> mhz) {
+  const std::lock_guard lock(requested_mutex_);
+  memory_ratio_ = mhz ? std::min(1.0, *mhz / spec_.clocks.memory_mhz) : 1;
+  apply_clocks(t);
+}
+
+void SimDevice::apply_clocks(double t) {
   constexpr double kLeastShare = 1e-9;  // also for an exponent of 0
-  power_.set_share(t, std::max(kLeastShare, std::pow(ratio, 1 / spec_.limit.speed_exponent)));
+  const double speed = sm_ratio_ * memory_ratio_;
+  power_.set_share(t, std::max(kLeastShare, std::pow(speed, 1 / spec_.limit.speed_exponent)));
+}
+
+unsigned SimDevice::memory_clock_mhz() const {
+  const std::lock_guard lock(requested_mutex_);
+  return static_cast<unsigned>(std::lround(memory_ratio_ * spec_.clocks.memory_mhz));
 }
 
 double SimDevice::speed(double t) const {
@@ -170,7 +187,7 @@ double SimDevice::utilisation(double t) const {
 unsigned SimDevice::sm_clock_mhz(double t) const {
   const auto& clocks = spec_.clocks;
   if (at_rest(t)) return clocks.sm_idle_mhz;
-  const double ratio = speed(t);
+  const double ratio = speed(t) * clocks.memory_mhz / std::max(1U, memory_clock_mhz());
   if (ratio >= 1) return clocks.sm_max_mhz;
   constexpr double kStepMhz = 15;
   const double steps = std::floor(clocks.sm_max_mhz * ratio / kStepMhz);

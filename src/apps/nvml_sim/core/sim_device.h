@@ -49,6 +49,9 @@ class SimDevice {
   void set_limit(double t, double watts);
   // The highest SM clock allowed; nothing: no clock is locked.
   void lock_clock(double t, std::optional<double> mhz);
+  // The same for the memory clock.
+  void lock_memory_clock(double t, std::optional<double> mhz);
+  unsigned memory_clock_mhz() const;
   bool is_hot(double t) const;
   bool at_limit(double t) const { return power_.demand(t) > power_.limit(t); }
 
@@ -70,6 +73,7 @@ class SimDevice {
  private:
   EnergyBetween energy_of(Scope scope) const;
   Noise noise(SensorName sensor, Scope scope) const;
+  void apply_clocks(double t);  // requested_mutex_ is locked
 
   const DeviceSpec spec_;
   const unsigned index_;
@@ -83,6 +87,8 @@ class SimDevice {
   Curve module_extra_;
   mutable std::mutex requested_mutex_;
   double requested_watts_;
+  double sm_ratio_ = 1;  // of the locked clocks
+  double memory_ratio_ = 1;
 };
 
 }  // namespace jouleprof::nvml_sim

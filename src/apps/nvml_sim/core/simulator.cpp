@@ -83,6 +83,14 @@ Result<void> Simulator::lock_clock(unsigned device, std::optional<double> mhz) {
   return {};
 }
 
+Result<void> Simulator::lock_memory_clock(unsigned device, std::optional<double> mhz) {
+  if (!state_.empty()) {
+    return share(fmt::format("{} memory-clock {}", device, mhz ? shortest(*mhz) : "unlocked"));
+  }
+  devices_[device]->lock_memory_clock(now(), mhz);
+  return {};
+}
+
 Result<void> Simulator::share(const std::string& setting) {
   const std::string line = fmt::format("{} {}\n", real_now_ns(), setting);
   const int fd = ::open(state_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -122,6 +130,8 @@ void Simulator::take_shared_settings() {
     SimDevice& changed = *devices_[static_cast<std::size_t>(*device)];
     if (fields.size() == 4 && fields[2] == "clock") {
       changed.lock_clock(to_seconds(*at), value);
+    } else if (fields.size() == 4 && fields[2] == "memory-clock") {
+      changed.lock_memory_clock(to_seconds(*at), value);
     } else if (fields.size() == 3 && value) {
       changed.set_limit(to_seconds(*at), *value);
     }

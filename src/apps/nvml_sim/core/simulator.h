@@ -48,6 +48,7 @@ class Simulator {
   Result<void> set_limit(unsigned device, double watts);
   // The same for the highest SM clock allowed; nothing: no clock is locked.
   Result<void> lock_clock(unsigned device, std::optional<double> mhz);
+  Result<void> lock_memory_clock(unsigned device, std::optional<double> mhz);
   // Applies the settings that other processes have set since the last call.
   void take_shared_settings();
 

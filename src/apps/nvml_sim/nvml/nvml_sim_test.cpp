@@ -226,6 +226,31 @@ TEST_F(NvmlSim, LocksAClockWherePermitted) {
   EXPECT_EQ(NVML(DeviceResetGpuLockedClocks)(device(1)), Return::kNoPermission);
 }
 
+TEST_F(NvmlSim, LocksAMemoryClockWherePermitted) {
+  start(R"({"devices": [
+      {"generation": "hopper", "power": {"shape": "constant", "watts": 650}},
+      {"generation": "hopper", "power_limit": {"settable": false}}]})");
+  unsigned count = 8;
+  std::array<unsigned, 8> clocks{};
+  ASSERT_EQ(NVML(DeviceGetSupportedMemoryClocks)(device(0), &count, clocks.data()),
+            Return::kSuccess);
+  ASSERT_EQ(count, 2U);
+  auto* const lock = NVML(DeviceSetMemoryLockedClocks);
+  ASSERT_EQ(lock(device(0), clocks[1], clocks[1]), Return::kSuccess);
+  unsigned mhz = 0;
+  ASSERT_EQ(NVML(DeviceGetClockInfo)(device(0), abi::ClockType::kMem, &mhz), Return::kSuccess);
+  EXPECT_EQ(mhz, clocks[1]);
+  auto* const speed = call<double(unsigned)>("jouleprof_nvml_sim_speed_ratio");
+  EXPECT_NEAR(speed(0), static_cast<double>(clocks[1]) / clocks[0], 1e-9);
+  // It slows the work, and leaves the SM clock.
+  ASSERT_EQ(NVML(DeviceGetClockInfo)(device(0), abi::ClockType::kSm, &mhz), Return::kSuccess);
+  EXPECT_EQ(mhz, 1980U);
+  ASSERT_EQ(NVML(DeviceResetMemoryLockedClocks)(device(0)), Return::kSuccess);
+  EXPECT_EQ(speed(0), 1);
+  EXPECT_EQ(lock(device(1), clocks[0], clocks[0]), Return::kNoPermission);
+  EXPECT_EQ(NVML(DeviceResetMemoryLockedClocks)(device(1)), Return::kNoPermission);
+}
+
 TEST_F(NvmlSim, MigDevicesHaveNoPower) {
   start(R"({"devices": {"generation": "hopper", "mig": [{"profile": "3g.40gb"}]}})");
   abi::Device mig = nullptr;

@@ -55,11 +55,23 @@ Return lock_clock(const DeviceCall& c, std::optional<double> mhz) {
   return locked ? Return::kSuccess : Return::kUnknown;
 }
 
+std::vector<unsigned> memory_clocks(const DeviceCall& c) {
+  return {c.spec.clocks.memory_mhz, c.spec.clocks.memory_mhz / 2};
+}
+
+Return lock_memory_clock(const DeviceCall& c, std::optional<double> mhz) {
+  const auto locked = c.simulator().lock_memory_clock(c.device.index(), mhz);
+  return locked ? Return::kSuccess : Return::kUnknown;
+}
+
 Return give_clock(const char* call, Device device, abi::ClockType type, abi::ClockId id,
                   unsigned* mhz) {
   return with_gpu(call, device, [&](const DeviceCall& c) {
     if (type > abi::ClockType::kVideo) return Return::kInvalidArgument;
-    if (type == abi::ClockType::kMem) return c.give(mhz, c.spec.clocks.memory_mhz);
+    if (type == abi::ClockType::kMem) {
+      return c.give(mhz, id == abi::ClockId::kCurrent ? c.device.memory_clock_mhz()
+                                                      : c.spec.clocks.memory_mhz);
+    }
     return c.give(mhz, id == abi::ClockId::kCurrent ? c.device.sm_clock_mhz(c.now)
                                                     : c.spec.clocks.sm_max_mhz);
   });
@@ -144,17 +156,30 @@ NVML_FUNCTION(DeviceResetGpuLockedClocks, Device device) {
   });
 }
 
-NVML_FUNCTION(DeviceGetSupportedMemoryClocks, Device device, unsigned* count, unsigned* mhz) {
+NVML_FUNCTION(DeviceSetMemoryLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    return give_list(std::vector<unsigned>{c.spec.clocks.memory_mhz}, count, mhz);
+    if (!c.spec.limit.settable) return Return::kNoPermission;
+    if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
+    return lock_memory_clock(c, max_mhz);
   });
+}
+NVML_FUNCTION(DeviceResetMemoryLockedClocks, Device device) {
+  return with_gpu(__func__, device, [&](const DeviceCall& c) {
+    return c.spec.limit.settable ? lock_memory_clock(c, std::nullopt) : Return::kNoPermission;
+  });
+}
+
+NVML_FUNCTION(DeviceGetSupportedMemoryClocks, Device device, unsigned* count, unsigned* mhz) {
+  return with_gpu(__func__, device,
+                  [&](const DeviceCall& c) { return give_list(memory_clocks(c), count, mhz); });
 }
 
 NVML_FUNCTION(DeviceGetSupportedGraphicsClocks, Device device, unsigned memory_mhz, unsigned* count,
               unsigned* mhz) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
     const auto& clocks = c.spec.clocks;
-    if (memory_mhz != clocks.memory_mhz) return Return::kNotFound;
+    const auto known = memory_clocks(c);
+    if (std::find(known.begin(), known.end(), memory_mhz) == known.end()) return Return::kNotFound;
     std::vector<unsigned> steps;
     for (unsigned at = clocks.sm_max_mhz; at >= clocks.sm_idle_mhz && at >= 15; at -= 15) {
       steps.push_back(at);

@@ -1,4 +1,4 @@
-#include "apps/cli/measure/bench_document.h"
+#include "apps/cli/bench_document.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,45 @@
+// The energy of many short windows of one name, from the power that they cause together.
+//
+// A window of a few milliseconds is shorter than what a power sensor averages, so single windows
+// have wide intervals, and their sum a bias towards the power around them. But each time such a
+// window runs, it moves the sensors' readings in the same way. Model: the power of a state (a set
+// of open windows, or a time next to windows) is constant, and the sensors respond to it with their
+// averaging windows and first-order lag. A regression on the states' times gives the power of each
+// (power_regression.h). What it leaves over of each second, a drift of all power, counts by time.
+//
+// The 95 % interval adds independent standard deviations: of the regression (cluster-robust), of
+// the sensors' time constant, and 1.5 % of the energy for power that differs from window to window.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "analysis/timeline/timeline.h"
+#include "model/profile.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+class RepeatedWindows {
+ public:
+  // Of one GPU's timeline. Absent without names of short windows (window_states.h), or where the
+  // sensor observes too little of them.
+  static std::optional<RepeatedWindows> fit(const model::Recording& recording,
+                                            EnergyTimeline& timeline);
+
+  RepeatedWindows(RepeatedWindows&&) noexcept;
+  RepeatedWindows& operator=(RepeatedWindows&&) noexcept;
+  ~RepeatedWindows();
+
+  // The energy of these windows, all of one name. Absent where the name's windows are not short, or
+  // the timeline has no energy for their time.
+  std::optional<model::Measurement> sum(std::span<const model::Window* const> windows) const;
+
+ private:
+  struct State;
+  explicit RepeatedWindows(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace jouleprof::analysis

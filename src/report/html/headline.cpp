@@ -1,0 +1,277 @@
+#include "report/html/headline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/cells.h"
+#include "report/cost_lines.h"
+#include "report/html/markup.h"
+#include "report/quantity.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::DomainProfile;
+using model::Measurement;
+using model::Profile;
+using model::Provenance;
+
+std::string command_text(const model::RunInfo& run) {
+  std::string text;
+  for (const auto& word : run.command) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+std::string watts_text(const std::optional<Power>& power) {
+  return power ? number_text(power->watts()) : "";
+}
+
+std::string kilowatt_hours_text(Energy e) {
+  const double kwh = e.joules() / 3.6e6;
+  if (kwh == 0) return "0 kWh";
+  const int digits = static_cast<int>(std::floor(std::log10(std::abs(kwh))));
+  return fmt::format("{:.{}f} kWh", kwh, std::clamp(3 - digits, 0, 12));
+}
+
+std::string error_text(Energy error, Energy of) {
+  if (of <= Energy{}) return "±" + energy_text(error);
+  return "±" + percent_text(error.joules() / of.joules());
+}
+
+std::string interval_text(const Measurement& m) {
+  return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
+}
+
+std::string badge(Provenance provenance) {
+  return fmt::format(R"(<span class="badge {0}">{1}</span>)", to_string(provenance),
+                     provenance_word(provenance));
+}
+
+std::string element(std::string_view tag, std::string_view kind, std::string_view text) {
+  return fmt::format("<{0} class=\"{1}\">{2}</{0}>\n", tag, kind, html_text(text));
+}
+
+std::string run_line(const Profile& profile) {
+  const auto& run = profile.run;
+  std::string text;
+  if (run.exit_status) {
+    text = fmt::format("exit status {}", *run.exit_status);
+    if (*run.exit_status > 128 && *run.exit_status <= 192) {
+      text += fmt::format(" (signal {})", *run.exit_status - 128);
+    }
+  } else {
+    text = run.source.empty() ? "no command" : "source: " + run.source;
+  }
+  if (profile.start_time != RealTime{}) {
+    text += ", started " + utc_seconds_text(profile.start_time);
+  }
+  if (!run.host.empty()) text += " on " + run.host;
+  const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
+                                          (run.work_end && profile.end < *run.work_end));
+  if (is_part) {
+    text +=
+        fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
+                    duration_text(profile.end - *run.work_begin));
+  }
+  return text;
+}
+
+std::string alerts(const Profile& profile) {
+  std::string html;
+  if (profile.simulated) {
+    html += element("p", "alert",
+                    "SIMULATED: these figures come from a simulated device. Nothing was measured.");
+  }
+  if (!profile.run.complete) {
+    html +=
+        element("p", "alert",
+                "CUT OFF: the recording was not closed in order; its last moments are missing.");
+  }
+  return html;
+}
+
+// The highest peak of a device that counts, with the device's name.
+std::string peak_html(const Total& total) {
+  const DomainProfile* highest = nullptr;
+  for (const DomainProfile* d : total.counted) {
+    if (d->peak_power && (!highest || *d->peak_power > *highest->peak_power)) highest = d;
+  }
+  if (!highest) return "";
+  return fmt::format("<div><dt>peak power, {}</dt><dd>{} <small>W</small></dd></div>\n",
+                     html_text(highest->domain.device), watts_text(highest->peak_power));
+}
+
+std::string figures(const Profile& profile, const Total& total) {
+  std::string html = "<div class=\"hero\">\n";
+  if (total.energy) {
+    const Measurement& m = *total.energy;
+    html += fmt::format(
+        "<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}</p>\n"
+        "<p class=\"interval\">95 % interval {} · {} · repeatability {}</p>\n",
+        energy_text(m.energy), error_text(m.error, m.energy), badge(m.provenance), interval_text(m),
+        kilowatt_hours_text(m.energy), error_text(m.repeatability, m.energy));
+  } else {
+    html +=
+        "<p class=\"energy\"><strong>no energy</strong> " + badge(Provenance::kUnavailable) +
+        "</p>\n<p class=\"interval\">No domain's energy is known; the table has the reasons.</p>\n";
+  }
+  html += "<dl class=\"facts\">\n";
+  if (profile.has_span()) {
+    html +=
+        fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n", duration_text(profile.duration()));
+    if (total.energy && profile.duration() > Duration{}) {
+      html += fmt::format("<div><dt>mean power</dt><dd>{} <small>W</small></dd></div>\n",
+                          number_text((total.energy->energy / profile.duration()).watts()));
+    }
+  }
+  html += peak_html(total);
+  return html + "</dl>\n</div>\n";
+}
+
+std::string coverage(const Profile& profile, const Total& total) {
+  if (!total.energy) return "";
+  const auto labels = labels_of(profile);
+  const auto label = [&](const DomainProfile* d) {
+    return labels[static_cast<std::size_t>(d - profile.domains.data())];
+  };
+  std::string text = "Total: ";
+  for (std::size_t i = 0; i < total.counted.size(); ++i) {
+    text += (i > 0 ? " + " : "") + label(total.counted[i]);
+  }
+  for (const auto& excluded : total.excluded) {
+    text += fmt::format("; without {} ({})", label(excluded.domain), excluded.why);
+  }
+  return element("p", "coverage", text + ".");
+}
+
+std::string domain_row(const DomainProfile& d, const std::string& label) {
+  std::string html = fmt::format("<tr{}><th scope=\"row\">{} <small>{}</small></th>",
+                                 d.domain.parent ? " class=\"part\"" : "", html_text(label),
+                                 html_text(d.domain.name));
+  const auto cell = [&](std::string_view text) {
+    html += fmt::format("<td>{}</td>", html_text(text));
+  };
+  if (!d.energy) {
+    return html + fmt::format("<td colspan=\"7\" class=\"reason\">{} {}</td></tr>\n",
+                              badge(Provenance::kUnavailable), html_text(d.reason));
+  }
+  cell(energy_text(d.energy->energy));
+  cell(error_text(d.energy->error, d.energy->energy));
+  const auto energy_cell = [&](const std::optional<Energy>& e) { cell(e ? energy_text(*e) : ""); };
+  energy_cell(rest_of(d));
+  energy_cell(dynamic_of(d));
+  cell(watts_text(d.mean_power));
+  cell(watts_text(d.peak_power));
+  return html + "<td>" + badge(d.energy->provenance) + "</td></tr>\n";
+}
+
+std::string device_table(const Profile& profile) {
+  if (profile.domains.empty()) return "";
+  const auto labels = labels_of(profile);
+  std::string html =
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Energy by device\">"
+      "<table class=\"devices\">\n<thead><tr><th scope=\"col\">device</th>"
+      "<th scope=\"col\">energy</th><th scope=\"col\">95 %</th><th scope=\"col\">rest</th>"
+      "<th scope=\"col\">dynamic</th><th scope=\"col\">mean W</th><th scope=\"col\">peak W</th>"
+      "<th scope=\"col\">provenance</th></tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < profile.domains.size(); ++i) {
+    html += domain_row(profile.domains[i], labels[i]);
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+// A sentence begins with a capital and ends with one full stop; `code` is marked as such.
+std::string sentence_html(std::string_view text) {
+  while (text.ends_with('.')) text.remove_suffix(1);
+  std::string html = html_text(text);
+  if (!html.empty() && html[0] >= 'a' && html[0] <= 'z') html[0] = static_cast<char>(html[0] - 32);
+  std::string out;
+  bool code = false;
+  for (const char c : html) {
+    if (c == '`') {
+      out += code ? "</code>" : "<code>";
+      code = !code;
+    } else {
+      out += c;
+    }
+  }
+  return out + (code ? "</code>." : ".");
+}
+
+std::string findings(const Profile& profile) {
+  if (profile.findings.empty()) return "";
+  std::string html =
+      "<section class=\"findings\" aria-labelledby=\"findings\"><h2 id=\"findings\">Findings</h2>\n"
+      "<ol>\n";
+  for (const auto& f : profile.findings) {
+    html += fmt::format(
+        "<li><p><strong>{}{}</strong> <span class=\"soft\">{}{}, {}</span></p>"
+        "<p>{}</p><p class=\"step\">{}</p></li>\n",
+        f.device.empty() ? "" : html_text(f.device) + ": ", energy_text(f.energy),
+        error_text(f.error, f.energy), f.estimated ? ", ESTIMATED" : "", percent_text(f.share),
+        sentence_html(f.text), sentence_html(f.next_step));
+  }
+  return html + "</ol></section>\n";
+}
+
+std::string warnings(const Profile& profile) {
+  if (profile.warnings.empty()) return "";
+  std::string html =
+      fmt::format("<details class=\"warnings\"{}><summary>{} warning{}</summary><ul>\n",
+                  profile.warnings.size() <= 3 ? " open" : "", profile.warnings.size(),
+                  profile.warnings.size() > 1 ? "s" : "");
+  for (const auto& warning : profile.warnings) {
+    html += fmt::format("<li>{}</li>\n", html_text(warning));
+  }
+  return html + "</ul></details>\n";
+}
+
+}  // namespace
+
+std::string headline_html(const Profile& profile, const FormatOptions& options,
+                          const Costs* costs) {
+  const Total total = total_of(profile);
+  const std::string command = command_text(profile.run);
+  std::string html = alerts(profile);
+  if (!command.empty()) {
+    html += fmt::format("<h1><code>{}</code></h1>\n", html_text(command));
+  } else {
+    html += fmt::format("<h1>{}</h1>\n",
+                        options.redact ? "Energy report (command left out)" : "Energy report");
+  }
+  html += element("p", "soft", run_line(profile));
+  html += figures(profile, total);
+  html += coverage(profile, total);
+  if (costs != nullptr) {
+    for (const auto& line : cost_lines(*costs, false)) {
+      html += element("p", "coverage", line.label + ": " + line.words);
+    }
+  }
+  return html + device_table(profile) + findings(profile) + warnings(profile);
+}
+
+std::string provenance_html(const Profile& profile, const FormatOptions& options) {
+  std::string html = fmt::format("<p>Made by jouleprof {}", html_text(options.version));
+  if (!profile.run.tool_version.empty() && profile.run.tool_version != options.version) {
+    html += fmt::format(" from a recording of jouleprof {}", html_text(profile.run.tool_version));
+  }
+  html += ". This file is complete and makes no requests.";
+  if (!options.text.recording_path.empty()) {
+    html += fmt::format(" The same figures: <code>jouleprof report {}</code>",
+                        html_text(shell_word(options.text.recording_path)));
+  }
+  if (options.redact) {
+    html += " Command line, host, folders, names of processes and UUIDs were left out (--redact).";
+  }
+  return html + "</p>\n";
+}
+
+std::string page_title(const Profile& profile, bool redact) {
+  const std::string command = redact ? "" : command_text(profile.run);
+  return command.empty() ? "jouleprof report" : fit(printable(command), 60) + " · jouleprof";
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,142 @@
+#include "report/html/page_data.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "model/phase_name.h"
+#include "report/activity_view.h"
+#include "report/html/gauge_track.h"
+#include "report/html/markup.h"
+#include "report/html/power_track.h"
+#include "report/html/span_track.h"
+#include "report/json/activity_json.h"
+#include "report/json/profile_json.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::ActivityProfile;
+using model::ActivityStack;
+
+// Bounds that keep an hour of training below 3 MB.
+constexpr std::size_t kMostSteps = 3000;
+constexpr std::size_t kMostGaugePoints = 800;
+constexpr std::size_t kMostWindowBlocks = 3000;
+constexpr std::size_t kMostRows = 2000;
+constexpr std::size_t kMostStacks = 12'000;
+constexpr std::size_t kMostGroups = 3000;
+
+constexpr std::array kTables{ActivityBy::kKernel, ActivityBy::kLayer, ActivityBy::kRange,
+                             ActivityBy::kPhase};
+
+Json activity_data(const std::vector<ActivityProfile>& profiles) {
+  Json tables;
+  for (const ActivityBy by : kTables) {
+    ActivityOptions options;
+    options.by = by;
+    options.top = kMostRows;
+    Json document = activity_document(profiles, options);
+    for (Json& device : document["devices"]) {
+      device["rows"] = packed_rows(device["rows"], {"symbol"});
+      device.erase("uuid");
+    }
+    tables[std::string(to_string(by))] = std::move(document["devices"]);
+  }
+  return tables;
+}
+
+Json index_json(std::uint32_t index) { return index == model::kNone ? Json(nullptr) : Json(index); }
+
+// Those with the most energy; what is left out is one stack of its phase.
+std::vector<ActivityStack> main_stacks(std::vector<ActivityStack> stacks) {
+  if (stacks.size() <= kMostStacks) return stacks;
+  std::stable_sort(stacks.begin(), stacks.end(),
+                   [](const auto& a, const auto& b) { return a.energy > b.energy; });
+  std::array<ActivityStack, 256> others{};
+  for (std::size_t i = kMostStacks; i < stacks.size(); ++i) {
+    auto& other = others[static_cast<std::uint8_t>(stacks[i].phase)];
+    other.phase = stacks[i].phase;
+    other.launches += stacks[i].launches;
+    other.busy += stacks[i].busy;
+    other.energy += stacks[i].energy;
+  }
+  stacks.resize(kMostStacks);
+  for (const auto& other : others) {
+    if (other.launches > 0 || other.energy != Energy{}) stacks.push_back(other);
+  }
+  return stacks;
+}
+
+Json stacks_data(const ActivityProfile& profile) {
+  Json j;
+  j["id"] = static_cast<std::uint32_t>(profile.domain.id);
+  j["device"] = profile.domain.device;
+  j["phases"] = Json::array();
+  for (const auto phase : {model::Phase::kNone, model::Phase::kForward, model::Phase::kBackward,
+                           model::Phase::kOptimizer}) {
+    j["phases"].push_back(model::phase_name(phase));
+  }
+  // phase, layer, range, kernel, launches, busy nanoseconds, microjoules
+  j["stacks"] = Json::array();
+  for (const auto& s : main_stacks(profile.stacks)) {
+    j["stacks"].push_back({static_cast<unsigned>(s.phase), index_json(s.layer), index_json(s.range),
+                           index_json(s.kernel), s.launches, s.busy.count(),
+                           s.energy.microjoules()});
+  }
+  return j;
+}
+
+Json profile_data(const model::Profile& profile, const Costs* costs) {
+  Json j = profile_document(profile, costs);
+  // A table of so many names is read with `report --json`.
+  if (j["windows"].size() > kMostGroups) {
+    j["windows_left_out"] = j["windows"].size() - kMostGroups;
+    j["windows"].erase(j["windows"].begin() + static_cast<std::ptrdiff_t>(kMostGroups),
+                       j["windows"].end());
+  }
+  return j;
+}
+
+}  // namespace
+
+Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
+                       const FormatOptions& options, const model::Profile& profile,
+                       const Costs* costs) {
+  Json j;
+  j["schema"] = "jouleprof.page/1";
+  j["version"] = options.version;
+  j["file"] = text_json(options.text.recording_path);
+  j["redacted"] = options.redact;
+  j["labels"] = labels_of(profile);
+  j["profile"] = profile_data(profile, costs);
+  const auto& activity = run.activity(part);
+  if (!activity) return tl::unexpected(activity.error());
+  j["activity"] = activity->empty() ? Json(nullptr) : activity_data(*activity);
+  j["stacks"] = Json::array();
+  for (const auto& device : *activity) j["stacks"].push_back(stacks_data(device));
+  const auto span = run.span(part);
+  if (!span) {  // imported windows without a time
+    j["timeline"] = nullptr;
+    return j;
+  }
+  analysis::PartSpan shown = *span;
+  if (part.is_whole()) shown = {HostTime::min(), HostTime::max()};
+  const HostTime origin = run.recording().run.work_begin.value_or(span->begin);
+  Json timeline;
+  timeline["begin_seconds"] = seconds_json(span->begin - origin);
+  timeline["end_seconds"] = seconds_json(span->end - origin);
+  timeline["power"] = power_tracks(run, part, origin, kMostSteps);
+  timeline["gauges"] = gauge_tracks(run, shown, origin, kMostGaugePoints);
+  timeline["clock_limits"] = clock_limit_tracks(run, shown, origin);
+  timeline["windows"] = window_track(run, *span, origin, kMostWindowBlocks);
+  auto replays = replay_track(run, shown, origin);
+  if (!replays) return tl::unexpected(replays.error());
+  timeline["replays"] = std::move(*replays);
+  j["timeline"] = std::move(timeline);
+  return j;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,150 @@
+#include "report/html/power_track.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kGpuStep = 20ms;     // of the driver's sample buffer
+constexpr Duration kOtherStep = 100ms;  // of polled sensors
+constexpr std::size_t kMostFine = 400'000;
+
+// The shortest of 1, 2 and 5 times a power of ten that is not below `least`.
+Duration round_step(Duration least) {
+  for (Duration unit = 1ms;; unit *= 10) {
+    for (const int factor : {1, 2, 5}) {
+      if (factor * unit >= least) return factor * unit;
+    }
+  }
+}
+
+// The finest of the domain's power sensors: neither its refresh period nor, where that is longer,
+// its averaging window.
+Duration resolution_of(const model::Recording& recording, const model::Domain& domain) {
+  std::optional<Duration> finest;
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.domain != domain.id || sensor.kind == model::SensorKind::kGauge) continue;
+    if (!sensor.traits.refresh) continue;
+    const Duration own =
+        std::max(*sensor.traits.refresh, sensor.traits.window.value_or(Duration{}));
+    finest = std::min(finest.value_or(Duration::max()), own);
+  }
+  const Duration usual = domain.kind == model::DomainKind::kGpu ? kGpuStep : kOtherStep;
+  // 20.1 ms is 20 ms, and not 50.
+  return std::max(round_step(finest.value_or(usual) * 3 / 4), kGpuStep);
+}
+
+Json watts_json(double watts) { return decimal(fixed_decimal(watts, 1)); }
+
+class Track {
+ public:
+  Track(const analysis::Run& run, const analysis::Part& part, std::size_t domain, HostTime origin,
+        std::size_t steps)
+      : run_(run), part_(part), domain_(domain), origin_(origin) {
+    const model::Domain& d = run.recording().domains[domain];
+    fine_ = resolution_of(run.recording(), d);
+    // A coarse curve finds the length.
+    const auto rough = run.curve(domain, 1s, part);
+    auto all = rough.empty() ? run.curve(domain, fine_, part) : rough;
+    if (all.empty()) return;
+    const Duration length = all.back().end - all.front().begin;
+    step_ = std::max(fine_, round_step(length / static_cast<std::int64_t>(steps)));
+    fine_ = std::max(fine_, round_step(length / static_cast<std::int64_t>(kMostFine)));
+    // One edge is the origin, so that the command's begin is not within a step.
+    const Duration lead = origin - all.front().begin;
+    if (part.is_whole() && lead > Duration{}) part_.from = -(lead / step_) * step_;
+    steps_ = run.curve(domain, step_, part_);
+  }
+
+  Json json() {
+    if (steps_.empty()) return nullptr;
+    Json j;
+    j["id"] = static_cast<std::uint32_t>(run_.recording().domains[domain_].id);
+    j["begin_seconds"] = decimal(fixed_decimal(seconds(steps_.front().begin - origin_), 6));
+    j["end_seconds"] = decimal(fixed_decimal(seconds(steps_.back().end - origin_), 6));
+    j["step_seconds"] = decimal(fixed_decimal(seconds(step_), 3));
+    j["resolution_seconds"] = decimal(fixed_decimal(seconds(fine_), 3));
+    add_steps(j);
+    if (step_ >= 2 * fine_) add_extremes(j);
+    return j;
+  }
+
+ private:
+  // Time without readings has null steps, so that a step's place is its time.
+  std::size_t place_of(HostTime t) const {
+    return static_cast<std::size_t>((t - steps_.front().begin) / step_);
+  }
+
+  void add_steps(Json& j) const {
+    const std::size_t count = place_of(steps_.back().begin) + 1;
+    std::vector<Json> energy(count, nullptr);
+    std::vector<Json> error(count, nullptr);
+    std::vector<Json> repeatability(count, nullptr);
+    double gain = 0;
+    for (const auto& step : steps_) {
+      const auto own = run_.energy(domain_, step.begin, step.end);
+      const auto so_far = run_.energy(domain_, steps_.front().begin, step.end);
+      if (!own || !so_far) continue;
+      energy[place_of(step.begin)] = own->energy.microjoules();
+      error[place_of(step.begin)] = own->error.microjoules();
+      repeatability[place_of(step.begin)] = so_far->repeatability.microjoules();
+      const double e = so_far->error.joules();
+      const double r = so_far->repeatability.joules();
+      if (so_far->energy > Energy{}) {
+        gain = std::sqrt(std::max(e * e - r * r, 0.0)) / so_far->energy.joules();
+      }
+    }
+    j["energy_microjoules"] = std::move(energy);
+    j["error_microjoules"] = std::move(error);
+    j["repeatability_microjoules"] = std::move(repeatability);
+    j["calibration_ratio"] = number_json(gain);
+  }
+
+  void add_extremes(Json& j) const {
+    const std::size_t count = place_of(steps_.back().begin) + 1;
+    std::vector<std::optional<std::pair<double, double>>> extremes(count);
+    for (const auto& fine : run_.curve(domain_, fine_, part_)) {
+      if (fine.begin < steps_.front().begin) continue;
+      const std::size_t at = place_of(fine.begin);
+      if (at >= count) continue;
+      const double watts = fine.power.watts();
+      auto& e = extremes[at];
+      e = e ? std::pair(std::min(e->first, watts), std::max(e->second, watts))
+            : std::pair(watts, watts);
+    }
+    j["low_watts"] = Json::array();
+    j["high_watts"] = Json::array();
+    for (const auto& e : extremes) {
+      j["low_watts"].push_back(e ? watts_json(e->first) : Json(nullptr));
+      j["high_watts"].push_back(e ? watts_json(e->second) : Json(nullptr));
+    }
+  }
+
+  const analysis::Run& run_;
+  analysis::Part part_;
+  std::size_t domain_;
+  HostTime origin_;
+  Duration fine_{};
+  Duration step_{};
+  std::vector<model::PowerStep> steps_;
+};
+
+}  // namespace
+
+Json power_tracks(const analysis::Run& run, const analysis::Part& part, HostTime origin,
+                  std::size_t steps) {
+  Json tracks = Json::array();
+  for (std::size_t i = 0; i < run.recording().domains.size(); ++i) {
+    Json track = Track(run, part, i, origin, steps).json();
+    if (!track.is_null()) tracks.push_back(std::move(track));
+  }
+  return tracks;
+}
+
+}  // namespace jouleprof::report

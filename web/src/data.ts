@@ -1,0 +1,209 @@
+// The data block that the tool writes (src/report/html/page_data.cpp), and how it is read.
+
+export type Interval = [number, number] | null;
+
+export interface Domain {
+  id: number;
+  domain: string;
+  device: string;
+  name: string | null;
+  parent: number | null;
+  provenance: string;
+  energy_joules: number | null;
+  interval_joules: Interval;
+  repeatability_joules: number | null;
+  rest_joules: number | null;
+  rest_interval_joules: Interval;
+  held_joules: number | null;
+  held_interval_joules: Interval;
+  active_joules: number | null;
+  active_interval_joules: Interval;
+  levels_reason: string | null;
+  mean_watts: number | null;
+  peak_watts: number | null;
+  sensor: string | null;
+  method: string | null;
+  reason: string | null;
+  balance: Record<string, number | null>;
+}
+
+export interface ProcessShare {
+  id: number;
+  energy_joules: number;
+  kernels_joules: number | null;
+  idle_between_launches_joules: number | null;
+  held_joules: number | null;
+}
+
+export interface Process {
+  pid: number;
+  name: string;
+  command_line: string | null;
+  cpu_seconds: number | null;
+  energy_joules: number | null;
+  provenance: string;
+  energy: ProcessShare[];
+  peak_pss_bytes: number | null;
+  peak_gpu_memory_bytes: number | null;
+}
+
+export interface WindowEnergy {
+  id: number;
+  count: number;
+  provenance: string | null;
+  energy_joules: number | null;
+  interval_joules: Interval;
+  mean_joules: number | null;
+  mean_interval_joules: Interval;
+  reason: string | null;
+}
+
+export interface WindowGroup {
+  name: string;
+  imported: boolean;
+  labels: { name: string; value: string }[];
+  count: number;
+  total_seconds: number;
+  mean_seconds: number;
+  energy: WindowEnergy[];
+}
+
+export interface Profile {
+  duration_seconds: number | null;
+  simulated: boolean;
+  total: {
+    provenance: string;
+    energy_joules: number | null;
+    interval_joules: Interval;
+    of: number[];
+  };
+  domains: Domain[];
+  processes: Process[];
+  windows: WindowGroup[];
+  windows_left_out?: number;
+}
+
+// A kernel, layer, range or phase.
+export interface Row {
+  number: number;
+  parent: number | null;
+  name: string;
+  detail: string | null;
+  calls: number | null;
+  launches: number;
+  busy_seconds: number;
+  provenance: string;
+  energy_joules: number | null;
+  interval_joules: Interval;
+  inclusive_joules: number | null;
+  inclusive_interval_joules: Interval;
+  energy_per_launch_joules: number | null;
+  mean_watts: number | null;
+  share_ratio: number | null;
+  resolvable: boolean | null;
+  group: number | null;
+  group_joules: number | null;
+  reason: string | null;
+}
+
+export interface Activity {
+  device: string;
+  name: string | null;
+  domain: string;
+  provenance: string;
+  measured_joules: number;
+  idle_joules: number;
+  rest_joules: number | null;
+  held_joules: number | null;
+  kernels_joules: number;
+  idle_between_launches_joules: number;
+  others_joules: number;
+  unattributed_joules: number;
+  rows: Row[];
+  rows_left_out: number;
+  warnings: string[];
+}
+
+export type By = "kernel" | "layer" | "range" | "phase";
+
+// phase, layer, range, kernel, launches, busy nanoseconds, microjoules
+export type Stack = [number, number | null, number | null, number | null, number, number, number];
+
+export interface DeviceStacks {
+  id: number;
+  device: string;
+  phases: string[];
+  stacks: Stack[];
+}
+
+export interface PowerTrack {
+  id: number;
+  begin_seconds: number;
+  end_seconds: number;
+  step_seconds: number;
+  resolution_seconds: number;
+  energy_microjoules: (number | null)[];
+  error_microjoules: (number | null)[]; // of each step: half of its 95 % interval
+  repeatability_microjoules: (number | null)[]; // from the first step to each step
+  calibration_ratio: number;
+  low_watts?: (number | null)[];
+  high_watts?: (number | null)[];
+}
+
+// lane, name (-1: several), begin, length, count, [domain, microjoules, error][]
+export type Block = [number, number, number, number, number, [number, number, number][] | null];
+
+export interface Timeline {
+  begin_seconds: number;
+  end_seconds: number;
+  power: PowerTrack[];
+  gauges: { id: number; quantity: string; times: number[]; values: number[] }[];
+  clock_limits: { id: number; begin_seconds: number; end_seconds: number; reasons: string[] }[];
+  windows: { lanes: number; names: string[]; blocks: Block[] };
+  replays: [number, number, string | null][];
+}
+
+export interface Page {
+  schema: string;
+  version: string;
+  file: string | null;
+  redacted: boolean;
+  labels: string[];
+  profile: Profile;
+  activity: Record<By, Activity[]> | null;
+  stacks: DeviceStacks[];
+  timeline: Timeline | null;
+}
+
+export const SCHEMA = "jouleprof.page/1";
+
+interface Packed {
+  keys: string[];
+  rows: unknown[][];
+}
+
+function unpack(packed: Packed): Row[] {
+  return packed.rows.map(
+    (cells) => Object.fromEntries(packed.keys.map((key, i) => [key, cells[i]])) as unknown as Row,
+  );
+}
+
+// Marks that turn the direction of writing would let one name look like another.
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+// Throws an Error, whose message is for the reader, where the block is damaged.
+export function readPage(text: string): Page {
+  let page: Page;
+  try {
+    page = JSON.parse(text.replace(TURNING, "\ufffd")) as Page;
+  } catch (error) {
+    throw new Error(`The data block of this file is damaged (${(error as Error).message}).`);
+  }
+  if (page?.schema !== SCHEMA || !page.profile?.domains) {
+    throw new Error(`The data block of this file is not of the kind ${SCHEMA}.`);
+  }
+  for (const devices of Object.values(page.activity ?? {})) {
+    for (const device of devices) device.rows = unpack(device.rows as unknown as Packed);
+  }
+  return page;
+}

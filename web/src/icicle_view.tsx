@@ -1,0 +1,277 @@
+// The energy flame graph, from the whole at the top to kernels below.
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { cividis, cut, hatch, inkOn, prepare, useWidth } from "./canvas";
+import type { By, Page } from "./data";
+import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
+import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
+import { colour, ThemeVersion } from "./theme";
+import {
+  buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
+} from "./tree";
+
+const HEIGHT = 22;
+type Colouring = "kind" | "power";
+
+// Of what has no kind; in the dark, too.
+const NEUTRAL = { device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", idle: "#8e9aa8", unattributed: "#b9b3a9" };
+
+function kindOfFrame(frame: Frame): Kind | null {
+  if (frame.kind in KIND_COLOURS) return frame.kind as Kind;
+  // A layer without parts, by its type.
+  if (frame.kind !== "layer" || frame.children.length > 0 || !frame.row?.detail) return null;
+  return kindOf(frame.row.detail.split(" ")[0]);
+}
+
+function baseColour(frame: Frame): string {
+  const kind = kindOfFrame(frame);
+  if (kind) return KIND_COLOURS[kind];
+  return (NEUTRAL as Record<string, string>)[frame.kind];
+}
+
+export function describe(frame: Frame, root: Frame, measure: Measure): string[] {
+  const whole = weightOf(root, measure);
+  const parts = [joulesText(frame.joules)];
+  const own = frame.row;
+  const interval = own ? (own.inclusive_interval_joules ?? own.interval_joules) : null;
+  const energy = own ? (own.inclusive_joules ?? own.energy_joules) : null;
+  if (whole > 0) parts.push(`${percentText(weightOf(frame, measure) / whole)} of ${root.name}`);
+  if (frame.seconds > 0) parts.push(secondsText(frame.seconds));
+  if (frame.launches > 0) parts.push(`${countText(frame.launches)} launches`);
+  const watts = wattsOf(frame);
+  if (watts !== null) parts.push(`${wattsText(watts)} above idle`);
+  if (own && energy !== null && interval) {
+    parts.push(
+      `${frame.by} in all ${joulesText(energy)} ${errorText((interval[1] - interval[0]) / 2, energy)}`,
+    );
+  }
+  if (!frame.resolvable) {
+    parts.push(`not resolvable${own?.reason ? `: ${own.reason}` : ""}`);
+    if (own && own.group_joules !== null) parts.push(`sum of its group ${joulesText(own.group_joules)}`);
+  }
+  if (frame.estimated) parts.push("ESTIMATED");
+  return parts;
+}
+
+interface Props {
+  page: Page;
+  onRow: (by: By, name: string) => void;
+}
+
+export function Icicle({ page, onRow }: Props) {
+  const hasLayers = page.activity!.layer.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
+  const hasRanges = page.activity!.range.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
+  const [view, setView] = useState<View>(hasLayers ? "layer" : hasRanges ? "range" : "kernel");
+  const [measure, setMeasure] = useState<Measure>("energy");
+  const [colouring, setColouring] = useState<Colouring>("kind");
+  const [inverted, setInverted] = useState(false);
+  const [search, setSearch] = useState("");
+  const tree = useMemo(() => buildTree(page, view), [page, view]);
+  const [zoom, setZoom] = useState<Frame | null>(null);
+  const root = zoom && rootOf(zoom) === tree ? zoom : tree;
+  const [focus, setFocus] = useState<Frame | null>(null);
+  const holder = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const searchBox = useRef<HTMLInputElement>(null);
+  const width = useWidth(holder);
+  const theme = useContext(ThemeVersion);
+  const frames = useMemo(() => layOut(root, measure), [root, measure]);
+  const levels = Math.max(...frames.map((f) => f.depth)) + 1;
+  const height = levels * HEIGHT;
+  const found = useMemo(() => (search.trim() ? outermostMatches(root, search) : []), [root, search]);
+  const powers = useMemo(() => {
+    const all = frames.filter((f) => f.kind !== "idle" && f.kind !== "unattributed")
+      .map(wattsOf).filter((w): w is number => w !== null);
+    return { low: Math.min(...all, 0), high: Math.max(...all, 1) };
+  }, [frames]);
+
+  const top = (frame: Frame) => (inverted ? levels - 1 - frame.depth : frame.depth) * HEIGHT;
+
+  useEffect(() => {
+    if (!canvas.current || width === 0) return;
+    const context = prepare(canvas.current, width, height);
+    const strong = hatch(context, 0.4);
+    const faint = hatch(context, 0.13);
+    const paper = colour("paper");
+    const searching = search.trim() !== "";
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const frame of frames) {
+      const x = frame.x * width;
+      const w = frame.width * width;
+      if (w < 0.35) continue;
+      const y = top(frame);
+      const watts = wattsOf(frame);
+      const fill = colouring === "power"
+        ? watts === null ? NEUTRAL.idle : cividis((watts - powers.low) / (powers.high - powers.low))
+        : baseColour(frame);
+      const dim = searching && !found.some((f) => f === frame || isWithin(frame, f));
+      context.globalAlpha = dim ? 0.22 : 1;
+      context.fillStyle = fill;
+      context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), HEIGHT - 1);
+      const lines = !frame.resolvable || frame.kind === "unattributed" ? strong : frame.estimated ? faint : null;
+      if (lines) {
+        context.fillStyle = lines;
+        context.fillRect(x, y, Math.max(w - 1, 0.5), HEIGHT - 1);
+      }
+      const text = cut(context, frame.name, w - 9);
+      if (text) {
+        if (lines === strong) {
+          context.fillStyle = fill;
+          context.fillRect(x + 2, y + 3, Math.min(context.measureText(text).width + 5, w - 5), HEIGHT - 7);
+        }
+        context.fillStyle = inkOn(fill);
+        context.fillText(text, x + 4, y + HEIGHT / 2);
+      }
+      context.globalAlpha = 1;
+    }
+    if (focus && frames.includes(focus)) {
+      context.strokeStyle = paper;
+      context.lineWidth = 4;
+      const box = [focus.x * width + 1, top(focus) + 1, Math.max(focus.width * width - 2, 2), HEIGHT - 3] as const;
+      context.strokeRect(...box);
+      context.strokeStyle = colour("ink");
+      context.lineWidth = 2;
+      context.strokeRect(...box);
+    }
+  }, [frames, width, height, colouring, inverted, found, search, focus, theme, powers]);
+
+  const at = (event: MouseEvent): Frame | null => {
+    const box = canvas.current!.getBoundingClientRect();
+    const x = (event.clientX - box.left) / box.width;
+    const level = Math.floor((event.clientY - box.top) / HEIGHT);
+    const depth = inverted ? levels - 1 - level : level;
+    return frames.find((f) => f.depth === depth && x >= f.x && x < f.x + f.width) ?? null;
+  };
+  const enter = (frame: Frame | null) => {
+    if (!frame) return;
+    setZoom(frame.children.length > 0 ? frame : root);
+    setFocus(frame);
+    if (frame.by && frame.row) onRow(frame.by, frame.row.name);
+  };
+  const leave = () => setZoom(root.parent);
+  const key = (event: KeyboardEvent) => {
+    const frame = focus && frames.includes(focus) ? focus : root;
+    const drawn = (f: Frame) => frames.includes(f);
+    const siblings = frames.filter((f) => f.depth === frame.depth).sort((a, b) => a.x - b.x);
+    const place = siblings.indexOf(frame);
+    const below = frame.children.filter(drawn).sort((a, b) => b.width - a.width)[0];
+    const above = frame !== root ? frame.parent : null;
+    const moves: Record<string, () => void> = {
+      ArrowRight: () => setFocus(siblings[place + 1] ?? frame),
+      ArrowLeft: () => setFocus(siblings[place - 1] ?? frame),
+      ArrowDown: () => setFocus((inverted ? above : below) ?? frame),
+      ArrowUp: () => setFocus((inverted ? below : above) ?? frame),
+      Enter: () => enter(frame),
+      Backspace: leave,
+      Escape: () => setZoom(null),
+      "/": () => searchBox.current?.focus(),
+    };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    move();
+  };
+
+  const said = focus && frames.includes(focus) ? focus : root;
+  const sum = found.reduce((s, f) => s + weightOf(f, measure), 0);
+  const sumText = measure === "energy" ? joulesText(sum) : measure === "time" ? secondsText(sum) : countText(sum);
+  const kinds = [...new Set(frames.map(kindOfFrame))].filter((k): k is Kind => k !== null);
+  const trail: Frame[] = [];
+  for (let f: Frame | null = root; f; f = f.parent) trail.unshift(f);
+  return (
+    <section aria-labelledby="flame">
+      <h2 id="flame">Energy flame graph</h2>
+      <div class="controls">
+        <Choice label="Stack" value={view} onChange={(v) => { setView(v); setZoom(null); }} options={[
+          ...(hasLayers ? [["layer", "phase > layer > kernel"] as [View, string]] : []),
+          ...(hasRanges ? [["range", "range > kernel"] as [View, string]] : []),
+          ["kernel", "kernel"],
+        ]} />
+        <Choice label="Width" value={measure} onChange={setMeasure} options={[
+          ["energy", "energy"], ["time", "time"], ["number", "launches"],
+        ]} />
+        <Choice label="Colour" value={colouring} onChange={setColouring} options={[
+          ["kind", "kind"], ["power", "power"],
+        ]} />
+        <label><input type="checkbox" checked={inverted} onChange={() => setInverted(!inverted)} /> upward</label>
+        <input ref={searchBox} type="search" placeholder="Search" aria-label="Search the flame graph"
+          value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
+        {search.trim() && (
+          <span class="soft" role="status">
+            {found.length === 0 ? "no match" : `${sumText}, ${percentText(sum / weightOf(root, measure))}`}
+          </span>
+        )}
+      </div>
+      <nav class="trail" aria-label="Zoom">
+        {trail.map((f, i) => (
+          <button type="button" key={i} disabled={f === root} onClick={() => setZoom(f)}>
+            {f.name.length > 40 ? `${f.name.slice(0, 40)}…` : f.name}
+          </button>
+        ))}
+      </nav>
+      <div ref={holder} class="icicle">
+        <canvas
+          ref={canvas}
+          tabIndex={0}
+          role="application"
+          aria-label="Energy flame graph. Arrow keys move, Enter zooms in, Backspace zooms out, slash searches."
+          aria-describedby="frame"
+          onKeyDown={key}
+          onMouseMove={(e) => setFocus(at(e))}
+          onMouseLeave={() => setFocus(null)}
+          onClick={(e) => enter(at(e))}
+        />
+      </div>
+      <div class="frame" id="frame" aria-live="polite">
+        <b>{said.full.length > 600 ? `${said.full.slice(0, 600)}…` : said.full}</b>
+        {said.row?.detail && <span class="soft"> {said.row.detail}</span>}
+        <br />
+        {describe(said, tree, measure).join(" · ")}
+      </div>
+      {colouring === "kind" ? (
+        <ul class="legend">
+          {kinds.map((k) => (
+            <li key={k}><span class="swatch" style={{ background: KIND_COLOURS[k] }} />{k}</li>
+          ))}
+          <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>
+          <li><span class="swatch hatched" style={{ background: NEUTRAL.unattributed }} />not resolvable, or unattributed</li>
+        </ul>
+      ) : (
+        <p class="legend scale">
+          {wattsText(powers.low)}
+          <span style={{ background: `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(cividis).join(", ")})` }} />
+          {wattsText(powers.high)} above idle
+        </p>
+      )}
+    </section>
+  );
+}
+
+function rootOf(frame: Frame): Frame {
+  let at = frame;
+  while (at.parent) at = at.parent;
+  return at;
+}
+
+function isWithin(frame: Frame, holder: Frame): boolean {
+  for (let f: Frame | null = frame; f; f = f.parent) if (f === holder) return true;
+  return false;
+}
+
+export function Choice<T extends string>({ label, value, options, onChange }: {
+  label: string;
+  value: T;
+  options: [T, string][];
+  onChange: (value: T) => void;
+}) {
+  if (options.length < 2) return null;
+  return (
+    <label class="choice">
+      {label}{" "}
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value as T)}>
+        {options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+      </select>
+    </label>
+  );
+}
+

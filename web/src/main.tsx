@@ -1,0 +1,62 @@
+import { render } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { Balance } from "./balance_view";
+import { readPage, type Page } from "./data";
+import { Icicle } from "./icicle_view";
+import "./style.css";
+import { Tables, type TableName } from "./tables_view";
+import { ThemeVersion, useTheme, type Theme } from "./theme";
+import { Timeline } from "./timeline_view";
+
+function App({ page, tools }: { page: Page; tools: Element | null }) {
+  const [theme, setTheme, version] = useTheme();
+  const [table, setTable] = useState<TableName>("layer");
+  const [filter, setFilter] = useState("");
+  const tables = useRef<HTMLDivElement>(null);
+  const choose = (name: TableName) => {
+    setTable(name);
+    setFilter("");
+  };
+  if (tools) render(<ThemeSwitch theme={theme} onChange={setTheme} />, tools);
+  return (
+    <ThemeVersion.Provider value={version}>
+      <Balance page={page} />
+      {page.activity && page.stacks.length > 0 && (
+        <Icicle page={page} onRow={(by, name) => { setTable(by); setFilter(name); }} />
+      )}
+      {page.timeline && <Timeline page={page} />}
+      <div ref={tables}>
+        <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter} />
+      </div>
+    </ThemeVersion.Provider>
+  );
+}
+
+function ThemeSwitch({ theme, onChange }: { theme: Theme; onChange: (theme: Theme) => void }) {
+  return (
+    <label>
+      Colours{" "}
+      <select value={theme} onChange={(e) => onChange(e.currentTarget.value as Theme)}>
+        <option value="system">as the system</option>
+        <option value="light">light</option>
+        <option value="dark">dark</option>
+      </select>
+    </label>
+  );
+}
+
+function Damage({ message }: { message: string }) {
+  return (
+    <p class="alert" role="alert">
+      {message} The figures above are complete. Write the page again with: jouleprof report FILE --html OUT.html
+    </p>
+  );
+}
+
+const app = document.getElementById("app")!;
+try {
+  const page = readPage(document.getElementById("data")?.textContent ?? "");
+  render(<App page={page} tools={document.getElementById("tools")} />, app);
+} catch (error) {
+  render(<Damage message={(error as Error).message} />, app);
+}

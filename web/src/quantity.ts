@@ -1,0 +1,68 @@
+// Numbers as text, in the same words as the tool's own (src/report/quantity.cpp).
+
+const exponentOf = (value: number): number => Number(value.toExponential(3).split("e")[1]);
+const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
+
+// About four significant digits, never "-0".
+export function numberText(value: number): string {
+  if (!Number.isFinite(value)) return "-";
+  if (Math.abs(value) < 0.0005) return "0";
+  return value.toFixed(clamp(3 - exponentOf(value), 0, 3));
+}
+
+const UNITS = ["mJ", "J", "kJ", "MJ", "GJ"];
+
+export function joulesText(joules: number): string {
+  if (!Number.isFinite(joules)) return "-";
+  if (joules === 0) return "0 J";
+  const exponent = exponentOf(joules);
+  const group = clamp(exponent >= 0 ? Math.floor(exponent / 3) : -1, -1, 3);
+  const decimals = clamp(3 - (exponent - 3 * group), 0, 3);
+  return `${(joules * 10 ** (-3 * group)).toFixed(decimals)} ${UNITS[group + 1]}`;
+}
+
+export const wattsText = (watts: number): string => `${numberText(watts)} W`;
+
+// Without a sign.
+export function percentText(ratio: number): string {
+  const percent = 100 * Math.abs(ratio);
+  if (!Number.isFinite(percent)) return "-";
+  if (percent === 0) return "0 %";
+  if (percent >= 9.95) return `${percent.toFixed(0)} %`;
+  if (percent >= 0.095) return `${percent.toFixed(1)} %`;
+  return `${Math.max(percent, 0.01).toFixed(2)} %`;
+}
+
+export function secondsText(s: number): string {
+  if (s < 0) return `-${secondsText(-s)}`;
+  if (s < 0.99995) return `${numberText(s * 1e3)} ms`;
+  if (s < 99.995) return `${numberText(s)} s`;
+  const whole = Math.round(s);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+// Without the zeros of a round number: "20 ms", "2 s".
+export const roundText = (s: number): string => secondsText(s).replace(/\.?0+(?= )/, (m) => (m.startsWith(".") ? "" : m));
+
+export function bytesText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+  let value = bytes / 1024;
+  let unit = 0;
+  for (; value >= 999.95 && unit + 1 < units.length; ++unit) value /= 1024;
+  return `${value.toFixed(value < 99.95 ? 1 : 0)} ${units[unit]}`;
+}
+
+// 1 234 567 with narrow spaces, which do not break.
+export const countText = (count: number): string =>
+  String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+export function intervalText(low: number, high: number): string {
+  return `${joulesText(low)} to ${joulesText(high)}`;
+}
+
+// Half of an interval relative to its figure.
+export function errorText(error: number, of: number): string {
+  return of > 0 ? `±${percentText(error / of)}` : `±${joulesText(error)}`;
+}

@@ -1,0 +1,206 @@
+// Every table of the recording, one at a time.
+import { useMemo } from "preact/hooks";
+import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./data";
+import { kindOf, shortName } from "./kinds";
+import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import type { Column } from "./table";
+import { Table } from "./table_view";
+
+export type TableName = By | "window" | "process";
+
+type DeviceRow = Row & { device: string };
+type GetRow = (row: DeviceRow) => number | null;
+
+const wholeOf: GetRow = (row) => row.inclusive_joules ?? row.energy_joules;
+const intervalOf = (row: DeviceRow): Interval => row.inclusive_interval_joules ?? row.interval_joules;
+const half = (interval: Interval) => (interval ? (interval[1] - interval[0]) / 2 : null);
+
+// A figure that is not resolvable is shown by its upper bound.
+function showEnergy(row: DeviceRow): string {
+  const energy = wholeOf(row);
+  const interval = intervalOf(row);
+  if (energy === null) return "unavailable";
+  if (row.resolvable === false) return interval ? `not resolvable, ≤${joulesText(interval[1])}` : "not resolvable";
+  return joulesText(energy);
+}
+
+function rowColumns(by: By, devices: number, tree: boolean): Column<DeviceRow>[] {
+  const number = { numeric: true };
+  const columns: Column<DeviceRow>[] = [
+    { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name) },
+    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
+    { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
+    { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
+      help: "active energy: above rest and held",
+      unsure: (r) => r.resolvable === false,
+      low: (r) => intervalOf(r)?.[0] ?? null, high: (r) => intervalOf(r)?.[1] ?? null },
+    { key: "error_joules", title: "95 %", ...number, value: (r) => half(intervalOf(r)),
+      show: (r) => {
+        const energy = wholeOf(r);
+        const error = half(intervalOf(r));
+        return energy === null || error === null || r.resolvable === false ? "" : errorText(error, energy);
+      } },
+    { key: "own_joules", title: "own energy", hidden: !tree, ...number, value: (r) => r.energy_joules,
+      show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
+    { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
+      show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
+    { key: "busy_seconds", title: "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
+    { key: "launches", title: "launches", ...number, value: (r) => r.launches, show: (r) => countText(r.launches) },
+    { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
+      show: (r) => (r.mean_watts === null || r.resolvable === false ? "" : numberText(r.mean_watts)) },
+    { key: "energy_per_launch_joules", title: "J per launch", ...number, hidden: by !== "kernel",
+      value: (r) => r.energy_per_launch_joules,
+      show: (r) => (r.energy_per_launch_joules === null || r.resolvable === false ? "" : joulesText(r.energy_per_launch_joules)) },
+    { key: "calls", title: "calls", ...number, hidden: true, value: (r) => r.calls, show: (r) => (r.calls === null ? "" : countText(r.calls)) },
+    { key: "provenance", title: "provenance", hidden: true, value: (r) => r.provenance },
+    { key: "detail", title: by === "kernel" ? "grid x block" : "detail", hidden: by === "phase", value: (r) => r.detail },
+    { key: "reason", title: "reason", value: (r) => r.reason, hidden: by === "layer" },
+  ];
+  return columns;
+}
+
+export function rowsOf(devices: Activity[]): DeviceRow[] {
+  return devices.flatMap((d) => d.rows.map((row) => ({ ...row, device: d.device })));
+}
+
+function windowColumns(page: Page): Column<WindowGroup>[] {
+  const columns: Column<WindowGroup>[] = [
+    { key: "name", title: "window", value: (w) => w.name },
+    { key: "labels", title: "labels", hidden: !page.profile.windows.some((w) => w.labels.length),
+      value: (w) => w.labels.map((l) => `${l.name}=${l.value}`).join(", ") },
+    { key: "count", title: "number", numeric: true, value: (w) => w.count, show: (w) => countText(w.count) },
+    { key: "total_seconds", title: "time", numeric: true, value: (w) => w.total_seconds, show: (w) => secondsText(w.total_seconds) },
+    { key: "mean_seconds", title: "mean time", numeric: true, value: (w) => w.mean_seconds, show: (w) => secondsText(w.mean_seconds) },
+  ];
+  page.profile.domains.forEach((d, i) => {
+    const of = (w: WindowGroup) => w.energy.find((e) => e.id === d.id);
+    if (!page.profile.windows.some((w) => of(w)?.mean_joules != null)) return;
+    const label = page.labels[i];
+    const shown = page.profile.total.of.includes(d.id);
+    columns.push(
+      { key: `${label}_joules`, title: label, numeric: true, hidden: !shown, value: (w) => of(w)?.energy_joules ?? null,
+        show: (w) => {
+          const e = of(w);
+          if (!e || e.energy_joules === null) return "";
+          return joulesText(e.energy_joules) + (e.provenance === "measured" || !e.provenance ? "" : ` ${e.provenance.toUpperCase()}`);
+        },
+        low: (w) => of(w)?.interval_joules?.[0] ?? null, high: (w) => of(w)?.interval_joules?.[1] ?? null },
+      { key: `${label}_error_joules`, title: `${label} 95 %`, numeric: true, hidden: !shown,
+        value: (w) => half(of(w)?.interval_joules ?? null),
+        show: (w) => {
+          const e = of(w);
+          const error = half(e?.interval_joules ?? null);
+          return e && e.energy_joules !== null && error !== null ? errorText(error, e.energy_joules) : "";
+        } },
+      { key: `${label}_mean_joules`, title: `${label} each`, numeric: true, hidden: !shown, value: (w) => of(w)?.mean_joules ?? null,
+        show: (w) => { const m = of(w)?.mean_joules; return m == null ? "" : joulesText(m); } },
+    );
+  });
+  columns.push({ key: "reason", title: "reason", value: (w) => [...new Set(w.energy.map((e) => e.reason).filter(Boolean))].join("; ") || null,
+    hidden: !page.profile.windows.some((w) => w.energy.some((e) => e.reason)) });
+  return columns;
+}
+
+function processColumns(page: Page): Column<Process>[] {
+  const joules = (e: number | null) => (e === null ? "" : joulesText(e));
+  return [
+    { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
+    { key: "name", title: "name", value: (p) => p.name },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
+    { key: "energy_joules", title: "dynamic energy, ESTIMATED", numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
+    ...page.profile.domains
+      .map((d, i) => ({ d, label: page.labels[i] }))
+      .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
+      .map(({ d, label }): Column<Process> => {
+        const of = (p: Process) => p.energy.find((e) => e.id === d.id)?.energy_joules ?? null;
+        return { key: `${label}_joules`, title: label, numeric: true, value: of, show: (p) => joules(of(p)) };
+      }),
+    { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : secondsText(p.cpu_seconds)) },
+    { key: "peak_pss_bytes", title: "memory", numeric: true, value: (p) => p.peak_pss_bytes, show: (p) => (p.peak_pss_bytes === null ? "" : bytesText(p.peak_pss_bytes)) },
+    { key: "peak_gpu_memory_bytes", title: "GPU memory", numeric: true, value: (p) => p.peak_gpu_memory_bytes, show: (p) => (p.peak_gpu_memory_bytes === null ? "" : bytesText(p.peak_gpu_memory_bytes)) },
+  ];
+}
+
+const TITLES: Record<TableName, string> = {
+  kernel: "Kernels", layer: "Layers", phase: "Phases", range: "Ranges", window: "Windows", process: "Processes",
+};
+
+export function tablesOf(page: Page): TableName[] {
+  const names: TableName[] = [];
+  for (const by of ["layer", "kernel", "phase", "range"] as By[]) {
+    const rows = page.activity ? rowsOf(page.activity[by]) : [];
+    if (rows.some((r) => by === "kernel" || !r.name.startsWith("("))) names.push(by);
+  }
+  if (page.profile.windows.length > 0) names.push("window");
+  if (page.profile.processes.length > 0) names.push("process");
+  return names;
+}
+
+interface Props {
+  page: Page;
+  chosen: TableName;
+  filter: string;
+  onChoose: (name: TableName) => void;
+  onFilter: (words: string) => void;
+}
+
+export function Tables({ page, chosen, filter, onChoose, onFilter }: Props) {
+  const names = tablesOf(page);
+  if (names.length === 0) return null;
+  const name = names.includes(chosen) ? chosen : names[0];
+  const move = (event: KeyboardEvent) => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (by === 0) return;
+    const next = names[(names.indexOf(name) + by + names.length) % names.length];
+    onChoose(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <section aria-labelledby="tables">
+      <h2 id="tables">Tables</h2>
+      <div class="tabs" role="tablist" aria-label="Tables" onKeyDown={move}>
+        {names.map((n) => (
+          <button type="button" key={n} id={`tab-${n}`} role="tab" aria-selected={n === name} aria-controls="panel"
+            tabIndex={n === name ? 0 : -1} onClick={() => onChoose(n)}>
+            {TITLES[n]}
+          </button>
+        ))}
+      </div>
+      <div id="panel" role="tabpanel" aria-labelledby={`tab-${name}`}>
+        {name === "window" ? <Windows page={page} filter={filter} onFilter={onFilter} />
+          : name === "process" ? <Processes page={page} filter={filter} onFilter={onFilter} />
+            : <Rows page={page} by={name} key={name} filter={filter} onFilter={onFilter} />}
+      </div>
+    </section>
+  );
+}
+
+interface Filter {
+  filter: string;
+  onFilter: (words: string) => void;
+}
+
+function Rows({ page, by, ...filter }: { page: Page; by: By } & Filter) {
+  const devices = page.activity![by];
+  const rows = useMemo(() => rowsOf(devices), [devices]);
+  const tree = rows.some((r) => r.parent !== null);
+  const columns = useMemo(() => rowColumns(by, devices.length, tree), [by, devices]);
+  const left = devices.reduce((s, d) => s + d.rows_left_out, 0);
+  return (
+    <Table name={TITLES[by].toLowerCase()} rows={rows} columns={columns} order={{ key: "energy_joules", down: true }}
+      note={left > 0 ? `${countText(left)} rows of little energy are in report --json only` : undefined} {...filter} />
+  );
+}
+
+function Windows({ page, ...filter }: { page: Page } & Filter) {
+  const columns = useMemo(() => windowColumns(page), [page]);
+  const left = page.profile.windows_left_out;
+  return <Table key="window" name="windows" rows={page.profile.windows} columns={columns}
+    note={left ? `${countText(left)} more names are in report --json only` : undefined} {...filter} />;
+}
+
+function Processes({ page, ...filter }: { page: Page } & Filter) {
+  const columns = useMemo(() => processColumns(page), [page]);
+  return <Table key="process" name="processes" rows={page.profile.processes} columns={columns}
+    order={{ key: "energy_joules", down: true }} {...filter} />;
+}

@@ -1,0 +1,196 @@
+// The icicle: energy by phase, layer and kernel as a tree.
+import type { Activity, By, DeviceStacks, Page, Row } from "./data";
+import { kindOf, shortName, type Kind } from "./kinds";
+
+export type Measure = "energy" | "time" | "number";
+export type View = "layer" | "range" | "kernel";
+export type FrameKind = Kind | "device" | "phase" | "layer" | "range" | "idle" | "unattributed";
+
+export interface Frame {
+  name: string;
+  full: string; // the name as it was recorded
+  kind: FrameKind;
+  joules: number; // with all below; of the recorded stacks
+  seconds: number;
+  launches: number;
+  children: Frame[];
+  parent: Frame | null;
+  row: Row | null; // the table's row of the same name
+  by: By | null; // the table of that row
+  resolvable: boolean;
+  estimated: boolean;
+  // Laid out: begin and width as parts of the whole, and level.
+  x: number;
+  width: number;
+  depth: number;
+}
+
+type Maker = Pick<Frame, "name" | "kind"> & Partial<Frame>;
+
+function make(of: Maker): Frame {
+  return {
+    full: of.name, joules: 0, seconds: 0, launches: 0, children: [], parent: null, row: null,
+    by: null, resolvable: true, estimated: false, x: 0, width: 0, depth: 0, ...of,
+  };
+}
+
+// Frames are found by their key below one parent.
+class Builder {
+  private below = new Map<Frame, Map<string, Frame>>();
+
+  child(parent: Frame, key: string, of: () => Maker): Frame {
+    let known = this.below.get(parent);
+    if (!known) this.below.set(parent, (known = new Map()));
+    let frame = known.get(key);
+    if (!frame) {
+      frame = make({ ...of(), parent, estimated: parent.estimated });
+      known.set(key, frame);
+      parent.children.push(frame);
+    }
+    return frame;
+  }
+}
+
+export const weightOf = (frame: Frame, measure: Measure): number =>
+  Math.max(0, measure === "energy" ? frame.joules : measure === "time" ? frame.seconds : frame.launches);
+
+function rowsByNumber(activity: Activity | undefined): Map<number, Row> {
+  return new Map((activity?.rows ?? []).map((row) => [row.number, row]));
+}
+
+// A row and those that hold it, outermost first.
+function path(rows: Map<number, Row>, number: number | null): Row[] {
+  const out: Row[] = [];
+  let at = number === null ? undefined : rows.get(number);
+  while (at && out.length < 256) {
+    out.unshift(at);
+    at = at.parent === null ? undefined : rows.get(at.parent);
+  }
+  return out;
+}
+
+function isResolvable(row: Row | null): boolean {
+  return !row || row.resolvable !== false;
+}
+
+function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View): Frame {
+  const tables = page.activity!;
+  const activity = tables.kernel[index];
+  const kernels = rowsByNumber(activity);
+  const parts = rowsByNumber(view === "range" ? tables.range[index] : tables.layer[index]);
+  const by: By = view === "range" ? "range" : "layer";
+  const root = make({
+    name: activity.device, kind: "device", estimated: activity.provenance === "estimated",
+  });
+  const builder = new Builder();
+  const add = (frame: Frame, joules: number, seconds: number, launches: number) => {
+    for (let f: Frame | null = frame; f; f = f.parent) {
+      f.joules += joules;
+      f.seconds += seconds;
+      f.launches += launches;
+    }
+  };
+  for (const [phase, layer, range, kernel, launches, nanoseconds, microjoules] of stacks.stacks) {
+    let at = root;
+    if (view === "layer" && stacks.phases[phase]) {
+      const name = stacks.phases[phase];
+      const row = tables.phase[index].rows.find((r) => r.name === name) ?? null;
+      at = builder.child(at, `p${phase}`, () => ({ name, kind: "phase", row, by: "phase" }));
+    }
+    if (view !== "kernel") {
+      for (const row of path(parts, view === "range" ? range : layer)) {
+        at = builder.child(at, `l${row.number}`, () => ({
+          name: row.name, kind: by, row, by, resolvable: isResolvable(row),
+        }));
+      }
+    }
+    if (kernel !== null) {
+      const row = kernels.get(kernel) ?? null;
+      const name = row?.name ?? "(other kernels)";
+      at = builder.child(at, row ? `k${kernel}` : "others", () => ({
+        name: shortName(name), full: name, kind: kindOf(name), row, by: "kernel",
+        resolvable: isResolvable(row),
+      }));
+    }
+    add(at, microjoules / 1e6, nanoseconds / 1e9, launches);
+  }
+  const rest = (name: string, joules: number, kind: FrameKind) => {
+    if (joules === 0) return;
+    add(builder.child(root, `r${name}`, () => ({ name, kind })), joules, 0, 0);
+  };
+  if (activity.rest_joules !== null && activity.held_joules !== null) {
+    rest("rest", activity.rest_joules, "idle");
+    rest("held", activity.held_joules, "idle");
+  } else {
+    rest("idle (rest and held)", activity.idle_joules, "idle");
+  }
+  rest("idle between launches", activity.idle_between_launches_joules, "idle");
+  rest("other processes", activity.others_joules, "unattributed");
+  rest("unattributed", activity.unattributed_joules, "unattributed");
+  return root;
+}
+
+// One root that holds every device.
+export function buildTree(page: Page, view: View): Frame {
+  const devices = page.stacks.map((stacks, i) => deviceTree(page, stacks, i, view));
+  if (devices.length === 1) return devices[0];
+  const root = make({ name: "all devices", kind: "device" });
+  for (const device of devices) {
+    device.parent = root;
+    root.children.push(device);
+    root.joules += device.joules;
+    root.seconds += device.seconds;
+    root.launches += device.launches;
+  }
+  return root;
+}
+
+// Places every frame of a positive weight below `root`; children by weight, greatest first, idle and
+// unattributed energy last. A negative energy has no width: a parent of it is wider than itself, so
+// that its children share the width by their positive weights.
+export function layOut(root: Frame, measure: Measure): Frame[] {
+  const frames: Frame[] = [];
+  const place = (frame: Frame, x: number, width: number, depth: number) => {
+    frame.x = x;
+    frame.width = width;
+    frame.depth = depth;
+    frames.push(frame);
+    const last = (f: Frame) => (f.kind === "idle" ? 1 : f.kind === "unattributed" ? 2 : 0);
+    const shown = frame.children
+      .filter((c) => weightOf(c, measure) > 0)
+      .sort((a, b) => last(a) - last(b) || weightOf(b, measure) - weightOf(a, measure));
+    const sum = shown.reduce((s, c) => s + weightOf(c, measure), 0);
+    // What the frame has of its own stays free at its right.
+    const whole = Math.max(weightOf(frame, measure), sum);
+    let at = x;
+    for (const child of shown) {
+      const part = (width * weightOf(child, measure)) / whole;
+      place(child, at, part, depth + 1);
+      at += part;
+    }
+  };
+  place(root, 0, 1, 0);
+  return frames;
+}
+
+// Whether a frame's name has every word.
+export function matches(frame: Frame, search: string): boolean {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = `${frame.full} ${frame.row?.detail ?? ""} ${frame.kind}`.toLowerCase();
+  return words.length > 0 && words.every((word) => text.includes(word));
+}
+
+// The matching frames that lie in no other matching frame: their sum counts nothing twice.
+export function outermostMatches(root: Frame, search: string): Frame[] {
+  const found: Frame[] = [];
+  const visit = (frame: Frame) => {
+    if (matches(frame, search)) found.push(frame);
+    else frame.children.forEach(visit);
+  };
+  visit(root);
+  return found;
+}
+
+// Above idle; a device holds idle energy, too.
+export const wattsOf = (frame: Frame): number | null =>
+  frame.kind !== "device" && frame.seconds > 0 && frame.joules > 0 ? frame.joules / frame.seconds : null;
