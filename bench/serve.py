@@ -4,7 +4,8 @@
     bench/serve.py BUILD [--processes 500] [--boards 8] [--seconds 60] [--json FILE]
 
 The processes work for about 1 ms every 2 s. A scrape is one request on a kept connection, from the first byte
-sent to the last received.
+sent to the last received. Requests for /healthz, which is 3 bytes, are made in turns with them: what they take is
+the machine's and the client's.
 """
 
 import argparse
@@ -21,9 +22,9 @@ import time
 WORK = "while (1) { select undef, undef, undef, 2; for (1..20000) {} }"
 
 
-def scrape(connection):
+def scrape(connection, page="/metrics"):
     begin = time.perf_counter()
-    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    connection.sendall(f"GET {page} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(1 << 20)
@@ -77,17 +78,21 @@ def main():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             _, last = scrape(connection)
             passed = time.monotonic() - begin
-            times = []
+            times, empty = [], []
             for _ in range(1000):
                 times.append(scrape(connection)[0])
+                empty.append(scrape(connection, "/healthz")[0])
                 time.sleep(0.02)
             times.sort()
+            empty.sort()
             result = {
                 "boards": options.boards, "processes": options.processes, "scrapes": len(times),
                 "series": sum(not line.startswith("#") for line in last.splitlines()),
                 "bytes": len(last),
                 "scrape_median_seconds": statistics.median(times),
                 "scrape_p99_seconds": times[int(0.99 * len(times))],
+                "healthz_median_seconds": statistics.median(empty),
+                "healthz_p99_seconds": empty[int(0.99 * len(empty))],
                 "cpu_ratio": (value(last, "process_cpu_seconds_total") - value(first, "process_cpu_seconds_total")) / passed,
                 "resident_bytes": value(last, "process_resident_memory_bytes"),
             }

@@ -40,6 +40,9 @@ struct Demand {
   Duration poll_period{};
   // How often an energy counter whose reads are costly is read; zero: as the shortest window asks.
   Duration counter_period{};
+  // How often a driver's buffer of power samples is read; zero: every 0.9 s, so that a tool that is
+  // killed loses little. A meter reads more often where the buffer is overwritten sooner.
+  Duration sample_period{};
   // How often clocks, temperatures and utilisation are read; zero: every 0.9 s.
   Duration state_period{};
 };

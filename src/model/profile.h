@@ -105,8 +105,9 @@ struct WindowEnergy {
   std::string reason;                 // why a window is not in the sum; empty when all are
 };
 
-// All windows of one name; of imported ones, all of one name and the same labels. Windows that
-// overlap or nest count in full, each.
+// All windows of one name; of imported ones, all of one name and the same labels. Windows of one
+// process that overlap or nest count in full, each; where those of several processes overlap, a
+// device's energy counts once.
 struct WindowGroup {
   std::string name;
   std::vector<ImportedWindow::Label> labels;

@@ -321,10 +321,11 @@ def test_the_live_pages_data(gpu):
 
 
 def test_names_of_other_exporters(gpu):
-    with serving(gpu, "--names", "dcgm,kepler") as service:
+    with serving(gpu, "--names", "dcgm,kepler,aipowermeter") as service:
         names = wait_for("energy", lambda: {name for name, _ in service.samples()} if service.ticks() > 3 else None)
         assert {"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
-                "kepler_node_gpu_joules_total", "kepler_node_gpu_watts"} <= names
+                "kepler_node_gpu_joules_total", "kepler_node_gpu_watts",
+                "power_draw_gpu", "mem_used_cpu"} <= names
         assert service.get("/metrics", "application/openmetrics-text").endswith("# EOF\n")
 
 

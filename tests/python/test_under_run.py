@@ -48,6 +48,41 @@ def test_windows_land_in_the_recording(machine):
     assert exported(tool, path, "--from", second + "s", "--to", third + "s") == rows[1:2]
 
 
+LEAVES = """
+import multiprocessing, os, signal, sys, time, jouleprof
+
+def child():
+    with jouleprof.Monitor().window("child"):
+        time.sleep(0.3)
+
+if __name__ == "__main__":
+    worker = multiprocessing.get_context("fork").Process(target=child)
+    worker.start()
+    worker.join()
+    monitor = jouleprof.Monitor()
+    for _ in range(3):
+        with monitor.window("step"):
+            time.sleep(0.05)
+    if sys.argv[1] == "_exit":
+        os._exit(0)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("end", ["_exit", "SIGTERM", "SIGKILL"])
+def test_windows_survive_a_program_that_does_not_end_in_order(machine, end):
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    script = machine.folder / "leaves.py"
+    script.write_text(LEAVES)
+    path = str(machine.folder / "run.jprof")
+    subprocess.run([tool, "run", "--idle", "0s", "-o", path, "--", sys.executable, str(script), end],
+                   check=False, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    report = json.loads(subprocess.run(
+        [tool, "report", path, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    assert {w["name"]: w["count"] for w in report["windows"]} == {"child": 1, "step": 3}
+
+
 def exported(tool, path, *part):
     done = subprocess.run([tool, "export", path, "--format", "windows", *part], check=True,
                           stdout=subprocess.PIPE, text=True)

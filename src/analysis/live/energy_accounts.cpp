@@ -61,6 +61,14 @@ const FamilyAccount* EnergyAccounts::family(Family family) const {
   return found == books_.end() ? nullptr : &found->account;
 }
 
+void EnergyAccounts::restore(const std::vector<std::optional<DomainAccount>>& domains,
+                             std::map<Family, FamilyAccount> families) {
+  for (std::size_t d = 0; d < domains_.size(); ++d) {
+    if (domains[d]) domains_[d] = *domains[d];
+  }
+  for (auto& book : books_) book.account = std::move(families.at(book.family));
+}
+
 void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
   now_ = now;
   workers_ = workers.size();

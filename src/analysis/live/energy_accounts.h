@@ -56,6 +56,7 @@ struct DomainAccount {
   Energy total;
   std::optional<Energy> rest;  // absent: the domain's energy is not divided into levels
   Energy unattributed;
+  std::optional<HostTime> since;  // when its count began; absent: at the service's start
   // Of the latest tick in which it was charged:
   HostTime charged{};
   Duration interval{};
@@ -97,6 +98,11 @@ class EnergyAccounts {
     Duration keep = std::chrono::minutes{5};
   };
   EnergyAccounts(std::size_t domains, Options options);
+
+  // Continues the counts of earlier accounts, before the first tick. By domain, absent: there are
+  // none. `families` has all families of these accounts, and they sum as above.
+  void restore(const std::vector<std::optional<DomainAccount>>& domains,
+               std::map<Family, FamilyAccount> families);
 
   // Begins a tick: who works now. Removes what ended long ago.
   void begin_tick(HostTime now, std::vector<Worker> workers);

@@ -55,13 +55,15 @@ class LiveEnergy {
   // Absent for a name without a window.
   std::optional<WindowTotal> total(std::uint32_t name);
 
+  // An edge of a window that will be asked for: its energy is then more precise.
+  void mark(HostTime t);
+
   // Bounds the memory; to be called every second or so, does its work every five.
   void tidy(HostTime now);
   // As EnergyLedger's.
   void forget_before(HostTime t);
 
  private:
-  void mark(HostTime t);
   tl::unexpected<Error> no_sensor(std::size_t domain) const;
   WindowTotals::Ledgers ledgers();
 

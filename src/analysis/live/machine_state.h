@@ -48,6 +48,7 @@ struct MachineState {
   std::vector<DomainState> domains;  // in the snapshot's order, which is that of the accounts
   std::vector<GpuHolder> holders;
   std::vector<Allocation> allocations;
+  std::optional<std::uint64_t> memory_used_bytes;  // of the machine
   OwnCost cost;
   std::uint64_t ticks = 0;
   std::vector<std::string> warnings;  // all so far
@@ -55,6 +56,14 @@ struct MachineState {
   // For times in the wall clock that do not change when that is set.
   ClockPoint started{};
   RealTime real(HostTime t) const { return started.real + (t - started.host); }
+  // From when a domain's energy is counted.
+  RealTime since(const DomainAccount& account) const {
+    return account.since ? real(*account.since) : started.real;
+  }
+  // The counters continue those of a service that saved them last at this time; absent: they do
+  // not.
+  std::optional<RealTime> continued_from;
+  Duration missing_time{};  // between services, in total: the counters lack the energy of that time
 };
 
 }  // namespace jouleprof::analysis

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 
+#include "analysis/timeline/observed_sensor.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -27,7 +29,11 @@ class Sorted {
 
   bool has(model::SensorId id) const { return counters_.contains(id) || powers_.contains(id); }
 
-  EnergyTimeline timeline(const TimelineSensors& sensors) const {
+  EnergyTimeline timeline(TimelineSensors sensors) const {
+    if (sensors.power) {
+      const auto list = powers_.find(sensors.power->id);
+      if (list != powers_.end()) *sensors.power = as_observed(*sensors.power, list->second);
+    }
     EnergyTimeline out(sensors);
     if (sensors.power) append(powers_, sensors.power->id, out);
     if (sensors.counter) append(counters_, sensors.counter->id, out);

@@ -75,9 +75,47 @@ bool is_better(const model::Measurement& common, const model::Measurement& sum) 
          apart <= common.repeatability + sum.repeatability;
 }
 
+// Windows of one process count in full each. Where those of several processes overlap, as the
+// ranks' of one job do, they share the device's time: one window for each time in which any was
+// open.
+class SharedTime {
+ public:
+  // `windows`: in order of begin; outlives this.
+  explicit SharedTime(std::span<const Window* const> windows) : windows_(windows) {
+    const auto other = [&](const Window* w) { return w->pid != windows.front()->pid; };
+    if (std::none_of(windows.begin(), windows.end(), other)) {
+      for (const Window* w : windows) spans_.push_back({w->begin, w->end, 1});
+      return;
+    }
+    is_shared_ = true;
+    for (const Window* w : windows) {
+      if (spans_.empty() || w->begin >= spans_.back().end) {
+        spans_.push_back({w->begin, w->end, 1});
+        continue;
+      }
+      spans_.back().end = std::max(spans_.back().end, w->end);
+      ++spans_.back().count;
+    }
+  }
+
+  struct Span {
+    HostTime begin{};
+    HostTime end{};
+    std::size_t count = 0;  // of windows
+  };
+  const std::vector<Span>& spans() const { return spans_; }
+  bool is_shared() const { return is_shared_; }
+  std::span<const Window* const> windows() const { return windows_; }
+
+ private:
+  std::span<const Window* const> windows_;
+  std::vector<Span> spans_;
+  bool is_shared_ = false;
+};
+
 // The energy is the sum of the windows'; its interval is that of their chains.
-void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
-            const BoardLevels* levels, const CommonEnergy* common, model::WindowEnergy& out) {
+void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLevels* levels,
+            const CommonEnergy* common, model::WindowEnergy& out) {
   model::WindowSum sum;
   WindowChains chains;
   const auto add_chain = [&](const WindowChain& chain) {
@@ -88,23 +126,24 @@ void add_up(const std::vector<const Window*>& windows, EnergyTimeline& timeline,
   };
   Energy energy;
   LevelSum by_level;
-  for (const Window* w : windows) {
-    const auto m = timeline.energy(w->begin, w->end);
+  for (const auto& w : windows.spans()) {
+    const auto m = timeline.energy(w.begin, w.end);
     if (!m) {
       if (out.reason.empty()) out.reason = m.error().message;
       continue;
     }
-    ++out.count;
+    out.count += w.count;
     energy += m->energy;
-    if (levels != nullptr) by_level.add(levels->split(*m, w->begin, w->end));
-    chains.add(w->begin, w->end, add_chain);
+    if (levels != nullptr) by_level.add(levels->split(*m, w.begin, w.end));
+    chains.add(w.begin, w.end, add_chain);
   }
   chains.end_all(add_chain);
   out.energy = sum.sum();
   if (!out.energy) return;
   out.energy->energy = energy;
-  if (common != nullptr && *common && out.count == windows.size()) {
-    if (auto whole = (*common)(windows); whole && is_better(*whole, *out.energy)) {
+  const bool is_whole = !windows.is_shared() && out.count == windows.windows().size();
+  if (common != nullptr && *common && is_whole) {
+    if (auto whole = (*common)(windows.windows()); whole && is_better(*whole, *out.energy)) {
       out.energy = std::move(*whole);
     }
   }
@@ -131,9 +170,11 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
     members[place->second].push_back(&w);
   }
   // In order of begin, as chains need them.
+  std::vector<SharedTime> times;
   for (auto& windows : members) {
     std::stable_sort(windows.begin(), windows.end(),
                      [](const Window* a, const Window* b) { return a->begin < b->begin; });
+    times.emplace_back(windows);
   }
   for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
     const std::string silent =
@@ -143,7 +184,7 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       out.domain = recording.domains[d].id;
       out.reason = silent;
       if (!timelines[d]) continue;
-      add_up(members[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr,
+      add_up(times[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr,
              d < common.size() ? &common[d] : nullptr, out);
     }
   }

@@ -207,5 +207,39 @@ TEST(ImportedWindows, AreTheOtherToolsAndNeverAMeasurement) {
   EXPECT_EQ(profile_of(recording, part).error().code, Errc::kInvalidArgument);
 }
 
+// Eight ranks that each open a window around the same step of the same board: once its energy, not
+// eight times.
+TEST(Windows, OverlappingProcessesShareTheDevice) {
+  Bursts run(40);
+  const auto alone = run.analysed();
+  const auto step_of = [](const model::Profile& profile) {
+    for (const auto& group : profile.windows) {
+      if (group.name == "step") return group;
+    }
+    return model::WindowGroup{};
+  };
+  const auto one = step_of(alone);
+  const auto windows = run.recording.windows;
+  for (pid_t rank = 2; rank <= 8; ++rank) {
+    for (auto w : windows) {
+      if (w.name != "step") continue;
+      w.pid = rank;
+      w.begin += rank * 1ms;  // not quite at once, and not to the end
+      run.recording.windows.push_back(w);
+    }
+  }
+  const auto all = step_of(run.analysed());
+  EXPECT_EQ(all.count, 8 * one.count);
+  EXPECT_EQ(all.energies[0].count, all.count);
+  const double once = one.energies[0].energy->energy.joules();
+  EXPECT_NEAR(all.energies[0].energy->energy.joules() / once, 1 + 0.008 / 0.2 * 120 / 500, 0.02);
+  // One process's own windows count in full, each.
+  auto twice = Bursts(40);
+  for (auto w : std::vector(twice.recording.windows)) {
+    if (w.name == "step") twice.recording.windows.push_back(w);
+  }
+  EXPECT_NEAR(step_of(twice.analysed()).energies[0].energy->energy.joules() / once, 2, 1e-6);
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis

@@ -1,89 +1,26 @@
 // One connection of the HTTP server. Only http_server.cpp includes it.
 #pragma once
 
-// clang-format off
-#include <utility>  // Boost 1.74 needs it before its own headers
-// clang-format on
 #include <fmt/format.h>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "apps/serve/http_server.h"
-#include "apps/serve/web_security.h"
+#include "apps/serve/http_shared.h"
 
 namespace jouleprof::serve {
-
-namespace beast = boost::beast;
-namespace http = beast::http;
-namespace net = boost::asio;
-using tcp = net::ip::tcp;
-using boost::system::error_code;
-
-// A body that several responses share.
-struct SharedBody {
-  using value_type = std::shared_ptr<const std::string>;
-  static std::uint64_t size(const value_type& body) { return body ? body->size() : 0; }
-  class writer {
-   public:
-    using const_buffers_type = net::const_buffer;
-    template <bool isRequest, class Fields>
-    writer(const http::header<isRequest, Fields>&, const value_type& body) : body_(body) {}
-    void init(error_code& err) { err = {}; }
-    boost::optional<std::pair<const_buffers_type, bool>> get(error_code& err) {
-      err = {};
-      if (!body_ || body_->empty()) return boost::none;
-      return std::pair{const_buffers_type(body_->data(), body_->size()), false};
-    }
-
-   private:
-    value_type body_;
-  };
-};
-
-class Connection;
-
-// Of the serving thread.
-struct Shared {
-  HttpOptions options;
-  HttpServer::Handler handler;
-  std::unique_ptr<WebSecurity> security;  // nullptr: neither TLS nor passwords
-  net::thread_pool hashing{1};            // of passwords, which takes long
-  std::size_t most_hashes = 8;            // that wait
-  std::size_t hashes = 0;
-  std::size_t connections = 0;
-  bool loopback_only = false;  // all addresses that are listened on
-  std::vector<std::weak_ptr<Connection>> streams;
-
-  bool has_room_for_stream() {
-    std::erase_if(streams, [](const auto& stream) { return stream.expired(); });
-    return streams.size() < options.most_streams;
-  }
-};
-
-// Whether a header Host names the loopback interface. A page of another site whose name was made to
-// lead here (DNS rebinding) names that site.
-inline bool is_loopback_name(std::string_view host) {
-  if (host.starts_with("[::1]")) return true;
-  host = host.substr(0, host.find(':'));
-  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
-  return host.empty() || host == "localhost" || (is_number && host.starts_with("127."));
-}
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, std::shared_ptr<Shared> shared)
-      : stream_(std::move(socket)), shared_(std::move(shared)) {
+      : stream_(std::move(socket)), pause_(stream_.get_executor()), shared_(std::move(shared)) {
     ++shared_->connections;
     if (!shared_->security) return;
     shared_->security->refresh(HostClock::now());
@@ -92,7 +29,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection() { --shared_->connections; }
+  ~Connection() {
+    --shared_->connections;
+    if (is_stream_) --shared_->open_streams;
+  }
 
   void start() {
     if (!tls_) return read();
@@ -149,9 +89,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     if (err) return close();
     const auto& request = parser_->get();
-    const bool head = request.method() == http::verb::head;
-    if (!head && request.method() != http::verb::get) {
+    const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
+    const bool posts = request.method() == http::verb::post &&
+                       std::string_view(request.target().data(), request.target().size())
+                           .starts_with("/api/v1/windows/");
+    if (!reads && !posts) {
       return respond(HttpResponse::text(405, "only GET and HEAD are answered\n"), 0);
+    }
+    // A browser names the site whose page makes a request that changes something.
+    if (posts && request.find(http::field::origin) != request.end()) {
+      return respond(HttpResponse::text(403, "pages of a browser may not begin or end windows\n"),
+                     0);
     }
     const std::string host(request[http::field::host]);
     if (shared_->loopback_only && !is_loopback_name(host)) {
@@ -201,9 +149,28 @@ class Connection : public std::enable_shared_from_this<Connection> {
     plain.path = target.substr(0, mark);
     if (mark != std::string::npos) plain.query = target.substr(mark + 1);
     plain.accept = std::string(request[http::field::accept]);
-    auto response = shared_->handler(plain);
+    plain.accept_encoding = std::string(request[http::field::accept_encoding]);
+    plain.method = std::string(request.method_string());
+    plain.received = HostClock::now();
+    plain.may_change =
+        shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
+    handle(std::make_shared<const HttpRequest>(std::move(plain)), head);
+  }
+
+  void handle(const std::shared_ptr<const HttpRequest>& plain, bool head) {
+    auto response = shared_->handler(*plain);
     if (response.stream && !head) return begin_stream(response);
-    respond(std::move(response), request.version(), request.keep_alive(), head);
+    const bool waits =
+        !response.is_final && HostClock::now() - plain->received < shared_->options.longest_wait;
+    if (!waits) {
+      const auto& request = parser_->get();
+      return respond(std::move(response), request.version(), request.keep_alive(), head);
+    }
+    stream_.expires_never();
+    pause_.expires_after(kPause);
+    pause_.async_wait([self = shared_from_this(), plain, head](error_code err) {
+      if (!err) self->handle(plain, head);
+    });
   }
 
   void begin_stream(const HttpResponse& response) {
@@ -211,6 +178,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return respond(HttpResponse::text(503, "too many streams are open\n"), 0);
     }
     shared_->streams.push_back(weak_from_this());
+    is_stream_ = true;
+    ++shared_->open_streams;
     send(std::make_shared<const std::string>(
         fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
                     "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{}",
@@ -233,6 +202,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.set(http::field::content_type, plain.type);
     response_.set(http::field::cache_control, "no-store");
     response_.set("X-Content-Type-Options", "nosniff");
+    if (!plain.encoding.empty()) {
+      response_.set(http::field::content_encoding, plain.encoding);
+      response_.set(http::field::vary, "Accept, Accept-Encoding");
+    }
     if (!plain.policy.empty()) response_.set("Content-Security-Policy", plain.policy);
     if (plain.status == 401) {
       response_.set(http::field::www_authenticate, "Basic realm=\"jouleprof\", charset=\"UTF-8\"");
@@ -266,12 +239,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   }
 
+  static constexpr std::chrono::milliseconds kPause{30};
+
   beast::tcp_stream stream_;
+  net::steady_timer pause_;
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<net::ssl::context> context_;  // outlives tls_
   std::optional<net::ssl::stream<beast::tcp_stream&>> tls_;
   beast::flat_buffer buffer_{16384};
   bool writing_ = false;
+  bool is_stream_ = false;
   char ignored_ = 0;
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<SharedBody> response_;

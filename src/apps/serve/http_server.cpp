@@ -142,6 +142,8 @@ class HttpServer::Impl {
     });
   }
 
+  bool has_streams() const { return shared_->open_streams.load() > 0; }
+
   std::vector<std::string> addresses;
   std::vector<std::uint16_t> ports;
   bool is_tls = false;
@@ -164,6 +166,8 @@ HttpServer::~HttpServer() = default;
 void HttpServer::publish(std::shared_ptr<const std::string> text) {
   impl_->publish(std::move(text));
 }
+
+bool HttpServer::has_streams() const { return impl_->has_streams(); }
 
 const std::vector<std::string>& HttpServer::addresses() const { return impl_->addresses; }
 bool HttpServer::is_tls() const { return impl_->is_tls; }

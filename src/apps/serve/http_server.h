@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "jouleprof/units.h"
 
@@ -19,13 +20,23 @@ struct HttpRequest {
   std::string path;    // without the query
   std::string query;   // after the '?'; empty: none
   std::string accept;  // the header of this name
+  std::string accept_encoding;
+  std::string method = "GET";
+  HostTime received{};
+  // Whether the caller may change something: all addresses are of the loopback interface, or the
+  // caller has shown a password or a client certificate.
+  bool may_change = false;
 };
 
 struct HttpResponse {
   unsigned status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::shared_ptr<const std::string> body;
-  std::string policy;   // the header Content-Security-Policy; empty: none
+  std::string encoding;  // of the body: gzip; empty: none
+  std::string policy;    // the header Content-Security-Policy; empty: none
+  // False: the request is handled again after a moment, until the answer is final or the server's
+  // wait is over. A repeated request has no effect of its own.
+  bool is_final = true;
   bool stream = false;  // after the body the connection is sent what publish() is given
 
   static HttpResponse text(unsigned status, std::string body);
@@ -39,10 +50,12 @@ struct HttpOptions {
   std::size_t most_streams = 64;
   std::size_t longest_header = 8192;             // bytes
   Duration patience = std::chrono::seconds{15};  // with a request, an idle connection, a response
+  Duration longest_wait = std::chrono::seconds{5};  // for a final answer
 };
 
-// Answers GET and HEAD; a request with a body or of another method is refused, and its connection
-// closed. One thread serves all connections. `handler` is called on it, and must not wait.
+// Answers GET and HEAD, and below /api/v1/windows/ POST; a request with a body, of another method
+// or by a page of another site (the header Origin) is refused, and its connection closed. One
+// thread serves all connections. `handler` is called on it, and must not wait.
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
@@ -57,6 +70,9 @@ class HttpServer {
   // Sends `text` to all streams, but to those that have not taken the text before yet. Returns at
   // once; may be called from any thread.
   void publish(std::shared_ptr<const std::string> text);
+
+  // Whether a stream is open; may be called from any thread.
+  bool has_streams() const;
 
   // Where it listens, by address: "127.0.0.1:9877".
   const std::vector<std::string>& addresses() const;

@@ -116,6 +116,10 @@ TEST(HttpServer, RefusesWhatItDoesNotAnswer) {
       {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 4"},
       {"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 413"},
       {"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 413"},
+      {"POST /api/v1/windows/a/begin HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
+       "HTTP/1.1 4"},
+      {"POST /api/v1/windows/a/begin HTTP/1.1\r\nHost: localhost\r\nOrigin: https://x\r\n\r\n",
+       "HTTP/1.1 403"},
       {"DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 405"},
       {"nonsense\r\n\r\n", "HTTP/1.1 400"},
       {"GET / HTTP/1.1\r\nHost: localhost\r\nLong: " + std::string(20000, 'x') + "\r\n\r\n",
@@ -125,6 +129,27 @@ TEST(HttpServer, RefusesWhatItDoesNotAnswer) {
   for (const auto& [request, answer] : cases) {
     EXPECT_THAT(ask(*server, request), StartsWith(answer)) << request.substr(0, 60);
   }
+}
+
+TEST(HttpServer, WaitsForAFinalAnswer) {
+  int calls = 0;
+  const auto counting = [&calls](const HttpRequest& request) {
+    EXPECT_EQ(request.method, "POST");
+    EXPECT_TRUE(request.may_change);  // on the loopback interface
+    auto out = HttpResponse::text(200, fmt::format("call {}\n", ++calls));
+    out.is_final = false;
+    return out;
+  };
+  HttpOptions options;
+  options.listen = {"127.0.0.1:0"};
+  options.longest_wait = 100ms;
+  const auto server = HttpServer::start(options, counting);
+  ASSERT_TRUE(server) << server.error().message;
+  const auto answer = ask(**server,
+                          "POST /api/v1/windows/a/end HTTP/1.1\r\nHost: localhost\r\n"
+                          "Connection: close\r\n\r\n");
+  EXPECT_THAT(answer, EndsWith(fmt::format("call {}\n", calls)));  // the last, though not final
+  EXPECT_GE(calls, 2);
 }
 
 TEST(HttpServer, OnLoopbackItHasNoOtherName) {

@@ -63,6 +63,11 @@ Result<std::unique_ptr<WebSecurity>> WebSecurity::open(const fs::path& path) {
   return made;
 }
 
+bool WebSecurity::identifies_callers() const {
+  return !config_.users.empty() ||
+         (config_.tls && config_.tls->client_auth == ClientAuth::kRequireAndVerify);
+}
+
 WebSecurity::Print WebSecurity::print() const {
   Print out;
   const auto add = [&out](const fs::path& file) {

@@ -28,6 +28,8 @@ class WebSecurity {
   const std::shared_ptr<boost::asio::ssl::context>& tls() const { return tls_; }
   const std::shared_ptr<BasicAuth>& auth() const { return auth_; }
   const WebConfig& config() const { return config_; }
+  // Whether every caller shows a password or a certificate.
+  bool identifies_callers() const;
 
  private:
   // Modification times and sizes of all files.

@@ -9,14 +9,20 @@ namespace {
 
 // The check of the period needs updates in a row, seen within this time.
 constexpr Duration kCheckSpan = std::chrono::seconds(2);
+constexpr int kShortestRow = 3;
 
 HostTime middle(HostTime a, HostTime b) { return a + (b - a) / 2; }
 
 }  // namespace
 
 void EdgeTracker::saw(HostTime before, HostTime after) {
-  if ((after - before) * 10 > refresh_ * 6) return;
-  if (seen_ == 0 || after - first_seen_ < kCheckSpan) {
+  if ((after - before) * 10 > refresh_ * 6) {
+    // Updates may have been missed in here: they must not count as one long period.
+    if (seen_ < kShortestRow) seen_ = 0;
+    row_ended_ = seen_ > 0;
+    return;
+  }
+  if (seen_ == 0 || (!row_ended_ && after - first_seen_ < kCheckSpan)) {
     if (seen_++ == 0) first_seen_ = middle(before, after);
     last_seen_ = middle(before, after);
   }
@@ -39,10 +45,11 @@ void EdgeTracker::saw(HostTime before, HostTime after) {
 void EdgeTracker::forget() {
   low_.reset();
   seen_ = 0;
+  row_ended_ = false;
 }
 
 bool EdgeTracker::fits_period() const {
-  if (seen_ < 3) return true;  // too few to object
+  if (seen_ < kShortestRow) return true;  // too few to object
   const double period = seconds(last_seen_ - first_seen_) / (seen_ - 1);
   return std::abs(period / seconds(refresh_) - 1) < 0.25;
 }

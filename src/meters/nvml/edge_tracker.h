@@ -29,10 +29,11 @@ class EdgeTracker {
   // One update lies in here, and the others at whole periods from it.
   std::optional<HostTime> low_;
   HostTime high_{};
-  // First and last update seen and how many, to check the period itself.
+  // First and last update of a row without a gap and how many, to check the period itself.
   HostTime first_seen_{};
   HostTime last_seen_{};
   int seen_ = 0;
+  bool row_ended_ = false;
 };
 
 }  // namespace jouleprof::meters::nvml

@@ -45,5 +45,22 @@ TEST(EdgeTracker, UpdatesAtAnotherPeriodGiveNoPhase) {
   EXPECT_FALSE(edges.next_after(kStart));
 }
 
+// Reads of several devices delay each other: then a bracket is wide, and updates in it are missed.
+TEST(EdgeTracker, MissedUpdatesAreNoOtherPeriod) {
+  EdgeTracker edges(100ms);
+  for (const int i : {0, 1, 4, 8, 9, 14}) {
+    const HostTime update = kStart + i * 100ms;
+    edges.saw(update - 370ms, update - 20ms);
+    edges.saw(update - 20ms, update + 10ms);
+  }
+  EXPECT_EQ(edges.next_after(kStart), kStart + 95ms);
+
+  EdgeTracker row(100ms);  // after a row the check is done
+  for (const int i : {0, 1, 2, 3}) row.saw(kStart + i * 100ms, kStart + i * 100ms + 10ms);
+  row.saw(kStart + 310ms, kStart + 1200ms);
+  row.saw(kStart + 1200ms, kStart + 1210ms);
+  EXPECT_EQ(row.next_after(kStart), kStart + 5ms);
+}
+
 }  // namespace
 }  // namespace jouleprof::meters::nvml

@@ -34,8 +34,9 @@ constexpr int kDenseTogether = 3;
 
 // Shorter for short windows, and always before the driver overwrites samples.
 Duration ring_period(const Demand& demand, Duration span) {
+  const Duration longest = std::max(demand.sample_period, kRingPeriod);
   const Duration wanted = demand.shortest_window >= kLongWindow
-                              ? kRingPeriod
+                              ? longest
                               : std::clamp<Duration>(demand.shortest_window, 100ms, kRingPeriod);
   return std::min(wanted, span * 5 / 6);
 }

@@ -135,7 +135,8 @@ class Kepler {
         labels.add("zone", zone_of(s.domain.kind)).add("path", s.domain.device);
       }
       labels.add("node_name", options_.host);
-      if (!watts) out_.sample(labels, accounts_.domains()[d].total, state_.started.real);
+      if (!watts)
+        out_.sample(labels, accounts_.domains()[d].total, state_.since(accounts_.domains()[d]));
       if (watts && s.power) out_.sample(labels, s.power->watts());
     }
   }

@@ -18,4 +18,9 @@ void add_dcgm_names(const analysis::MachineState& state, const analysis::EnergyA
 void add_kepler_names(const analysis::MachineState& state, const analysis::EnergyAccounts& accounts,
                       const MetricsOptions& options, Exposition& out);
 
+// AIPowerMeter's five gauges of a whole machine, which have no labels: sums over its devices. A sum
+// that lacks a device is left out.
+void add_aipowermeter_names(const analysis::MachineState& state, const MetricsOptions& options,
+                            Exposition& out);
+
 }  // namespace jouleprof::report

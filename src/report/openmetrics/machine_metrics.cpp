@@ -70,6 +70,7 @@ class Writer {
     service();
     if (options_.names.dcgm) add_dcgm_names(state_, accounts_, options_, out_);
     if (options_.names.kepler) add_kepler_names(state_, accounts_, options_, out_);
+    if (options_.names.aipowermeter) add_aipowermeter_names(state_, options_, out_);
     return std::move(out_).finish();
   }
 
@@ -91,21 +92,22 @@ class Writer {
     for (std::size_t d = 0; d < count(); ++d) {
       if (!has_energy(d)) continue;
       const auto& account = accounts_.domains()[d];
+      const RealTime since = state_.since(account);
       Labels labels = domains_[d];
       labels.add("provenance", model::to_string(state_.domains[d].provenance));
       if (!account.rest) {
-        out_.sample(labels, account.total, start());
+        out_.sample(labels, account.total, since);
         continue;
       }
-      out_.sample(Labels(labels).add("level", kRest), *account.rest, start());
-      out_.sample(labels.add("level", kDynamic), account.total - *account.rest, start());
+      out_.sample(Labels(labels).add("level", kRest), *account.rest, since);
+      out_.sample(labels.add("level", kDynamic), account.total - *account.rest, since);
     }
     begin("jouleprof_unattributed_energy_joules_total");
     for (std::size_t d = 0; d < count(); ++d) {
       if (!has_energy(d) || !state_.domains[d].divided) continue;
       out_.sample(
           Labels(domains_[d]).add("provenance", model::to_string(state_.domains[d].provenance)),
-          accounts_.domains()[d].unattributed, start());
+          accounts_.domains()[d].unattributed, state_.since(accounts_.domains()[d]));
     }
   }
 
@@ -127,7 +129,7 @@ class Writer {
            {"other", account->other[d]},
            {"ended", account->ended[d]}}};
       for (const auto& [reason, energy] : rest) {
-        out_.sample(with("reason", reason, tail), energy, start());
+        out_.sample(with("reason", reason, tail), energy, state_.since(accounts_.domains()[d]));
       }
     }
   }
@@ -196,7 +198,8 @@ class Writer {
     begin("jouleprof_energy_gaps_total");
     for (std::size_t d = 0; d < count(); ++d) {
       if (has_energy(d)) {
-        out_.sample(domains_[d], static_cast<double>(state_.domains[d].gaps), start());
+        out_.sample(domains_[d], static_cast<double>(state_.domains[d].gaps),
+                    state_.since(accounts_.domains()[d]));
       }
     }
   }
@@ -273,6 +276,7 @@ class Writer {
 
   void service() {
     alone("jouleprof_ticks_total", static_cast<double>(state_.ticks), start());
+    alone("jouleprof_missing_seconds_total", seconds(state_.missing_time), start());
     alone("jouleprof_last_tick_timestamp_seconds", unix_seconds(state_.snapshot.time));
     begin("jouleprof_build_info");
     out_.sample(Labels().add("version", options_.version), 1.0);

@@ -13,6 +13,7 @@ namespace jouleprof::report {
 struct ForeignNames {
   bool dcgm = false;    // NVIDIA's dcgm-exporter
   bool kepler = false;  // Kepler 0.11
+  bool aipowermeter = false;
 };
 
 struct MetricsOptions {

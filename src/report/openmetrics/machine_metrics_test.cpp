@@ -141,6 +141,22 @@ TEST(MachineMetrics, NamesOfKepler) {
   EXPECT_THAT(text, Not(HasSubstr("kepler_pod_")));  // there is none
 }
 
+TEST(MachineMetrics, NamesOfAiPowerMeter) {
+  Machine machine;
+  machine.state.memory_used_bytes = 4096;
+  const ForeignNames names{.aipowermeter = true};
+  const auto text = machine.text(Dialect::kText, true, names);
+  EXPECT_THAT(text, HasSubstr("# TYPE power_draw_cpu gauge\npower_draw_cpu 102.5\n"));
+  EXPECT_THAT(text, HasSubstr("\nintel_power 102.5\n"));
+  EXPECT_THAT(text, HasSubstr("\npower_draw_gpu 202\n"));
+  EXPECT_THAT(text, HasSubstr("\nmem_used_cpu 4096\n"));
+  EXPECT_THAT(text, Not(HasSubstr("mem_used_gpu")));  // of neither GPU
+  EXPECT_THAT(machine.text(Dialect::kText, false, names), Not(HasSubstr("power_draw_cpu")));
+  machine.state.snapshot.domains[1].power.reset();  // without one there is no sum
+  EXPECT_THAT(machine.text(Dialect::kText, true, names), Not(HasSubstr("power_draw_gpu")));
+  EXPECT_THAT(machine.text(), Not(HasSubstr("mem_used_cpu")));
+}
+
 TEST(MachineMetrics, LabelsAreEscaped) {
   EXPECT_THAT(Machine().text(), HasSubstr("comm=\"train\\n\xef\xbf\xbd\\\"\""));
   EXPECT_EQ(escaped_label("a\\b"), "a\\\\b");

@@ -69,6 +69,10 @@ constexpr std::array kMetrics{
            "A job to which the job mapping assigns a GPU, or a MIG instance on it.",
            "device, uuid, gpu_instance, hpc_job"},
     Metric{"jouleprof_ticks_total", kCounter, "", "Ticks of the service.", ""},
+    Metric{"jouleprof_missing_seconds_total", kCounter, "seconds",
+           "Time between a service and the one before, whose counters it continues. Their energy "
+           "lacks this time.",
+           ""},
     Metric{"jouleprof_last_tick_timestamp_seconds", kGauge, "seconds",
            "Time of the last tick, in seconds since 1970.", ""},
     Metric{"jouleprof_build_info", kInfo, "", "The version of jouleprof.", "version"},

@@ -1,17 +1,15 @@
 #include "session/machine/machine_service.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
 
-#include "base/file.h"
-#include "base/text.h"
+#include "session/machine/own_cost.h"
+#include "session/machine/service_state.h"
 #include "session/sampling/threads.h"
 #include "session/sampling/visible_devices.h"
+#include "spans/procs/identity.h"
 
 namespace jouleprof::session {
 namespace {
@@ -23,28 +21,9 @@ constexpr Duration kHistory = 30s;
 constexpr Duration kRemembered = 60s;    // of committed energies
 constexpr Duration kLongestWait = 3s;    // for sensors to report a tick
 constexpr Duration kProcessPeriod = 5s;  // the driver keeps some seconds of processes' use
-constexpr Duration kUseAge = 10s;        // of the last report of a process's use
 constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr std::size_t kMostWarnings = 100;
-
-Duration of(const timeval& t) {
-  return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
-}
-
-Duration own_cpu_time() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return of(usage.ru_utime) + of(usage.ru_stime);
-}
-
-std::uint64_t own_resident_bytes() {
-  const auto text = read_file("/proc/self/statm");
-  const auto fields = text ? split_blanks(*text) : std::vector<std::string_view>{};
-  const auto pages = fields.size() > 1 ? parse_integer(fields[1]) : std::nullopt;
-  static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return pages ? static_cast<std::uint64_t>(*pages) * page : 0;
-}
 
 bool is_divided(const model::Domain& domain) {
   return !domain.parent && (domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu ||
@@ -72,7 +51,7 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
     : options_(std::move(options)),
       live_(domains, sampler.sensors(), kHistory),
       uses_(domains),
-      sampling_(std::move(sampler), domains, nullptr,
+      sampling_(std::move(sampler), domains, options_.sink,
                 [this](const Sampled& sampled) {
                   live_.append(sampled.readings);
                   uses_.append(sampled.gpu_processes);
@@ -80,8 +59,17 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
       processes_(options_.root),
       accounts_(domains.size(), options_.accounts),
       edges_(domains.size()),
-      in_pid_namespace_(spans::in_pid_namespace(options_.root)) {
+      in_pid_namespace_(spans::in_pid_namespace(options_.root)),
+      boot_(spans::boot_id(options_.root / "proc")) {
+  windows_.on_end([this] {
+    const std::lock_guard lock(mutex_);
+    has_ended_window_ = true;
+    woken_.notify_all();
+  });
   state_.domains.resize(domains.size());
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    state_.domains[d].divided = is_divided(domains[d]);
+  }
 }
 
 void MachineService::run(std::stop_token stop) {
@@ -91,21 +79,52 @@ void MachineService::run(std::stop_token stop) {
   });
   state_.started = ClockPoint::now();
   cpu_at_begin_ = own_cpu_time();
+  {
+    const std::lock_guard lock(known_);
+    state_.snapshot = live_.snapshot(state_.started, state_.started.host);
+    restore();
+  }
+  if (options_.sink != nullptr) sampling_.batch.run = options_.run;
   sampling_.start();
   HostTime next = HostClock::now();
   while (!stop.stop_requested()) {
     tick(stop);
     const HostTime now = HostClock::now();
     while (next <= now) next += options_.tick;
-    wait_until(next, stop);
+    wait_for_tick(next, stop);
   }
   sampling_.stop(options_.patience);
   (void)sampling_.finish();
 }
 
+void MachineService::read(const Reader& reader) const {
+  const std::lock_guard lock(known_);
+  reader(state_, accounts_);
+}
+
 void MachineService::wait_until(HostTime t, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   woken_.wait_until(lock, steady(t), [&stop] { return stop.stop_requested(); });
+}
+
+void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
+  while (!stop.stop_requested() && HostClock::now() < t) {
+    {
+      std::unique_lock lock(mutex_);
+      woken_.wait_until(lock, steady(t),
+                        [&] { return stop.stop_requested() || has_ended_window_; });
+      if (!std::exchange(has_ended_window_, false)) continue;
+    }
+    settle_windows(stop);
+  }
+}
+
+void MachineService::settle_windows(const std::stop_token& stop) {
+  for (const HostTime t : windows_.take_marks()) live_.ledger().mark(t);
+  const auto wanted = windows_.wanted();
+  if (!wanted) return;
+  wait_for_sensors(*wanted, stop);
+  if (!stop.stop_requested()) windows_.settle(*wanted, live_.ledger());
 }
 
 // Until all sensors have reported what was used up to `t`.
@@ -133,132 +152,41 @@ void MachineService::wait_for_sensors(HostTime t, const std::stop_token& stop) {
 void MachineService::tick(const std::stop_token& stop) {
   Division division = divide();
   const HostTime at = HostClock::now();
+  settle_windows(stop);
   wait_for_sensors(at, stop);
   if (stop.stop_requested()) return;
-  map_jobs(division);
-  accounts_.begin_tick(at, division.workers);
-  for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
-  describe(at);
+  {
+    const std::lock_guard lock(known_);
+    map_jobs(division);
+    accounts_.begin_tick(at, division.workers);
+    for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
+    describe(at);
+  }
   last_tick_ = at;
   live_.ledger().tidy(at);
-  live_.ledger().forget_before(at - kRemembered);
+  windows_.tidy(at);
+  live_.ledger().forget_before(std::min(at - kRemembered, windows_.oldest().value_or(at)));
   uses_.end_tick();
   uses_.forget_before(at - kRemembered);
   sampling_.watch_clock();
   sampling_.flush();
+  save();
   if (options_.on_tick) options_.on_tick(state_, accounts_);
 }
 
-MachineService::Division MachineService::divide() {
-  Division out;
-  auto look = processes_.look();
-  if (!look) {
-    sampling_.warn("energy is not divided among processes: " + look.error().message);
-    return out;
-  }
-  if (look->hides_owners) {
-    sampling_.warn(
-        "some processes belong to control groups that this tool's cgroup namespace hides: their "
-        "containers and jobs are unknown; run the service in the host's cgroup namespace");
-  }
-  for (auto& p : look->processes) {
-    out.by_pid[p.pid] = out.workers.size();
-    out.workers.push_back({p.id, p.pid, std::move(p.name), std::move(p.owner)});
-    out.cpu_time.push_back(seconds(p.cpu_time));
-  }
-  for (auto& u : look->unlisted) {
-    out.workers.push_back({0, 0, {}, std::move(u.owner)});
-    out.cpu_time.push_back(seconds(u.cpu_time));
-  }
-  out.others = seconds(look->others);
-  live_.append(std::vector{look->machine});
-  out.known = true;
-  return out;
-}
-
-void MachineService::map_jobs(Division& division) {
-  state_.allocations.clear();
-  state_.holders.clear();
-  if (!options_.job_mapping.empty()) {
-    if (const auto read = jobs_.read(options_.job_mapping); !read) {
-      sampling_.warn("the jobs of GPUs are unknown: " + read.error().message);
-    }
-  }
-  if (in_pid_namespace_) {
-    sampling_.warn(
-        "the driver names processes by the machine's pids, which this container does not show: GPU "
-        "energy is not divided among processes; run the service in the host's PID namespace");
-  }
-  const auto& domains = sampling_.domains();
-  for (std::size_t d = 0; d < domains.size(); ++d) {
-    if (domains[d].kind != DomainKind::kGpu || domains[d].parent) continue;
-    const auto index = model::gpu_index(domains[d]);
-    for (const auto& entry : jobs_.all()) {
-      if (entry.gpu != domains[d].uuid && (!index || entry.gpu != std::to_string(*index))) continue;
-      for (const auto& job : entry.jobs) state_.allocations.push_back({d, entry.instance, job});
-    }
-    if (in_pid_namespace_) continue;
-    const auto job = jobs_.only_job(index, domains[d].uuid);
-    for (const auto& use : uses_.of(d, HostClock::now() - kUseAge)) {
-      const auto at = division.by_pid.find(use.pid);
-      if (at == division.by_pid.end()) continue;
-      auto& worker = division.workers[at->second];
-      if (job && worker.owner.job.empty()) worker.owner.job = *job;
-      state_.holders.push_back({d, worker, use.compute_utilisation, use.memory_bytes});
-    }
+void MachineService::restore() {
+  if (options_.state.empty()) return;
+  const auto restored = restore_service_state(options_.state, boot_, state_, accounts_);
+  if (!restored) {
+    sampling_.warn(restored.error().message + "; the counters begin at zero");
   }
 }
 
-void MachineService::charge(std::size_t domain, HostTime at, const Division& division) {
-  auto& edge = edges_[domain].at;
-  auto& state = state_.domains[domain];
-  auto& ledger = live_.ledger();
-  state.provenance = ledger.provenance(domain);
-  state.divided = is_divided(sampling_.domains()[domain]);
-  state.reported = ledger.knows(domain, at);
-  if (!state.reported) return;
-  if (!edge) {
-    edge = at;
-    state.counted = true;
-    return;
-  }
-  auto energy = ledger.energy_of(domain, *edge, at);
-  HostTime begin = *edge;
-  if (!energy) {
-    // Readings are missing since then: the count goes on from the tick before, or from here.
-    ++state.gaps;
-    edge = at;
-    begin = last_tick_;
-    energy = ledger.energy_of(domain, begin, at);
-    if (!energy) return;
-  }
-  edge = at;
-
-  const auto& what = sampling_.domains()[domain];
-  analysis::DomainCharge charge;
-  charge.domain = domain;
-  charge.energy = energy->energy;
-  charge.interval = at - begin;
-  const auto rest = options_.rest ? options_.rest(what) : std::nullopt;
-  if (rest) charge.rest = *rest * (at - begin);
-  std::vector<double> weights;
-  if (division.known && begin == last_tick_ && state.divided) {
-    if (what.kind == DomainKind::kGpu) {
-      const auto uses =
-          in_pid_namespace_ ? std::vector<model::GpuProcessUse>{} : uses_.of(domain, at - kUseAge);
-      const auto by_use = weights_of(uses);
-      if (!by_use.empty()) weights.resize(division.workers.size());
-      for (std::size_t i = 0; i < by_use.size(); ++i) {
-        const auto found = division.by_pid.find(uses[i].pid);
-        (found == division.by_pid.end() ? charge.others : weights[found->second]) += by_use[i];
-      }
-    } else {
-      weights = division.cpu_time;
-      charge.others = division.others;
-    }
-  }
-  charge.weights = weights;
-  accounts_.charge(charge);
+// Before the tick is shown: a counter that was read never falls, even if the service is killed.
+void MachineService::save() {
+  if (options_.state.empty()) return;
+  const auto saved = save_service_state(options_.state, state_, accounts_, boot_);
+  if (!saved) sampling_.warn("the counters are not kept: " + saved.error().message);
 }
 
 void MachineService::describe(HostTime at) {

@@ -17,6 +17,7 @@
 #include "meters/meter.h"
 #include "session/live/live_engine.h"
 #include "session/machine/gpu_uses.h"
+#include "session/machine/machine_windows.h"
 #include "session/sampling/recorded_sampling.h"
 #include "spans/procs/job_mapping.h"
 #include "spans/procs/machine_processes.h"
@@ -31,7 +32,10 @@ struct ServiceOptions {
   // The power of a domain at rest; absent where it is not known, and then the domain's energy is
   // not divided into levels.
   std::function<std::optional<Power>(const model::Domain&)> rest;
-  std::filesystem::path root = "/";             // where proc and sys are
+  std::filesystem::path state;       // where the counters are kept over restarts; empty: nowhere
+  Sink* sink = nullptr;              // of the recording; nullptr: none. It outlives the service
+  model::RunInfo run;                // of the recording
+  std::filesystem::path root = "/";  // where proc and sys are
   Duration patience = std::chrono::seconds{2};  // with a meter that hangs at the end
 
   // Called after each tick, from the thread of run(). Both arguments are valid during the call.
@@ -61,6 +65,15 @@ class MachineService {
   // Measures in the calling thread until `stop`.
   void run(std::stop_token stop);
 
+  // Calls `reader` with what is known after the latest tick, which does not change during the call.
+  // Thread safety: may be called from any thread.
+  using Reader =
+      std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)>;
+  void read(const Reader& reader) const;
+
+  // Windows of other programs, whose energy is computed some tenths of a second after their end.
+  MachineWindows& windows() { return windows_; }
+
  private:
   struct Edge {
     std::optional<HostTime> at;  // up to here its energy is counted
@@ -70,19 +83,25 @@ class MachineService {
     std::vector<double> cpu_time;
     double others = 0;
     std::unordered_map<pid_t, std::size_t> by_pid;
+    std::optional<std::uint64_t> memory_used_bytes;
     bool known = false;
   };
 
   MachineService(ServiceOptions options, Sampler sampler, std::vector<model::Domain> domains);
   void wait_until(HostTime t, const std::stop_token& stop);
+  void wait_for_tick(HostTime t, const std::stop_token& stop);
+  void settle_windows(const std::stop_token& stop);
   void wait_for_sensors(HostTime t, const std::stop_token& stop);
   void tick(const std::stop_token& stop);
   Division divide();
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);
   void describe(HostTime at);
+  void restore();
+  void save();
 
   ServiceOptions options_;
+  mutable std::mutex known_;  // guards accounts_ and state_ while run() changes them
   LiveEngine live_;
   GpuUses uses_;
   RecordedSampling sampling_;
@@ -94,6 +113,9 @@ class MachineService {
   analysis::MachineState state_;
   Duration cpu_at_begin_{};
   const bool in_pid_namespace_;
+  const std::string boot_;
+  MachineWindows windows_;
+  bool has_ended_window_ = false;  // guarded by mutex_
   std::mutex mutex_;
   std::condition_variable_any woken_;
 };

@@ -137,6 +137,37 @@ TEST(MachineService, NamesTheJobsOfAGpu) {
       });
 }
 
+TEST(MachineService, SettlesWindows) {
+  std::stop_source stop;
+  ServiceOptions options;
+  options.tick = 40ms;
+  MachineService* running = nullptr;
+  std::optional<analysis::MachineWindow> window;
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts& accounts) {
+    EXPECT_LT(state.ticks, 2000u);
+    auto& windows = running->windows();
+    if (!windows.find("epoch") && accounts.domains()[0].total > Energy::joules(1)) {
+      EXPECT_TRUE(windows.begin("epoch", HostClock::now()));
+    } else if (const auto found = windows.find("epoch")) {
+      // Long enough for a reading within; asked again, the end stays.
+      if (HostClock::now() - found->begin > 50ms)
+        EXPECT_TRUE(windows.end("epoch", HostClock::now()));
+      if (found->is_settled) window = *found;
+    }
+    if (window || state.ticks >= 2000) stop.request_stop();
+  };
+  auto service = MachineService::open(std::move(options), meters_of(held_by({})));
+  ASSERT_TRUE(service) << service.error().message;
+  running = service->get();
+  running->run(stop.get_token());
+  ASSERT_TRUE(window);
+  ASSERT_EQ(window->energies.size(), 2u);
+  for (const auto& energy : window->energies) {
+    ASSERT_TRUE(energy) << energy.error().message;
+    EXPECT_GT(energy->energy, Energy{});
+  }
+}
+
 TEST(MachineService, AnUnknownDeviceIsAnError) {
   ServiceOptions options;
   options.devices = {"7"};

@@ -41,7 +41,7 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
       live_(domains, sampler.sensors(), options_.history),
       sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
                 [this](const Sampled& sampled) { live_.append(sampled.readings); }),
-      inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }) {
+      inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); }) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
   run_.command = own_command();

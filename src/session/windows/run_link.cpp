@@ -37,9 +37,11 @@ Error tool_is_gone() {
 
 }  // namespace
 
-RunLink::RunLink(int fd)
+RunLink::RunLink(int fd, std::unique_ptr<spans::SharedRings> rings)
     : fd_(fd),
-      inbox_([this](pid_t thread, const auto& window) { take_in(thread, window); }),
+      rings_(std::move(rings)),
+      inbox_([this](const auto& origin, const auto& window) { take_in(origin, window); },
+             rings_.get()),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = start_without_signals([this] { work(); });
 }
@@ -60,20 +62,29 @@ RunLink::~RunLink() {
   ::close(fd_);
 }
 
+std::uint32_t RunLink::name(std::string_view text) {
+  const std::uint32_t before = names_.size();
+  const std::uint32_t number = names_.number(text);
+  if (number < before) return number;
+  const std::lock_guard lock(sending_);
+  (void)send_names(HostClock::now());
+  return number;
+}
+
 void RunLink::add(const spans::WindowRecord& window) noexcept {
   if (!gone_.load(std::memory_order_relaxed)) inbox_.push(window);
 }
 
-void RunLink::take_in(pid_t thread, const spans::WindowRecord& window) {
+void RunLink::take_in(const spans::WindowInbox::Origin& origin, const spans::WindowRecord& window) {
   const std::lock_guard lock(waiting_mutex_);
   if (gone_) return;
   if (waiting_windows_ >= kMostWaiting) {
     ++lost_;
     return;
   }
-  if (waiting_.empty() || waiting_.back().thread != thread ||
+  if (waiting_.empty() || waiting_.back().origin.thread != origin.thread ||
       waiting_.back().windows.size() == kMostWindowsInPacket) {
-    waiting_.push_back({thread, {}});
+    waiting_.push_back({origin, {}});
   }
   waiting_.back().windows.push_back(window);
   ++waiting_windows_;
@@ -92,7 +103,7 @@ bool RunLink::send_waiting(HostTime deadline) {
       waiting_.pop_front();
       waiting_windows_ -= run.windows.size();
     }
-    if (send(encode_windows(run.thread, run.windows), deadline)) continue;
+    if (send(encode_windows(run.origin.thread, run.origin.ring, run.windows), deadline)) continue;
     const std::lock_guard lock(waiting_mutex_);
     waiting_windows_ += run.windows.size();
     waiting_.push_front(std::move(run));

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,12 +24,14 @@ namespace jouleprof::session {
 // Thread safety: all functions from any thread, in the process that made it.
 class RunLink {
  public:
-  explicit RunLink(int fd);  // connected, and greeted; closed in the end
+  // `fd`: connected, and greeted with the descriptor of `rings`; closed in the end.
+  RunLink(int fd, std::unique_ptr<spans::SharedRings> rings);
   RunLink(const RunLink&) = delete;
   RunLink& operator=(const RunLink&) = delete;
   ~RunLink();  // sends what there is
 
-  std::uint32_t name(std::string_view text) { return names_.number(text); }
+  // A new name is sent at once, so that the windows of a program that dies have theirs.
+  std::uint32_t name(std::string_view text);
   void add(const spans::WindowRecord& window) noexcept;
 
   // Sends what there is, then the question, which gets an id and a deadline. Errors: those of the
@@ -44,13 +47,13 @@ class RunLink {
 
  private:
   struct Run {  // of windows of one thread
-    pid_t thread = 0;
+    spans::WindowInbox::Origin origin;
     std::vector<spans::WindowRecord> windows;
   };
 
   Result<FoundEnergies> ask(std::uint64_t id, const std::string& question, HostTime deadline);
   void work();
-  void take_in(pid_t thread, const spans::WindowRecord& window);
+  void take_in(const spans::WindowInbox::Origin& origin, const spans::WindowRecord& window);
   bool send_waiting(HostTime deadline);  // false: not all of it
   bool send_names(HostTime deadline);
   bool send_lost(HostTime deadline);
@@ -77,6 +80,7 @@ class RunLink {
   std::map<std::uint64_t, std::optional<Result<FoundEnergies>>> answers_;  // those awaited
   bool stop_ = false;
 
+  const std::unique_ptr<spans::SharedRings> rings_;
   spans::WindowInbox inbox_;
   int wake_fd_ = -1;  // an eventfd
   std::thread thread_;

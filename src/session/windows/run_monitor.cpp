@@ -37,9 +37,9 @@ class Descriptor {
   int fd_;
 };
 
-Result<Welcome> greet(int fd) {
-  const std::string hello = encode(Hello{});
-  if (::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
+// `rings`: a descriptor to hand over; -1: none.
+Result<Welcome> greet(int fd, int rings) {
+  if (!send_with_descriptor(fd, encode(Hello{}), rings)) {
     return fail(Errc::kUnavailable, "`jouleprof run` does not listen");
   }
   pollfd poll{fd, POLLIN, 0};
@@ -113,11 +113,12 @@ Result<std::unique_ptr<RunMonitor>> RunMonitor::connect(const std::filesystem::p
   const auto fd = connect_to_session(socket);
   if (!fd) return tl::unexpected(fd.error());
   Descriptor connection(*fd);
-  const auto welcome = greet(connection.get());
+  auto rings = std::make_unique<spans::SharedRings>();
+  const auto welcome = greet(connection.get(), rings->fd());
   if (!welcome) return tl::unexpected(welcome.error());
   auto choice = choose(*welcome, options);
   if (!choice) return forward_error(choice);
-  auto link = std::make_unique<RunLink>(connection.release());
+  auto link = std::make_unique<RunLink>(connection.release(), std::move(rings));
   return std::unique_ptr<RunMonitor>(new RunMonitor(std::move(link), std::move(choice->domains),
                                                     std::move(choice->visible_boards)));
 }

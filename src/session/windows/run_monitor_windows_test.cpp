@@ -1,8 +1,10 @@
 // Windows that a program hands over end up in the recording.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <map>
 #include <thread>
 
@@ -59,13 +61,40 @@ TEST_F(RunMonitorWindowsTest, WindowsOfOneThatHasJustEndedAreTakenIn) {
   const HostTime now = HostClock::now();
   const std::vector<spans::WindowRecord> windows(1000, {ns(now), ns(now), 1, 0});
   for (const std::string& packet :
-       {encode(Hello{}), encode(Names{1, {"last"}}), encode_windows(5, windows)}) {
+       {encode(Hello{}), encode(Names{1, {"last"}}), encode_windows(5, {}, windows)}) {
     ASSERT_GT(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), 0);
   }
   ::close(fd);
   stop();
   ASSERT_THAT(recorded_, SizeIs(1000));
   EXPECT_EQ(recorded_[999], (model::Window{"last", now, now, getpid(), 5, false}));
+}
+
+// Its thread that sends windows has no time to.
+TEST_F(RunMonitorWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
+  const std::string path = server_->path();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);  // ends a child that hangs
+    auto monitor = RunMonitor::connect(path);
+    if (!monitor) _exit(1);
+    const std::uint32_t name = (*monitor)->name("short");
+    const std::int64_t now = ns(HostClock::now());
+    std::thread other([&] {
+      for (int i = 0; i < 2; ++i) (*monitor)->add({now, now, name, 0});
+    });
+    other.join();
+    for (int i = 0; i < 5; ++i) (*monitor)->add({now, now + i, name, 0});
+    ::kill(getpid(), SIGKILL);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  stop();
+  EXPECT_THAT(recorded_, SizeIs(7));
+  for (const auto& w : recorded_) EXPECT_EQ(w.name, "short");
+  EXPECT_THAT(warnings_, testing::IsEmpty());
 }
 
 }  // namespace

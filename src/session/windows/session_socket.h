@@ -1,7 +1,10 @@
 // Where the programs of a session find it: a Unix socket in a folder of its own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -35,5 +38,11 @@ class SessionSocket {
 // A connected socket to `path`, for packets; it does not block. Waits two seconds at most
 // for a tool that is stopped. Errors: unavailable.
 Result<int> connect_to_session(const std::filesystem::path& path);
+
+// One packet, with a file descriptor that the receiver gets a copy of; -1: none. False: not sent.
+bool send_with_descriptor(int socket, std::string packet, int descriptor);
+// One packet into `buffer`, as recv() with MSG_DONTWAIT and MSG_TRUNC; `descriptor`: the one that
+// came with it, to be closed by the caller, or -1.
+ssize_t receive_with_descriptor(int socket, std::string& buffer, int& descriptor);
 
 }  // namespace jouleprof::session

@@ -154,14 +154,18 @@ tl::unexpected<Error> not_understood(std::string_view packet) {
 Result<ProgramMessage> decode_windows(std::string_view packet) {
   std::uint32_t count = 0;
   std::int32_t thread = 0;
+  std::uint32_t number = 0;
   if (packet.size() < kWindowsHeader) return not_understood(packet);
   std::memcpy(&count, packet.data() + 4, sizeof count);
   std::memcpy(&thread, packet.data() + 8, sizeof thread);
+  std::memcpy(&number, packet.data() + 12, sizeof number);
+  if (number > spans::SharedRings::kMost) return not_understood(packet);
   if (count > kMostWindowsInPacket ||
       packet.size() != kWindowsHeader + count * sizeof(WindowRecord)) {
     return not_understood(packet);
   }
-  Windows windows{thread, std::vector<WindowRecord>(count)};
+  Windows windows{thread, {}, std::vector<WindowRecord>(count)};
+  if (number > 0) windows.ring = number - 1;
   if (count > 0) {
     std::memcpy(windows.windows.data(), packet.data() + kWindowsHeader,
                 count * sizeof(WindowRecord));
@@ -171,13 +175,16 @@ Result<ProgramMessage> decode_windows(std::string_view packet) {
 
 }  // namespace
 
-std::string encode_windows(pid_t thread, std::span<const WindowRecord> windows) {
+std::string encode_windows(pid_t thread, std::optional<std::uint32_t> ring,
+                           std::span<const WindowRecord> windows) {
   std::string packet(kWindowsHeader + windows.size_bytes(), '\0');
   const auto count = static_cast<std::uint32_t>(windows.size());
   const std::int32_t kernel_id = thread;
   packet[0] = 'W';
   std::memcpy(packet.data() + 4, &count, sizeof count);
   std::memcpy(packet.data() + 8, &kernel_id, sizeof kernel_id);
+  const std::uint32_t number = ring ? *ring + 1 : 0;
+  std::memcpy(packet.data() + 12, &number, sizeof number);
   if (!windows.empty()) {
     std::memcpy(packet.data() + kWindowsHeader, windows.data(), windows.size_bytes());
   }
@@ -186,7 +193,7 @@ std::string encode_windows(pid_t thread, std::span<const WindowRecord> windows) 
 
 std::string encode(const ProgramMessage& message) {
   if (const auto* windows = std::get_if<Windows>(&message)) {
-    return encode_windows(windows->thread, windows->windows);
+    return encode_windows(windows->thread, windows->ring, windows->windows);
   }
   return text_of(std::visit([](const auto& m) { return to_json(m); }, message));
 }

@@ -4,9 +4,11 @@
 // variable JOULEPROF_SESSION of the command. Each packet is one message of at most kLongestPacket
 // bytes. Times are nanoseconds of CLOCK_MONOTONIC, energies microjoules.
 //
-// Windows are binary, in the machine's byte order: 'W', three zero bytes, the number of records and
-// the kernel's id of their thread (32 bits each), four zero bytes, then the records (WindowRecord).
-// Every other message is a JSON object with a "type":
+// Windows are binary, in the machine's byte order: 'W', three zero bytes, the number of records,
+// the kernel's id of their thread, the number of their ring plus 1, or 0 without one (32 bits
+// each), then the records (WindowRecord). The hello may bring a file descriptor with the program's
+// rings (spans/windows/shared_rings.h): from them come the windows that a program that dies did not
+// send. Every other message is a JSON object with a "type":
 //
 //   program -> tool
 //     hello     protocol                     the first message
@@ -45,11 +47,12 @@
 #include "base/result.h"
 #include "model/domain.h"
 #include "model/snapshot.h"
+#include "spans/windows/shared_rings.h"
 #include "spans/windows/window_record.h"
 
 namespace jouleprof::session {
 
-inline constexpr int kWindowProtocol = 2;  // any change is a new one
+inline constexpr int kWindowProtocol = 3;  // any change is a new one
 inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
 inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
 inline constexpr std::size_t kMostWindowsInPacket = 2048;
@@ -66,6 +69,7 @@ struct Lost {
 };
 struct Windows {
   pid_t thread = 0;
+  std::optional<std::uint32_t> ring;
   std::vector<spans::WindowRecord> windows;
 };
 struct EnergyQuestion {
@@ -120,7 +124,8 @@ using ToolMessage = std::variant<Welcome, Refused, Answer>;
 // A text that is no UTF-8 arrives with replacement characters.
 std::string encode(const ProgramMessage& message);
 std::string encode(const ToolMessage& message);
-std::string encode_windows(pid_t thread, std::span<const spans::WindowRecord> windows);
+std::string encode_windows(pid_t thread, std::optional<std::uint32_t> ring,
+                           std::span<const spans::WindowRecord> windows);
 
 // Errors: corrupt.
 Result<ProgramMessage> decode_program_message(std::string_view packet);

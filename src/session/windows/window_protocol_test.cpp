@@ -46,10 +46,11 @@ TEST(WindowProtocol, WindowsAreBinaryAndExact) {
     const auto n = static_cast<std::int64_t>(i);
     records[i] = {-n, INT64_MAX - n, static_cast<std::uint32_t>(i), 1};
   }
-  const std::string packet = encode_windows(77, records);
+  const std::string packet = encode_windows(77, 5u, records);
   EXPECT_LE(packet.size(), kLongestPacket);
   const auto got = std::get<Windows>(decode_program_message(packet).value());
   EXPECT_EQ(got.thread, 77);
+  EXPECT_EQ(got.ring, 5U);
   ASSERT_EQ(got.windows.size(), records.size());
   EXPECT_EQ(got.windows.back().begin, records.back().begin);
   EXPECT_EQ(got.windows.back().end, records.back().end);
@@ -59,7 +60,7 @@ TEST(WindowProtocol, WindowsAreBinaryAndExact) {
   EXPECT_FALSE(decode_program_message(packet + 'x'));
   EXPECT_FALSE(decode_program_message(packet.substr(0, 12)));
   EXPECT_TRUE(
-      std::get<Windows>(decode_program_message(encode_windows(1, {})).value()).windows.empty());
+      std::get<Windows>(decode_program_message(encode_windows(1, {}, {})).value()).windows.empty());
 }
 
 TEST(WindowProtocol, WhatTheToolSaysArrives) {

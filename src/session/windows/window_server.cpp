@@ -116,6 +116,7 @@ void WindowServer::run() {
   }
   waiting_ = false;
   while (!clients_.empty()) drop(clients_.begin()->first);
+  if (service_) hand_over();
 }
 
 bool WindowServer::wait() {
@@ -177,15 +178,21 @@ void WindowServer::take_in_readings() {
 
 void WindowServer::receive_all(HostTime now) {
   std::vector<ClientId> bad;
-  for (const auto& [id, client] : clients_) {
-    if (!receive(id, client.fd, now)) bad.push_back(id);
+  for (auto& [id, client] : clients_) {
+    if (!receive(id, client, now)) bad.push_back(id);
   }
   for (const ClientId id : bad) drop(id);
 }
 
-bool WindowServer::receive(ClientId id, int fd, HostTime now) {
+bool WindowServer::receive(ClientId id, Client& client, HostTime now) {
   for (int i = 0; i < kPacketsInTurn; ++i) {
-    const ssize_t n = ::recv(fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
+    int descriptor = -1;
+    const ssize_t n = receive_with_descriptor(client.fd, buffer_, descriptor);
+    if (descriptor >= 0 && client.rings >= 0) {
+      ::close(descriptor);
+    } else if (descriptor >= 0) {
+      client.rings = descriptor;
+    }
     // Reported once for a program that ended without reading all; what it sent is still there.
     if (n < 0 && errno == ECONNRESET) continue;
     if (n < 0) return errno == EAGAIN || errno == EINTR;
@@ -226,9 +233,24 @@ bool WindowServer::send_unsent(Client& client) {
 }
 
 void WindowServer::drop(ClientId id) {
+  const Client& client = clients_.at(id);
+  if (client.rings >= 0) {
+    take_left(id, client.rings);
+    ::close(client.rings);
+  }
   service_->remove_client(id);
-  ::close(clients_.at(id).fd);
+  ::close(client.fd);
   clients_.erase(id);
+}
+
+void WindowServer::take_left(ClientId id, int rings) {
+  const HostTime now = HostClock::now();
+  const std::uint64_t overwritten = spans::read_left(
+      rings, [&](std::uint32_t ring) { return service_->received(id, ring); },
+      [&](pid_t thread, const spans::WindowRecord& window) {
+        (void)service_->take(id, Windows{thread, {}, {window}}, now);
+      });
+  if (overwritten > 0) (void)service_->take(id, Lost{overwritten}, now);
 }
 
 void WindowServer::hand_over() {

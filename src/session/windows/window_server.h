@@ -55,6 +55,7 @@ class WindowServer {
   struct Client {
     int fd = -1;
     std::deque<std::string> unsent;
+    int rings = -1;  // the file of its windows, which outlives it
   };
 
   WindowServer(SessionSocket socket, int wake_fd, std::vector<OfferedDomain> domains,
@@ -65,10 +66,11 @@ class WindowServer {
   void accept_clients();
   void take_in_readings();
   void receive_all(HostTime now);
-  bool receive(ClientId id, int fd, HostTime now);  // false: to be dropped
+  bool receive(ClientId id, Client& client, HostTime now);  // false: to be dropped
   void reply();
   bool send_unsent(Client& client);
   void drop(ClientId id);
+  void take_left(ClientId id, int rings);  // windows that it ended and did not send
   void hand_over();
   void wake_thread();
 

@@ -92,6 +92,7 @@ bool WindowService::take(ClientId, Client& client, Lost&& lost) {
 
 bool WindowService::take(ClientId, Client& client, Windows&& windows) {
   if (client.names.size() + windows.windows.size() > kMostNames) return false;
+  if (windows.ring) client.received[*windows.ring] += windows.windows.size();
   for (const auto& window : windows.windows) {
     if (window.end < window.begin || window.begin < 0 || host(window.end) > now_ + kFuture) {
       continue;
@@ -151,6 +152,14 @@ bool WindowService::ask(Client& client, Question question) {
   question.deadline = std::min(question.deadline, now_ + kMostTimeout);
   questions_.push_back(question);
   return true;
+}
+
+std::uint64_t WindowService::received(ClientId client, std::uint32_t ring) const {
+  const auto known = clients_.find(client);
+  if (known == clients_.end()) return 0;
+  const auto& by_ring = known->second.received;
+  const auto count = by_ring.find(ring);
+  return count == by_ring.end() ? 0 : count->second;
 }
 
 void WindowService::append(const model::Readings& readings) { live_.append(readings); }

@@ -38,6 +38,9 @@ class WindowService {
   // is one whose reply is a refusal.
   bool take(ClientId client, ProgramMessage message, HostTime now);
 
+  // How many windows of one of its rings a client has sent.
+  std::uint64_t received(ClientId client, std::uint32_t ring) const;
+
   void append(const model::Readings& readings);
 
   // Answers what can be answered now, or has to be. To be called after the functions above, and
@@ -66,7 +69,8 @@ class WindowService {
       std::uint32_t number = 0;  // in the ledger: each client's names are its own
     };
     std::unordered_map<std::uint32_t, Name> names;
-    std::size_t questions = 0;  // open ones
+    std::size_t questions = 0;                        // open ones
+    std::map<std::uint32_t, std::uint64_t> received;  // windows, by ring
   };
   struct Question {
     ClientId client = 0;

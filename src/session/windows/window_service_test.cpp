@@ -118,8 +118,8 @@ TEST_F(WindowServiceTest, WindowsAreRecordedWithAllThatIsKnown) {
   ASSERT_TRUE(service_.take(1, Names{0, {"", "epoch"}}, at(0)));
   ASSERT_TRUE(service_.take(2, Names{0, {"", "step"}}, at(0)));
   ASSERT_TRUE(
-      service_.take(1, Windows{11, {window(1, 2, 1), window(2, 3, 0, kDeviceTime)}}, at(10)));
-  ASSERT_TRUE(service_.take(2, Windows{22, {window(3, 4, 1)}}, at(10)));
+      service_.take(1, Windows{11, {}, {window(1, 2, 1), window(2, 3, 0, kDeviceTime)}}, at(10)));
+  ASSERT_TRUE(service_.take(2, Windows{22, {}, {window(3, 4, 1)}}, at(10)));
   EXPECT_THAT(service_.take_windows(),
               ElementsAre(model::Window{"epoch", at(1), at(2), 10, 11, false},
                           model::Window{"", at(2), at(3), 10, 11, true},
@@ -132,7 +132,7 @@ TEST_F(WindowServiceTest, ImpossibleWindowsAreLeftOut) {
   const spans::WindowRecord ancient{INT64_MIN, INT64_MAX, 0, 0};
   const spans::WindowRecord negative{-5, 5, 0, 0};
   ASSERT_TRUE(service_.take(
-      1, Windows{11, {ancient, negative, window(5, 4, 0), window(0, 60'000, 0)}}, at(10)));
+      1, Windows{11, {}, {ancient, negative, window(5, 4, 0), window(0, 60'000, 0)}}, at(10)));
   EXPECT_THAT(service_.take_windows(), IsEmpty());
 }
 
@@ -147,8 +147,8 @@ TEST_F(WindowServiceTest, ATotalIsOfOneProgramsWindows) {
     EXPECT_THAT(only_answer().found.error().message, HasSubstr("'step'"));
   }
   ASSERT_TRUE(
-      service_.take(1, Windows{11, {window(200, 700, 1), window(1000, 1500, 1)}}, at(2000)));
-  ASSERT_TRUE(service_.take(2, Windows{22, {window(300, 500, 1)}}, at(2000)));
+      service_.take(1, Windows{11, {}, {window(200, 700, 1), window(1000, 1500, 1)}}, at(2000)));
+  ASSERT_TRUE(service_.take(2, Windows{22, {}, {window(300, 500, 1)}}, at(2000)));
   ASSERT_TRUE(service_.take(1, TotalQuestion{2, 1, at(9000)}, at(2500)));
   service_.look(at(2500));
   const Answer first = only_answer();

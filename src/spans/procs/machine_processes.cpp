@@ -1,5 +1,7 @@
 #include "spans/procs/machine_processes.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -12,14 +14,32 @@ using namespace std::chrono_literals;
 constexpr pid_t kKernelThreads = 2;  // the parent of all threads of the kernel
 // A scheduler moves a new process into its group: it is looked at again soon, later now and then.
 constexpr unsigned kFirstLooks = 3;
-constexpr unsigned kLaterLooks = 12;
+constexpr unsigned kYoung = 60;  // looks
+constexpr unsigned kYoungPeriod = 12;
+constexpr unsigned kOldPeriod = 60;
 // Pids are given out in turn: with fewer new ones than this none was given out again.
 constexpr std::uint64_t kFewForks = 10'000;
+// The only thread of a process that works runs between any two looks: asking whether it did is then
+// a waste.
+constexpr unsigned kPause = 10;
+constexpr std::size_t kMostFiles = 20'000;
+
+// A later process with the same pid began at another clock tick. Never 0.
+std::uint64_t identity(const ProcessStat& stat) {
+  constexpr int kPidBits = 22;  // PID_MAX_LIMIT is 2^22
+  return stat.start_ticks << kPidBits | static_cast<std::uint64_t>(stat.pid);
+}
+
+std::size_t files_to_keep() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return std::min<std::size_t>(limit.rlim_cur / 2, kMostFiles);
+}
 
 }  // namespace
 
 MachineProcesses::MachineProcesses(const std::filesystem::path& root)
-    : procs_(root), groups_(root) {}
+    : procs_(root), groups_(root), most_files_(files_to_keep()) {}
 
 Result<MachineLook> MachineProcesses::look() {
   const HostTime now = HostClock::now();
@@ -71,11 +91,12 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
       return true;
     }
   }
-  auto stat = procs_.stat(pid);
+  if (known && stands_still(pid, entry)) return true;
+  const auto stat = this->stat(pid, entry);
   if (!stat) return false;
   if (!known || stat->start_ticks != entry.start_ticks) {
     entry = Entry{};
-    entry.id = next_id_++;
+    entry.id = identity(*stat);
     entry.start_ticks = stat->start_ticks;
     entry.kernel = pid == kKernelThreads || stat->parent == kKernelThreads;
     // The time before the first look does not count; of what began since the look before all does.
@@ -84,13 +105,43 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
   }
   entry.used = std::max(stat->cpu_time - entry.cpu_time, Duration{});
   entry.cpu_time = stat->cpu_time;
-  entry.name = std::move(stat->name);
+  entry.name = stat->name;
+  entry.threads = stat->threads;
   if (stat->ended()) return known;  // its group and user are gone
-  if (!entry.kernel && (entry.looks < kFirstLooks || entry.looks % kLaterLooks == 0)) {
-    read_owner(pid, entry);
-  }
+  // Those that began together are not read in the same look.
+  const unsigned turn = entry.looks + static_cast<unsigned>(pid);
+  const bool is_due = turn % (entry.looks < kYoung ? kYoungPeriod : kOldPeriod) == 0;
+  if (!entry.kernel && (entry.looks < kFirstLooks || is_due)) read_owner(pid, entry);
   ++entry.looks;
   return true;
+}
+
+// Whether it has one thread, which has not run since the look before: then it has neither used CPU
+// time nor begun threads.
+bool MachineProcesses::stands_still(pid_t pid, Entry& entry) const {
+  if (entry.threads != 1 || entry.looks <= kFirstLooks) return false;
+  if (entry.pause > 0) {
+    --entry.pause;
+    return false;
+  }
+  const auto before = entry.main_thread;
+  entry.main_thread = entry.files.main_thread_time(procs_.folder(), pid);
+  if (entry.main_thread && entry.main_thread == before) return true;
+  if (!entry.main_thread || before) {
+    entry.pause = kPause;
+    entry.main_thread.reset();
+  }
+  return false;
+}
+
+std::optional<ProcessStat> MachineProcesses::stat(pid_t pid, Entry& entry) {
+  if (entries_.size() * ProcessFiles::kFiles < most_files_) {
+    return entry.files.stat(procs_.folder(), pid);
+  }
+  entry.files.close();
+  auto stat = procs_.stat(pid);
+  if (!stat) return std::nullopt;
+  return std::move(*stat);
 }
 
 void MachineProcesses::read_owner(pid_t pid, Entry& entry) {

@@ -13,12 +13,13 @@
 
 #include "model/owner.h"
 #include "spans/procs/cgroup_time.h"
+#include "spans/procs/process_files.h"
 #include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {
 
 struct ListedProcess {
-  std::uint64_t id = 0;  // never given twice
+  std::uint64_t id = 0;  // of its begin and its pid: not given twice while the machine runs
   pid_t pid = 0;
   std::string name;
   model::Owner owner;   // its user is the process's own
@@ -44,7 +45,8 @@ struct MachineLook {
 };
 
 // Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
-// processes of a group whose CPU time stood still are not read.
+// processes of a group whose CPU time stood still are not read, nor those whose only thread has not
+// run. Files of processes stay open, as many as half of the limit of open files.
 // Thread safety: none.
 class MachineProcesses {
  public:
@@ -63,14 +65,20 @@ class MachineProcesses {
     model::Owner owner;
     bool hidden = false;
     bool kernel = false;
-    Duration cpu_time{};     // in total, as last read
-    Duration used{};         // since the look before
-    unsigned looks = 0;      // at its group
+    Duration cpu_time{};  // in total, as last read
+    Duration used{};      // since the look before
+    unsigned looks = 0;   // at its group
+    int threads = 0;
+    ProcessFiles files;
+    std::optional<std::uint64_t> main_thread;  // its time at the look before
+    unsigned pause = 0;      // looks at its status before the time of its main thread is read again
     std::uint64_t seen = 0;  // the last look that found it
   };
 
   void find_processes();
   bool read(pid_t pid, Entry& entry);
+  bool stands_still(pid_t pid, Entry& entry) const;
+  std::optional<ProcessStat> stat(pid_t pid, Entry& entry);
   void read_owner(pid_t pid, Entry& entry);
   MachineLook result(Duration busy);
 
@@ -80,9 +88,9 @@ class MachineProcesses {
   std::vector<pid_t> pids_;
   std::optional<ProcFs::Machine> machine_;
   HostTime looked_at_{};
-  std::uint64_t next_id_ = 1;
   std::uint64_t looks_ = 0;
   bool may_skip_ = false;  // in this look, what stood still
+  const std::size_t most_files_;
 };
 
 }  // namespace jouleprof::spans

@@ -224,6 +224,40 @@ TEST(MachineProcesses, OwnersBehindANamespaceAreNamedAsHidden) {
   EXPECT_TRUE(machine.look().hides_owners);
 }
 
+// What has one thread that has not run is not read: this test changes its status nevertheless.
+TEST(MachineProcesses, AProcessWhoseOnlyThreadHasNotRunIsNotRead) {
+  Machine machine;
+  const auto put = [&machine](int cpu_ticks, const char* run_time, int threads) {
+    machine.put({.pid = 10, .cpu_ticks = cpu_ticks, .threads = threads});
+    machine.proc.tree.write("proc/10/schedstat", std::string(run_time) + " 0 0\n");
+  };
+  put(0, "500", 1);
+  for (int i = 0; i < 6; ++i) machine.look();
+  put(7, "500", 1);
+  EXPECT_EQ(find(machine.look(), 10)->cpu_time, Duration{});
+  put(9, "600", 1);
+  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 9 * kTick);
+  // For a while the status alone is read, and then the time of the thread again.
+  for (int i = 0; i < 20; ++i) machine.look();
+  put(12, "600", 1);
+  EXPECT_EQ(find(machine.look(), 10)->cpu_time, Duration{});
+  put(13, "601", 2);
+  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 4 * kTick);
+  put(20, "601", 2);
+  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 7 * kTick);  // its other thread
+}
+
+TEST(MachineProcesses, AnIdentityIsTheSameForAnotherTool) {
+  Machine machine;
+  machine.put({.pid = 10, .start_ticks = 1000});
+  const auto first = find(machine.look(), 10)->id;
+  MachineProcesses again(machine.proc.tree.root());
+  const auto look = again.look();
+  ASSERT_TRUE(look);
+  EXPECT_EQ(find(*look, 10)->id, first);
+  EXPECT_NE(first, 0u);
+}
+
 TEST(MachineProcesses, AMachineThatCannotBeReadIsAnError) {
   const TempTree tree{{"proc/stat", "no\n"}};
   EXPECT_FALSE(MachineProcesses(tree.root()).look());

@@ -59,6 +59,8 @@ class ProcFs {
   // Appends every process there is.
   void all(std::vector<pid_t>& out);
 
+  int folder() const { return fd_; }  // /proc, open; -1: it cannot be opened
+
   // About how many processes there are, without listing them.
   std::size_t count_estimate() const;
 

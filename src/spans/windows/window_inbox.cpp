@@ -32,8 +32,8 @@ struct WindowInbox::ThreadRings {
 
 thread_local WindowInbox::ThreadRings WindowInbox::thread_rings_;
 
-WindowInbox::WindowInbox(Consumer consumer)
-    : id_(next_inbox++), pid_(getpid()), consumer_(std::move(consumer)) {}
+WindowInbox::WindowInbox(Consumer consumer, SharedRings* shared)
+    : id_(next_inbox++), pid_(getpid()), consumer_(std::move(consumer)), shared_(shared) {}
 
 WindowInbox::~WindowInbox() {
   for (const auto& ring : rings_) ring->closed = true;
@@ -62,9 +62,15 @@ WindowInbox::ThreadRing* WindowInbox::make_ring() {
   mine.last_inbox = 0;
   std::erase_if(mine.all, [](const auto& m) { return m.ring->closed.load(); });
   auto ring = std::make_shared<ThreadRing>();
-  ring->thread = static_cast<pid_t>(syscall(SYS_gettid));
+  ring->origin.thread = static_cast<pid_t>(syscall(SYS_gettid));
   mine.all.reserve(mine.all.size() + 1);
   const std::lock_guard lock(mutex_);
+  if (shared_ != nullptr) {
+    auto made = shared_->make(ring->origin.thread);
+    ring->slot = std::move(made.slot);
+    if (ring->slot) ring->origin.ring = made.number;
+  }
+  if (!ring->slot) ring->slot = std::make_shared<RingSlot>();
   rings_.push_back(ring);
   mine.all.push_back({id_, std::move(ring)});
   return mine.all.back().ring.get();
@@ -80,15 +86,15 @@ void WindowInbox::push(const WindowRecord& record) noexcept {
 
 void WindowInbox::push_throwing(const WindowRecord& record) {
   ThreadRing* const ring = find_ring();
-  if (ring == nullptr || ring->ring.push(record)) return;
+  if (ring == nullptr || ring->slot->ring.push(record)) return;
   if (in_other_process()) return;
   const std::lock_guard lock(mutex_);
   drain(*ring);
-  ring->ring.push(record);
+  ring->slot->ring.push(record);
 }
 
 void WindowInbox::drain(ThreadRing& ring) {
-  ring.ring.drain([&](const WindowRecord& record) { consumer_(ring.thread, record); });
+  ring.slot->ring.drain([&](const WindowRecord& record) { consumer_(ring.origin, record); });
 }
 
 void WindowInbox::drain() {

@@ -8,9 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
-#include "spans/windows/window_ring.h"
+#include "spans/windows/shared_rings.h"
 
 namespace jouleprof::spans {
 
@@ -21,10 +22,16 @@ namespace jouleprof::spans {
 // locks.
 class WindowInbox {
  public:
-  // Called for one window after the other, never from two threads at once. `thread`: kernel's id.
-  using Consumer = std::function<void(pid_t thread, const WindowRecord&)>;
+  struct Origin {
+    pid_t thread = 0;                   // the kernel's id
+    std::optional<std::uint32_t> ring;  // its number in the shared rings
+  };
+  // Called for one window after the other, never from two threads at once.
+  using Consumer = std::function<void(const Origin&, const WindowRecord&)>;
 
-  explicit WindowInbox(Consumer consumer);
+  // `shared`: rings that outlive the process, used where they can be made; may be null, outlives
+  // this.
+  explicit WindowInbox(Consumer consumer, SharedRings* shared = nullptr);
   WindowInbox(const WindowInbox&) = delete;
   WindowInbox& operator=(const WindowInbox&) = delete;
   ~WindowInbox();
@@ -36,10 +43,10 @@ class WindowInbox {
 
  private:
   struct ThreadRing {
-    pid_t thread = 0;
+    Origin origin;
     std::atomic<bool> left{false};    // its thread has ended
     std::atomic<bool> closed{false};  // its inbox was destroyed
-    WindowRing ring;
+    std::shared_ptr<RingSlot> slot;
   };
   struct ThreadRings;  // a thread's own, of all inboxes
 
@@ -54,6 +61,7 @@ class WindowInbox {
   const std::uint64_t id_;  // never used again, unlike an address
   const pid_t pid_;
   const Consumer consumer_;
+  SharedRings* const shared_;
   std::atomic<std::uint64_t> lost_{0};
   std::mutex mutex_;  // guards what follows, and the consumer
   std::vector<std::shared_ptr<ThreadRing>> rings_;

@@ -39,7 +39,7 @@ namespace jouleprof::spans {
 namespace {
 
 TEST(WindowInboxMemory, NothingIsAllocatedAfterTheFirstWindow) {
-  WindowInbox inbox([](pid_t, const WindowRecord&) {});
+  WindowInbox inbox([](const auto&, const WindowRecord&) {});
   inbox.push({});
   allocations = 0;
   for (std::size_t i = 1; i < WindowRing::kCapacity; ++i) inbox.push({});
@@ -48,7 +48,7 @@ TEST(WindowInboxMemory, NothingIsAllocatedAfterTheFirstWindow) {
 
 TEST(WindowInboxMemory, AFirstWindowWithoutMemoryIsCountedAsLost) {
   int count = 0;
-  WindowInbox inbox([&](pid_t, const WindowRecord&) { ++count; });
+  WindowInbox inbox([&](const auto&, const WindowRecord&) { ++count; });
   std::thread([&] {
     no_memory = true;
     inbox.push({});
@@ -64,7 +64,7 @@ TEST(WindowInboxMemory, AFirstWindowWithoutMemoryIsCountedAsLost) {
 TEST(WindowInboxMemory, AConsumerWithoutMemoryLosesTheNewWindowOnly) {
   std::size_t count = 0;
   bool full = true;
-  WindowInbox inbox([&](pid_t, const WindowRecord&) {
+  WindowInbox inbox([&](const auto&, const WindowRecord&) {
     if (full && count == 10) throw std::bad_alloc();
     ++count;
   });

@@ -28,9 +28,9 @@ TEST(WindowRingTest, KeepsOrderAndRefusesWhenFull) {
 TEST(WindowInboxTest, GivesWindowsWithTheirThread) {
   std::vector<std::int64_t> begins;
   std::set<pid_t> threads;
-  WindowInbox inbox([&](pid_t thread, const WindowRecord& r) {
+  WindowInbox inbox([&](const WindowInbox::Origin& origin, const WindowRecord& r) {
     begins.push_back(r.begin);
-    threads.insert(thread);
+    threads.insert(origin.thread);
   });
   inbox.push({1, 2, 0, 0});
   std::thread([&] { inbox.push({3, 4, 0, 0}); }).join();
@@ -44,7 +44,7 @@ TEST(WindowInboxTest, GivesWindowsWithTheirThread) {
 
 TEST(WindowInboxTest, LosesNoneWithoutADrain) {
   std::int64_t sum = 0;
-  WindowInbox inbox([&](pid_t, const WindowRecord& r) { sum += r.begin; });
+  WindowInbox inbox([&](const auto&, const WindowRecord& r) { sum += r.begin; });
   const std::int64_t n = 3 * static_cast<std::int64_t>(WindowRing::kCapacity) + 17;
   for (std::int64_t i = 1; i <= n; ++i) inbox.push({i, i, 0, 0});
   inbox.drain();
@@ -55,7 +55,7 @@ TEST(WindowInboxTest, ManyThreadsWhileItIsDrained) {
   constexpr int kThreads = 16;
   constexpr std::int64_t kEach = 20'000;
   std::int64_t count = 0;
-  WindowInbox inbox([&](pid_t, const WindowRecord&) { ++count; });
+  WindowInbox inbox([&](const auto&, const WindowRecord&) { ++count; });
   std::atomic<bool> done = false;
   std::thread drains([&] {
     while (!done) inbox.drain();
@@ -78,11 +78,11 @@ TEST(WindowInboxTest, AThreadMayOutliveAnInboxAndUseTheNext) {
   int first = 0;
   int second = 0;
   {
-    WindowInbox inbox([&](pid_t, const WindowRecord&) { ++first; });
+    WindowInbox inbox([&](const auto&, const WindowRecord&) { ++first; });
     inbox.push({});
     inbox.drain();
   }
-  WindowInbox inbox([&](pid_t, const WindowRecord&) { ++second; });
+  WindowInbox inbox([&](const auto&, const WindowRecord&) { ++second; });
   inbox.push({});
   inbox.drain();
   EXPECT_EQ(first, 1);
@@ -91,7 +91,7 @@ TEST(WindowInboxTest, AThreadMayOutliveAnInboxAndUseTheNext) {
 
 TEST(WindowInboxTest, AForkedChildTakesNothingAndDoesNotHang) {
   int count = 0;
-  WindowInbox inbox([&](pid_t, const WindowRecord&) { ++count; });
+  WindowInbox inbox([&](const auto&, const WindowRecord&) { ++count; });
   inbox.push({});
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -26,6 +26,10 @@ class WindowRing {
     return true;
   }
 
+  // How many were pushed in all, and the record with that number, of the last kCapacity.
+  std::size_t pushed() const { return head_.load(std::memory_order_acquire); }
+  const WindowRecord& at(std::size_t number) const { return records_[number % kCapacity]; }
+
   // Gives all records to `take`, one at a time, oldest first. One that `take` throws at stays, and
   // all after it.
   template <typename Take>

@@ -1,15 +1,21 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "apps/cli/exit_status.h"
+#include "apps/cli/measure/history_options.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
+#include "apps/serve/window_api.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
+#include "report/json/machine_window_json.h"
+#include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
 #include "session/sampling/run_info.h"
@@ -19,6 +25,14 @@ namespace jouleprof::cli {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Files of processes stay open between ticks (spans::MachineProcesses).
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 class ServeVerb : public Verb {
  public:
@@ -33,7 +47,10 @@ class ServeVerb : public Verb {
     app.add_option("--keep-ended", keep_, "");
     app.add_option("--job-mapping-dir", job_mapping_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--names", names_, "")->delimiter(',')->check(CLI::IsMember({"dcgm", "kepler"}));
+    app.add_option("--names", names_, "")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"dcgm", "kepler", "aipowermeter"}));
+    history_.declare(app);
     app.add_flag("--no-estimates", no_estimates_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
@@ -43,9 +60,17 @@ class ServeVerb : public Verb {
     if (!options) return complain(options.error(), kUsageError);
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    auto found = meters::open_meters(
-        {.demand = {.shortest_window = options->tick}, .cpu_tdp = *cpu_tdp, .devices = {}});
+    // Figures are those of ticks: what is read more often only costs.
+    const meters::Demand demand{.shortest_window = options->tick,
+                                .sample_period = options->tick,
+                                .state_period = options->tick};
+    raise_file_limit();
+    auto found = meters::open_meters({.demand = demand, .cpu_tdp = *cpu_tdp, .devices = {}});
     if (!found) return complain(found.error(), kUsageError);
+    if (auto kept = history_.open(*options); !kept) {
+      const bool is_usage = kept.error().code == Errc::kInvalidArgument;
+      return complain(kept.error(), is_usage ? kUsageError : kCannotWrite);
+    }
     return serve(std::move(*options), std::move(found->meters));
   }
 
@@ -54,7 +79,7 @@ class ServeVerb : public Verb {
     const auto has = [this](const char* name) {
       return std::find(names_.begin(), names_.end(), name) != names_.end();
     };
-    return {has("dcgm"), has("kepler")};
+    return {has("dcgm"), has("kepler"), has("aipowermeter")};
   }
 
   Result<session::ServiceOptions> service_options() const {
@@ -91,25 +116,39 @@ class ServeVerb : public Verb {
 
   int serve(session::ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
     const auto version = std::string(JOULEPROF_VERSION);
+    std::unique_ptr<session::MachineService> service;  // before the server
     serve::Pages pages(
-        {version, session::run_info_here(version).host, options.tick, !no_estimates_, names()});
+        {version, session::run_info_here(version).host, options.tick, !no_estimates_, names()},
+        [&service](const auto& reader) { service->read(reader); });
     std::size_t warned = 0;
     std::unique_ptr<serve::HttpServer> server;  // before the first tick
+    bool named = false;
     options.on_tick = [&](const auto& state, const auto& accounts) {
-      server->publish(pages.update(state, accounts));
+      if (!std::exchange(named, true)) name_gap(state);
+      const auto event = pages.update(state, accounts, server->has_streams());
+      if (event) server->publish(event);
       for (; warned < state.warnings.size(); ++warned) {
         fmt::print(stderr, "jouleprof: {}\n", state.warnings[warned]);
       }
     };
-    auto service = session::MachineService::open(std::move(options), std::move(meters));
-    if (!service) return complain(service.error(), kUsageError);
+    auto opened = session::MachineService::open(std::move(options), std::move(meters));
+    if (!opened) return complain(opened.error(), kUsageError);
+    service = std::move(*opened);
     auto signals = session::SignalStream::create();
     if (!signals) return complain(signals.error(), kInternalError);
     serve::HttpOptions http;
     http.listen = listen_;
     http.web_config = web_config_;
-    auto started = serve::HttpServer::start(
-        std::move(http), [&pages](const auto& request) { return pages.respond(request); });
+    serve::WindowApi windows(service->windows(), [&](const analysis::MachineWindow& window) {
+      std::string out;
+      service->read([&](const auto& state, const auto&) {
+        out = report::machine_window_json(window, state, !no_estimates_);
+      });
+      return out;
+    });
+    auto started = serve::HttpServer::start(std::move(http), [&](const auto& request) {
+      return serve::WindowApi::is_for(request) ? windows.respond(request) : pages.respond(request);
+    });
     if (!started) {
       const bool is_usage = started.error().code == Errc::kInvalidArgument;
       return complain(started.error(), is_usage ? kUsageError : kCannotOpen);
@@ -121,11 +160,21 @@ class ServeVerb : public Verb {
     }
     std::stop_source stop;
     std::thread measuring = session::start_without_signals(
-        [&service, token = stop.get_token()] { (*service)->run(token); });
+        [&service, token = stop.get_token()] { service->run(token); });
     wait_for_end(**signals);
     stop.request_stop();
     measuring.join();
+    server.reset();  // it uses what follows it here
     return kDone;
+  }
+
+  static void name_gap(const analysis::MachineState& state) {
+    if (!state.continued_from) return;
+    const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
+    fmt::print(stderr,
+               "jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
+               "not counted\n",
+               report::utc_text(*state.continued_from), seconds(gap));
   }
 
   static void wait_for_end(session::SignalStream& signals) {
@@ -140,6 +189,7 @@ class ServeVerb : public Verb {
     }
   }
 
+  History history_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
   std::string tick_ = "5s";

@@ -1,0 +1,122 @@
+#include "apps/cli/measure/history_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "base/text.h"
+#include "session/sampling/run_info.h"
+
+namespace jouleprof::cli {
+namespace {
+
+constexpr const char* kStateName = "serve-state.json";  // in the folder of the recordings
+// A day of one GPU takes some megabytes. With less, each file would have minutes.
+constexpr std::uint64_t kLeastBytes = std::uint64_t{16} << 20;
+constexpr double kMostBytes = 1e18;
+
+struct Unit {
+  std::string_view name;
+  double bytes;
+};
+constexpr std::array kUnits = {Unit{"KiB", 1024.0},
+                               Unit{"MiB", 1024.0 * 1024},
+                               Unit{"GiB", 1024.0 * 1024 * 1024},
+                               Unit{"TiB", 1024.0 * 1024 * 1024 * 1024},
+                               Unit{"k", 1e3},
+                               Unit{"M", 1e6},
+                               Unit{"G", 1e9},
+                               Unit{"T", 1e12}};
+
+// As parse_duration(), and days: "30d".
+Result<Duration> parse_age(const std::string& text) {
+  const auto days =
+      text.ends_with("d") ? parse_number(text.substr(0, text.size() - 1)) : std::optional<double>{};
+  if (!days) return parse_duration(text);
+  if (*days <= 0 || *days > 36'500) {
+    return fail(Errc::kInvalidArgument, fmt::format("'{}' is no age: give 30d or 12h", text));
+  }
+  return Duration{std::llround(*days * 86'400e9)};
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                 [text](const Unit& u) { return text.ends_with(u.name); });
+  double scale = 1;
+  if (unit != kUnits.end()) {
+    scale = unit->bytes;
+    text.remove_suffix(unit->name.size());
+  }
+  const auto number = parse_number(text);
+  if (!number || *number < 0 || *number * scale > kMostBytes) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("'{}' is no size: give a number of bytes, or one such as 500M or 4GiB", text));
+  }
+  return static_cast<std::uint64_t>(std::llround(*number * scale));
+}
+
+void History::declare(CLI::App& app) {
+  auto* const record = app.add_option("--record", record_, "");
+  app.add_option("--record-max-size", most_bytes_, "")->needs(record);
+  app.add_option("--record-max-age", longest_, "")->needs(record);
+  app.add_option("--state", state_, "");
+}
+
+Result<session::DailyOptions> History::bounds() const {
+  session::DailyOptions out;
+  out.folder = record_;
+  const auto bytes = parse_size(most_bytes_);
+  if (!bytes) return forward_error(bytes);
+  if (*bytes < kLeastBytes) {
+    return fail(Errc::kInvalidArgument, "--record-max-size must be at least 16MiB");
+  }
+  out.most_bytes = *bytes;
+  const auto longest = parse_age(longest_);
+  if (!longest) return forward_error(longest);
+  if (*longest < std::chrono::hours{1}) {
+    return fail(Errc::kInvalidArgument, "--record-max-age must be at least 1h");
+  }
+  out.longest = *longest;
+  out.on_error = [](const Error& error) {
+    fmt::print(stderr, "jouleprof: the recording ends: {}; another is tried in a minute\n",
+               error.message);
+  };
+  return out;
+}
+
+Result<void> History::open(session::ServiceOptions& service) {
+  std::filesystem::path state = state_;
+  if (state.empty() && !record_.empty()) state = std::filesystem::path(record_) / kStateName;
+  if (!state.empty()) {
+    auto lock = FileLock::take(state.string() + ".lock");
+    if (!lock && lock.error().code == Errc::kTimeout) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("another jouleprof serve keeps its counters in {}; stop it, or give "
+                              "another file with --state",
+                              state.string()));
+    }
+    if (!lock) return forward_error(lock);
+    lock_.emplace(std::move(*lock));
+    service.state = state;
+  }
+  if (record_.empty()) return {};
+  auto options = bounds();
+  if (!options) return forward_error(options);
+  auto recordings = session::DailyRecordings::open(std::move(*options));
+  if (!recordings) return forward_error(recordings);
+  recordings_ = std::move(*recordings);
+  service.sink = recordings_.get();
+  service.run = session::run_info_here(JOULEPROF_VERSION);
+  service.run.source = "serve";
+  return {};
+}
+
+}  // namespace jouleprof::cli

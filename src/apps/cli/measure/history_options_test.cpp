@@ -1,0 +1,25 @@
+#include "apps/cli/measure/history_options.h"
+
+#include <gtest/gtest.h>
+
+namespace jouleprof::cli {
+namespace {
+
+TEST(ParseSize, KnowsUnitsOfPowersOf1000And1024) {
+  EXPECT_EQ(parse_size("1234"), 1234u);
+  EXPECT_EQ(parse_size("500M"), 500'000'000u);
+  EXPECT_EQ(parse_size("4GiB"), std::uint64_t{4} << 30);
+  EXPECT_EQ(parse_size("1.5KiB"), 1536u);
+  EXPECT_EQ(parse_size("0"), 0u);
+}
+
+TEST(ParseSize, WhatIsNoSizeIsAnError) {
+  for (const char* text : {"", "G", "-1G", "4 Gb", "4X", "1e30", "nan", "9999999T"}) {
+    const auto size = parse_size(text);
+    ASSERT_FALSE(size) << text;
+    EXPECT_EQ(size.error().code, Errc::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace jouleprof::cli

@@ -1,0 +1,213 @@
+#include "session/machine/daily_recordings.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <optional>
+#include <regex>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration kRetry = std::chrono::minutes{1};
+// A reading before the file that is older than this is no neighbour of the first one in it.
+constexpr Duration kNeighbour = std::chrono::minutes{1};
+constexpr std::uint64_t kPartsOfBound = 4;
+
+std::time_t unix_time(RealTime t) {
+  return std::chrono::duration_cast<std::chrono::seconds>(t.time_since_epoch()).count();
+}
+
+std::string day_of(RealTime t) { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(unix_time(t))); }
+
+struct File {
+  std::string day;
+  long long part = 1;
+  fs::path path;
+  std::uint64_t bytes = 0;
+};
+
+std::uint64_t size_of(const fs::path& path) {
+  std::uint64_t sum = 0;
+  for (const char* end : {"", "-wal", "-shm"}) {
+    std::error_code err;
+    const auto size = fs::file_size(path.string() + end, err);
+    if (!err) sum += size;
+  }
+  return sum;
+}
+
+// Oldest first.
+std::vector<File> recordings_in(const fs::path& folder) {
+  static const std::regex pattern(R"((\d{4}-\d{2}-\d{2})(-(\d{1,9}))?\.jprof)");
+  std::vector<File> out;
+  const auto names = list_folder(folder);
+  if (!names) return out;
+  for (const auto& name : *names) {
+    std::smatch match;
+    if (!std::regex_match(name, match, pattern)) continue;
+    const auto part = match[3].matched ? parse_integer(match[3].str()) : std::nullopt;
+    out.push_back({match[1].str(), part.value_or(1), folder / name, size_of(folder / name)});
+  }
+  std::sort(out.begin(), out.end(), [](const File& a, const File& b) {
+    return std::pair(a.day, a.part) < std::pair(b.day, b.part);
+  });
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DailyRecordings>> DailyRecordings::open(DailyOptions options) {
+  std::error_code err;
+  fs::create_directories(options.folder, err);
+  if (err) {
+    return tl::unexpected(
+        system_error(fmt::format("cannot make {}", options.folder.string()), err.value()));
+  }
+  auto out = std::unique_ptr<DailyRecordings>(new DailyRecordings(std::move(options)));
+  const auto now = out->options_.now();
+  out->remove_old(now.real);
+  if (auto begun = out->begin_file(now); !begun) return forward_error(begun);
+  return out;
+}
+
+Result<void> DailyRecordings::begin_file(const ClockPoint& now) {
+  const auto day = day_of(now.real);
+  fs::path path = options_.folder / (day + ".jprof");
+  for (int part = 2; fs::exists(path); ++part) {
+    path = options_.folder / fmt::format("{}-{}.jprof", day, part);
+  }
+  auto writer = recording::Writer::create(path);
+  if (!writer) return forward_error(writer);
+  writer_ = std::make_unique<recording::Writer>(std::move(*writer));
+  path_ = std::move(path);
+  day_ = day;
+  return describe(now);
+}
+
+Result<void> DailyRecordings::describe(const ClockPoint& now) {
+  auto ok = writer_->add(now);
+  if (ok && !domains_.empty()) ok = writer_->set_run(run_);
+  for (const auto& domain : domains_) {
+    if (ok) ok = writer_->add(domain);
+  }
+  for (const auto& sensor : sensors_) {
+    if (ok) ok = writer_->add(sensor);
+  }
+  model::Readings last;
+  for (const auto& [sensor, reading] : counters_) {
+    if (now.host - reading.after < kNeighbour) last.counters.push_back(reading);
+  }
+  for (const auto& [sensor, reading] : powers_) {
+    if (now.host - reading.at < kNeighbour) last.powers.push_back(reading);
+  }
+  if (ok) ok = writer_->append(last);
+  return ok;
+}
+
+void DailyRecordings::fail_file(const Error& error) {
+  if (options_.on_error) options_.on_error(error);
+  writer_.reset();
+  retry_ = options_.now().host + kRetry;
+}
+
+template <typename Action>
+Result<void> DailyRecordings::write(Action action) {
+  if (!writer_) return {};
+  if (const Result<void> ok = action(*writer_); !ok) fail_file(ok.error());
+  return {};
+}
+
+Result<void> DailyRecordings::set_run(const model::RunInfo& run) {
+  run_ = run;
+  return write([&](auto& writer) { return writer.set_run(run); });
+}
+Result<void> DailyRecordings::add(const model::Domain& domain) {
+  domains_.push_back(domain);
+  return write([&](auto& writer) { return writer.add(domain); });
+}
+Result<void> DailyRecordings::add(const model::Sensor& sensor) {
+  sensors_.push_back(sensor);
+  return write([&](auto& writer) { return writer.add(sensor); });
+}
+Result<void> DailyRecordings::append(const model::Readings& readings) {
+  remember(readings);
+  return write([&](auto& writer) { return writer.append(readings); });
+}
+Result<void> DailyRecordings::add(const ClockPoint& point) {
+  return write([&](auto& writer) { return writer.add(point); });
+}
+Result<void> DailyRecordings::add(const model::Process& process) {
+  return write([&](auto& writer) { return writer.add(process); });
+}
+Result<void> DailyRecordings::add(const model::IdleSpan& span) {
+  return write([&](auto& writer) { return writer.add(span); });
+}
+Result<void> DailyRecordings::add(const model::Warning& warning) {
+  return write([&](auto& writer) { return writer.add(warning); });
+}
+Result<void> DailyRecordings::set_overhead(const model::Overhead& overhead) {
+  return write([&](auto& writer) { return writer.set_overhead(overhead); });
+}
+Result<void> DailyRecordings::append(const model::ProcessReadings& readings) {
+  return write([&](auto& writer) { return writer.append(readings); });
+}
+Result<void> DailyRecordings::append(const std::vector<model::Window>& windows) {
+  return write([&](auto& writer) { return writer.append(windows); });
+}
+Result<void> DailyRecordings::append(std::uint32_t trace, const model::Trace& more) {
+  return write([&](auto& writer) { return writer.append(trace, more); });
+}
+
+Result<void> DailyRecordings::commit() {
+  (void)write([](auto& writer) { return writer.commit(); });
+  const auto now = options_.now();
+  const bool is_full = writer_ && size_of(path_) >= options_.most_bytes / kPartsOfBound;
+  if (writer_ && day_of(now.real) == day_ && !is_full) return {};
+  if (!writer_ && now.host < retry_) return {};
+  (void)finish();
+  remove_old(now.real);
+  if (auto begun = begin_file(now); !begun) fail_file(begun.error());
+  return write([](auto& writer) { return writer.commit(); });
+}
+
+Result<void> DailyRecordings::finish() {
+  (void)write([&](auto& writer) { return writer.add(options_.now()); });
+  (void)write([](auto& writer) { return writer.finish(); });
+  writer_.reset();
+  return {};
+}
+
+void DailyRecordings::remember(const model::Readings& readings) {
+  for (const auto& reading : readings.counters) counters_[reading.sensor] = reading;
+  for (const auto& reading : readings.powers) powers_[reading.sensor] = reading;
+}
+
+void DailyRecordings::remove_old(RealTime now) const {
+  auto files = recordings_in(options_.folder);
+  const auto oldest = day_of(now - options_.longest);
+  // One more file of a part of the bound follows.
+  const auto room = options_.most_bytes - options_.most_bytes / kPartsOfBound;
+  std::uint64_t sum = 0;
+  for (const auto& file : files) sum += file.bytes;
+  for (const auto& file : files) {
+    if (sum <= room && file.day >= oldest) return;
+    for (const char* end : {"", "-wal", "-shm"}) {
+      std::error_code ignored;
+      fs::remove(file.path.string() + end, ignored);
+    }
+    sum -= file.bytes;
+  }
+}
+
+}  // namespace jouleprof::session

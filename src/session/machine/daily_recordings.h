@@ -1,0 +1,77 @@
+// The recordings of a service: one file for each day, bounded in size and age.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "recording/writer.h"
+#include "session/sampling/sink.h"
+
+namespace jouleprof::session {
+
+struct DailyOptions {
+  std::filesystem::path folder;                       // it is made where it is missing
+  std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of all recordings in the folder
+  Duration longest = std::chrono::hours{24 * 30};     // from the begin of a recording's day
+  std::function<ClockPoint()> now = [] { return ClockPoint::now(); };
+  // Called with each error that ends a file, from the thread that writes.
+  std::function<void(const Error&)> on_error;
+};
+
+// Writes "2026-11-23.jprof" for what is read on that day (UTC); "2026-11-23-2.jprof", ... where
+// such a file exists, and where one has reached a quarter of the bound. Each begins with the last
+// reading of each sensor in the file before, so that no energy between them is lost. Files of
+// these names are removed, the oldest first, until the rest fits the bounds; others are left alone.
+// A file that cannot be written (a full disk) ends, and after a minute another is tried: no call
+// but open() fails.
+// Thread safety: as Sink's.
+class DailyRecordings final : public Sink {
+ public:
+  // Errors: as recording::Writer::create's; permission_denied for a folder that cannot be made.
+  static Result<std::unique_ptr<DailyRecordings>> open(DailyOptions options);
+
+  Result<void> set_run(const model::RunInfo& run) override;
+  Result<void> add(const ClockPoint& point) override;
+  Result<void> add(const model::Domain& domain) override;
+  Result<void> add(const model::Sensor& sensor) override;
+  Result<void> add(const model::Process& process) override;
+  Result<void> add(const model::IdleSpan& span) override;
+  Result<void> add(const model::Warning& warning) override;
+  Result<void> set_overhead(const model::Overhead& overhead) override;
+  Result<void> append(const model::Readings& readings) override;
+  Result<void> append(const model::ProcessReadings& readings) override;
+  Result<void> append(const std::vector<model::Window>& windows) override;
+  Result<void> append(std::uint32_t trace, const model::Trace& more) override;
+  Result<void> commit() override;
+  Result<void> finish() override;
+
+  const std::filesystem::path& path() const { return path_; }  // of the file being written
+
+ private:
+  explicit DailyRecordings(DailyOptions options) : options_(std::move(options)) {}
+  Result<void> begin_file(const ClockPoint& now);
+  Result<void> describe(const ClockPoint& now);
+  template <typename Action>
+  Result<void> write(Action action);
+  void fail_file(const Error& error);
+  void remember(const model::Readings& readings);
+  void remove_old(RealTime now) const;
+
+  const DailyOptions options_;
+  std::filesystem::path path_;
+  std::string day_;
+  std::unique_ptr<recording::Writer> writer_;  // nullptr: the last file failed
+  HostTime retry_{};
+  // What a new file begins with:
+  model::RunInfo run_;
+  std::vector<model::Domain> domains_;
+  std::vector<model::Sensor> sensors_;
+  std::unordered_map<model::SensorId, model::CounterReading> counters_;
+  std::unordered_map<model::SensorId, model::PowerReading> powers_;
+};
+
+}  // namespace jouleprof::session

@@ -1,0 +1,165 @@
+#include "session/machine/daily_recordings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/file.h"
+#include "recording/reader.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+const RealTime kNoon{std::chrono::sys_days{std::chrono::year{2026} / 11 / 23}.time_since_epoch() +
+                     12h};
+
+class Service {
+ public:
+  explicit Service(DailyOptions options = {}) {
+    options.folder = tree.root();
+    options.now = [this] { return now; };
+    options.on_error = [this](const Error& error) { errors.push_back(error.message); };
+    auto opened = DailyRecordings::open(std::move(options));
+    EXPECT_TRUE(opened) << opened.error().message;
+    if (!opened) return;
+    recordings = std::move(*opened);
+    model::RunInfo run;
+    run.host = "node7";
+    model::Domain domain;
+    domain.device = "gpu0";
+    model::Sensor sensor;
+    sensor.kind = model::SensorKind::kEnergyCounter;
+    EXPECT_TRUE(recordings->set_run(run));
+    EXPECT_TRUE(recordings->add(domain));
+    EXPECT_TRUE(recordings->add(sensor));
+  }
+  void pass(Duration time) {
+    now.host += time;
+    now.real += time;
+  }
+  void read(int joules) {
+    model::Readings readings;
+    readings.counters.push_back({model::SensorId{0}, now.host, now.host, Energy::joules(joules)});
+    EXPECT_TRUE(recordings->append(readings));
+    EXPECT_TRUE(recordings->commit());
+  }
+  std::vector<std::string> names() const {
+    auto all = list_folder(tree.root());
+    EXPECT_TRUE(all);
+    std::erase_if(*all, [](const auto& name) { return !name.ends_with(".jprof"); });
+    return *all;
+  }
+  std::vector<std::int64_t> joules(const std::string& name) const {
+    const auto recording = recording::read_recording(tree / name);
+    EXPECT_TRUE(recording) << recording.error().message;
+    std::vector<std::int64_t> out;
+    if (!recording) return out;
+    EXPECT_EQ(recording->run.host, "node7");
+    for (const auto& reading : recording->readings.counters) {
+      out.push_back(reading.total.microjoules() / 1'000'000);
+    }
+    return out;
+  }
+
+  TempTree tree;
+  ClockPoint now{HostTime{1h}, kNoon, {}};
+  std::vector<std::string> errors;
+  std::unique_ptr<DailyRecordings> recordings;
+};
+
+TEST(DailyRecordings, ANewDayBeginsWithTheLastReadingOfTheOldOne) {
+  Service service;
+  service.read(1);
+  service.pass(12h - 10s);
+  service.read(2);
+  service.pass(20s);
+  service.read(3);  // the first of the new day ends the old file
+  service.pass(5s);
+  service.read(4);
+  EXPECT_TRUE(service.recordings->finish());
+  EXPECT_EQ(service.names(), (std::vector<std::string>{"2026-11-23.jprof", "2026-11-24.jprof"}));
+  EXPECT_EQ(service.joules("2026-11-23.jprof"), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(service.joules("2026-11-24.jprof"), (std::vector<std::int64_t>{3, 4}));
+}
+
+TEST(DailyRecordings, AnotherStartOnTheSameDayHasAFileOfItsOwn) {
+  Service service;
+  service.read(1);
+  EXPECT_TRUE(service.recordings->finish());
+  DailyOptions options;
+  options.folder = service.tree.root();
+  options.now = [&service] { return service.now; };
+  const auto again = DailyRecordings::open(options);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->path().filename(), "2026-11-23-2.jprof");
+  EXPECT_EQ(service.joules("2026-11-23.jprof"), std::vector<std::int64_t>{1});
+}
+
+TEST(DailyRecordings, OldOnesAreRemovedAndOthersLeftAlone) {
+  DailyOptions options;
+  options.longest = 48h;
+  Service service(options);
+  service.tree.write("2026-11-01.jprof", "old");
+  service.tree.write("2026-11-22-3.jprof", "young enough");
+  service.tree.write("train.jprof", "the user's");
+  service.read(1);
+  service.pass(24h);
+  service.read(2);
+  EXPECT_EQ(service.names(), (std::vector<std::string>{"2026-11-22-3.jprof", "2026-11-23.jprof",
+                                                       "2026-11-24.jprof", "train.jprof"}));
+}
+
+TEST(DailyRecordings, TheirSizeIsBounded) {
+  DailyOptions options;
+  options.most_bytes = 1 << 20;
+  Service service(options);
+  for (const char* name : {"2026-10-01.jprof", "2026-10-02-2.jprof", "2026-10-02-10.jprof"}) {
+    service.tree.write(name, std::string(300 << 10, 'x'));
+  }
+  for (int commit = 0; commit < 100; ++commit) {
+    model::Readings some;
+    for (int i = 0; i < 2000; ++i) {
+      service.pass(7ms + Duration{i * 7919 % 1000});
+      some.counters.push_back({model::SensorId{0}, service.now.host, service.now.host,
+                               Energy::microjoules(i * 104'729LL % 1'000'003)});
+    }
+    EXPECT_TRUE(service.recordings->append(some));
+    EXPECT_TRUE(service.recordings->commit());
+  }
+  std::uintmax_t sum = 0;
+  for (const auto& name : service.names()) sum += std::filesystem::file_size(service.tree / name);
+  EXPECT_LE(sum, std::uintmax_t{1 << 20});
+  EXPECT_FALSE(std::filesystem::exists(service.tree / "2026-10-01.jprof"));
+  EXPECT_GT(service.names().size(), 1u);
+  EXPECT_TRUE(service.errors.empty());
+}
+
+TEST(DailyRecordings, AFileThatFailsIsFollowedByAnother) {
+  Service service;
+  service.read(1);
+  model::Readings unknown;
+  unknown.counters.push_back({model::SensorId{7}, service.now.host, service.now.host, {}});
+  EXPECT_TRUE(service.recordings->append(unknown));  // of a sensor that was not described
+  EXPECT_TRUE(service.recordings->commit());
+  ASSERT_EQ(service.errors.size(), 1u);
+  EXPECT_EQ(service.names().size(), 1u);  // not at once
+  service.pass(61s);
+  service.read(2);
+  service.pass(1s);
+  service.read(3);
+  EXPECT_EQ(service.names().size(), 2u);
+}
+
+TEST(DailyRecordings, AFolderThatCannotBeMadeIsAnError) {
+  const TempTree tree{{"file", "x"}};
+  DailyOptions options;
+  options.folder = tree / "file/below";
+  EXPECT_FALSE(DailyRecordings::open(options));
+}
+
+}  // namespace
+}  // namespace jouleprof::session

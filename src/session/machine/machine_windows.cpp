@@ -1,0 +1,126 @@
+#include "session/machine/machine_windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace jouleprof::session {
+namespace {
+
+using analysis::MachineWindow;
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
+}  // namespace
+
+Result<void> MachineWindows::check(std::string_view name) const {
+  if (!name.empty() && name.size() <= options_.longest_name &&
+      std::all_of(name.begin(), name.end(), is_name_character)) {
+    return {};
+  }
+  return fail(Errc::kInvalidArgument,
+              fmt::format("a window's name has 1 to {} letters, digits, '.', '_' and '-'",
+                          options_.longest_name));
+}
+
+Result<MachineWindow> MachineWindows::begin(std::string_view name, HostTime now) {
+  if (auto ok = check(name); !ok) return forward_error(ok);
+  const std::lock_guard lock(mutex_);
+  const auto found = windows_.find(name);
+  if (found != windows_.end() && !found->second.end) {
+    return fail(Errc::kUnsupported,
+                fmt::format("the window '{}' is open; end it first, or use another name", name));
+  }
+  const auto open = static_cast<std::size_t>(
+      std::count_if(windows_.begin(), windows_.end(), [](const auto& w) { return !w.second.end; }));
+  if (open >= options_.most_open) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} windows are open, which is the limit; end one first", open));
+  }
+  MachineWindow window;
+  window.name = name;
+  window.begin = now;
+  marks_.push_back(now);
+  return windows_.insert_or_assign(window.name, window).first->second;
+}
+
+Result<MachineWindow> MachineWindows::end(std::string_view name, HostTime now) {
+  MachineWindow out;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = windows_.find(name);
+    if (found == windows_.end()) {
+      return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
+    }
+    if (found->second.end) return found->second;
+    found->second.end = now;
+    marks_.push_back(now);
+    out = found->second;
+  }
+  if (on_end_) on_end_();
+  return out;
+}
+
+Result<MachineWindow> MachineWindows::find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = windows_.find(name);
+  if (found == windows_.end()) {
+    return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
+  }
+  return found->second;
+}
+
+std::vector<HostTime> MachineWindows::take_marks() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(marks_, {});
+}
+
+std::optional<HostTime> MachineWindows::wanted() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<HostTime> out;
+  for (const auto& [name, w] : windows_) {
+    if (w.end && !w.is_settled) out = std::max(out.value_or(*w.end), *w.end);
+  }
+  return out;
+}
+
+std::optional<HostTime> MachineWindows::oldest() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<HostTime> out;
+  for (const auto& [name, w] : windows_) {
+    if (!w.is_settled) out = std::min(out.value_or(w.begin), w.begin);
+  }
+  return out;
+}
+
+void MachineWindows::settle(HostTime known, analysis::LiveEnergy& ledger) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, w] : windows_) {
+    if (!w.end || w.is_settled || *w.end > known) continue;
+    w.energies = ledger.energy(w.begin, *w.end);
+    w.is_settled = true;
+  }
+}
+
+void MachineWindows::tidy(HostTime now) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(windows_, [&](const auto& entry) {
+    const auto& w = entry.second;
+    return w.end ? now - *w.end > options_.keep_ended : now - w.begin > options_.longest;
+  });
+  while (windows_.size() > options_.most_open + options_.most_ended) {
+    auto oldest = windows_.end();
+    for (auto at = windows_.begin(); at != windows_.end(); ++at) {
+      if (!at->second.end) continue;
+      if (oldest == windows_.end() || *at->second.end < *oldest->second.end) oldest = at;
+    }
+    if (oldest == windows_.end()) return;
+    windows_.erase(oldest);
+  }
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,237 @@
+#include "session/machine/service_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/shared_file.h"
+
+namespace jouleprof::session {
+namespace {
+
+using analysis::DomainAccount;
+using analysis::EnergyAccounts;
+using analysis::Entity;
+using analysis::Family;
+using analysis::FamilyAccount;
+using analysis::MachineState;
+using nlohmann::json;
+
+constexpr const char* kSchema = "jouleprof.serve-state/1";
+constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+
+std::string key_of(const model::Domain& domain) {
+  return fmt::format("{} {}", model::to_string(domain.kind),
+                     domain.uuid.empty() ? domain.device : domain.uuid);
+}
+
+std::int64_t count(RealTime t) { return t.time_since_epoch().count(); }
+RealTime real_time(const json& j) { return RealTime{Duration{j.get<std::int64_t>()}}; }
+Energy energy(const json& j) { return Energy::microjoules(j.get<std::int64_t>()); }
+
+json energies(const std::vector<Energy>& all) {
+  json out = json::array();
+  for (const auto& e : all) out.push_back(e.microjoules());
+  return out;
+}
+
+json entity_json(const MachineState& state, const std::string& key, const Entity& entity) {
+  const auto& worker = entity.worker;
+  const auto& owner = worker.owner;
+  json series = json::array();
+  for (std::size_t d = 0; d < entity.energies.size(); ++d) {
+    const auto& e = entity.energies[d];
+    if (e) series.push_back({d, e->energy.microjoules(), count(state.real(e->since))});
+  }
+  return {key,
+          worker.process,
+          worker.pid,
+          worker.name,
+          {owner.container, owner.runtime, owner.pod, owner.job, owner.step, owner.unit},
+          owner.user ? json(*owner.user) : json(nullptr),
+          std::move(series)};
+}
+
+json family_json(const MachineState& state, const FamilyAccount& account) {
+  json entities = json::array();
+  for (const auto& [key, entity] : account.entities) {
+    entities.push_back(entity_json(state, key, entity));
+  }
+  return {{"outside", energies(account.outside)},
+          {"other", energies(account.other)},
+          {"ended", energies(account.ended)},
+          {"entities", std::move(entities)}};
+}
+
+// Reads a state; nlohmann's exceptions leave it.
+class Saved {
+ public:
+  Saved(const json& file, const MachineState& state, bool same_boot)
+      : file_(file), state_(state), same_boot_(same_boot) {
+    std::map<std::string, std::size_t> now;
+    for (std::size_t d = 0; d < state.snapshot.domains.size(); ++d) {
+      now[key_of(state.snapshot.domains[d].domain)] = d;
+    }
+    domains.resize(now.size());
+    gaps.resize(now.size());
+    for (const auto& saved : file.at("domains")) {
+      const auto found = now.find(saved.at("key").get<std::string>());
+      places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
+      if (found == now.end() || !saved.at("counted").get<bool>()) continue;
+      auto& account = domains[found->second].emplace();
+      account.total = energy(saved.at("total"));
+      account.unattributed = energy(saved.at("unattributed"));
+      if (!saved.at("rest").is_null()) account.rest = energy(saved.at("rest"));
+      account.since = host(real_time(saved.at("since")));
+      gaps[found->second] = saved.at("gaps").get<std::uint64_t>();
+    }
+  }
+
+  FamilyAccount family(Family family) const {
+    FamilyAccount out;
+    const auto n = domains.size();
+    out.outside.resize(n);
+    out.other.resize(n);
+    out.ended.resize(n);
+    const auto found = file_.at("families").find(std::string(to_string(family)));
+    if (found != file_.at("families").end()) {
+      add(found->at("outside"), out.outside);
+      add(found->at("other"), out.other);
+      add(found->at("ended"), out.ended);
+      for (const auto& saved : found->at("entities")) entity(saved, family, out);
+    }
+    balance(out);
+    return out;
+  }
+
+  std::vector<std::optional<DomainAccount>> domains;
+  std::vector<std::uint64_t> gaps;
+
+ private:
+  HostTime host(RealTime t) const { return state_.started.host + (t - state_.started.real); }
+
+  void add(const json& saved, std::vector<Energy>& out) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i]) out[*places_[i]] += energy(saved.at(i));
+    }
+  }
+
+  void entity(const json& saved, Family family, FamilyAccount& out) const {
+    Entity entity;
+    entity.energies.resize(domains.size());
+    const bool has_ended = family == Family::kProcess && !same_boot_;
+    for (const auto& series : saved.at(6)) {
+      const auto place = places_.at(series.at(0).get<std::size_t>());
+      if (!place) continue;
+      if (has_ended) {
+        out.ended[*place] += energy(series.at(1));
+        continue;
+      }
+      auto& e = entity.energies[*place].emplace();
+      e.energy = energy(series.at(1));
+      e.since = host(real_time(series.at(2)));
+      ++out.series;
+    }
+    if (has_ended) return;
+    auto& worker = entity.worker;
+    worker.process = saved.at(1).get<std::uint64_t>();
+    worker.pid = saved.at(2).get<pid_t>();
+    worker.name = saved.at(3).get<std::string>();
+    const auto& owner = saved.at(4);
+    worker.owner = {owner.at(0), owner.at(1), owner.at(2), owner.at(3),
+                    owner.at(4), owner.at(5), std::nullopt};
+    if (!saved.at(5).is_null()) worker.owner.user = saved.at(5).get<std::uint32_t>();
+    entity.present = state_.started.host;
+    out.entities.emplace(saved.at(0).get<std::string>(), std::move(entity));
+  }
+
+  // What the file does not divide in this family (it was not counted then) belongs to what ended,
+  // so that the parts sum to the whole.
+  void balance(FamilyAccount& out) const {
+    for (std::size_t d = 0; d < domains.size(); ++d) {
+      if (!domains[d]) continue;
+      const auto& domain = *domains[d];
+      Energy left = domain.total - domain.rest.value_or(Energy{}) - domain.unattributed -
+                    out.outside[d] - out.other[d] - out.ended[d];
+      for (const auto& [key, entity] : out.entities) {
+        if (entity.energies[d]) left -= entity.energies[d]->energy;
+      }
+      if (state_.domains[d].divided) out.ended[d] += left;
+    }
+  }
+
+  const json& file_;
+  const MachineState& state_;
+  const bool same_boot_;
+  std::vector<std::optional<std::size_t>> places_;  // by saved domain; absent: it is gone
+};
+
+}  // namespace
+
+Result<void> save_service_state(const std::filesystem::path& path, const MachineState& state,
+                                const EnergyAccounts& accounts, std::string_view boot) {
+  json domains = json::array();
+  for (std::size_t d = 0; d < state.domains.size(); ++d) {
+    const auto& account = accounts.domains()[d];
+    domains.push_back({{"counted", state.domains[d].counted},
+                       {"key", key_of(state.snapshot.domains[d].domain)},
+                       {"total", account.total.microjoules()},
+                       {"rest", account.rest ? json(account.rest->microjoules()) : json(nullptr)},
+                       {"unattributed", account.unattributed.microjoules()},
+                       {"since", count(state.since(account))},
+                       {"gaps", state.domains[d].gaps}});
+  }
+  json families = json::object();
+  for (const auto family : analysis::kAllFamilies) {
+    const auto* const account = accounts.family(family);
+    if (account != nullptr) families[std::string(to_string(family))] = family_json(state, *account);
+  }
+  const json file = {{"schema", kSchema},
+                     {"saved", count(state.snapshot.time)},
+                     {"boot", boot},
+                     {"missing", state.missing_time.count()},
+                     {"domains", std::move(domains)},
+                     {"families", std::move(families)}};
+  // Names may be any bytes; JSON is UTF-8.
+  return replace_file(path, file.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+Result<bool> restore_service_state(const std::filesystem::path& path, std::string_view boot,
+                                   MachineState& state, EnergyAccounts& accounts) {
+  const auto text = read_file(path, kLargestFile);
+  if (!text && text.error().code == Errc::kNotFound) return false;
+  if (!text) return forward_error(text);
+  try {
+    const auto file = json::parse(*text);
+    if (file.at("schema") != kSchema) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{} is no state of this version of jouleprof serve", path.string()));
+    }
+    const Saved saved(file, state, !boot.empty() && file.at("boot") == boot);
+    std::map<Family, FamilyAccount> families;
+    for (const auto family : analysis::kAllFamilies) {
+      if (accounts.family(family) != nullptr) families.emplace(family, saved.family(family));
+    }
+    const RealTime last = real_time(file.at("saved"));
+    const Duration gap = std::max(state.started.real - last, Duration{});
+    state.missing_time = Duration{file.at("missing").get<std::int64_t>()} + gap;
+    state.continued_from = last;
+    for (std::size_t d = 0; d < saved.domains.size(); ++d) {
+      if (!saved.domains[d]) continue;
+      state.domains[d].counted = true;
+      state.domains[d].gaps = saved.gaps[d] + 1;
+    }
+    accounts.restore(saved.domains, std::move(families));
+  } catch (const json::exception& e) {
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), e.what()));
+  }
+  return true;
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,173 @@
+#include "session/machine/service_state.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "base/file.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+using analysis::EnergyAccounts;
+using analysis::Family;
+using analysis::MachineState;
+using analysis::Worker;
+
+constexpr HostTime kStart{1h};
+constexpr RealTime kReal{Duration{1'700'000'000'000'000'000}};
+
+MachineState machine(const std::vector<std::string>& uuids) {
+  MachineState state;
+  state.started = {kStart, kReal, {}};
+  state.snapshot.time = kReal + 10s;
+  for (const auto& uuid : uuids) {
+    model::DomainSnapshot domain;
+    domain.domain.kind = model::DomainKind::kGpu;
+    domain.domain.uuid = uuid;
+    state.snapshot.domains.push_back(domain);
+    state.domains.push_back({model::Provenance::kMeasured, true, true, true, 0});
+  }
+  return state;
+}
+
+Worker worker(std::uint64_t process, pid_t pid, const std::string& job) {
+  Worker out{process, pid, "a\xffname", {}};
+  out.owner.job = job;
+  out.owner.user = 7;
+  return out;
+}
+
+// Two processes of one job on two GPUs, one of which has a known power at rest.
+void charge(EnergyAccounts& accounts, HostTime at) {
+  accounts.begin_tick(at, {worker(11, 41, "job"), worker(12, 42, "job")});
+  const std::vector<double> weights{1, 2};
+  accounts.charge({0, Energy::microjoules(10'000'001), 5s, Energy::joules(1), weights, 1});
+  accounts.charge({1, Energy::joules(5), 5s, {}, {}, 0});
+}
+
+Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
+  const auto& a = *accounts.family(family);
+  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
+  for (const auto& [key, entity] : a.entities) {
+    if (entity.energies[d]) sum += entity.energies[d]->energy;
+  }
+  const auto& domain = accounts.domains()[d];
+  return sum + domain.unattributed + domain.rest.value_or(Energy{});
+}
+
+class ServiceState : public testing::Test {
+ protected:
+  ServiceState() {
+    before.domains[0].gaps = 3;
+    charge(accounts, kStart + 5s);
+    EXPECT_TRUE(save_service_state(path, before, accounts, "boot"));
+  }
+  // Another service, a minute later.
+  Result<bool> restore(MachineState& state, EnergyAccounts& into, std::string_view boot = "boot") {
+    state.started = {HostTime{2h}, kReal + 70s, {}};
+    return restore_service_state(path, boot, state, into);
+  }
+
+  TempTree tree;
+  std::filesystem::path path = tree / "below/state.json";
+  MachineState before = machine({"GPU-0", "GPU-1"});
+  EnergyAccounts accounts{2, {}};
+};
+
+TEST_F(ServiceState, CountersContinue) {
+  auto state = machine({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  const auto restored = restore(state, after);
+  ASSERT_TRUE(restored && *restored);
+  EXPECT_EQ(state.missing_time, 60s);
+  EXPECT_EQ(state.continued_from, kReal + 10s);
+  EXPECT_EQ(state.domains[0].gaps, 4u);
+  for (std::size_t d = 0; d < 2; ++d) {
+    EXPECT_EQ(after.domains()[d].total, accounts.domains()[d].total);
+    EXPECT_EQ(after.domains()[d].rest, accounts.domains()[d].rest);
+    EXPECT_EQ(state.since(after.domains()[d]), kReal);
+    for (const auto family : analysis::kAllFamilies) {
+      EXPECT_EQ(sum_of(after, family, d), after.domains()[d].total);
+    }
+  }
+  const auto& process = after.family(Family::kProcess)->entities.at("41");
+  EXPECT_EQ(process.energies[0]->energy,
+            accounts.family(Family::kProcess)->entities.at("41").energies[0]->energy);
+  EXPECT_EQ(state.real(process.energies[0]->since), kReal + 5s);
+  EXPECT_FALSE(process.energies[1]);
+  EXPECT_EQ(process.worker.owner.job, "job");
+  EXPECT_EQ(process.worker.owner.user, 7u);
+
+  charge(after, HostTime{2h} + 5s);
+  const auto& job = after.family(Family::kJob)->entities.at("job");
+  const Energy once = accounts.family(Family::kJob)->entities.at("job").energies[0]->energy;
+  EXPECT_EQ(job.energies[0]->energy, once + once);
+  EXPECT_EQ(after.family(Family::kProcess)->ended[0], Energy{});
+}
+
+TEST_F(ServiceState, AfterAnotherBootProcessesHaveEnded) {
+  auto state = machine({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after, "another boot"));
+  EXPECT_TRUE(after.family(Family::kProcess)->entities.empty());
+  EXPECT_GT(after.family(Family::kProcess)->ended[0], Energy{});
+  EXPECT_EQ(after.family(Family::kJob)->entities.size(), 1u);
+  EXPECT_EQ(sum_of(after, Family::kProcess, 0), after.domains()[0].total);
+}
+
+TEST_F(ServiceState, DevicesAreFoundByUuid) {
+  auto state = machine({"GPU-9", "GPU-0"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  EXPECT_EQ(after.domains()[0].total, Energy{});
+  EXPECT_EQ(state.domains[0].gaps, 0u);
+  EXPECT_EQ(after.domains()[1].total, accounts.domains()[0].total);
+  EXPECT_EQ(sum_of(after, Family::kUser, 1), after.domains()[1].total);
+  EXPECT_TRUE(after.family(Family::kJob)->entities.at("job").energies[1]);
+}
+
+TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
+  EnergyAccounts few(2, {.families = {Family::kJob}});
+  charge(few, kStart + 5s);
+  ASSERT_TRUE(save_service_state(path, before, few, "boot"));
+  auto state = machine({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  EXPECT_EQ(after.family(Family::kUser)->ended[0], Energy::microjoules(9'000'001));
+  EXPECT_EQ(sum_of(after, Family::kUser, 0), after.domains()[0].total);
+}
+
+TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
+  auto state = machine({"GPU-0"});
+  EnergyAccounts after(1, {});
+  const auto restored = restore_service_state(tree / "none", "boot", state, after);
+  ASSERT_TRUE(restored);
+  EXPECT_FALSE(*restored);
+  EXPECT_FALSE(state.continued_from);
+}
+
+TEST_F(ServiceState, ADamagedFileChangesNothing) {
+  const auto good = read_file(path);
+  ASSERT_TRUE(good);
+  std::vector<std::string> bad = {"", "{}", "[1]", "null", R"({"schema": "another/1"})"};
+  for (std::size_t size = 0; size < good->size(); size += 97) bad.push_back(good->substr(0, size));
+  auto wrong_type = *good;
+  wrong_type.replace(wrong_type.find("\"total\":"), 8, "\"total\":\"x\",\"y\":");
+  bad.push_back(wrong_type);
+  for (const auto& text : bad) {
+    tree.write("below/state.json", text);
+    auto state = machine({"GPU-0", "GPU-1"});
+    EnergyAccounts after(2, {});
+    const auto restored = restore(state, after);
+    ASSERT_FALSE(restored) << text;
+    EXPECT_EQ(restored.error().code, Errc::kCorrupt);
+    EXPECT_EQ(after.domains()[0].total, Energy{});
+    EXPECT_EQ(state.missing_time, Duration{});
+  }
+}
+
+}  // namespace
+}  // namespace jouleprof::session

@@ -1,0 +1,70 @@
+"""What jouleprof serve keeps on disk."""
+
+import re
+
+from conftest import domain
+from test_serve import Service, serving, sums, wait_for
+
+TOTAL = "jouleprof_energy_joules_total"
+
+
+def gpu_energy(samples):
+    return sum(v for (name, labels), v in samples.items() if name == TOTAL and ("domain", "gpu") in labels)
+
+
+def value(samples, name):
+    return samples[(name, frozenset())]
+
+
+def test_counters_continue_after_a_crash(tmp_path, gpu):
+    state = tmp_path / "kept" / "state.json"
+    service = Service(gpu, "--state", state).ready()
+    wait_for("energy", lambda: gpu_energy(service.samples()) > 300)
+    before = service.samples()
+    assert value(before, "jouleprof_missing_seconds_total") == 0
+    service.process.kill()
+    service.process.communicate()
+
+    with serving(gpu, "--state", state) as again:
+        after = again.samples()
+        said = again.process.stderr.readline()
+        assert re.match(r"jouleprof: the counters continue those of \d{4}-.*; the energy of [\d.]+ s", said)
+        assert value(after, "jouleprof_missing_seconds_total") > 0
+        parts, wholes = sums(after)
+        assert parts == wholes
+        for (name, labels), energy in before.items():
+            # Processes that ended in between keep their series, and so does the killed service.
+            if name.endswith("_energy_joules_total"):
+                assert after[(name, labels)] >= energy, (name, labels)
+        second = gpu("serve", "--listen", "127.0.0.1:0", "--state", state, status=None)
+        assert second.returncode != 0 and "another jouleprof serve" in second.err
+
+
+def test_a_damaged_state_is_named(tmp_path, gpu):
+    state = tmp_path / "state.json"
+    state.write_text("{")
+    with serving(gpu, "--state", state) as service:
+        assert "damaged" in service.process.stderr.readline()
+        assert value(service.samples(), "jouleprof_missing_seconds_total") == 0
+
+
+def test_recordings_are_reported(tmp_path, gpu):
+    folder = tmp_path / "recordings"
+    service = Service(gpu, "--record", folder).ready()
+    wait_for("energy", lambda: gpu_energy(service.samples()) > 500)
+    served = gpu_energy(service.samples())
+    assert service.end() == 0
+    names = sorted(path.name for path in folder.iterdir() if path.suffix == ".jprof")
+    assert names and all(re.fullmatch(r"\d{4}-\d\d-\d\d(-\d+)?\.jprof", name) for name in names)
+    assert (folder / "serve-state.json").exists()
+    recorded = sum(domain(gpu.report(folder / name), "gpu")["energy_joules"] for name in names)
+    assert recorded >= float(served) * 0.99  # it begins before the first tick, and ends after the last
+
+
+def test_bounds_are_checked(tmp_path, gpu):
+    for arguments, word in ((["--record-max-size", "1k"], "16MiB"), (["--record-max-age", "5s"], "1h"),
+                            (["--record-max-size", "much"], "size")):
+        done = gpu("serve", "--listen", "127.0.0.1:0", "--record", tmp_path / "r", *arguments, status=None)
+        assert done.returncode == 2 and word in done.err
+    done = gpu("serve", "--record-max-age", "5d", status=None)
+    assert done.returncode == 2 and "--record" in done.err
