@@ -24,7 +24,7 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["recording_bench", "timeline_bench", "window_pair_bench"]
-SCRIPTS = ["sampling", "windows"]
+SCRIPTS = ["sampling", "windows", "merging"]
 
 
 def machine():

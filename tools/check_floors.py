@@ -56,6 +56,7 @@ ROOMS = {
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
+        "job": {"job", ""},
         "": _KERNELS | _WINDOWS | {"repeated", "findings", "live", "sweep", ""},
     },
     "session": {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "analysis/recorded_run_test.h"
 #include "report/format.h"
@@ -90,6 +91,43 @@ TEST(Costs, ASeriesIsAppliedToEachOfItsTimes) {
   EXPECT_EQ(c.estimated_steps, 1u);
   factors.pue = 2;
   EXPECT_NEAR(*costs(factors).carbon_grams, 2 * *c.carbon_grams, 1e-12);
+}
+
+std::string page(const CostFactors& factors, bool redact = false) {
+  std::ostringstream out;
+  FormatOptions options;
+  options.costs = factors;
+  options.redact = redact;
+  const auto written = find_format("html")->write(worked(), {}, options, out);
+  EXPECT_TRUE(written) << written.error().message;
+  return out.str();
+}
+
+// Failures must not print the page.
+bool has(const std::string& html, std::string_view text) {
+  return html.find(text) != std::string::npos;
+}
+
+TEST(Costs, AreOnThePageAndInItsData) {
+  CostFactors factors;
+  factors.price = Price{0.30, "<EUR>"};
+  factors.grams = 230;
+  const std::string html = page(factors);
+  EXPECT_TRUE(has(html, "cost: 0.0004167 &lt;EUR&gt; "));
+  EXPECT_TRUE(has(html, "230 g/kWh (--carbon)"));
+  EXPECT_TRUE(has(html, R"("price_per_kilowatt_hour": 0.3)"));
+  const std::string without = page({});
+  EXPECT_TRUE(has(without, R"("costs": null)"));
+  EXPECT_FALSE(has(without, "CO2e"));
+}
+
+TEST(Costs, ARedactedPageLeavesOutTheFileOfTheIntensity) {
+  CostFactors factors;
+  const RealTime begin{std::chrono::seconds{1'700'000'000}};
+  factors.series = CarbonSeries{
+      "DE", "direct", "/home/ada/de.csv", std::chrono::hours{1}, {{begin, 100, false}}};
+  EXPECT_TRUE(has(page(factors), "ada/de.csv"));
+  EXPECT_FALSE(has(page(factors, true), "de.csv"));
 }
 
 TEST(Costs, AMissingTimeIsAnErrorAndNoGuess) {

@@ -142,3 +142,17 @@ def test_invalid_usage(tool, arguments):
 def test_missing_and_equal_files(recorded):
     recorded("compare", "a1.jprof", "missing.jprof", status=3)
     assert "on both sides" in recorded("compare", "a1.jprof", "./a1.jprof", status=2).err
+
+
+def test_a_copy_is_no_run_of_its_own(recorded):
+    (recorded.folder / "copy.jprof").write_bytes((recorded.folder / "a1.jprof").read_bytes())
+    error = recorded("compare", "a1.jprof", "copy.jprof", status=2).err
+    assert "a1.jprof and copy.jprof are the same recording" in error
+    recorded("compare", "--before", "a1.jprof", "copy.jprof", "--after", "b1.jprof", status=2)
+
+
+@pytest.mark.parametrize(("by", "option"), [("kernel", "--kernels"), ("layer", "--layers"),
+                                            ("phase", "--layers"), ("window", "open them")])
+def test_without_a_trace_the_reason_replaces_the_rows(recorded, by, option):
+    text = recorded("compare", "a1.jprof", "b1.jprof", "--by", by).out
+    assert "no rows: no run has" in text and option in text

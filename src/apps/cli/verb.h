@@ -29,6 +29,7 @@ std::unique_ptr<Verb> make_run();
 std::unique_ptr<Verb> make_monitor();
 std::unique_ptr<Verb> make_serve();
 std::unique_ptr<Verb> make_report();
+std::unique_ptr<Verb> make_merge();
 std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_annotate();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/cells.h"
+#include "report/cost_lines.h"
 #include "report/html/markup.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -230,7 +231,8 @@ std::string warnings(const Profile& profile) {
 
 }  // namespace
 
-std::string headline_html(const Profile& profile, const FormatOptions& options) {
+std::string headline_html(const Profile& profile, const FormatOptions& options,
+                          const Costs* costs) {
   const Total total = total_of(profile);
   const std::string command = command_text(profile.run);
   std::string html = alerts(profile);
@@ -243,6 +245,11 @@ std::string headline_html(const Profile& profile, const FormatOptions& options) 
   html += element("p", "soft", run_line(profile));
   html += figures(profile, total);
   html += coverage(profile, total);
+  if (costs != nullptr) {
+    for (const auto& line : cost_lines(*costs, false)) {
+      html += element("p", "coverage", line.label + ": " + line.words);
+    }
+  }
   return html + device_table(profile) + findings(profile) + warnings(profile);
 }
 

@@ -4,13 +4,15 @@
 #include <string>
 
 #include "model/profile.h"
+#include "report/costs.h"
 #include "report/format.h"
 
 namespace jouleprof::report {
 
-// HTML: what ran, its energy with interval and provenance, a table of the devices, findings with
-// their next steps, warnings. Every name is escaped.
-std::string headline_html(const model::Profile& profile, const FormatOptions& options);
+// HTML: what ran, its energy with interval and provenance, its costs where `costs` is not null, a
+// table of the devices, findings with their next steps, warnings. Every name is escaped.
+std::string headline_html(const model::Profile& profile, const FormatOptions& options,
+                          const Costs* costs);
 
 // HTML: what made the page, from which file, and the command that prints the same figures.
 std::string provenance_html(const model::Profile& profile, const FormatOptions& options);

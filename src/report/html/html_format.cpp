@@ -1,6 +1,7 @@
 // One page with everything in it: src/report/html/template.html is built from web/ and has three
 // marks, which are replaced here.
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "report/format.h"
@@ -18,11 +19,20 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   const auto& whole = run.profile(part);
   if (!whole) return tl::unexpected(whole.error());
   const model::Profile profile = options.redact ? redacted(*whole) : *whole;
-  const auto data = page_data(run, part, options, profile);
+  std::optional<Costs> costs;
+  if (options.costs.any()) {
+    auto made = costs_of(run, part, options.costs);
+    if (!made) return forward_error(made);
+    costs = std::move(*made);
+    auto& series = costs->factors.series;
+    if (options.redact && series) series->file = "(redacted)";
+  }
+  const Costs* shown = costs ? &*costs : nullptr;
+  const auto data = page_data(run, part, options, profile, shown);
   if (!data) return tl::unexpected(data.error());
   const std::array<std::pair<std::string_view, std::string>, 4> parts{
       {{"<!--jouleprof:title-->", html_text(page_title(profile, options.redact))},
-       {"<!--jouleprof:headline-->", headline_html(profile, options)},
+       {"<!--jouleprof:headline-->", headline_html(profile, options, shown)},
        {"<!--jouleprof:provenance-->", provenance_html(profile, options)},
        {"<!--jouleprof:data-->", script_json(*data)}}};
   std::string_view rest = kTemplate;

@@ -89,8 +89,8 @@ Json stacks_data(const ActivityProfile& profile) {
   return j;
 }
 
-Json profile_data(const model::Profile& profile) {
-  Json j = profile_document(profile);
+Json profile_data(const model::Profile& profile, const Costs* costs) {
+  Json j = profile_document(profile, costs);
   // A table of so many names is read with `report --json`.
   if (j["windows"].size() > kMostGroups) {
     j["windows_left_out"] = j["windows"].size() - kMostGroups;
@@ -103,14 +103,15 @@ Json profile_data(const model::Profile& profile) {
 }  // namespace
 
 Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
-                       const FormatOptions& options, const model::Profile& profile) {
+                       const FormatOptions& options, const model::Profile& profile,
+                       const Costs* costs) {
   Json j;
   j["schema"] = "jouleprof.page/1";
   j["version"] = options.version;
   j["file"] = text_json(options.text.recording_path);
   j["redacted"] = options.redact;
   j["labels"] = labels_of(profile);
-  j["profile"] = profile_data(profile);
+  j["profile"] = profile_data(profile, costs);
   const auto& activity = run.activity(part);
   if (!activity) return tl::unexpected(activity.error());
   j["activity"] = activity->empty() ? Json(nullptr) : activity_data(*activity);

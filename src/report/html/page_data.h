@@ -13,6 +13,7 @@ namespace jouleprof::report {
 // kernel of each device, and "timeline" power, gauges and windows over time. `profile` may be
 // redacted. Errors: as Run::activity().
 Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
-                       const FormatOptions& options, const model::Profile& profile);
+                       const FormatOptions& options, const model::Profile& profile,
+                       const Costs* costs);
 
 }  // namespace jouleprof::report

@@ -39,6 +39,9 @@ class Writer {
     if (!c_.rows.empty() || !c_.unmatched.empty()) {
       lines_.emplace_back();
       rows();
+    } else if (report_.by != analysis::CompareBy::kTotal) {
+      lines_.emplace_back();
+      note(std::string(to_string(report_.by)), "no rows: " + without_rows());
     }
     notes();
     std::string all;
@@ -94,6 +97,17 @@ class Writer {
                  {std::string(to_string(d->verdict)), style_of(*d)}});
     }
     append(lines_, table.lines(width_, text_.colour));
+  }
+
+  std::string without_rows() const {
+    switch (report_.by) {
+      case analysis::CompareBy::kWindow:
+        return "no run has windows; open them in the program (docs/python.md)";
+      case analysis::CompareBy::kKernel:
+        return "no run has a trace of kernels; record with jouleprof run --kernels";
+      default:
+        return "no run has a trace of layers; record with jouleprof run --layers";
+    }
   }
 
   void rows() {

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "apps/cli/compare/baselines.h"
 #include "apps/cli/compare/compare_outputs.h"
@@ -152,8 +154,28 @@ class CompareVerb : public Verb {
     if (!before) return complain(before.error(), status_of_input(before.error()));
     auto after = read(after_);
     if (!after) return complain(after.error(), status_of_input(after.error()));
+    if (auto distinct = check_distinct(*before, *after); !distinct) {
+      return complain(distinct.error(), kUsageError);
+    }
     if (const int status = conclude(*before, *after); status != kDone) return status;
     return save_baseline_.empty() ? kDone : keep_baseline(after_);
+  }
+
+  // A copy of a recording is no run of its own: it would show less spread than there is.
+  static Result<void> check_distinct(const Figures& before, const Figures& after) {
+    std::map<std::tuple<std::string, std::string, RealTime, Duration>, std::string> known;
+    for (const Figures* side : {&before, &after}) {
+      for (const auto& run : *side) {
+        if (!run.started) continue;
+        const auto [other, is_new] =
+            known.try_emplace({run.host, run.boot_id, *run.started, run.length}, run.name);
+        if (is_new) continue;
+        return fail(Errc::kInvalidArgument,
+                    fmt::format("{} and {} are the same recording; leave out one", other->second,
+                                run.name));
+      }
+    }
+    return {};
   }
 
   // Copies recordings that can be read.

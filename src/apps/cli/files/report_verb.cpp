@@ -4,9 +4,11 @@
 #include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
+#include "apps/cli/files/job_report.h"
 #include "apps/cli/input.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "recording/merge/merged_file.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -28,6 +30,12 @@ class ReportVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    auto costs = costs_.factors();
+    if (!costs) return complain(costs.error(), status_of_input(costs.error()));
+    const auto of_job = report::parse_job_by(choice_.by);
+    if (of_job || recording::is_merged_file(input_.file)) {
+      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs)});
+    }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
     options.version = JOULEPROF_VERSION;
@@ -36,8 +44,6 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
-    auto costs = costs_.factors();
-    if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     if (costs->any() && (csv_ || options.by)) {
       return complain({Errc::kInvalidArgument,
                        "--price and --carbon are of the summary: leave out --by and --csv"},
@@ -58,6 +64,26 @@ class ReportVerb : public Verb {
   }
 
  private:
+  int run_job(const report::JobOptions& options) const {
+    const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
+    std::string refused;
+    if (is_table) refused = "--by " + choice_.by;
+    if (csv_) refused = "--csv";
+    if (!html_.empty()) refused = "--html";
+    if (!choice_.sort.empty() || choice_.top || choice_.depth)
+      refused = "--sort, --top and --depth";
+    if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
+      refused = "--from, --to, --run";
+    if (options.costs.series) refused = "--carbon FILE";
+    if (!refused.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       refused + " is of one recording and not of a job of several: give --by host "
+                                 "or --by rank, and a number with --carbon"},
+                      kUsageError);
+    }
+    return report_job(input_.file, options, json_);
+  }
+
   int write_page(const analysis::Run& run, report::FormatOptions options) const {
     options.redact = redact_;
     options.text.recording_path = redact_ ? "" : std::filesystem::path(input_.file).filename();

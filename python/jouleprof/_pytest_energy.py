@@ -1,0 +1,136 @@
+"""What the plugin does in a session of pytest 8 or newer: measures, judges and saves."""
+
+import os
+import socket
+
+import pytest
+
+from . import _text
+from ._energy import total_of
+from ._errors import Error
+from ._session_baseline import Baseline, TestEnergy, change_of
+
+_NAMES = {"max_joules", "baseline", "devices"}
+
+
+class EnergyTests:
+    """The hooks of one session."""
+
+    def __init__(self, config):
+        self._config = config
+        self._monitors = {}  # by devices
+        self._results = {}  # by test: text, baseline or None, energy
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        mark = item.get_closest_marker("energy")
+        if mark is None:
+            return (yield)
+        if mark.args or set(mark.kwargs) - _NAMES:
+            pytest.fail("the mark energy takes max_joules=, baseline= and devices=", pytrace=False)
+        if hasattr(self._config, "workerinput"):
+            self._without(item, "tests that run in parallel share the devices: run it without -n")
+        try:
+            window = self._monitor(mark.kwargs.get("devices")).window(item.nodeid)
+        except Error as error:
+            self._without(item, str(error))
+        with window:
+            result = yield
+        self._judge(item, mark.kwargs, window)
+        return result
+
+    def pytest_sessionfinish(self):
+        for monitor in self._monitors.values():
+            monitor.close()
+        if not self._config.getoption("--jouleprof-save-baseline"):
+            return
+        sessions = {}
+        for test, (_, name, energy) in self._results.items():
+            if name is not None:
+                sessions.setdefault(name, {})[test] = energy
+        for name, energies in sessions.items():
+            self._baseline(name).add(energies)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if not self._results:
+            return
+        terminalreporter.section("energy")
+        for test, (text, _, _) in self._results.items():
+            terminalreporter.write_line(f"{test}: {text}")
+
+    def _judge(self, item, options, window):
+        counted = _counted(window.energy)
+        total = total_of(counted)
+        if total.joules is None or total.joules <= 0:
+            self._without(item, window.energy.total.reason
+                          or "the test is shorter than the sensors resolve")
+        item.user_properties += [("energy_joules", total.joules),
+                                 ("energy_error_joules", total.error),
+                                 ("energy_provenance", total.provenance)]
+        energy = TestEnergy(
+            total.joules, total.error, total.repeatability, total.provenance,
+            [e.domain.label for e in counted],
+            [e.domain.uuid or f"{socket.gethostname()} {e.domain.label}" for e in counted])
+        text = (f"{_text.joules(total.joules)} {_text.interval(total.joules, total.error)} "
+                f"{_text.word(total.provenance)}")
+        parts = [text]
+        failures = []
+        limit = options.get("max_joules")
+        if limit is not None:
+            if total.low > limit:
+                failures.append(f"energy {text} is above max_joules={limit:g}: its lower bound is "
+                                f"{_text.joules(total.low)}")
+            parts.append(f"max {_text.joules(limit)}: {_verdict(total.low, total.high, limit)}")
+        name = options.get("baseline")
+        if name is not None:
+            change = change_of(energy, self._baseline(name).sessions_of(item.nodeid))
+            against = _change_text(change, name)
+            most = self._config.getoption("--jouleprof-compare-fail")
+            if most is not None:
+                if change.low is not None and change.low > most:
+                    failures.append(f"energy {text} is higher than its baseline's by more than "
+                                    f"{100 * most:g} %: {against}")
+                against += f": {_verdict(change.low, change.high, most)}"
+            parts.append(against)
+        self._results[item.nodeid] = (", ".join(parts), None if failures else name, energy)
+        if failures:
+            pytest.fail("; ".join(failures), pytrace=False)
+
+    def _monitor(self, devices):
+        key = devices if devices is None or isinstance(devices, str) else tuple(devices)
+        if key not in self._monitors:
+            from ._monitor import Monitor
+
+            self._monitors[key] = Monitor(devices)
+        return self._monitors[key]
+
+    def _baseline(self, name):
+        folder = self._config.getini("jouleprof_baselines")
+        return Baseline(os.path.join(self._config.rootpath, folder), name)
+
+    def _without(self, item, reason):
+        reason = f"no energy of {item.nodeid}: {reason}"
+        if self._config.getoption("--jouleprof-require"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+
+
+def _counted(measurement):
+    """The devices of the total. An estimate does not count where a sensor measured another."""
+    known = [e for e in measurement.energies if e.domain.is_whole and e.microjoules is not None]
+    return [e for e in known if e.provenance != "estimated"] or known
+
+
+def _verdict(low, high, limit):
+    if low is None:
+        return "inconclusive"
+    return "failed" if low > limit else "passed" if high <= limit else "inconclusive"
+
+
+def _change_text(change, name):
+    if change.ratio is None:
+        return f"baseline {name}: {change.reason}"
+    if change.low is None:
+        return f"{100 * change.ratio:+.1f} % against {name}, {change.reason}"
+    return (f"{100 * change.ratio:+.1f} % [{100 * change.low:+.1f}, {100 * change.high:+.1f}] "
+            f"against {change.sessions} sessions of {name}")

@@ -1,0 +1,51 @@
+#include "apps/cli/files/job_report.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/input.h"
+#include "apps/cli/terminal.h"
+#include "recording/merge/merged_file.h"
+#include "recording/reader.h"
+
+namespace jouleprof::cli {
+namespace {
+
+Result<analysis::Job> read_job(const std::string& file) {
+  analysis::JobBuilder builder;
+  const auto add = [&](recording::OfOneHost recordings) {
+    std::vector<analysis::JobBuilder::Named> named;
+    for (auto& [part, recording] : recordings) {
+      named.push_back({part.name, analysis::Run(std::move(recording))});
+    }
+    return builder.add_host(named);
+  };
+  Result<void> added;
+  if (recording::is_merged_file(file)) {
+    added = recording::read_merged(file, add);
+  } else {
+    auto recording = recording::read_recording(file);
+    if (!recording) return forward_error(recording);
+    recording::OfOneHost one;
+    one.push_back(
+        {{std::filesystem::path(file).filename().string(), "", ""}, std::move(*recording)});
+    added = add(std::move(one));
+  }
+  if (!added) return forward_error(added);
+  return std::move(builder).finish();
+}
+
+}  // namespace
+
+int report_job(const std::string& file, const report::JobOptions& options, bool json) {
+  const auto job = read_job(file);
+  if (!job) return complain(job.error(), status_of_input(job.error()));
+  const auto written = write_output("", false, [&](std::ostream& out) {
+    out << (json ? report::job_to_json(*job, options)
+                 : report::job_to_text(*job, options, text_options(STDOUT_FILENO)));
+  });
+  return written ? kDone : complain(written.error(), kCannotWrite);
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,49 @@
+// Recordings of several hosts, ranks or parts of a job in one file. Each is kept byte by byte, so
+// that merging loses nothing and does not depend on the order of the merges. FORMAT.md has the
+// tables.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/recording.h"
+
+namespace jouleprof::recording {
+
+// One recording in a merged file.
+struct MergedPart {
+  std::string name;     // of the file that was merged, without its folder
+  std::string host;     // as in RunInfo
+  std::string boot_id;  // as in RunInfo
+
+  bool operator==(const MergedPart&) const = default;
+};
+
+// Containers of one machine have names of their own and one boot. Without a boot: by name.
+bool is_one_machine(const MergedPart& a, const MergedPart& b);
+
+// Whether the file is a merged one. False also for a file that cannot be read.
+bool is_merged_file(const std::filesystem::path& path);
+
+// Writes the recordings in `inputs`, which may be merged files, into `output`. Returns how many
+// they are. Reads one recording at a time. Errors: invalid_argument where the same recording comes
+// twice, which it names, or `output` exists and may not be replaced; as read_recording's. Where it
+// fails there is no `output`.
+Result<std::size_t> merge_recordings(const std::vector<std::filesystem::path>& inputs,
+                                     const std::filesystem::path& output, bool overwrite);
+
+// The recordings of a merged file, by boot, host, name and content. Errors: as
+// read_sweep's.
+Result<std::vector<MergedPart>> merged_parts(const std::filesystem::path& path);
+
+// Calls `each` with the recordings of one machine at a time, in the order of merged_parts.
+// Errors: as read_recording's.
+using OfOneHost = std::vector<std::pair<MergedPart, model::Recording>>;
+Result<void> read_merged(const std::filesystem::path& path,
+                         const std::function<Result<void>(OfOneHost)>& each);
+
+}  // namespace jouleprof::recording

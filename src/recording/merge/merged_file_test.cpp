@@ -1,0 +1,126 @@
+#include "recording/merge/merged_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "recording/test_support.h"
+
+namespace jouleprof::recording {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Merge : public ::testing::Test {
+ protected:
+  fs::path record(const std::string& name, unsigned seed, const std::string& host,
+                  const std::string& boot) {
+    auto recording = RandomRecording(seed, 20).make();
+    recording.run.host = host;
+    recording.run.boot_id = boot;
+    const fs::path path = folder_.root() / name;
+    EXPECT_TRUE(write_recording(path, recording));
+    recordings_[name] = std::move(recording);
+    return path;
+  }
+  fs::path at(const std::string& name) const { return folder_.root() / name; }
+
+  // By the names of the parts, in the file's order.
+  std::vector<std::vector<std::string>> machines(const fs::path& path) {
+    std::vector<std::vector<std::string>> all;
+    const auto read = read_merged(path, [&](OfOneHost of_host) -> Result<void> {
+      all.emplace_back();
+      for (const auto& [part, recording] : of_host) {
+        all.back().push_back(part.name);
+        expect_equal(recording, recordings_.at(part.name));
+      }
+      return {};
+    });
+    EXPECT_TRUE(read) << read.error().message;
+    return all;
+  }
+
+  TempTree folder_;
+  std::map<std::string, model::Recording> recordings_;
+};
+
+TEST_F(Merge, KeepsEveryRecordingInAnyOrderOfMerges) {
+  const auto a = record("a.jprof", 1, "node1", "boot1");
+  const auto b = record("b.jprof", 2, "node2", "boot2");
+  const auto c = record("c.jprof", 3, "node1", "boot1");
+  EXPECT_EQ(merge_recordings({a, b}, at("ab"), false), 2u);
+  EXPECT_EQ(merge_recordings({at("ab"), c}, at("ab-c"), false), 3u);
+  EXPECT_EQ(merge_recordings({c, b}, at("cb"), false), 2u);
+  EXPECT_EQ(merge_recordings({a, at("cb")}, at("a-cb"), false), 3u);
+  const std::vector<std::vector<std::string>> expected{{"a.jprof", "c.jprof"}, {"b.jprof"}};
+  EXPECT_EQ(machines(at("ab-c")), expected);
+  EXPECT_EQ(machines(at("a-cb")), expected);
+  EXPECT_EQ(merged_parts(at("ab-c")), merged_parts(at("a-cb")));
+  EXPECT_TRUE(is_merged_file(at("cb")));
+  EXPECT_FALSE(is_merged_file(a));
+}
+
+TEST_F(Merge, RefusesTheSameRecordingTwice) {
+  const auto a = record("a.jprof", 1, "node1", "boot1");
+  const auto b = record("b.jprof", 2, "node1", "boot1");
+  fs::copy_file(a, at("copy.jprof"));
+  ASSERT_TRUE(merge_recordings({a, b}, at("ab"), false));
+  for (const auto& twice : {std::vector{a, a}, std::vector{a, at("copy.jprof")},
+                            std::vector{at("ab"), at("copy.jprof")}}) {
+    const auto merged = merge_recordings(twice, at("out"), false);
+    ASSERT_FALSE(merged);
+    EXPECT_EQ(merged.error().code, Errc::kInvalidArgument);
+    EXPECT_THAT(merged.error().message, HasSubstr("(a.jprof)"));
+    EXPECT_FALSE(fs::exists(at("out")));
+    EXPECT_FALSE(fs::exists(at("out.part")));
+  }
+}
+
+TEST_F(Merge, ContainersOfOneBootAreOneMachine) {
+  EXPECT_TRUE(is_one_machine({"", "a", "boot"}, {"", "b", "boot"}));
+  EXPECT_FALSE(is_one_machine({"", "a", "boot1"}, {"", "a", "boot2"}));
+  EXPECT_TRUE(is_one_machine({"", "a", ""}, {"", "a", ""}));
+  EXPECT_FALSE(is_one_machine({"", "a", ""}, {"", "b", ""}));
+}
+
+TEST_F(Merge, LeavesFilesThatItMayNotReplace) {
+  const auto a = record("a.jprof", 1, "node1", "boot1");
+  std::ofstream(at("taken")) << "text";
+  EXPECT_EQ(merge_recordings({a}, at("taken"), false).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(merge_recordings({a}, a, true).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(bytes_of(at("taken")), "text");
+  EXPECT_TRUE(merge_recordings({a}, at("taken"), true));
+  EXPECT_TRUE(is_merged_file(at("taken")));
+}
+
+TEST_F(Merge, RejectsWhatIsNoRecording) {
+  std::ofstream(at("text")) << "text";
+  EXPECT_FALSE(merge_recordings({at("text")}, at("out"), false));
+  EXPECT_EQ(merge_recordings({at("missing")}, at("out"), false).error().code, Errc::kNotFound);
+  EXPECT_FALSE(fs::exists(at("out")));
+  EXPECT_EQ(merged_parts(at("text")).error().code, Errc::kCorrupt);
+}
+
+TEST_F(Merge, NamesADamagedPartAndANewerVersion) {
+  const auto a = record("a.jprof", 1, "node1", "boot1");
+  ASSERT_TRUE(merge_recordings({a}, at("m"), false));
+  run_sql(at("m"), "UPDATE part SET recording = x'0102030405'");
+  const auto read = read_merged(at("m"), [](OfOneHost) { return Result<void>{}; });
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::kCorrupt);
+  EXPECT_THAT(read.error().message, HasSubstr("a.jprof is damaged"));
+  run_sql(at("m"), "PRAGMA user_version = 99");
+  EXPECT_EQ(merged_parts(at("m")).error().code, Errc::kUnsupported);
+}
+
+TEST_F(Merge, RefusesARecordingThatIsStillWritten) {
+  const Writer writer = writer_with_sensor(at("open.jprof"));
+  const auto merged = merge_recordings({at("open.jprof")}, at("out"), false);
+  ASSERT_FALSE(merged);
+  EXPECT_THAT(merged.error().message, HasSubstr("still written to"));
+}
+
+}  // namespace
+}  // namespace jouleprof::recording

@@ -1,0 +1,31 @@
+// A job of several recordings, as people and programs read it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/job/job.h"
+#include "report/costs.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+enum class JobBy { kHost, kRank };
+std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank
+
+struct JobOptions {
+  JobBy by = JobBy::kHost;
+  CostFactors costs;  // without a series
+};
+
+std::string job_to_text(const analysis::Job& job, const JobOptions& options,
+                        const TextOptions& text = {});
+
+// The documented JSON object (docs/json.md), with hosts and ranks.
+std::string job_to_json(const analysis::Job& job, const JobOptions& options);
+
+// Of the job's total; absent where that or the factors are.
+std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors);
+
+}  // namespace jouleprof::report

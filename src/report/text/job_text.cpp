@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/cells.h"
+#include "report/job.h"
+#include "report/quantity.h"
+#include "report/text/table.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::Job;
+using Lines = std::vector<std::string>;
+
+class Writer {
+ public:
+  Writer(const Job& job, const JobOptions& options, const TextOptions& text)
+      : job_(job),
+        options_(options),
+        text_(text),
+        width_(static_cast<std::size_t>(std::max(text.width, 60))) {}
+
+  std::string write() {
+    heading();
+    lines_.emplace_back();
+    if (options_.by == JobBy::kHost) {
+      hosts();
+    } else {
+      ranks();
+    }
+    lines_.emplace_back();
+    total();
+    std::string all;
+    for (const auto& line : lines_) all += line + '\n';
+    if (const auto costs = costs_of(job_, options_.costs)) all += costs_to_text(*costs, text_);
+    return all;
+  }
+
+ private:
+  void note(const std::string& label, const std::string& words, Style style = Style::kDim) {
+    Table table({""});
+    table.add_text({label, style}, {printable(words, text_.ascii)}, 4);
+    const Lines made = table.lines(width_, text_.colour);
+    lines_.insert(lines_.end(), made.begin() + 1, made.end());
+  }
+
+  void add(const Table& table) {
+    for (auto& line : table.lines(width_, text_.colour)) lines_.push_back(std::move(line));
+  }
+
+  std::string error_of(const model::Measurement& m) const {
+    const double joules = m.energy.joules();
+    return joules > 0 ? (text_.ascii ? "+-" : "\xC2\xB1") + percent_text(m.error.joules() / joules)
+                      : "-";
+  }
+
+  void heading() {
+    note("job", fmt::format("{} recordings of {} {}", job_.recordings, job_.hosts.size(),
+                            job_.hosts.size() == 1 ? "machine" : "machines"));
+    if (job_.began && job_.elapsed) {
+      note("time",
+           fmt::format("{}, from {}", duration_text(*job_.elapsed), utc_seconds_text(*job_.began)));
+    }
+    if (job_.hosts.size() > 1) {
+      Duration change{};
+      for (const auto& host : job_.hosts) change = std::max(change, host.clock_change);
+      note(
+          "clocks",
+          fmt::format("times of machines are compared by their wall clocks, which moved by at most "
+                      "{} during the recordings; their offset is not recorded. Energies do not "
+                      "depend on it",
+                      duration_text(change)));
+    }
+  }
+
+  void hosts() {
+    Table table({"host", "recordings", "time", "energy", "95 %", "<"});
+    for (const auto& host : job_.hosts) {
+      table.add({{printable(host.host, text_.ascii), Style::kBold},
+                 {std::to_string(host.recordings.size())},
+                 {duration_text(host.covered)},
+                 {host.total ? energy_text(host.total->energy) : "-"},
+                 {host.total ? error_of(*host.total) : "-"},
+                 {host.total ? provenance_word(host.total->provenance) : ""}});
+      for (const auto& domain : host.domains) {
+        const std::string label = printable(" " + domain.label, text_.ascii);
+        if (!domain.energy) {
+          table.add_text({label}, {"unavailable: " + printable(domain.reason, text_.ascii)}, 2);
+          continue;
+        }
+        std::string word = provenance_word(domain.energy->provenance);
+        if (!domain.is_counted) word += ", within another";
+        table.add({{label},
+                   {""},
+                   {""},
+                   {energy_text(domain.energy->energy)},
+                   {error_of(*domain.energy)},
+                   {word}});
+      }
+    }
+    add(table);
+  }
+
+  void ranks() {
+    Table table({"rank", "<host", "<recording", "time", "CPU time", "dynamic"});
+    Energy sum;
+    bool any = false;
+    for (const auto& rank : job_.ranks) {
+      table.add({{rank.rank.global ? std::to_string(*rank.rank.global) : "-"},
+                 {printable(rank.host, text_.ascii)},
+                 {printable(rank.recording, text_.ascii)},
+                 {duration_text(rank.length)},
+                 {rank.cpu_time ? duration_text(*rank.cpu_time) : "-"},
+                 {rank.energy ? energy_text(*rank.energy) : "-"}});
+      if (!rank.energy) continue;
+      sum += *rank.energy;
+      any = true;
+    }
+    add(table);
+    if (any && job_.total) {
+      note("rest", fmt::format("{} of the total are of no rank: at rest, of other processes, or "
+                               "unattributed",
+                               energy_text(job_.total->energy - sum)));
+    }
+    note("", "dynamic: the estimated shares of the rank's processes in the energy above rest");
+  }
+
+  void total() {
+    if (!job_.total) {
+      note("total", "unavailable: no machine has a domain with an energy");
+    } else {
+      std::string words = energy_text(job_.total->energy) + " " + error_of(*job_.total) + ", " +
+                          provenance_word(job_.total->provenance) +
+                          "; a domain that several recordings have "
+                          "counts once";
+      if (job_.without_energy > 0) {
+        words += fmt::format("; without {} domains that have no energy", job_.without_energy);
+      }
+      note("total", words, Style::kBold);
+    }
+    for (const auto& warning : job_.warnings) note("warning", warning, Style::kAttention);
+  }
+
+  const Job& job_;
+  const JobOptions& options_;
+  const TextOptions& text_;
+  std::size_t width_;
+  Lines lines_;
+};
+
+}  // namespace
+
+std::string job_to_text(const Job& job, const JobOptions& options, const TextOptions& text) {
+  return Writer(job, options, text).write();
+}
+
+}  // namespace jouleprof::report
