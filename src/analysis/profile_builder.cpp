@@ -199,8 +199,16 @@ class ProfileBuilder {
       if (note.at < begin_ - 1s || note.at > end_ + 1s) continue;
       warn(fmt::format("{}: at {:.1f} s: {}", device, work_.seconds_of(note.at), note.text));
     }
-    if (out.balance.counter && out.balance.integral && length >= 2s &&
-        *out.balance.counter > Energy{}) {
+    const Energy doubt = timeline.disagreement(begin_, end_);
+    if (out.energy && doubt > Energy{} &&
+        200 * doubt.microjoules() > out.energy->energy.microjoules()) {
+      warn(fmt::format(
+          "{}: energy counter and power samples differ by {:.4g} J ({:.1f} %), more than their "
+          "calibration errors allow; the counter is used, because it has no time without "
+          "measurement, and the interval contains both",
+          device, doubt.joules(), 100 * doubt.joules() / out.energy->energy.joules()));
+    } else if (out.balance.counter && out.balance.integral && length >= 2s &&
+               *out.balance.counter > Energy{}) {
       const double apart = out.balance.integral->joules() - out.balance.counter->joules();
       // The counter is interpolated at both ends, by up to half a refresh period each.
       const double ends = out.peak_power ? 0.1 * out.peak_power->watts() : 0;

@@ -118,5 +118,35 @@ TEST(Counter, DropsASingleAbsurdJumpAndSplitsAtOneThatStays) {
   EXPECT_EQ(u.points.back().segment, 1u);
 }
 
+TEST(Counter, OneLowReadingAddsNothing) {
+  // Young: the whole counter is a plausible increment.
+  const auto u = unwrap({}, {1000, 1300, 1600, 5, 2200, 2500});
+  EXPECT_EQ(u.points.back().energy, Energy::joules(1500));
+  EXPECT_EQ(u.points.back().segment, 0u);
+  ASSERT_EQ(u.notes.size(), 1u);
+  EXPECT_NE(u.notes[0].text.find("too low"), std::string::npos);
+}
+
+TEST(Counter, OneHighReadingAddsNothing) {
+  const auto u = unwrap({}, {10000, 10300, 10600, 18000, 11200, 11500});
+  EXPECT_EQ(u.points.back().energy, Energy::joules(1500));
+  EXPECT_EQ(u.points.back().segment, 0u);
+  ASSERT_EQ(u.notes.size(), 1u);
+  EXPECT_NE(u.notes[0].text.find("too high"), std::string::npos);
+}
+
+TEST(Counter, ADecreaseInTheLastReadingIsNotUsed) {
+  const auto u = unwrap({}, {1000, 1300, 1600, 5});
+  ASSERT_EQ(u.points.size(), 3u);
+  EXPECT_EQ(u.points.back().energy, Energy::joules(600));
+}
+
+TEST(Counter, WhatMayBeAResetOrALowReadingIsUnknown) {
+  // 1000 to 1700 or 400 to 1700: both would be plausible.
+  const auto u = unwrap({}, {0, 500, 1000, 400, 1700, 2300});
+  EXPECT_EQ(u.points.back().segment, 1u);
+  EXPECT_EQ(u.points.back().energy, Energy::joules(1600));
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis

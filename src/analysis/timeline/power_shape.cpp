@@ -6,7 +6,12 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kMissingFactor = 4;    // times the usual spacing
+constexpr double kMissingFactor = 4;  // times the usual spacing
+constexpr double kLongMissing = 1;    // seconds: power may have had any level
+constexpr double kFrozen = 2;         // seconds
+constexpr std::size_t kFrozenSamples = 20;
+constexpr double kRestFactor = 1.1;     // of the lowest sample
+constexpr double kRestShare = 0.2;      // of the highest
 constexpr double kSampleNoise = 0.005;  // of a sample's value
 constexpr double kStampNoise = 0.2;     // of the time between two timestamps
 
@@ -25,6 +30,8 @@ void PowerShape::push(const model::PowerReading& reading) {
   const double between_reads = last_read_ ? at - *last_read_ : 0.0;
   const bool first = !last_read_;
   last_read_ = at;
+  if (frozen_ && watts == last_watts_) return;
+  frozen_ = false;
   end_ = at - lag;
 
   double late = 0;  // the update was between two polls
@@ -40,6 +47,34 @@ void PowerShape::push(const model::PowerReading& reading) {
   last_watts_ = watts;
   const double end = at - lag - late - (1 - kLagWindow / 2) * time_constant();
   add(end - window(), end, watts);
+  frozen_ = drop_frozen(watts);
+}
+
+// True where `watts`, the newest sample, shows that the sensor is frozen.
+bool PowerShape::drop_frozen(double watts) {
+  if (samples_.empty()) return false;
+  const PowerSample newest = samples_.back();
+  const bool repeats = samples_.size() > 1 && samples_[samples_.size() - 2].watts == watts;
+  if (!repeats) {
+    if (samples_.size() > 1) lowest_ = std::min(lowest_, samples_[samples_.size() - 2].watts);
+    ++changes_;
+    repeats_ += repeated_;
+    repeated_ = 0;
+    repeated_since_ = newest.end;
+    return false;
+  }
+  ++repeated_;
+  const bool is_usual = changes_ < 20 || 20 * repeats_ > changes_;
+  // A board at rest may show one value for as long as it rests.
+  const bool rests = watts <= std::max(kRestFactor * lowest_, kRestShare * highest_);
+  if (watts > 0 && (is_usual || rests)) return false;
+  if (repeated_ < kFrozenSamples || newest.end - repeated_since_ < kFrozen) return false;
+  while (!samples_.empty() && samples_.back().end > repeated_since_) samples_.pop_back();
+  if (watts == 0 && !samples_.empty()) samples_.pop_back();
+  end_ = samples_.empty() ? std::optional<double>{} : samples_.back().end;
+  frozen_from_.push_back(repeated_since_);
+  repeated_ = 0;
+  return true;
 }
 
 void PowerShape::add(double begin, double end, double watts) {
@@ -59,7 +94,9 @@ void PowerShape::add(double begin, double end, double watts) {
     const double noise = kSampleNoise * watts * step;
     // Between two windows power may have had either level; wrong timestamps shift samples.
     const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
-    const double gap = next.after_missing ? 0.25 * step * std::max(watts, last.watts) : 0.0;
+    highest_ = std::max({highest_, watts, last.watts});
+    const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : highest_;
+    const double gap = next.after_missing ? 0.5 * step * level : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
   }
   next.until = next.centre();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct PowerSample {
 //
 // A polled value that repeats is a new sample only after the sensor's refresh period; polling
 // faster than the sensor changes nothing. Without a known refresh, every reading is a new sample.
+//
+// A frozen sensor has no samples from the time on at which its value stayed: 0 W for seconds, or
+// one value for seconds after values that hardly ever repeated.
 class PowerShape {
  public:
   PowerShape(const model::Sensor& sensor, TimeBase time) : sensor_(sensor), time_(time) {}
@@ -57,6 +61,8 @@ class PowerShape {
   double swing(double t) const;
   // The variance (J^2) of the energy missed by the sampling between two times.
   double missed_variance(double from, double to) const;
+  // The times at which the sensor froze.
+  const std::vector<double>& frozen_from() const { return frozen_from_; }
   // Seconds in [from, to] with missing samples.
   double missing_seconds(double from, double to) const;
 
@@ -80,6 +86,7 @@ class PowerShape {
   static constexpr double kLagWindow = 1.6;
 
   void add(double begin, double end, double watts);
+  bool drop_frozen(double watts);
   double plain_energy(double t) const;
 
   model::Sensor sensor_;
@@ -89,6 +96,15 @@ class PowerShape {
   std::optional<double> last_read_;
   double last_watts_ = 0;
   double usual_ = 0;
+  double highest_ = 0;                                       // watts
+  double lowest_ = std::numeric_limits<double>::infinity();  // before the present repeats
+  // Samples that differ from the one before, that repeat it, and repeat it up to now.
+  std::size_t changes_ = 0;
+  std::size_t repeats_ = 0;
+  std::size_t repeated_ = 0;
+  double repeated_since_ = 0;
+  bool frozen_ = false;
+  std::vector<double> frozen_from_;
 };
 
 }  // namespace jouleprof::analysis

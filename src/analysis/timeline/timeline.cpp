@@ -14,7 +14,7 @@ constexpr double kInterval = 60;       // solved at once
 constexpr double kLongInterval = 600;  // with rare anchors
 constexpr double kUnsettled = 3;       // new readings may change the last part
 constexpr double kSilence = 30;  // without readings; the timeline then does not wait for a sensor
-constexpr double kFrozen = 3;    // without a change of the counter
+constexpr Duration kSlowRead = 1s;
 
 }  // namespace
 
@@ -31,14 +31,25 @@ void EnergyTimeline::append(const model::PowerReading& reading) {
   note_origin(reading.at);
   if (!shape_) shape_.emplace(*sensors_.power, *time_);
   shape_->push(reading);
+  for (; shape_notes_ < shape_->frozen_from().size(); ++shape_notes_) {
+    notes_.push_back({time_->host_of(shape_->frozen_from()[shape_notes_]),
+                      "the power sensor returned one value for seconds; it is not used there"});
+  }
   dirty_ = true;
 }
 
 void EnergyTimeline::append(const model::CounterReading& reading) {
   if (!sensors_.counter || reading.sensor != sensors_.counter->id) return;
   note_origin(reading.before);
-  const std::size_t first_new = points_.size();
+  if (reading.after - reading.before > kSlowRead) {
+    notes_.push_back(
+        {reading.before, "a read of the energy counter took more than a second; dropped"});
+    return;
+  }
+  const std::size_t old_size = points_.size();
   unwrapper_->push(reading, points_);
+  // The unwrapper may have replaced its last point.
+  const std::size_t first_new = std::min(old_size, points_.empty() ? 0 : points_.size() - 1);
   for (; unwrapper_notes_ < unwrapper_->notes().size(); ++unwrapper_notes_) {
     notes_.push_back(unwrapper_->notes()[unwrapper_notes_]);
   }
@@ -49,38 +60,6 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
 void EnergyTimeline::append(const model::Readings& readings) {
   for (const auto& r : readings.powers) append(r);
   for (const auto& r : readings.counters) append(r);
-}
-
-// A counter that is constant while power is drawn is frozen: its readings from its last change to
-// the next one are not used.
-void EnergyTimeline::drop_frozen(std::size_t first_new) {
-  for (std::size_t i = first_new; i < points_.size(); ++i) {
-    points_[i].segment += frozen_segments_;
-    const bool unchanged = i > 0 && points_[i - 1].energy == points_[i].energy &&
-                           points_[i - 1].segment == points_[i].segment;
-    if (!unchanged) unchanged_from_ = i;
-    const std::size_t first = unchanged_from_;
-    if (first == i) {
-      if (frozen_) ++frozen_segments_, ++points_[i].segment;
-      frozen_ = false;
-      continue;
-    }
-    const auto& traits = sensors_.counter->traits;
-    const double still = seconds(points_[i].before - points_[first].after);
-    const double refresh = traits.refresh ? seconds(*traits.refresh) : 0.1;
-    if (still < std::max(kFrozen, 10 * refresh)) continue;
-    const double from = time_->seconds_of(points_[first].after);
-    const double expected = has_samples() ? shape_->integral(from, from + still) : 0.0;
-    if (expected < std::max(1.0 * still, 20 * traits.quantum.joules())) continue;
-    if (!frozen_) {
-      notes_.push_back(
-          {points_[first].after,
-           "the energy counter did not change while power was drawn; it is not used there"});
-    }
-    frozen_ = true;
-    points_.resize(first + 1);
-    return;
-  }
 }
 
 void EnergyTimeline::mark(HostTime t) {
@@ -122,6 +101,22 @@ double EnergyTimeline::data_end() const {
   return end;
 }
 
+// The time of the first reading that ends after `t`; the end of the data where there is none.
+double EnergyTimeline::next_data(double t) const {
+  double next = data_end();
+  if (has_samples()) {
+    const auto& samples = shape_->samples();
+    const auto s = std::partition_point(samples.begin(), samples.end(),
+                                        [&](const PowerSample& x) { return x.end <= t; });
+    if (s != samples.end()) next = std::min(next, std::max(s->begin, t));
+  }
+  const auto p = std::partition_point(points_.begin(), points_.end(), [&](const auto& x) {
+    return time_->seconds_of(x.after) <= t;
+  });
+  if (p != points_.end()) next = std::min(next, std::max(time_->seconds_of(p->before), t));
+  return next;
+}
+
 void EnergyTimeline::refresh() {
   if (!dirty_) return;
   dirty_ = false;
@@ -137,7 +132,8 @@ void EnergyTimeline::refresh() {
     }
     const double end = data_end();
     double stop = std::min(end, start + kInterval);
-    // An interval ends at an anchor, if there is one, and with its segment.
+    // An interval ends at an anchor, if there is one, and with its segment. It is longer where it
+    // would have no data: time without readings costs nothing.
     bool split = false;
     const auto next = std::partition_point(points_.begin(), points_.end(), [&](const auto& p) {
       return time_->seconds_of(p.before) <= start;
@@ -146,6 +142,8 @@ void EnergyTimeline::refresh() {
       const double at = time_->seconds_of(next->after) + 2 * kUnsettled;
       if (at > stop && at < start + kLongInterval) stop = std::min(end, at);
     }
+    const double data = next_data(start + 2 * kUnsettled) + 2 * kUnsettled;
+    if (data > stop) stop = std::min(end, data);
     const std::uint32_t current = segment_.value_or(next_segment_);
     const auto change = std::partition_point(points_.begin(), points_.end(),
                                              [&](const auto& p) { return p.segment <= current; });
@@ -259,6 +257,8 @@ void EnergyTimeline::solve(double stop) {
   if (shape_ && shape_->end()) end = std::min(*shape_->end(), stop);
   if (!anchors_.empty()) end = std::max(end, anchors_.back().anchor.at);
   if (end <= start + 1e-6) return;
+  scale_ = scale_of_samples(stop);
+  find_doubts();
   std::vector<Knot> fresh = uses_fit() ? fit(start, end) : scale(start, end);
   knots_.insert(knots_.end(), fresh.begin(), fresh.end());
 }

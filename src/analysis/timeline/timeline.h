@@ -20,6 +20,11 @@
 //    fifth for timestamp jitter and half for time outside of windows; a quarter of the energy while
 //    samples are missing; 1 % of the energy for a difference in scale.
 // An interval without anchors takes the smaller of its own sampling error and its ends' bridges.
+// Outside of the counter's anchors (before the first, after the last, and where the counter was
+// lost), samples have the scale that they had against the counter, with the uncertainty of that;
+// never more than both sensors' gain errors allow. Lost energy without samples counts half.
+// Where samples and counter differ by more than their gain errors, over a second or from one read
+// to the next, the interval contains both: the difference is added to it.
 // One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
 // 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
 // interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
@@ -108,6 +113,10 @@ class EnergyTimeline {
   // Of the sensors' first-order lag, in seconds; 0: none.
   double time_constant() const;
 
+  // The energy in [begin, end] by which counter and samples differ where they disagree: where they
+  // differ by more than the gain errors of both. Zero where they agree.
+  Energy disagreement(HostTime begin, HostTime end);
+
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
   std::string sensor_name() const;  // "a + b" when fused
@@ -122,10 +131,40 @@ class EnergyTimeline {
   struct Placed {
     Anchor anchor;
     double joules = 0;  // on the timeline's scale
+    // From the first anchor: joules by which counter and samples differ where they disagree.
+    double doubt = 0;
+  };
+
+  // The samples' factor to agree with the counter, and its standard deviation.
+  struct Scale {
+    double ratio = 1;
+    double sigma = 0;
+  };
+  // What the counter covers of an interval of time, and what it does not.
+  struct Coverage {
+    double lost = 0;  // joules between segments, before the first and after the last anchor
+    double lost_variance = 0;    // between segments
+    double unknown_seconds = 0;  // without counter and samples
   };
 
   void note_origin(HostTime t);
   void drop_frozen(std::size_t first_new);
+  bool is_frozen(const CounterPoint& first, const CounterPoint& last) const;
+  bool catches_up(const CounterPoint& first, const CounterPoint& last) const;
+  double next_data(double t) const;
+  Coverage coverage(double a, double b) const;
+  // The counter's increment between two anchors, and the samples' integral.
+  struct Comparison {
+    double counted = 0;
+    double sampled = 0;
+    double variance = 0;  // of their difference
+    bool disagree = false;
+  };
+  std::optional<Comparison> compare(const Placed& from, const Placed& to) const;
+  std::size_t next_cell(std::size_t first) const;
+  void find_doubts();
+  double doubt_at(double t) const;
+  double gain_error() const;  // of counter and samples together
   void refresh();
   double data_end() const;
   void solve(double stop);
@@ -135,7 +174,7 @@ class EnergyTimeline {
   std::vector<Knot> fit(double start, double stop) const;
   std::vector<Knot> scale(double start, double stop) const;
   std::vector<double> fit_knots(double start, double stop) const;
-  double scale_of_samples(double start, double stop) const;
+  Scale scale_of_samples(double stop) const;
   bool has_samples() const { return shape_ && !shape_->samples().empty(); }
   bool uses_fit() const { return shape_ && shape_->is_sharp() && shape_->samples().size() >= 3; }
 
@@ -167,9 +206,11 @@ class EnergyTimeline {
   bool frozen_ = false;
   std::vector<Note> notes_;
   std::size_t unwrapper_notes_ = 0;  // how many of the unwrapper's are in notes_
+  std::size_t shape_notes_ = 0;      // of the shape's
 
   std::optional<PowerShape> shape_;
   std::vector<double> marks_;
+  Scale scale_;  // at the end of the data
 
   std::optional<EdgePhase> phase_;        // at the settled end
   std::optional<EdgePhase> tail_phase_;   // of the last solved interval

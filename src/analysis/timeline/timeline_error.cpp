@@ -54,7 +54,7 @@ EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
     const double at = p.anchor.at;
     const double timing =
         p.anchor.sigma * (p.anchor.on_lattice ? swing(at) : std::max(power_at(at), swing(at)));
-    double between = 0.01 * std::abs(joules - p.joules);
+    double between = std::max(0.01, scale_.sigma) * std::abs(joules - p.joules);
     if (has_samples()) {
       between =
           std::hypot(between, std::sqrt(shape_->missed_variance(std::min(at, t), std::max(at, t))));
@@ -100,6 +100,8 @@ double EnergyTimeline::sigma(double a, double b) const {
     }
   }
   if (inside < 1e299) sum += inside;
+  const Coverage covered = coverage(a, b);
+  sum += covered.lost_variance + std::pow(scale_.sigma * covered.lost, 2);
   if (shaped && shape_->window() > length) {
     // A pulse shorter than a sample's window may lie inside or outside of [a, b]. A first-order lag
     // leaves its height uncertain, too: more so without marks.

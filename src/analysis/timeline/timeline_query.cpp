@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kNormal95 = 1.96;
 constexpr double kRoomLagged = 0.3;
+constexpr double kSilence = 60;  // seconds without a reading
 
 }  // namespace
 
@@ -85,13 +86,11 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                     early ? "begin" : "end", early ? knots_.front().at - a : b - knots_.back().at,
                     early ? "after the start of" : "before the end of"));
   }
-  if (shape_ && anchors_.empty() && b > a) {
-    const double missing = shape_->missing_seconds(a, b);
-    if (missing > 0.5 * (b - a) && missing > 1) {
-      return fail(Errc::kUnavailable,
-                  fmt::format("no readings of {} for {:.3f} s of a window of {:.3f} s",
-                              sensor_name(), missing, b - a));
-    }
+  const Coverage covered = coverage(a, b);
+  if (covered.unknown_seconds > 0.5 * (b - a) && covered.unknown_seconds > 1) {
+    return fail(Errc::kUnavailable,
+                fmt::format("no readings of {} for {:.3f} s of a window of {:.3f} s", sensor_name(),
+                            covered.unknown_seconds, b - a));
   }
   model::Measurement m;
   m.energy = cumulative(end) - cumulative(begin);
@@ -100,6 +99,9 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                                                                                  : *sensors_.power;
   m.error = Energy::joules(
       std::hypot(m.repeatability.joules(), scale.traits.gain_error * m.energy.joules()));
+  const Energy doubt = Energy::joules(doubt_at(b) - doubt_at(a));
+  m.repeatability += doubt;
+  m.error += doubt;
   m.provenance = provenance();
   m.sensor = sensor_name();
   m.method = method();
@@ -125,9 +127,18 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
   std::vector<model::PowerStep> out;
   const auto known = extent();
   if (!known || step <= Duration{}) return out;
-  for (HostTime t = begin; t < end; t += step) {
+  // Steps begin at whole multiples of `step`. Time without readings has none.
+  const auto skip_to = [&](HostTime from, HostTime to) {
+    return to <= from ? from : from + step * ((to - from) / step);
+  };
+  for (HostTime t = skip_to(begin, known->begin); t < std::min(end, known->end); t += step) {
     const HostTime next = std::min(t + step, end);
     if (t < known->begin || next > known->end) continue;
+    const double ahead = next_data(time_->seconds_of(t));
+    if (ahead > time_->seconds_of(next) + kSilence) {
+      t = skip_to(t, time_->host_of(ahead - 1));
+      continue;
+    }
     auto& made = out.emplace_back();
     made = {t, next, (cumulative(next) - cumulative(t)) / (next - t), {}};
     if (const auto measured = energy(t, next)) made.error = measured->repeatability / (next - t);

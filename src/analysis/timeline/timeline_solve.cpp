@@ -18,26 +18,10 @@ struct FitParameters {
 constexpr FitParameters kPlainMean{0.056, 0.005, 0.5};
 constexpr FitParameters kLagged{0.1, 0.04, 2.0};
 
+constexpr double kLongMissing = 1.0;   // seconds without samples
 constexpr double kMostTiming = 0.002;  // seconds: the largest timing error of a lattice in a fit
 
 }  // namespace
-
-// The factor by which samples agree with the counter over the last seconds.
-double EnergyTimeline::scale_of_samples(double start, double stop) const {
-  if (!has_samples()) return 1;
-  const auto first = std::partition_point(
-      anchors_.begin(), anchors_.end(), [&](const Placed& a) { return a.anchor.at < start - 10; });
-  if (first == anchors_.end() || std::prev(anchors_.end()) == first) return 1;
-  const auto& a = *first;
-  const auto& b = anchors_.back();
-  if (b.anchor.at > stop + 1 || b.anchor.at - a.anchor.at < 0.5 ||
-      a.anchor.segment != b.anchor.segment) {
-    return 1;
-  }
-  const double sampled = shape_->integral(a.anchor.at, b.anchor.at);
-  const double counted = b.joules - a.joules;
-  return sampled > 0 && counted > 0 ? std::clamp(counted / sampled, 0.1, 10.0) : 1;
-}
 
 std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
   const double h = std::clamp(shape_->window() / 5, 0.001, 0.02);
@@ -63,6 +47,7 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
   }
   std::vector<double> knots;
   std::size_t a = 0;
+  std::size_t sample = range.first;
   auto mark = std::upper_bound(marks_.begin(), marks_.end(), start + 0.3 * h);
   for (long n = std::lround(std::ceil(start / h + 0.01));; ++n) {
     const double t = static_cast<double>(n) * h;
@@ -81,6 +66,14 @@ std::vector<double> EnergyTimeline::fit_knots(double start, double stop) const {
                        (mark == marks_.end() || *mark >= stop + h || *mark - t >= 0.3 * h);
     if ((fine || n % kCoarse == 0) && clear) knots.push_back(t);
     if (t >= stop && knots.size() >= 3 && knots.back() >= stop) break;
+    // Where samples are missing for long, only anchors need knots.
+    while (sample < samples.size() && samples[sample].end < t) ++sample;
+    const double from = sample > 0 ? samples[sample - 1].end : -1e300;
+    const double to = sample < samples.size() ? samples[sample].begin : stop;
+    if (t < from + kLongMissing || to < t + kLongMissing) continue;
+    const auto anchor = next_anchor(t);
+    const double next = anchor == anchors_.end() ? to : std::min(to, anchor->anchor.at);
+    n = std::max(n, std::lround(std::floor(std::min(next, stop) / h)) - 1);
   }
   return knots;
 }
@@ -104,7 +97,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
 
   const auto& samples = shape_->samples();
   const auto range = shape_->around(problem.knots.front(), problem.knots.back());
-  const double ratio = scale_of_samples(start, stop);
+  const double ratio = scale_.ratio;
   double highest = 0;
   double lowest = 1e300;
   for (std::size_t i = range.first; i < range.last; ++i) {
@@ -132,7 +125,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::fit(double start, double stop)
       sensors_.counter && sensors_.counter->traits.rise ? problem.time_constant : 0.0;
   const double quantum = sensors_.counter ? sensors_.counter->traits.quantum.joules() : 0.0;
   for (std::size_t i = settled_anchors_; i < anchors_.size(); ++i) {
-    const auto& [anchor, joules] = anchors_[i];
+    const auto& [anchor, joules, doubt] = anchors_[i];
     if (anchor.at < problem.knots.front() || anchor.at > problem.knots.back()) continue;
     // Anchors of one lattice are late together; small errors here keep the total right.
     const double moved =
@@ -175,7 +168,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::scale(double start, double sto
   std::size_t next = settled_anchors_;
   const double ratio =
       shaped || anchors_.empty()
-          ? scale_of_samples(start, stop)
+          ? scale_.ratio
           : (anchors_.back().joules - anchors_.front().joules) /
                 std::max(anchors_.back().anchor.at - anchors_.front().anchor.at, 1e-3);
   if (settled_ > 0) {
@@ -203,7 +196,7 @@ std::vector<EnergyTimeline::Knot> EnergyTimeline::scale(double start, double sto
     out.push_back({at, joules});
   };
   for (; next < anchors_.size(); ++next) {
-    const auto& [anchor, stands] = anchors_[next];
+    const auto& [anchor, stands, doubt] = anchors_[next];
     if (anchor.at <= at + 1e-6) continue;
     const double shape = integral(at, anchor.at);
     const double increment = std::max(stands - joules, 0.0);

@@ -203,9 +203,12 @@ TEST(Timeline, ACounterThatStandsStillForTwoMillionReadsIsRead) {
     timeline.append(
         model::CounterReading{kCounter, at(0.1 * i), at(0.1 * i + 1e-5), Energy::joules(7)});
   }
+  // Two days without a change are no measurement of 0 J.
   const auto m = timeline.energy(at(1), at(0.1 * kReads - 1));
-  ASSERT_TRUE(m);
-  EXPECT_EQ(m->energy, Energy{});
+  ASSERT_FALSE(m);
+  EXPECT_EQ(m.error().code, Errc::kUnavailable);
+  ASSERT_EQ(timeline.notes().size(), 1u);
+  EXPECT_THAT(timeline.notes()[0].text, testing::HasSubstr("did not change"));
 }
 
 TEST(Timeline, MissingSamplesWidenTheIntervalUnlessTheCounterCoversThem) {
