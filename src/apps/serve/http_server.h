@@ -20,7 +20,7 @@ struct HttpRequest {
   std::string path;    // without the query
   std::string query;   // after the '?'; empty: none
   std::string accept;  // the header of this name
-  std::string accept_encoding;
+  std::string accept_encoding{};
   std::string method = "GET";
   HostTime received{};
   // Whether the caller may change something: all addresses are of the loopback interface, or the

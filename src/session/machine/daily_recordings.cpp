@@ -1,6 +1,5 @@
 #include "session/machine/daily_recordings.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,11 +23,12 @@ constexpr Duration kRetry = std::chrono::minutes{1};
 constexpr Duration kNeighbour = std::chrono::minutes{1};
 constexpr std::uint64_t kPartsOfBound = 4;
 
-std::time_t unix_time(RealTime t) {
-  return std::chrono::duration_cast<std::chrono::seconds>(t.time_since_epoch()).count();
+std::string day_of(RealTime t) {
+  const std::chrono::year_month_day day{std::chrono::floor<std::chrono::days>(
+      std::chrono::sys_time<std::chrono::nanoseconds>{t.time_since_epoch()})};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()),
+                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
-
-std::string day_of(RealTime t) { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(unix_time(t))); }
 
 struct File {
   std::string day;

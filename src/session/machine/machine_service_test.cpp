@@ -150,8 +150,9 @@ TEST(MachineService, SettlesWindows) {
       EXPECT_TRUE(windows.begin("epoch", HostClock::now()));
     } else if (const auto found = windows.find("epoch")) {
       // Long enough for a reading within; asked again, the end stays.
-      if (HostClock::now() - found->begin > 50ms)
+      if (HostClock::now() - found->begin > 50ms) {
         EXPECT_TRUE(windows.end("epoch", HostClock::now()));
+      }
       if (found->is_settled) window = *found;
     }
     if (window || state.ticks >= 2000) stop.request_stop();

@@ -179,7 +179,7 @@ TEST(WindowProtocol, NonsenseIsRefused) {
 TEST(WindowProtocol, NoBytesDoHarm) {
   const std::string seeds[] = {
       encode(Hello{}), encode(Names{0, {"a", "b"}}), encode(EnergyQuestion{1, {}, {}, {}}),
-      encode_windows(1, std::vector<spans::WindowRecord>(3)),
+      encode_windows(1, {}, std::vector<spans::WindowRecord>(3)),
       encode(Answer{1, FoundEnergies{{{model::DomainId{}, model::Measurement{}}}, 1, 1, {}, {}}})};
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {

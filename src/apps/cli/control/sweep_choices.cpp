@@ -69,7 +69,7 @@ void SweepChoices::declare(CLI::App& app) {
   auto* benched = app.add_option("--bench", bench, "")->excludes(per)->excludes(printed);
   for (auto* option : workload.declare(app)) option->needs(benched);
   app.add_option("--batch", batch, "")->needs(benched)->check(CLI::PositiveNumber);
-  auto* observed = app.add_flag("--observe", observe, "")->excludes(list)->excludes(between);
+  app.add_flag("--observe", observe, "")->excludes(list)->excludes(between);
   app.add_option("--objective", objective, "");
   app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));
   app.add_option("--max-slowdown", max_slowdown, "");
