@@ -10,6 +10,8 @@ def install(monkeypatch, torch):
     torch.distributed = types.ModuleType("torch.distributed")
     torch.distributed.is_available = lambda: True
     torch.distributed.is_initialized = lambda: True
+    torch.distributed.get_rank = lambda group=None: 0
+    torch.distributed.broadcast_object_list = lambda objects, src=0, group=None: None
     torch.distributed.get_world_size = lambda group=None: 1
 
     def gather(gathered, mine, group=None):

@@ -50,14 +50,16 @@ double longer(const ByClass& in_program, const ByClass& alone_by_class) {
   return expected > 0 ? alone / expected - 1 : 0;
 }
 
-// A re-run has the layer's forward passes, or those and its backward passes: the passes of the
-// program that it resembles more.
+// A re-run has the layer's forward passes alone, or its backward passes, too: then it has kernels
+// that no forward pass of the layer has.
 ByClass passes_like(const model::Recording& recording, const ActivityTable& table,
                     const ActivityTable::Replay& replay) {
   auto forward = in_place(recording, table, replay, is_forward_of);
   auto both = in_place(recording, table, replay, is_pass_of);
-  const double apart = std::abs(longer(both, replay.ran));
-  return std::abs(longer(forward, replay.ran)) <= apart ? forward : both;
+  const bool has_backward = std::any_of(replay.ran.begin(), replay.ran.end(), [&](const auto& ran) {
+    return both.contains(ran.first) && !forward.contains(ran.first);
+  });
+  return has_backward ? both : forward;
 }
 
 // The layer, or the kernel with most busy time.

@@ -13,8 +13,8 @@ namespace jouleprof::analysis {
 
 // Removes from `observed` the readings of isolated re-runs that do not represent the program:
 //  - a re-run of a layer or kernel whose time per launch differs by more than 10 % from that in the
-//    layer's forward passes, and in its forward and backward passes: other work or a warmer cache,
-//    and other power;
+//    layer's forward passes (with kernels that only its backward passes have: in both): other work
+//    or a warmer cache, and other power;
 //  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
 //  - all re-runs on `domain`, where the clocks differed from the program's.
 // Returns warnings.

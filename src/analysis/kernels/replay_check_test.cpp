@@ -39,6 +39,7 @@ struct TwoLayers {
     replay.of_kernel = of_kernel;
     replay.slots = slots;
     replay.variants = variants;
+    replay.ran = more;
     replay.ran[0] = {1000, 1000 * each};
     table.replays = {replay};
     observed.resize(3);
@@ -52,6 +53,7 @@ struct TwoLayers {
   model::Recording recording;
   ActivityTable table;
   std::vector<ActivityTable::Replay::ByClass> slots;
+  ActivityTable::Replay::ByClass more;  // signatures that ran, too
   std::map<std::uint32_t, std::uint32_t> variants;
   std::vector<ObservedPower> observed;
 };
@@ -111,6 +113,17 @@ TEST(ReplayCheck, ALayerContainsTheLayersWithinIt) {
   TwoLayers two;
   EXPECT_THAT(two.replayed(0, 20e-6), IsEmpty());
   EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
+}
+
+// The signature takes 30 us on average in forward and backward passes together.
+TEST(ReplayCheck, AReRunWithBackwardKernelsIsComparedWithBothPasses) {
+  TwoLayers two;
+  two.table.classes.resize(2);
+  two.table.shares.push_back({1, model::kNone, 0, 2, 10, 10 * 5e-6});  // only in a backward pass
+  EXPECT_THAT(two.replayed(0, 30e-6), ElementsAre(HasSubstr("model (+50 %)")));
+  two.more[1] = {1000, 1000 * 5e-6};
+  EXPECT_THAT(two.replayed(0, 30e-6), IsEmpty());
+  EXPECT_THAT(two.replayed(0, 20e-6), ElementsAre(HasSubstr("model")));
 }
 
 TEST(ReplayCheck, KernelsThatNeverRanInPlaceAreNotCompared) {

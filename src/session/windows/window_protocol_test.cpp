@@ -148,9 +148,9 @@ TEST(WindowProtocol, ASnapshotArrives) {
 
 TEST(WindowProtocol, AnotherVersionsWelcomeIsRecognised) {
   const auto got =
-      decode_tool_message(R"({"type":"welcome","protocol":3,"domains":{"all":"new"}})");
+      decode_tool_message(R"({"type":"welcome","protocol":4,"domains":{"all":"new"}})");
   ASSERT_TRUE(got);
-  EXPECT_EQ(std::get<Welcome>(*got).protocol, 3);
+  EXPECT_EQ(std::get<Welcome>(*got).protocol, 4);
 }
 
 TEST(WindowProtocol, NonsenseIsRefused) {
@@ -168,7 +168,7 @@ TEST(WindowProtocol, NonsenseIsRefused) {
     EXPECT_EQ(got.error().code, Errc::kCorrupt);
   }
   for (const char* text :
-       {"", "{}", R"({"type":"welcome","protocol":2,"domains":[{}]})",
+       {"", "{}", R"({"type":"welcome","protocol":3,"domains":[{}]})",
         R"({"type":"answer","id":1})", R"({"type":"answer","id":1,"code":99,"message":""})",
         R"({"type":"answer","id":1,"energies":[{"domain":0}],"count":0,"resolved":0,)"
         R"("nanoseconds":0})"}) {

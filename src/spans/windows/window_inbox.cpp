@@ -1,5 +1,6 @@
 #include "spans/windows/window_inbox.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +10,17 @@ namespace jouleprof::spans {
 namespace {
 
 std::atomic<std::uint64_t> next_inbox{1};
+
+// Rings are shared with forked children, which must not write there: how often this process and its
+// ancestors were forked off since the first inbox. getpid() for each window would cost a system
+// call.
+std::atomic<std::uint64_t> forks{0};
+
+void count_forks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+}
 
 }  // namespace
 
@@ -33,7 +45,10 @@ struct WindowInbox::ThreadRings {
 thread_local WindowInbox::ThreadRings WindowInbox::thread_rings_;
 
 WindowInbox::WindowInbox(Consumer consumer, SharedRings* shared)
-    : id_(next_inbox++), pid_(getpid()), consumer_(std::move(consumer)), shared_(shared) {}
+    : id_(next_inbox++), pid_(getpid()), consumer_(std::move(consumer)), shared_(shared) {
+  count_forks();
+  forks_ = forks.load(std::memory_order_relaxed);
+}
 
 WindowInbox::~WindowInbox() {
   for (const auto& ring : rings_) ring->closed = true;
@@ -85,6 +100,7 @@ void WindowInbox::push(const WindowRecord& record) noexcept {
 }
 
 void WindowInbox::push_throwing(const WindowRecord& record) {
+  if (forks.load(std::memory_order_relaxed) != forks_) return;
   ThreadRing* const ring = find_ring();
   if (ring == nullptr || ring->slot->ring.push(record)) return;
   if (in_other_process()) return;

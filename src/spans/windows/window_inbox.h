@@ -62,6 +62,7 @@ class WindowInbox {
   const pid_t pid_;
   const Consumer consumer_;
   SharedRings* const shared_;
+  std::uint64_t forks_ = 0;
   std::atomic<std::uint64_t> lost_{0};
   std::mutex mutex_;  // guards what follows, and the consumer
   std::vector<std::shared_ptr<ThreadRing>> rings_;
