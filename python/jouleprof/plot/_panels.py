@@ -33,13 +33,16 @@ def panels_of_work(found, samples, unit, per):
     time = panel(f"time per {unit} (s)", lambda seconds, joules: seconds)
     reference = next((p for p in found["points"] if p["setting"] == found["reference"]), None)
     for point in found["points"] if reference else []:
-        for drawn, key, scale in ((energy, "saving", reference["energy_joules"]),
-                                  (time, "slowdown", reference["seconds"])):
+        for drawn, key, figure in ((energy, "saving", "energy_joules"),
+                                   (time, "slowdown", "seconds")):
             interval = point[f"{key}_interval_ratio"]
             if interval is None or point is reference:
                 continue
             sign = -1 if key == "saving" else 1
-            drawn.bars[point["setting"]] = tuple(sorted(scale / per * (1 + sign * v) for v in interval))
+            ends = [reference[figure] / per * (1 + sign * v) for v in interval]
+            # Blocks weigh the ratio, but not the mean that is drawn: the bar contains both.
+            ends.append(point[figure] / per)
+            drawn.bars[point["setting"]] = (min(ends), max(ends))
     return [panel(f"throughput ({unit}s/s)", lambda seconds, joules: 1 / seconds), time, energy,
             panel("mean power (W)", lambda seconds, joules: joules / seconds)]
 
