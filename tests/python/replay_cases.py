@@ -139,7 +139,7 @@ def without_gradients():
 
 
 def evaluated():
-    """Without torch.no_grad(), but nobody ever runs a backward pass."""
+    """Without torch.no_grad(), and no backward pass ever runs."""
     nn.Sequential(nn.Linear(8, 8), Counting())(torch.randn(4, 8))
     AFTER.append(lambda: print(Counted.backwards))
 

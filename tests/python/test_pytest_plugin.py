@@ -143,7 +143,7 @@ def test_wrong_words_are_errors_that_name_the_right_ones(project):
 
 
 def energy(joules, **other):
-    from jouleprof._session_baseline import TestEnergy
+    from jouleprof.pytest_plugin._baseline import TestEnergy
 
     return TestEnergy(**{"joules": joules, "error": 0.05 * joules, "repeatability": 1e-4 * joules,
                          "provenance": "measured", "domains": ["gpu0"], "devices": ["GPU-1"],
@@ -151,7 +151,7 @@ def energy(joules, **other):
 
 
 def test_the_interval_is_that_of_one_more_session():
-    from jouleprof._session_baseline import change_of
+    from jouleprof.pytest_plugin._baseline import change_of
 
     sessions = [energy(100 * math.exp(x)) for x in (-0.01, 0, 0.01)]
     change = change_of(energy(105), sessions)
@@ -164,7 +164,7 @@ def test_the_interval_is_that_of_one_more_session():
 
 
 def test_sensor_noise_and_other_devices_widen_it():
-    from jouleprof._session_baseline import change_of
+    from jouleprof.pytest_plugin._baseline import change_of
 
     same = [energy(100, repeatability=1.0)] * 4
     half = math.hypot(0.01, 0.02)

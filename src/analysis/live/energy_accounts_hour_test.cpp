@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/live/energy_accounts.h"
+#include "analysis/live/family_sum_test.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -18,16 +19,6 @@ constexpr std::uint64_t kProcesses = 10'000;
 constexpr int kContainers = 200;
 constexpr int kJobs = 20;
 constexpr int kAlive = 500;  // processes at a time
-
-Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
-  const auto& a = *accounts.family(family);
-  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
-  for (const auto& [key, entity] : a.entities) {
-    if (entity.energies[d]) sum += entity.energies[d]->energy;
-  }
-  const auto& domain = accounts.domains()[d];
-  return sum + domain.unattributed + domain.rest.value_or(Energy{});
-}
 
 Worker process(std::uint64_t id) {
   // Pids are given out again; containers and jobs end and others begin.

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "analysis/live/family_sum_test.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -30,16 +32,6 @@ Worker of_group(std::string container) {
 }
 
 Energy joules(double j) { return Energy::joules(j); }
-
-Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
-  const auto& a = *accounts.family(family);
-  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
-  for (const auto& [key, entity] : a.entities) {
-    if (entity.energies[d]) sum += entity.energies[d]->energy;
-  }
-  const auto& domain = accounts.domains()[d];
-  return sum + domain.unattributed + domain.rest.value_or(Energy{});
-}
 
 std::optional<Energy> of(const EnergyAccounts& accounts, Family family, std::string_view key,
                          std::size_t d = 0) {

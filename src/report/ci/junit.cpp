@@ -1,33 +1,10 @@
 #include <fmt/format.h>
 
-#include "report/cells.h"
 #include "report/comparison.h"
+#include "report/markup_text.h"
 
 namespace jouleprof::report {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 struct Case {
   std::string name;
@@ -55,15 +32,16 @@ std::string comparison_to_junit(const ComparisonReport& report) {
   std::string body;
   for (const auto& each : cases) {
     body += fmt::format("    <testcase classname=\"jouleprof.compare\" name=\"{}\">\n",
-                        escaped(each.name));
+                        markup_text(each.name));
     if (each.outcome == GateOutcome::kFailed) {
       ++failures;
-      body += fmt::format("      <failure message=\"{}\"/>\n", escaped(each.text));
+      body += fmt::format("      <failure message=\"{}\"/>\n", markup_text(each.text));
     } else if (each.outcome == GateOutcome::kInconclusive) {
       ++errors;
-      body += fmt::format("      <error message=\"{}\"/>\n", escaped(each.text));
+      body += fmt::format("      <error message=\"{}\"/>\n", markup_text(each.text));
     }
-    body += fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", escaped(each.text));
+    body +=
+        fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", markup_text(each.text));
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"

@@ -8,6 +8,7 @@
 #include "report/cells.h"
 #include "report/cost_lines.h"
 #include "report/html/markup.h"
+#include "report/markup_text.h"
 #include "report/quantity.h"
 #include "report/total.h"
 
@@ -51,7 +52,7 @@ std::string badge(Provenance provenance) {
 }
 
 std::string element(std::string_view tag, std::string_view kind, std::string_view text) {
-  return fmt::format("<{0} class=\"{1}\">{2}</{0}>\n", tag, kind, html_text(text));
+  return fmt::format("<{0} class=\"{1}\">{2}</{0}>\n", tag, kind, markup_text(text));
 }
 
 std::string run_line(const Profile& profile) {
@@ -101,7 +102,7 @@ std::string peak_html(const Total& total) {
   }
   if (!highest) return "";
   return fmt::format("<div><dt>peak power, {}</dt><dd>{} <small>W</small></dd></div>\n",
-                     html_text(highest->domain.device), watts_text(highest->peak_power));
+                     markup_text(highest->domain.device), watts_text(highest->peak_power));
 }
 
 std::string figures(const Profile& profile, const Total& total) {
@@ -149,14 +150,14 @@ std::string coverage(const Profile& profile, const Total& total) {
 
 std::string domain_row(const DomainProfile& d, const std::string& label) {
   std::string html = fmt::format("<tr{}><th scope=\"row\">{} <small>{}</small></th>",
-                                 d.domain.parent ? " class=\"part\"" : "", html_text(label),
-                                 html_text(d.domain.name));
+                                 d.domain.parent ? " class=\"part\"" : "", markup_text(label),
+                                 markup_text(d.domain.name));
   const auto cell = [&](std::string_view text) {
-    html += fmt::format("<td>{}</td>", html_text(text));
+    html += fmt::format("<td>{}</td>", markup_text(text));
   };
   if (!d.energy) {
     return html + fmt::format("<td colspan=\"7\" class=\"reason\"><div>{} {}</div></td></tr>\n",
-                              badge(Provenance::kUnavailable), html_text(d.reason));
+                              badge(Provenance::kUnavailable), markup_text(d.reason));
   }
   cell(energy_text(d.energy->energy));
   cell(error_text(d.energy->error, d.energy->energy));
@@ -186,7 +187,7 @@ std::string device_table(const Profile& profile) {
 // A sentence begins with a capital and ends with one full stop; `code` is marked as such.
 std::string sentence_html(std::string_view text) {
   while (text.ends_with('.')) text.remove_suffix(1);
-  std::string html = html_text(text);
+  std::string html = markup_text(text);
   if (!html.empty() && html[0] >= 'a' && html[0] <= 'z') html[0] = static_cast<char>(html[0] - 32);
   std::string out;
   bool code = false;
@@ -210,7 +211,7 @@ std::string findings(const Profile& profile) {
     html += fmt::format(
         "<li><p><strong>{}{}</strong> <span class=\"soft\">{}{}, {}</span></p>"
         "<p>{}</p><p class=\"step\">{}</p></li>\n",
-        f.device.empty() ? "" : html_text(f.device) + ": ", energy_text(f.energy),
+        f.device.empty() ? "" : markup_text(f.device) + ": ", energy_text(f.energy),
         error_text(f.error, f.energy), f.estimated ? ", ESTIMATED" : "", percent_text(f.share),
         sentence_html(f.text), sentence_html(f.next_step));
   }
@@ -224,7 +225,7 @@ std::string warnings(const Profile& profile) {
                   profile.warnings.size() <= 3 ? " open" : "", profile.warnings.size(),
                   profile.warnings.size() > 1 ? "s" : "");
   for (const auto& warning : profile.warnings) {
-    html += fmt::format("<li>{}</li>\n", html_text(warning));
+    html += fmt::format("<li>{}</li>\n", markup_text(warning));
   }
   return html + "</ul></details>\n";
 }
@@ -237,7 +238,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
   const std::string command = command_text(profile.run);
   std::string html = alerts(profile);
   if (!command.empty()) {
-    html += fmt::format("<h1><code>{}</code></h1>\n", html_text(command));
+    html += fmt::format("<h1><code>{}</code></h1>\n", markup_text(command));
   } else {
     html += fmt::format("<h1>{}</h1>\n",
                         options.redact ? "Energy report (command left out)" : "Energy report");
@@ -254,14 +255,14 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
 }
 
 std::string provenance_html(const Profile& profile, const FormatOptions& options) {
-  std::string html = fmt::format("<p>Made by jouleprof {}", html_text(options.version));
+  std::string html = fmt::format("<p>Made by jouleprof {}", markup_text(options.version));
   if (!profile.run.tool_version.empty() && profile.run.tool_version != options.version) {
-    html += fmt::format(" from a recording of jouleprof {}", html_text(profile.run.tool_version));
+    html += fmt::format(" from a recording of jouleprof {}", markup_text(profile.run.tool_version));
   }
   html += ". This file is complete and makes no requests.";
   if (!options.text.recording_path.empty()) {
     html += fmt::format(" The same figures: <code>jouleprof report {}</code>",
-                        html_text(shell_word(options.text.recording_path)));
+                        markup_text(shell_word(options.text.recording_path)));
   }
   if (options.redact) {
     html += " Command line, host, folders, names of processes and UUIDs were left out (--redact).";

@@ -10,6 +10,7 @@
 #include "report/html/page_data.h"
 #include "report/html/redaction.h"
 #include "report/html/template.h"
+#include "report/markup_text.h"
 
 namespace jouleprof::report {
 namespace {
@@ -31,7 +32,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   const auto data = page_data(run, part, options, profile, shown);
   if (!data) return tl::unexpected(data.error());
   const std::array<std::pair<std::string_view, std::string>, 4> parts{
-      {{"<!--jouleprof:title-->", html_text(page_title(profile, options.redact))},
+      {{"<!--jouleprof:title-->", markup_text(page_title(profile, options.redact))},
        {"<!--jouleprof:headline-->", headline_html(profile, options, shown)},
        {"<!--jouleprof:provenance-->", provenance_html(profile, options)},
        {"<!--jouleprof:data-->", script_json(*data)}}};

@@ -2,32 +2,7 @@
 
 #include <algorithm>
 
-#include "report/cells.h"
-
 namespace jouleprof::report {
-
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string script_json(const Json& document) {
   const std::string json = write_json(document, 0);

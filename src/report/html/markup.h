@@ -1,4 +1,4 @@
-// Text in a page. Names come from the measured program: none may become markup.
+// Data in a page. Names come from the measured program: none may become markup.
 #pragma once
 
 #include <string>
@@ -7,10 +7,6 @@
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {
-
-// As the text of an element, or the value of an attribute in double quotes. Control characters,
-// marks that turn the direction of writing and bytes that are no UTF-8 become U+FFFD.
-std::string html_text(std::string_view text);
 
 // A JSON document on one line, for a <script type="application/json">: it has no '<', so that
 // neither "</script>" nor "<!--" ends it, and no U+2028 or U+2029.

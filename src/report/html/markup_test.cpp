@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/markup_text.h"
+
 namespace jouleprof::report {
 namespace {
 
@@ -10,13 +12,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(HtmlText, MarkupIsText) {
-  EXPECT_EQ(html_text(R"(</script><b a="1">&amp;)"),
+  EXPECT_EQ(markup_text(R"(</script><b a="1">&amp;)"),
             "&lt;/script&gt;&lt;b a=&quot;1&quot;&gt;&amp;amp;");
 }
 
 TEST(HtmlText, WhatCannotBeShownIsReplaced) {
   for (const std::string_view bad : {"\xff", "\xc3", "\x01", "\xe2\x80\xae"}) {  // U+202E
-    const std::string text = html_text("a" + std::string(bad) + "b");
+    const std::string text = markup_text("a" + std::string(bad) + "b");
     EXPECT_THAT(text, Not(HasSubstr(bad)));
     EXPECT_TRUE(text.starts_with('a') && text.ends_with('b')) << text;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/live/family_sum_test.h"
 #include "session/sampling/fake_meter.h"
 #include "tests/support/temp_tree.h"
 
@@ -15,16 +16,6 @@ using namespace std::chrono_literals;
 using analysis::EnergyAccounts;
 using analysis::Family;
 using analysis::MachineState;
-
-Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
-  const auto& a = *accounts.family(family);
-  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
-  for (const auto& [key, entity] : a.entities) {
-    if (entity.energies[d]) sum += entity.energies[d]->energy;
-  }
-  const auto& domain = accounts.domains()[d];
-  return sum + domain.unattributed + domain.rest.value_or(Energy{});
-}
 
 // Runs a service until `done`, which sees each tick.
 void run(ServiceOptions options, Meters meters,

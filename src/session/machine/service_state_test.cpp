@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "analysis/live/family_sum_test.h"
 #include "base/file.h"
 #include "tests/support/temp_tree.h"
 
@@ -46,16 +47,6 @@ void charge(EnergyAccounts& accounts, HostTime at) {
   const std::vector<double> weights{1, 2};
   accounts.charge({0, Energy::microjoules(10'000'001), 5s, Energy::joules(1), weights, 1});
   accounts.charge({1, Energy::joules(5), 5s, {}, {}, 0});
-}
-
-Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
-  const auto& a = *accounts.family(family);
-  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
-  for (const auto& [key, entity] : a.entities) {
-    if (entity.energies[d]) sum += entity.energies[d]->energy;
-  }
-  const auto& domain = accounts.domains()[d];
-  return sum + domain.unattributed + domain.rest.value_or(Energy{});
 }
 
 class ServiceState : public testing::Test {

@@ -33,7 +33,7 @@ def pytest_configure(config):
                    "fail where it is above max_joules, or above the baseline's by more than "
                    "--jouleprof-compare-fail")
     if not _IS_OLD:
-        from ._pytest_energy import EnergyTests
+        from ._tests import EnergyTests
 
         config.pluginmanager.register(EnergyTests(config), "jouleprof-energy-tests")
 

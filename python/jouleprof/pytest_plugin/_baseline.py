@@ -7,7 +7,7 @@ import os
 import re
 from typing import List, Optional
 
-from ._errors import Corrupt, InvalidArgument
+from .._errors import Corrupt, InvalidArgument
 
 SCHEMA = "jouleprof.pytest/1"
 _KEPT = 30  # sessions of each test

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from . import _text
-from ._energy import total_of
-from ._errors import Error
-from ._session_baseline import Baseline, TestEnergy, change_of
+from .. import _text
+from .._energy import total_of
+from .._errors import Error
+from ._baseline import Baseline, TestEnergy, change_of
 
 _NAMES = {"max_joules", "baseline", "devices"}
 
@@ -99,7 +99,7 @@ class EnergyTests:
     def _monitor(self, devices):
         key = devices if devices is None or isinstance(devices, str) else tuple(devices)
         if key not in self._monitors:
-            from ._monitor import Monitor
+            from .._monitor import Monitor
 
             self._monitors[key] = Monitor(devices)
         return self._monitors[key]
