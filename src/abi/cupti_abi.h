@@ -103,6 +103,7 @@ enum class ResourceCall : std::uint32_t {
   kGraphNodeCreated = 13,
   kGraphNodeDestroyStarting = 14,
   kGraphExecCreateStarting = 17,
+  kGraphExecDestroyStarting = 19,
   kGraphNodeCloned = 20,
 };
 
@@ -235,6 +236,10 @@ struct CallbackData {
   std::uint32_t correlation_id;
 };
 
+struct GraphLaunchParameters {  // cuGraphLaunch_params
+  GraphExec graph;
+};
+
 // CUpti_ResourceData; for graphs the descriptor is a GraphData.
 struct ResourceData {
   Context context;
@@ -273,6 +278,7 @@ using Unsubscribe = Result(Subscriber subscriber);
 using EnableCallback = Result(std::uint32_t enable, Subscriber subscriber, Domain domain,
                               std::uint32_t call);
 using GetGraphNodeId = Result(GraphNode node, std::uint64_t* id);
+using GetGraphExecId = Result(GraphExec graph, std::uint32_t* id);
 
 }  // namespace fn
 }  // namespace jouleprof::abi::cupti

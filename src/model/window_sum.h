@@ -25,21 +25,19 @@ inline double gain_joules(const Measurement& m) {
 //   repeatability = common + sum over layers of sqrt(sum of repeatability^2)
 //   error = sqrt(repeatability^2 + (sum of gain)^2)
 // Windows that touch err against each other at the edge that they share, and are to be added as one
-// stretch: analysis/windows/window_chains.h.
+// stretch: analysis/windows/window_chains.h. Stretches so short that a sensor sees only their
+// surroundings err alike as well (add_alike()).
 class WindowSum {
  public:
   void add(const Measurement& m, std::size_t layer = 0) {
     if (layer >= squares_.size()) squares_.resize(layer + 1);
     const double repeatability = m.repeatability.joules();
     squares_[layer] += repeatability * repeatability;
-    gain_ += gain_joules(m);
-    if (!sum_) {
-      sum_ = m;
-    } else {
-      sum_->energy += m.energy;
-      sum_->provenance = combine(sum_->provenance, m.provenance);
-    }
-    ++count_;
+    add_energy(m);
+  }
+  void add_alike(const Measurement& m) {
+    add_common(m.repeatability.joules());
+    add_energy(m);
   }
   // Half of a 95 % interval of something that all stretches have alike.
   void add_common(double joules) { common_ += joules; }
@@ -57,6 +55,17 @@ class WindowSum {
   }
 
  private:
+  void add_energy(const Measurement& m) {
+    gain_ += gain_joules(m);
+    if (!sum_) {
+      sum_ = m;
+    } else {
+      sum_->energy += m.energy;
+      sum_->provenance = combine(sum_->provenance, m.provenance);
+    }
+    ++count_;
+  }
+
   std::optional<Measurement> sum_;
   std::size_t count_ = 0;
   std::vector<double> squares_;  // of the repeatabilities of each layer, J^2

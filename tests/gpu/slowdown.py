@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
 """The slowdown of a program by tracing kernels and layers: a table of ratios to the plain program.
 
-    slowdown.py JOULEPROF [--rounds 3] [--seconds 3]
+    slowdown.py JOULEPROF [--rounds 3] [--seconds 3] [--modes "run --kernels,run"] [--cases "graph 1"]
+
+Each round runs every mode in a process of its own, in turns forwards and backwards. The ratio of a mode
+is the geometric mean over the rounds; the interval is Student's t of the rounds' log ratios.
 """
 
 import argparse
 import json
+import math
 import pathlib
 import statistics
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-CASES = ("eager 64", "eager 1", "graph 1")
+CASES = "eager 64,eager 1,graph 1"
+# Two-sided 95 % quantiles of Student's t, by degrees of freedom.
+T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tool")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", default="3")
-    args = parser.parse_args()
-    run = [args.tool, "run", "--no-record", "-q", "--idle", "0s"]
-    modes = {
+def modes_of(tool):
+    run = [tool, "run", "--no-record", "-q", "--idle", "0s"]
+    return {
         "plain": ([], "plain"),
         "run": ([*run, "--"], "plain"),
         "run --kernels": ([*run, "--kernels", "--"], "plain"),
@@ -31,29 +32,56 @@ def main():
         "torch.profiler": ([], "torch-profiler"),
         "synchronising layer hooks": ([], "layer-hooks"),
     }
-    times = {mode: {case: [] for case in CASES} for mode in modes}
-    for _ in range(args.rounds):
-        for mode, (prefix, load) in modes.items():
-            done = subprocess.run(
-                [*prefix, sys.executable, str(HERE / "slowdown_load.py"), load, "--seconds",
-                 args.seconds], capture_output=True, text=True)
-            lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-            if not lines:
-                print(mode, "failed:", done.stderr[-500:], file=sys.stderr)
-                continue
-            for case, value in json.loads(lines[-1]).items():
-                times[mode][case].append(value)
-    print("| DeiT-B, ms an iteration | " + " | ".join(CASES) + " |\n|---|---|---|---|")
-    plain = {case: statistics.median(times["plain"][case]) for case in CASES}
+
+
+def measured(prefix, load, args):
+    """Milliseconds by case; absent where the program failed."""
+    command = [*prefix, sys.executable, str(HERE / "slowdown_load.py"), load, "--seconds", args.seconds,
+               "--cases", args.cases]
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        print(" ".join(command), "failed:", done.stderr[-500:], file=sys.stderr)
+        return {}
+    return json.loads(lines[-1])
+
+
+def cell(plain, values):
+    """Median, mean slowdown with its interval, range. Lists by round."""
+    pairs = [(a, b) for a, b in zip(plain, values) if a and b]
+    if not pairs:
+        return ""
+    own = [b for _, b in pairs]
+    logs = [math.log(b / a) for a, b in pairs]
+    text = f"{statistics.median(own):.3f} ({statistics.mean(logs):+.2%}"
+    if len(logs) > 1:
+        half = T95[min(len(logs) - 2, len(T95) - 1)] * statistics.stdev(logs) / len(logs) ** 0.5
+        text += f" ± {half:.2%}"
+    return text + f"; {min(own):.3f}-{max(own):.3f})"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", default="3")
+    parser.add_argument("--modes", help="of the table, beside plain")
+    parser.add_argument("--cases", default=CASES)
+    args = parser.parse_args()
+    modes = modes_of(args.tool)
+    if args.modes:
+        modes = {name: modes[name] for name in ["plain", *args.modes.split(",")]}
+    cases = args.cases.split(",")
+    times = {mode: {case: [] for case in cases} for mode in modes}
+    for number in range(args.rounds):
+        order = list(modes.items())
+        for mode, (prefix, load) in order if number % 2 == 0 else reversed(order):
+            found = measured(prefix, load, args)
+            for case in cases:
+                times[mode][case].append(found.get(case))
+    print("| DeiT-B, ms an iteration | " + " | ".join(cases) + " |\n|---|" + "---|" * len(cases))
     for mode in modes:
-        cells = []
-        for case in CASES:
-            values = times[mode][case]
-            if not values:
-                cells.append("")
-                continue
-            median = statistics.median(values)
-            cells.append(f"{median:.3f} ({median / plain[case] - 1:+.1%}; {min(values):.3f}-{max(values):.3f})")
+        cells = [cell(times["plain"][case], times[mode][case]) for case in cases]
         print(f"| {mode} | " + " | ".join(cells) + " |")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """DeiT-B in bf16, timed: prints milliseconds an iteration as JSON (batch 64, batch 1, CUDA graph).
 
-    slowdown_load.py [plain|torch-profiler|layer-hooks] [--seconds 3]
+    slowdown_load.py [plain|torch-profiler|layer-hooks] [--seconds 3] [--cases "eager 64,eager 1,graph 1"]
 
 `torch-profiler` runs inside torch.profiler; `layer-hooks` synchronises and takes the time before and
 after every leaf module, the usual method for energy by layer.
@@ -49,7 +49,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", nargs="?", default="plain")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--cases", default="eager 64,eager 1,graph 1")
     args = parser.parse_args()
+    cases = args.cases.split(",")
     model = timm.create_model("deit_base_patch16_224").cuda().bfloat16().eval()
     if args.mode == "layer-hooks":
         add_layer_hooks(model)
@@ -61,9 +63,14 @@ def main():
     with torch.inference_mode():
         for batch in (64, 1):
             x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
+            if f"eager {batch}" not in cases:
+                continue
             with profiler:
                 out[f"eager {batch}"] = timed(lambda x=x: model(x), args.seconds)
-        if args.mode != "layer-hooks":
+        if args.mode != "layer-hooks" and "graph 1" in cases:
+            x = torch.randn(1, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
+            for _ in range(10):
+                model(x)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 model(x)

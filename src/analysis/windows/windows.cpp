@@ -1,6 +1,7 @@
 #include "analysis/windows/windows.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ namespace {
 using model::ImportedWindow;
 using model::Window;
 using model::WindowGroup;
+
+// A shorter window's energy has a bias towards the power around it: the same for each of a name.
+constexpr Duration kShort = std::chrono::milliseconds{100};
 
 bool begins_in(const std::optional<RecordedSpan>& part, std::optional<HostTime> begin) {
   return !part || (begin && *begin >= part->begin && *begin < part->end);
@@ -121,7 +125,11 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
   const auto add_chain = [&](const WindowChain& chain) {
     const auto whole = timeline.energy(chain.begin, chain.end);
     if (!whole) return;
-    sum.add(*whole, chain.layer);
+    if (chain.end - chain.begin < kShort) {
+      sum.add_alike(*whole);
+    } else {
+      sum.add(*whole, chain.layer);
+    }
     sum.add_common(chain.gap_error(whole->energy.joules()));
   };
   Energy energy;

@@ -105,6 +105,22 @@ TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
   EXPECT_NEAR(total.error.joules(), std::hypot(std::sqrt(square), 0.05 * sum.joules()), 1e-3);
 }
 
+// A sensor of 100 ms sees mostly what is around a window of 5 ms: the same bias in each of them.
+TEST(Windows, TheErrorsOfWindowsShorterThanASensorsResponseAddLinearly) {
+  Bursts bursts(15);  // too few for a regression
+  bursts.recording.windows.clear();
+  for (int i = 0; i < 15; ++i) bursts.add("short", 3 + 0.5 * i, 3.005 + 0.5 * i);
+  const auto profile = bursts.analysed();
+  const analysis::Run single(bursts.recording);
+  double sum = 0;
+  for (const auto& w : bursts.recording.windows) {
+    sum += single.energy(0, w)->repeatability.joules();
+  }
+  const auto& total = *profile.windows[0].energies[0].energy;
+  EXPECT_NEAR(total.repeatability.joules(), sum, 1e-5);
+  EXPECT_LE(std::abs(total.energy.joules() - 15 * 2.5), total.repeatability.joules());
+}
+
 TEST(Windows, TheSumOfManyShortOnesIsWithinItsRepeatability) {
   int within = 0;
   constexpr int kRuns = 20;

@@ -21,4 +21,12 @@ struct Activity {
   bool is_node() const { return graph != 0 && !whole_graph; }
 };
 
+// A launch of a graph without any record.
+struct UnrecordedLaunch {
+  std::int64_t begin = 0;  // of the call, HostTime, nanoseconds
+  std::uint32_t scope = model::kNone;
+  std::uint32_t graph = 0;
+  std::uint32_t correlation = 0;
+};
+
 }  // namespace jouleprof::cupti

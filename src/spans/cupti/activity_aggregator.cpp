@@ -5,6 +5,7 @@
 
 #include "spans/cupti/driver_device.h"
 #include "spans/cupti/overwritten_nodes.h"
+#include "spans/cupti/unrecorded_launches.h"
 
 namespace jouleprof::cupti {
 namespace {
@@ -89,6 +90,7 @@ void ActivityAggregator::settle(bool all, bool dropped) {
   take_nodes(dropped);
   if (waiting_.empty()) return;
   const std::int64_t until = watermark(all);
+  for (const Activity& launch : place_unrecorded(unrecorded_, waiting_, until)) add(launch);
   expand_graphs(until);
 
   order_.clear();

@@ -25,7 +25,8 @@ struct AggregatorOptions {
 };
 
 // A launch of a graph that was received as one record is distributed over the graph's nodes, where
-// an earlier launch was recorded node by node. Thread safety: one thread.
+// an earlier launch was recorded node by node. One without a record gets its time from the launches
+// around it (unrecorded_launches.h). Thread safety: one thread.
 class ActivityAggregator {
  public:
   explicit ActivityAggregator(model::ActivitySink& sink, AggregatorOptions options = {});
@@ -33,6 +34,7 @@ class ActivityAggregator {
   // Describes a device; ignored after the device was sent to the sink.
   void device(const model::TracedDevice& device);
   void add(const Activity& activity);
+  void add(const UnrecordedLaunch& launch) { unrecorded_.push_back(launch); }
 
   // Orders what has waited long enough; `all`: everything. `dropped`: records may be missing.
   void settle(bool all, bool dropped);
@@ -67,6 +69,7 @@ class ActivityAggregator {
   GraphTemplates templates_;
   std::unordered_set<std::uint32_t> unknown_graphs_;
   std::vector<Activity> waiting_;
+  std::vector<UnrecordedLaunch> unrecorded_;
   std::vector<Order> order_;
   std::vector<Activity> later_;
   std::size_t waiting_graphs_ = 0;

@@ -39,6 +39,33 @@ TEST(ActivityAggregator, SpreadsAGraphOverItsNodes) {
   EXPECT_EQ(a.sink.of_class(99), Sum{});
 }
 
+TEST(ActivityAggregator, PlacesALaunchWithoutRecordBetweenItsNeighbours) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1400, 1, 2));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 1050, 5, 7, 3});  // called while launch 2 ran
+  a.aggregator.add(graph(1800, 2200, 4));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 5000, 5, 7, 5});
+  a.aggregator.add(graph(5300, 5700, 6));  // so close that 5 took 300 at most
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 4U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 4U);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 100 + 100 + 75 + 100, 5}));
+}
+
+TEST(ActivityAggregator, ALaunchWithoutRecordAndNeighboursTakesItsTemplatesTime) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1400, 1, 2));
+  a.settle(true);
+  a.aggregator.add(UnrecordedLaunch{kBegin + 8000, 5, 7, 3});
+  a.aggregator.add(kernel(9000, 9100, 3));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{200, 2}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{500, 2}));
+  EXPECT_EQ(a.aggregator.unplaced(), 0U);
+}
+
 // As CUPTI hands over the last launch before launches are recorded whole again: the begin of its
 // first node is its own, all else is of the launch from 9000 on.
 void add_overwritten(ActivityAggregator& aggregator) {

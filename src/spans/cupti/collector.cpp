@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/clock.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/scopes/scopes.h"
 
@@ -76,7 +77,8 @@ constexpr RuntimeCall kRuntimeCalls[] = {
 };
 constexpr ResourceCall kResourceCalls[] = {
     ResourceCall::kGraphNodeCreated, ResourceCall::kGraphNodeCloned,
-    ResourceCall::kGraphNodeDestroyStarting, ResourceCall::kGraphExecCreateStarting};
+    ResourceCall::kGraphNodeDestroyStarting, ResourceCall::kGraphExecCreateStarting,
+    ResourceCall::kGraphExecDestroyStarting};
 
 template <std::size_t N>
 bool is_one_of(const DriverCall (&calls)[N], abi::Domain domain, std::uint32_t call) {
@@ -213,6 +215,11 @@ std::uint64_t Collector::take_dropped() {
   return dropped;
 }
 
+std::vector<UnrecordedLaunch> Collector::take_unrecorded() {
+  const std::scoped_lock lock(unrecorded_mutex_);
+  return std::exchange(unrecorded_, {});
+}
+
 void Collector::buffer_requested(std::uint8_t** buffer, std::size_t* size,
                                  std::size_t* most_records) {
   Collector* self = in_use.load();
@@ -248,18 +255,34 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
     graphs_.on_instantiation(data.site);
     return;
   }
-  if (is_one_of(kGraphLaunches, domain, call)) {
-    if (data.site == abi::Site::kEnter) graph_launches_.fetch_add(1, std::memory_order_relaxed);
-    graphs_.on_launch(data.site);
-  }
+  if (is_one_of(kGraphLaunches, domain, call)) on_graph_launch(data);
   if (data.site != abi::Site::kEnter) return;
   launches_.put(data.correlation_id, scopes::current());
   last_launch_.store(data.correlation_id, std::memory_order_relaxed);
 }
 
+void Collector::on_graph_launch(const abi::CallbackData& data) noexcept {
+  if (data.site == abi::Site::kEnter) graph_launches_.fetch_add(1, std::memory_order_relaxed);
+  const auto* parameters = static_cast<const abi::GraphLaunchParameters*>(data.function_parameters);
+  const auto graph = parameters != nullptr ? parameters->graph : nullptr;
+  if (!graphs_.on_launch(data.site, graph)) return;
+  UnrecordedLaunch launch{HostClock::now().time_since_epoch().count(), scopes::current(), 0,
+                          data.correlation_id};
+  if (api_.graph_exec_id(graph, &launch.graph) != abi::Result::kSuccess) return;
+  try {
+    const std::scoped_lock lock(unrecorded_mutex_);
+    unrecorded_.push_back(launch);
+  } catch (...) {  // no memory: the launch is lost
+  }
+}
+
 void Collector::on_graph_node(std::uint32_t call, const abi::GraphData& data) noexcept {
   if (static_cast<ResourceCall>(call) == ResourceCall::kGraphExecCreateStarting) {
     graphs_.on_creation();
+    return;
+  }
+  if (static_cast<ResourceCall>(call) == ResourceCall::kGraphExecDestroyStarting) {
+    graphs_.on_destruction(data.graph_exec);
     return;
   }
   std::uint64_t node = 0;

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "spans/cupti/activity.h"
 #include "spans/cupti/buffer_pool.h"
 #include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"
@@ -48,6 +51,8 @@ class Collector {
   std::uint64_t graph_launches() const { return graph_launches_.load(std::memory_order_relaxed); }
   // Records that CUPTI had no room for since the last call.
   std::uint64_t take_dropped();
+  // The launches that were not recorded, on purpose, since the last call.
+  std::vector<UnrecordedLaunch> take_unrecorded();
 
  private:
   static abi::cupti::BufferRequested buffer_requested;
@@ -60,6 +65,7 @@ class Collector {
   void subscribe();
   void on_launch(abi::cupti::Domain domain, std::uint32_t call,
                  const abi::cupti::CallbackData& data) noexcept;
+  void on_graph_launch(const abi::cupti::CallbackData& data) noexcept;
   void on_graph_node(std::uint32_t call, const abi::cupti::GraphData& data) noexcept;
   std::string words(abi::cupti::Result result) const;
 
@@ -73,6 +79,8 @@ class Collector {
   std::string problem_;
   std::atomic<std::uint32_t> last_launch_{0};
   std::atomic<std::uint64_t> graph_launches_{0};
+  std::mutex unrecorded_mutex_;
+  std::vector<UnrecordedLaunch> unrecorded_;
 };
 
 }  // namespace jouleprof::cupti

@@ -48,6 +48,7 @@ SAME_VALUE(Site::kExit, CUPTI_API_EXIT);
 SAME_VALUE(ResourceCall::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 SAME_VALUE(ResourceCall::kGraphNodeDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING);
 SAME_VALUE(ResourceCall::kGraphExecCreateStarting, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING);
+SAME_VALUE(ResourceCall::kGraphExecDestroyStarting, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING);
 SAME_VALUE(ResourceCall::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 
 #define SAME_DRIVER_CALL(ours, theirs) \
@@ -209,6 +210,7 @@ SAME_FUNCTION(Subscribe);
 SAME_FUNCTION(Unsubscribe);
 SAME_FUNCTION(EnableCallback);
 SAME_FUNCTION(GetGraphNodeId);
+SAME_FUNCTION(GetGraphExecId);
 static_assert(
     SameFunction<BufferRequested, std::remove_pointer_t<CUpti_BuffersCallbackRequestFunc>>::value);
 static_assert(

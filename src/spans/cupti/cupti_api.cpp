@@ -95,6 +95,7 @@ Result<CuptiApi> load_cupti(const std::vector<std::string>& candidates) {
     if (!library) continue;
     CuptiApi api;
     if (!bind_all(*library, api)) continue;
+    if (!library->bind(api.graph_exec_id, "cuptiGetGraphExecId")) api.graph_exec_id = nullptr;
     std::uint32_t version = 0;
     if (api.get_version(&version) != abi::cupti::Result::kSuccess || version < kCuda12) {
       older = path;

@@ -11,7 +11,8 @@
 
 namespace jouleprof::cupti {
 
-// All pointers are set in what load_cupti() returns. Copies share the library.
+// All pointers but graph_exec_id, which is newer, are set in what load_cupti() returns. Copies
+// share the library.
 struct CuptiApi {
   abi::cupti::fn::GetVersion* get_version = nullptr;
   abi::cupti::fn::GetResultString* result_string = nullptr;
@@ -25,6 +26,7 @@ struct CuptiApi {
   abi::cupti::fn::Unsubscribe* unsubscribe = nullptr;
   abi::cupti::fn::EnableCallback* enable_callback = nullptr;
   abi::cupti::fn::GetGraphNodeId* graph_node_id = nullptr;
+  abi::cupti::fn::GetGraphExecId* graph_exec_id = nullptr;
   std::shared_ptr<DynLib> library;
   std::string path;
 };

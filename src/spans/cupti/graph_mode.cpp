@@ -45,21 +45,68 @@ void GraphMode::record(bool whole) noexcept {
   }
 }
 
-void GraphMode::on_launch(abi::Site site) noexcept {
+bool GraphMode::on_launch(abi::Site site, abi::GraphExec graph) noexcept {
   // A thread may have been in a launch when callbacks began.
-  static constinit thread_local bool within = false;
+  static constinit thread_local Within within = Within::kNothing;
   if (site == abi::Site::kEnter) {
-    within = within || pthread_rwlock_rdlock(&in_use_) == 0;
-    return;
+    if (within == Within::kNothing) begin_launch(graph, within);
+    return within == Within::kUnrecorded;
   }
-  if (!within) return;
-  within = false;
+  if (within == Within::kNothing) return false;
+  if (within == Within::kUnrecorded) end_unrecorded();
+  within = Within::kNothing;
   pthread_rwlock_unlock(&in_use_);
   const bool nodes = nodes_wanted_.load(std::memory_order_relaxed);
-  if (nodes != whole_.load(std::memory_order_relaxed)) return;
-  if (pthread_rwlock_trywrlock(&in_use_) != 0) return;  // after the next launch
+  if (nodes != whole_.load(std::memory_order_relaxed)) return false;
+  if (pthread_rwlock_trywrlock(&in_use_) != 0) return false;  // after the next launch
   if (may_switch_.load() && nodes == whole_.load()) record(!nodes);
   pthread_rwlock_unlock(&in_use_);
+  return false;
+}
+
+void GraphMode::begin_launch(abi::GraphExec graph, Within& within) noexcept {
+  // Not while another thread launches: its launch would not be recorded either. Then the next one.
+  if (slow_count_.load() != 0 && whole_.load() && is_slow(graph) &&
+      pthread_rwlock_trywrlock(&in_use_) == 0) {
+    if (may_switch_.load() && whole_.load()) {
+      on_destruction(graph);  // slow no longer
+      api_.disable(abi::ActivityKind::kConcurrentKernel);
+      api_.disable(abi::ActivityKind::kGraphTrace);
+      within = Within::kUnrecorded;
+      return;
+    }
+    pthread_rwlock_unlock(&in_use_);
+  }
+  if (pthread_rwlock_rdlock(&in_use_) != 0) return;
+  within = Within::kLaunch;
+  const bool can_settle = api_.graph_exec_id != nullptr && may_switch_.load() && !every_.load();
+  if (can_settle && !whole_.load()) note_slow(graph);
+}
+
+void GraphMode::end_unrecorded() noexcept {
+  record(true);
+  api_.enable(abi::ActivityKind::kConcurrentKernel);
+}
+
+void GraphMode::note_slow(abi::GraphExec graph) noexcept {
+  try {
+    const std::scoped_lock lock(slow_mutex_);
+    slow_.insert(graph);
+    slow_count_.store(slow_.size());
+  } catch (...) {  // no memory: the graph stays slow
+  }
+}
+
+bool GraphMode::is_slow(abi::GraphExec graph) noexcept {
+  const std::scoped_lock lock(slow_mutex_);
+  return slow_.contains(graph);
+}
+
+void GraphMode::on_destruction(abi::GraphExec graph) noexcept {
+  if (slow_count_.load() == 0) return;
+  const std::scoped_lock lock(slow_mutex_);
+  slow_.erase(graph);
+  slow_count_.store(slow_.size());
 }
 
 // Whether launches are recorded whole from here on, until in_use_ is unlocked.

@@ -20,10 +20,28 @@ class GraphModeTest : public ::testing::Test {
   GraphMode mode{api};
 
   bool whole() const { return cupti.enabled.contains(ActivityKind::kGraphTrace); }
-  void launch() {
-    mode.on_launch(Site::kEnter);
-    mode.on_launch(Site::kExit);
+  static abi::cupti::GraphExec graph(std::uintptr_t n) {
+    return reinterpret_cast<abi::cupti::GraphExec>(0x1000 * n);
   }
+  bool kernels() const { return cupti.enabled.contains(ActivityKind::kConcurrentKernel); }
+  // Whether it was recorded.
+  bool launch(std::uintptr_t n = 1) {
+    const bool recorded = !mode.on_launch(Site::kEnter, graph(n));
+    EXPECT_EQ(recorded, kernels() == was_enabled_);
+    mode.on_launch(Site::kExit, graph(n));
+    EXPECT_EQ(kernels(), was_enabled_);
+    return recorded;
+  }
+  void can_settle() {
+    api.graph_exec_id = [](abi::cupti::GraphExec, std::uint32_t*) {
+      return abi::cupti::Result::kSuccess;
+    };
+    cupti.enabled.insert(ActivityKind::kConcurrentKernel);
+    was_enabled_ = true;
+  }
+
+ private:
+  bool was_enabled_ = false;
 };
 
 TEST_F(GraphModeTest, SwitchesAfterALaunch) {
@@ -33,9 +51,9 @@ TEST_F(GraphModeTest, SwitchesAfterALaunch) {
   EXPECT_TRUE(whole());
   mode.want_nodes(true);
   EXPECT_TRUE(whole());
-  mode.on_launch(Site::kEnter);
+  mode.on_launch(Site::kEnter, graph(1));
   EXPECT_TRUE(whole());
-  mode.on_launch(Site::kExit);
+  mode.on_launch(Site::kExit, graph(1));
   EXPECT_FALSE(whole());
   launch();
   EXPECT_FALSE(whole());
@@ -44,6 +62,60 @@ TEST_F(GraphModeTest, SwitchesAfterALaunch) {
   EXPECT_TRUE(whole());
   mode.stop();
   EXPECT_FALSE(whole());
+}
+
+TEST_F(GraphModeTest, TheNextLaunchOfASlowGraphIsNotRecorded) {
+  can_settle();
+  mode.start();
+  mode.want_nodes(true);
+  EXPECT_TRUE(launch(1));
+  EXPECT_TRUE(launch(1));  // node by node
+  EXPECT_TRUE(launch(2));
+  mode.want_nodes(false);
+  EXPECT_TRUE(launch(3));
+  ASSERT_TRUE(whole());
+  EXPECT_FALSE(launch(1));
+  EXPECT_TRUE(whole());
+  EXPECT_TRUE(launch(1));
+  EXPECT_FALSE(launch(2));
+  EXPECT_TRUE(launch(2));
+  EXPECT_FALSE(launch(3));
+  EXPECT_TRUE(launch(4));
+}
+
+TEST_F(GraphModeTest, WhileAnotherThreadLaunchesAllIsRecorded) {
+  can_settle();
+  mode.start();
+  mode.want_nodes(true);
+  launch(1);
+  launch(1);
+  mode.want_nodes(false);
+  launch(2);
+  ASSERT_TRUE(whole());
+  std::thread([&] { mode.on_launch(Site::kEnter, graph(3)); }).join();
+  EXPECT_TRUE(launch(1));
+}
+
+TEST_F(GraphModeTest, AGraphThatEndedIsForgotten) {
+  can_settle();
+  mode.start();
+  mode.want_nodes(true);
+  launch(1);
+  launch(1);
+  mode.want_nodes(false);
+  launch(2);
+  mode.on_destruction(graph(1));
+  EXPECT_TRUE(launch(1));  // another at the same address
+}
+
+TEST_F(GraphModeTest, WhereAGraphsNumberIsUnknownAllIsRecorded) {
+  mode.start();
+  mode.want_nodes(true);
+  launch(1);
+  launch(1);
+  mode.want_nodes(false);
+  launch(2);
+  EXPECT_TRUE(launch(1));
 }
 
 TEST_F(GraphModeTest, LaunchesAreWholeWhileAGraphIsMade) {
@@ -95,7 +167,7 @@ TEST_F(GraphModeTest, AGraphThatIsMadeDuringALongLaunchIsNeverLaunchedWhole) {
   mode.want_nodes(true);
   launch();
   ASSERT_FALSE(whole());
-  mode.on_launch(Site::kEnter);
+  mode.on_launch(Site::kEnter, graph(1));
   std::thread([&] {
     mode.on_instantiation(Site::kEnter);
     mode.on_instantiation(Site::kExit);
@@ -103,7 +175,7 @@ TEST_F(GraphModeTest, AGraphThatIsMadeDuringALongLaunchIsNeverLaunchedWhole) {
   EXPECT_FALSE(whole());
   mode.on_creation();
   mode.want_nodes(false);
-  mode.on_launch(Site::kExit);
+  mode.on_launch(Site::kExit, graph(1));
   launch();
   EXPECT_FALSE(whole());
 }

@@ -75,12 +75,13 @@ bool GraphTemplates::expand(const Activity& launch, std::vector<Activity>& into)
       known.scopes.push_back(scopes::merged(node.scope, launch.scope));
     }
   }
-  const double scale =
-      static_cast<double>(launch.end - launch.start) / static_cast<double>(known.duration);
+  const std::int64_t duration =
+      launch.end > launch.start ? launch.end - launch.start : known.duration;
+  const double scale = static_cast<double>(duration) / static_cast<double>(known.duration);
   const auto at = [&](std::int64_t offset) {
     const auto scaled =
         static_cast<std::int64_t>(std::llround(static_cast<double>(offset) * scale));
-    return std::min(launch.end, launch.start + scaled);
+    return launch.start + std::min(duration, scaled);
   };
   for (std::size_t i = 0; i != known.nodes.size(); ++i) {
     Activity node = known.nodes[i];

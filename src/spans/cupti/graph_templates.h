@@ -25,7 +25,7 @@ class GraphTemplates {
   bool has(std::uint32_t graph) const { return templates_.contains(graph); }
 
   // Appends the nodes of `launch`, received as one record: its graph's template, scaled to its
-  // duration.
+  // duration, if it has one.
   // False when its graph is not known.
   bool expand(const Activity& launch, std::vector<Activity>& into);
 

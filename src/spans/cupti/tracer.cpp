@@ -186,6 +186,9 @@ void Tracer::round(bool all, bool forced) {
     kernels->collector.api().flush_all(forced ? abi::cupti::kFlushForced : 0);
     kernels->stamps.point(ClockPoint::now());
     drain(*kernels);
+    for (const auto& launch : kernels->collector.take_unrecorded()) {
+      kernels->aggregator.add(launch);
+    }
     const std::uint64_t dropped = kernels->collector.take_dropped();
     kernels->dropped += dropped;
     kernels->aggregator.settle(all, dropped > 0);
