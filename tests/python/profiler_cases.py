@@ -16,7 +16,7 @@ INPUTS = torch.randn(64, 256)
 def figures(profiler):
     return {"calls": {row["layer_name"]: row["calls"] for row in profiler.results},
             "energies": [row["energy_j"] for row in profiler.results],
-            "stats": profiler.get_summary_stats(), "warnings": profiler.warnings}
+            "stats": profiler.get_run_stats(), "warnings": profiler.warnings}
 
 
 def plain():

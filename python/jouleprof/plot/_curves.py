@@ -3,7 +3,7 @@
 import os
 
 from ._figure import COLOURS, finish, new_figure
-from ._recordings import read_curves
+from .._curves import read_curves
 
 
 def power(*paths, output=None, domains=None):
