@@ -57,7 +57,7 @@ class Trainer:
     def fit(self, *args):
         logged = {}
         module = types.SimpleNamespace(log=lambda name, value, **options: logged.update({name: value}))
-        trainer = types.SimpleNamespace(global_step=0, log_every_n_steps=50, sanity_checking=False)
+        trainer = types.SimpleNamespace(global_step=0, log_every_n_steps=50, sanity_checking=False, loggers=[])
         for callback in self.callbacks:
             callback.on_train_start(trainer, module)
             callback.on_train_epoch_start(trainer, module)

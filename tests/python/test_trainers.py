@@ -12,6 +12,7 @@ import pytest
 import jouleprof
 import jouleprof.callbacks
 from conftest import CONSTANT
+from trainer_cases import hugging_face
 
 
 def needs(*names):
@@ -36,26 +37,6 @@ def scalars(folder):
         for tag in events.Tags()["scalars"]:
             found.setdefault(tag, []).extend((e.step, e.value) for e in events.Scalars(tag))
     return found
-
-
-def hugging_face(folder, callback, **options):
-    """A trainer that has four steps an epoch."""
-    import torch
-    import transformers
-
-    class Model(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 1)
-
-        def forward(self, input_ids, labels):
-            return {"loss": ((self.layer(input_ids.float()).squeeze() - labels) ** 2).mean()}
-
-    data = [{"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.randn(())} for _ in range(8)]
-    return transformers.Trainer(
-        Model(), callbacks=[callback], train_dataset=data, eval_dataset=data, args=transformers.TrainingArguments(
-            str(folder), num_train_epochs=2, per_device_train_batch_size=2, use_cpu=True, save_strategy="no",
-            disable_tqdm=True, **{"report_to": [], **options}))
 
 
 def test_hugging_face_logs_through_the_trainer(gpu, tmp_path, monkeypatch):
@@ -101,7 +82,7 @@ import json, os, sys
 sys.path[:0] = [sys.argv[2]]
 import torch.distributed
 import jouleprof, jouleprof.callbacks
-from test_trainers import hugging_face
+from trainer_cases import hugging_face
 import pathlib
 monitor = jouleprof.Monitor("rank")
 callback = jouleprof.callbacks.HuggingFaceCallback(monitor)

@@ -96,7 +96,7 @@ class HuggingFaceCallback(TrainerCallback):
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         # The trainer's last entry. At on_train_end its loggers are closed already.
-        if not self._is_logging and logs and "train_runtime" in logs:
+        if not self._is_logging and logs and "train_loss" in logs:
             self._end(state)
 
     def on_train_end(self, args, state, control, **kwargs):

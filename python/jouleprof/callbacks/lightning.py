@@ -50,7 +50,7 @@ class LightningCallback(Callback):
             self._tokens += int(self._tokens_of(batch))
         if self._step_count % trainer.log_every_n_steps == 0:
             self._end_steps()
-            self._log(pl_module, wait=False, on_step=True)
+            self._log(trainer, pl_module, wait=False, on_step=True)
 
     def on_validation_start(self, trainer, pl_module):
         self._end_steps()
@@ -60,28 +60,29 @@ class LightningCallback(Callback):
     def on_validation_epoch_end(self, trainer, pl_module):
         self._training.end("validation", logged_as="validation")
         if not trainer.sanity_checking and not self._training.is_open("epoch"):
-            self._log(pl_module)
+            self._log(trainer, pl_module)
 
     def on_test_start(self, trainer, pl_module):
         self._training.begin("test")
 
     def on_test_epoch_end(self, trainer, pl_module):
         self._training.end("test", logged_as="test")
-        self._log(pl_module)
+        self._log(trainer, pl_module)
 
     def on_train_epoch_end(self, trainer, pl_module):
         self._end_steps()
         self._training.end("epoch", tokens=self._tokens, logged_as="epoch")
-        self._log(pl_module)
+        self._log(trainer, pl_module)
 
     def _end_steps(self):
         steps, self._step_count = self._step_count, 0
         self._training.end("steps", steps, logged_as="step" if steps else None)
 
-    def _log(self, pl_module, wait=True, on_step=False):
+    def _log(self, trainer, pl_module, wait=True, on_step=False):
         # Each name once: Lightning keeps the last value of a step or an epoch.
         found = {}
         for _, metrics in self._training.finished(wait):
             found.update(metrics)
         for name, value in found.items():
-            pl_module.log(name, value, prog_bar=name in _SHOWN, logger=True, on_step=on_step, on_epoch=not on_step)
+            pl_module.log(name, value, prog_bar=name in _SHOWN, logger=bool(trainer.loggers), on_step=on_step,
+                          on_epoch=not on_step)

@@ -17,6 +17,9 @@ class Sampled:
     def __init__(self, gpu_indices, period, most):
         self._monitor = Monitor(gpu_indices=gpu_indices)
         self.gpu_indices = list(gpu_indices) if gpu_indices is not None else self._monitor.gpu_indices
+        if not self.gpu_indices:
+            self._monitor.close()
+            raise InvalidArgument("no GPU to monitor; see `jouleprof doctor`")
         self.update_period = period
         self._kept = collections.defaultdict(lambda: collections.deque(maxlen=most))
         self._lock = threading.Lock()

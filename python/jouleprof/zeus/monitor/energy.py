@@ -124,6 +124,8 @@ class MeasurementState:
         return _of_sensors(self._so_far(), "dram", self._cpus)
 
     def _so_far(self):
+        if self._monitor is None:
+            return self.window.energy
         return self._monitor.between(self._opened, self.window._host_begin())
 
 
@@ -225,4 +227,4 @@ class _TimeOnly(Window):
 
     @property
     def energy(self):
-        return _Whole(name="", time=self.time, edges="host", energies=())
+        return _Whole(name="", time=self.time if self._end else 0.0, edges="host", energies=())
