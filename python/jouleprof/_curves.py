@@ -39,7 +39,7 @@ def read_curves(path, *options):
     for event in trace["traceEvents"]:
         if event.get("ph") != "C" or not event["name"].endswith(" power (W)"):
             continue
-        name = event["name"][:-len(" power (W)")]
+        name = _label(event["name"][:-len(" power (W)")])
         curve = curves.setdefault(name, Curve(name, [], [], [], []))
         curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
         values = event["args"]
@@ -49,6 +49,12 @@ def read_curves(path, *options):
     if not curves:
         raise Corrupt(f"{path} has no power curve")
     return list(curves.values())
+
+
+def _label(name):
+    """The trace puts the kind behind the device, where it names it."""
+    device, _, kind = name.partition(" ")
+    return device if kind in ("", "gpu", "cpu") else f"{kind} {device}"
 
 
 def _begin_of_work(path, options, otherwise):

@@ -187,6 +187,10 @@ class Window:
             return self._mode.edges(self._marks)
         return self._begin, self._end
 
+    def _repr_html_(self):
+        """The measurement's table, for notebooks; None while the window is open."""
+        return self.energy._repr_html_() if self._end else None
+
     def __reduce__(self):
         raise TypeError("a window belongs to its monitor; pickle its `energy`")
 

@@ -145,6 +145,23 @@ def test_curves_of_recordings_have_intervals(tool, tmp_path):
     assert band.min() < 600 < band.max()
 
 
+def test_two_curves_have_an_axis_each(tool, tmp_path):
+    import pathlib
+
+    import jouleprof
+
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "h200-kernels.jprof"
+    recording = jouleprof.open(example)
+    gpu, cpu = recording.curve("gpu0", 0, 15), recording.curve("package-0", 0, 15)
+    left, right = plot.curves(gpu, cpu, labels=["GPU", "CPU"], output=tmp_path / "two.svg").axes
+    assert "<svg" in (tmp_path / "two.svg").read_text()
+    assert list(left.lines[0].get_ydata()) == gpu.watts and list(right.lines[0].get_ydata()) == cpu.watts
+    assert left.get_ylim()[0] == right.get_ylim()[0] == 0
+    assert (left.get_ylabel(), right.get_ylabel()) == ("GPU (W)", "CPU (W)")
+    assert len(left.collections) == len(right.collections) == 1  # the intervals
+    assert len(plot.curves(gpu).axes) == 1
+
+
 def test_the_curve_rises_and_falls_only_where_the_points_do():
     xs, ys = curve([(3, 5), (0, 0), (1, 0), (2, 5)])
     assert (xs[0], ys[0], xs[-1], ys[-1]) == (0, 0, 3, 5)
