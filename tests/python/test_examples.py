@@ -69,6 +69,14 @@ def test_inference(machine):
     assert each > 5000 and abs(above) < 0.05 * each
 
 
+def test_layers(machine):
+    if "JOULEPROF_INJECT" not in os.environ or not TOOL:
+        pytest.skip("JOULEPROF_INJECT or JOULEPROF_TOOL is not set")
+    out = run(machine, "layers.py", needs=["torch"])
+    assert "Top 10 Energy Consumers" in out
+    assert (machine.folder / "layer_demo_profile_top10_energy.csv").read_text().count("\n") == 5
+
+
 @pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
 def test_an_experiment(machine):
     out = run(machine, "experiment.py", EXAMPLES / "h200-kernels.jprof")
@@ -102,5 +110,5 @@ def test_cpp(machine):
 
 def test_no_example_is_left_out():
     tested = set(re.findall(r'"([a-z_]+\.(?:py|cpp))"', pathlib.Path(__file__).read_text()))
-    elsewhere = {"deit.py", "layers.py", "simulated_work.py"}  # needs torch's CUDA, traces; test_sweep.py
+    elsewhere = {"deit.py", "simulated_work.py"}  # of the README's figures, which need a GPU; of tools/demo
     assert {path.name for path in EXAMPLES.rglob("*") if path.suffix in (".py", ".cpp")} == tested | elsewhere

@@ -195,6 +195,13 @@ class ZeusMonitor:
         """Forgets all open windows."""
         self.measurement_states.clear()
 
+    def measurement_of(self, begin, end):
+        """The Measurement of the interval between two values of jouleprof.now(); waits until it is final."""
+        measured = self.monitor.between(begin, end)
+        return Measurement(measured.time, ByGpu.of(measured, self.gpu_indices),
+                           _of_sensors(measured, "cpu", self.cpu_indices),
+                           _of_sensors(measured, "dram", self.cpu_indices))
+
     def _new_window(self, key, sync_execution):
         if self.monitor is None:
             return _TimeOnly()
