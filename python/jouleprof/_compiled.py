@@ -13,10 +13,18 @@ from ._window import Window
 _modules = sys.modules
 
 
-def is_compiling():
-    """Whether torch.compile is tracing this call. Called, and traced, where torch is imported."""
-    compiler = getattr(_modules["torch"], "compiler", None)
-    return compiler is not None and compiler.is_compiling()
+def _first_look():
+    global is_compiling
+    check = getattr(getattr(_modules["torch"], "compiler", None), "is_dynamo_compiling", None)
+    if check is None or check():
+        return check is not None
+    is_compiling = check  # not while it is traced
+    return False
+
+
+# Whether torch.compile is tracing this call. Called, and traced, where torch is imported; then it is torch's
+# own function, which costs a window 0.03 us.
+is_compiling = _first_look
 
 
 class Ignored(Window):

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,6 +65,41 @@ def test_hugging_face_logs_through_the_trainer(gpu, tmp_path, monkeypatch):
         [m.total.joules for m in callback.epochs])
     for tag in ("step_joules", "evaluation_joules", "train_joules", "epoch_joules_per_token"):
         assert f"train/energy/{tag}" in written, tag
+
+
+def test_hugging_face_with_mlflow(gpu, tmp_path, monkeypatch):
+    """All figures are in the one run of the training."""
+    needs("torch", "transformers", "accelerate", "mlflow")
+    import mlflow
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.chdir(tmp_path)
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    hugging_face(tmp_path, callback, report_to=["mlflow"], logging_steps=2).train()
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    metrics = run.data.metrics
+    assert metrics["energy/epoch_joules"] == pytest.approx(callback.epochs[-1].total.joules)
+    assert {"energy/step_joules", "energy/train_joules", "train_loss"} <= set(metrics)
+
+
+def test_hugging_face_with_weights_and_biases(gpu, tmp_path, monkeypatch):
+    needs("torch", "transformers", "accelerate", "wandb")
+    import wandb
+
+    for name, value in (("WANDB_MODE", "offline"), ("WANDB_DIR", str(tmp_path)), ("WANDB_SILENT", "true")):
+        monkeypatch.setenv(name, value)
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    hugging_face(tmp_path, callback, report_to=["wandb"], logging_steps=2).train()
+    assert wandb.run is not None
+    wandb.finish()
+    (log,) = tmp_path.rglob("*.wandb")
+    end = time.monotonic() + 30
+    while b"energy/train_joules" not in log.read_bytes() and time.monotonic() < end:
+        time.sleep(0.1)  # its service writes in a process of its own
+    written = log.read_bytes()
+    for name in (b"epoch_joules", b"step_joules", b"train_joules"):
+        assert b"energy/" + name in written, name
 
 
 def test_a_second_training_of_hugging_face_starts_anew(gpu, tmp_path):
