@@ -7,14 +7,15 @@ from ._native import now
 
 # The sensors of a GPU report an interval up to 0.12 s after it.
 _LAG = 150_000_000
+_MOST_RISE = 10  # of a package from idle to full load
 METHOD = "provisional"
 
 
 def measurement(monitor, name, begin, end):
     """What the sensors have reported, and the latest power for the rest of the window.
 
-    The interval allows for any power up to the power limit during that rest; without a known limit, for
-    twice the latest power. Never waits."""
+    The interval allows for any power up to the power limit during that rest; without a known limit, for ten
+    times the latest power. Never waits."""
     reported = min(end, now() - _LAG)
     known = ()
     if reported > begin:
@@ -41,7 +42,7 @@ def _with_rest(state, known, rest, whole):
         joules = error = repeatability = 0.0
         rest = whole
     limit = state.gauges.get("power_limit_watts") if domain.kind == "gpu" else None
-    open_joules = rest * max(watts, (limit or 2 * watts) - watts)
+    open_joules = rest * max(watts, (limit or _MOST_RISE * watts) - watts)
     provenance = "estimated" if state.provenance == "measured" else state.provenance
     return Energy(domain, _microjoules(joules + watts * rest), _microjoules(error + open_joules),
                   _microjoules(repeatability + open_joules), provenance, state.energy.sensor, METHOD)

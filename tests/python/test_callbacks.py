@@ -56,6 +56,28 @@ def test_hugging_face(gpu, fake):
     assert len(callback.epochs) == 1 and callback.epochs[0] != m
 
 
+def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):
+    fake("transformers", "TrainerCallback", "huggingface")
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    trainer = Trainer([callback])
+
+    class Evaluating(Trainer):
+        def call(self, event, **details):
+            self.control.should_evaluate = event == "step_end"
+            super().call(event, **details)
+            if event == "step_end":
+                for name, seconds in (("first", 0.1), ("second", 0.3)):
+                    time.sleep(seconds)
+                    super().call("evaluate", metrics={f"eval_{name}_loss": 1, f"eval_{name}_runtime": seconds})
+
+    trainer = Evaluating([callback])
+    trainer.train()
+    found = {name: value for entry in trainer.log_history for name, value in entry.items()}
+    assert found["energy/evaluation_first_joules"] == pytest.approx(250 * 0.1, rel=0.15)
+    assert found["energy/evaluation_second_joules"] == pytest.approx(250 * 0.3, rel=0.1)
+    assert "energy/evaluation_joules" not in found
+
+
 def test_a_step_never_waits_for_its_figure(gpu, fake, monkeypatch):
     fake("transformers", "TrainerCallback", "huggingface")
     callback = jouleprof.callbacks.HuggingFaceCallback(gpu)

@@ -9,6 +9,7 @@ import time
 import pytest
 
 pytest.importorskip("matplotlib")
+import jouleprof  # noqa: E402
 from jouleprof import Corrupt, NotFound, plot  # noqa: E402
 from jouleprof.plot._monotone import curve  # noqa: E402
 
@@ -108,6 +109,7 @@ def test_a_sweep_shows_ranked_settings_with_intervals_and_names_the_others(tool,
     tool("sweep", "--limits", "700,650,200", "--repeats", "2", "--min-repeats", "2",
          "--throughput", "([0-9.]+) units/s", "--", sys.executable, "work.py")
     figure = plot.sweep(tmp_path / "sweep.jprof", unit="token")
+    assert jouleprof.open(tmp_path / "sweep.jprof", run=1).total("gpu0").joules > 0
     shown = panels(figure)
     assert "200 W is the recommended power limit" in figure.get_suptitle()
     for name, axis in shown.items():
@@ -147,8 +149,6 @@ def test_curves_of_recordings_have_intervals(tool, tmp_path):
 
 def test_two_curves_have_an_axis_each(tool, tmp_path):
     import pathlib
-
-    import jouleprof
 
     example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "h200-kernels.jprof"
     recording = jouleprof.open(example)
