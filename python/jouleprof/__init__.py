@@ -31,21 +31,28 @@ from ._errors import (
 )
 from ._factors import Cost, Factors
 from ._measurement import Measurement, Total
+from ._metrics import metrics
 from ._monitor import Monitor
 from ._native import now
+from ._power import Power
 from ._power_limit import (
     MaxSlowdownConstraint,
     PowerLimitMeasurement,
     PowerLimitOptimizer,
     ZeusCost,
 )
+from ._recording import Recording
+from ._recording import open_recording as open
+from ._reports import Report, report
 from ._snapshot import DomainSnapshot, Snapshot
 from ._window import Window
 
 __all__ = [
     "Corrupt", "Cost", "Domain", "DomainSnapshot", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
-    "MaxSlowdownConstraint", "Measurement", "Monitor", "NotFound", "PermissionDenied", "PowerLimitMeasurement",
-    "PowerLimitOptimizer", "Snapshot", "Timeout", "Total", "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "monitor", "now", "steps", "total", "window",
+    "MaxSlowdownConstraint", "Measurement", "Monitor", "NotFound", "PermissionDenied", "Power",
+    "PowerLimitMeasurement", "PowerLimitOptimizer", "Recording", "Report", "Snapshot", "Timeout", "Total",
+    "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "metrics", "monitor", "now",
+    "report", "steps", "total", "window",
 ]
 
 try:

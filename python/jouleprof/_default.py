@@ -1,12 +1,15 @@
 """The monitor of the module-level functions: opened at first use."""
 
 import os
+import sys
 import threading
 
+from . import _compiled
 from ._monitor import Monitor
 
 _lock = threading.Lock()
 _monitor = None
+_modules = sys.modules
 
 
 class _DefaultMonitor(Monitor):
@@ -30,6 +33,8 @@ def monitor():
 
 def window(name="", sync_execution=None):
     """Monitor.window of the default monitor."""
+    if "torch" in _modules and _compiled.is_compiling():
+        return _compiled.ignored(name)
     return (_monitor or monitor()).window(name, sync_execution)
 
 

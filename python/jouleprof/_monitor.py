@@ -8,12 +8,13 @@ import sys
 import threading
 import weakref
 
-from . import _measuring, _opening, _ranks, _sync
+from . import _compiled, _measuring, _opening, _ranks, _sync
 from ._energy import Domain, Energy
 from ._errors import InvalidArgument, NotFound, checked
 from ._marks import Marker, torch_with_cuda
 from ._measurement import Measurement, Total
 from ._native import now as _now
+from ._power import Power
 from ._snapshot import Snapshot, snapshot_of
 from ._stack import Popped
 from ._steps import Steps
@@ -67,6 +68,8 @@ class Monitor:
     def window(self, name="", sync_execution=None):
         """A window for a `with`. sync_execution: None: edges on the GPU's timeline where PyTorch uses
         CUDA, the host's elsewhere; True: waits for the GPUs at both ends; False: the host's."""
+        if "torch" in _modules and _compiled.is_compiling():
+            return _compiled.ignored(name)
         if sync_execution is None:
             mode = self._marker
             if mode is None and self._cuda and "torch" in _modules:
@@ -81,6 +84,9 @@ class Monitor:
     def begin_window(self, key, sync_execution=None, restart=False):
         """Begins a window that `end_window(key)` ends, maybe in another function or thread.
         restart: forget one of this key that is still open, instead of raising InvalidArgument."""
+        if "torch" in _modules and _compiled.is_compiling():
+            _compiled.ignored(key)
+            return
         if not restart and key in self._by_key:
             raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
         window = self.window(key, sync_execution)
@@ -90,6 +96,8 @@ class Monitor:
     def end_window(self, key, sync_execution=None, cancel=False):
         """Ends it and returns it: a Window with a measurement's fields, found when asked for.
         cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
+        if "torch" in _modules and _compiled.is_compiling():
+            return _compiled.Ignored(key)
         window = self._by_key.pop(key, None)
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")
@@ -150,6 +158,13 @@ class Monitor:
         found = checked(self._native.energy(begin, end, number, False, nanoseconds))
         return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
                            energies=self.energies_of(found), begin=begin, end=end)
+
+    def power(self, begin=None, end=None):
+        """{label: Power}: the latest of each domain, or the mean between two values of now()."""
+        if begin is None:
+            return {s.domain.label: s.latest_power() for s in self.snapshot().domains}
+        end = _now() if end is None else end
+        return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).energies}
 
     def energies_of(self, found):
         """Native energies as ours; for the classes around the monitor."""

@@ -17,9 +17,15 @@ def sum_over_ranks(measurement, group=None):
         raise Unavailable("sum_over_ranks needs torch.distributed to be initialised")
     if not isinstance(measurement, Measurement):
         measurement = measurement.energy  # a window
-    gathered = [None] * distributed.get_world_size(group)
-    distributed.all_gather_object(gathered, (socket.gethostname(), measurement), group=group)
-    return combined(gathered)
+    return combined(gathered(measurement, group))
+
+
+def gathered(value, group=None):
+    """(host, value) of every rank of an initialised torch.distributed."""
+    distributed = sys.modules["torch"].distributed
+    found = [None] * distributed.get_world_size(group)
+    distributed.all_gather_object(found, (socket.gethostname(), value), group=group)
+    return found
 
 
 def combined(gathered):

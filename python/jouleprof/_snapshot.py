@@ -5,6 +5,7 @@ import json
 from typing import Dict, Optional, Tuple
 
 from ._energy import Domain, Energy
+from ._power import Power
 
 _POWER = "power_watts"
 _OF_ENERGY = ("domain", "device", "name", "provenance", "energy_joules", "interval_joules",
@@ -24,6 +25,12 @@ class DomainSnapshot:
     age: Optional[float]  # seconds since the newest reading of energy or power
     gauges: Dict[str, float]  # "temperature_celsius", "sm_clock_hertz", ...: docs/json.md
     clock_limits: Optional[Tuple[str, ...]]  # why clocks are held down: "power_limit", ...
+
+    def latest_power(self) -> Power:
+        if self.power is None:
+            return Power(self.domain.label, None, None, None, "unavailable", None,
+                         self.domain.reason or "no reading of the last ten seconds")
+        return Power(self.domain.label, self.power, None, None, self.provenance, None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,9 @@ from ._errors import InvalidArgument, checked
 from ._measurement import Measurement
 from ._native import now
 
+_REPORTED = 250_000_000  # ns after its end the sensors of a GPU have reported a window, as a rule
+_SILENT = 4_000_000_000  # a sensor that has not answered for so long is not waited for
+
 
 class Window:
     """Made by Monitor.window and its relatives; one `with` each.
@@ -107,6 +110,33 @@ class Window:
             self._measurement = measurement
         return self._measurement
 
+    def poll(self):
+        """The measurement, or None while the sensors have not reported the window's end. Never waits."""
+        if self._measurement is None:
+            end = self._known_end()
+            age = 0 if end is None else now() - end
+            if age > _REPORTED:
+                found = self.wait(0)
+                if age > _SILENT:
+                    self._measurement = found  # with the reasons of what is missing
+        return self._measurement
+
+    def _host_edges(self):
+        """Begin and end by the host's clock, also where the device's count."""
+        if not self._end:
+            return self._interval()
+        return self._begin, self._end
+
+    def _host_begin(self):
+        return self._begin
+
+    def _known_end(self):
+        """Without waiting for a device; None while one has not passed the end."""
+        if self._end and self._mode is not None and self._marks is not None:
+            self._mode.settle_completed()
+            return self._marks.edges and self._marks.edges[1]
+        return self._interval()[1]
+
     async def energy_async(self, timeout=None) -> Measurement:
         """The same without holding up the event loop."""
         if self._measurement is not None:
@@ -156,6 +186,10 @@ class Window:
         if self._mode is not None and self._marks is not None:
             return self._mode.edges(self._marks)
         return self._begin, self._end
+
+    def _repr_html_(self):
+        """The measurement's table, for notebooks; None while the window is open."""
+        return self.energy._repr_html_() if self._end else None
 
     def __reduce__(self):
         raise TypeError("a window belongs to its monitor; pickle its `energy`")

@@ -81,7 +81,7 @@ def main():
             results = profiler.profile(inputs, **given)
             seconds = time.perf_counter() - begin
             profiler.print_summary()
-            stats = profiler.get_summary_stats()
+            stats = profiler.get_run_stats()
             gpu = [row for row in results if row["domain"] == "gpu"]
             missing = missing or not gpu
             within, resolvable = shares(results)

@@ -32,20 +32,36 @@ def install(monkeypatch, torch):
 
 
 class Trainer:
+    """Calls a callback as the trainers of both frameworks do, for one epoch of one step."""
+
     def __init__(self, callbacks=(), **options):
         self.callbacks = callbacks
 
     def train(self):
-        state = types.SimpleNamespace(epoch=0, global_step=0, log_history=[])
+        self.log_history = []
+        self.log = self.log_history.append
+        self.callback_handler = types.SimpleNamespace(callbacks=self.callbacks)
+        self.state = types.SimpleNamespace(epoch=0, global_step=0, num_input_tokens_seen=0)
+        self.control = types.SimpleNamespace(should_log=True, should_evaluate=False, should_save=False)
+        for event in ("train_begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "train_end"):
+            self.state.global_step += event == "step_end"
+            self.call(event)
+        assert any("energy/epoch_joules" in entry for entry in self.log_history)
+
+    def call(self, event, **details):
         for callback in self.callbacks:
-            callback.on_epoch_begin(None, state, None)
-            callback.on_epoch_end(None, state, None)
-            callback.on_train_end(None, state, None)
-            assert state.log_history
+            call = getattr(callback, f"on_{event}", None)
+            if call is not None:
+                call(None, self.state, self.control, **details)
 
     def fit(self, *args):
-        trainer = types.SimpleNamespace(global_step=0, loggers=[])
+        logged = {}
+        module = types.SimpleNamespace(log=lambda name, value, **options: logged.update({name: value}))
+        trainer = types.SimpleNamespace(global_step=0, log_every_n_steps=50, sanity_checking=False, loggers=[])
         for callback in self.callbacks:
-            callback.on_train_epoch_start(trainer, None)
-            callback.on_train_epoch_end(trainer, None)
-            callback.on_train_end(trainer, None)
+            callback.on_train_start(trainer, module)
+            callback.on_train_epoch_start(trainer, module)
+            callback.on_train_batch_start(trainer, module, None, 0)
+            callback.on_train_batch_end(trainer, module, None, None, 0)
+            callback.on_train_epoch_end(trainer, module)
+        assert "energy/epoch_joules" in logged

@@ -4,6 +4,7 @@ Prints one JSON object. This PyTorch may have no GPU: the CPU is taken for one."
 import json
 import sys
 
+import jouleprof
 import torch
 from jouleprof.torch import KernelProfiler, LayerProfiler, _reruns, _tracing
 from torch import nn
@@ -16,7 +17,7 @@ INPUTS = torch.randn(64, 256)
 def figures(profiler):
     return {"calls": {row["layer_name"]: row["calls"] for row in profiler.results},
             "energies": [row["energy_j"] for row in profiler.results],
-            "stats": profiler.get_summary_stats(), "warnings": profiler.warnings}
+            "stats": profiler.get_run_stats(), "warnings": profiler.warnings}
 
 
 def plain():
@@ -25,7 +26,14 @@ def plain():
     profiler.print_summary()
     profiler.save_results()
     profiler.save_top10_energy_consumers("other.csv")
-    return figures(profiler)
+    found = figures(profiler)
+    found["html"] = profiler._repr_html_()
+    try:
+        table = profiler.get_summary_stats()
+        found["table"] = {"columns": list(table.columns), "joules": table["energy_j_mean"].to_dict()}
+    except jouleprof.Unavailable as error:
+        found["table"] = str(error)
+    return found
 
 
 def exact():

@@ -1,4 +1,4 @@
-"""Callbacks, on base classes that do as little as the real ones."""
+"""Callbacks, on base classes that do as little as the real ones. test_trainers.py has the real ones."""
 
 import importlib
 import sys
@@ -9,6 +9,7 @@ import pytest
 
 import jouleprof
 import jouleprof.callbacks
+from fake_frameworks import Trainer
 
 FACTORS = jouleprof.Factors(source="grid", grams_co2e_per_kwh=400)
 
@@ -39,26 +40,62 @@ def test_importing_them_imports_no_framework():
 def test_hugging_face(gpu, fake):
     fake("transformers", "TrainerCallback", "huggingface")
     callback = jouleprof.callbacks.HuggingFaceCallback(gpu, steps=True, factors=FACTORS)
-    state = types.SimpleNamespace(epoch=0.0, global_step=0, log_history=[])
-    for epoch in range(2):
-        callback.on_epoch_begin(None, state, None, model=None)
-        assert len(state.log_history) == epoch
-        for _ in range(3):
-            callback.on_step_begin(None, state, None)
-            time.sleep(0.01)
-            state.global_step += 1
-            callback.on_step_end(None, state, None)
-        state.epoch += 1
-        callback.on_epoch_end(None, state, None)
-    callback.on_train_end(None, state, None)
-    first, second, steps = state.log_history
-    assert [(e["epoch"], e["step"]) for e in (first, second)] == [(1, 3), (2, 6)]
-    m = callback.epochs[1]
-    assert second["energy/epoch_joules"] == m.total.joules
-    assert m.total.low == second["energy/epoch_joules_low"] <= second["energy/epoch_joules_high"]
-    assert second["energy/epoch_gpu0_joules"] == m["gpu0"].joules
-    assert second["energy/epoch_grams_co2e"] == m.cost(FACTORS).grams_co2e
-    assert 0 < steps["energy/step_joules"] < second["energy/epoch_joules"]
+    trainer = Trainer([callback])
+    trainer.train()
+    entries = trainer.log_history
+    epoch = next(e for e in entries if "energy/epoch_joules" in e)
+    (m,) = callback.epochs
+    assert epoch["energy/epoch_joules"] == m.total.joules
+    assert m.total.low == epoch["energy/epoch_joules_low"] <= epoch["energy/epoch_joules_high"]
+    assert epoch["energy/epoch_gpu0_joules"] == m["gpu0"].joules
+    assert epoch["energy/epoch_grams_co2e"] == m.cost(FACTORS).grams_co2e
+    assert epoch["energy/epoch_is_measured"] == 0  # it is simulated
+    assert any("energy/step_joules" in e for e in entries) and any("energy/train_joules" in e for e in entries)
+    assert gpu.total("step").count == 1
+    trainer.train()  # anew
+    assert len(callback.epochs) == 1 and callback.epochs[0] != m
+
+
+def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):
+    fake("transformers", "TrainerCallback", "huggingface")
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    trainer = Trainer([callback])
+
+    class Evaluating(Trainer):
+        def call(self, event, **details):
+            self.control.should_evaluate = event == "step_end"
+            super().call(event, **details)
+            if event == "step_end":
+                for name, seconds in (("first", 0.1), ("second", 0.3)):
+                    time.sleep(seconds)
+                    super().call("evaluate", metrics={f"eval_{name}_loss": 1, f"eval_{name}_runtime": seconds})
+
+    trainer = Evaluating([callback])
+    trainer.train()
+    found = {name: value for entry in trainer.log_history for name, value in entry.items()}
+    assert found["energy/evaluation_first_joules"] == pytest.approx(250 * 0.1, rel=0.15)
+    assert found["energy/evaluation_second_joules"] == pytest.approx(250 * 0.3, rel=0.1)
+    assert "energy/evaluation_joules" not in found
+
+
+def test_a_step_never_waits_for_its_figure(gpu, fake, monkeypatch):
+    fake("transformers", "TrainerCallback", "huggingface")
+    callback = jouleprof.callbacks.HuggingFaceCallback(gpu)
+    waited = []
+    real = jouleprof.Window.wait
+    monkeypatch.setattr(jouleprof.Window, "wait", lambda self, timeout=None: waited.append(timeout) or real(self, timeout))
+    trainer = Trainer([callback])
+    call, during = trainer.call, {}
+
+    def watch(event, **details):
+        before = len(waited)
+        call(event, **details)
+        during.setdefault(event, []).extend(waited[before:])
+
+    monkeypatch.setattr(trainer, "call", watch)
+    trainer.train()
+    assert during["step_end"] == [] == during["epoch_begin"]
+    assert None in during["train_end"]
 
 
 @pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
@@ -67,20 +104,8 @@ def test_lightning(gpu, fake, monkeypatch, package):
         monkeypatch.setitem(sys.modules, "lightning", None)
     fake(package, "Callback", "lightning")
     callback = jouleprof.callbacks.LightningCallback(gpu)
-    logged = []
-    logger = types.SimpleNamespace(log_metrics=lambda m, step: logged.append((step, m)))
-    trainer = types.SimpleNamespace(global_step=0, loggers=[logger])
-    for _ in range(2):
-        callback.on_train_epoch_start(trainer, None)
-        callback.on_train_batch_start(trainer, None, None, 0)
-        time.sleep(0.02)
-        trainer.global_step += 1
-        callback.on_train_batch_end(trainer, None, None, None, 0)
-        callback.on_train_epoch_end(trainer, None)
-    callback.on_train_end(trainer, None)
-    assert [step for step, _ in logged] == [1, 2]
-    assert logged[0][1]["energy/epoch_joules"] == callback.epochs[0].total.joules
-    assert "energy/step_joules" not in logged[1][1]
+    Trainer([callback]).fit()
+    assert [m.name for m in callback.epochs] == ["epoch"]
 
 
 def test_a_missing_figure_is_not_logged(machine, fake, monkeypatch):
@@ -90,11 +115,13 @@ def test_a_missing_figure_is_not_logged(machine, fake, monkeypatch):
     monitor = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.3}).monitor("gpu0")
     time.sleep(0.8)
     callback = jouleprof.callbacks.HuggingFaceCallback(monitor)
-    state = types.SimpleNamespace(epoch=1.0, global_step=1, log_history=[])
-    callback.on_epoch_begin(None, state, None)
-    callback.on_epoch_end(None, state, None)
-    callback.on_train_end(None, state, None)
-    assert set(state.log_history[0]) == {"energy/epoch_seconds", "epoch", "step"}
+    logged = []
+    trainer = Trainer([callback])
+    with pytest.raises(AssertionError):  # the fake trainer wants a figure
+        trainer.train()
+    logged = trainer.log_history
+    assert {name for e in logged for name in e} == {
+        "energy/step_seconds", "energy/epoch_seconds", "energy/train_seconds"}
 
 
 def test_hugging_face_power_limits(gpu, fake, monkeypatch):

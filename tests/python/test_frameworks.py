@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-import jouleprof
-import jouleprof.callbacks
 from conftest import CONSTANT
 
 
@@ -115,59 +113,3 @@ def test_zeus_waits_with_jax(machine):
     done = subprocess.run([sys.executable, "-c", JAX_BY_NAME], stdout=subprocess.PIPE, text=True,
                           check=True, timeout=300, env={**os.environ, "JAX_PLATFORMS": "cpu"})
     assert done.stdout.split() == ["True"]
-
-
-def test_hugging_face(gpu, tmp_path):
-    needs("torch", "transformers", "accelerate")
-    import torch
-    import transformers
-
-    class Model(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 1)
-
-        def forward(self, x, labels):
-            return {"loss": ((self.layer(x).squeeze() - labels) ** 2).mean()}
-
-    data = [{"x": torch.randn(4), "labels": torch.randn(())} for _ in range(8)]
-    callback = jouleprof.callbacks.HuggingFaceCallback(gpu, steps=True)
-    trainer = transformers.Trainer(
-        Model(), callbacks=[callback], train_dataset=data, args=transformers.TrainingArguments(
-            str(tmp_path), num_train_epochs=2, per_device_train_batch_size=4, report_to=[],
-            use_cpu=True, save_strategy="no", disable_tqdm=True))
-    trainer.train()
-    logged = [e for e in trainer.state.log_history if "energy/epoch_joules" in e]
-    assert [e["step"] for e in logged] == [2, 4]
-    assert logged[1]["energy/epoch_joules"] == callback.epochs[1].total.joules
-    assert gpu.total("step").count == 4
-
-
-def test_lightning(gpu, tmp_path):
-    needs("torch")
-    try:
-        import lightning.pytorch as lightning
-    except ImportError:
-        needs("pytorch_lightning")
-        import pytorch_lightning as lightning
-    import torch
-
-    class Module(lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 1)
-
-        def training_step(self, batch, index):
-            return self.layer(batch).mean()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    callback = jouleprof.callbacks.LightningCallback(gpu, steps=True)
-    loader = torch.utils.data.DataLoader(torch.randn(8, 4), batch_size=4)
-    trainer = lightning.Trainer(
-        max_epochs=2, callbacks=[callback], accelerator="cpu", default_root_dir=str(tmp_path),
-        enable_progress_bar=False, enable_checkpointing=False, logger=False)
-    trainer.fit(Module(), loader)
-    assert [m.name for m in callback.epochs] == ["epoch", "epoch"]
-    assert gpu.total("step").count == 4

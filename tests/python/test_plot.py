@@ -9,6 +9,7 @@ import time
 import pytest
 
 pytest.importorskip("matplotlib")
+import jouleprof  # noqa: E402
 from jouleprof import Corrupt, NotFound, plot  # noqa: E402
 from jouleprof.plot._monotone import curve  # noqa: E402
 
@@ -108,6 +109,7 @@ def test_a_sweep_shows_ranked_settings_with_intervals_and_names_the_others(tool,
     tool("sweep", "--limits", "700,650,200", "--repeats", "2", "--min-repeats", "2",
          "--throughput", "([0-9.]+) units/s", "--", sys.executable, "work.py")
     figure = plot.sweep(tmp_path / "sweep.jprof", unit="token")
+    assert jouleprof.open(tmp_path / "sweep.jprof", run=1).total("gpu0").joules > 0
     shown = panels(figure)
     assert "200 W is the recommended power limit" in figure.get_suptitle()
     for name, axis in shown.items():
@@ -143,6 +145,21 @@ def test_curves_of_recordings_have_intervals(tool, tmp_path):
     assert len(axis.collections) == 2  # the intervals
     band = axis.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < 600 < band.max()
+
+
+def test_two_curves_have_an_axis_each(tool, tmp_path):
+    import pathlib
+
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "h200-kernels.jprof"
+    recording = jouleprof.open(example)
+    gpu, cpu = recording.curve("gpu0", 0, 15), recording.curve("package-0", 0, 15)
+    left, right = plot.curves(gpu, cpu, labels=["GPU", "CPU"], output=tmp_path / "two.svg").axes
+    assert "<svg" in (tmp_path / "two.svg").read_text()
+    assert list(left.lines[0].get_ydata()) == gpu.watts and list(right.lines[0].get_ydata()) == cpu.watts
+    assert left.get_ylim()[0] == right.get_ylim()[0] == 0
+    assert (left.get_ylabel(), right.get_ylabel()) == ("GPU (W)", "CPU (W)")
+    assert len(left.collections) == len(right.collections) == 1  # the intervals
+    assert len(plot.curves(gpu).axes) == 1
 
 
 def test_the_curve_rises_and_falls_only_where_the_points_do():

@@ -33,6 +33,12 @@ def test_one_run_is_repeated_until_it_is_measurable(tmp_path):
     assert stats["runs"] > 1 and stats["runs"] * stats["execution_time_s"] >= 1.5
     assert found["calls"] == {"Sequential": 1, "0": 1, "1": 1, "2": 1}  # of one run
     assert all(energy >= 0 for energy in found["energies"])
+    assert found["html"].count("<tr>") == 5
+    if isinstance(found["table"], str):
+        assert "pip install" in found["table"]
+    else:
+        assert found["table"]["columns"] == ["calls", "duration_ms_mean", "energy_j_mean", "energy_j_low", "energy_j_high"]
+        assert sum(found["table"]["joules"].values()) == pytest.approx(sum(found["energies"]))
     assert "LAYER PROFILING SUMMARY" in done.stdout and done.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "layer_power_profile.csv", "layer_power_profile_top10_energy.csv", "other_top10_energy.csv"]

@@ -84,13 +84,24 @@ def monitor(machine):
     monitor.monitor.close()
 
 
-def test_end_does_not_wait_and_the_figures_come_when_read(monitor):
+def test_end_does_not_wait_and_neither_do_figures(monitor, monkeypatch):
+    waited = []
+    real = jouleprof.Window.wait
+    monkeypatch.setattr(jouleprof.Window, "wait", lambda self, timeout=None: waited.append(timeout) or real(self, timeout))
+    time.sleep(0.3)
     monitor.begin_window("x", sync_execution=False)
     time.sleep(0.05)
     m = monitor.end_window("x", sync_execution=False)
-    assert "gpu_energy" not in vars(m)
-    assert m.total_energy == pytest.approx(250 * m.time, rel=0.05)
-    assert m.jouleprof["gpu0"].provenance == "simulated"
+    truth = 250 * m.time
+    assert not m.settled and None not in waited
+    early = m.jouleprof["gpu0"]
+    assert early.method == "provisional" and early.low <= truth <= early.high
+    assert m.total_energy == pytest.approx(truth, rel=0.1)
+    m.wait()
+    settled = m.jouleprof["gpu0"]
+    assert m.settled and settled.provenance == "simulated" and settled.method != "provisional"
+    assert settled.error < early.error
+    assert m.total_energy == pytest.approx(truth, rel=0.05) == settled.joules
     assert m.soc_energy is None
     assert pickle.loads(pickle.dumps(m)) == m
     assert dataclasses.asdict(m)["gpu_energy"] == m.gpu_energy
@@ -98,9 +109,33 @@ def test_end_does_not_wait_and_the_figures_come_when_read(monitor):
         m.nothing
 
 
-def test_estimates_are_no_plain_numbers(monitor):
+def test_a_provisional_interval_contains_a_step_of_power(machine):
+    """From 100 to 600 W within what the sensors have not reported."""
+    from conftest import SQUARE
+
+    square = ZeusMonitor(gpu_indices=[0]) if machine.gpus(SQUARE) else None
+    time.sleep(0.5)
+    for _ in range(12):
+        square.begin_window("x", sync_execution=False)
+        time.sleep(0.1)
+        m = square.end_window("x", sync_execution=False)
+        early = m.jouleprof["gpu0"]
+        truth = m.wait().jouleprof
+        true = machine.truth(truth.begin, truth.end)
+        assert early.low <= true <= early.high, (early, true)
+    square.monitor.close()
+
+
+def test_a_copy_is_settled(monitor):
     monitor.begin_window("x", sync_execution=False)
     m = monitor.end_window("x", sync_execution=False)
+    assert pickle.loads(pickle.dumps(m)).gpu_energy == m.jouleprof.gpu_energy
+    assert m.settled
+
+
+def test_estimates_are_no_plain_numbers(monitor):
+    monitor.begin_window("x", sync_execution=False)
+    m = monitor.end_window("x", sync_execution=False).wait()
     whole = m.jouleprof
     sensors = [e for e in whole.energies if e.domain.kind == "cpu"
                and e.provenance in ("measured", "simulated")]
@@ -122,7 +157,7 @@ def test_marks_instead_of_waiting(monitor, monkeypatch):
     torch = Host.torch()
     monkeypatch.setitem(sys.modules, "torch", torch)
     monitor.begin_window("x", sync_execution=None)
-    m = monitor.end_window("x", sync_execution=None)
+    m = monitor.end_window("x", sync_execution=None).wait()
     assert m.jouleprof.edges == "device" and torch.cuda.synchronised == []
 
 
@@ -160,7 +195,11 @@ def test_the_log_quotes_and_leaves_missing_cells_empty(machine):
     monitor.begin_window('a,"b', sync_execution=False)
     time.sleep(0.1)
     m = monitor.end_window('a,"b', sync_execution=False)
+    assert path.read_text().splitlines()[1].startswith(f"{begun(path)},")  # it is there
+    m.wait()
     assert set(m.gpu_energy) == {0} and m.total_energy is None
+    with pytest.raises(KeyError, match="GPU 1 has no energy of this window: .+"):
+        m.gpu_energy[1]
     monitor._log.close()
     with open(path, encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
@@ -175,3 +214,87 @@ def test_the_record_can_be_made_by_hand():
     assert (m.total_energy, m.cpu_energy, m.jouleprof) == (5.0, None, None)
     assert m == Measurement(1.0, {0: 2.0, 1: 3.0}, None, None)
     assert isinstance(jouleprof.InvalidArgument("x"), ValueError)
+
+
+def begun(path):
+    return path.read_text().splitlines()[1].split(",")[0]
+
+
+def test_the_state_of_an_open_window(monitor):
+    before = time.time()
+    monitor.begin_window("x", sync_execution=False)
+    state = monitor.measurement_states["x"]
+    assert before <= state.time <= time.time()
+    time.sleep(0.2)
+    monitor.begin_window("y", sync_execution=False)
+    later = monitor.measurement_states["y"]
+    assert later.gpu_energy[0] - state.gpu_energy[0] == pytest.approx(
+        250 * (later.window._host_begin() - state.window._host_begin()) * 1e-9, rel=0.1)
+    assert (state.cpu_energy is None) == (monitor.cpu_indices == [])
+
+
+def test_devices_by_number(monitor):
+    assert len(monitor.gpus) == 1 and monitor.gpus.get_name(0)
+    time.sleep(0.5)
+    assert monitor.gpus.get_instant_power_usage(0) == pytest.approx(250e3, rel=0.05)
+    first = monitor.gpus.gpus[0].get_total_energy_consumption()
+    time.sleep(0.3)
+    assert monitor.gpus.get_total_energy_consumption(0) > first
+    with pytest.raises(jouleprof.Unsupported, match="jouleprof sweep"):
+        monitor.gpus.gpus[0].set_power_management_limit(1)
+    assert list(monitor.cpu_indices) == [cpu.cpu_index for cpu in monitor.cpus.cpus]
+
+
+ENDS = """
+import os, sys, time
+from jouleprof.zeus.monitor.energy import ZeusMonitor
+monitor = ZeusMonitor(gpu_indices=[0], log_file=sys.argv[1])
+monitor.begin_window("x", sync_execution=False)
+time.sleep(0.2)
+monitor.end_window("x", sync_execution=False)
+if sys.argv[2] == "at once":
+    os._exit(0)
+"""
+FORKS = """
+import multiprocessing, sys, time
+def child():
+    from jouleprof.zeus import ZeusMonitor
+    monitor = ZeusMonitor(gpu_indices=[0], log_file=sys.argv[1])
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.2)
+    monitor.end_window("x", sync_execution=False)
+process = multiprocessing.get_context("fork").Process(target=child)
+process.start()
+process.join()
+"""
+
+
+@pytest.mark.parametrize("how", ["normally", "at once", "forked"])
+def test_a_row_is_there_when_the_program_ends(machine, how):
+    """Its energy, too, where the program ends in order."""
+    path = machine.gpus(CONSTANT).folder / "log.csv"
+    subprocess.run([sys.executable, "-c", FORKS if how == "forked" else ENDS, str(path), how], check=True, timeout=60)
+    with open(path, encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert row["window_name"] == "x" and float(row["elapsed_time"]) >= 0.2
+    if how == "at once":
+        assert row["gpu0_energy"] == ""
+    else:
+        assert float(row["gpu0_energy"]) == pytest.approx(250 * float(row["elapsed_time"]), rel=0.05)
+
+
+def test_many_rows_are_in_order_and_complete(monitor, tmp_path):
+    from jouleprof.zeus._log import Log
+
+    monitor._log = log = Log(tmp_path / "log.csv", [0])
+    for i in range(40):
+        monitor.begin_window(f"w{i}", sync_execution=False)
+        time.sleep(0.01)
+        monitor.end_window(f"w{i}", sync_execution=False)
+        rows = (tmp_path / "log.csv").read_text().splitlines()
+        assert len(rows) == i + 2 and rows[-1].split(",")[1] == f"w{i}"
+    log.close()
+    with open(tmp_path / "log.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["window_name"] for row in rows] == [f"w{i}" for i in range(40)]
+    assert all(float(row["gpu0_energy"]) > 0 for row in rows)

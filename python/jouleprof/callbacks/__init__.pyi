@@ -1,4 +1,4 @@
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from .. import Factors, Measurement, Monitor, PowerLimitOptimizer
 
@@ -17,7 +17,8 @@ class HuggingFacePowerLimitOptimizer:
 
 class LightningCallback:
     def __init__(
-        self, monitor: Optional[Monitor] = ..., steps: bool = ..., factors: Optional[Factors] = ...
+        self, monitor: Optional[Monitor] = ..., steps: bool = ..., factors: Optional[Factors] = ...,
+        tokens: Optional[Callable[[Any], int]] = ...,
     ) -> None: ...
     @property
     def epochs(self) -> List[Measurement]: ...

@@ -1,78 +1,114 @@
-"""What both callbacks do: windows around epochs and steps, and figures once they are known."""
+"""What both callbacks do: windows around parts of a training, and their figures once they are known."""
 
-from .. import _default
-from .._errors import Error
+import dataclasses
+import sys
+
+from .. import _default, _metrics, _ranks
+
+
+@dataclasses.dataclass
+class Part:
+    """An epoch, some steps, an evaluation: what is logged together."""
+
+    kind: str
+    window: object
+    steps: int = 0
+    tokens: int = 0  # that this rank counted
 
 
 class Training:
-    """Epochs, and steps if wanted. Figures are handed on later, so that no epoch waits for them."""
+    """Windows that have ended wait in a queue for their energy, so that the training does not."""
 
-    def __init__(self, monitor, steps, factors):
+    def __init__(self, monitor, factors):
         self.monitor = monitor if monitor is not None else _default.monitor()
-        self.epochs = []  # measurements, in order
-        self._steps = steps
         self._factors = factors
-        self._epoch = None
-        self._step = None
-        self._ended = []  # (window, what belongs to it)
+        self.start()
 
-    def begin_epoch(self):
-        self._epoch = self.monitor.window("epoch").__enter__()
+    def start(self):
+        """Anew: a trainer may train more than once."""
+        self.epochs = []  # measurements, in order
+        self._open = {}
+        self._ended = []
 
-    def begin_step(self):
-        if self._steps:
-            self._step = self.monitor.window("step").__enter__()
+    def begin(self, kind):
+        """Begins a window of this name, unless one is open."""
+        if kind not in self._open:
+            self._open[kind] = self.monitor.window(kind).__enter__()
 
-    def end_step(self):
-        if self._step is not None:
-            self._step.__exit__(None, None, None)
-            self._step = None
+    def is_open(self, kind):
+        return kind in self._open
 
-    def end_epoch(self, note):
-        """`note` comes back with the epoch's metrics."""
-        if self._epoch is not None:
-            self._epoch.__exit__(None, None, None)
-            self._ended.append((self._epoch, note))
-            self._epoch = None
+    def drop(self, kind):
+        self._open.pop(kind, None)
 
-    def finished(self):
-        """(metrics, note) of each epoch that ended since the last call; may wait for the last."""
-        ended, self._ended = self._ended, []
-        return [(self._metrics(window), note) for window, note in ended]
+    def end(self, kind, steps=0, tokens=0, logged_as=None):
+        """`logged_as`: in the names of its metrics; None: not logged."""
+        window = self._open.pop(kind, None)
+        if window is None:
+            return
+        window.__exit__(None, None, None)
+        if logged_as is not None:
+            self._ended.append(Part(logged_as, window, steps, tokens))
 
-    def step_metrics(self):
-        """Of all steps together, where steps were asked for."""
-        if not self._steps:
-            return {}
-        try:
-            total = self.monitor.total("step")
-        except Error:
-            return {}
-        energy = total.total
-        if energy.joules is None or not total.count:
-            return {}
-        return {"energy/step_joules": energy.joules / total.count,
-                "energy/step_seconds": total.time / total.count}
+    def finished(self, wait):
+        """Metrics of the parts that have ended, in order; without `wait`: of those whose energy is known.
 
-    def _metrics(self, window):
-        measurement = window.energy
-        self.epochs.append(measurement)
-        metrics = {"energy/epoch_seconds": measurement.time}
-        energy = measurement.total
-        if energy.joules is not None:
-            metrics["energy/epoch_joules"] = energy.joules
-            metrics["energy/epoch_joules_low"] = energy.low
-            metrics["energy/epoch_joules_high"] = energy.high
-        for part in measurement.energies:
-            if part.joules is not None and part.domain.is_whole:
-                name = part.domain.label.replace(" ", "_")
-                metrics[f"energy/epoch_{name}_joules"] = part.joules
+        With several ranks, which all call it together: of those that every rank knows, summed."""
+        known = []
+        for part in self._ended:
+            measurement = part.window.energy if wait else part.window.poll()
+            if measurement is None:
+                break
+            known.append((measurement, part.tokens))
+        gathered = _gathered(known)
+        count = min(len(of_rank) for _, of_rank in gathered)
+        ready, self._ended = self._ended[:count], self._ended[count:]
+        found = []
+        for i, part in enumerate(ready):
+            if len(gathered) == 1:
+                measurement = known[i][0]
+            else:
+                measurement = _ranks.combined([(host, of_rank[i][0]) for host, of_rank in gathered])
+            tokens = sum(of_rank[i][1] for _, of_rank in gathered)
+            if part.kind == "epoch":
+                self.epochs.append(measurement)
+            found.append((part.kind, self._metrics(part, measurement, tokens)))
+        return found
+
+    def _metrics(self, part, measurement, tokens):
+        if part.kind == "step":
+            return _per("step", measurement, part.steps)
+        metrics = _metrics.of_measurement(measurement, f"energy/{part.kind}_")
+        joules = measurement.total.joules
+        if tokens and joules is not None:
+            metrics[f"energy/{part.kind}_joules_per_token"] = joules / tokens
         if self._factors is not None:
-            metrics.update(_costs(measurement.cost(self._factors)))
+            metrics.update(_costs(part.kind, measurement.cost(self._factors)))
         return metrics
 
 
-def _costs(cost):
-    figures = {"energy/epoch_kwh": cost.kwh, "energy/epoch_grams_co2e": cost.grams_co2e,
-               f"energy/epoch_{cost.currency}": cost.price}
+def _per(name, measurement, count):
+    """Figures of one of `count`."""
+    metrics = {f"energy/{name}_seconds": measurement.time / count}
+    energy = measurement.total
+    if energy.joules is not None:
+        metrics[f"energy/{name}_joules"] = energy.joules / count
+        metrics[f"energy/{name}_joules_low"] = energy.low / count
+        metrics[f"energy/{name}_joules_high"] = energy.high / count
+        metrics[f"energy/{name}_is_measured"] = float(energy.provenance == "measured")
+    return metrics
+
+
+def _costs(kind, cost):
+    figures = {f"energy/{kind}_kwh": cost.kwh, f"energy/{kind}_grams_co2e": cost.grams_co2e,
+               f"energy/{kind}_{cost.currency}": cost.price}
     return {name: value for name, value in figures.items() if value is not None}
+
+
+def _gathered(known):
+    """(host, list) of every rank of torch.distributed; one without it."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if (distributed is None or not distributed.is_available() or not distributed.is_initialized()
+            or distributed.get_world_size() == 1):
+        return [("", known)]
+    return _ranks.gathered(known)

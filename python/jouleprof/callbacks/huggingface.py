@@ -1,4 +1,7 @@
-"""Energy per epoch for the Trainer of Hugging Face's transformers."""
+"""Energy of a training for the Trainer of Hugging Face's transformers."""
+
+import sys
+import weakref
 
 from transformers import TrainerCallback
 
@@ -36,41 +39,113 @@ class HuggingFacePowerLimitOptimizer(TrainerCallback):
 class HuggingFaceCallback(TrainerCallback):
     """`Trainer(..., callbacks=[HuggingFaceCallback()])`.
 
-    Puts "energy/epoch_joules" and its relatives into the trainer's log history, one entry an epoch:
-    when the next epoch begins or training ends, for the figure takes a moment. `epochs` has the whole
-    measurements. steps: measure each step too, and log the mean of them.
+    Logs joules per step, epoch, evaluation, training and token with `trainer.log`. No epoch waits for its
+    figure: it is logged with the step, epoch or end of training that follows. `epochs` has the whole
+    measurements. steps: also a window for each single step.
     """
 
     def __init__(self, monitor=None, steps=False, factors=None):
-        self._training = Training(monitor, steps, factors)
+        self._training = Training(monitor, factors)
+        self._steps = steps
+        self._trainer = None
+        self._first_step = self._epoch_tokens = self._train_tokens = 0
+        self._is_logging = False
 
     @property
     def epochs(self):
         return self._training.epochs
 
+    def on_train_begin(self, args, state, control, **kwargs):
+        self._trainer = _trainer_of(self)
+        self._training.start()
+        self._training.begin("train")
+        self._train_tokens = _tokens(state)
+
     def on_epoch_begin(self, args, state, control, **kwargs):
         self._log(state)
-        self._training.begin_epoch()
+        self._training.drop("evaluation")
+        self._training.begin("epoch")
+        self._epoch_tokens = _tokens(state)
 
     def on_step_begin(self, args, state, control, **kwargs):
-        self._training.begin_step()
+        self._training.drop("evaluation")
+        if not self._training.is_open("steps"):
+            self._training.begin("steps")
+            self._first_step = state.global_step
+        if self._steps:
+            self._training.begin("step")
 
     def on_step_end(self, args, state, control, **kwargs):
-        self._training.end_step()
+        self._training.end("step")
+        if control.should_log or control.should_evaluate or control.should_save:
+            self._end_steps(state)
+            self._log(state)
+        if control.should_evaluate:
+            self._training.begin("evaluation")
 
     def on_epoch_end(self, args, state, control, **kwargs):
-        self._training.end_epoch((state.epoch, state.global_step))
+        self._end_steps(state)
+        self._training.end("epoch", tokens=_tokens(state) - self._epoch_tokens, logged_as="epoch")
+        if control.should_evaluate:
+            self._training.begin("evaluation")
+
+    def on_evaluate(self, args, state, control, metrics=None, **kwargs):
+        if self._training.is_open("evaluation"):
+            self._training.end("evaluation", logged_as=_name_of_evaluation(metrics))
+            self._training.begin("evaluation")  # of the next data set, if there is one
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        # The trainer's last entry. At on_train_end its loggers are closed already.
+        if not self._is_logging and logs and "train_loss" in logs:
+            self._end(state)
 
     def on_train_end(self, args, state, control, **kwargs):
-        self._log(state)
-        steps = self._training.step_metrics()
-        if steps:
-            self._append(state, steps, state.epoch, state.global_step)
+        self._end(state)
 
-    def _log(self, state):
-        for metrics, (epoch, step) in self._training.finished():
-            self._append(state, metrics, epoch, step)
+    def _end(self, state):
+        self._training.drop("evaluation")
+        self._training.end("train", tokens=_tokens(state) - self._train_tokens, logged_as="train")
+        self._log(state, wait=True)
 
-    @staticmethod
-    def _append(state, metrics, epoch, step):
-        state.log_history.append({**metrics, "epoch": epoch, "step": step})
+    def _end_steps(self, state):
+        steps = state.global_step - self._first_step
+        self._training.end("steps", steps, logged_as="step" if steps else None)
+
+    def _log(self, state, wait=False):
+        for _, metrics in self._training.finished(wait):
+            trainer = self._trainer() if self._trainer is not None else None
+            if trainer is None:
+                state.log_history.append({**metrics, "epoch": state.epoch, "step": state.global_step})
+                continue
+            self._is_logging = True
+            try:
+                trainer.log(metrics)
+            finally:
+                self._is_logging = False
+
+
+def _trainer_of(callback):
+    """A weak reference to the trainer that is calling. It passes everything to its callbacks except itself."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        handler = getattr(owner, "callback_handler", None)
+        if hasattr(owner, "log") and callback in getattr(handler, "callbacks", ()):
+            return weakref.ref(owner)
+        frame = frame.f_back
+    return None
+
+
+def _tokens(state):
+    """The trainer's count, of all ranks; 0 unless include_num_input_tokens_seen is set."""
+    is_first = getattr(state, "is_world_process_zero", True)
+    return getattr(state, "num_input_tokens_seen", 0) if is_first else 0
+
+
+def _name_of_evaluation(metrics):
+    """evaluation, or evaluation_NAME of one of several data sets."""
+    for key in metrics or ():
+        if key.startswith("eval_") and key.endswith("_runtime"):
+            name = key[len("eval_"):-len("_runtime")]
+            return f"evaluation_{name}" if name else "evaluation"
+    return "evaluation"

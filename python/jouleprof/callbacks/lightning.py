@@ -1,4 +1,4 @@
-"""Energy per epoch for Lightning's Trainer."""
+"""Energy of a training for Lightning's Trainer."""
 
 try:
     from lightning.pytorch import Callback
@@ -7,47 +7,82 @@ except ImportError:
 
 from ._training import Training
 
+_SHOWN = ("energy/epoch_joules", "energy/step_joules")  # in the progress bar
+
 
 class LightningCallback(Callback):
     """`Trainer(callbacks=[LightningCallback()])`.
 
-    Gives "energy/epoch_joules" and its relatives to the trainer's loggers, with the step at which the
-    epoch ended: when the next begins or the fit ends, for the figure takes a moment. `epochs` has
-    the whole measurements. steps: measure each step too, and log the mean of them.
+    Logs joules per step, epoch, validation, test and token with `pl_module.log`: into
+    `trainer.callback_metrics`, where EarlyStopping and ModelCheckpoint find them, the progress bar and the
+    loggers. The end of an epoch waits for its figure, about 0.15 s, which count to no epoch. `epochs` has
+    the whole measurements. steps: also a window for each single step. tokens: a function that returns the
+    number of tokens of a batch.
     """
 
-    def __init__(self, monitor=None, steps=False, factors=None):
+    def __init__(self, monitor=None, steps=False, factors=None, tokens=None):
         super().__init__()
-        self._training = Training(monitor, steps, factors)
+        self._training = Training(monitor, factors)
+        self._steps = steps
+        self._tokens_of = tokens
+        self._step_count = self._tokens = 0
 
     @property
     def epochs(self):
         return self._training.epochs
 
+    def on_train_start(self, trainer, pl_module):
+        self._training.start()
+
     def on_train_epoch_start(self, trainer, pl_module):
-        self._log(trainer)
-        self._training.begin_epoch()
+        self._training.begin("epoch")
+        self._step_count = self._tokens = 0
 
-    def on_train_batch_start(self, trainer, pl_module, *args, **kwargs):
-        self._training.begin_step()
+    def on_train_batch_start(self, trainer, pl_module, batch, *args, **kwargs):
+        self._training.begin("steps")
+        if self._steps:
+            self._training.begin("step")
 
-    def on_train_batch_end(self, trainer, pl_module, *args, **kwargs):
-        self._training.end_step()
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, *args, **kwargs):
+        self._training.end("step")
+        self._step_count += 1
+        if self._tokens_of is not None:
+            self._tokens += int(self._tokens_of(batch))
+        if self._step_count % trainer.log_every_n_steps == 0:
+            self._end_steps()
+            self._log(trainer, pl_module, wait=False, on_step=True)
+
+    def on_validation_start(self, trainer, pl_module):
+        self._end_steps()
+        if not trainer.sanity_checking:
+            self._training.begin("validation")
+
+    def on_validation_epoch_end(self, trainer, pl_module):
+        self._training.end("validation", logged_as="validation")
+        if not trainer.sanity_checking and not self._training.is_open("epoch"):
+            self._log(trainer, pl_module)
+
+    def on_test_start(self, trainer, pl_module):
+        self._training.begin("test")
+
+    def on_test_epoch_end(self, trainer, pl_module):
+        self._training.end("test", logged_as="test")
+        self._log(trainer, pl_module)
 
     def on_train_epoch_end(self, trainer, pl_module):
-        self._training.end_epoch(trainer.global_step)
+        self._end_steps()
+        self._training.end("epoch", tokens=self._tokens, logged_as="epoch")
+        self._log(trainer, pl_module)
 
-    def on_train_end(self, trainer, pl_module):
-        self._log(trainer)
-        steps = self._training.step_metrics()
-        if steps:
-            self._send(trainer, steps, trainer.global_step)
+    def _end_steps(self):
+        steps, self._step_count = self._step_count, 0
+        self._training.end("steps", steps, logged_as="step" if steps else None)
 
-    def _log(self, trainer):
-        for metrics, step in self._training.finished():
-            self._send(trainer, metrics, step)
-
-    @staticmethod
-    def _send(trainer, metrics, step):
-        for logger in trainer.loggers:
-            logger.log_metrics(metrics, step=step)
+    def _log(self, trainer, pl_module, wait=True, on_step=False):
+        # Each name once: Lightning keeps the last value of a step or an epoch.
+        found = {}
+        for _, metrics in self._training.finished(wait):
+            found.update(metrics)
+        for name, value in found.items():
+            pl_module.log(name, value, prog_bar=name in _SHOWN, logger=bool(trainer.loggers), on_step=on_step,
+                          on_epoch=not on_step)

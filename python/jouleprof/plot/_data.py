@@ -10,7 +10,7 @@ from typing import Dict, List, Optional
 
 from .._errors import Corrupt, NotFound
 from ._panels import RUN, TABLE, Panel, panels_of_state, panels_of_work
-from ._tool import output_of, run_tool
+from .._tool import output_of, run_tool
 
 _KNOBS = {"power_limit_watts": ("power limit", "W"), "sm_clock_megahertz": ("SM clock", "MHz"),
           "memory_clock_megahertz": ("memory clock", "MHz")}

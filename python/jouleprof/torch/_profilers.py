@@ -94,17 +94,29 @@ class _Profiler:
         self._need_stats()
         self._print_top(self._tables.save_top(base_filename or self._tables.file, self.results))
 
-    def get_summary_stats(self):
+    def get_run_stats(self):
         """A dict of the whole run: energy, time, mean power, number of runs."""
         return dict(self._need_stats())
 
+    def get_summary_stats(self):
+        """A pandas data frame with a row for each name: calls, and means of one run with the 95 % interval.
+
+        Single executions are not measured, so there is no deviation, least or greatest of them."""
+        self._need_stats()
+        names, columns = self._tables.summary_columns()
+        frame = _pandas().DataFrame(self._tables.picked(_tables.main(self.results), names),
+                                    columns=columns)
+        return frame.groupby(columns[0], sort=False).sum(min_count=1)
+
     def get_results_dataframe(self):
         """The columns of the CSV file as a pandas data frame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise Unavailable("a data frame needs pandas; save_results() does not") from error
-        return pandas.DataFrame(self._tables.rows(self.results), columns=self._tables.columns)
+        return _pandas().DataFrame(self._tables.rows(self.results), columns=self._tables.columns)
+
+    def _repr_html_(self):
+        """The rows with the most energy, for notebooks."""
+        if self._stats is None:
+            return None
+        return self._tables.html(self.results, 20)
 
     to_dataframe = get_results_dataframe
 
@@ -231,6 +243,15 @@ def repeat(run, wait, least_runs, least_seconds, clock=time.perf_counter):
             return runs, seconds
         # The first runs may be slower than the rest, or faster than the clock's resolution.
         more = min(math.ceil((least_seconds / max(seconds, 1e-9) - 1) * runs) + 1, 10 * runs)
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError as error:
+        raise Unavailable("a data frame needs pandas: pip install 'jouleprof[frames]'; save_results() does not"
+                          ) from error
+    return pandas
 
 
 def _has_gpu():

@@ -74,7 +74,24 @@ class Table:
         return rows
 
     def rows(self, results):
-        return [[result.get(column) for column in self.columns] for result in results]
+        return self.picked(results, self.columns)
+
+    @staticmethod
+    def picked(results, names):
+        return [[result.get(name) for name in names] for result in results]
+
+    def summary_columns(self):
+        """(names of results, the columns of get_summary_stats())."""
+        figures = ["duration_ms", "energy_j"]
+        return ([self._name, "calls", *figures, "energy_low_j", "energy_high_j"],
+                [self._name, "calls", *(f"{name}_mean" for name in figures), "energy_j_low", "energy_j_high"])
+
+    def html(self, results, count):
+        """The largest as a table for notebooks."""
+        rows = [(self._name, "energy", "95 %", "power", "time", "", "")]
+        for result in self.top(results, count):
+            rows.append((result[self._name], *_figures(result), _text.word(result["provenance"]), result["reason"]))
+        return _text.html_table(f"{self.title}s with the most energy, of one run", rows)
 
     def top(self, results, count):
         """Of the GPUs; of CPUs where nothing ran on a GPU."""

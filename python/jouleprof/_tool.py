@@ -2,8 +2,8 @@
 
 import subprocess
 
-from .._errors import Corrupt
-from .._settings import tool_path
+from ._errors import Corrupt
+from ._settings import tool_path
 
 
 def output_of(*arguments):

@@ -1,35 +1,30 @@
-"""For scripts written for Zeus: `from jouleprof.zeus import ZeusMonitor, GlobalPowerLimitOptimizer`.
-
-The same calls, fields, errors and log columns as zeus.monitor.ZeusMonitor of Zeus 0.16. What differs,
-and why, is in docs/python.md.
-"""
+"""As zeus.monitor.energy of Zeus 0.16: the same calls, fields, errors and log columns."""
 
 import dataclasses
-import functools
 import logging
 import time as _time
 
-from . import _sync
-from ._errors import InvalidArgument, Unavailable
-from ._monitor import Monitor
-from ._power_limit import Energy, MaxSlowdownConstraint, PowerLimitOptimizer, Time, ZeusCost
-from ._window import Window
-from ._zeus_log import Log
+from ... import _provisional, _sync
+from ..._errors import InvalidArgument, Unavailable
+from ..._measurement import Measurement as _Whole
+from ..._monitor import Monitor
+from ..._window import Window
+from .._devices import Cpus, Gpus, is_of_sensor
+from .._figures import ByGpu
+from .._log import Log
 
-__all__ = [
-    "Energy", "GlobalPowerLimitOptimizer", "MaxSlowdownConstraint", "Measurement", "Time", "ZeusCost", "ZeusMonitor",
-]
-
-GlobalPowerLimitOptimizer = PowerLimitOptimizer
+__all__ = ["Measurement", "MeasurementState", "ZeusMonitor"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
 class Measurement:
-    """Fields as Zeus's. One that end_window returns looks its energies up when they are first read.
+    """Fields as Zeus's. Reading one that end_window returned never waits.
 
-    A GPU without a figure is not in gpu_energy, and total_energy is then None.
+    Until the sensors have reported the end of the window, about 0.15 s, `settled` is False and the energies
+    are provisional: `jouleprof` has their interval. A GPU without a figure is not in gpu_energy, and
+    total_energy is then None.
     """
 
     time: float
@@ -47,21 +42,36 @@ class Measurement:
 
     def __getattr__(self, name):
         # Reached only for what is not there yet.
-        own = self.__dict__
-        if "_window" not in own or name not in _FIELDS:
+        if "_window" not in self.__dict__ or name not in _FIELDS:
             raise AttributeError(name)
-        window = own["_window"]
-        if name == "time":
-            self.time = window.time
-            return self.time
-        measured = window.energy
-        self.time = measured.time
-        self.gpu_energy = {i: j for i, j in measured.gpu_energy.items() if i in own["_gpus"]}
-        self.cpu_energy = _of_sensors(measured, "cpu", own["_cpus"])
-        self.dram_energy = _of_sensors(measured, "dram", own["_cpus"])
-        return own[name]
+        measured, is_final = _provisional.energy_now(self._window)
+        fields = self._fields_of(measured)
+        if is_final:
+            self.__dict__.update(fields)
+        return fields[name]
 
-    @functools.cached_property
+    def _fields_of(self, measured):
+        return {
+            "time": measured.time,
+            "gpu_energy": ByGpu.of(measured, self._gpus),
+            "cpu_energy": _of_sensors(measured, "cpu", self._cpus),
+            "dram_energy": _of_sensors(measured, "dram", self._cpus),
+        }
+
+    @property
+    def settled(self):
+        """Whether the energies are final."""
+        window = self.__dict__.get("_window")
+        return window is None or window.poll() is not None
+
+    def wait(self, timeout=None):
+        """Waits until the energies are final, for `timeout` seconds at most; returns itself."""
+        window = self.__dict__.get("_window")
+        if window is not None:
+            window.wait(timeout)
+        return self
+
+    @property
     def total_energy(self):
         """Joules of all GPUs asked for."""
         energies = self.gpu_energy
@@ -73,9 +83,10 @@ class Measurement:
     def jouleprof(self):
         """The whole measurement, with intervals and provenance; None of a cancelled window."""
         window = self.__dict__.get("_window")
-        return None if window is None else window.energy
+        return None if window is None else _provisional.energy_now(window)[0]
 
     def __reduce__(self):
+        self.wait()  # a copy could not settle any more
         return (type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self)))
 
 
@@ -86,8 +97,36 @@ def _of_sensors(measured, kind, places):
     """Without estimates: a plain number could not say that it is one."""
     energies = [e for e in measured.energies if e.domain.kind == kind]
     found = {i: e.joules for i, e in enumerate(energies)
-             if i in places and e.provenance in ("measured", "simulated")}
+             if i in places and (is_of_sensor(e) or e.method == _provisional.METHOD)}
     return found or None
+
+
+@dataclasses.dataclass
+class MeasurementState:
+    """An open window: when it began, and the energies since the monitor was opened up to then."""
+
+    time: float
+    _monitor: Monitor = dataclasses.field(repr=False)
+    _opened: int = dataclasses.field(repr=False)
+    window: Window = dataclasses.field(repr=False)
+    _cpus: "list[int]" = dataclasses.field(repr=False)
+
+    @property
+    def gpu_energy(self):
+        return self._so_far().gpu_energy
+
+    @property
+    def cpu_energy(self):
+        return _of_sensors(self._so_far(), "cpu", self._cpus)
+
+    @property
+    def dram_energy(self):
+        return _of_sensors(self._so_far(), "dram", self._cpus)
+
+    def _so_far(self):
+        if self._monitor is None:
+            return self.window.energy
+        return self._monitor.between(self._opened, self.window._host_begin())
 
 
 class _NoSuchGpu(InvalidArgument, IndexError):
@@ -113,11 +152,12 @@ class ZeusMonitor:
                 raise
             logger.info("%s", error)
             self.monitor = None
-        domains = self.monitor.domains if self.monitor else []
+        self._opened = _time.monotonic_ns()
+        self.gpus = Gpus(self.monitor)
+        self.cpus = Cpus(self.monitor)
         present = self.monitor.gpu_indices if self.monitor else []
         self.gpu_indices = gpu_indices if gpu_indices is not None else present
-        packages = list(range(sum(d.kind == "cpu" for d in domains)))
-        self.cpu_indices = cpu_indices if cpu_indices is not None else packages
+        self.cpu_indices = cpu_indices if cpu_indices is not None else self.cpus.indices
         self.measurement_states = {}
         self._log = None if log_file is None else Log(log_file, self.gpu_indices)
         self.log_file = None if self._log is None else self._log.file
@@ -131,27 +171,36 @@ class ZeusMonitor:
             del self.measurement_states[key]
         self._synchronise(sync_execution)
         begun_at = _time.time()
-        self.measurement_states[key] = (begun_at, self._new_window(key, sync_execution).__enter__())
+        window = self._new_window(key, sync_execution).__enter__()
+        self.measurement_states[key] = MeasurementState(begun_at, self.monitor, self._opened, window,
+                                                        self.cpu_indices)
 
     def end_window(self, key, sync_execution=True, cancel=False):
         """The measurement; cancel: one of zeros, which is not logged."""
         try:
-            begun_at, window = self.measurement_states.pop(key)
+            state = self.measurement_states.pop(key)
         except KeyError:
             raise InvalidArgument(f"Measurement window '{key}' does not exist") from None
         self._synchronise(sync_execution)
         if cancel:
             return Measurement(time=0.0, gpu_energy={i: 0.0 for i in self.gpu_indices},
                                cpu_energy={i: 0.0 for i in self.cpu_indices})
-        window.__exit__(None, None, None)
-        measurement = Measurement._of(window, self.gpu_indices, self.cpu_indices)
+        state.window.__exit__(None, None, None)
+        measurement = Measurement._of(state.window, self.gpu_indices, self.cpu_indices)
         if self._log is not None:
-            self._log.add(begun_at, key, measurement)
+            self._log.add(state.time, key, measurement)
         return measurement
 
     def reset_windows(self):
         """Forgets all open windows."""
         self.measurement_states.clear()
+
+    def measurement_of(self, begin, end):
+        """The Measurement of the interval between two values of jouleprof.now(); waits until it is final."""
+        measured = self.monitor.between(begin, end)
+        return Measurement(measured.time, ByGpu.of(measured, self.gpu_indices),
+                           _of_sensors(measured, "cpu", self.cpu_indices),
+                           _of_sensors(measured, "dram", self.cpu_indices))
 
     def _new_window(self, key, sync_execution):
         if self.monitor is None:
@@ -177,8 +226,12 @@ class _TimeOnly(Window):
     def end(self, begin, number):
         return _time.monotonic_ns()
 
+    def poll(self):
+        return self.energy
+
+    def wait(self, timeout=None):
+        return self.energy
+
     @property
     def energy(self):
-        from ._measurement import Measurement as Whole
-
-        return Whole(name="", time=self.time, edges="host", energies=())
+        return _Whole(name="", time=self.time if self._end else 0.0, edges="host", energies=())

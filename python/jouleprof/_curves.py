@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import List
 
-from .._errors import Corrupt, NotFound
+from ._errors import Corrupt, NotFound
 from ._tool import run_tool
 
 
@@ -20,19 +20,26 @@ class Curve:
     low: List[float]
     high: List[float]
 
+    def part(self, start=None, end=None):
+        """From `start` to `end`, both included; None: all."""
+        kept = [i for i, t in enumerate(self.seconds)
+                if (start is None or t >= start) and (end is None or t <= end)]
+        return Curve(self.name, *([column[i] for i in kept]
+                                  for column in (self.seconds, self.watts, self.low, self.high)))
 
-def read_curves(path):
+
+def read_curves(path, *options):
     """One for each domain of a recording."""
     path = str(path)
     if not os.path.exists(path):
         raise NotFound(f"{path} does not exist")
-    trace = json.loads(run_tool("export", path, "--format", "chrome"))
-    begin = _begin_of_work(path, trace["baseTimeNanoseconds"])
+    trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
+    begin = _begin_of_work(path, options, trace["baseTimeNanoseconds"])
     curves = {}
     for event in trace["traceEvents"]:
         if event.get("ph") != "C" or not event["name"].endswith(" power (W)"):
             continue
-        name = event["name"][:-len(" power (W)")]
+        name = _label(event["name"][:-len(" power (W)")])
         curve = curves.setdefault(name, Curve(name, [], [], [], []))
         curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
         values = event["args"]
@@ -44,10 +51,16 @@ def read_curves(path):
     return list(curves.values())
 
 
-def _begin_of_work(path, otherwise):
+def _label(name):
+    """The trace puts the kind behind the device, where it names it."""
+    device, _, kind = name.partition(" ")
+    return device if kind in ("", "gpu", "cpu") else f"{kind} {device}"
+
+
+def _begin_of_work(path, options, otherwise):
     """Nanoseconds since 1970: a reading's time less its time since the command began."""
     for kind in ("gauges", "csv"):
-        rows = csv.DictReader(run_tool("export", path, "--format", kind).splitlines())
+        rows = csv.DictReader(run_tool("export", path, *options, "--format", kind).splitlines())
         row = next(rows, None)
         if row and row.get("time_unix_seconds") and row.get("time_seconds"):
             whole, _, part = row["time_unix_seconds"].partition(".")

@@ -1,0 +1,68 @@
+"""The objects of `report --json` as rows of a table: one value a column, units in the names."""
+
+_UNITS = ("_joules", "_watts", "_seconds", "_bytes", "_ratio", "_hertz", "_celsius")
+
+
+def has_unit(column):
+    return column.endswith(_UNITS) or column == "value"
+
+
+def label(domain):
+    """As tables and curves name it: "gpu0", "gpu_memory gpu0"."""
+    kind, device = domain["domain"], domain["device"]
+    return device if kind in ("gpu", "cpu") else f"{kind} {device}"
+
+
+def flat(found, prefix=""):
+    """Objects inside are joined to the name; an interval becomes two columns. Lists are left out."""
+    row = {}
+    for name, value in found.items():
+        name = prefix + name
+        if _is_interval(name, value):
+            row.update(_two_columns(name, value))
+        elif isinstance(value, dict):
+            row.update(flat(value, name + "_"))
+        elif not isinstance(value, list):
+            row[name] = value
+    return row
+
+
+def runs(report):
+    row = {name: value for name, value in report.items() if not isinstance(value, (dict, list))}
+    row["command"] = " ".join(report["command"]) or None
+    row.update(flat(report["total"], "total_"))
+    if report.get("overhead"):
+        row.update(flat(report["overhead"], "overhead_"))
+    return [row]
+
+
+def domains(report):
+    rows = []
+    for domain in report["domains"]:
+        columns = {name: value for name, value in domain.items() if name not in ("id", "parent", "balance")}
+        rows.append({"label": label(domain), **flat(columns)})
+    return rows
+
+
+def processes(report):
+    rows = []
+    for process in report["processes"]:
+        row = flat(process)
+        row.update({f"{label(share)}_joules": share["energy_joules"] for share in process["energy"]})
+        rows.append(row)
+    return rows
+
+
+def activity(report):
+    return [{"device": device["device"], "domain": device["domain"], **flat(row)}
+            for device in report["devices"] for row in device["rows"]]
+
+
+def _is_interval(name, value):
+    return "interval_" in name and (value is None or isinstance(value, list))
+
+
+def _two_columns(name, value):
+    before, _, unit = name.rpartition("interval_")
+    low, high = value if value is not None else (None, None)
+    return {f"{before}interval_low_{unit}": low, f"{before}interval_high_{unit}": high}

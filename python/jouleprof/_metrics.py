@@ -1,0 +1,61 @@
+"""Figures as a flat dictionary of numbers, as loggers take them."""
+
+from ._energy import total_of
+from ._measurement import Measurement
+from ._snapshot import Snapshot
+
+
+def metrics(source=None, prefix="energy/"):
+    """A flat dictionary {name: number} for a logger that has no callback here.
+
+    source: a Monitor (None: the default one), whose figures count since it was opened and are there at
+    once; a Measurement; or a window, which waits for its energy at the first look. Absent figures are
+    not in the dictionary.
+    """
+    if source is None:
+        from ._default import monitor
+
+        source = monitor()
+    if isinstance(source, Measurement):
+        return of_measurement(source, prefix)
+    if hasattr(source, "snapshot"):
+        return _of_snapshot(source.snapshot(), prefix)
+    return of_measurement(source.energy, prefix)
+
+
+def of_measurement(measurement, prefix):
+    found = {f"{prefix}seconds": measurement.time}
+    found.update(_of_energy(measurement.total, prefix))
+    for part in measurement.energies:
+        if part.domain is not None and part.domain.is_whole and part.joules is not None:
+            found[f"{prefix}{_key(part.domain)}_joules"] = part.joules
+    return found
+
+
+def _of_snapshot(snapshot: Snapshot, prefix):
+    found = {f"{prefix}seconds": snapshot.elapsed}
+    found.update(_of_energy(total_of([d.energy for d in snapshot.domains]), prefix))
+    for state in snapshot.domains:
+        name = prefix + _key(state.domain)
+        if state.energy.joules is not None:
+            found[f"{name}_joules"] = state.energy.joules
+        if state.power is not None:
+            found[f"{name}_watts"] = state.power
+        found.update({f"{name}_{gauge}": value for gauge, value in state.gauges.items()})
+    return found
+
+
+def _of_energy(energy, prefix):
+    if energy.joules is None:
+        return {}
+    return {
+        f"{prefix}joules": energy.joules,
+        f"{prefix}joules_low": energy.low,
+        f"{prefix}joules_high": energy.high,
+        # Loggers take numbers only: 0 where a part is estimated or simulated.
+        f"{prefix}is_measured": float(energy.provenance == "measured"),
+    }
+
+
+def _key(domain):
+    return domain.label.replace(" ", "_")

@@ -1,0 +1,142 @@
+"""Recordings for Python: `jouleprof.open("train.jprof")`. The command-line tool computes all figures."""
+
+import csv
+import io
+import json
+import os
+
+from . import _flat
+from ._curves import read_curves
+from ._energy import Domain, Energy
+from ._errors import InvalidArgument, NotFound, Unavailable
+from ._power import Power
+from ._tool import run_tool
+
+_TABLES = ("runs", "domains", "processes", "windows", "kernels", "layers", "ranges", "phases", "samples", "gauges")
+_BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
+_EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
+
+
+def open_recording(path, *, run=None):
+    """A recording, or run `run` of a sweep, for questions. The file is not changed."""
+    if not os.path.exists(path):
+        raise NotFound(f"{path} does not exist")
+    return Recording(path, run)
+
+
+class Recording:
+    """Tables as pandas data frames, and the figures of one domain.
+
+    `runs`, `domains`, `processes`, `windows`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`: data
+    frames, whose columns end in their unit; rows() gives the same without pandas. Times given to the methods
+    are seconds since the command began.
+    """
+
+    def __init__(self, path, run=None):
+        self.path = os.fspath(path)
+        self._run = [] if run is None else ["--run", str(run)]
+        self._known = {}
+
+    def rows(self, table):
+        """A list of dictionaries. Absent figures are None."""
+        if table not in _TABLES:
+            raise InvalidArgument(f"no table '{table}'; there are: {', '.join(_TABLES)}")
+        if table in _EXPORTS:
+            return _of_csv(self._tool("export", "--format", _EXPORTS[table]))
+        if table in _BY:
+            return _flat.activity(self._json("--by", _BY[table]))
+        return getattr(_flat, table)(self.report())
+
+    def frame(self, table):
+        """rows() as a pandas data frame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise Unavailable("a data frame needs pandas: pip install 'jouleprof[frames]'; rows() does not") from error
+        return pandas.DataFrame(self.rows(table))
+
+    def __getattr__(self, name):
+        if name in _TABLES:
+            return self.frame(name)
+        raise AttributeError(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *_TABLES]
+
+    def report(self, start=None, end=None):
+        """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part."""
+        part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
+        return self._json(*part)
+
+    def total(self, name="total", start=None, end=None) -> Energy:
+        """The energy of a domain ("gpu0", "dram package-0"), or the sum over whole devices ("total")."""
+        return _energy(self._figure(name, start, end)[0])
+
+    def average(self, name="total", start=None, end=None) -> Power:
+        """The mean power of a domain, or of all whole devices."""
+        figure, seconds = self._figure(name, start, end)
+        return Power.mean_of(_energy(figure), seconds)
+
+    def max(self, name, start=None, end=None) -> Power:
+        """The largest power of a domain; `over_seconds`: the sensor's averaging window."""
+        figure, _ = self._figure(name, start, end)
+        watts = figure.get("peak_watts")
+        if watts is None:
+            return Power(name, None, None, None, "unavailable", None, figure.get("reason") or (
+                "only a single domain has a largest power" if name == "total" else "no power reading"))
+        return Power(name, watts, None, None, figure["provenance"], figure["peak_window_seconds"])
+
+    def curve(self, name, start=None, end=None):
+        """The power of a domain over time: `seconds`, `watts` and the 95 % interval `low`, `high`."""
+        if "curves" not in self._known:
+            self._known["curves"] = {curve.name: curve for curve in read_curves(self.path, *self._run)}
+        curves = self._known["curves"]
+        if name not in curves:
+            raise NotFound(f"{self.path} has no curve of '{name}'; it has: {', '.join(curves)}")
+        return curves[name].part(start, end)
+
+    def _figure(self, name, start, end):
+        """(object of the report, seconds that it covers)."""
+        found = self.report(start, end)
+        if name == "total":
+            return found["total"], found["duration_seconds"]
+        domains = {_flat.label(d): d for d in found["domains"]}
+        if name not in domains:
+            raise NotFound(f"{self.path} has no domain '{name}'; it has: {', '.join(domains)}")
+        return domains[name], found["duration_seconds"]
+
+    def _json(self, *options):
+        if options not in self._known:
+            self._known[options] = json.loads(self._tool("report", "--json", *options))
+        return self._known[options]
+
+    def _tool(self, verb, *options):
+        return run_tool(verb, self.path, *self._run, *options)
+
+    def __repr__(self):
+        return f"<jouleprof.Recording {self.path}>"
+
+
+def _energy(figure):
+    domain = None
+    if "device" in figure:
+        domain = Domain(figure["domain"], figure["device"], figure["name"] or "", figure["uuid"] or "",
+                        figure["reason"] or "", None, None)
+    if figure["energy_joules"] is None:
+        without = "; ".join(f"{d['device']}: {d['reason']}" for d in figure.get("without", ()))
+        return Energy.unavailable(domain, figure.get("reason") or without or "no domain has a figure")
+    energy = round(figure["energy_joules"] * 1e6)
+    error = round(figure["interval_joules"][1] * 1e6) - energy
+    return Energy(domain, energy, error, round(figure["repeatability_joules"] * 1e6), figure["provenance"],
+                  figure.get("sensor") or "", figure.get("method") or "sum")
+
+
+def _of_csv(text):
+    return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(io.StringIO(text))]
+
+
+def _value(name, cell):
+    """Numbers are in the columns that have a unit."""
+    if cell == "":
+        return None
+    return float(cell) if _flat.has_unit(name) else cell

@@ -1,0 +1,142 @@
+"""`jouleprof.report("train.jprof")`: the command's report, in a terminal and in a notebook."""
+
+import html
+import json
+import os
+
+from . import _flat, _text
+from ._errors import InvalidArgument, NotFound
+from ._tool import run_tool
+
+_BY = ("kernel", "layer", "range", "phase", "window")
+
+
+def report(path, by=None, *, top=20, start=None, end=None):
+    """What `jouleprof report` prints: of the whole run, or by "kernel", "layer", "range", "phase" or "window".
+
+    print() shows text; a notebook shows the page of `report --html`, or a table. start, end: seconds since
+    the command began."""
+    if by is not None and by not in _BY:
+        raise InvalidArgument(f"by is one of: {', '.join(_BY)}")
+    if not os.path.exists(path):
+        raise NotFound(f"{path} does not exist")
+    part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
+    if by is None:
+        return Report(path, part)
+    return (WindowReport if by == "window" else ActivityReport)(path, [*part], by, top)
+
+
+class Report:
+    """The report of a recording. `json`: all figures (docs/json.md)."""
+
+    def __init__(self, path, options):
+        self.path = os.fspath(path)
+        self._options = options
+
+    @property
+    def json(self):
+        return json.loads(self._tool("report", "--json"))
+
+    def save_html(self, output):
+        """Writes the page for a browser."""
+        self._tool("report", "--html", os.fspath(output), "--force")
+
+    def __str__(self):
+        return self._tool("report")
+
+    def _repr_html_(self):
+        page = html.escape(self._tool("export", "--format", "html"), quote=True)
+        return (f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0" '
+                f'title="{html.escape(self.path, quote=True)}"></iframe>')
+
+    def __repr__(self):
+        return f"<jouleprof.{type(self).__name__} of {self.path}>"
+
+    def _tool(self, verb, *options):
+        return run_tool(verb, self.path, *self._options, *options)
+
+
+class ActivityReport(Report):
+    """Kernels, layers, ranges or phases."""
+
+    def __init__(self, path, options, by, top):
+        super().__init__(path, options)
+        self._by = ["--by", by]
+        self._title = by
+        self._top = top
+
+    @property
+    def json(self):
+        return json.loads(self._tool("report", *self._by, "--json"))
+
+    def __str__(self):
+        return self._tool("report", *self._by, "--top", str(self._top))
+
+    def _repr_html_(self):
+        return "".join(_text.html_table(self._caption(device), self._rows(device)) for device in self.json["devices"])
+
+    def _caption(self, device):
+        return f"{device['device']}, {_text.word(device['provenance'])}: active energy, above rest and held"
+
+    def _rows(self, device):
+        """The largest first; a tree's rows below their parents."""
+        rows = device["rows"][:self._top]
+        depths = _depths(device["rows"])
+        return [(self._title, "energy", "95 %", "power", "time", "launches", "", ""),
+                *(self._row(row, depths[row["number"]]) for row in rows)]
+
+    @staticmethod
+    def _row(row, depth):
+        name = "\u00a0" * 2 * depth + row["name"]  # no-break spaces: a notebook keeps them
+        time = _text.seconds(row["busy_seconds"])
+        if row["energy_joules"] is None or not row["resolvable"]:
+            bound = "" if row["interval_joules"] is None else f"at most {_text.joules(row['interval_joules'][1])}"
+            return (name, "not resolvable", bound, "-", time, str(row["launches"]), row["detail"] or "",
+                    row["reason"] or "")
+        joules = row["energy_joules"]
+        watts = "-" if row["mean_watts"] is None else f"{_text.number(row['mean_watts'])} W"
+        return (name, _text.joules(joules), _text.interval(joules, row["interval_joules"][1] - joules), watts, time,
+                str(row["launches"]), row["detail"] or "", _mark(row["provenance"]))
+
+
+class WindowReport(Report):
+    """Windows, one row for each name and domain."""
+
+    def __init__(self, path, options, by, top):
+        super().__init__(path, options)
+        self._top = top
+
+    @property
+    def json(self):
+        return super().json["windows"]
+
+    def __str__(self):
+        return _text.table(self._rows())
+
+    def _repr_html_(self):
+        return _text.html_table(self.path, self._rows())
+
+    def _rows(self):
+        rows = [("window", "count", "time", "device", "energy", "95 %", "mean", "", "")]
+        for window in self.json[:self._top]:
+            for energy in window["energy"]:
+                rows.append(_window_row(window, energy))
+        return rows
+
+
+def _window_row(window, energy):
+    joules, interval = energy["energy_joules"], energy["interval_joules"]
+    return (window["name"], str(window["count"]), _text.seconds(window["total_seconds"]), _flat.label(energy),
+            _text.joules(joules), _text.interval(joules, None if interval is None else interval[1] - joules),
+            _text.joules(energy["mean_joules"]), _mark(energy["provenance"] or "imported"), energy["reason"] or "")
+
+
+def _mark(provenance):
+    return "" if provenance == "measured" else _text.word(provenance)
+
+
+def _depths(rows):
+    depths = {}
+    for row in rows:  # each parent is before its children
+        depths[row["number"]] = depths.get(row["parent"], -1) + 1
+    return depths

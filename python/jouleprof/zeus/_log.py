@@ -1,0 +1,106 @@
+"""The CSV file of a ZeusMonitor: the same columns.
+
+A row is in the file when end_window returns. Its energies are empty until they are final, about 0.15 s
+later; a plain number could not say that it is provisional.
+"""
+
+import atexit
+import csv
+import io
+import os
+import sys
+import threading
+import weakref
+
+from .._errors import Error
+
+_logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
+
+
+class Log:
+    """A thread waits for the energies, so that end_window does not."""
+
+    def __init__(self, path, gpu_indices):
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        self._gpus = list(gpu_indices)
+        self.file = open(path, "w", newline="", encoding="utf-8")
+        self._final = 0  # bytes of the file that do not change any more
+        self._open_rows = []  # (start, name, measurement) after those
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._thread = None
+        self._process = os.getpid()
+        self._append(_line(["start_time", "window_name", "elapsed_time", *(f"gpu{i}_energy" for i in self._gpus)]))
+        _logs.add(self)
+        _close_with_child_process()
+
+    def add(self, begun_at, key, measurement):
+        with self._changed:
+            self._open_rows.append((begun_at, key, measurement))
+            self._write_open_rows()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="jouleprof-log", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self):
+        """Waits for the energies of the last rows."""
+        if self._process != os.getpid() or self.file.closed:
+            return
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(30)
+        self.file.close()
+
+    def _run(self):
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._open_rows or self._is_closing)
+                if not self._open_rows:
+                    return
+                first = self._open_rows[0][2]
+            try:
+                first.wait()
+            except Error:
+                pass  # the monitor was closed; the cells stay empty
+            with self._changed:
+                self._append(self._row(*self._open_rows.pop(0), is_final=True))
+                self._write_open_rows()
+
+    def _row(self, begun_at, key, measurement, is_final=False):
+        try:
+            energies = measurement.gpu_energy if is_final or measurement.settled else {}
+        except Error:
+            energies = {}
+        return _line([begun_at, key, measurement.time, *(energies.get(i) for i in self._gpus)])
+
+    def _append(self, line):
+        self._final += os.pwrite(self.file.fileno(), line, self._final)
+
+    def _write_open_rows(self):
+        lines = b"".join(self._row(*row) for row in self._open_rows)
+        written = os.pwrite(self.file.fileno(), lines, self._final)
+        os.ftruncate(self.file.fileno(), self._final + written)
+
+
+def _line(cells):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()
+
+
+@atexit.register
+def _close_all():
+    for log in list(_logs):
+        log.close()
+
+
+def _close_with_child_process():
+    """A child of multiprocessing ends without atexit."""
+    multiprocessing = sys.modules.get("multiprocessing.util")
+    if multiprocessing is not None:
+        multiprocessing.Finalize(None, _close_all, exitpriority=10)

@@ -1,0 +1,97 @@
+"""As zeus.monitor.power of Zeus 0.16."""
+
+import enum
+import time as _time
+
+from ..._errors import InvalidArgument
+from .._figures import ByGpu
+from .._sampled import Sampled
+
+__all__ = ["PowerDomain", "PowerMonitor"]
+
+_MEAN_SECONDS = 1.0  # of the device's average power
+
+
+class PowerDomain(enum.Enum):
+    DEVICE_INSTANT = "device_instant"
+    DEVICE_AVERAGE = "device_average"  # over the last second
+    MEMORY_AVERAGE = "memory_average"
+
+
+class PowerMonitor(Sampled):
+    """The power of GPUs over time, sampled by a thread of this process every 0.1 s.
+
+    get_energy does not integrate these samples: it is the energy that a window of the same time has.
+    """
+
+    def __init__(self, gpu_indices=None, update_period=None, max_samples_per_gpu=None, power_domains=None):
+        self._since = {}
+        super().__init__(gpu_indices, update_period or 0.1, max_samples_per_gpu)
+        supported = [d for d in PowerDomain if d is not PowerDomain.MEMORY_AVERAGE or self._has_memory()]
+        wanted = supported if power_domains is None else [PowerDomain(d) for d in power_domains]
+        absent = [d.value for d in wanted if d not in supported]
+        if absent:
+            self.stop()
+            raise InvalidArgument(f"no sensor here for {', '.join(absent)}; there are: "
+                                  f"{', '.join(d.value for d in supported)}")
+        self.measurement_domains = wanted
+
+    def get_power_timeline(self, power_domain, gpu_index=None, start_time=None, end_time=None):
+        """{GPU: [(seconds since 1970, watts)]}."""
+        self._take()
+        return self._timeline(self._checked(power_domain).value, gpu_index, start_time, end_time)
+
+    def get_all_power_timelines(self, gpu_index=None, start_time=None, end_time=None):
+        """The same by the names of the domains."""
+        return {d.value: self.get_power_timeline(d, gpu_index, start_time, end_time)
+                for d in self.measurement_domains}
+
+    def get_energy(self, start_time, end_time):
+        """Joules by GPU between two values of time.time(); waits until the sensors have reported the end.
+        A GPU without a figure is missing."""
+        if end_time < start_time:
+            raise InvalidArgument("the end lies before the start")
+        offset = _time.time_ns() - _time.monotonic_ns()
+        begin, end = (round(t * 1e9) - offset for t in (start_time, end_time))
+        measured = self._monitor.between(begin, min(end, _time.monotonic_ns()))
+        return ByGpu.of(measured, self.gpu_indices)
+
+    def get_power(self, time=None):
+        """Watts by GPU at a time, None: the latest. None before the first sample."""
+        self._take()
+        return self._at(self._checked(PowerDomain.DEVICE_INSTANT).value, time)
+
+    def _checked(self, domain):
+        domain = PowerDomain(domain)
+        if domain not in self.measurement_domains:
+            raise InvalidArgument(f"{domain.value} is not monitored; monitored: "
+                                  f"{', '.join(d.value for d in self.measurement_domains)}")
+        return domain
+
+    def _has_memory(self):
+        return any(state.power is not None or not state.domain.reason
+                   for _, state in self._states(self._monitor.snapshot(), "gpu_memory"))
+
+    def _samples(self, snapshot):
+        found = {}
+        for series, kind in (("device_instant", "gpu"), ("memory_average", "gpu_memory")):
+            for gpu, state in self._states(snapshot, kind):
+                if state.power is not None:
+                    found[series, gpu] = (snapshot.time - (state.age or 0.0), state.power)
+        for gpu, state in self._states(snapshot):
+            mean = self._mean(gpu, state)
+            if mean is not None:
+                found["device_average", gpu] = (snapshot.time - (state.age or 0.0), mean)
+        return found
+
+    def _mean(self, gpu, state):
+        """Over the last second, of the energy; None during the first."""
+        joules, seconds = state.energy.joules, state.energy_seconds
+        if joules is None:
+            return None
+        kept = self._since.setdefault(gpu, [])
+        kept.append((seconds, joules))
+        while len(kept) > 2 and seconds - kept[1][0] >= _MEAN_SECONDS:
+            kept.pop(0)
+        length = seconds - kept[0][0]
+        return (joules - kept[0][1]) / length if length >= _MEAN_SECONDS else None

@@ -1,0 +1,1 @@
+"""As zeus.optimizer: the power limit."""

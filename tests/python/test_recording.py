@@ -1,0 +1,187 @@
+"""jouleprof.open and jouleprof.report: the figures of the tool, as tables and for notebooks."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jouleprof
+
+TOOL = os.environ.get("JOULEPROF_TOOL")
+pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+KERNELS = EXAMPLES / "h200-kernels.jprof"
+WORK = """
+import time, jouleprof
+monitor = jouleprof.Monitor("gpu0")
+with monitor.window("<epoch>"):
+    time.sleep(1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def tool(monkeypatch):
+    monkeypatch.setenv("JOULEPROF_TOOL", TOOL)
+
+
+@pytest.fixture(scope="module")
+def told():
+    done = subprocess.run([TOOL, "report", KERNELS, "--json"], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def windows(machine):
+    """A recording of one window of a second, of a GPU that draws 250 W."""
+    from conftest import CONSTANT
+
+    path = machine.gpus(CONSTANT).folder / "run.jprof"
+    subprocess.run([TOOL, "run", "-q", "--idle", "0s", "-o", str(path), "--", sys.executable, "-c", WORK], check=True)
+    return path
+
+
+def test_figures_are_those_of_the_report(told):
+    recording = jouleprof.open(KERNELS)
+    gpu = told["domains"][0]
+    total = recording.total("gpu0")
+    assert (total.joules, total.low, total.high) == pytest.approx((gpu["energy_joules"], *gpu["interval_joules"]))
+    assert total.provenance == "measured" and total.sensor == gpu["sensor"]
+    assert recording.total().joules == told["total"]["energy_joules"]
+    assert recording.total().provenance == "estimated"
+    mean = recording.average("gpu0")
+    assert mean.watts == pytest.approx(gpu["mean_watts"]) and mean.low < mean.watts < mean.high
+    largest = recording.max("gpu0")
+    assert (largest.watts, largest.over_seconds) == (gpu["peak_watts"], gpu["peak_window_seconds"])
+    missing = recording.total("dram package-0")
+    assert missing.joules is None and missing.reason
+    assert recording.max("total").watts is None
+    with pytest.raises(jouleprof.NotFound, match="it has: gpu0, gpu_memory gpu0"):
+        recording.total("gpu7")
+
+
+def test_parts_sum_to_the_whole():
+    recording = jouleprof.open(KERNELS)
+    whole, seconds = recording.total("gpu0"), recording.report()["duration_seconds"]
+    first, second = recording.total("gpu0", end=8), recording.total("gpu0", start=8)
+    assert first.microjoules + second.microjoules == whole.microjoules
+    assert recording.average("gpu0", start=8).watts == pytest.approx(second.joules / (seconds - 8), rel=1e-6)
+
+
+def test_a_curve_has_the_energy_of_its_part():
+    recording = jouleprof.open(KERNELS)
+    curve = recording.curve("gpu0", 2, 12)
+    assert curve.seconds[0] >= 2 and curve.seconds[-1] <= 12
+    steps = [b - a for a, b in zip(curve.seconds, curve.seconds[1:])]
+    joules = sum(watts * step for watts, step in zip(curve.watts, steps))
+    assert joules == pytest.approx(recording.total("gpu0", curve.seconds[0], curve.seconds[-1]).joules, rel=0.01)
+    assert all(low <= watts <= high for low, watts, high in zip(curve.low, curve.watts, curve.high))
+    with pytest.raises(jouleprof.NotFound, match="no curve of 'x'"):
+        recording.curve("x")
+
+
+def test_tables_are_the_lists_of_the_report(told):
+    recording = jouleprof.open(KERNELS)
+    (run,) = recording.rows("runs")
+    assert run["total_energy_joules"] == told["total"]["energy_joules"]
+    assert run["total_interval_high_joules"] == told["total"]["interval_joules"][1]
+    domains = recording.rows("domains")
+    assert [d["label"] for d in domains] == ["gpu0", "gpu_memory gpu0", "package-0", "dram package-0"]
+    assert domains[0]["interval_low_joules"] == told["domains"][0]["interval_joules"][0]
+    assert domains[0]["rest_power_watts"] == told["domains"][0]["rest_power"]["watts"]
+    assert domains[3]["energy_joules"] is None is domains[3]["interval_low_joules"]
+    (process,) = recording.rows("processes")
+    assert process["gpu0_joules"] == told["processes"][0]["energy"][0]["energy_joules"]
+    kernels = recording.rows("kernels")
+    assert len(kernels) > 10 and kernels[0]["device"] == "gpu0"
+    assert {"name", "energy_joules", "interval_low_joules", "busy_seconds"} <= set(kernels[0])
+    samples = recording.rows("samples")
+    assert isinstance(samples[0]["power_watts"], float) and samples[0]["device"] == "gpu0"
+    assert recording.rows("gauges")[0]["quantity"]
+    with pytest.raises(ValueError, match="no table 'rows'"):
+        recording.rows("rows")
+    with pytest.raises(AttributeError):
+        recording.nothing
+
+
+def test_data_frames():
+    pandas = pytest.importorskip("pandas", reason="the Python module pandas is missing (pip install pandas)")
+    recording = jouleprof.open(KERNELS)
+    assert isinstance(recording.kernels, pandas.DataFrame)
+    assert recording.kernels["energy_joules"].max() == recording.rows("kernels")[0]["energy_joules"]
+    assert recording.domains["energy_joules"].isna().tolist() == [False, False, False, True]
+    assert "kernels" in dir(recording)
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(jouleprof.Unavailable, match="pip install"):
+        jouleprof.open(KERNELS).kernels
+
+
+def test_windows_and_their_table(windows):
+    recording = jouleprof.open(windows)
+    row = next(r for r in recording.rows("windows") if r["device"] == "gpu0" and r["domain"] == "gpu")
+    assert row["name"] == "<epoch>" and row["energy_joules"] == pytest.approx(250 * row["duration_seconds"], rel=0.03)
+    table = jouleprof.report(windows, by="window")
+    shown = table._repr_html_()
+    assert "&lt;epoch&gt;" in shown and "<epoch>" not in shown and "SIMULATED" in shown
+    assert "<epoch>" in str(table) and "gpu0" in str(table)
+
+
+def test_a_report_in_a_notebook(tmp_path, told):
+    report = jouleprof.report(KERNELS)
+    assert "gpu0" in str(report) and "balance" in str(report)
+    assert report.json == told
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe ") and "sandbox" in shown and "<script" not in shown
+    report.save_html(tmp_path / "page.html")
+    assert "<script" in (tmp_path / "page.html").read_text()
+    kernels = jouleprof.report(KERNELS, by="kernel", top=5)
+    assert kernels._repr_html_().count("<tr>") == 6
+    assert "not resolvable" in jouleprof.report(KERNELS, by="kernel", top=1000)._repr_html_()
+    with pytest.raises(jouleprof.NotFound, match="absent.jprof does not exist"):
+        jouleprof.report(tmp_path / "absent.jprof")
+    with pytest.raises(ValueError, match="by is one of"):
+        jouleprof.report(KERNELS, by="colour")
+
+
+def test_metrics_are_flat_numbers(gpu):
+    time.sleep(0.5)
+    with gpu.window("x") as window:
+        time.sleep(0.2)
+    found = jouleprof.metrics(gpu)
+    assert found["energy/gpu0_watts"] == pytest.approx(250, rel=0.02)
+    assert found["energy/joules_low"] < found["energy/gpu0_joules"] < found["energy/joules_high"]
+    assert all(isinstance(value, (int, float)) for value in found.values())
+    of_window = jouleprof.metrics(window, prefix="x/")
+    assert of_window["x/joules"] == window.total.joules == jouleprof.metrics(window.energy)["energy/joules"]
+    assert of_window["x/seconds"] == window.time and of_window["x/is_measured"] == 0
+
+
+def test_a_window_in_a_notebook(gpu):
+    with gpu.window("<x>") as window:
+        assert window._repr_html_() is None
+        time.sleep(0.05)
+    assert window._repr_html_() == window.energy._repr_html_() and "&lt;x&gt;" in window._repr_html_()
+
+
+def test_absent_figures_are_not_in_metrics(machine):
+    from conftest import CONSTANT
+
+    monitor = machine.gpus(CONSTANT, faults={"kind": "gpu_lost", "at_seconds": 0.3}).monitor("gpu0")
+    time.sleep(0.8)
+    with monitor.window("x") as window:
+        time.sleep(0.1)
+    assert set(jouleprof.metrics(window)) == {"energy/seconds"}
+
+
+def test_power_of_a_monitor(gpu):
+    begin = gpu.now()
+    time.sleep(0.5)
+    latest, mean = gpu.power()["gpu0"], gpu.power(begin)["gpu0"]
+    assert latest.watts == pytest.approx(250, rel=0.02) and latest.high is None
+    assert mean.low < 250 < mean.high and mean.provenance == "simulated"

@@ -1,0 +1,129 @@
+"""Power, temperature and the stack of windows, by the names of Zeus."""
+
+import importlib
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+
+import jouleprof
+from conftest import CONSTANT
+from jouleprof.zeus.monitor.power import PowerDomain, PowerMonitor
+from jouleprof.zeus.monitor.temperature import TemperatureMonitor
+from jouleprof.zeus.profiling import ZeusProfilingService
+
+
+
+@pytest.mark.parametrize("module, names", [
+    ("monitor", ["Measurement", "PowerMonitor", "TemperatureMonitor", "ZeusMonitor"]),
+    ("monitor.energy", ["Measurement", "MeasurementState", "ZeusMonitor"]),
+    ("monitor.power", ["PowerDomain", "PowerMonitor"]),
+    ("monitor.temperature", ["TemperatureMonitor"]),
+    ("metric", ["EnergyCumulativeCounter", "EnergyHistogram", "PowerGauge"]),
+    ("optimizer.power_limit", ["Energy", "GlobalPowerLimitOptimizer", "MaxSlowdownConstraint", "Time", "ZeusCost"]),
+])
+def test_the_modules_have_the_names_of_zeus(module, names):
+    """Each of them is in Zeus, too, as far as it is installed."""
+    ours = importlib.import_module(f"jouleprof.zeus.{module}")
+    assert all(hasattr(ours, name) for name in names)
+    try:
+        theirs = importlib.import_module(f"zeus.{module}")
+    except ImportError:
+        pytest.skip(f"zeus.{module} cannot be imported here")
+    assert [name for name in names if not hasattr(theirs, name)] == []
+
+
+@pytest.fixture
+def power(machine):
+    monitor = PowerMonitor(gpu_indices=[1], update_period=0.05) if machine.gpus(
+        CONSTANT, {**CONSTANT, "idle_watts": 400}) else None
+    yield monitor
+    monitor.stop()
+
+
+def test_power_over_time(power):
+    begin = time.time()
+    time.sleep(1.6)
+    end = time.time()
+    (timeline,) = power.get_power_timeline(PowerDomain.DEVICE_INSTANT, start_time=begin, end_time=end).values()
+    assert len(timeline) > 5 and all(begin <= t <= end for t, _ in timeline)
+    assert [watts for _, watts in timeline] == pytest.approx([400] * len(timeline), rel=0.02)
+    assert timeline == sorted(timeline)
+    everything = power.get_all_power_timelines(gpu_index=1)
+    assert set(everything) == {domain.value for domain in power.measurement_domains}
+    assert everything["device_average"][1][-1][1] == pytest.approx(400, rel=0.02)
+    assert power.get_power() == {1: pytest.approx(400, rel=0.02)}
+    assert power.get_power(begin) == {1: pytest.approx(400, rel=0.02)}
+    assert power.get_energy(begin, end) == {1: pytest.approx(400 * (end - begin), rel=0.03)}
+    with pytest.raises(ValueError, match="GPU 0 is not monitored"):
+        power.get_power_timeline("device_instant", gpu_index=0)
+    with pytest.raises(ValueError):
+        power.get_power_timeline("chassis")
+
+
+def test_energy_before_the_monitor_says_why_it_is_missing(power):
+    now = time.time()
+    energy = power.get_energy(now - 3600, now - 3500)
+    assert energy == {}
+    with pytest.raises(KeyError, match="GPU 1 has no energy of this window: .+"):
+        energy[1]
+
+
+def test_only_what_is_asked_for_is_kept(machine):
+    machine.gpus(CONSTANT)
+    monitor = PowerMonitor(max_samples_per_gpu=3, update_period=0.02, power_domains=["device_instant"])
+    time.sleep(0.8)
+    assert list(monitor.get_all_power_timelines()) == ["device_instant"]
+    assert len(monitor.get_power_timeline("device_instant")[0]) == 3
+    monitor.stop()
+    assert monitor.get_power()[0] == pytest.approx(250, rel=0.02)  # of before
+
+
+def test_without_a_gpu(machine):
+    for kind in (PowerMonitor, TemperatureMonitor, ZeusProfilingService):
+        with pytest.raises((ValueError, RuntimeError), match="jouleprof doctor"):
+            kind()
+
+
+def test_temperature(machine):
+    machine.gpus(CONSTANT)
+    monitor = TemperatureMonitor(update_period=0.05)
+    time.sleep(0.5)
+    found = monitor.get_temperature()
+    assert list(found) == [0] and isinstance(found[0], int) and 0 < found[0] < 120
+    assert monitor.get_temperature_timeline()[0][-1][1] == found[0]
+    assert monitor.get_temperature(time.time() - 10) is not None
+    monitor.stop()
+
+
+def test_the_stack_of_windows(machine, monkeypatch):
+    from marks_cases import Host
+
+    torch = Host.torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 400})
+    service = ZeusProfilingService([0, 1], "zeus_monitor", "", "run")
+    service.push_window()
+    time.sleep(0.2)
+    service.push_window()
+    time.sleep(0.2)
+    inner, outer = service.pop_window(), service.pop_window()
+    assert outer.time > inner.time > 0.2
+    assert inner.energy == pytest.approx([250 * inner.time, 400 * inner.time], rel=0.05)
+    assert outer.energy[0] > inner.energy[0]
+    assert torch.cuda.synchronised == [0, 1] * 4
+    with pytest.raises(RuntimeError, match=r"push_window\(\) first"):
+        service.pop_window()
+    service.monitor.close()
+
+
+def test_importing_them_warns_of_nothing(machine):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", "import jouleprof.zeus.metric, jouleprof.zeus.profiling"],
+                          check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        importlib.reload(importlib.import_module("jouleprof.zeus.monitor.power"))
+    assert jouleprof
