@@ -10,7 +10,7 @@ namespace {
 
 using model::RememberedKernel;
 
-constexpr double kLaunchApart = 0.07;  // of the time of a launch: as variants are told apart
+constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
 constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
 constexpr double kPriorRuns = 2;       // that kBetweenRuns is worth
 constexpr double kLeastBetween = 0.02;

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/processes/apportion.h"
 #include "analysis/levels/traced_device.h"
+#include "analysis/processes/apportion.h"
 #include "analysis/processes/gpu_rounds.h"
 
 namespace jouleprof::analysis {
@@ -176,8 +176,8 @@ ProcessSplitter::Weigh ProcessSplitter::weigher(const model::Domain& domain) con
   }
   if (is_gpu(domain.kind)) {
     return [this, rounds = GpuRounds(recording_.process_readings.gpu_processes, domain),
-            index = index_of(recording_.processes), divided = is_divided(recording_, domain)](
-               std::size_t s, std::vector<double>& weights) {
+            index = index_of(recording_.processes),
+            divided = is_divided(recording_, domain)](std::size_t s, std::vector<double>& weights) {
       weigh_gpu(rounds, index, divided, s, weights);
     };
   }
