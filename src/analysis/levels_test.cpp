@@ -136,6 +136,21 @@ TEST(Levels, ClocksThatAreStillUpAreNobodysContextWhereNoProcessIsListed) {
   EXPECT_TRUE(profile.processes.at(0).shares.at(0).held);
 }
 
+TEST(Levels, HeldAndActiveEnergyOfABoardThatMigDividesIsOfNoProcess) {
+  Board board;
+  board.draw(cold).gauges().listed(model::ProcessId{1}, 5.5, 18);
+  ASSERT_TRUE(board.profile().processes.at(0).shares.at(0).held);
+  auto& domains = board.recording().domains;
+  domains.push_back({model::DomainId{9}, model::DomainKind::kGpu, "gpu0:mig0", "an instance",
+                     "MIG-1", domains[0].id, true, "MIG instances have no sensor"});
+  const auto profile = board.profile();
+  // The listed process may not be the only one that uses the board.
+  EXPECT_TRUE(profile.processes.at(0).shares.empty());
+  const auto& gpu = profile.domains[0];
+  EXPECT_NEAR(gpu.unattributed->joules(), kActive + kHeldAlone, 0.03 * kActive);
+  EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("gpu0: MIG divides this GPU")));
+}
+
 TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {
   const auto held = [](double) { return kHeld; };
   Board board;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 
+#include "analysis/levels/traced_device.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
@@ -77,6 +78,17 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
   }
 }
 
+void check_divided(const model::Recording& recording, std::vector<std::string>& out) {
+  for (const auto& domain : recording.domains) {
+    if (domain.kind != model::DomainKind::kGpu || !is_divided(recording, domain)) continue;
+    out.push_back(fmt::format(
+        "{}: MIG divides this GPU, and its sensors see all instances together: held energy is "
+        "unattributed, active energy belongs to a process only by readings of its utilisation, and "
+        "kernels have no energy; disable MIG mode to measure one program",
+        domain.device));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
@@ -88,6 +100,7 @@ std::vector<std::string> recording_warnings(const model::Recording& recording, H
   for (const auto& w : recording.warnings) out.push_back(w.text);
   check_clocks(recording, begin, end, out);
   check_limits(recording, begin, end, out);
+  check_divided(recording, out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "model/activity.h"
 #include "model/domain.h"
 #include "model/profile.h"
+#include "model/remembered_kernel.h"
 
 namespace jouleprof::model {
 
@@ -33,6 +34,8 @@ struct ActivityRow {
   std::uint64_t parameters = 0;             // of a layer
   std::string symbol;                 // a kernel's name as the compiler wrote it; may be empty
   std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
+  // The interval (of `inclusive`) would be wider without the power that earlier runs found.
+  bool remembered = false;
 };
 
 // What one kernel took, launched in one phase by one layer within one range. Rows are indices into
@@ -57,6 +60,16 @@ struct ActivityProcess {
   Energy idle_between;  // its part of the idle time between launches, by busy time
 };
 
+// What attribution took from earlier runs.
+struct RememberedUse {
+  std::size_t kernels = 0;       // whose power entered
+  std::size_t contradicted = 0;  // whose power this recording contradicts: not used
+  RealTime first{};              // begin of the earliest run ...
+  RealTime last{};               // ... and of the latest one
+
+  bool operator==(const RememberedUse&) const = default;
+};
+
 // One domain over the time that was traced.
 // measured.energy == idle + kernels + gaps + others + unattributed, exactly.
 struct ActivityProfile {
@@ -69,6 +82,7 @@ struct ActivityProfile {
   Energy kernels;       // the sum of all kernels' energies
   Energy gaps;          // above idle, while nothing ran between launches
   Energy others;        // of processes that were not traced
+  Energy lost;          // of `unattributed`: in time of which a killed process left no record
   Energy unattributed;  // what the model does not explain; may be negative
   // While layers were run alone (ChunkKind::kReplay), of the whole recording. In no figure above or
   // below.
@@ -89,6 +103,8 @@ struct ActivityProfile {
   std::vector<ActivityStack> stacks;        // their energies sum to the kernels', exactly
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
+  std::optional<RememberedUse> remembered;  // absent: no earlier run knew a kernel of this one
+  std::vector<RememberedKernel> resolved;   // by this recording's own readings; for later runs
   std::vector<std::string> warnings;
 
   Duration length() const { return end - begin - replay_inside; }

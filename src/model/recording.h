@@ -13,6 +13,7 @@
 #include "model/process.h"
 #include "model/rank.h"
 #include "model/readings.h"
+#include "model/remembered_kernel.h"
 #include "model/sensor.h"
 
 namespace jouleprof::model {
@@ -121,6 +122,8 @@ struct Recording {
   std::vector<Window> windows;
   std::vector<Trace> traces;                     // of processes that were traced
   std::vector<ImportedWindow> imported_windows;  // in the file's order
+  // Of the traces' kernels on the recording's boards, by earlier runs: what attribution may use.
+  std::vector<RememberedKernel> remembered;
 };
 
 }  // namespace jouleprof::model

@@ -56,6 +56,7 @@ class RandomRecording {
       r.traces.back().position = {time(), static_cast<std::uint32_t>(below(9)), bytes()};
     }
     for (int n = below(4); n > 0; --n) r.imported_windows.push_back(imported_window());
+    for (int n = 1 + below(3); n > 0; --n) r.remembered.push_back(remembered());
     return r;
   }
 
@@ -100,6 +101,15 @@ class RandomRecording {
   }
   model::KnownLevel level() {
     return {Power::watts(1 + below(1000)), Power::watts(below(100) / 8.0), maybe(number()),
+            RealTime{duration()}};
+  }
+  model::RememberedKernel remembered() {
+    return {text(),
+            spool::RandomTrace(static_cast<unsigned>(below(1000))).record<model::KernelClass>(0),
+            Duration{1 + below(1 << 20)},
+            Power::watts(1 + below(1000)),
+            Power::watts(below(100) / 8.0),
+            maybe(1e6 * below(3000)),
             RealTime{duration()}};
   }
   model::DomainId any_domain() {

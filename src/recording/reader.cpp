@@ -15,6 +15,7 @@
 #include "recording/open.h"
 #include "recording/reading_rows.h"
 #include "recording/record_columns.h"
+#include "recording/remembered_rows.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
 #include "recording/trace_rows.h"
@@ -44,7 +45,7 @@ class Reader {
          {&Reader::check_tables, &Reader::read_run, &Reader::read_domains, &Reader::check_parents,
           &Reader::read_sensors, &Reader::read_processes, &Reader::read_all_readings,
           &Reader::read_notes, &Reader::read_own_windows, &Reader::read_all_traces,
-          &Reader::read_imported_windows}) {
+          &Reader::read_imported_windows, &Reader::read_all_remembered}) {
       if (inspection_.good()) (this->*part)();
     }
     return std::move(recording_);
@@ -211,6 +212,10 @@ class Reader {
 
   void read_all_traces() {
     if (version_ >= 3) recording_.traces = read_traces(db_, inspection_, version_);
+  }
+
+  void read_all_remembered() {
+    if (version_ >= 10) recording_.remembered = read_remembered(db_, inspection_, version_);
   }
 
   void read_imported_windows() {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "recording/record_columns.h"
+#include "recording/remembered_rows.h"
 
 namespace jouleprof::recording {
 namespace {
@@ -209,6 +210,7 @@ std::vector<Table> tables(std::int32_t version) {
   if (version >= 4) {
     all.push_back(table_of<model::SpoolPosition>("trace_position", kIdOfTrace, version));
   }
+  if (version >= 10) all.push_back({"remembered_kernel", remembered_columns(version)});
   return all;
 }
 

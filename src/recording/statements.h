@@ -42,6 +42,7 @@ struct Statements {
   Insert trace_folder{db, "trace_folder"};
   WindowRows windows{db};
   TraceRows traces{db};
+  Insert remembered_kernel{db, "remembered_kernel"};
   Insert imported_window{db, "imported_window"};
   Insert imported_window_energy{db, "imported_window_energy"};
   Insert imported_window_label{db, "imported_window_label"};

@@ -40,6 +40,7 @@ inline void expect_equal(const model::Recording& a, const model::Recording& b) {
   EXPECT_EQ(a.windows, b.windows);
   EXPECT_TRUE(a.traces == b.traces);
   EXPECT_EQ(a.imported_windows, b.imported_windows);
+  EXPECT_EQ(a.remembered, b.remembered);
 }
 
 inline void run_sql(const std::filesystem::path& path, const std::string& sql) {
@@ -73,6 +74,7 @@ inline void make_older(const std::filesystem::path& path, std::int32_t version) 
 
 // Leaves of a recording what an older version has tables for (from version 5 on: columns, too).
 inline void drop_newer(model::Recording& recording, std::int32_t version) {
+  if (version < 10) recording.remembered.clear();
   if (version < 9) {
     for (auto& domain : recording.domains) domain.known_levels = {};
   }

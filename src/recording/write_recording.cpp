@@ -24,6 +24,7 @@ Result<void> write_all(Writer& writer, const model::Recording& recording) {
   if (done) done = writer.append(recording.readings);
   if (done) done = writer.append(recording.process_readings);
   if (done) done = writer.append(recording.windows);
+  if (done) done = writer.append(recording.remembered);
   std::uint32_t trace = 0;
   for (const auto& whole : recording.traces) {
     if (done) done = writer.append(trace++, whole);

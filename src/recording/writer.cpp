@@ -1,5 +1,6 @@
 #include "recording/writer.h"
 
+#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -12,6 +13,7 @@
 
 #include "recording/create.h"
 #include "recording/record_columns.h"
+#include "recording/remembered_rows.h"
 #include "recording/schema.h"
 #include "recording/sqlite_file.h"
 #include "recording/statements.h"
@@ -20,6 +22,8 @@ namespace jouleprof::recording {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kPatienceMilliseconds = 2000;
 
 void execute(SQLite::Statement& statement) {
   statement.exec();
@@ -267,6 +271,36 @@ Result<void> Writer::append(const std::vector<model::Window>& windows) {
 
 Result<void> Writer::append(std::uint32_t trace, const model::Trace& more) {
   return impl_->attempt([&](Statements& s) { s.traces.append(trace, more); });
+}
+
+Result<void> Writer::append(const std::vector<model::RememberedKernel>& kernels) {
+  if (kernels.empty()) return {};
+  return impl_->attempt([&](Statements& s) {
+    for (const auto& kernel : kernels) {
+      if (!is_storable(kernel)) continue;
+      add_columns(s.remembered_kernel, kernel);
+      s.remembered_kernel.store();
+    }
+  });
+}
+
+Result<void> add_remembered(const fs::path& path,
+                            const std::vector<model::RememberedKernel>& kernels) {
+  if (kernels.empty()) return {};
+  try {
+    SQLite::Database db(path.string(), SQLite::OPEN_READWRITE, kPatienceMilliseconds);
+    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+    Insert insert(db, "remembered_kernel");
+    for (const auto& kernel : kernels) {
+      if (!is_storable(kernel)) continue;
+      add_columns(insert, kernel);
+      insert.store();
+    }
+    transaction.commit();
+    return {};
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
+  }
 }
 
 Result<void> Writer::commit() { return impl_->commit(true); }

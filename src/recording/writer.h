@@ -66,6 +66,9 @@ class Writer {
   // must be in an earlier part or in this one, as spool::TraceCheck has it; else reading it fails.
   Result<void> append(std::uint32_t trace, const model::Trace& more);
 
+  // What earlier runs know of the traces' kernels. What a file may not hold is left out.
+  Result<void> append(const std::vector<model::RememberedKernel>& kernels);
+
   // Makes everything so far readable by others and safe from the death of this process.
   Result<void> commit();
 
@@ -82,6 +85,11 @@ class Writer {
   explicit Writer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Adds to a closed recording of this version what earlier runs know of its traces' kernels. Errors:
+// of SQLite; then the recording is as before.
+Result<void> add_remembered(const std::filesystem::path& path,
+                            const std::vector<model::RememberedKernel>& kernels);
 
 // Writes a whole recording at once (imports), complete or not as its `run` says. On error no file
 // is left. Errors as Writer's.

@@ -102,6 +102,10 @@ inline model::ActivityProfile activity_profile() {
     row.inclusive.reset();
     row.count = 0;
   }
+  p.by_kernel[3].remembered = p.by_layer[3].remembered = true;
+  p.remembered = model::RememberedUse{5, 1, RealTime{std::chrono::hours{24 * 20'000}},
+                                      RealTime{std::chrono::hours{24 * 20'007}}};
+  p.lost = Energy::joules(30.5);
   p.dropped = 42;
   p.warnings = {
       "the power limit held the GPU back for 3.2 s of 60.0 s; there a kernel's power is "

@@ -276,3 +276,45 @@ def test_the_command_has_the_options_of_replay(gpu, library, option, seconds):
     process = gpu("run", "-q", "--layers", option, "--no-record", "--idle", "0s", "--", "sh", "-c",
                   "echo $JOULEPROF_REPLAY $JOULEPROF_TRACE_WHAT")
     assert process.out.split() == [seconds, "kernels,layers"]
+
+
+STORE = ".local/state/jouleprof/kernels.sqlite"
+
+
+def remembered_in(recording):
+    with sqlite3.connect(recording) as db:
+        return sorted(name for name, in db.execute("SELECT name FROM remembered_kernel"))
+
+
+def test_a_later_run_uses_what_one_resolved(traced, gpu, library):
+    store = traced.folder / STORE
+    memory = json.loads(traced("doctor", "--json").out)["remembered_kernels"]
+    assert (memory["kernels"], memory["boards"], memory["reason"]) == (2, 1, None)
+    assert memory["bytes"] == store.stat().st_size and memory["first_run_time"]
+    assert str(store) in traced("doctor").out
+    assert remembered_in(traced.folder / "x.jprof") == []
+    assert activity(traced, "kernel")["remembered"] is None
+
+    gpu.simulate(scenario())
+    copy = gpu.folder / STORE
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(store.read_bytes())
+    for name, options in [("with", []), ("without", ["--no-memory"])]:
+        gpu.environment["JOULEPROF_NVML_EPOCH"] = f"{time.time() - 2:.6f}"
+        before = copy.read_bytes()
+        gpu("run", "--kernels", *options, "-o", f"{name}.jprof", "--idle", "1s", "--",
+            *command(seconds=4))
+        if options:
+            assert copy.read_bytes() == before
+    assert remembered_in(gpu.folder / "with.jprof") == ["gemm", "softmax"]
+    assert remembered_in(gpu.folder / "without.jprof") == []
+    assert activity(gpu, "kernel", file="with.jprof")["remembered"]["kernels"] == 2
+    assert activity(gpu, "kernel", "--no-memory", file="with.jprof")["remembered"] is None
+
+    assert "removed the remembered kernels" in gpu("doctor", "--forget-kernels").err
+    assert not copy.exists()
+    copy.write_text("no store at all, but longer than the first bytes of one")
+    process = gpu("run", "--kernels", "-o", "damaged.jprof", "--idle", "1s", "--",
+                  *command(seconds=2))
+    assert "doctor --forget-kernels" in process.err
+    assert "no store at all" in copy.read_text()

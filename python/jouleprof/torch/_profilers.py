@@ -18,18 +18,20 @@ class _Profiler:
 
     `results` has a dict for each part; an unavailable figure is None, and `reason` gives the cause.
     `device_index`: lists this GPU only, as nvidia-smi numbers it. `keep`: writes the recording to
-    this *.jprof file, for `jouleprof report`.
+    this *.jprof file, for `jouleprof report`. `memory=False`: does not use the power of kernels that
+    earlier runs on the same GPU found, and stores none.
     """
 
     _by: str  # of the report
     _tables: _tables.Table
 
-    def __init__(self, model, device_index=None, *, keep=None, tool=None):
+    def __init__(self, model, device_index=None, *, keep=None, tool=None, memory=True):
         self.model = model
         self.device_index = device_index
         self.results = []
         self.warnings = []
         self._keep = keep
+        self._memory = memory
         self._tool = _tracing.find_tool(tool)
         self._stats = None
         self._macs = {}
@@ -141,7 +143,8 @@ class _Profiler:
                 side.forget()  # the calls of the warm-up
                 end = time.perf_counter() + max_seconds - _ENDING_SECONDS
                 what = "kernels,layers" if _has_gpu() else "layers"
-                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS) as trace:
+                with _tracing.traced(what, self._tool, file, _IDLE_SECONDS,
+                                     self._memory) as trace:
                     began = time.time()
                     least = 0 if _has_peers() else min(_LEAST_SECONDS, max_seconds / 4)
                     runs, seconds = repeat(run, wait, num_runs, least)

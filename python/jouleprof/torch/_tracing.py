@@ -74,11 +74,13 @@ class Recorder:
     load would delay reads made in this process, and delayed reads bias the energies.
     """
 
-    def __init__(self, tool, folder, file, idle):
+    def __init__(self, tool, folder, file, idle, memory=True):
         self._tool = tool
         self.file = file
         command = [tool, "run", "--pid", str(os.getpid()), "--trace-folder", folder, "-o", file,
                    "--quiet", "--shortest", "1s", "--idle", f"{idle}s"]
+        if not memory:
+            command.append("--no-memory")
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("CUDA_INJECTION", "NVTX_INJECTION"))}
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
@@ -141,7 +143,7 @@ class Trace:
 
 
 @contextlib.contextmanager
-def traced(what, tool, file, idle):
+def traced(what, tool, file, idle, memory=True):
     """Traces what this process runs within, and samples power into `file`. Gives a Trace."""
     library = load_library()
     folder = tempfile.mkdtemp(prefix="jouleprof-")
@@ -152,7 +154,7 @@ def traced(what, tool, file, idle):
         if not any(os.scandir(folder)):
             raise Error("`jouleprof run` traces this process already: read its recording")
         try:
-            recorder = Recorder(tool, folder, file, idle)
+            recorder = Recorder(tool, folder, file, idle, memory)
             time.sleep(idle + 0.3)  # idle power, read while nothing runs
             yield Trace(file, library.flush)
             library.flush()

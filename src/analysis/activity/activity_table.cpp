@@ -51,7 +51,7 @@ class Builder {
       if (!find_variants(t)) return tl::unexpected(damaged(recording_.traces[t]));
     }
     variants_.find();
-    for (const auto& v : variants_.all()) table_.variants.push_back({v.kernel_class, 0});
+    for (const auto& v : variants_.all()) table_.variants.push_back({v.kernel_class, 0, v.launch});
     for (std::uint32_t t = 0; t < traces; ++t) {
       if (!take(t)) return tl::unexpected(damaged(recording_.traces[t]));
     }
@@ -207,6 +207,9 @@ class Builder {
     if (table_.replay_time.holds(at)) {
       add_to_loop(std::span(table_.replays).subspan(first_replay_), table_.time.seconds_of(at),
                   kernel_class, {e.launches, busy});
+    } else {
+      table_.classes[kernel_class].whole_launches += e.launches;
+      table_.classes[kernel_class].launches_busy += busy;
     }
     lattice_->add(table_.time.seconds_of(at), seconds(length), kernel_class, busy);
   }

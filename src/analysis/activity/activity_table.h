@@ -40,11 +40,18 @@ struct ActivityTable {
     double idle_between = 0;
     double whole_busy = 0;  // seconds, of the whole trace
     double whole_overlapped = 0;
+    // Of the whole trace without re-runs: the mean time of a launch.
+    std::uint64_t whole_launches = 0;
+    double launches_busy = 0;
+    double launch() const {
+      return whole_launches > 0 ? launches_busy / static_cast<double>(whole_launches) : 0;
+    }
   };
   // Launches of a signature that take clearly different times from its others (kernel_variants.h).
   struct Variant {
     std::uint32_t kernel_class = 0;
-    double busy = 0;  // seconds of the part
+    double busy = 0;    // seconds of the part
+    double launch = 0;  // mean seconds of one launch, of the whole trace
   };
   // The activity of one signature for one scope of one process, in chunks that touch the part.
   struct Share {

@@ -11,6 +11,7 @@
 
 #include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
+#include "analysis/processes/lost_end.h"
 #include "analysis/processes/processes.h"
 #include "model/activity_codec.h"
 #include "model/phase_name.h"
@@ -242,6 +243,9 @@ Result<std::optional<model::ActivityProfile>> attribute_layer_time(
     out.idle = out.levels.idle.value_or(Energy{});
   } else {
     out.warnings.push_back("idle power is not known: layers' energies include it");
+  }
+  for (const LostEnd& lost : lost_ends(recording, from, to)) {
+    out.warnings.push_back(lost_text(recording, lost) + "; no layer has its energy");
   }
   fill(out, times, divide(recording, out, timeline, levels, times));
   return out;

@@ -57,6 +57,10 @@ double SmClocks::power_variation() const {
   return kGuess * std::min(held_ / kHeldMuch, 1.0);
 }
 
+std::optional<double> SmClocks::program_hertz() const {
+  return program_.count > 0 ? std::optional(program_.value()) : std::nullopt;
+}
+
 std::optional<std::string> SmClocks::why_replays_differ() const {
   if (program_.count > 0 && replay_.count > 0) {
     const double program = program_.value();

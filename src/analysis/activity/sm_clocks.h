@@ -21,6 +21,9 @@ class SmClocks {
   // ran. With fewer than five readings, a guess from the share of time with reduced clocks.
   double power_variation() const;
 
+  // The mean SM clock while the program ran kernels; absent without readings.
+  std::optional<double> program_hertz() const;
+
   // The warning to give where isolated re-runs ran at other clocks than the program and cannot be
   // used. Where clocks are unknown, that is assumed if the program's were reduced for long.
   std::optional<std::string> why_replays_differ() const;

@@ -72,17 +72,21 @@ ActivityRows::Used ActivityRows::all_of(std::uint32_t kernel_class) const {
   return out;
 }
 
-model::Measurement ActivityRows::measurement(const Used& used) const {
+std::vector<KernelModel::Use> ActivityRows::uses_of(const Used& used) const {
   std::vector<KernelModel::Use> uses;
   for (const auto& [key, seconds] : used.seconds) {
     const auto& c = table_.classes[key.first];
     const double idle_between = c.busy > 0 ? c.idle_between * seconds.busy / c.busy : 0.0;
     uses.push_back({key.first, key.second, seconds.busy, seconds.overlapped, idle_between});
   }
+  return uses;
+}
+
+model::Measurement ActivityRows::measurement(const Used& used) const {
   model::Measurement out = like_;
   out.method = "regression";
   out.energy = used.energy;
-  const double wide = 1.96 * model_.energy_of(uses).sigma;
+  const double wide = 1.96 * model_.energy_of(uses_of(used)).sigma;
   out.repeatability = Energy::joules(wide);
   out.error = Energy::joules(std::hypot(wide, gain_ * used.energy.joules()));
   return out;
@@ -121,6 +125,7 @@ std::vector<ActivityRow> ActivityRows::kernels() {
     row.busy = duration_of(c.busy);
     row.overlapped = duration_of(c.overlapped);
     row.energy = row.inclusive = measurement(all_of(k));
+    row.remembered = model_.rests_on_known(uses_of(all_of(k)));
     if (model_.is_pooled(k)) {
       row.reason = "too short to be identified: has the mean power of all such kernels";
     }
@@ -203,7 +208,10 @@ std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf
   }
   // Parents come before their children: backwards, each row is complete before its parent adds it.
   for (std::size_t i = rows.size(); i-- > 0;) {
-    if (!own[i].seconds.empty()) rows[i].inclusive = measurement(own[i]);
+    if (!own[i].seconds.empty()) {
+      rows[i].inclusive = measurement(own[i]);
+      rows[i].remembered = model_.rests_on_known(uses_of(own[i]));
+    }
     mark_unresolvable(rows[i]);
     if (rows[i].parent != kNone) own[rows[i].parent].add(own[i]);
   }

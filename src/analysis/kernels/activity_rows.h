@@ -51,6 +51,7 @@ class ActivityRows {
     Used used;
   };
 
+  std::vector<KernelModel::Use> uses_of(const Used& used) const;
   model::Measurement measurement(const Used& used) const;
   Used all_of(std::uint32_t kernel_class) const;
   std::vector<Portion> portions() const;

@@ -1,6 +1,7 @@
 #include "analysis/kernels/kernel_attribution.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,19 +13,33 @@
 #include "analysis/kernels/clock_limits.h"
 #include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/kernel_model.h"
+#include "analysis/kernels/remembered_kernels.h"
 #include "analysis/kernels/replay_check.h"
+#include "analysis/levels/traced_device.h"
 #include "analysis/processes/apportion.h"
+#include "analysis/processes/lost_end.h"
 #include "analysis/processes/traced_split.h"
+#include "base/demangle.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
 namespace {
 
+constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
+constexpr std::size_t kMostNamed = 5;
+
 class Attribution {
  public:
+  // `lost`: ends of processes that used the device, and of these the ones within the part.
   Attribution(const model::Recording& recording, const model::Domain& domain,
-              EnergyTimeline& timeline, const BoardLevels& levels, ActivityTable table)
-      : recording_(recording), timeline_(timeline), levels_(levels), table_(std::move(table)) {
+              EnergyTimeline& timeline, const BoardLevels& levels, ActivityTable table,
+              std::vector<LostEnd> lost, std::vector<LostEnd> lost_in_part)
+      : recording_(recording),
+        timeline_(timeline),
+        levels_(levels),
+        table_(std::move(table)),
+        lost_(std::move(lost)),
+        lost_in_part_(std::move(lost_in_part)) {
     out_.domain = domain;
   }
 
@@ -33,7 +48,10 @@ class Attribution {
     const auto extent = timeline_.extent();
     if (!extent) return std::nullopt;
     out_.begin = std::max(table_.time.host_of(table_.begin), extent->begin);
-    out_.end = std::min(table_.time.host_of(table_.end), extent->end);
+    out_.end = table_.time.host_of(table_.end);
+    // What a killed process ran last is unattributed, not forgotten.
+    for (const LostEnd& lost : lost_in_part_) out_.end = std::max(out_.end, lost.end);
+    out_.end = std::min(out_.end, extent->end);
     if (out_.end <= out_.begin) return std::nullopt;
     const auto measured = table_.replay_time.energy_without(timeline_, out_.begin, out_.end);
     if (!measured) return std::nullopt;
@@ -42,7 +60,7 @@ class Attribution {
     out_.replay_time = table_.replay_time.within(extent->begin, extent->end);
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
-    evidence_ = kernel_evidence(recording_, timeline_, table_, levels_);
+    evidence_ = kernel_evidence(recording_, timeline_, table_, levels_, lost_);
     const auto& last = table_.bins.back();
     held_ = ClockLimits(recording_, out_.domain)
                 .held_share(table_.time.host_of(table_.bins.front().begin),
@@ -50,8 +68,9 @@ class Attribution {
                 .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     out_.warnings = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
-    const auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
-                                        timeline_.time_constant(), clocks.power_variation());
+    const auto model =
+        KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                         timeline_.time_constant(), clocks.power_variation(), known(clocks));
     if (!model) {
       attribute_nothing();
       return std::move(out_);
@@ -66,11 +85,44 @@ class Attribution {
     out_.dropped = table_.dropped;
     ActivityRows(recording_, table_, *model, gain(), out_.measured).fill(out_);
     balance(*model);
+    remember(*model, clocks);
     warn(*model);
     return std::move(out_);
   }
 
  private:
+  // At reduced clocks a kernel draws another power.
+  std::vector<KnownKernel> known(const SmClocks& clocks) const {
+    if (held_ > kMostHeld) return {};
+    return known_kernels(recording_.remembered, out_.domain.uuid, table_, clocks.program_hertz());
+  }
+
+  // What was used of earlier runs, and what later ones may use: only where nothing but the traced
+  // kernels moved the power.
+  void remember(const KernelModel& model, const SmClocks& clocks) {
+    if (!model.known().empty() || !model.contradicted().empty()) {
+      auto& use = out_.remembered.emplace();
+      use.kernels = model.known().size();
+      use.contradicted = model.contradicted().size();
+      use.first = RealTime::max();
+      use.last = RealTime::min();
+      for (const auto* list : {&model.known(), &model.contradicted()}) {
+        for (const KnownKernel& k : *list) {
+          use.first = std::min(use.first, k.first);
+          use.last = std::max(use.last, k.last);
+        }
+      }
+      if (use.kernels > 0) out_.method += ", and kernels of earlier runs";
+    }
+    const bool alone =
+        lost_.empty() && out_.others == Energy{} && out_.idle_observed && table_.dropped == 0;
+    if (held_ > kMostHeld || !alone || !out_.domain.uuid.starts_with("GPU-")) return;
+    out_.resolved = resolved_kernels(out_.domain.uuid, table_, model, clocks.program_hertz());
+    const RealTime begin =
+        ClockMap(recording_.clock_points).to_real(table_.time.host_of(table_.bins.front().begin));
+    for (auto& kernel : out_.resolved) kernel.observed = begin;
+  }
+
   double gain() const {
     const auto& sensors = timeline_.sensors();
     return sensors.counter ? sensors.counter->traits.gain_error : sensors.power->traits.gain_error;
@@ -126,8 +178,29 @@ class Attribution {
     const Energy left = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
     const auto use = untraced_use(recording_, out_.domain, out_.begin, out_.end);
     const bool any_use = std::any_of(use.begin(), use.end(), [](double u) { return u > 0; });
-    if (any_use && left.joules() > error_of_rest(model)) out_.others = left;
+    for (const LostEnd& lost : lost_in_part_) out_.lost += lost_energy(model, lost);
+    if (any_use && (left - out_.lost).joules() > error_of_rest(model)) {
+      out_.others = left - out_.lost;
+    }
     out_.unattributed = left - out_.others;
+  }
+
+  // Above idle and the recorded kernels.
+  Energy lost_energy(const KernelModel& model, const LostEnd& lost) const {
+    const HostTime begin = std::max(lost.begin, out_.begin);
+    const HostTime end = std::min(lost.end, out_.end);
+    if (end <= begin) return {};
+    const auto measured = table_.replay_time.energy_without(timeline_, begin, end);
+    if (!measured) return {};
+    double known = model.idle_watts() * seconds(end - begin);
+    for (std::size_t i = 0; i < table_.bins.size(); ++i) {
+      const HostTime at = table_.time.host_of(table_.bins[i].begin);
+      if (at < begin || at >= end) continue;
+      for (std::size_t e = table_.bins[i].first; e < table_.end_of(i); ++e) {
+        known += model.joules_of(table_.entries[e]);
+      }
+    }
+    return std::max(measured->energy - Energy::joules(known), Energy{});
   }
 
   // Half of the 95 % interval of what idle power and kernels leave over.
@@ -150,7 +223,8 @@ class Attribution {
 
   void warn(const KernelModel& model) {
     auto& w = out_.warnings;
-    if (held_ > 0.02) {
+    warn_of_contradictions(model);
+    if (held_ > kMostHeld) {
       w.push_back(
           fmt::format("power or temperature limits reduced the clocks for {:.0f} % of the time; "
                       "energies of kernels are those at the reduced clocks",
@@ -181,10 +255,15 @@ class Attribution {
                       "have used the GPU, or power was nearly constant",
                       100 * out_.explained));
     }
-    const double left = std::abs(out_.unattributed.joules());
+    for (const LostEnd& lost : lost_in_part_) {
+      w.push_back(fmt::format("{}; {:.1f} J of that time are unattributed",
+                              lost_text(recording_, lost), lost_energy(model, lost).joules()));
+    }
+    const double left = std::abs((out_.unattributed - out_.lost).joules());
     if (left > 0.03 * out_.measured.energy.joules() + 1) {
-      w.push_back(fmt::format("{:.1f} % of the energy is unattributed: no kernel explains it",
-                              100 * out_.unattributed.joules() / out_.measured.energy.joules()));
+      w.push_back(fmt::format(
+          "{:.1f} % of the energy is unattributed: no kernel explains it",
+          100 * (out_.unattributed - out_.lost).joules() / out_.measured.energy.joules()));
     }
     if (const double share = overlapped_share(); share > 0.1) {
       w.push_back(fmt::format(
@@ -195,14 +274,47 @@ class Attribution {
     for (const auto& problem : table_.problems) w.push_back(problem);
   }
 
+  void warn_of_contradictions(const KernelModel& model) {
+    const auto& wrong = model.contradicted();
+    if (wrong.empty()) return;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min(wrong.size(), kMostNamed); ++i) {
+      KernelModel::Use one{wrong[i].kernel_class, wrong[i].variant, 1, 0, 0};
+      const auto here = model.own_energy_of({&one, 1});
+      names.push_back(fmt::format("{} ({:.0f} W then, {:.0f} +- {:.0f} W now)",
+                                  demangle(table_.classes[wrong[i].kernel_class].key.name),
+                                  wrong[i].watts, here.joules, 1.96 * here.sigma));
+    }
+    const std::size_t more = wrong.size() - names.size();
+    out_.warnings.push_back(fmt::format(
+        "the power that earlier runs found for {} of {} known kernels contradicts this run and was "
+        "not used: {}{}",
+        wrong.size(), wrong.size() + model.known().size(), fmt::join(names, ", "),
+        more > 0 ? fmt::format(" and {} more", more) : ""));
+  }
+
   const model::Recording& recording_;
   EnergyTimeline& timeline_;
   const BoardLevels& levels_;
   ActivityTable table_;
+  std::vector<LostEnd> lost_;
+  std::vector<LostEnd> lost_in_part_;
   KernelEvidence evidence_;
   double held_ = 0;  // share of the time in which clocks were reduced, where known
   model::ActivityProfile out_;
 };
+
+// Those of processes that used the domain.
+std::vector<LostEnd> lost_on(const model::Recording& recording, const model::Domain& domain,
+                             std::optional<HostTime> from, std::optional<HostTime> to) {
+  auto lost = lost_ends(recording, from, to);
+  std::erase_if(lost, [&](const LostEnd& end) {
+    const auto& trace = recording.traces[end.trace];
+    return std::none_of(trace.chunks.begin(), trace.chunks.end(),
+                        [&](const auto& chunk) { return is_on(recording, trace, chunk, domain); });
+  });
+  return lost;
+}
 
 }  // namespace
 
@@ -223,7 +335,9 @@ Result<std::optional<model::ActivityProfile>> attribute_kernels(
   auto table = activity_on(recording, domain, from, to);
   if (!table) return tl::unexpected(table.error());
   if (table->empty()) return std::nullopt;
-  return Attribution(recording, domain, timeline, levels, std::move(*table)).run();
+  return Attribution(recording, domain, timeline, levels, std::move(*table),
+                     lost_on(recording, domain, {}, {}), lost_on(recording, domain, from, to))
+      .run();
 }
 
 }  // namespace jouleprof::analysis

@@ -37,10 +37,20 @@ void scale_samples(EnergyTimeline& timeline, HostTime begin, HostTime end,
   }
 }
 
+void drop_lost(std::span<const LostEnd> lost, const ActivityTable& table, double time_constant,
+               std::vector<ObservedPower>& observed) {
+  for (const LostEnd& end : lost) {
+    const double from = table.time.seconds_of(end.begin);
+    const double to = table.time.seconds_of(end.end) + 6 * time_constant;
+    std::erase_if(observed, [&](const ObservedPower& s) { return s.end > from && s.begin < to; });
+  }
+}
+
 }  // namespace
 
 KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline& timeline,
-                               const ActivityTable& table, const BoardLevels& levels) {
+                               const ActivityTable& table, const BoardLevels& levels,
+                               std::span<const LostEnd> lost) {
   KernelEvidence out;
   const auto& last = table.bins.back();
   const HostTime first_work = table.time.host_of(table.bins.front().begin);
@@ -48,6 +58,7 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
   out.observed = timeline.observations(first_work, last_work, table.time);
   std::erase_if(out.observed,
                 [](const ObservedPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
+  drop_lost(lost, table, timeline.time_constant(), out.observed);
   if (const auto extent = timeline.extent()) {
     scale_samples(timeline, std::max(first_work, extent->begin), std::min(last_work, extent->end),
                   out.observed);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/kernels/memory_check.h"
 #include "analysis/kernels/power_timing.h"
 #include "analysis/kernels/replay_scale.h"
 
@@ -32,6 +33,7 @@ constexpr double kHeadroom = 1.3;         // times the highest observed power, o
 constexpr double kAboveMean = 3;          // times the mean busy power, where no limit is known
 constexpr double kUnresolved = 0.5;       // of the energy, as a 95 % half-width
 constexpr double kAnticorrelated = -0.3;  // correlation of errors within a group
+constexpr double kWider = 1.25;           // the interval without earlier runs: rests on them
 
 }  // namespace
 
@@ -81,7 +83,8 @@ void KernelModel::choose_columns() {
 std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                                             std::span<const ObservedPower> observed,
                                             const IdleHint& idle, double limit_watts,
-                                            double time_constant, double clock_variation) {
+                                            double time_constant, double clock_variation,
+                                            std::vector<KnownKernel> known) {
   if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
@@ -138,7 +141,40 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     model.solution_ = solve_power(rows, priors, also);
   }
   model.clock_variation_ = clock_variation;
+  model.solve_with_known(rows, priors, also, std::move(known));
   return model;
+}
+
+// What the readings say alone comes first: what contradicts them is left out.
+void KernelModel::solve_with_known(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                                   const PowerRows* others, std::vector<KnownKernel> known) {
+  std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
+  if (known.empty()) return;
+  std::vector<KnownPower> powers;
+  for (const KnownKernel& k : known) powers.push_back(power_of(k));
+  const auto wrong =
+      analysis::contradicted(solution_, powers, std::hypot(kModelError, clock_variation_));
+  powers.clear();
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (std::binary_search(wrong.begin(), wrong.end(), i)) {
+      contradicted_.push_back(known[i]);
+    } else {
+      powers.push_back(power_of(known[i]));
+      known_.push_back(known[i]);
+    }
+  }
+  if (powers.empty()) return;
+  own_ = std::move(solution_);
+  solution_ = solve_power(rows, priors, others, powers);
+}
+
+KnownPower KernelModel::power_of(const KnownKernel& known) const {
+  KnownPower power{{1 + std::size_t{column_of_[known.kernel_class]}}, known.watts, known.sigma};
+  if (known.variant != model::kNone) {
+    const auto column = column_of_[table_->classes.size() + known.variant];
+    if (column != model::kNone) power.columns.push_back(1 + std::size_t{column});
+  }
+  return power;
 }
 
 double KernelModel::idle_sigma() const {
@@ -179,6 +215,11 @@ double KernelModel::joules_of(const Use& use) const {
   return joules;
 }
 
+double KernelModel::joules_of(const ActivityTable::Entry& entry) const {
+  const std::uint32_t column = column_of_[entry.kernel_class];
+  return column == model::kNone ? 0 : solution_.watts[1 + static_cast<Index>(column)] * entry.busy;
+}
+
 VectorXd KernelModel::factor_of(std::span<const Use> uses) const {
   VectorXd factor = VectorXd::Zero(solution_.watts.size());
   for (const Use& use : uses) {
@@ -188,18 +229,32 @@ VectorXd KernelModel::factor_of(std::span<const Use> uses) const {
 }
 
 KernelModel::Estimate KernelModel::energy_of(std::span<const Use> uses) const {
+  return energy_by(solution_, uses);
+}
+
+KernelModel::Estimate KernelModel::own_energy_of(std::span<const Use> uses) const {
+  return energy_by(own_ ? *own_ : solution_, uses);
+}
+
+bool KernelModel::rests_on_known(std::span<const Use> uses) const {
+  return own_ && energy_by(*own_, uses).sigma > kWider * energy_of(uses).sigma;
+}
+
+KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
+                                             std::span<const Use> uses) const {
   const VectorXd factor = factor_of(uses);
   double own = 0;
   for (const Use& use : uses) {
-    const double joules = joules_of(use);
+    double joules = 0;
+    each_factor(use, [&](Index i, double seconds) { joules += solution.watts[i] * seconds; });
     own += std::pow(kModelError * joules, 2);
     if (use.busy > 0) own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
     own += std::pow(kIdleBetweenSigma * use.idle_between, 2);
   }
-  own += std::pow(solution_.maximum_shift(factor, clock_variation_), 2);
-  own += std::pow(factor.dot(solution_.alternative_shift), 2);
-  const double variance = solution_.variance(factor) + own;
-  return {factor.dot(solution_.watts), std::sqrt(std::max(variance, 0.0))};
+  own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
+  own += std::pow(factor.dot(solution.alternative_shift), 2);
+  const double variance = solution.variance(factor) + own;
+  return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};
 }
 
 bool KernelModel::is_pooled(std::uint32_t kernel_class) const {

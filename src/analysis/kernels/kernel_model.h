@@ -18,6 +18,17 @@ struct IdleHint {
   double sigma = 0;
 };
 
+// What earlier runs know of a kernel signature, or of one variant of it.
+struct KnownKernel {
+  std::uint32_t kernel_class = 0;
+  std::uint32_t variant = model::kNone;
+  double watts = 0;  // above idle, while no other launch runs
+  double sigma = 0;  // of this run's power: the spread between runs is in it
+  std::size_t runs = 0;
+  RealTime first{};
+  RealTime last{};
+};
+
 class KernelModel {
  public:
   // Seconds of one kernel signature, or of one variant of it (index into ActivityTable::variants).
@@ -35,15 +46,25 @@ class KernelModel {
 
   // `limit_watts`: the board's power limit, 0 where it is not known. `clock_variation`: relative
   // standard deviation of all kernels' power due to changing clocks; the regression could mistake
-  // it for differences among kernels. Absent without rows. `table` outlives the model.
+  // it for differences among kernels. `known`: by earlier runs; those that this run contradicts are
+  // not used. Absent without rows. `table` outlives the model.
   static std::optional<KernelModel> fit(const ActivityTable& table,
                                         std::span<const ObservedPower> observed,
                                         const IdleHint& idle, double limit_watts,
-                                        double time_constant, double clock_variation);
+                                        double time_constant, double clock_variation,
+                                        std::vector<KnownKernel> known = {});
 
   Estimate energy_of(std::span<const Use> uses) const;
+  // The same from this run's readings alone.
+  Estimate own_energy_of(std::span<const Use> uses) const;
+  // Whether the estimate would be wider by a quarter or more without earlier runs.
+  bool rests_on_known(std::span<const Use> uses) const;
+  const std::vector<KnownKernel>& known() const { return known_; }  // that were used
+  const std::vector<KnownKernel>& contradicted() const { return contradicted_; }
   // The joules of energy_of(), without its error.
   double joules_of(const Use& use) const;
+  // Of busy seconds in a bin; the sum over a bin's entries is that of its launches.
+  double joules_of(const ActivityTable::Entry& entry) const;
   // All uses of a kernel signature: one, or one for each of its variants.
   std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
@@ -64,6 +85,10 @@ class KernelModel {
   template <class Add>
   void each_factor(const Use& use, Add add) const;
   Eigen::VectorXd factor_of(std::span<const Use> uses) const;
+  Estimate energy_by(const PowerSolution& solution, std::span<const Use> uses) const;
+  KnownPower power_of(const KnownKernel& known) const;
+  void solve_with_known(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                        const PowerRows* others, std::vector<KnownKernel> known);
 
   const ActivityTable* table_;
   std::vector<std::uint32_t> column_of_;  // by ActivityTable::Entry's numbers
@@ -72,6 +97,9 @@ class KernelModel {
   std::size_t columns_ = 0;
   double clock_variation_ = 0;
   PowerSolution solution_;
+  std::optional<PowerSolution> own_;  // without earlier runs; absent: as solution_
+  std::vector<KnownKernel> known_;
+  std::vector<KnownKernel> contradicted_;
 };
 
 }  // namespace jouleprof::analysis

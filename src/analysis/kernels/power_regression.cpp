@@ -22,8 +22,13 @@ constexpr double kWellKnown = 5;  // watts
 
 class Solver {
  public:
-  Solver(const PowerRows& rows, const std::vector<PowerPrior>& priors)
-      : rows_(rows), priors_(priors), n_(static_cast<Index>(priors.size())), errors_(rows) {}
+  Solver(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+         std::span<const KnownPower> known)
+      : rows_(rows),
+        priors_(priors),
+        known_(known),
+        n_(static_cast<Index>(priors.size())),
+        errors_(rows) {}
 
   PowerSolution run(const PowerRows* others) {
     VectorXd watts(n_);
@@ -89,6 +94,15 @@ class Solver {
       const double weight = 1 / (sigma * sigma);
       information_(k, k) += weight;
       right_[k] += weight * prior(k).mean;
+    }
+    for (const KnownPower& k : known_) {
+      const double weight = 1 / (k.sigma * k.sigma);
+      for (const std::size_t a : k.columns) {
+        right_[static_cast<Index>(a)] += weight * k.watts;
+        for (const std::size_t b : k.columns) {
+          information_(static_cast<Index>(a), static_cast<Index>(b)) += weight;
+        }
+      }
     }
   }
 
@@ -190,6 +204,7 @@ class Solver {
 
   const PowerRows& rows_;
   const std::vector<PowerPrior>& priors_;
+  std::span<const KnownPower> known_;
   Index n_;
   RowErrors errors_;
   MatrixXd information_, data_;
@@ -214,8 +229,8 @@ double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const 
 }
 
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
-                          const PowerRows* others) {
-  return Solver(rows, priors).run(others);
+                          const PowerRows* others, std::span<const KnownPower> known) {
+  return Solver(rows, priors, known).run(others);
 }
 
 }  // namespace jouleprof::analysis

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "analysis/kernels/power_rows.h"
@@ -16,6 +18,13 @@ struct PowerPrior {
   double sigma = 0;
   double lowest = 0;
   double highest = 0;
+};
+
+// What is known beforehand of the sum of the watts of some columns: a Gaussian.
+struct KnownPower {
+  std::vector<std::size_t> columns;  // indices into PowerSolution::watts
+  double watts = 0;
+  double sigma = 0;
 };
 
 struct PowerSolution {
@@ -48,8 +57,10 @@ struct PowerSolution {
 // by generalised least squares (Aitken 1936) with the error model of row_errors.h, re-estimated in
 // each of four rounds; with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970)
 // and with bounds. `priors`: idle's first, then one for each column. `others`: the same rows under
-// another assumption on the sensors; may be null. Needs at least one row.
+// another assumption on the sensors; may be null. `known`: in addition to the priors. Needs at
+// least one row.
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
-                          const PowerRows* others = nullptr);
+                          const PowerRows* others = nullptr,
+                          std::span<const KnownPower> known = {});
 
 }  // namespace jouleprof::analysis

@@ -8,6 +8,7 @@
 #include "analysis/levels/held_level.h"
 #include "analysis/levels/machine_idle.h"
 #include "analysis/levels/rest_level.h"
+#include "analysis/levels/traced_device.h"
 #include "model/gauge_names.h"
 #include "model/window_sum.h"
 
@@ -97,6 +98,7 @@ std::optional<std::vector<RecordedSpan>> held_spans(EnergyTimeline& timeline,
 
 bool is_shared(const model::Recording& recording, const model::Domain& domain,
                const BoardState& state, HostTime work_begin, HostTime work_end) {
+  if (is_divided(recording, domain)) return true;
   if (recording.run.command.empty()) return false;
   // The command's own context begins after the command. Clocks stay up for a second after the last
   // context has ended, so that a list of processes decides where there is one.

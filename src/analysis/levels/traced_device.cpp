@@ -27,4 +27,10 @@ bool is_on(const model::Recording& recording, const model::Trace& trace,
   return uuid.empty() ? has_one_gpu(recording) : uuid == uuid_of_board(recording, domain);
 }
 
+bool is_divided(const model::Recording& recording, const model::Domain& domain) {
+  return std::any_of(recording.domains.begin(), recording.domains.end(), [&](const auto& d) {
+    return d.parent == domain.id && d.uuid.starts_with("MIG-");
+  });
+}
+
 }  // namespace jouleprof::analysis

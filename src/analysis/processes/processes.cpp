@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/levels/traced_device.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/gpu_rounds.h"
 
@@ -175,15 +176,16 @@ ProcessSplitter::Weigh ProcessSplitter::weigher(const model::Domain& domain) con
   }
   if (is_gpu(domain.kind)) {
     return [this, rounds = GpuRounds(recording_.process_readings.gpu_processes, domain),
-            index = index_of(recording_.processes)](std::size_t s, std::vector<double>& weights) {
-      weigh_gpu(rounds, index, s, weights);
+            index = index_of(recording_.processes),
+            divided = is_divided(recording_, domain)](std::size_t s, std::vector<double>& weights) {
+      weigh_gpu(rounds, index, divided, s, weights);
     };
   }
   return [](std::size_t, std::vector<double>&) {};
 }
 
 void ProcessSplitter::weigh_gpu(const GpuRounds& rounds,
-                                const std::map<model::ProcessId, std::size_t>& index,
+                                const std::map<model::ProcessId, std::size_t>& index, bool divided,
                                 std::size_t slice, std::vector<double>& weights) const {
   const std::size_t n = recording_.processes.size();
   std::map<std::size_t, std::optional<double>> users;
@@ -200,7 +202,7 @@ void ProcessSplitter::weigh_gpu(const GpuRounds& rounds,
   }
   for (const auto& [i, use] : users) {
     const bool tree = i < n && recording_.processes[i].in_tree;
-    const bool alone = users.size() == 1 && use.value_or(1) > kNoUse;
+    const bool alone = !divided && users.size() == 1 && use.value_or(1) > kNoUse;
     weights[tree ? i : n] += alone ? 1.0 : use.value_or(0);
   }
 }

@@ -71,8 +71,8 @@ class ProcessSplitter {
   using Weigh = std::function<void(std::size_t slice, std::vector<double>& weights)>;
   Weigh weigher(const model::Domain& domain) const;
   void weigh_gpu(const class GpuRounds& rounds,
-                 const std::map<model::ProcessId, std::size_t>& index, std::size_t slice,
-                 std::vector<double>& weights) const;
+                 const std::map<model::ProcessId, std::size_t>& index, bool divided,
+                 std::size_t slice, std::vector<double>& weights) const;
 
   const model::Recording& recording_;
   std::vector<HostTime> edges_;              // of the slices: one more than there are slices

@@ -13,7 +13,22 @@ bool uses_device(const model::Trace& trace) {
                      [](const auto& chunk) { return model::is_bins(chunk.kind); });
 }
 
-// A pid can be given out twice: the process that lived when the trace began.
+// How long a traced process had a context within [begin, end].
+double seconds_with_context(const model::Trace& trace, const model::Process* process,
+                            HostTime begin, HostTime end) {
+  HostTime first = HostTime::max();
+  HostTime last = HostTime::min();
+  for (const auto& chunk : trace.chunks) {
+    if (!model::is_bins(chunk.kind)) continue;
+    first = std::min(first, chunk.begin);
+    last = std::max(last, chunk.end);
+  }
+  if (process != nullptr) last = process->end.value_or(end);
+  return std::max(seconds(std::min(last, end) - std::max(first, begin)), 0.0);
+}
+
+}  // namespace
+
 std::optional<std::size_t> process_of(const model::Recording& recording,
                                       const model::Trace& trace) {
   HostTime first = HostTime::max();
@@ -30,22 +45,6 @@ std::optional<std::size_t> process_of(const model::Recording& recording,
   }
   return best;
 }
-
-// How long a traced process had a context within [begin, end].
-double seconds_with_context(const model::Trace& trace, const model::Process* process,
-                            HostTime begin, HostTime end) {
-  HostTime first = HostTime::max();
-  HostTime last = HostTime::min();
-  for (const auto& chunk : trace.chunks) {
-    if (!model::is_bins(chunk.kind)) continue;
-    first = std::min(first, chunk.begin);
-    last = std::max(last, chunk.end);
-  }
-  if (process != nullptr) last = process->end.value_or(end);
-  return std::max(seconds(std::min(last, end) - std::max(first, begin)), 0.0);
-}
-
-}  // namespace
 
 void add_traced_processes(model::Recording& recording) {
   std::uint32_t next = 0;

@@ -18,6 +18,10 @@ struct TracedSplit {
   Energy unattributed;
 };
 
+// Index of a trace's process; absent: no reading caught it. A pid can be given out twice: the
+// process that lived when the trace began.
+std::optional<std::size_t> process_of(const model::Recording& recording, const model::Trace& trace);
+
 // Adds each traced process that no reading of processes caught, as a process of the command's tree.
 void add_traced_processes(model::Recording& recording);
 

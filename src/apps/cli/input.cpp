@@ -20,6 +20,7 @@ namespace jouleprof::cli {
 void Input::declare(CLI::App& app) {
   app.add_option("FILE", file, "")->required();
   app.add_option("--run", run, "")->check(CLI::PositiveNumber);
+  app.add_flag("--no-memory", no_memory, "");
   app.add_option("--from", from, "");
   app.add_option("--to", to, "");
 }
@@ -69,13 +70,9 @@ Result<analysis::Run> Input::open() const {
                                        file)
                          : fmt::format("{} is not a sweep, so that it has no --run", file));
   }
-  if (run > 0) {
-    auto recording = read_run(file, run);
-    if (!recording) return forward_error(recording);
-    return analysis::Run(std::move(*recording));
-  }
-  auto recording = recording::read_recording(file);
+  auto recording = run > 0 ? read_run(file, run) : recording::read_recording(file);
   if (!recording) return forward_error(recording);
+  if (no_memory) recording->remembered.clear();
   return analysis::Run(std::move(*recording));
 }
 

@@ -12,10 +12,11 @@
 
 namespace jouleprof::cli {
 
-// The options FILE, --run, --from and --to.
+// The options FILE, --run, --no-memory, --from and --to.
 struct Input {
   std::string file;
-  unsigned run = 0;  // of a sweep's file, from 1; 0: not given
+  unsigned run = 0;        // of a sweep's file, from 1; 0: not given
+  bool no_memory = false;  // without what earlier runs know of kernels
   std::string from;
   std::string to;
 

@@ -87,6 +87,7 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
   nvml.devices = options.devices;
   auto gpus = NvmlMeter::open(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
+  if (gpus) all.set.gpu_driver = (*gpus)->driver_version();
   const std::string no_gpu = gpus ? "" : gpus.error().message;
   all.add(std::move(gpus), "NVIDIA GPUs (NVML)");
 

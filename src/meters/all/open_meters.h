@@ -21,6 +21,7 @@ struct MeterOptions {
 
 struct MeterSet {
   std::vector<std::unique_ptr<Meter>> meters;
+  std::string gpu_driver;        // version of the NVIDIA driver; empty: not known
   std::vector<Missing> missing;  // of all meters, and of those that could not be opened
 
   // At least one sensor of energy or power that is not a model.

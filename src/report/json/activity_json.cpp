@@ -31,6 +31,16 @@ Json ratio_json(const std::optional<double>& value) {
   return value ? number_json(*value) : Json(nullptr);
 }
 
+Json remembered_json(const std::optional<model::RememberedUse>& use) {
+  if (!use) return nullptr;
+  Json j;
+  j["kernels"] = use->kernels;
+  j["contradicted"] = use->contradicted;
+  j["first_run_time"] = utc_text(use->first);
+  j["last_run_time"] = utc_text(use->last);
+  return j;
+}
+
 Json row_json(const ActivityProfile& profile, const ActivityLine& line, ActivityBy by) {
   const ActivityRow& row = *line.row;
   const auto per_launch = joules_per_launch(row);
@@ -55,6 +65,7 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line, Activity
   j["mean_watts"] = watts_json(power_of(row));
   j["share_ratio"] = ratio_json(share_of(profile, whole_of(row)));
   j["resolvable"] = whole_of(row) ? Json(row.resolvable) : Json(nullptr);
+  j["remembered"] = whole_of(row) ? Json(row.remembered) : Json(nullptr);
   j["group"] = row.group != model::kNone ? Json(row.group) : Json(nullptr);
   j["group_joules"] = energy_json(row.group_energy);
   j["group_interval_joules"] = interval_json(row.group_energy);
@@ -84,6 +95,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["idle_between_launches_joules"] = joules_json(profile.gaps);
   j["others_joules"] = joules_json(profile.others);
   j["unattributed_joules"] = joules_json(profile.unattributed);
+  j["lost_joules"] = joules_json(profile.lost);
   j["replay_joules"] = energy_json(profile.replay);
   j["replay_seconds"] = profile.replay ? seconds_json(profile.replay_time) : Json(nullptr);
   j["idle_watts"] = watts_json(profile.idle_power);
@@ -92,6 +104,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["explained_ratio"] = profile.rows > 0 ? number_json(profile.explained) : Json(nullptr);
   j["regression_rows"] = profile.rows > 0 ? Json(profile.rows) : Json(nullptr);
   j["method"] = text_json(profile.method);
+  j["remembered"] = remembered_json(profile.remembered);
   j["sensor"] = text_json(profile.measured.sensor);
   j["launches"] = profile.launches;
   j["dropped"] = profile.dropped;

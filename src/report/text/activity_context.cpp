@@ -44,4 +44,6 @@ std::string count_text(std::uint64_t count) {
   return digits;
 }
 
+const char* remembered_mark(const model::ActivityRow& row) { return row.remembered ? " *" : ""; }
+
 }  // namespace jouleprof::report

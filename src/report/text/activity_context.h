@@ -32,6 +32,9 @@ struct ActivityContext {
             std::size_t most, Style text_style = Style::kPlain) const;
 };
 
+// After an interval that rests on earlier runs; else nothing.
+const char* remembered_mark(const model::ActivityRow& row);
+
 // Two or more lines a kernel: figures, and a name that has room. The view is not empty.
 Lines kernel_lines(const ActivityContext& context);
 // Layers, ranges and phases: one line each. The view is not empty.

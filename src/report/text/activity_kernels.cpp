@@ -80,7 +80,8 @@ Lines kernel_lines(const ActivityContext& c) {
     const auto power = power_of(row);
     const auto share = share_of(c.profile, row.energy);
     cells.push_back({known ? energy_text(row.energy->energy) : "-", Style::kBold});
-    cells.push_back({known ? c.plus_minus(row.energy->error, row.energy->energy) : ""});
+    cells.push_back(
+        {known ? c.plus_minus(row.energy->error, row.energy->energy) + remembered_mark(row) : ""});
     cells.push_back({known && share ? percent_text(*share) : "-"});
     cells.push_back({count_text(row.launches)});
     cells.push_back({duration_text(row.busy)});

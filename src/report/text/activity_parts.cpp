@@ -76,7 +76,7 @@ Lines part_lines(const ActivityContext& c) {
          : whole ? "not resolvable"
                  : "unavailable",
          known ? Style::kBold : Style::kAttention},
-        {known   ? c.plus_minus(whole->error, whole->energy)
+        {known   ? c.plus_minus(whole->error, whole->energy) + remembered_mark(row)
          : whole ? (c.text.ascii ? "<=" : "\xE2\x89\xA4") + energy_text(whole->high())
                  : ""},
         {known && share ? percent_text(*share) : "-"}};

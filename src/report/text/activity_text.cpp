@@ -111,6 +111,7 @@ class Section {
       lines_.push_back(paint(fmt::format("{} more; --top and --depth show them", c_.view.left_out),
                              Style::kDim, c_.text.colour));
     }
+    memory();
   }
 
   // The power of a device that is held, rest included.
@@ -149,6 +150,9 @@ class Section {
       if (name == std::string_view("held") || name == std::string_view("idle")) {
         remark = held_text(p);
       }
+      if (name == std::string_view("unattributed") && p.lost != Energy{}) {
+        remark = energy_text(p.lost) + " where a killed process left no record";
+      }
       table.add({{fmt::format("{}{}", first ? "" : "+ ", name)},
                  {joules_decimal(energy)},
                  {share ? (*share < 0 ? "-" : "") + percent_text(*share) : ""},
@@ -162,6 +166,22 @@ class Section {
                {fits ? "exactly" : "differs by " + energy_text(p.measured.energy - sum),
                 fits ? Style::kDim : Style::kAlarm}});
     for (auto& line : table.lines(c_.width, c_.text.colour)) lines_.push_back(std::move(line));
+  }
+
+  // What the mark means, where a row has it.
+  void memory() {
+    const auto& use = c_.profile.remembered;
+    const bool marked = std::any_of(c_.view.lines.begin(), c_.view.lines.end(), [](const auto& l) {
+      return l.row->remembered && l.row->resolvable;
+    });
+    if (!use || !marked) return;
+    const std::string first = utc_text(use->first).substr(0, 10);
+    const std::string last = utc_text(use->last).substr(0, 10);
+    c_.note(lines_, "*", Style::kDim,
+            fmt::format("the interval rests on the power of kernels that runs on this GPU found "
+                        "earlier ({}); --no-memory ignores it",
+                        first == last ? first : first + " to " + last),
+            2);
   }
 
   void foot() {

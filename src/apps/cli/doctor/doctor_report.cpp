@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/cli/doctor/level_text.h"
+#include "apps/cli/kernel_memory.h"
 #include "report/quantity.h"
 
 namespace jouleprof::cli {
@@ -72,6 +73,43 @@ std::string levels_text(const model::KnownLevels& levels) {
   return text;
 }
 
+std::string remembered_text(const RememberedKernels& remembered) {
+  if (remembered.path.empty()) return "";
+  if (!remembered.state) {
+    return fmt::format("\nRemembered kernels\n  {}\n", remembered.state.error().message);
+  }
+  const auto& state = *remembered.state;
+  if (state.rows == 0) return "";
+  return fmt::format("\nRemembered kernels\n  {} of {} GPU(s), by runs from {} to {}\n  {}, {}\n",
+                     state.kernels, state.boards, report::utc_text(*state.first).substr(0, 10),
+                     report::utc_text(*state.last).substr(0, 10), remembered.path.string(),
+                     report::bytes_text(state.bytes));
+}
+
+ordered_json remembered_json(const RememberedKernels& remembered) {
+  if (remembered.path.empty()) return nullptr;
+  ordered_json json = {{"path", remembered.path.string()},
+                       {"kernels", nullptr},
+                       {"rows", nullptr},
+                       {"boards", nullptr},
+                       {"bytes", nullptr},
+                       {"first_run_time", nullptr},
+                       {"last_run_time", nullptr},
+                       {"reason", nullptr}};
+  if (!remembered.state) {
+    json["reason"] = remembered.state.error().message;
+    return json;
+  }
+  const auto& state = *remembered.state;
+  json["kernels"] = state.kernels;
+  json["rows"] = state.rows;
+  json["boards"] = state.boards;
+  json["bytes"] = state.bytes;
+  if (state.first) json["first_run_time"] = report::utc_text(*state.first);
+  if (state.last) json["last_run_time"] = report::utc_text(*state.last);
+  return json;
+}
+
 // Null where none was requested.
 ordered_json calibration_json(const std::optional<Result<void>>& calibration) {
   if (!calibration) return nullptr;
@@ -102,7 +140,12 @@ std::string use_of(const Sensor& sensor) {
   return "";
 }
 
-std::string doctor_text(const meters::MeterSet& found) {
+RememberedKernels remembered() {
+  const auto path = kernel_store_path();
+  return {path, path.empty() ? recording::KernelStoreState{} : recording::kernel_store_state(path)};
+}
+
+std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered) {
   std::string out;
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -134,6 +177,7 @@ std::string doctor_text(const meters::MeterSet& found) {
       if (!missing.fix.empty()) out += fmt::format("    fix: {}\n", missing.fix);
     }
   }
+  out += remembered_text(remembered);
   out += found.can_measure() ? "\nNext: jouleprof run -- COMMAND\n"
                              : "\nNothing can be measured here; jouleprof can only estimate the "
                                "energy of this machine.\n";
@@ -141,7 +185,8 @@ std::string doctor_text(const meters::MeterSet& found) {
 }
 
 std::string doctor_json(const meters::MeterSet& found,
-                        const std::optional<Result<void>>& calibration) {
+                        const std::optional<Result<void>>& calibration,
+                        const RememberedKernels& remembered) {
   ordered_json domains = ordered_json::array();
   for (const auto& meter : found.meters) {
     for (const auto& domain : meter->domains()) {
@@ -173,7 +218,8 @@ std::string doctor_json(const meters::MeterSet& found,
   const ordered_json document = {
       {"schema", "jouleprof.doctor/1"},     {"tool_version", JOULEPROF_VERSION},
       {"can_measure", found.can_measure()}, {"calibration", calibration_json(calibration)},
-      {"domains", std::move(domains)},      {"missing", std::move(missing)}};
+      {"domains", std::move(domains)},      {"remembered_kernels", remembered_json(remembered)},
+      {"missing", std::move(missing)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

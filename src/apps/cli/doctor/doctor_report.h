@@ -1,19 +1,29 @@
 // The result of `doctor` as text and as JSON.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "meters/all/open_meters.h"
+#include "recording/kernel_store.h"
 
 namespace jouleprof::cli {
 
 // What a sensor is used for, in a few words.
 std::string use_of(const model::Sensor& sensor);
 
-std::string doctor_text(const meters::MeterSet& found);
+// The kernels that runs of this user remember.
+struct RememberedKernels {
+  std::filesystem::path path;  // empty: there is no folder for them
+  Result<recording::KernelStoreState> state;
+};
+RememberedKernels remembered();
+
+std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& remembered);
 // Schema jouleprof.doctor/1. `calibration`: its result, where it was requested.
 std::string doctor_json(const meters::MeterSet& found,
-                        const std::optional<Result<void>>& calibration);
+                        const std::optional<Result<void>>& calibration,
+                        const RememberedKernels& remembered);
 
 }  // namespace jouleprof::cli

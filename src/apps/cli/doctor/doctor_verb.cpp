@@ -19,6 +19,7 @@ class DoctorVerb : public Verb {
     app.add_flag("--json", json_, "");
     app.add_flag("--calibrate", calibrate_, "");
     app.add_flag("--forget", forget_, "");
+    app.add_flag("--forget-kernels", forget_kernels_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
@@ -31,6 +32,9 @@ class DoctorVerb : public Verb {
       const bool wrong = !done && done.error().code == Errc::kInvalidArgument;
       if (!done) return complain(done.error(), wrong ? kUsageError : kCannotWrite);
     }
+    if (forget_kernels_) {
+      if (const auto done = forget_kernels(); !done) return complain(done.error(), kCannotWrite);
+    }
     std::optional<Result<void>> calibration;
     if (calibrate_) calibration = calibrate(devices_);
     const bool failed = calibration && !*calibration;
@@ -42,7 +46,8 @@ class DoctorVerb : public Verb {
     const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
     const auto written = write_output("", false, [&](std::ostream& out) {
-      out << (json_ ? doctor_json(*found, calibration) : doctor_text(*found));
+      const auto memory = remembered();
+      out << (json_ ? doctor_json(*found, calibration, memory) : doctor_text(*found, memory));
     });
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
@@ -53,6 +58,7 @@ class DoctorVerb : public Verb {
   bool json_ = false;
   bool calibrate_ = false;
   bool forget_ = false;
+  bool forget_kernels_ = false;
   std::vector<std::string> devices_;
   std::string cpu_tdp_;
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "apps/cli/kernel_memory.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/nvml_meter.h"
 
@@ -38,6 +39,14 @@ Result<void> forget(const std::vector<std::string>& devices) {
   if (!forgotten) return forward_error(forgotten);
   fmt::print(stderr, "jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
              nvml::calibration_path().string());
+  return {};
+}
+
+Result<void> forget_kernels() {
+  const auto path = kernel_store_path();
+  if (path.empty()) return {};
+  if (auto done = recording::forget_kernels(path); !done) return done;
+  fmt::print(stderr, "jouleprof: removed the remembered kernels in {}\n", path.string());
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/run.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/kernel_memory.h"
 #include "apps/cli/measure/observed_levels.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
@@ -45,6 +46,7 @@ class RunVerb : public Verb {
     app.add_flag("--layers", layers_, "");
     app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay);
     app.add_flag("--trace", events_, "")->needs(kernels);
+    app.add_flag("--no-memory", no_memory_, "");
     app.add_option("--counter-interval", counter_interval_, "");
     app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
@@ -67,6 +69,7 @@ class RunVerb : public Verb {
     if (!options) return complain(options.error(), kNotStarted);
     auto meters = open();
     if (!meters) return complain(meters.error(), kNotStarted);
+    if (is_traced() && !no_memory_) driver_ = meters->gpu_driver;
     choose_clock_of_layers(*meters, *options);
     auto destination = open_destination(command);
     if (!destination) return complain(destination.error(), kNotStarted);
@@ -193,10 +196,13 @@ class RunVerb : public Verb {
   void conclude(const Destination& destination) const {
     auto recording = destination.recording();
     if (!recording) return void(complain(recording.error(), kInternalError));
+    const KernelMemory memory(driver_);
+    memory.recall(*recording, destination.path());
     const analysis::Run run(std::move(*recording));
     const auto& profile = run.profile();
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
+    if (const auto& activity = run.activity()) memory.store(*activity);
     if (!json_.empty()) {
       const auto written =
           write_output(json_, true, [&](std::ostream& out) { out << report::to_json(*profile); });
@@ -243,6 +249,8 @@ class RunVerb : public Verb {
   bool layers_ = false;
   bool events_ = false;
   std::string replay_;  // empty: not asked for
+  bool no_memory_ = false;
+  std::string driver_;  // of the GPUs; empty: nothing is remembered
   std::string counter_interval_;
   std::string trace_folder_;
   std::string idle_ = "1s";

@@ -1,0 +1,120 @@
+#include "analysis/kernels/remembered_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+namespace jouleprof::analysis {
+namespace {
+
+using model::RememberedKernel;
+
+constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between variants
+constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
+constexpr double kPriorRuns = 2;       // that kBetweenRuns is worth
+constexpr double kLeastBetween = 0.02;
+constexpr double kResolved = 0.2;        // of the power, as a 95 % half-width
+constexpr double kMostOverlapped = 0.2;  // of the busy time
+
+bool is_near(double a, double b, double apart) {
+  return std::max(a, b) <= (1 + apart) * std::min(a, b);
+}
+
+bool is_same_clock(std::optional<double> a, std::optional<double> b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return is_near(*a, *b, kClockApart);
+}
+
+using Found = std::vector<const RememberedKernel*>;
+
+// The mean of several runs, and the spread that one more run may have around it.
+KnownKernel combined(const Found& found) {
+  double plain = 0;
+  for (const auto* r : found) plain += r->power.watts();
+  plain /= static_cast<double>(found.size());
+  double squares = kPriorRuns * std::pow(kBetweenRuns * plain, 2);
+  for (const auto* r : found) squares += std::pow(r->power.watts() - plain, 2);
+  const double runs = static_cast<double>(found.size());
+  const double between =
+      std::max(squares / (kPriorRuns + runs - 1), std::pow(kLeastBetween * plain, 2));
+  KnownKernel known;
+  known.runs = found.size();
+  known.first = known.last = found.front()->observed;
+  double weights = 0;
+  for (const auto* r : found) {
+    const double weight = 1 / (std::pow(r->error.watts() / 1.96, 2) + between);
+    weights += weight;
+    known.watts += weight * r->power.watts();
+    known.first = std::min(known.first, r->observed);
+    known.last = std::max(known.last, r->observed);
+  }
+  known.watts /= weights;
+  known.sigma = std::sqrt(between + 1 / weights);
+  return known;
+}
+
+}  // namespace
+
+std::vector<KnownKernel> known_kernels(std::span<const RememberedKernel> remembered,
+                                       const std::string& board, const ActivityTable& table,
+                                       std::optional<double> sm_clock_hertz) {
+  std::multimap<std::string_view, const RememberedKernel*> by_name;
+  for (const auto& r : remembered) {
+    const bool usable = r.board == board && r.power > Power{} && r.launch > Duration{} &&
+                        is_same_clock(r.sm_clock_hertz, sm_clock_hertz);
+    if (usable) by_name.emplace(r.kernel.name, &r);
+  }
+  std::vector<KnownKernel> out;
+  if (board.empty() || by_name.empty()) return out;
+  const auto add = [&](std::uint32_t k, std::uint32_t variant, double launch) {
+    const auto& key = table.classes[k].key;
+    Found found;
+    const auto [first, last] = by_name.equal_range(key.name);
+    for (auto at = first; at != last; ++at) {
+      const RememberedKernel& r = *at->second;
+      if (r.kernel == key && is_near(seconds(r.launch), launch, kLaunchApart)) found.push_back(&r);
+    }
+    if (found.empty()) return;
+    out.push_back(combined(found));
+    out.back().kernel_class = k;
+    out.back().variant = variant;
+  };
+  std::vector<bool> has_variants(table.classes.size());
+  for (const auto& v : table.variants) has_variants[v.kernel_class] = true;
+  for (std::uint32_t k = 0; k < table.classes.size(); ++k) {
+    if (!has_variants[k]) add(k, model::kNone, table.classes[k].launch());
+  }
+  for (std::uint32_t v = 0; v < table.variants.size(); ++v) {
+    add(table.variants[v].kernel_class, v, table.variants[v].launch);
+  }
+  return out;
+}
+
+std::vector<RememberedKernel> resolved_kernels(const std::string& board, const ActivityTable& table,
+                                               const KernelModel& model,
+                                               std::optional<double> sm_clock_hertz) {
+  std::vector<RememberedKernel> out;
+  for (std::uint32_t k = 0; k < table.classes.size(); ++k) {
+    const auto& c = table.classes[k];
+    if (model.is_pooled(k) || c.whole_overlapped > kMostOverlapped * c.whole_busy) continue;
+    for (auto use : model.all_of(k)) {
+      const double launch =
+          use.variant == model::kNone ? c.launch() : table.variants[use.variant].launch;
+      use.overlapped = 0;
+      const auto own = model.own_energy_of({&use, 1});
+      if (use.busy <= 0 || launch <= 0 || own.joules <= 0) continue;
+      if (1.96 * own.sigma > kResolved * own.joules) continue;
+      out.push_back({board,
+                     c.key,
+                     duration_of(launch),
+                     Power::watts(own.joules / use.busy),
+                     Power::watts(1.96 * own.sigma / use.busy),
+                     sm_clock_hertz,
+                     {}});
+    }
+  }
+  return out;
+}
+
+}  // namespace jouleprof::analysis
