@@ -185,7 +185,7 @@ std::filesystem::path shared_socket() {
   std::vector<std::filesystem::path> folders{root_folder() / "run"};
   if (const std::string own = environment("XDG_RUNTIME_DIR"); !own.empty()) folders.push_back(own);
   for (const auto& folder : folders) {
-    const auto path = folder / "jouleprof" / kServiceSocketName;
+    const auto path = folder / kServiceSocket;
     std::error_code ignored;
     if (std::filesystem::is_socket(path, ignored)) return path;
   }

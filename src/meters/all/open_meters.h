@@ -31,8 +31,8 @@ struct MeterSet {
 };
 
 // Where to look for a service that shares its sensors: what JOULEPROF_SERVICE names ("off":
-// nowhere); else ROOT/run/jouleprof/sampler.sock or jouleprof/sampler.sock in XDG_RUNTIME_DIR, the
-// first that exists, unless JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
+// nowhere); else kServiceSocket in ROOT/run or XDG_RUNTIME_DIR, the first that exists, unless
+// JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
 std::filesystem::path shared_socket();
 
 // Opens all sensors of this machine. Those that cannot be opened are in `missing`. The domains gpu,

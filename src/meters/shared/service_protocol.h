@@ -27,7 +27,9 @@ namespace jouleprof::meters {
 
 inline constexpr int kServiceProtocol = 1;  // any change is a new one
 inline constexpr const char* kServiceVariable = "JOULEPROF_SERVICE";
-inline constexpr const char* kServiceSocketName = "sampler.sock";
+// Within the folder of this user's, or the system's, running programs. The folder above it may hold
+// settings that are to be restored, which must outlive the service.
+inline constexpr const char* kServiceSocket = "jouleprof/serve/sampler.sock";
 inline constexpr std::size_t kLongestServicePacket = std::size_t{64} << 10;
 
 struct ServiceHello {

@@ -113,7 +113,9 @@ TEST(ServiceProtocol, GarbageIsAnError) {
         R"({"type":"hello","protocol":1})", R"({"type":7})"}) {
     const auto service = decode_service_message(packet);
     EXPECT_FALSE(service) << packet;
-    if (!service) EXPECT_EQ(service.error().code, Errc::kCorrupt);
+    if (!service) {
+      EXPECT_EQ(service.error().code, Errc::kCorrupt);
+    }
     EXPECT_FALSE(decode_program_message(packet)) << packet;
   }
 }

@@ -47,8 +47,12 @@ Result<void> remove_left(const fs::path& path) {
 Result<ShareSocket> ShareSocket::create(const ShareAccess& access) {
   const fs::path& path = access.path;
   const fs::path folder = path.parent_path();
-  if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return cannot("cannot make the folder " + folder.string(), errno);
+  std::error_code ignored;
+  for (const fs::path& each : {folder.parent_path(), folder}) {
+    if (each.empty() || each == "/" || fs::exists(each, ignored)) continue;
+    if (::mkdir(each.c_str(), 0700) != 0 && errno != EEXIST) {
+      return cannot("cannot make the folder " + each.string(), errno);
+    }
   }
   if (auto removed = remove_left(path); !removed) return forward_error(removed);
   // Nobody may connect before owner and mode are as they shall be.

@@ -19,9 +19,9 @@ struct ShareAccess {
 // Listens until it is destroyed; then the file is gone.
 class ShareSocket {
  public:
-  // A socket that a killed service left is replaced. Its folder is made where it is absent, for
-  // this user alone. Errors: unavailable; invalid_argument where another service listens or the
-  // path is another kind of file.
+  // A socket that a killed service left is replaced. Its folder, and the one above, are made where
+  // they are absent, for this user alone. Errors: unavailable; invalid_argument where another
+  // service listens or the path is another kind of file.
   static Result<ShareSocket> create(const ShareAccess& access);
   ShareSocket(ShareSocket&& other) noexcept;
   ShareSocket& operator=(ShareSocket&&) = delete;

@@ -148,12 +148,10 @@ class ServeVerb : public Verb {
     auto opened = session::MachineService::open(std::move(options), std::move(meters));
     if (!opened) return complain(opened.error(), kUsageError);
     service = std::move(*opened);
-    if (const auto shared = service->start_sharing(); !shared) {
+    const auto shared = service->start_sharing();
+    if (!shared) {
       if (share_.is_named()) return complain(shared.error(), kCannotOpen);
       fmt::print(stderr, "jouleprof: {}\n", shared.error().message);
-    } else if (!socket.empty()) {
-      fmt::print(stderr, "jouleprof: sharing the sensors with local programs at {}\n",
-                 socket.string());
     }
     auto signals = session::SignalStream::create();
     if (!signals) return complain(signals.error(), kInternalError);
@@ -178,6 +176,10 @@ class ServeVerb : public Verb {
     for (const auto& address : server->addresses()) {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
       fmt::print(stderr, "jouleprof: serving {}/ and {}/metrics\n", url, url);
+    }
+    if (shared && !socket.empty()) {
+      fmt::print(stderr, "jouleprof: sharing the sensors with local programs at {}\n",
+                 socket.string());
     }
     std::stop_source stop;
     std::thread measuring = session::start_without_signals(

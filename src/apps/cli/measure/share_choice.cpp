@@ -23,11 +23,12 @@ std::string environment(const char* name) {
 std::filesystem::path usual_path() {
   if (!environment("JOULEPROF_NVML_LIBRARY").empty()) return {};
   if (const std::string folders = environment("RUNTIME_DIRECTORY"); !folders.empty()) {
-    return std::filesystem::path(split(folders, ':').front()) / meters::kServiceSocketName;
+    return std::filesystem::path(split(folders, ':').front()) /
+           std::filesystem::path(meters::kServiceSocket).filename();
   }
   const std::string own = environment("XDG_RUNTIME_DIR");
   if (own.empty()) return {};
-  return std::filesystem::path(own) / "jouleprof" / meters::kServiceSocketName;
+  return std::filesystem::path(own) / meters::kServiceSocket;
 }
 
 Result<gid_t> group_of(const std::string& name) {
