@@ -16,7 +16,7 @@ constexpr Duration kAnswer = 3s;    // to a request to read now
 constexpr Duration kSilence = 15s;  // without a message, the service is asked whether it is there
 constexpr Duration kClockOffset = 5s;        // by which the clocks may differ, for a slow machine
 constexpr std::size_t kMostItems = 100'000;  // domains and sensors
-constexpr std::size_t kMostUses = 100'000;   // that nobody has asked for
+constexpr std::size_t kMostUses = 100'000;   // that the session has not asked for
 
 constexpr int kMostInTurn = 10'000;  // messages
 

@@ -55,7 +55,7 @@ Result<ShareSocket> ShareSocket::create(const ShareAccess& access) {
     }
   }
   if (auto removed = remove_left(path); !removed) return forward_error(removed);
-  // Nobody may connect before owner and mode are as they shall be.
+  // No program may connect before group and mode are set.
   const mode_t mask = ::umask(0777);
   const auto fd = listen_locally(path);
   ::umask(mask);

@@ -27,8 +27,8 @@ bool is_name(std::string_view text) {
 
 bool is_container_id(std::string_view text) {
   return text.size() == kContainerId && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
-  });
+           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
+         });
 }
 
 void add_pod(std::string_view folder, model::KubeNames& names) {

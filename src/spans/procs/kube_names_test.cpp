@@ -51,9 +51,9 @@ TEST(KubeNames, FollowsChangesAndAMissingFolderIsAnError) {
   ASSERT_TRUE(folder.read());
   EXPECT_EQ(folder.names().pods.size(), 1u);
   tree.write("pods/ml_b_1/c/0.log", "");
-  std::filesystem::last_write_time(tree.root() / "pods",
-                                   std::filesystem::file_time_type::clock::now() +
-                                       std::chrono::seconds{5});
+  std::filesystem::last_write_time(
+      tree.root() / "pods",
+      std::filesystem::file_time_type::clock::now() + std::chrono::seconds{5});
   ASSERT_TRUE(folder.read());
   EXPECT_EQ(folder.names().pods.size(), 2u);
   std::filesystem::remove_all(tree.root() / "pods");
