@@ -105,8 +105,9 @@ typedef struct jouleprof_monitor_options {
   /* For how long after its begin a window is resolved in full detail; older begins are known to one
    * second. 0: 10 minutes. */
   int64_t history_nanoseconds;
-  /* Sample here even when the program runs under `jouleprof run`. 0: use that one's timeline, so
-   * that the windows land in its recording. */
+  /* Sample here even when the program runs under `jouleprof run`, and even if a service shares its
+   * sensors. 0: use the timeline of the run, so that the windows land in its recording; or the
+   * sensors of the service. */
   int own_sampler;
   /* Instead of `devices`: `gpu_index_count` GPUs as CUDA counts them under CUDA_VISIBLE_DEVICES,
    * with the processors and their memory unless `gpus_only`. NULL: not used. */

@@ -119,7 +119,7 @@ struct MonitorOptions {
   bool overwrite = false;
   Duration shortest_window{};  // zero: 50 ms
   Duration history{};          // zero: 10 minutes
-  bool own_sampler = false;    // even under `jouleprof run`
+  bool own_sampler = false;    // even under `jouleprof run` or with a service
 };
 
 class Window;

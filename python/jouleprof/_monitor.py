@@ -36,7 +36,7 @@ class Monitor:
     log: record into this *.jprof file too; overwrite: whether it may exist.
     shortest_window: seconds; sensors are read more often for short ones.
     history: for how many seconds windows are resolved in full detail.
-    own_sampler: sample here even under `jouleprof run`.
+    own_sampler: sample here even under `jouleprof run`, and even if a service shares its sensors.
     gpu_indices: only these GPUs, as CUDA counts them; processors and memory as well.
     cuda: "auto": put window edges on the GPU's timeline where PyTorch uses CUDA; False: never.
 

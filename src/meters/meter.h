@@ -70,6 +70,13 @@ class Meter {
   // energy counter: 2.6 ms; a hanging driver: forever). Returns when to read it next.
   virtual HostTime read(std::size_t index, model::Readings& out) = 0;
 
+  // From now on the readings are needed for this; before the next read() of each probe. A meter
+  // whose sensors' traits depend on their periods goes on as before.
+  virtual void set_demand(const Demand& demand) { (void)demand; }
+
+  // What the user should know, since the last call.
+  virtual std::vector<std::string> take_notices() { return {}; }
+
   // Which processes use this meter's devices now. Absent where the interface does not
   // list processes; an empty list means that none uses them. Appends to `out` how many processes
   // each device listed, where it has the gauge process_count. Errors: of the driver.

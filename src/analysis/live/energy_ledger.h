@@ -30,6 +30,8 @@ class EnergyLedger {
   // Whether the sensors have reported everything up to `t`: a counter's first update after it
   // included, where updates come quickly.
   bool knows(HostTime t);
+  // Whether the newest reading of each sensor is late enough for that: much cheaper, and necessary.
+  bool may_know(HostTime t) const { return reached() >= t; }
   // How long after `t` that can be the case at the earliest.
   Duration delay() const;
   // When the newest reading was taken; the epoch before the first.

@@ -49,11 +49,17 @@ void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
 
 bool LiveEnergy::knows(HostTime t, HostTime now) {
   if (!first_asked_) first_asked_ = now;
-  return std::all_of(ledgers_.begin(), ledgers_.end(), [&](auto& ledger) {
-    if (!ledger || ledger->knows(t)) return true;
-    if (ledger->newest() == HostTime{}) return now - *first_asked_ > kSilent;  // never spoke
-    return now - std::max(ledger->newest(), t) > kSilent;
+  const auto is_silent = [&](const EnergyLedger& ledger) {
+    if (ledger.newest() == HostTime{}) return now - *first_asked_ > kSilent;  // never spoke
+    return now - std::max(ledger.newest(), t) > kSilent;
+  };
+  // While one device is still awaited, the others' timelines need no solving.
+  const bool may_know = std::all_of(ledgers_.begin(), ledgers_.end(), [&](const auto& ledger) {
+    return !ledger || ledger->may_know(t) || is_silent(*ledger);
   });
+  return may_know && std::all_of(ledgers_.begin(), ledgers_.end(), [&](auto& ledger) {
+           return !ledger || ledger->knows(t) || is_silent(*ledger);
+         });
 }
 
 Duration LiveEnergy::delay() const {

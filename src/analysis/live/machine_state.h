@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/live/energy_accounts.h"
+#include "model/kube_names.h"
 #include "model/snapshot.h"
 
 namespace jouleprof::analysis {
@@ -48,6 +49,7 @@ struct MachineState {
   std::vector<DomainState> domains;  // in the snapshot's order, which is that of the accounts
   std::vector<GpuHolder> holders;
   std::vector<Allocation> allocations;
+  model::KubeNames names;
   std::optional<std::uint64_t> memory_used_bytes;  // of the machine
   OwnCost cost;
   std::uint64_t ticks = 0;

@@ -41,6 +41,15 @@ class Destination {
 // "train.jprof", then "train-2.jprof", ...
 std::filesystem::path default_recording_name(const std::vector<std::string>& command);
 
+// How often processes on GPUs are wanted: as session::SessionOptions'.
+inline constexpr Duration kProcessPeriod = std::chrono::milliseconds{900};
+
+// Whether the sensors of a running service may be used: not with --no-service, and not with
+// --cpu-tdp, which is an option of the program that reads the sensors.
+inline bool use_service(bool no_service, const std::string& cpu_tdp) {
+  return !no_service && cpu_tdp.empty();
+}
+
 // The option --cpu-tdp. Errors: invalid_argument.
 Result<std::optional<Power>> parse_cpu_tdp(const std::string& text);
 

@@ -101,6 +101,7 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   if (options.history_nanoseconds > 0) live.history = Duration{options.history_nanoseconds};
   live.tool_version = JOULEPROF_VERSION;
   live.devices = choice_of(options);
+  choice.use_service = options.own_sampler == 0;
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
   if (options.log != nullptr) live.open_sink = [&] { return open_log(options, monitor.log); };

@@ -36,6 +36,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
     acceptor_.async_accept([self = shared_from_this()](error_code err, tcp::socket socket) {
       if (err == net::error::operation_aborted) return;
       if (err) return self->wait();  // out of descriptors, most likely
+      // The end of an answer does not wait for the client's acknowledgement of its begin.
+      error_code ignored;
+      socket.set_option(tcp::no_delay(true), ignored);
       if (self->shared_->connections < self->shared_->options.most_connections) {
         std::make_shared<Connection>(std::move(socket), self->shared_)->start();
       }

@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/calibration/level_store.h"
+#include "meters/nvml/gpu.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
+#include "meters/shared/shared_meter.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -20,10 +25,16 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+std::filesystem::path root_folder() {
+  const std::string root = environment("JOULEPROF_ROOT");
+  return root.empty() ? "/" : root;
+}
+
 // Domains without a sensor: they are in every table, with the reason.
 class AbsentMeter : public Meter {
  public:
-  explicit AbsentMeter(std::vector<model::Domain> domains) {
+  AbsentMeter(std::vector<model::Domain> domains, std::vector<std::string> notices)
+      : notices_(std::move(notices)) {
     domains_ = std::move(domains);
     for (std::size_t i = 0; i < domains_.size(); ++i) {
       domains_[i].id = static_cast<model::DomainId>(i);
@@ -31,6 +42,10 @@ class AbsentMeter : public Meter {
   }
   std::string name() const override { return "absent"; }
   HostTime read(std::size_t, model::Readings&) override { return HostTime::max(); }
+  std::vector<std::string> take_notices() override { return std::exchange(notices_, {}); }
+
+ private:
+  std::vector<std::string> notices_;
 };
 
 struct Collector {
@@ -74,10 +89,11 @@ bool MeterSet::can_measure() const {
   });
 }
 
-Result<MeterSet> open_meters(const MeterOptions& options) {
+namespace {
+
+Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> notices) {
   Collector all;
-  std::filesystem::path root = environment("JOULEPROF_ROOT");
-  if (root.empty()) root = "/";
+  const std::filesystem::path root = root_folder();
 
   NvmlOptions nvml;
   nvml.library = environment("JOULEPROF_NVML_LIBRARY");
@@ -115,8 +131,81 @@ Result<MeterSet> open_meters(const MeterOptions& options) {
     dram.unavailable_reason = "no DRAM sensor: this processor has none, or RAPL cannot be read";
     absent.push_back(std::move(dram));
   }
-  if (!absent.empty()) all.set.meters.push_back(std::make_unique<AbsentMeter>(std::move(absent)));
+  if (!absent.empty() || !notices.empty()) {
+    all.set.meters.push_back(std::make_unique<AbsentMeter>(std::move(absent), std::move(notices)));
+  }
   return std::move(all.set);
+}
+
+// The NVIDIA GPUs that the driver shows to this program: in a container, or in a job of a
+// scheduler, fewer than the machine has.
+std::set<std::string> own_gpus() {
+  std::set<std::string> uuids;
+  auto api = nvml::load_nvml(environment("JOULEPROF_NVML_LIBRARY"));
+  if (!api || api->init() != abi::Return::kSuccess) return uuids;
+  if (const auto gpus = nvml::list_gpus(*api)) {
+    for (const auto& gpu : *gpus) {
+      uuids.insert(gpu.uuid);
+      for (const auto& mig : gpu.mig_devices) uuids.insert(mig.uuid);
+    }
+  }
+  api->shutdown();
+  return uuids;
+}
+
+Result<MeterSet> open_shared(const MeterOptions& options, const std::filesystem::path& path) {
+  SharedOptions shared{.path = path,
+                       .demand = options.demand,
+                       .process_period = options.process_period,
+                       .can_use = {},
+                       .open_own = {}};
+  shared.can_use =
+      [uuids = std::optional<std::set<std::string>>()](const model::Domain& domain) mutable {
+        if (!domain.uuid.starts_with("GPU-") && !domain.uuid.starts_with("MIG-")) return true;
+        if (!uuids) uuids = own_gpus();
+        return uuids->contains(domain.uuid);
+      };
+  shared.open_own = [options] {
+    auto own = open_own(options, {});
+    return own ? std::move(own->meters) : std::vector<std::unique_ptr<Meter>>{};
+  };
+  auto meter = SharedMeter::open(std::move(shared));
+  if (!meter) return forward_error(meter);
+  MeterSet set;
+  set.meters.push_back(std::move(*meter));
+  return set;
+}
+
+}  // namespace
+
+std::filesystem::path shared_socket() {
+  if (const std::string named = environment(kServiceVariable); !named.empty()) {
+    return named == "off" ? "" : named;
+  }
+  if (!environment("JOULEPROF_NVML_LIBRARY").empty()) return {};
+  std::vector<std::filesystem::path> folders{root_folder() / "run"};
+  if (const std::string own = environment("XDG_RUNTIME_DIR"); !own.empty()) folders.push_back(own);
+  for (const auto& folder : folders) {
+    const auto path = folder / kServiceSocket;
+    std::error_code ignored;
+    if (std::filesystem::is_socket(path, ignored)) return path;
+  }
+  return {};
+}
+
+Result<MeterSet> open_meters(const MeterOptions& options) {
+  const auto path = options.use_service ? shared_socket() : std::filesystem::path();
+  if (path.empty()) return open_own(options, {});
+  auto shared = open_shared(options, path);
+  if (shared) return shared;
+  // A service that has ended, or that is not for this user, is no trouble unless it was named.
+  const bool is_usual =
+      shared.error().code == Errc::kNotFound || shared.error().code == Errc::kPermissionDenied;
+  std::vector<std::string> notices;
+  if (!is_usual || !environment(kServiceVariable).empty()) {
+    notices.push_back(shared.error().message + "; jouleprof reads the sensors itself");
+  }
+  return open_own(options, std::move(notices));
 }
 
 }  // namespace jouleprof::meters

@@ -17,6 +17,9 @@ struct MeterOptions {
   std::optional<Power> cpu_tdp;  // for the estimate
   // Those of GPUs that the user chose; others are not opened. Empty: all.
   std::vector<std::string> devices;
+  // Whether the sensors of a running service may take the place of all meters; see shared_socket().
+  bool use_service = false;
+  Duration process_period{};  // how often processes on GPUs are wanted; asked of the service only
 };
 
 struct MeterSet {
@@ -28,10 +31,17 @@ struct MeterSet {
   bool can_measure() const;
 };
 
+// Where to look for a service that shares its sensors: what JOULEPROF_SERVICE names ("off":
+// nowhere); else kServiceSocket in ROOT/run or XDG_RUNTIME_DIR, the first that exists, unless
+// JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
+std::filesystem::path shared_socket();
+
 // Opens all sensors of this machine. Those that cannot be opened are in `missing`. The domains gpu,
 // cpu and dram are always present; without a sensor they carry the reason. JOULEPROF_NVML_LIBRARY
-// names another NVML library; JOULEPROF_ROOT another root for /sys and /proc (for tests). Errors:
-// invalid_argument for a device that does not exist.
+// names another NVML library; JOULEPROF_ROOT another root for /sys and /proc (for tests). Where a
+// service shares its sensors, there is one meter, SharedMeter, instead; where a service is there
+// and cannot be used, a meter's notice says why. Errors: invalid_argument for a device that does
+// not exist.
 Result<MeterSet> open_meters(const MeterOptions& options);
 
 }  // namespace jouleprof::meters

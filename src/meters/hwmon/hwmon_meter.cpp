@@ -144,6 +144,12 @@ void HwmonMeter::add_sensor(const Channel& channel, model::DomainId domain, cons
   channels_.push_back(channel);
 }
 
+void HwmonMeter::set_demand(const Demand& demand) {
+  for (std::size_t i = 0; i < probes_.size(); ++i) {
+    probes_[i].period = poll_period(sensors_[i], demand);
+  }
+}
+
 HostTime HwmonMeter::read(std::size_t index, model::Readings& out) {
   const model::Sensor& sensor = sensors_.at(index);
   const HostTime before = HostClock::now();

@@ -32,6 +32,7 @@ class HwmonMeter : public Meter {
 
   std::string name() const override { return "hwmon"; }
   HostTime read(std::size_t index, model::Readings& out) override;
+  void set_demand(const Demand& demand) override;
 
  private:
   HwmonMeter() = default;

@@ -24,6 +24,8 @@ class CounterProbe : public ProbeReader {
   // the next possible update, or, before the phase is known, until it observed one, so that the
   // last value lies between two known updates. That sleeps up to 1.25 periods.
   HostTime read(model::Readings& out) override;
+  // As CounterSchedule's.
+  void set_pace(bool every_update, Duration rarely) { schedule_.set_pace(every_update, rarely); }
 
  private:
   HostTime read_once(model::Readings& out);

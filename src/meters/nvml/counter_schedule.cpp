@@ -20,6 +20,11 @@ Duration CounterSchedule::period() const {
   return plan_.every_update ? plan_.refresh : plan_.rarely;
 }
 
+void CounterSchedule::set_pace(bool every_update, Duration rarely) {
+  plan_.every_update = every_update;
+  plan_.rarely = rarely;
+}
+
 HostTime CounterSchedule::next(HostTime before, HostTime after,
                                std::optional<HostTime> changed_since) {
   if (changed_since) edges_.saw(*changed_since, after);

@@ -27,6 +27,9 @@ class CounterSchedule {
   // since which the value changed. Returns when to read next.
   HostTime next(HostTime before, HostTime after, std::optional<HostTime> changed_since);
 
+  // How often to read from now on: as CounterPlan's.
+  void set_pace(bool every_update, Duration rarely);
+
   // The value went back: the driver was reloaded, and its updates have a new phase.
   void restart(HostTime now);
 

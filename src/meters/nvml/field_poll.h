@@ -72,6 +72,7 @@ class PowerPollProbe : public ProbeReader {
   PowerPollProbe(FieldPoll poll, Duration period, const NvmlClock& clock)
       : poll_(std::move(poll)), period_(period), clock_(clock) {}
   HostTime read(model::Readings& out) override;
+  void set_period(Duration period) { period_ = period; }
 
  private:
   FieldPoll poll_;

@@ -38,6 +38,7 @@ class StateProbe : public ProbeReader {
   bool empty() const { return items_.empty() && fields_.empty(); }
 
   HostTime read(model::Readings& out) override;
+  void set_period(Duration period) { period_ = period; }
 
  private:
   struct Item {

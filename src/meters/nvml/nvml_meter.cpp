@@ -50,6 +50,10 @@ HostTime NvmlMeter::read(std::size_t index, model::Readings& out) {
   return readers_[index]->read(out);
 }
 
+void NvmlMeter::set_demand(const Demand& demand) {
+  for (const auto& set_pace : paces_) set_pace(demand);
+}
+
 std::optional<Result<std::vector<model::GpuProcessUse>>> NvmlMeter::read_processes(
     model::Readings& out) {
   const ClockPoint now = clock_.now();

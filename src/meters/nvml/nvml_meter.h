@@ -1,6 +1,7 @@
 // NVIDIA GPUs through the driver's library.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +54,7 @@ class NvmlMeter : public Meter {
 
   std::string name() const override { return "NVML"; }
   HostTime read(std::size_t index, model::Readings& out) override;
+  void set_demand(const Demand& demand) override;
   std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
       model::Readings& out) override;
 
@@ -68,6 +70,7 @@ class NvmlMeter : public Meter {
   std::string driver_version_;
   std::vector<nvml::Gpu> gpus_;
   std::vector<std::unique_ptr<nvml::ProbeReader>> readers_;  // as probes_
+  std::vector<std::function<void(const Demand&)>> paces_;    // each sets the period of a reader
   struct ListedProcesses {
     nvml::GpuProcesses of_gpu;
     std::optional<model::SensorId> count;  // of the gauge process_count

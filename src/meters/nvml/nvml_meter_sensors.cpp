@@ -46,6 +46,27 @@ Duration counter_period(const Demand& demand, bool has_samples) {
   return has_samples && demand.shortest_window >= kVeryLongWindow ? 10s : 5s;
 }
 
+struct CounterPace {
+  bool every_update = false;
+  Duration rarely{};
+};
+
+CounterPace counter_pace(const Demand& demand, Duration refresh, bool has_samples) {
+  if (const Duration wanted = demand.counter_period; wanted > Duration{}) {
+    return {wanted <= refresh, wanted};
+  }
+  return {demand.shortest_window < kLongWindow, counter_period(demand, has_samples)};
+}
+
+Duration poll_period(const Demand& demand, Duration renewed) {
+  return demand.poll_period > Duration{} ? std::max(demand.poll_period, kFastestPoll) : renewed;
+}
+
+Duration state_period(const Demand& demand) {
+  return demand.state_period > Duration{} ? std::max(demand.state_period, kFastestState)
+                                          : kStatePeriod;
+}
+
 }  // namespace
 
 bool NvmlMeterBuilder::counter_works(const Gpu& gpu) {
@@ -78,16 +99,19 @@ void NvmlMeterBuilder::add_counter(const Gpu& gpu, DomainId domain, const GpuTra
   nvml::RingContent ring;
   const bool has_samples =
       nvml::read_ring(meter_.api_, gpu.handle, samples, ring) == Return::kSuccess;
-  plan.rarely = counter_period(options_.demand, has_samples);
-  plan.every_update = options_.demand.shortest_window < kLongWindow;
-  if (const Duration wanted = options_.demand.counter_period; wanted > Duration{}) {
-    plan.every_update = wanted <= plan.refresh;
-    plan.rarely = wanted;
-  }
+  const CounterPace pace = counter_pace(options_.demand, plan.refresh, has_samples);
+  plan.every_update = pace.every_update;
+  plan.rarely = pace.rarely;
   plan.first_burst = meter_.clock_.now().host + std::chrono::seconds(counters_++ / kDenseTogether);
-  add_probe(
-      gpu.device() + " energy counter", nvml::CounterSchedule(plan).period(),
-      std::make_unique<nvml::CounterProbe>(meter_.api_, gpu.handle, sensor, plan, meter_.clock_));
+  auto probe =
+      std::make_unique<nvml::CounterProbe>(meter_.api_, gpu.handle, sensor, plan, meter_.clock_);
+  meter_.paces_.push_back(
+      [probe = probe.get(), refresh = plan.refresh, has_samples](const Demand& demand) {
+        const CounterPace wanted = counter_pace(demand, refresh, has_samples);
+        probe->set_pace(wanted.every_update, wanted.rarely);
+      });
+  add_probe(gpu.device() + " energy counter", nvml::CounterSchedule(plan).period(),
+            std::move(probe));
 }
 
 bool NvmlMeterBuilder::add_ring(const Gpu& gpu, DomainId domain, const GpuTraits& known,
@@ -113,10 +137,15 @@ bool NvmlMeterBuilder::add_ring(const Gpu& gpu, DomainId domain, const GpuTraits
       add_sensor(domain, SensorKind::kPowerRing,
                  module ? "nvmlDeviceGetSamples (module)" : "nvmlDeviceGetSamples", traits);
   const Duration refresh = traits.refresh.value_or(20ms);
-  const Duration period = ring_period(options_.demand, refresh * ring.capacity);
+  const Duration span = refresh * ring.capacity;
+  const Duration period = ring_period(options_.demand, span);
+  auto probe = std::make_unique<nvml::RingProbe>(meter_.api_, gpu.handle, type, sensor,
+                                                 std::move(ring), refresh, period, meter_.clock_);
+  meter_.paces_.push_back([probe = probe.get(), span](const Demand& demand) {
+    probe->set_period(ring_period(demand, span));
+  });
   add_probe(gpu.device() + (module ? " module power samples" : " power samples"), period,
-            std::make_unique<nvml::RingProbe>(meter_.api_, gpu.handle, type, sensor,
-                                              std::move(ring), refresh, period, meter_.clock_));
+            std::move(probe));
   return true;
 }
 
@@ -139,12 +168,13 @@ void NvmlMeterBuilder::add_powers(const Gpu& gpu, DomainId domain, const nvml::S
 
 void NvmlMeterBuilder::add_poll_probe(const Gpu& gpu, Polls& polls) {
   if (polls.often.empty()) return;
-  if (options_.demand.poll_period > Duration{}) {
-    polls.period = std::max(options_.demand.poll_period, kFastestPoll);
-  }
-  add_probe(
-      gpu.device() + " power", polls.period,
-      std::make_unique<nvml::PowerPollProbe>(std::move(polls.often), polls.period, meter_.clock_));
+  const Duration period = poll_period(options_.demand, polls.period);
+  auto probe =
+      std::make_unique<nvml::PowerPollProbe>(std::move(polls.often), period, meter_.clock_);
+  meter_.paces_.push_back([probe = probe.get(), renewed = polls.period](const Demand& demand) {
+    probe->set_period(poll_period(demand, renewed));
+  });
+  add_probe(gpu.device() + " power", period, std::move(probe));
 }
 
 void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& polls) {
@@ -156,8 +186,7 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
         add_sensor(domain, SensorKind::kGauge, std::string(model::gauge::kMemoryTemperature), {});
     polls.with_state.add(sensor, memory_temperature, SensorKind::kGauge);
   }
-  const Duration wanted = options_.demand.state_period;
-  const Duration period = wanted > Duration{} ? std::max(wanted, kFastestState) : kStatePeriod;
+  const Duration period = state_period(options_.demand);
   auto state = std::make_unique<nvml::StateProbe>(api, gpu.handle, std::move(polls.with_state),
                                                   period, meter_.clock_);
   for (const auto& call : nvml::gauge_calls()) {
@@ -172,6 +201,8 @@ void NvmlMeterBuilder::add_state_probe(const Gpu& gpu, DomainId domain, Polls& p
     if (sensors[0] || sensors[1]) state->add(call, sensors);
   }
   if (state->empty()) return;
+  meter_.paces_.push_back(
+      [probe = state.get()](const Demand& demand) { probe->set_period(state_period(demand)); });
   add_probe(gpu.device() + " state", period, std::move(state));
 }
 

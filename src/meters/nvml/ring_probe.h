@@ -37,6 +37,7 @@ class RingProbe : public ProbeReader {
             RingContent known, Duration refresh, Duration period, const NvmlClock& clock);
 
   HostTime read(model::Readings& out) override;
+  void set_period(Duration period) { period_ = period; }
 
  private:
   std::optional<HostTime> place(std::uint64_t stamp, const ClockPoint& now) const;

@@ -201,6 +201,10 @@ std::vector<model::Domain>::iterator RaplMeter::find_domain(const Place& place) 
   });
 }
 
+void RaplMeter::set_demand(const Demand& demand) {
+  for (auto& probe : probes_) probe.period = poll_period(demand, counters_);
+}
+
 HostTime RaplMeter::read(std::size_t index, model::Readings& out) {
   const HostTime begin = HostClock::now();
   for (std::size_t i = 0; i < counters_.size(); ++i) {

@@ -36,6 +36,7 @@ class RaplMeter : public Meter {
 
   std::string name() const override { return "RAPL"; }
   HostTime read(std::size_t index, model::Readings& out) override;
+  void set_demand(const Demand& demand) override;
 
  private:
   RaplMeter(rapl::Source source, const RaplOptions& options);

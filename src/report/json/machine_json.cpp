@@ -169,7 +169,17 @@ class Document {
         optional_json(power(*row.entity), [](Power p) { return number_json(p.watts()); });
     out["present"] = row.entity->present == state_.now;
     if (family == Family::kProcess) out["name"] = text_json(worker.name);
-    if (family == Family::kContainer) out["runtime"] = text_json(owner.runtime);
+    if (family == Family::kContainer) {
+      const auto name = state_.names.containers.find(*row.key);
+      out["name"] = text_json(name != state_.names.containers.end() ? name->second : "");
+      out["runtime"] = text_json(owner.runtime);
+    }
+    if (family == Family::kPod) {
+      const auto name = state_.names.pods.find(*row.key);
+      const bool is_known = name != state_.names.pods.end();
+      out["name"] = text_json(is_known ? name->second.name : "");
+      out["namespace"] = text_json(is_known ? name->second.name_space : "");
+    }
     if (family == Family::kProcess || family == Family::kContainer) {
       out["pod"] = text_json(owner.pod);
       out["job"] = text_json(owner.job);

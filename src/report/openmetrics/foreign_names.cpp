@@ -166,8 +166,15 @@ class Kepler {
     } else if (family == Family::kContainer) {
       labels.add("container_id", key).add("runtime", owner.runtime).add("state", state);
       labels.add("pod_id", owner.pod);
+      const auto name = state_.names.containers.find(key);
+      if (name != state_.names.containers.end()) labels.add("container_name", name->second);
     } else {
       labels.add("pod_id", key).add("state", state);
+      const auto name = state_.names.pods.find(key);
+      if (name != state_.names.pods.end()) {
+        labels.add("pod_name", name->second.name);
+        labels.add("pod_namespace", name->second.name_space);
+      }
     }
     return labels;
   }

@@ -254,7 +254,19 @@ class Writer {
         const auto& owner = entity.worker.owner;
         Labels labels;
         labels.add("container", key).add("runtime", owner.runtime).add("pod_uid", owner.pod);
+        const auto name = state_.names.containers.find(key);
+        if (name != state_.names.containers.end()) labels.add("container_name", name->second);
         out_.sample(labels.add("hpc_job", owner.job), 1.0);
+      }
+    }
+    begin("jouleprof_pod_info");
+    if (const auto* const account = accounts_.family(Family::kPod)) {
+      for (const auto& [key, entity] : account->entities) {
+        const auto name = state_.names.pods.find(key);
+        if (!has_series(entity) || name == state_.names.pods.end()) continue;
+        Labels labels;
+        labels.add("pod_uid", key).add("namespace", name->second.name_space);
+        out_.sample(labels.add("pod", name->second.name), 1.0);
       }
     }
     begin("jouleprof_allocation_info");

@@ -141,6 +141,26 @@ TEST(MachineMetrics, NamesOfKepler) {
   EXPECT_THAT(text, Not(HasSubstr("kepler_pod_")));  // there is none
 }
 
+TEST(MachineMetrics, NamesOfKubernetes) {
+  Machine machine;
+  Worker worker{3, 43, "python", {}};
+  worker.owner.pod = "0d1d";
+  worker.owner.container = "abc";
+  const double weights[] = {1};
+  machine.accounts.begin_tick(at(110), {worker});
+  machine.accounts.charge({0, Energy::joules(1), seconds{5}, {}, weights, 0});
+  machine.state.names.pods["ended"] = {"ml", "other"};
+  EXPECT_THAT(machine.text(), Not(HasSubstr("jouleprof_pod_info{")));  // its name is unknown
+  machine.state.names.pods["0d1d"] = {"ml", "trainer-0"};
+  machine.state.names.containers["abc"] = "train";
+  const auto text = machine.text(Dialect::kText, true, {.kepler = true});
+  EXPECT_THAT(text, HasSubstr("\njouleprof_pod_info{pod_uid=\"0d1d\",namespace=\"ml\","
+                              "pod=\"trainer-0\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\"other\"")));
+  EXPECT_THAT(text, HasSubstr("container_name=\"train\""));
+  EXPECT_THAT(text, HasSubstr("pod_name=\"trainer-0\",pod_namespace=\"ml\",node_name="));
+}
+
 TEST(MachineMetrics, NamesOfAiPowerMeter) {
   Machine machine;
   machine.state.memory_used_bytes = 4096;

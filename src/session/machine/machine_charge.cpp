@@ -76,6 +76,14 @@ void MachineService::map_jobs(Division& division) {
   }
 }
 
+void MachineService::name_pods() {
+  if (options_.kube_logs.empty()) return;
+  if (const auto read = kube_names_.read(); !read) {
+    sampling_.warn("the names of pods are unknown: " + read.error().message);
+  }
+  state_.names = kube_names_.names();
+}
+
 void MachineService::charge(std::size_t domain, HostTime at, const Division& division) {
   auto& edge = edges_[domain].at;
   auto& state = state_.domains[domain];

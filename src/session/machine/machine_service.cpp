@@ -18,9 +18,8 @@ using namespace std::chrono_literals;
 using model::DomainKind;
 
 constexpr Duration kHistory = 30s;
-constexpr Duration kRemembered = 60s;    // of committed energies
-constexpr Duration kLongestWait = 3s;    // for sensors to report a tick
-constexpr Duration kProcessPeriod = 5s;  // the driver keeps some seconds of processes' use
+constexpr Duration kRemembered = 60s;  // of committed energies
+constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr std::size_t kMostWarnings = 100;
@@ -32,6 +31,9 @@ bool is_divided(const model::Domain& domain) {
 
 }  // namespace
 
+// The driver keeps some seconds of processes' use.
+Duration MachineService::process_period() { return 5s; }
+
 Result<std::unique_ptr<MachineService>> MachineService::open(
     ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
   const auto joined = joined_domains(meters);
@@ -39,11 +41,18 @@ Result<std::unique_ptr<MachineService>> MachineService::open(
   if (!selected) return tl::unexpected(selected.error());
   std::map<model::DomainId, bool> keep;
   for (std::size_t i = 0; i < joined.size(); ++i) keep[joined[i].id] = (*selected)[i];
-  Sampler sampler(std::move(meters), std::min(options.tick, kProcessPeriod),
+  Sampler sampler(std::move(meters), std::min(options.tick, process_period()),
                   [&keep](const model::Domain& domain) { return keep[domain.id]; });
   auto domains = sampler.domains();
-  return std::unique_ptr<MachineService>(
+  std::unique_ptr<MachineService> service(
       new MachineService(std::move(options), std::move(sampler), std::move(domains)));
+  service->offered_ = joined;
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    if ((*selected)[i]) continue;
+    service->offered_[i].unavailable_reason =
+        "the service that shares its sensors does not measure it (its option --devices)";
+  }
+  return service;
 }
 
 MachineService::MachineService(ServiceOptions options, Sampler sampler,
@@ -55,8 +64,10 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
                 [this](const Sampled& sampled) {
                   live_.append(sampled.readings);
                   uses_.append(sampled.gpu_processes);
+                  if (share_) share_->append(sampled);
                 }),
       processes_(options_.root),
+      kube_names_(options_.kube_logs),
       accounts_(domains.size(), options_.accounts),
       edges_(domains.size()),
       in_pid_namespace_(spans::in_pid_namespace(options_.root)),
@@ -94,6 +105,7 @@ void MachineService::run(std::stop_token stop) {
     wait_for_tick(next, stop);
   }
   sampling_.stop(options_.patience);
+  share_.reset();
   (void)sampling_.finish();
 }
 
@@ -103,16 +115,22 @@ void MachineService::read(const Reader& reader) const {
 }
 
 void MachineService::wait_until(HostTime t, const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  woken_.wait_until(lock, steady(t), [&stop] { return stop.stop_requested(); });
+  while (!stop.stop_requested() && HostClock::now() < t) {
+    const HostTime next = std::min(t, serve_programs());
+    std::unique_lock lock(mutex_);
+    woken_.wait_until(lock, steady(next), [&] { return stop.stop_requested() || is_asked_; });
+    is_asked_ = false;
+  }
 }
 
 void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
   while (!stop.stop_requested() && HostClock::now() < t) {
+    const HostTime next = std::min(t, serve_programs());
     {
       std::unique_lock lock(mutex_);
-      woken_.wait_until(lock, steady(t),
-                        [&] { return stop.stop_requested() || has_ended_window_; });
+      woken_.wait_until(lock, steady(next),
+                        [&] { return stop.stop_requested() || has_ended_window_ || is_asked_; });
+      is_asked_ = false;
       if (!std::exchange(has_ended_window_, false)) continue;
     }
     settle_windows(stop);
@@ -158,6 +176,7 @@ void MachineService::tick(const std::stop_token& stop) {
   {
     const std::lock_guard lock(known_);
     map_jobs(division);
+    name_pods();
     accounts_.begin_tick(at, division.workers);
     for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
     describe(at);

@@ -18,8 +18,10 @@
 #include "session/live/live_engine.h"
 #include "session/machine/gpu_uses.h"
 #include "session/machine/machine_windows.h"
+#include "session/machine/share_server.h"
 #include "session/sampling/recorded_sampling.h"
 #include "spans/procs/job_mapping.h"
+#include "spans/procs/kube_names.h"
 #include "spans/procs/machine_processes.h"
 
 namespace jouleprof::session {
@@ -29,6 +31,7 @@ struct ServiceOptions {
   std::vector<std::string> devices;  // as select_devices(); empty: all
   analysis::EnergyAccounts::Options accounts;
   std::filesystem::path job_mapping;  // as spans::JobMapping reads it; empty: none
+  std::filesystem::path kube_logs;    // as spans::KubeNameFolder reads it; empty: none
   // The power of a domain at rest; absent where it is not known, and then the domain's energy is
   // not divided into levels.
   std::function<std::optional<Power>(const model::Domain&)> rest;
@@ -37,6 +40,8 @@ struct ServiceOptions {
   model::RunInfo run;                // of the recording
   std::filesystem::path root = "/";  // where proc and sys are
   Duration patience = std::chrono::seconds{2};  // with a meter that hangs at the end
+  std::optional<ShareOptions> share;            // with local programs; absent: not at all
+  meters::Demand demand;                        // that the meters were opened with
 
   // Called after each tick, from the thread of run(). Both arguments are valid during the call.
   std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)> on_tick;
@@ -61,6 +66,10 @@ class MachineService {
       ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters);
 
   const std::vector<model::Domain>& domains() const { return sampling_.domains(); }
+
+  // Shares the sensors as ServiceOptions::share says, until run() ends. Before run(). Errors: as
+  // ShareServer's.
+  Result<void> start_sharing();
 
   // Measures in the calling thread until `stop`.
   void run(std::stop_token stop);
@@ -89,6 +98,9 @@ class MachineService {
 
   MachineService(ServiceOptions options, Sampler sampler, std::vector<model::Domain> domains);
   void wait_until(HostTime t, const std::stop_token& stop);
+  static Duration process_period();
+  HostTime serve_programs();
+  void set_pace(const std::optional<ShareServer::Pace>& pace);
   void wait_for_tick(HostTime t, const std::stop_token& stop);
   void settle_windows(const std::stop_token& stop);
   void wait_for_sensors(HostTime t, const std::stop_token& stop);
@@ -96,6 +108,7 @@ class MachineService {
   Division divide();
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);
+  void name_pods();
   void describe(HostTime at);
   void restore();
   void save();
@@ -107,6 +120,7 @@ class MachineService {
   RecordedSampling sampling_;
   spans::MachineProcesses processes_;
   spans::JobMapping jobs_;
+  spans::KubeNameFolder kube_names_;
   analysis::EnergyAccounts accounts_;
   std::vector<Edge> edges_;
   HostTime last_tick_{};
@@ -116,8 +130,19 @@ class MachineService {
   const std::string boot_;
   MachineWindows windows_;
   bool has_ended_window_ = false;  // guarded by mutex_
+  bool is_asked_ = false;          // by a program; guarded by mutex_
   std::mutex mutex_;
   std::condition_variable_any woken_;
+
+  struct Read {  // of all sensors, for programs
+    std::vector<std::uint64_t> numbers;
+    HostTime deadline{};
+  };
+  std::vector<model::Domain> offered_;  // all of the machine
+  std::optional<Read> read_;
+  Duration delivery_{};  // between two collections for programs
+  HostTime delivered_{};
+  std::unique_ptr<ShareServer> share_;  // gone before what its thread calls
 };
 
 }  // namespace jouleprof::session

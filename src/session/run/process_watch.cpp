@@ -60,7 +60,8 @@ std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::G
   }
   spans::TreeChanges changes;
   for (const auto& use : uses) {
-    const auto id = tree_.identify(use.pid, use.at, changes);
+    const auto id = use.pid == 0 ? std::optional(tree_.other_users(use.at, changes))
+                                 : tree_.identify(use.pid, use.at, changes);
     if (!id) continue;
     out.process_readings.gpu_processes.push_back(
         {*id, use.domain, use.at, use.compute_utilisation, use.memory_bytes});

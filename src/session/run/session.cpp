@@ -234,6 +234,8 @@ Result<SessionResult> run(const SessionOptions& options,
   auto joined = joined_domains(meters);
   const auto selected = select_devices(joined, options.devices);
   if (!selected) return tl::unexpected(selected.error());
+  std::vector<bool> usable;  // the others the command cannot open
+  for (const auto& domain : joined) usable.push_back(domain.visible);
   const auto visibility = apply_visibility(
       joined, options.attach ? environment_of(*options.attach, options.root) : options.environment);
   std::map<model::DomainId, bool> keep;
@@ -252,7 +254,9 @@ Result<SessionResult> run(const SessionOptions& options,
   Result<std::unique_ptr<WindowServer>> windows{nullptr};
   if (!options.command.empty() && !options.attach) {
     std::vector<OfferedDomain> offered;
-    for (const auto& domain : joined) offered.push_back({domain, keep[domain.id]});
+    for (std::size_t i = 0; i < joined.size(); ++i) {
+      if (usable[i]) offered.push_back({joined[i], keep[joined[i].id]});
+    }
     windows = WindowServer::start(std::move(offered), sampler.sensors(),
                                   [stream = signals->get()] { stream->wake(); });
   }

@@ -55,6 +55,9 @@ struct Lane::State {
   std::condition_variable changed;
   bool stop = false;
   bool read_now = false;
+  std::uint64_t asked = 0;  // reads of every probe, and how many of them have ended
+  std::uint64_t ended = 0;
+  std::optional<meters::Demand> demand;  // to be set
   bool done = false;
   Sampled out;
   std::string call;  // the call that the thread is in; empty when in none
@@ -74,12 +77,17 @@ struct Lane::State {
                        seconds(now - call_began));
   }
 
+  void take_notices() {
+    for (auto& text : meter->take_notices()) out.warnings.push_back({HostClock::now(), text});
+  }
+
   HostTime read(std::size_t probe, model::Readings& scratch) {
     enter(meter->probes()[probe].name);
     scratch.clear();
     const HostTime next = meter->read(probe, scratch);
     const std::lock_guard lock(mutex);
     call.clear();
+    take_notices();
     // Two of one sensor at once: it keeps them until they are asked for.
     if (scratch.powers.size() > 1 && scratch.powers[0].sensor == scratch.powers[1].sensor) {
       buffer_emptied = true;
@@ -127,6 +135,7 @@ Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_per
   for (std::size_t i = 0; i < probes.size(); ++i) {
     if (is_wanted(probes[i], state_->ids)) state_->wanted.push_back(i);
   }
+  state_->take_notices();
 }
 
 Lane::~Lane() {
@@ -163,6 +172,9 @@ void Lane::run(const std::shared_ptr<State>& state) {
   bool last = false;
   while (!last) {
     bool all = false;
+    std::uint64_t asked = 0;
+    std::optional<meters::Demand> demand;
+    Duration process_period{};
     {
       std::unique_lock lock(s.mutex);
       HostTime next = begin + (HostClock::now() - begin) + kLongestSleep;
@@ -171,7 +183,11 @@ void Lane::run(const std::shared_ptr<State>& state) {
       s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now; });
       last = s.stop;
       all = last || std::exchange(s.read_now, false);
+      asked = s.asked;
+      demand = std::exchange(s.demand, std::nullopt);
+      process_period = s.process_period;
     }
+    if (demand) s.meter->set_demand(*demand);
     const HostTime woke = HostClock::now();
     for (std::size_t i = 0; i < s.wanted.size(); ++i) {
       const HostTime now = HostClock::now();
@@ -179,12 +195,16 @@ void Lane::run(const std::shared_ptr<State>& state) {
       due[i] = std::max(s.read(s.wanted[i], scratch), now + kShortestSleep);
     }
     const HostTime now = HostClock::now();
-    if (processes_due == kNever || (!all && processes_due > now + kSoon)) continue;
-    const Duration before = thread_cpu_time();
-    const bool again = s.read_processes(scratch);
-    // From the wake-up on, so that it falls together with probes of the same period.
-    const Duration pause = pause_after(thread_cpu_time() - before, s.process_period, kRarestLook);
-    processes_due = again ? woke + pause : kNever;
+    if (processes_due != kNever && (all || processes_due <= now + kSoon)) {
+      const Duration before = thread_cpu_time();
+      const bool again = s.read_processes(scratch);
+      // From the wake-up on, so that it falls together with probes of the same period.
+      const Duration pause = pause_after(thread_cpu_time() - before, process_period, kRarestLook);
+      processes_due = again ? woke + pause : kNever;
+    }
+    if (!all) continue;
+    const std::lock_guard lock(s.mutex);
+    s.ended = asked;
   }
   const std::lock_guard lock(s.mutex);
   s.done = true;
@@ -212,8 +232,23 @@ void Lane::take(Sampled& out) {
   }
 }
 
-void Lane::ask_to_read() {
+std::uint64_t Lane::ask_to_read() {
   const std::lock_guard lock(state_->mutex);
+  state_->read_now = true;
+  state_->changed.notify_all();
+  return ++state_->asked;
+}
+
+bool Lane::has_read(std::uint64_t number) const {
+  if (!thread_.joinable()) return true;
+  const std::lock_guard lock(state_->mutex);
+  return state_->ended >= number;
+}
+
+void Lane::set_pace(const meters::Demand& demand, Duration process_period) {
+  const std::lock_guard lock(state_->mutex);
+  state_->demand = demand;
+  if (process_period > Duration{}) state_->process_period = process_period;
   state_->read_now = true;
   state_->changed.notify_all();
 }

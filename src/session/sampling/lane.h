@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -59,8 +60,15 @@ class Lane {
   // Whether a buffer was emptied since the last take().
   bool has_buffer() const;
 
-  // Asks for a read of every probe now, due or not: something begins or ends here.
-  void ask_to_read();
+  // Asks for a read of every probe now, due or not: something begins or ends here. Returns a number
+  // for has_read().
+  std::uint64_t ask_to_read();
+  // Whether that read has ended; take() has its readings then.
+  bool has_read(std::uint64_t number) const;
+
+  // How often the meter is read from now on, and asked for the processes on its devices; the
+  // probes are read at once. Zero as a process period changes nothing.
+  void set_pace(const meters::Demand& demand, Duration process_period);
 
   // Asks for the last reads: every probe once more.
   void ask_to_stop();

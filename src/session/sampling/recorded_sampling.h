@@ -27,7 +27,13 @@ class RecordedSampling {
 
   // Records domains and sensors, and starts sampling. `on_buffer`: as Sampler's.
   void start(std::function<void()> on_buffer = nullptr);
-  void read_soon() { sampler_.read_soon(); }
+  auto read_soon() { return sampler_.read_soon(); }
+  bool has_read(const std::vector<std::uint64_t>& numbers) const {
+    return sampler_.has_read(numbers);
+  }
+  void set_pace(const meters::Demand& demand, Duration process_period) {
+    sampler_.set_pace(demand, process_period);
+  }
   bool has_buffer() const { return sampler_.has_buffer(); }
 
   // Moves what was read since the last time into `batch`.

@@ -72,8 +72,21 @@ void Sampler::start() {
   for (auto& lane : lanes_) lane->start();
 }
 
-void Sampler::read_soon() {
-  for (auto& lane : lanes_) lane->ask_to_read();
+std::vector<std::uint64_t> Sampler::read_soon() {
+  std::vector<std::uint64_t> numbers;
+  for (auto& lane : lanes_) numbers.push_back(lane->ask_to_read());
+  return numbers;
+}
+
+bool Sampler::has_read(const std::vector<std::uint64_t>& numbers) const {
+  for (std::size_t i = 0; i < lanes_.size() && i < numbers.size(); ++i) {
+    if (!lanes_[i]->has_read(numbers[i])) return false;
+  }
+  return true;
+}
+
+void Sampler::set_pace(const meters::Demand& demand, Duration process_period) {
+  for (auto& lane : lanes_) lane->set_pace(demand, process_period);
 }
 
 void Sampler::take(Sampled& out) {

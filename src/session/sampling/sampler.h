@@ -1,6 +1,7 @@
 // All meters together: one set of ids, one thread each.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -28,8 +29,13 @@ class Sampler {
   void take(Sampled& out);  // appends
 
   // Has every probe read now, due or not, so that an interval that begins or ends here has a
-  // reading close to its edge. Returns at once.
-  void read_soon();
+  // reading close to its edge. Returns at once: numbers for has_read(), one a meter.
+  std::vector<std::uint64_t> read_soon();
+  // Whether these reads have ended; take() has their readings then.
+  bool has_read(const std::vector<std::uint64_t>& numbers) const;
+
+  // As Lane's, for every lane.
+  void set_pace(const meters::Demand& demand, Duration process_period);
 
   // Reads every probe a last time. Waits up to `patience` for all meters together; a meter that
   // hangs longer is given up with a warning. Appends what was read.

@@ -203,7 +203,7 @@ Visibility apply_visibility(std::vector<Domain>& domains, const Environment& env
   std::vector<model::DomainId> nvidia;
   std::vector<model::DomainId> amd;
   for (const auto& domain : domains) {
-    if (!is_board(domain)) continue;
+    if (!is_board(domain) || !domain.visible) continue;
     if (is_nvidia(domain)) nvidia.push_back(domain.id);
     if (is_amd(domain)) amd.push_back(domain.id);
   }
@@ -244,7 +244,7 @@ Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
     long long place = 0;
     for (std::size_t i = 0; i < domains.size(); ++i) {
       const auto& d = domains[i];
-      const bool numbered = number && is_board(d) && place++ == *number;
+      const bool numbered = number && is_board(d) && d.visible && place++ == *number;
       if (word == "all" || (kind && d.kind == *kind) || d.device == word || d.uuid == word ||
           numbered) {
         exact.push_back(i);

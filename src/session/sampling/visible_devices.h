@@ -25,7 +25,8 @@ struct Visibility {
 // Sets Domain::visible as the CUDA and ROCm runtimes would decide for a process with this
 // environment (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES);
 // what lies within an invisible GPU is invisible too. GPUs of one vendor must be in PCI order.
-// Where a variable leaves it open which boards it means, all stay visible.
+// Where a variable leaves it open which boards it means, all stay visible. Boards that are not
+// visible before are not the program's at all: the runtimes do not count them.
 //
 // Rules: CUDA C++ Programming Guide, "CUDA Environment Variables"; ROCm, "GPU isolation
 // techniques". NVIDIA_VISIBLE_DEVICES is the container runtime's, which hides the others from the
@@ -33,7 +34,8 @@ struct Visibility {
 Visibility apply_visibility(std::vector<model::Domain>& domains, const Environment& environment);
 
 // Which of `domains` a user's words select, with all that lies within them. A word is "all", a
-// device ("gpu1", "package-0"), a number (a GPU's place), a UUID or the beginning of one, or a kind
+// device ("gpu1", "package-0"), a number (a visible GPU's place), a UUID or the beginning of one,
+// or a kind
 // ("gpu", "cpu", "dram"). Errors: invalid_argument for a word that selects nothing, or a beginning
 // that fits several; the message lists the devices.
 Result<std::vector<bool>> select_devices(const std::vector<model::Domain>& domains,

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "session/windows/json_fields.h"
+#include "base/json/json_fields.h"
 #include "session/windows/window_protocol.h"
 
 namespace jouleprof::session {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json/json_fields.h"
 #include "model/provenance.h"
 #include "session/windows/energy_json.h"
-#include "session/windows/json_fields.h"
 
 namespace jouleprof::session {
 namespace {

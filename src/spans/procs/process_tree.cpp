@@ -256,6 +256,18 @@ std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, Tr
   return id;
 }
 
+model::ProcessId ProcessTree::other_users(HostTime at, TreeChanges& out) {
+  if (!other_users_) {
+    model::Process process;
+    process.id = model::ProcessId{next_id_++};
+    process.name = "other users";
+    process.start = at;
+    out.processes.push_back(process);
+    other_users_ = process.id;
+  }
+  return *other_users_;
+}
+
 std::vector<model::Process> ProcessTree::alive() const {
   std::vector<model::Process> out;
   for (const auto& entry : entries_) {

@@ -58,6 +58,9 @@ class ProcessTree {
   // in_tree false, at the first call for it. Absent where there is no such process.
   std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out);
 
+  // What stands for all processes of other users together, where only their sum is known.
+  model::ProcessId other_users(HostTime at, TreeChanges& out);
+
   // Those of the tree that had not ended at the last scan.
   std::vector<model::Process> alive() const;
 
@@ -109,6 +112,7 @@ class ProcessTree {
   ProcFs& procs_;
   TreeOptions options_;
   std::uint32_t next_id_ = 0;
+  std::optional<model::ProcessId> other_users_;
   std::vector<Entry> entries_;  // alive or zombies; parents before their children
   bool root_listed_ = false;
   std::unordered_set<pid_t> known_;                       // of entries_

@@ -139,6 +139,8 @@ class PairRunner {
     const bool traced = layers || by == analysis::CompareBy::kKernel;
     meters::MeterOptions meter_options;
     meter_options.demand.shortest_window = std::chrono::seconds{1};
+    meter_options.use_service = true;
+    meter_options.process_period = kProcessPeriod;
     auto meters = meters::open_meters(meter_options);
     if (!meters) return forward_error(meters);
     session::SessionOptions options;

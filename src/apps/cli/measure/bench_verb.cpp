@@ -45,6 +45,7 @@ class BenchVerb : public Verb {
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_flag("--no-service", no_service_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -142,6 +143,8 @@ class BenchVerb : public Verb {
     options.demand.shortest_window = workload_.shortest_window();
     options.demand.state_period = std::chrono::milliseconds{250};  // clocks show a steady state
     options.cpu_tdp = *cpu_tdp;
+    options.use_service = use_service(no_service_, cpu_tdp_);
+    options.process_period = kProcessPeriod;
     return meters::open_meters(options);
   }
 
@@ -206,6 +209,7 @@ class BenchVerb : public Verb {
   std::vector<std::string> devices_;
   std::string idle_ = "2s";
   std::string cpu_tdp_;
+  bool no_service_ = false;
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ class MonitorVerb : public Verb {
     app.add_option("-i,--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--record", record_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_flag("--no-service", no_service_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -66,7 +67,9 @@ class MonitorVerb : public Verb {
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
     auto found = meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
                                       .cpu_tdp = *cpu_tdp,
-                                      .devices = {}});
+                                      .devices = {},
+                                      .use_service = use_service(no_service_, cpu_tdp_),
+                                      .process_period = kProcessPeriod});
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =
@@ -110,6 +113,7 @@ class MonitorVerb : public Verb {
   std::vector<std::string> devices_;
   std::string record_;
   std::string cpu_tdp_;
+  bool no_service_ = false;
 };
 
 }  // namespace

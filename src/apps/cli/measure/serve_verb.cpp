@@ -8,6 +8,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measure/history_options.h"
 #include "apps/cli/measure/rest_watch.h"
+#include "apps/cli/measure/share_choice.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/http_server.h"
@@ -47,11 +48,13 @@ class ServeVerb : public Verb {
     app.add_option("--max-series", most_series_, "")->check(CLI::NonNegativeNumber);
     app.add_option("--keep-ended", keep_, "");
     app.add_option("--job-mapping-dir", job_mapping_, "");
+    app.add_option("--kube-logs", kube_logs_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--names", names_, "")
         ->delimiter(',')
-        ->check(CLI::IsMember({"dcgm", "kepler", "aipowermeter"}));
+        ->check(CLI::IsMember({"prometheus", "dcgm", "kepler", "aipowermeter"}));
     history_.declare(app);
+    share_.declare(app);
     app.add_flag("--no-estimates", no_estimates_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
@@ -65,6 +68,7 @@ class ServeVerb : public Verb {
     const meters::Demand demand{.shortest_window = options->tick,
                                 .sample_period = options->tick,
                                 .state_period = options->tick};
+    options->demand = demand;
     raise_file_limit();
     auto found = meters::open_meters({.demand = demand, .cpu_tdp = *cpu_tdp, .devices = {}});
     if (!found) return complain(found.error(), kUsageError);
@@ -106,8 +110,12 @@ class ServeVerb : public Verb {
       }
       if (family) options.accounts.families.push_back(*family);
     }
+    auto share = share_.options();
+    if (!share) return forward_error(share);
+    options.share = std::move(*share);
     options.devices = devices_;
     options.job_mapping = job_mapping_;
+    options.kube_logs = kube_logs_;
     options.rest = [this](const model::Domain& domain) -> std::optional<Power> {
       if (domain.kind == model::DomainKind::kGpu && !domain.parent) {
         if (const auto observed = rest_.power(domain.uuid)) return observed;
@@ -136,9 +144,15 @@ class ServeVerb : public Verb {
         fmt::print(stderr, "jouleprof: {}\n", state.warnings[warned]);
       }
     };
+    const auto socket = options.share ? options.share->access.path : std::filesystem::path();
     auto opened = session::MachineService::open(std::move(options), std::move(meters));
     if (!opened) return complain(opened.error(), kUsageError);
     service = std::move(*opened);
+    const auto shared = service->start_sharing();
+    if (!shared) {
+      if (share_.is_named()) return complain(shared.error(), kCannotOpen);
+      fmt::print(stderr, "jouleprof: {}\n", shared.error().message);
+    }
     auto signals = session::SignalStream::create();
     if (!signals) return complain(signals.error(), kInternalError);
     serve::HttpOptions http;
@@ -162,6 +176,10 @@ class ServeVerb : public Verb {
     for (const auto& address : server->addresses()) {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
       fmt::print(stderr, "jouleprof: serving {}/ and {}/metrics\n", url, url);
+    }
+    if (shared && !socket.empty()) {
+      fmt::print(stderr, "jouleprof: sharing the sensors with local programs at {}\n",
+                 socket.string());
     }
     std::stop_source stop;
     std::thread measuring = session::start_without_signals(
@@ -202,6 +220,7 @@ class ServeVerb : public Verb {
   }
 
   History history_;
+  ShareChoice share_;
   RestWatch rest_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
@@ -210,6 +229,7 @@ class ServeVerb : public Verb {
   std::size_t most_series_ = 1000;
   std::string keep_ = "5min";
   std::string job_mapping_;
+  std::string kube_logs_;
   std::vector<std::string> devices_;
   std::vector<std::string> names_;
   bool no_estimates_ = false;

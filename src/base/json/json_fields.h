@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-namespace jouleprof::session {
+namespace jouleprof {
 
 // The values of an object, one by one; good() says whether all were there and fit.
 class JsonFields {
@@ -90,4 +90,4 @@ class JsonFields {
   bool good_;
 };
 
-}  // namespace jouleprof::session
+}  // namespace jouleprof

@@ -1,0 +1,68 @@
+// The sensors of a service that measures this machine, in place of a second sampler.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "meters/meter.h"
+#include "meters/shared/own_meters.h"
+#include "meters/shared/service_link.h"
+
+namespace jouleprof::meters {
+
+struct SharedOptions {
+  std::filesystem::path path;  // of the service's socket
+  Demand demand;
+  Duration process_period{};  // how often processes on the devices are wanted; zero: never
+  // Whether this program can use a GPU; others are not Domain::visible. nullptr: it can use all.
+  std::function<bool(const model::Domain&)> can_use;
+  // The machine's sensors for when the service stops.
+  std::function<std::vector<std::unique_ptr<Meter>>()> open_own;
+};
+
+// Its domains and sensors are those of the service, with their names, provenance and traits, and so
+// are its readings. Two probes: what the service has sent; and all sensors now, which is read only
+// when a session asks for all. Uses of GPUs by other users' processes come as one with pid 0.
+//
+// If the service stops, stops answering or sends what cannot be understood, the machine's sensors
+// are opened and read from then on. A notice names the time without readings; a failure of each
+// sensor that cannot be read any more says so.
+class SharedMeter final : public Meter {
+ public:
+  // Errors: not_found without a service; permission_denied, unavailable (it refuses, does not
+  // answer, or its clock is another one), corrupt.
+  static Result<std::unique_ptr<SharedMeter>> open(SharedOptions options);
+
+  std::string name() const override { return "service"; }
+  HostTime read(std::size_t index, model::Readings& out) override;
+  std::vector<std::string> take_notices() override;
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(
+      model::Readings& out) override;
+
+ private:
+  SharedMeter(SharedOptions options, shared::ServiceLink link);
+  Result<void> greet();
+  Result<void> take(ServiceMessage& message);
+  Result<void> receive_sent(model::Readings& out);
+  Result<void> read_now(model::Readings& out);
+  Result<void> add(ServiceMessage& message, model::Readings& out);
+  void fall_back(const Error& why, model::Readings& out);
+
+  const SharedOptions options_;
+  const Duration period_;
+  std::optional<shared::ServiceLink> link_;  // absent once it has stopped
+  std::optional<shared::OwnMeters> own_;
+  std::unordered_map<model::SensorId, model::SensorId> ids_;  // ours, by the service's
+  GpuUses uses_;
+  HostTime newest_{};  // of the readings
+  HostTime heard_{};   // when the latest message came
+  std::uint64_t next_request_ = 1;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace jouleprof::meters

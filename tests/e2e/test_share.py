@@ -1,0 +1,183 @@
+"""A service shares its sensors with programs of the same machine."""
+
+import glob
+import os
+import pwd
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import TOOL, domain
+from test_serve import Service, wait_for
+
+TABLES = {"power_reading": "at_nanoseconds", "counter_reading": "before_nanoseconds",
+          "gauge_reading": "at_nanoseconds"}
+
+
+@pytest.fixture
+def shared(gpu):
+    """A service that shares its sensors, and a tool that knows it."""
+    service = Service(gpu, "--share", gpu.folder / "sampler.sock", "--record", gpu.folder / "days")
+    gpu.environment["JOULEPROF_SERVICE"] = str(gpu.folder / "sampler.sock")
+    gpu.service = service.ready()
+    yield gpu
+    stop(service)
+
+
+def stop(service):
+    if service.process.poll() is None:
+        service.process.terminate()
+    service.process.communicate(timeout=60)
+
+
+def rows(path, table, order):
+    """Readings by the name of their sensor."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        found = {}
+        for name, in db.execute("SELECT name FROM sensor"):
+            query = f"SELECT * FROM {table} WHERE sensor = (SELECT id FROM sensor WHERE name = ?) " \
+                    f"ORDER BY {order}"
+            found[name] = [row[1:] for row in db.execute(query, (name,))]
+        return {name: values for name, values in found.items() if values}
+
+
+def sensors(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        return db.execute("SELECT name, kind, provenance, refresh_nanoseconds, window_nanoseconds, "
+                          "lag_nanoseconds, gain_error_ratio FROM sensor ORDER BY name").fetchall()
+
+
+def test_a_run_records_every_reading_of_the_service(shared):
+    shared("run", "-q", "-o", "run.jprof", "--", "sleep", "2")
+    stop(shared.service)
+    [day] = glob.glob(str(shared.folder / "days" / "*.jprof"))
+    run = shared.folder / "run.jprof"
+    compared = 0
+    for table, order in TABLES.items():
+        theirs = rows(day, table, order)
+        for name, values in rows(run, table, order).items():
+            within = [r for r in theirs[name] if values[0][0] <= r[0] <= values[-1][0]]
+            assert values == within, name
+            compared += len(values)
+    assert compared > 100
+    assert sensors(run) == sensors(day)
+    report = shared.report("run.jprof")
+    gpu = domain(report, "gpu")
+    assert gpu["provenance"] == "simulated"
+    assert not [w for w in report["warnings"] if "service" in str(w)]
+
+
+def test_a_run_without_the_service_has_a_sampler_of_its_own(shared):
+    before = shared.service.samples()
+    shared("run", "-q", "--no-service", "-o", "own.jprof", "--", "sleep", "1")
+    stop(shared.service)
+    [day] = glob.glob(str(shared.folder / "days" / "*.jprof"))
+    theirs = rows(day, "counter_reading", "before_nanoseconds")
+    own = rows(shared.folder / "own.jprof", "counter_reading", "before_nanoseconds")
+    assert before and not set(own["nvmlDeviceGetTotalEnergyConsumption"]) & \
+        set(theirs["nvmlDeviceGetTotalEnergyConsumption"])
+
+
+def test_a_service_that_is_killed_is_replaced_and_the_gap_is_named(shared):
+    run = shared.start("run", "-o", "run.jprof", "--", "sleep", "4")
+    time.sleep(2.5)  # in the work or before it: both go on
+    shared.service.process.kill()
+    _, text = run.communicate(timeout=60)
+    assert run.returncode == 0, text
+    report = shared.report("run.jprof")
+    warnings = [str(w) for w in report["warnings"]]
+    [named] = [w for w in warnings if "service that shared its sensors has stopped" in w]
+    assert "s without readings" in named
+    assert domain(report, "gpu")["energy_joules"] is not None
+
+
+def test_a_service_that_is_not_there_or_talks_nonsense_is_named(shared):
+    shared.environment["JOULEPROF_SERVICE"] = str(shared.folder / "nothing.sock")
+    text = shared("run", "--no-record", "--idle", "0s", "--", "true").err
+    assert "cannot connect to the service" in " ".join(text.split())
+    odd = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    odd.bind(str(shared.folder / "odd.sock"))
+    odd.listen()
+    shared.environment["JOULEPROF_SERVICE"] = str(shared.folder / "odd.sock")
+    run = shared.start("run", "--no-record", "--idle", "0s", "--", "true")
+    client, _ = odd.accept()
+    client.send(b"\xff" * 100)
+    _, text = run.communicate(timeout=60)
+    odd.close()
+    assert run.returncode == 0
+    assert "unknown form" in " ".join(text.split())
+
+
+def test_garbage_does_not_disturb_the_service(shared):
+    path = str(shared.folder / "sampler.sock")
+    for garbage in (b"x" * 60000, b"{", b"\0", b'{"type":"read","id":1}'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(60)
+            client.connect(path)
+            client.send(garbage)
+            try:
+                assert client.recv(65536) == b""
+            except ConnectionResetError:
+                pass
+    ticks = shared.service.ticks()
+    wait_for("a tick", lambda: shared.service.ticks() > ticks)
+
+
+def test_the_socket_is_for_whom_the_administrator_says(gpu):
+    group = os.getgid()
+    path = gpu.folder / "sampler.sock"
+    service = Service(gpu, "--share", path, "--share-group", str(group)).ready()
+    about = path.stat()
+    assert stat.S_IMODE(about.st_mode) == 0o660 and about.st_gid == group
+    second = gpu("serve", "--listen", "127.0.0.1:0", "--share", path, status=None)
+    assert second.returncode != 0 and "another service listens" in second.err
+    stop(service)
+    assert not path.exists()
+    for option, value in (("--share-mode", "rw"), ("--share-group", "no-such-group"),
+                          ("--share-fastest", "0s")):
+        assert "share" in gpu("serve", "--share", path, option, value, status=2).err
+
+
+def test_a_monitor_in_a_program_uses_the_service(shared):
+    pytest.importorskip("jouleprof")
+    code = ("import time, jouleprof\n"
+            "m = jouleprof.Monitor()\n"
+            "with m.window('w') as w: time.sleep(1)\n"
+            "print(w.gpu_energy)\n")
+    out = subprocess.run([sys.executable, "-c", code], env=shared.environment, text=True,
+                         capture_output=True, timeout=120, check=False)
+    assert out.returncode == 0, out.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_another_user_sees_own_processes_only(gpu):
+    nobody = pwd.getpwnam("nobody")
+    mine, theirs = (subprocess.Popen(["sleep", "60"], user=user) for user in (nobody.pw_uid, 0))
+    gpu.folder.chmod(0o755)
+    for parent in gpu.folder.parents:
+        if os.stat(parent).st_mode & 0o001 == 0:
+            mine.kill()
+            theirs.kill()
+            pytest.skip(f"{parent} cannot be searched by other users")
+    gpu.simulate({"devices": [{"generation": "hopper", "idle_watts": 250, "processes": [
+        {"pid": mine.pid, "sm_utilisation_ratio": 0.5, "memory_mib": 100},
+        {"pid": theirs.pid, "sm_utilisation_ratio": 0.25, "memory_mib": 200}]}]})
+    service = Service(gpu, "--share", gpu.folder / "sampler.sock", "--share-mode", "0666").ready()
+    gpu.environment["JOULEPROF_SERVICE"] = str(gpu.folder / "sampler.sock")
+    out = gpu.folder / "out"
+    out.mkdir()
+    os.chown(out, nobody.pw_uid, nobody.pw_gid)
+    subprocess.run([TOOL, "run", "-q", "-o", out / "run.jprof", "--", "sleep", "2"], check=True,
+                   env=gpu.environment, user=nobody.pw_uid, group=nobody.pw_gid, timeout=60)
+    stop(service)
+    with sqlite3.connect(f"file:{out / 'run.jprof'}?mode=ro", uri=True) as db:
+        found = dict(db.execute(
+            "SELECT DISTINCT process.pid, process.name FROM gpu_process_reading "
+            "JOIN process ON process.id = gpu_process_reading.process"))
+    mine.kill()
+    theirs.kill()
+    assert found == {mine.pid: "sleep", 0: "other users"}
