@@ -1,4 +1,5 @@
 #include "apps/serve/web_security.h"
+#include "base/say.h"
 
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -106,7 +107,7 @@ void WebSecurity::refresh(HostTime now) {
   if (current == print_) return;
   print_ = current;
   if (const auto loaded = load(); !loaded) {
-    fmt::print(stderr, "jouleprof: {}; the settings before it stay\n", loaded.error().message);
+    say("jouleprof: {}; the settings before it stay\n", loaded.error().message);
   }
 }
 

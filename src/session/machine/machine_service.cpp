@@ -7,7 +7,7 @@
 
 #include "session/machine/own_cost.h"
 #include "session/machine/service_state.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 #include "session/sampling/visible_devices.h"
 #include "spans/procs/identity.h"
 

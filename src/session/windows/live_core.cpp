@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "session/sampling/run_info.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {

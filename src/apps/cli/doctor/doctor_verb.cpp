@@ -41,9 +41,8 @@ class DoctorVerb : public Verb {
     options.devices = devices_;
     const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
-    const auto written = write_output("", false, [&](std::ostream& out) {
-      out << (json_ ? doctor_json(*found, calibration) : doctor_text(*found));
-    });
+    const auto written =
+        write_output(Output{}, json_ ? doctor_json(*found, calibration) : doctor_text(*found));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;

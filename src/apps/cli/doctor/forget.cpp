@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/nvml_meter.h"
 
@@ -36,7 +37,7 @@ Result<void> forget(const std::vector<std::string>& devices) {
     forgotten = nvml::forget_devices(*uuids);
   }
   if (!forgotten) return forward_error(forgotten);
-  fmt::print(stderr, "jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
+  say("jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
              nvml::calibration_path().string());
   return {};
 }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measure/history_options.h"
 #include "apps/cli/measure/rest_watch.h"
@@ -13,6 +14,7 @@
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
 #include "apps/serve/window_api.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/json/machine_window_json.h"
@@ -20,7 +22,7 @@
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
 #include "session/sampling/run_info.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -44,7 +46,7 @@ class ServeVerb : public Verb {
     app.add_option("--web.config.file", web_config_, "");
     app.add_option("--tick", tick_, "");
     app.add_option("--level", levels_, "")->delimiter(',');
-    app.add_option("--max-series", most_series_, "")->check(CLI::NonNegativeNumber);
+    app.add_option("--max-series", most_series_, "")->check(not_negative());
     app.add_option("--keep-ended", keep_, "");
     app.add_option("--job-mapping-dir", job_mapping_, "");
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
@@ -133,7 +135,7 @@ class ServeVerb : public Verb {
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
       for (; warned < state.warnings.size(); ++warned) {
-        fmt::print(stderr, "jouleprof: {}\n", state.warnings[warned]);
+        say("jouleprof: {}\n", state.warnings[warned]);
       }
     };
     auto opened = session::MachineService::open(std::move(options), std::move(meters));
@@ -161,10 +163,10 @@ class ServeVerb : public Verb {
     server = std::move(*started);
     for (const auto& address : server->addresses()) {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
-      fmt::print(stderr, "jouleprof: serving {}/ and {}/metrics\n", url, url);
+      say("jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
     std::stop_source stop;
-    std::thread measuring = session::start_without_signals(
+    std::thread measuring = start_without_signals(
         [&service, token = stop.get_token()] { service->run(token); });
     wait_for_end(**signals);
     stop.request_stop();
@@ -183,8 +185,7 @@ class ServeVerb : public Verb {
   static void name_gap(const analysis::MachineState& state) {
     if (!state.continued_from) return;
     const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
-    fmt::print(stderr,
-               "jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
+    say("jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
                "not counted\n",
                report::utc_text(*state.continued_from), seconds(gap));
   }
