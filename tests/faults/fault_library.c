@@ -2,7 +2,8 @@
 //
 // JOULEPROF_FAULTS is a list of CALL:N:ERROR, separated by commas: the N-th such call from now on
 // fails with this errno; "N+" also all that follow. The errno "short" writes one byte only, "hang"
-// never returns. JOULEPROF_FAULT_LOG names a file that gets a line for each fault that happened.
+// never returns. JOULEPROF_FAULT_LOG names a file that gets a line "CALL:N" for each fault that
+// happened, and at the end one "calls CALL:N" with the number of such calls.
 // Programs other than jouleprof, such as the measured command, are left alone.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -70,6 +71,14 @@ static void note(const char* call, long n) {
   if (fd < 0) return;
   syscall(SYS_write, fd, line, size);
   syscall(SYS_close, fd);
+}
+
+__attribute__((destructor)) static void end(void) {
+  for (int i = 0; i < fault_count; ++i) {
+    char name[40];
+    snprintf(name, sizeof name, "calls %s", faults[i].call);
+    note(name, faults[i].calls);
+  }
 }
 
 // 0, or the errno with which this call fails.

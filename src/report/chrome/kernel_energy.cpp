@@ -18,9 +18,8 @@ JoulesRange JoulesRange::operator-(const JoulesRange& other) const {
 JoulesRange launch_energy(const model::ActivityRow& row, Duration duration, Duration total) {
   if (total <= Duration::zero()) return {};
   const double part = seconds(duration) / seconds(total);
-  if (!row.resolvable) return {0, 0, row.energy->high().joules() * part, 0};
   return {row.energy->energy.joules() * part, row.energy->low().joules() * part,
-          row.energy->high().joules() * part, 1};
+          row.energy->high().joules() * part, row.resolvable ? 1 : 0};
 }
 
 KernelRows::KernelRows(const model::ActivityProfile& profile) : profile_(profile) {
