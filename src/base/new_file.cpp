@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -39,12 +40,13 @@ fs::path without_links(fs::path path) {
   return path;
 }
 
-Result<NewFile> NewFile::beside(const fs::path& target) {
+Result<NewFile> NewFile::next_to(const fs::path& target) {
   const fs::path at = without_links(target);
-  static int number = 0;
+  static std::atomic<int> number = 0;
   for (int tries = 0; tries < kMostTries; ++tries) {
     // A short name of its own: the target's may already be as long as a name can be.
-    fs::path path = at.parent_path() / fmt::format(".jouleprof-{}-{}.new", ::getpid(), number++);
+    fs::path path =
+        at.parent_path() / fmt::format(".jouleprof-{}-{}.new", ::getpid(), number.fetch_add(1));
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
       struct stat old {};
@@ -83,8 +85,7 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   const bool has_second = ::stat(b.c_str(), &second) == 0;
   if (has_first != has_second) return false;
   if (has_first) {
-    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
+    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
   }
   std::error_code ignored;
   return fs::absolute(a, ignored).lexically_normal() == fs::absolute(b, ignored).lexically_normal();

@@ -15,7 +15,7 @@ namespace jouleprof {
 class NewFile {
  public:
   // Makes an empty file in the folder of `target`. Errors: of the file system.
-  static Result<NewFile> beside(const std::filesystem::path& target);
+  static Result<NewFile> next_to(const std::filesystem::path& target);
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();  // removes the file, unless it has taken its place

@@ -17,10 +17,10 @@ using testing::ElementsAre;
 
 void write(const fs::path& path, const char* text) { std::ofstream(path) << text; }
 
-TEST(NewFile, TakesThePlaceOfTheOldOneWhenTold) {
+TEST(NewFile, TakesThePlaceOfTheOldOneOnRequest) {
   const TempTree tree({{"x", "old"}});
   {
-    auto fresh = NewFile::beside(tree / "x");
+    auto fresh = NewFile::next_to(tree / "x");
     ASSERT_TRUE(fresh) << fresh.error().message;
     write(fresh->path(), "new");
     EXPECT_EQ(read_file(tree / "x"), "old");
@@ -33,7 +33,7 @@ TEST(NewFile, TakesThePlaceOfTheOldOneWhenTold) {
 TEST(NewFile, LeavesNothingOtherwise) {
   const TempTree tree({{"x", "old"}});
   {
-    const auto fresh = NewFile::beside(tree / "x");
+    const auto fresh = NewFile::next_to(tree / "x");
     ASSERT_TRUE(fresh);
     write(fresh->path(), "half");
   }
@@ -45,7 +45,7 @@ TEST(NewFile, KeepsLinksAndPermissions) {
   const TempTree tree({{"real", "old"}});
   ::chmod((tree / "real").c_str(), 0640);
   fs::create_symlink("real", tree / "link");
-  auto fresh = NewFile::beside(tree / "link");
+  auto fresh = NewFile::next_to(tree / "link");
   ASSERT_TRUE(fresh);
   write(fresh->path(), "new");
   ASSERT_TRUE(fresh->take_place());
@@ -56,7 +56,7 @@ TEST(NewFile, KeepsLinksAndPermissions) {
 
 TEST(NewFile, ErrorsSayWhatToDo) {
   const TempTree tree({});
-  const auto fresh = NewFile::beside(tree / "missing/x");
+  const auto fresh = NewFile::next_to(tree / "missing/x");
   ASSERT_FALSE(fresh);
   EXPECT_EQ(fresh.error().code, Errc::kNotFound);
   EXPECT_THAT(fresh.error().message, testing::HasSubstr("create its folder first"));

@@ -7,8 +7,8 @@
 
 namespace jouleprof::recording {
 
-// While it lives, no other process can claim the same name: two runs cannot write one file. Beside
-// the file lies "FILE-lock", which goes with the claim. On a file system without locks, or where
+// While it lives, no other process can claim the same name: two runs cannot write one file. Next
+// to the file lies "FILE-lock", which goes with the claim. On a file system without locks, or where
 // none can be made, it excludes nothing. Thread safety: none.
 class Claim {
  public:

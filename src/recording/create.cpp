@@ -90,7 +90,7 @@ Result<Created> fill_file(const fs::path& path) {
 
 // The old file stays until the new one is whole.
 Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path) {
-  auto fresh = NewFile::beside(path);
+  auto fresh = NewFile::next_to(path);
   if (!fresh) return forward_error(fresh);
   auto created = fill_file(fresh->path());
   if (!created) return forward_error(created);

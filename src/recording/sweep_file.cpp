@@ -139,7 +139,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
                               "--force",
                               path.string()));
     }
-    auto made = NewFile::beside(path);
+    auto made = NewFile::next_to(path);
     if (!made) return forward_error(made);
     fresh.emplace(std::move(*made));
   }
@@ -155,8 +155,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
     insert.bind(1, plan_to_json(plan));
     insert.exec();
     transaction.commit();
-    return SweepFile(
-        std::make_unique<Database>(Database{path, std::move(fresh), std::move(db)}));
+    return SweepFile(std::make_unique<Database>(Database{path, std::move(fresh), std::move(db)}));
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
   }

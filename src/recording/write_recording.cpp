@@ -41,7 +41,7 @@ Result<void> write_recording(const std::filesystem::path& path, const model::Rec
                              const WriterOptions& options) {
   const auto claim = Claim::take(path, options.overwrite);
   if (!claim) return forward_error(claim);
-  auto fresh = NewFile::beside(claim->path());
+  auto fresh = NewFile::next_to(claim->path());
   if (!fresh) return forward_error(fresh);
   {
     auto writer = Writer::create(fresh->path(), {.overwrite = true});

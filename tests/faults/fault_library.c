@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { kMostFaults = 8, kShort = -1, kHang = -2 };
+enum { kMostFaults = 16, kShort = -1, kHang = -2 };
 
 struct fault {
   char call[24];

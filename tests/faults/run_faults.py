@@ -67,8 +67,8 @@ class Bench:
             raise Failure("it hangs") from None
         lines = log.read_text().split("\n") if log.exists() else []
         process.hits = [line for line in lines if line and not line.startswith("calls")]
-        process.calls = sum(int(line.rpartition(":")[2]) for line in lines
-                            if line.startswith("calls"))
+        process.calls = {line.split()[1].split(":")[0]: int(line.rpartition(":")[2])
+                         for line in lines if line.startswith("calls")}
         return process
 
     def prepare(self):
@@ -164,13 +164,13 @@ def one(bench, scenario, fault):
 
 def all_cases(bench):
     for scenario, (arguments, _) in SCENARIOS.items():
+        bench.prepare()
+        calls = bench.run(arguments, ",".join(f"{c}:1000000000:EIO" for c in ERRORS)).calls
         for call, errors in ERRORS.items():
-            bench.prepare()
-            calls = bench.run(arguments, f"{call}:1000000000:EIO").calls
             for error in errors:
                 for ever in ("", "+"):
                     n = 1
-                    while n <= calls:
+                    while n <= calls.get(call, 0):
                         yield scenario, f"{call}:{n}{ever}:{error}"
                         n += max(1, n // 20)  # memory is asked for some ten thousand times
 

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/levels/domain_label.h"
+
 namespace jouleprof::analysis {
 namespace {
 

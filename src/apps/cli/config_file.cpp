@@ -79,7 +79,7 @@ Result<Settings> read_config_file() {
   const auto text = read_settings(path);
   if (!text) {
     if (named) return tl::unexpected(text.error());
-    // Nobody asked for this one, and it must not keep a command from running.
+    // It is read without being asked for, and must not keep a command from running.
     if (text.error().code != Errc::kNotFound) {
       say("jouleprof: {}; going on without it\n", text.error().message);
     }

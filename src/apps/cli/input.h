@@ -25,8 +25,8 @@ struct Input {
   Result<analysis::Run> open() const;
 };
 
-// Writes `run` in `format`, compressed where its name ends in ".gz", and says on stderr what failed.
-// Returns the exit status.
+// Writes `run` in `format`, compressed where its name ends in ".gz", and says on stderr what
+// failed. Returns the exit status.
 int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
               const report::FormatOptions& options, const Output& output);
 

@@ -55,7 +55,8 @@ std::filesystem::path default_recording_name(const std::vector<std::string>& com
   }
   std::filesystem::path path = stem + ".jprof";
   std::error_code ignored;
-  for (int n = 2; std::filesystem::exists(path, ignored); ++n) path = fmt::format("{}-{}.jprof", stem, n);
+  for (int n = 2; std::filesystem::exists(path, ignored); ++n)
+    path = fmt::format("{}-{}.jprof", stem, n);
   return path;
 }
 

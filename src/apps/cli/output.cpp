@@ -63,7 +63,7 @@ Result<void> write_in_place(const std::string& path, const Write& write) {
 }
 
 Result<void> write_file(const std::string& path, const Write& write) {
-  auto fresh = NewFile::beside(path);
+  auto fresh = NewFile::next_to(path);
   if (!fresh) {
     if (fresh.error().code == Errc::kPermissionDenied && ::access(path.c_str(), W_OK) == 0) {
       return write_in_place(path, write);

@@ -11,9 +11,10 @@
 namespace jouleprof::cli {
 
 struct Output {
-  std::string path;                 // "" or "-": stdout
-  bool overwrite = false;           // an ordinary file that exists
-  std::vector<std::string> others;  // the command's inputs and other outputs: it may be none of them
+  std::string path;        // "" or "-": stdout
+  bool overwrite = false;  // an ordinary file that exists
+  std::vector<std::string>
+      others;  // the command's inputs and other outputs: it may be none of them
 };
 
 // What would keep write_output() from beginning. Errors: invalid_argument where the output is one

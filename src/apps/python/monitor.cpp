@@ -67,7 +67,7 @@ jouleprof_status wait_in_slices(std::int64_t timeout, const Call& call) {
     }
     // An answer before the slice was over would not be another one later.
     if (Clock::now() - begin < slice || Clock::now() >= end) return status;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
   }
 }
 

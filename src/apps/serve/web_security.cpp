@@ -1,5 +1,4 @@
 #include "apps/serve/web_security.h"
-#include "base/say.h"
 
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -7,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 #include <utility>
+
+#include "base/say.h"
 
 namespace jouleprof::serve {
 namespace {

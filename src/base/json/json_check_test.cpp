@@ -17,10 +17,33 @@ TEST(JsonCheck, TakesJson) {
 }
 
 TEST(JsonCheck, RefusesWhatIsNot) {
-  for (const char* text :
-       {"", " ", "{", "[1,]", "[,1]", "[1 2]", "{a: 1}", R"({"a" 1})", R"({"a": })", R"({"a": 1,})",
-        R"({"a": 1 "b": 2})", "01", "1.", "-", "1e", "12abc", "truth", "nul", R"("\x")",
-        R"("\u12g4")", "\"a\nb\"", "[}", "{]", "1 2", "[]]", R"({1: 2})", R"("open)"}) {
+  for (const char* text : {"",
+                           " ",
+                           "{",
+                           "[1,]",
+                           "[,1]",
+                           "[1 2]",
+                           "{a: 1}",
+                           R"({"a" 1})",
+                           R"({"a": })",
+                           R"({"a": 1,})",
+                           R"({"a": 1 "b": 2})",
+                           "01",
+                           "1.",
+                           "-",
+                           "1e",
+                           "12abc",
+                           "truth",
+                           "nul",
+                           R"("\x")",
+                           R"("\u12g4")",
+                           "\"a\nb\"",
+                           "[}",
+                           "{]",
+                           "1 2",
+                           "[]]",
+                           R"({1: 2})",
+                           R"("open)"}) {
     EXPECT_FALSE(is_json(text)) << text;
   }
   EXPECT_FALSE(is_json(std::string(20'000, '[')));

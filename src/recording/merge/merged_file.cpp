@@ -231,7 +231,7 @@ Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const 
   }
   const auto claim = Claim::take(output, overwrite);
   if (!claim) return forward_error(claim);
-  auto fresh = NewFile::beside(claim->path());
+  auto fresh = NewFile::next_to(claim->path());
   if (!fresh) return forward_error(fresh);
   auto merged = write_merged(inputs, fresh->path());
   remove_side_files(fresh->path());

@@ -234,8 +234,8 @@ void ChromeLaunches::close(Open& open, std::size_t depth, std::uint32_t tid) {
   while (open.path.size() > depth) {
     const std::string energy = chrome_energy(open.energy.back());
     sink_(fmt::format(
-        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}{}"launches": {}}}}})", pid_, tid,
-        chrome_time(open.end - origin_), energy, energy.empty() ? "" : ", ",
+        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}{}"launches": {}}}}})", pid_,
+        tid, chrome_time(open.end - origin_), energy, energy.empty() ? "" : ", ",
         open.launches.back()));
     open.path.pop_back();
     open.energy.pop_back();

@@ -11,8 +11,7 @@ JoulesRange& JoulesRange::operator+=(const JoulesRange& other) {
 }
 
 JoulesRange JoulesRange::operator-(const JoulesRange& other) const {
-  return {joules - other.joules, low - other.low, high - other.high,
-          resolved - other.resolved};
+  return {joules - other.joules, low - other.low, high - other.high, resolved - other.resolved};
 }
 
 JoulesRange launch_energy(const model::ActivityRow& row, Duration duration, Duration total) {

@@ -325,7 +325,7 @@ Result<SessionResult> run(const SessionOptions& options,
     result = engine.finish();
   } catch (const std::exception& e) {
     // A command that ran has a status, whatever became of the recording.
-    if (!outcome || !outcome->exit_status) throw;
+    if (!outcome || !outcome->exit_status) return fail(Errc::kUnavailable, e.what());
     result.sink_error = {Errc::kInternal, fmt::format("the measuring failed: {}", e.what())};
   }
   if (!outcome) return forward_error(outcome);

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/cpu_time.h"
-#include "session/sampling/look_budget.h"
 #include "base/threads.h"
+#include "session/sampling/look_budget.h"
 
 namespace jouleprof::session {
 namespace {

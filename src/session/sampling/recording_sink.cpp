@@ -47,6 +47,8 @@ Result<void> RecordingSink::append(std::uint32_t trace, const model::Trace& more
 }
 
 Result<void> RecordingSink::commit() {
+  // Nothing is computed of a monitor's recording at its end, which may be years away.
+  if (trouble_ && memory_.recording.run.source == "monitor") memory_.forget_series();
   if (!writer_) return {};
   if (auto committed = writer_->commit(); !committed) {
     go_on_in_memory(committed.error());

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "session/sampling/run_info.h"
 #include "base/threads.h"
+#include "session/sampling/run_info.h"
 
 namespace jouleprof::session {
 namespace {

@@ -198,8 +198,8 @@ class CompareVerb : public Verb {
       return complain(saved.error(), is_usage ? kUsageError : kCannotWrite);
     }
     if (!quiet_) {
-      say("baseline   {} of commit {}: {} recordings added\n", save_baseline_,
-                 commit, paths.size());
+      say("baseline   {} of commit {}: {} recordings added\n", save_baseline_, commit,
+          paths.size());
     }
     return kDone;
   }

@@ -38,10 +38,7 @@ class ApplyVerb : public Verb {
   void declare(CLI::App& app) override {
     auto* file = app.add_option("FILE", file_, "");
     auto* power = app.add_option("--power", power_, "")->check(above_zero())->excludes(file);
-    app.add_option("--sm-clock", clock_, "")
-        ->check(above_zero())
-        ->excludes(file)
-        ->excludes(power);
+    app.add_option("--sm-clock", clock_, "")->check(above_zero())->excludes(file)->excludes(power);
     app.add_option("--memory-clock", memory_clock_, "")
         ->check(above_zero())
         ->excludes(file)
@@ -107,8 +104,8 @@ class ApplyVerb : public Verb {
   void say_set(const Choice& choice, const meters::control::ReadBack& board) const {
     if (quiet_) return;
     say("jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
-               meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
-               meters::control::unit_of(choice.knob));
+        meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
+        meters::control::unit_of(choice.knob));
   }
 
   std::string file_;

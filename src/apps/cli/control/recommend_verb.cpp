@@ -55,9 +55,9 @@ class RecommendVerb : public Verb {
     }
     if (const int status = write_files(sweeps); status != kDone) return status;
     const auto written = write_output(
-        Output{}, json_ ? report::recommendation_to_json(sweeps, *options)
-                        : report::recommendation_to_text(sweeps, *options,
-                                                         text_options(STDOUT_FILENO)));
+        Output{},
+        json_ ? report::recommendation_to_json(sweeps, *options)
+              : report::recommendation_to_text(sweeps, *options, text_options(STDOUT_FILENO)));
     if (!written) return complain(written.error(), kCannotWrite);
     return any ? kDone
                : complain(sweeps.front().advice.error(),

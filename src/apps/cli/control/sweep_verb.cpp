@@ -243,8 +243,8 @@ class SweepVerb : public Verb {
     const auto found = analysis::sweep_of(record.plan, record.runs);
     if (found.points.size() < 2) {
       say("\njouleprof: {} has one power limit that can be ranked; next, at another limit: "
-                 "jouleprof sweep --observe --resume -o {}\n",
-                 output_, report::shell_word(output_));
+          "jouleprof sweep --observe --resume -o {}\n",
+          output_, report::shell_word(output_));
       return kDone;
     }
     conclude(record.plan, record.runs,
@@ -271,8 +271,8 @@ class SweepVerb : public Verb {
     options.sweep_file = output_;
     advice = analysis::recommend(sweep, options.choice);
     say("\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
-               report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
-               plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
+        report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
+        plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
   }
 
   SweepChoices choices_;

@@ -30,14 +30,13 @@ double milliseconds(Duration d) { return seconds(d) * 1e3; }
 void print_row(std::string_view sensor, std::string_view trait,
                const std::optional<Duration>& assumed, const analysis::FittedDuration& found) {
   say("  {:<16}{:<10}{:<13}{:.4g} ± {:.1g} ms\n", sensor, trait,
-             assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
-             milliseconds(found.value), milliseconds(found.error));
+      assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
+      milliseconds(found.value), milliseconds(found.error));
 }
 
 void print_value(std::string_view trait, const std::optional<Duration>& assumed, Duration found) {
   say("  {:<16}{:<10}{:<13}{:.3g} ms\n", "", trait,
-             assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
-             milliseconds(found));
+      assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown", milliseconds(found));
 }
 
 // Fits one power sensor and prints the result; absent for a sensor that the GPU does not have.
@@ -57,8 +56,8 @@ Result<std::optional<SensorTraits>> fit_sensor(std::string_view name,
     print_row("", "window", assumed->window, fit->window);
     print_row("", "lag", assumed->lag, fit->lag);
   }
-  say("  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n",
-             "", fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
+  say("  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n", "",
+      fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
   if (fit->first_order) {
     print_value("rise", assumed->rise, fit->first_order->time_constant);
     print_value("window", assumed->window, fit->first_order->window);

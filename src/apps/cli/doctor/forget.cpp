@@ -38,7 +38,7 @@ Result<void> forget(const std::vector<std::string>& devices) {
   }
   if (!forgotten) return forward_error(forgotten);
   say("jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
-             nvml::calibration_path().string());
+      nvml::calibration_path().string());
   return {};
 }
 

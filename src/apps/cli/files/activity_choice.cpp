@@ -38,10 +38,10 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
 }
 
 }  // namespace jouleprof::cli
+#include <fmt/format.h>
+
 #include "apps/cli/checks.h"
 #include "apps/cli/files/activity_choice.h"
-
-#include <fmt/format.h>
 
 namespace jouleprof::cli {
 namespace {

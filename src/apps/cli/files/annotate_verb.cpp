@@ -104,9 +104,7 @@ class AnnotateVerb : public Verb {
   void summarise(const model::ProfiledTrace& trace,
                  const std::vector<model::ActivityProfile>& profiles,
                  const report::TorchAnnotation& made) const {
-    const auto note = [](const std::string& text) {
-      say("jouleprof: note: {}\n", text);
-    };
+    const auto note = [](const std::string& text) { say("jouleprof: note: {}\n", text); };
     if (trace.cut_off) {
       note(fmt::format("{} is cut off; it is annotated up to its last complete event", trace_));
     }
@@ -125,8 +123,8 @@ class AnnotateVerb : public Verb {
       for (const auto& warning : profile.warnings) note(warning);
     }
     say("jouleprof: wrote {} with the energy of {} kernels and {} operators; open it in "
-               "ui.perfetto.dev\n",
-               output_, made.kernels, made.ranges);
+        "ui.perfetto.dev\n",
+        output_, made.kernels, made.ranges);
   }
 
   std::string trace_;

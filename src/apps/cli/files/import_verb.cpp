@@ -67,9 +67,8 @@ class ImportVerb : public Verb {
       say("jouleprof: note: {}\n", warning.text);
     }
     if (latency) {
-      const auto shown =
-          write_output(Output{}, report::latency_energy_to_text(powers, *latency,
-                                                                text_options(STDOUT_FILENO)));
+      const auto shown = write_output(
+          Output{}, report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
       if (!shown) return complain(shown.error(), kCannotWrite);
     }
     say("jouleprof: wrote {}; next: jouleprof report {}\n", output_, output_);

@@ -165,8 +165,7 @@ class BenchVerb : public Verb {
     const auto written = write_output(Output{}, text);
     if (!written) return complain(written.error(), kCannotWrite);
     if (const auto kept = destination.kept(); !kept.empty()) {
-      say("jouleprof: wrote {}; next: jouleprof report {}\n",
-                 kept.string(), kept.string());
+      say("jouleprof: wrote {}; next: jouleprof report {}\n", kept.string(), kept.string());
     }
     return kDone;
   }

@@ -87,8 +87,7 @@ Result<session::DailyOptions> History::bounds() const {
   }
   out.longest = *longest;
   out.on_error = [](const Error& error) {
-    say("jouleprof: the recording ends: {}; another is tried in a minute\n",
-               error.message);
+    say("jouleprof: the recording ends: {}; another is tried in a minute\n", error.message);
   };
   return out;
 }

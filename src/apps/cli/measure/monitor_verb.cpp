@@ -8,8 +8,8 @@
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
-#include "base/say.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/csv/snapshot_csv.h"
@@ -85,7 +85,7 @@ class MonitorVerb : public Verb {
     std::stop_source stop;
     options.stop = stop.get_token();
     int write_error = 0;  // EPIPE: the reader is gone, as with `monitor | head`
-    RestWatch rest;  // stored for later runs; if that fails, the next one observes it again
+    RestWatch rest;       // stored for later runs; if that fails, the next one observes it again
     options.on_snapshot = [&](const model::Snapshot& snapshot) {
       if (rest.look(snapshot)) (void)meters::nvml::keep_levels(rest.levels());
       const std::string rows = (*printer)(snapshot);

@@ -220,9 +220,9 @@ class RunVerb : public Verb {
       if (result.sink_error) {
         const std::string kept = destination.kept().string();
         complain({result.sink_error->code,
-                  fmt::format("the recording stopped early: {}; {}", result.sink_error->message,
-                              kept.empty() ? "no recording was kept"
-                                           : "what came before is in " + kept)},
+                  fmt::format(
+                      "the recording stopped early: {}; {}", result.sink_error->message,
+                      kept.empty() ? "no recording was kept" : "what came before is in " + kept)},
                  status);
       }
       conclude(destination);
@@ -267,8 +267,8 @@ class RunVerb : public Verb {
     if (!kernels.empty()) say("\n{}", kernels);
     if (activity->empty() || destination.kept().empty()) return;
     say("next       jouleprof report {} --by {}\n",
-               report::printable(report::shell_word(destination.kept().string()), text.ascii),
-               layers_ || !replay_.empty() ? "layer" : "kernel");
+        report::printable(report::shell_word(destination.kept().string()), text.ascii),
+        layers_ || !replay_.empty() ? "layer" : "kernel");
   }
 
   std::string output_;

@@ -16,13 +16,13 @@
 #include "apps/serve/window_api.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "meters/all/open_meters.h"
 #include "report/json/machine_window_json.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
 #include "session/sampling/run_info.h"
-#include "base/threads.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -166,8 +166,8 @@ class ServeVerb : public Verb {
       say("jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
     std::stop_source stop;
-    std::thread measuring = start_without_signals(
-        [&service, token = stop.get_token()] { service->run(token); });
+    std::thread measuring =
+        start_without_signals([&service, token = stop.get_token()] { service->run(token); });
     wait_for_end(**signals);
     stop.request_stop();
     measuring.join();
@@ -186,8 +186,8 @@ class ServeVerb : public Verb {
     if (!state.continued_from) return;
     const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
     say("jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
-               "not counted\n",
-               report::utc_text(*state.continued_from), seconds(gap));
+        "not counted\n",
+        report::utc_text(*state.continued_from), seconds(gap));
   }
 
   static void wait_for_end(session::SignalStream& signals) {
