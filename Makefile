@@ -6,7 +6,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check page page-test screenshots sanitize fuzz bench wheels package deb install format clean
+.PHONY: help setup configure build demo test check page page-test screenshots sanitize fuzz faults bench wheels package deb install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ FUZZ_SECONDS ?= 20
 fuzz: setup ## fuzz the readers of files, FUZZ_SECONDS each
 	cmake --preset asan && cmake --build --preset asan -j $(JOBS) --target fuzzers
 	tools/fuzz build/asan $(FUZZ_SECONDS) $(JOBS)
+
+FAULTS ?= --all
+faults: build ## make each system call of the tool fail in turn; FAULTS='--seed 7 --samples 50' for a few
+	python3 tests/faults/run_faults.py $(FAULTS) build/release
 
 BENCH_VENV = build/bench_venv
 bench: build $(BENCH_VENV)/ready ## measure what measuring costs, beside other tools

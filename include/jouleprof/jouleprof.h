@@ -3,7 +3,9 @@
  * Every function may be called from any thread; one object from one thread at a time. Functions
  * that can fail return a status and write a message into `error` (of `error_size` bytes, always
  * ended by a NUL; either may be 0). No exception leaves a function. A NULL handle is harmless:
- * status functions return JOULEPROF_INVALID_ARGUMENT, others 0 or "".
+ * status functions return JOULEPROF_INVALID_ARGUMENT, others 0 or "", and those that close do
+ * nothing. A second close of a handle does nothing either, as long as no other object was opened in
+ * between; any other use of a closed handle is an error of the program.
  */
 #ifndef JOULEPROF_JOULEPROF_H_
 #define JOULEPROF_JOULEPROF_H_

@@ -8,10 +8,14 @@ from ._errors import InvalidArgument
 
 def checked_indices(indices: Sequence[int]) -> List[int]:
     """GPUs by CUDA's numbers, for the library, which checks that they exist."""
+    try:
+        indices = list(indices)
+    except TypeError:
+        raise InvalidArgument(f"gpu_indices is a list of numbers, not {indices!r}") from None
     for index in indices:
-        if not isinstance(index, int) or index < 0:
+        if not isinstance(index, int) or not 0 <= index < 2**31:
             raise InvalidArgument(f"GPU index {index!r} is not a number from 0 on")
-    return list(indices)
+    return indices
 
 
 def rank_of_this_process(environ=os.environ) -> int:
@@ -36,4 +40,7 @@ def joined(devices) -> Optional[str]:
     """What the user wrote as `devices`, for the library."""
     if devices is None or isinstance(devices, str):
         return devices
-    return ",".join(str(word) for word in devices)
+    try:
+        return ",".join(str(word) for word in devices)
+    except TypeError:
+        raise InvalidArgument(f"devices is a text or a list, not {devices!r}") from None

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Optional
 
 from . import _text
+from ._arguments import number, text
 from ._errors import InvalidArgument
 
 JOULES_PER_KWH = 3.6e6
@@ -25,6 +26,12 @@ class Factors:
             raise InvalidArgument("Factors needs price_per_kwh or grams_co2e_per_kwh")
         if (self.price_per_kwh is None) != (self.currency is None):
             raise InvalidArgument("Factors needs price_per_kwh and currency together")
+        for name in ("price_per_kwh", "grams_co2e_per_kwh"):
+            value = getattr(self, name)
+            if value is not None:
+                number(value, name, least=0)
+        if self.currency is not None and not text(self.currency, "currency").strip():
+            raise InvalidArgument("Factors(currency=...) names the price's currency, such as EUR")
 
 
 @dataclasses.dataclass(frozen=True)

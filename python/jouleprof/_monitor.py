@@ -9,6 +9,7 @@ import threading
 import weakref
 
 from . import _compiled, _measuring, _opening, _ranks, _sync
+from ._arguments import text, timeout_nanoseconds
 from ._energy import Domain, Energy
 from ._errors import InvalidArgument, NotFound, checked
 from ._marks import Marker, torch_with_cuda
@@ -45,7 +46,7 @@ class Monitor:
 
     def __init__(self, devices=None, *, log=None, overwrite=False, shortest_window=0.05,
                  history=600.0, own_sampler=False, gpu_indices=None, cuda="auto"):
-        if cuda not in ("auto", True, False):
+        if not isinstance(cuda, bool) and cuda != "auto":
             raise InvalidArgument('cuda is "auto", True or False')
         options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
                    "history": history, "own_sampler": own_sampler}
@@ -76,7 +77,10 @@ class Monitor:
                 mode = self._look_for_cuda()
         else:
             mode = self._synchronise if sync_execution else None
-        number = self._numbers.get(name)
+        try:
+            number = self._numbers.get(name)
+        except TypeError:  # a list, which no name can be
+            number = None
         if number is None:
             number = self._number(name)
         return Window(self, self._native, name, number, mode)
@@ -133,11 +137,10 @@ class Monitor:
     def total(self, name, timeout=None):
         """All windows of this name so far; costs the same for one and for millions."""
         self._settle()
-        if name not in self._numbers:
+        if text(name, "a window's name") not in self._numbers:
             raise NotFound(f"there is no window '{name}'")
-        nanoseconds = -1 if timeout is None else round(timeout * 1e9)
         count, length, resolved, found = checked(
-            self._native.total(self._numbers[name], nanoseconds))
+            self._native.total(self._numbers[name], timeout_nanoseconds(timeout)))
         return Total(name=name, time=length * 1e-9, energies=self.energies_of(found), count=count,
                      edges=self._edges_of(self._numbers[name], count), resolved_count=resolved)
 
@@ -153,9 +156,12 @@ class Monitor:
 
     def between(self, begin, end, name="", timeout=None):
         """The measurement of the interval between two values of now()."""
-        nanoseconds = -1 if timeout is None else round(timeout * 1e9)
+        for edge in (begin, end):
+            if not isinstance(edge, int) or not 0 <= edge < 2**63:
+                raise InvalidArgument(f"begin and end are values of now(), not {edge!r}")
         number = self._number(name)
-        found = checked(self._native.energy(begin, end, number, False, nanoseconds))
+        found = checked(
+            self._native.energy(begin, end, number, False, timeout_nanoseconds(timeout)))
         return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
                            energies=self.energies_of(found), begin=begin, end=end)
 
@@ -224,6 +230,7 @@ class Monitor:
     def _number(self, name):
         if len(self._numbers) >= _NAMES:
             return 0
+        text(name, "a window's name")
         number = self._native.name(name)
         self._numbers[name] = number
         return number

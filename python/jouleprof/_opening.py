@@ -1,8 +1,7 @@
 """Opens the native monitor for what the user asked for."""
 
-import os
-
 from . import _devices, _native
+from ._arguments import nanoseconds, path
 from ._energy import Domain
 from ._errors import InvalidArgument, checked
 
@@ -22,18 +21,12 @@ def open_native(devices, gpu_indices, options):
     log = options["log"]
     native = checked(_native.open_monitor(
         _devices.joined(devices),
-        None if log is None else os.fspath(log),
-        options["overwrite"],
-        _nanoseconds(options["shortest_window"], "shortest_window"),
-        _nanoseconds(options["history"], "history"),
-        options["own_sampler"],
+        None if log is None else path(log, "log"),
+        bool(options["overwrite"]),
+        nanoseconds(options["shortest_window"], "shortest_window"),
+        nanoseconds(options["history"], "history"),
+        bool(options["own_sampler"]),
         None if gpu_indices is None else _devices.checked_indices(gpu_indices),
         gpus_only,
     ))
     return native, [Domain.of(d) for d in checked(native.domains())]
-
-
-def _nanoseconds(seconds, name):
-    if not seconds > 0:
-        raise InvalidArgument(f"{name} has to be more than 0 seconds")
-    return round(seconds * 1e9)

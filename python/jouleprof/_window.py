@@ -2,6 +2,7 @@
 
 import asyncio
 
+from ._arguments import timeout_nanoseconds
 from ._energy import Energy
 from ._errors import InvalidArgument, checked
 from ._measurement import Measurement
@@ -93,8 +94,8 @@ class Window:
         if self._measurement is None:
             begin, end = self._interval()
             is_device = self.edges == "device"
-            nanoseconds = -1 if timeout is None else round(timeout * 1e9)
-            found = checked(self._native.energy(begin, end, self._id, is_device, nanoseconds))
+            found = checked(self._native.energy(
+                begin, end, self._id, is_device, timeout_nanoseconds(timeout)))
             measurement = Measurement(
                 name=self._name,
                 time=(end - begin) * 1e-9,

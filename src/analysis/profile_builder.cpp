@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/findings/findings.h"
+#include "analysis/levels/domain_label.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/recording_checks.h"
@@ -81,7 +82,7 @@ class ProfileBuilder {
     const auto energy = timeline.energy(begin_, end_);
     if (!energy) {
       out.reason = why_short(timeline, domain, energy.error());
-      warn(fmt::format("{}: {}", domain.device, out.reason));
+      warn(fmt::format("{}: {}", label_of(domain), out.reason));
       return out;
     }
     out.energy = *energy;
@@ -193,7 +194,7 @@ class ProfileBuilder {
   }
 
   void check(const model::DomainProfile& out, EnergyTimeline& timeline) {
-    const std::string& device = out.domain.device;
+    const std::string device = label_of(out.domain);
     const Duration length = end_ - begin_;
     for (const Note& note : timeline.notes()) {
       if (note.at < begin_ - 1s || note.at > end_ + 1s) continue;

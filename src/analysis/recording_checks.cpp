@@ -95,7 +95,12 @@ std::vector<std::string> recording_warnings(const model::Recording& recording, H
                                             HostTime end) {
   std::vector<std::string> out;
   if (!recording.run.complete) {
-    out.push_back("the recording was cut off; figures end there");
+    out.push_back(recording.run.source == "run" && !recording.run.work_begin
+                      ? "the tool was ended before it started the command: nothing of the command "
+                        "is in this recording"
+                      : "the recording was cut off; figures end there");
+  } else if (recording.run.source == "run" && !recording.run.work_begin) {
+    out.push_back("the command was not started: the run was interrupted before");
   }
   for (const auto& w : recording.warnings) out.push_back(w.text);
   check_clocks(recording, begin, end, out);

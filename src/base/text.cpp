@@ -93,6 +93,7 @@ Result<Duration> parse_duration(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
       {{"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"ns", 1e-9}, {"s", 1}, {"h", 3600}}};
   const std::string_view word = trim(text);
+  if (word == "0") return Duration{};  // in any unit
   for (const auto& [unit, scale] : kUnits) {
     if (!word.ends_with(unit)) continue;
     const auto number = parse_number(trim(word.substr(0, word.size() - unit.size())));

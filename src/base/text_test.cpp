@@ -42,6 +42,7 @@ TEST(Text, DurationsCarryTheirUnit) {
   EXPECT_EQ(parse_duration("0.5 s"), Duration{500ms});
   EXPECT_EQ(parse_duration("100us"), Duration{100us});
   EXPECT_EQ(parse_duration("2min"), Duration{2min});
+  EXPECT_EQ(parse_duration("0"), Duration{});  // in any unit
   for (const char* bad : {"20", "ms", "-1s", "1e300s", "s", "", "1 fortnight"}) {
     EXPECT_EQ(parse_duration(bad).error().code, Errc::kInvalidArgument) << bad;
   }

@@ -113,6 +113,7 @@ Result<model::Recording> import_files(const std::vector<std::filesystem::path>& 
   for (const auto& file : files) {
     auto text = read_file(file, kMaxFileBytes);
     if (!text) return forward_error(text);
+    if (text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // some editors add it
     sources.push_back({file.string(), std::move(*text)});
   }
   return import_texts(sources, options);

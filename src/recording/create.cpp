@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "recording/schema.h"
 #include "recording/sqlite_file.h"
 
@@ -17,29 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct Created {
+  std::unique_ptr<SQLite::Database> db;
+  std::string journal;
+};
+
 // Makes the file ourselves, so that it is surely new; SQLite then fills it.
-Result<void> create_empty(const fs::path& path, bool overwrite) {
-  const std::string trying = fmt::format("cannot create {}", path.string());
-  std::error_code ignored;
-  const fs::file_status there = fs::symlink_status(path, ignored);
-  if (fs::is_directory(there)) {
-    return fail(Errc::kInvalidArgument, fmt::format("{}: it is a folder; name a file", trying));
-  }
-  if (fs::exists(there)) {
-    if (!overwrite) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("{}: it exists; choose another name or allow overwriting", trying));
-    }
-    if (!fs::is_regular_file(path, ignored)) {
-      return fail(
-          Errc::kInvalidArgument,
-          fmt::format("{}: what is there is not an ordinary file; choose another name", trying));
-    }
-    if (::unlink(path.c_str()) != 0) return tl::unexpected(system_error(trying, errno));
-  }
+Result<void> create_empty(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
-    Error e = system_error(trying, errno);
+    Error e = system_error(fmt::format("cannot create {}", path.string()), errno);
     if (e.code == Errc::kNotFound) e.message += "; create its folder first";
     if (e.code == Errc::kPermissionDenied) e.message += "; choose a folder that you may write to";
     return tl::unexpected(std::move(e));
@@ -53,7 +41,7 @@ Result<void> create_empty(const fs::path& path, bool overwrite) {
 // Long enough for a reader to finish; no longer, because sampling waits meanwhile.
 constexpr int kBusyTimeoutMilliseconds = 2000;
 
-std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& journal_mode) {
+std::unique_ptr<SQLite::Database> open(const fs::path& path, const std::string& journal_mode) {
   auto db = std::make_unique<SQLite::Database>(
       path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOMUTEX, kBusyTimeoutMilliseconds);
   set_limits(*db);
@@ -67,6 +55,11 @@ std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& 
   // Each commit is copied into the main file at once: it says what it is from the start, and is
   // never far behind.
   db->exec("PRAGMA wal_autocheckpoint = 1");
+  return db;
+}
+
+std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& journal_mode) {
+  auto db = open(path, journal_mode);
   db->exec("BEGIN IMMEDIATE");
   for (const Table& table : tables()) db->exec(table.create_statement());
   db->exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
@@ -76,13 +69,11 @@ std::unique_ptr<SQLite::Database> fill(const fs::path& path, const std::string& 
   return db;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<SQLite::Database>> create_database(const fs::path& path, bool overwrite) {
-  if (auto made = create_empty(path, overwrite); !made) return forward_error(made);
-  const auto try_fill = [&](const char* journal) -> Result<std::unique_ptr<SQLite::Database>> {
+// A file with all tables, and the journal that worked there. `path` is an empty file.
+Result<Created> fill_file(const fs::path& path) {
+  const auto try_fill = [&](const char* journal) -> Result<Created> {
     try {
-      return fill(path, journal);
+      return Created{fill(path, journal), journal};
     } catch (const SQLite::Exception& e) {
       std::error_code ignored;
       remove_side_files(path);
@@ -92,13 +83,37 @@ Result<std::unique_ptr<SQLite::Database>> create_database(const fs::path& path, 
   };
   // A write-ahead log lets others read meanwhile. It needs shared memory, which some network file
   // systems do not have; there a rollback journal has to do.
-  auto db = try_fill("wal");
-  if (!db) db = try_fill("truncate");
-  if (!db) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
+  auto created = try_fill("wal");
+  if (!created) created = try_fill("truncate");
+  return created;
+}
+
+// The old file stays until the new one is whole.
+Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path) {
+  auto fresh = NewFile::next_to(path);
+  if (!fresh) return forward_error(fresh);
+  auto created = fill_file(fresh->path());
+  if (!created) return forward_error(created);
+  created->db.reset();  // which leaves a single file
+  remove_side_files(path);
+  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
+  try {
+    return open(path, created->journal);
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
   }
-  return db;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim) {
+  if (claim.replaces()) return replace_database(claim.path());
+  if (auto made = create_empty(claim.path()); !made) return forward_error(made);
+  auto created = fill_file(claim.path());
+  if (created) return std::move(created->db);
+  std::error_code ignored;
+  fs::remove(claim.path(), ignored);
+  return forward_error(created);
 }
 
 }  // namespace jouleprof::recording

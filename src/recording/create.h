@@ -3,16 +3,15 @@
 
 #include <SQLiteCpp/Database.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "base/result.h"
+#include "recording/claim.h"
 
 namespace jouleprof::recording {
 
-// Makes the file with all tables and a row in `run`. `path` must be absolute. On error nothing is
-// left behind. Errors: as Writer::create.
-Result<std::unique_ptr<SQLite::Database>> create_database(const std::filesystem::path& path,
-                                                          bool overwrite);
+// Makes the file with all tables and a row in `run`. On error nothing is left behind, and an old
+// file stays. Errors: as Writer::create.
+Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim);
 
 }  // namespace jouleprof::recording

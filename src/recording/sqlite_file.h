@@ -15,6 +15,7 @@ namespace jouleprof::recording {
 
 inline constexpr std::string_view kWalSuffix = "-wal";
 inline constexpr std::string_view kJournalSuffix = "-journal";
+inline constexpr std::string_view kLockSuffix = "-lock";  // of Claim; not SQLite's
 inline constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", kJournalSuffix};
 
 std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix);

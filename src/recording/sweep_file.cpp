@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "recording/packed.h"
 #include "recording/sqlite_file.h"
 #include "recording/sweep_json.h"
@@ -52,7 +55,21 @@ Result<Base> open_database(const fs::path& path, int flags) {
 }  // namespace
 
 struct SweepFile::Database {
+  // An old file is replaced once a run is in the new one.
+  Result<void> take_place() {
+    if (!fresh) return {};
+    db.reset();  // its journal has its name
+    remove_side_files(fresh->target());
+    if (auto placed = fresh->take_place(); !placed) return placed;
+    fresh.reset();
+    auto opened = open_database(path, SQLite::OPEN_READWRITE);
+    if (!opened) return forward_error(opened);
+    db = std::move(*opened);
+    return {};
+  }
+
   fs::path path;
+  std::optional<NewFile> fresh;
   Base db;
 };
 
@@ -114,6 +131,7 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
 Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan& plan,
                                     bool overwrite) {
   std::error_code error;
+  std::optional<NewFile> fresh;
   if (fs::exists(path, error)) {
     if (!overwrite || !fs::is_regular_file(path, error)) {
       return fail(Errc::kInvalidArgument,
@@ -121,12 +139,14 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
                               "--force",
                               path.string()));
     }
-    fs::remove(path, error);
-    remove_side_files(path);
+    auto made = NewFile::next_to(path);
+    if (!made) return forward_error(made);
+    fresh.emplace(std::move(*made));
   }
+  const fs::path file = fresh ? fresh->path() : path;
   try {
     auto db = std::make_unique<SQLite::Database>(
-        path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
+        file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(*db);
     db->exec(fmt::format("PRAGMA application_id = {}", kSweepApplicationId));
     db->exec(fmt::format("PRAGMA user_version = {}", kVersion));
@@ -135,7 +155,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
     insert.bind(1, plan_to_json(plan));
     insert.exec();
     transaction.commit();
-    return SweepFile(std::make_unique<Database>(Database{path, std::move(db)}));
+    return SweepFile(std::make_unique<Database>(Database{path, std::move(fresh), std::move(db)}));
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
   }
@@ -144,7 +164,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
 Result<SweepFile> SweepFile::open(const fs::path& path) {
   auto db = open_database(path, SQLite::OPEN_READWRITE);
   if (!db) return forward_error(db);
-  return SweepFile(std::make_unique<Database>(Database{path, std::move(*db)}));
+  return SweepFile(std::make_unique<Database>(Database{path, std::nullopt, std::move(*db)}));
 }
 
 Result<void> SweepFile::append(const model::SweepRun& run, const fs::path& recording) {
@@ -161,11 +181,11 @@ Result<void> SweepFile::append(const model::SweepRun& run, const fs::path& recor
     insert.bind(2, run_to_json(run));
     if (!recording.empty()) insert.bind(3, bytes.data(), static_cast<int>(bytes.size()));
     insert.exec();
-    return {};
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(
         sqlite_error("write " + database_->path.string(), e, database_->db->getHandle()));
   }
+  return database_->take_place();
 }
 
 }  // namespace jouleprof::recording

@@ -1,12 +1,18 @@
 #include <filesystem>
 
+#include "base/new_file.h"
 #include "recording/sqlite_file.h"
 #include "recording/writer.h"
 
 namespace jouleprof::recording {
-namespace {
 
-Result<void> write_all(Writer& writer, const model::Recording& recording) {
+void remove_recording(const std::filesystem::path& path) {
+  std::error_code ignored;
+  remove_side_files(path);
+  std::filesystem::remove(path, ignored);
+}
+
+Result<void> append_recording(Writer& writer, const model::Recording& recording) {
   auto done = writer.set_run(recording.run);
   const auto add_all = [&](const auto& items) {
     for (const auto& item : items) {
@@ -29,26 +35,28 @@ Result<void> write_all(Writer& writer, const model::Recording& recording) {
   for (const auto& whole : recording.traces) {
     if (done) done = writer.append(trace++, whole);
   }
-  if (!done) return done;
-  return recording.run.complete ? writer.finish() : writer.close();
+  return done;
 }
-
-}  // namespace
 
 Result<void> write_recording(const std::filesystem::path& path, const model::Recording& recording,
                              const WriterOptions& options) {
-  Result<void> done;
+  const auto claim = Claim::take(path, options.overwrite);
+  if (!claim) return forward_error(claim);
+  auto fresh = NewFile::next_to(claim->path());
+  if (!fresh) return forward_error(fresh);
   {
-    auto writer = Writer::create(path, options);
+    auto writer = Writer::create(fresh->path(), {.overwrite = true});
     if (!writer) return forward_error(writer);
-    done = write_all(*writer, recording);
+    auto done = append_recording(*writer, recording);
+    if (done) done = recording.run.complete ? writer->finish() : writer->close();
+    if (!done) {
+      writer = tl::unexpected(done.error());  // closes it
+      remove_side_files(fresh->path());
+      return done;
+    }
   }
-  if (!done) {
-    std::error_code ignored;
-    remove_side_files(path);
-    std::filesystem::remove(path, ignored);
-  }
-  return done;
+  remove_side_files(claim->path());
+  return fresh->take_place();
 }
 
 }  // namespace jouleprof::recording

@@ -38,6 +38,7 @@ std::optional<std::string> text_or_null(const std::string& text) {
 
 struct Writer::Impl {
   fs::path path;
+  std::optional<Claim> claim;            // none once closed
   std::unique_ptr<SQLite::Database> db;  // none once closed
   std::unique_ptr<Statements> statements;
   bool in_transaction = false;
@@ -111,6 +112,7 @@ struct Writer::Impl {
   void release() {
     statements.reset();
     db.reset();
+    claim.reset();
     if (!failure) {
       failure = {Errc::kInternal, fmt::format("{} was finished already", path.string())};
     }
@@ -133,16 +135,17 @@ Writer::~Writer() {
 }
 
 Result<Writer> Writer::create(const fs::path& path, const WriterOptions& options) {
+  auto claim = Claim::take(path, options.overwrite);
+  if (!claim) return forward_error(claim);
+  return create(std::move(*claim));
+}
+
+Result<Writer> Writer::create(Claim claim) {
   auto impl = std::make_unique<Impl>();
-  std::error_code err;
-  // The working directory may change while we write.
-  impl->path = fs::absolute(path, err);
-  if (err || path.empty()) {
-    return fail(Errc::kInvalidArgument, fmt::format("cannot create '{}': {}", path.string(),
-                                                    err ? err.message() : "no file name"));
-  }
-  auto db = create_database(impl->path, options.overwrite);
+  impl->path = claim.path();
+  auto db = create_database(claim);
   if (!db) return forward_error(db);
+  impl->claim.emplace(std::move(claim));
   impl->db = std::move(*db);
   try {
     impl->statements = std::make_unique<Statements>(*impl->db);

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/recording.h"
+#include "recording/claim.h"
 
 namespace jouleprof::recording {
 
@@ -32,10 +33,13 @@ struct WriterOptions {
 // Thread safety: none.
 class Writer {
  public:
-  // Creates the file. Errors: invalid_argument when it exists and may not be overwritten,
+  // Creates the file. One that is overwritten stays until the new one is whole. Errors:
+  // invalid_argument when it exists and may not be overwritten, or another process writes it;
   // not_found or permission_denied for its folder, unavailable when the disk is full.
   static Result<Writer> create(const std::filesystem::path& path,
                                const WriterOptions& options = {});
+  // The same with a name that was claimed before, and is until the file is closed.
+  static Result<Writer> create(Claim claim);
 
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
@@ -91,8 +95,14 @@ class Writer {
 Result<void> add_remembered(const std::filesystem::path& path,
                             const std::vector<model::RememberedKernel>& kernels);
 
-// Writes a whole recording at once (imports), complete or not as its `run` says. On error no file
-// is left. Errors as Writer's.
+// Removes a recording that is of no use, with its side files.
+void remove_recording(const std::filesystem::path& path);
+
+// Adds all of a recording to one being written.
+Result<void> append_recording(Writer& writer, const model::Recording& recording);
+
+// Writes a whole recording at once (imports), complete or not as its `run` says. It is in its place
+// when all is written: on error an old file stays. Errors as Writer's.
 Result<void> write_recording(const std::filesystem::path& path, const model::Recording& recording,
                              const WriterOptions& options = {});
 

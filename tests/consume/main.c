@@ -12,6 +12,8 @@ int main(void) {
     return 2;
   }
   puts(error);
+  char first[256];
+  strcpy(first, error);
   /* NULL handles are harmless. */
   jouleprof_window window = jouleprof_window_begin(0);
   jouleprof_window_end(NULL, &window);
@@ -19,6 +21,12 @@ int main(void) {
   jouleprof_report_close(NULL);
   jouleprof_monitor_close(NULL);
   jouleprof_free(NULL);
+  /* And so is a second close. */
+  jouleprof_monitor* monitor = NULL;
+  if (jouleprof_monitor_open(NULL, &monitor, error, sizeof error) == JOULEPROF_OK) {
+    jouleprof_monitor_close(monitor);
+    jouleprof_monitor_close(monitor);
+  }
   if (jouleprof_report_seconds(NULL) != 0 || jouleprof_report_domain_count(NULL) != 0 ||
       jouleprof_report_domain(NULL, 0, NULL) != JOULEPROF_INVALID_ARGUMENT ||
       strlen(jouleprof_report_json(NULL)) != 0 || jouleprof_monitor_domain_count(NULL) != 0 ||
@@ -33,5 +41,5 @@ int main(void) {
       jouleprof_energy_sum(NULL, 1, 0, NULL) != JOULEPROF_INVALID_ARGUMENT) {
     return 4;
   }
-  return report == NULL && strstr(error, "/no/such/file.jprof") != NULL ? 0 : 3;
+  return report == NULL && strstr(first, "/no/such/file.jprof") != NULL ? 0 : 3;
 }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/levels/domain_label.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -70,7 +72,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
         out.warnings.push_back(fmt::format(
             "{}: idle power was {:.1f} W before the work and {:.1f} W after it; the idle part uses "
             "the first and its interval covers both",
-            domain.device, first->power.watts(), last->power.watts()));
+            label_of(domain), first->power.watts(), last->power.watts()));
       }
     }
   } else if (first) {
@@ -82,7 +84,7 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
     out.reason = "other work ran while it was to be measured";
     out.warnings.push_back(
         fmt::format("{}: idle power is unknown, because other work ran while it was to be measured",
-                    domain.device));
+                    label_of(domain)));
   } else {
     out.reason = "no time without the work was recorded";
   }

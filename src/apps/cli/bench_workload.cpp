@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "apps/cli/bench_document.h"
+#include "apps/cli/checks.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -54,7 +55,7 @@ Result<std::string> seconds_of(const char* option, const std::string& text) {
 
 std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
   return {
-      app.add_option("-s,--seq-length", length, "")->check(CLI::PositiveNumber),
+      app.add_option("-s,--seq-length", length, "")->check(above_zero()),
       app.add_option("--mode", mode, "")
           ->check(CLI::IsMember({"eager", "compile", "graph", "train", "generate"})),
       app.add_option("--new-tokens", new_tokens, "")->check(CLI::Range(2, 1'000'000)),

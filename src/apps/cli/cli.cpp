@@ -3,18 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
 
 #include "apps/cli/control/settings.h"
 #include "apps/cli/control/settings_server.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
+#include "apps/cli/output.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 
 namespace jouleprof::cli {
 namespace {
 
 int usage_error(const std::string& message) {
   return complain({Errc::kInvalidArgument, message}, kUsageError);
+}
+
+int print(const std::string& text) {
+  const auto written = write_output(Output{}, text);
+  return written ? kDone : complain(written.error(), kCannotWrite);
+}
+
+// `run` and `apply` have statuses of their own, apart from those of the commands that they run.
+int status_before_start(std::string_view verb) {
+  return verb == "run" || verb == "apply" ? kNotStarted : kUsageError;
 }
 
 int run_verb(Verb& verb, std::vector<std::string> arguments) {
@@ -26,32 +42,25 @@ int run_verb(Verb& verb, std::vector<std::string> arguments) {
 
   const auto is_help = [](const std::string& a) { return a == "-h" || a == "--help"; };
   if (std::any_of(arguments.begin(), arguments.end(), is_help)) {
-    fmt::print("{}", help_block("jouleprof " + std::string(verb.name())));
-    return kDone;
+    return print(help_block("jouleprof " + std::string(verb.name())));
   }
   if (auto parsed = parse(verb, std::move(arguments)); !parsed) {
-    // `run` has statuses of its own, apart from those of the commands that it runs.
-    const bool has_status = verb.name() == "run" || verb.name() == "apply";
-    return complain(parsed.error(), has_status ? kNotStarted : kUsageError);
+    return complain(parsed.error(), status_before_start(verb.name()));
   }
   return verb.run(command);
 }
 
-}  // namespace
-
-int main(std::vector<std::string> arguments) {
+int run_words(std::vector<std::string> arguments) {
   if (arguments.empty()) {
-    fmt::print(stderr, "{}", help_block("jouleprof"));
+    say("{}", help_block("jouleprof"));
     return kUsageError;
   }
   const std::string word = arguments.front();
   if (word == "-h" || word == "--help" || word == "help") {
-    fmt::print("{}", help_block("jouleprof"));
-    return kDone;
+    return print(help_block("jouleprof"));
   }
   if (word == "--version" || word == "version") {
-    fmt::print("jouleprof {}\n", JOULEPROF_VERSION);
-    return kDone;
+    return print(fmt::format("jouleprof {}\n", JOULEPROF_VERSION));
   }
   arguments.erase(arguments.begin());
   if (word == kGuardWord) return guard_settings(arguments);
@@ -62,6 +71,21 @@ int main(std::vector<std::string> arguments) {
     return run_verb(*verb, std::move(arguments));
   }
   return usage_error(fmt::format("there is no verb '{}'.\nTry 'jouleprof --help'.", word));
+}
+
+}  // namespace
+
+int main(std::vector<std::string> arguments) {
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  try {
+    return run_words(std::move(arguments));
+  } catch (const std::bad_alloc&) {
+    say("jouleprof: out of memory\n");
+  } catch (const std::exception& e) {
+    say("jouleprof: internal error: {}\n", e.what());
+  }
+  const bool has_status = status_before_start(word) == kNotStarted;
+  return has_status ? kNotStarted : kInternalError;
 }
 
 }  // namespace jouleprof::cli

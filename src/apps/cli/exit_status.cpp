@@ -1,10 +1,8 @@
 #include "apps/cli/exit_status.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <string>
 
+#include "base/say.h"
 #include "base/text.h"
 #include "report/cells.h"
 
@@ -35,7 +33,7 @@ int complain(const Error& error, int status) {
   for (const auto line : split(error.message, '\n')) {
     text += (text.empty() ? "" : "\n") + report::printable(line);
   }
-  fmt::print(stderr, "jouleprof: {}\n", text);
+  say("jouleprof: {}\n", text);
   return status;
 }
 

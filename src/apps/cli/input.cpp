@@ -5,9 +5,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "base/file.h"
 #include "base/gzip/gzip_stream.h"
@@ -19,7 +18,7 @@ namespace jouleprof::cli {
 
 void Input::declare(CLI::App& app) {
   app.add_option("FILE", file, "")->required();
-  app.add_option("--run", run, "")->check(CLI::PositiveNumber);
+  app.add_option("--run", run, "")->check(above_zero());
   app.add_flag("--no-memory", no_memory, "");
   app.add_option("--from", from, "");
   app.add_option("--to", to, "");
@@ -77,47 +76,24 @@ Result<analysis::Run> Input::open() const {
 }
 
 int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
-              const report::FormatOptions& options, const std::string& path, bool overwrite) {
+              const report::FormatOptions& options, const Output& output) {
   const auto part = input.part();
   if (!part) return complain(part.error(), kUsageError);
   Result<void> made;
-  const auto written = write_output(path, overwrite, [&](std::ostream& out) {
-    if (!names_gzip(path) || format.is_packed) {
+  const auto written = write_output(output, [&](std::ostream& out) {
+    if (!names_gzip(output.path) || format.is_packed) {
       made = format.write(run, *part, options, out);
-      return;
+      return made.has_value();
     }
     GzipStream packed(out);
     made = format.write(run, *part, options, packed);
     packed.finish();
+    return made.has_value();
   });
-  if (!written) return complain(written.error(), kCannotWrite);
+  if (!written) return complain(written.error(), status_of_output(written.error()));
   if (made) return kDone;
   return complain({made.error().code, fmt::format("{}: {}", input.file, made.error().message)},
                   status_of_input(made.error()));
-}
-
-Result<void> write_output(const std::string& path, bool overwrite,
-                          const std::function<void(std::ostream&)>& write) {
-  const bool to_stdout = path.empty() || path == "-";
-  std::ofstream file;
-  if (!to_stdout) {
-    if (!overwrite && std::filesystem::exists(path)) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("{} exists; choose another name or use --force", path));
-    }
-    errno = 0;
-    file.open(path, std::ios::binary | std::ios::trunc);
-    if (!file) return tl::unexpected(system_error(fmt::format("cannot write {}", path), errno));
-  }
-  std::ostream& out = to_stdout ? std::cout : file;
-  errno = 0;
-  write(out);
-  out.flush();
-  if (!out) {
-    return tl::unexpected(system_error(
-        fmt::format("cannot write {}", to_stdout ? "to the standard output" : path), errno));
-  }
-  return {};
 }
 
 }  // namespace jouleprof::cli

@@ -1,12 +1,11 @@
-// What several verbs do: read a recording, take a part of it, open an output.
+// What several verbs do: read a recording, take a part of it, write it in a format.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
-#include <ostream>
 #include <string>
 
 #include "analysis/run.h"
+#include "apps/cli/output.h"
 #include "base/result.h"
 #include "report/format.h"
 
@@ -27,14 +26,9 @@ struct Input {
   Result<analysis::Run> open() const;
 };
 
-// Writes `run` in `format`, compressed where `path` ends in ".gz", and says on stderr what failed.
-// Returns the exit status.
+// Writes `run` in `format`, compressed where its name ends in ".gz", and says on stderr what
+// failed. Returns the exit status.
 int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
-              const report::FormatOptions& options, const std::string& path, bool overwrite);
-
-// Writes through `write` to a file, or to stdout when `path` is "" or "-". An existing file is
-// replaced only with `overwrite`. Errors: invalid_argument when it exists, else as the system says.
-Result<void> write_output(const std::string& path, bool overwrite,
-                          const std::function<void(std::ostream&)>& write);
+              const report::FormatOptions& options, const Output& output);
 
 }  // namespace jouleprof::cli

@@ -3,41 +3,40 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "recording/reader.h"
 
 namespace jouleprof::cli {
 
 Result<Destination> Destination::file(const std::filesystem::path& path, bool overwrite) {
-  if (!overwrite && std::filesystem::is_regular_file(path)) {
+  std::error_code ignored;
+  if (!overwrite && std::filesystem::is_regular_file(path, ignored)) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} exists; choose another name or use --force", path.string()));
   }
-  auto writer = recording::Writer::create(path, {.overwrite = overwrite});
-  if (!writer) return forward_error(writer);
+  auto file = session::RecordingSink::create(path, overwrite);
+  if (!file) return forward_error(file);
   Destination destination;
   destination.path_ = path;
-  destination.writer_ = std::make_unique<recording::Writer>(std::move(*writer));
-  destination.sink_ =
-      std::make_unique<session::WriterSink<recording::Writer>>(*destination.writer_);
+  destination.file_ = std::move(*file);
   return destination;
 }
 
 session::Sink& Destination::sink() {
-  if (sink_) return *sink_;
+  if (file_) return *file_;
   if (!memory_) memory_ = std::make_shared<session::MemorySink>();
   return *memory_;
 }
 
+std::filesystem::path Destination::kept() const {
+  return file_ && file_->has_file() ? path_ : std::filesystem::path();
+}
+
 Result<model::Recording> Destination::recording() const {
-  if (!path_.empty()) return recording::read_recording(path_);
+  if (file_) return file_->recording();
   return memory_ ? memory_->recording : model::Recording{};
 }
 
 void Destination::remove() {
-  sink_.reset();
-  writer_.reset();
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  if (file_) file_->remove();
 }
 
 std::filesystem::path default_recording_name(const std::vector<std::string>& command) {
@@ -55,7 +54,9 @@ std::filesystem::path default_recording_name(const std::vector<std::string>& com
     if (!named.stem().empty()) stem = named.stem().string();
   }
   std::filesystem::path path = stem + ".jprof";
-  for (int n = 2; std::filesystem::exists(path); ++n) path = fmt::format("{}-{}.jprof", stem, n);
+  std::error_code ignored;
+  for (int n = 2; std::filesystem::exists(path, ignored); ++n)
+    path = fmt::format("{}-{}.jprof", stem, n);
   return path;
 }
 

@@ -10,8 +10,8 @@
 
 #include "meters/all/open_meters.h"
 #include "model/recording.h"
-#include "recording/writer.h"
 #include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
 #include "session/sampling/sink.h"
 
 namespace jouleprof::cli {
@@ -21,19 +21,20 @@ class Destination {
  public:
   // In memory alone.
   Destination() = default;
-  // Errors: as Writer::create's.
+  // A file that is replaced stays until the work begins. Errors: as Writer::create's.
   static Result<Destination> file(const std::filesystem::path& path, bool overwrite);
 
   session::Sink& sink();
   const std::filesystem::path& path() const { return path_; }  // empty: in memory
+  // After the session: the path, or empty where no file has what was recorded.
+  std::filesystem::path kept() const;
   // What was recorded, once the session has ended. Errors: as read_recording's.
   Result<model::Recording> recording() const;
-  void remove();  // the file, where nothing was measured
+  void remove();  // the file, where nothing was measured; an old one stays
 
  private:
   std::filesystem::path path_;
-  std::unique_ptr<recording::Writer> writer_;
-  std::unique_ptr<session::Sink> sink_;
+  std::unique_ptr<session::RecordingSink> file_;
   std::shared_ptr<session::MemorySink> memory_;
 };
 

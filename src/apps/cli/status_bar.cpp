@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/say.h"
+
 namespace jouleprof::cli {
 namespace {
 
@@ -20,10 +22,7 @@ winsize terminal_size() {
   return size;
 }
 
-void put(const std::string& text) {
-  // A status that can't be written is no reason to do anything.
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-}
+void put(const std::string& text) { say(text); }
 
 }  // namespace
 

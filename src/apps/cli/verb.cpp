@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "apps/cli/checks.h"
 #include "apps/cli/config_file.h"
+#include "base/say.h"
 
 namespace jouleprof::cli {
 
@@ -29,10 +31,24 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   return verbs;
 }
 
+namespace {
+
+bool is_option_of_any_verb(const std::string& name) {
+  const auto verbs = make_verbs();
+  return std::any_of(verbs.begin(), verbs.end(), [&name](const auto& verb) {
+    CLI::App app;
+    verb->declare(app);
+    return app.get_option_no_throw("--" + name) != nullptr;
+  });
+}
+
+}  // namespace
+
 Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
   CLI::App app;
   app.set_help_flag();
   verb.declare(app);
+  check_all_options(app);
 
   const auto settings = read_config_file();
   if (!settings) return tl::unexpected(settings.error());
@@ -41,6 +57,11 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
     app.parse(std::move(arguments));
     for (const auto& [name, value] : *settings) {
       CLI::Option* option = app.get_option_no_throw("--" + name);
+      if (option == nullptr && !is_option_of_any_verb(name)) {
+        say("jouleprof: the configuration file sets '{}', which no verb has as an option; see "
+            "jouleprof --help\n",
+            name);
+      }
       if (option == nullptr || option->count() > 0) continue;
       option->add_result(value);
       option->run_callback();

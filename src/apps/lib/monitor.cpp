@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/lib/open_handles.h"
 #include "apps/lib/status.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -161,6 +162,12 @@ jouleprof_status give(const std::string& text, char** out, char* error, size_t e
   return JOULEPROF_OK;
 }
 
+// Never destroyed: programs close monitors while they exit.
+jouleprof::lib::OpenHandles<jouleprof_monitor>& open_monitors() {
+  static auto* const kOpen = new jouleprof::lib::OpenHandles<jouleprof_monitor>;
+  return *kOpen;
+}
+
 }  // namespace
 
 jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
@@ -190,13 +197,14 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
       made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
                                                            : -1);
     }
+    open_monitors().add(made.get());
     *monitor = made.release();
     return JOULEPROF_OK;
   });
 }
 
 void jouleprof_monitor_close(jouleprof_monitor* monitor) {
-  if (monitor == nullptr) return;
+  if (!open_monitors().remove(monitor)) return;
   // A forked child has none of the threads, and locks that may stay held: there is nothing to end.
   if (monitor->pid != getpid()) return;
   (void)without_exceptions(0, [&] {

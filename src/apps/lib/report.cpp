@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/run.h"
+#include "apps/lib/open_handles.h"
 #include "apps/lib/status.h"
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
@@ -25,6 +26,16 @@ using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
 using jouleprof::lib::refuse;
 using jouleprof::lib::to_c;
+using jouleprof::lib::without_exceptions;
+
+namespace {
+
+jouleprof::lib::OpenHandles<jouleprof_report>& open_reports() {
+  static auto* const kOpen = new jouleprof::lib::OpenHandles<jouleprof_report>;
+  return *kOpen;
+}
+
+}  // namespace
 
 const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
 
@@ -41,12 +52,21 @@ jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** repo
     const auto& profile = run.profile();
     if (!profile) return fail(profile.error(), error, error_size);
     auto json = jouleprof::report::to_json(*profile);
-    *report = new jouleprof_report{std::move(run), *profile, std::move(json), {}};
+    auto made = std::make_unique<jouleprof_report>(
+        jouleprof_report{std::move(run), *profile, std::move(json), {}});
+    open_reports().add(made.get());
+    *report = made.release();
     return JOULEPROF_OK;
   });
 }
 
-void jouleprof_report_close(jouleprof_report* report) { delete report; }
+void jouleprof_report_close(jouleprof_report* report) {
+  if (!open_reports().remove(report)) return;
+  (void)without_exceptions(0, [&] {
+    delete report;
+    return 0;
+  });
+}
 
 double jouleprof_report_seconds(const jouleprof_report* report) {
   return report != nullptr ? jouleprof::seconds(report->profile.duration()) : 0;
@@ -83,6 +103,10 @@ const char* jouleprof_report_json(const jouleprof_report* report) {
 
 const char* jouleprof_report_activity_json(jouleprof_report* report, const char* by, char* error,
                                            size_t error_size) {
+  if (report == nullptr) {
+    copy_text("report must not be NULL", error, error_size);
+    return nullptr;
+  }
   const auto kind = jouleprof::report::parse_activity_by(by == nullptr ? "" : by);
   if (!kind) {
     copy_text("by must be kernel, layer, range or phase", error, error_size);

@@ -1,6 +1,8 @@
 #include "apps/python/monitor.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -36,6 +38,37 @@ nb::list list_of(const std::vector<jouleprof_energy>& energies) {
 
 std::vector<jouleprof_energy> room_for_energies(const jouleprof_monitor* monitor) {
   return std::vector<jouleprof_energy>(jouleprof_monitor_domain_count(monitor));
+}
+
+constexpr auto kSlice = std::chrono::milliseconds{100};
+// The library's own, where the caller gives none (jouleprof.h).
+constexpr std::int64_t kEnergyTimeout = 5'000'000'000;
+constexpr std::int64_t kTotalTimeout = 10'000'000'000;
+
+// The last owner closes the monitor, which takes a while.
+void release_without_lock(std::shared_ptr<jouleprof_monitor>& monitor) {
+  const nb::gil_scoped_release others_may_run;
+  monitor.reset();
+}
+
+// Waits in slices, between which Python sees its signals: Ctrl-C ends a wait. `call` takes the
+// nanoseconds that it may wait. The interpreter's lock is not held in it.
+template <typename Call>
+jouleprof_status wait_in_slices(std::int64_t timeout, const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::nanoseconds{timeout};
+  for (;;) {
+    const auto begin = Clock::now();
+    const auto slice = std::clamp<Clock::duration>(end - begin, Clock::duration{}, kSlice);
+    jouleprof_status status;
+    {
+      const nb::gil_scoped_release others_may_run;
+      status = call(std::chrono::nanoseconds{slice}.count());
+    }
+    // An answer before the slice was over would not be another one later.
+    if (Clock::now() - begin < slice || Clock::now() >= end) return status;
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  }
 }
 
 }  // namespace
@@ -94,11 +127,12 @@ nb::object Monitor::energy(std::int64_t begin, std::int64_t end, std::uint32_t n
   jouleprof_status status;
   {
     auto kept_open = opened_;
-    const nb::gil_scoped_release others_may_run;
     const jouleprof_window window{begin, end, name, device_time ? JOULEPROF_WINDOW_DEVICE_TIME : 0};
-    status = jouleprof_window_energy(kept_open.get(), &window, timeout, energies.data(),
+    status = wait_in_slices(timeout < 0 ? kEnergyTimeout : timeout, [&](std::int64_t most) {
+      return jouleprof_window_energy(kept_open.get(), &window, most, energies.data(),
                                      message.data(), message.size());
-    kept_open.reset();
+    });
+    release_without_lock(kept_open);
   }
   if (status != JOULEPROF_OK) return failure(status, message.data());
   return list_of(energies);
@@ -112,10 +146,11 @@ nb::object Monitor::total(std::uint32_t name, std::int64_t timeout) {
   jouleprof_status status;
   {
     auto kept_open = opened_;
-    const nb::gil_scoped_release others_may_run;
-    status = jouleprof_monitor_total(kept_open.get(), name, timeout, &total, energies.data(),
+    status = wait_in_slices(timeout < 0 ? kTotalTimeout : timeout, [&](std::int64_t most) {
+      return jouleprof_monitor_total(kept_open.get(), name, most, &total, energies.data(),
                                      message.data(), message.size());
-    kept_open.reset();
+    });
+    release_without_lock(kept_open);
   }
   if (status != JOULEPROF_OK) return failure(status, message.data());
   return nb::make_tuple(total.count, total.nanoseconds, total.resolved_count, list_of(energies));

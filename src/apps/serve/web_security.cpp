@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/say.h"
+
 namespace jouleprof::serve {
 namespace {
 
@@ -106,7 +108,7 @@ void WebSecurity::refresh(HostTime now) {
   if (current == print_) return;
   print_ = current;
   if (const auto loaded = load(); !loaded) {
-    fmt::print(stderr, "jouleprof: {}; the settings before it stay\n", loaded.error().message);
+    say("jouleprof: {}; the settings before it stay\n", loaded.error().message);
   }
 }
 

@@ -37,6 +37,10 @@ class Reader {
         if (capture_) header_.reset();
         continue;
       }
+      if (!lines_.ended() && header_ && !log_.rows.empty()) {
+        log_.cut_off_line = lines_.number();  // within a row, or a header that comes again
+        break;
+      }
       if (auto header = parse_dmon_header(line)) {
         if (auto taken = take_header(std::move(*header)); !taken) return forward_error(taken);
       } else if (first && !is_value(dmon_fields(line)[0])) {

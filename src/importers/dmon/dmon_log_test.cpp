@@ -19,6 +19,17 @@ std::string error_of(std::string text) {
   return log ? "" : log.error().message;
 }
 
+TEST(DmonLog, ALogThatIsCutWithinARepeatedHeaderKeepsWhatIsWhole) {
+  const std::string rows = "# gpu pwr gtemp\n# Idx W C\n0 61 40\n0 62 40\n";
+  for (const char* cut : {"#", "# gp", "# gpu pw", "# gpu pwr [W", "# gpu pwr gtemp\n# Idx",
+                          "# gpu pwr gtemp\n# Idx W"}) {
+    const auto log = read(rows + cut);
+    ASSERT_TRUE(log) << cut << ": " << log.error().message;
+    EXPECT_EQ(log->rows.size(), 2u);
+    EXPECT_TRUE(log->cut_off_line);
+  }
+}
+
 TEST(DmonLog, ReadsTheThirdGenerationOfHeaders) {
   const auto log = read(
       "# gpu    pwr  gtemp  mtemp     sm    mem    enc    dec    jpg    ofa   mclk   pclk \n"

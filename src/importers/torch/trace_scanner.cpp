@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/json/json_check.h"
 #include "base/json/json_view.h"
 
 namespace jouleprof::importers {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::size_t kLongestValue = std::size_t{1} << 29;
 constexpr std::size_t kLongestKept = std::size_t{1} << 20;
@@ -58,7 +60,11 @@ Result<bool> TraceScanner::skip_space() {
 Result<std::size_t> TraceScanner::value() {
   for (;;) {
     const JsonExtent extent = json_extent(std::string_view(buffer_).substr(at_));
-    if (extent.state == JsonExtent::kWhole) return extent.size;
+    if (extent.state == JsonExtent::kWhole) {
+      if (is_json(std::string_view(buffer_).substr(at_, extent.size))) return extent.size;
+      return no_trace(events_ > 0 ? fmt::format("what follows event {} is not JSON", events_)
+                                  : "a value is not JSON");
+    }
     if (extent.state == JsonExtent::kNone) {
       return no_trace(events_ > 0 ? fmt::format("there is no value after event {}", events_)
                                   : "a value is missing");
@@ -111,6 +117,12 @@ Result<TraceScanner::Piece> TraceScanner::start() {
   const auto any = skip_space();
   if (!any) return forward_error(any);
   if (!*any) return no_trace("there is nothing in it");
+  if (std::string_view(buffer_).starts_with(kByteOrderMark)) {
+    given_ = at_ = kByteOrderMark.size();
+    const auto text = skip_space();
+    if (!text) return forward_error(text);
+    if (!*text) return no_trace("there is nothing in it");
+  }
   const char first = buffer_[at_];
   if (first != '{' && first != '[') return no_trace("it begins neither with { nor with [");
   ++at_;
@@ -130,7 +142,8 @@ Result<TraceScanner::Piece> TraceScanner::member() {
   auto any = skip_space();
   if (!any) return forward_error(any);
   if (!in_object_ || !object_open_) {  // whatever follows the trace
-    if (!*any) state_ = State::kDone;
+    if (*any) return no_trace("something follows its end");
+    state_ = State::kDone;
     at_ = buffer_.size();
     return give(Piece::kOther);
   }
@@ -141,7 +154,9 @@ Result<TraceScanner::Piece> TraceScanner::member() {
     object_open_ = false;
     return give(Piece::kOther);
   }
-  if (buffer_[at_] == ',') {
+  const bool comma = buffer_[at_] == ',';
+  if (comma != (members_seen_ > 0)) return no_trace("a comma is missing, or one too many");
+  if (comma) {
     ++at_;
     any = skip_space();
     if (!any) return forward_error(any);
@@ -164,6 +179,7 @@ Result<TraceScanner::Piece> TraceScanner::member() {
   if (!after && key == "traceEvents") {
     if (buffer_[at_] != '[') return no_trace("\"traceEvents\" is not a list");
     ++at_;
+    ++members_seen_;
     list_open_ = true;
     state_ = State::kEvents;
     return give(Piece::kOther);
@@ -173,6 +189,7 @@ Result<TraceScanner::Piece> TraceScanner::member() {
   if (*size == 0) return ended();
   if (*size <= kLongestKept) members_[key] = buffer_.substr(at_, *size);
   at_ += *size;
+  ++members_seen_;
   return give(Piece::kOther);
 }
 
@@ -199,7 +216,11 @@ Result<TraceScanner::Piece> TraceScanner::event() {
     state_ = State::kAfter;
     return give(Piece::kOther);
   }
-  if (buffer_[at_] == ',') {
+  const bool comma = buffer_[at_] == ',';
+  if (comma != (events_ > 0)) {
+    return no_trace(fmt::format("a comma is missing, or one too many, after event {}", events_));
+  }
+  if (comma) {
     ++at_;
     any = skip_space();
     if (!any) return forward_error(any);

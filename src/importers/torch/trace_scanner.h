@@ -3,7 +3,8 @@
 // simdjson and nlohmann-json need the whole document in memory, and give values without the text
 // between them. Traces of training runs hold gigabytes, are often compressed or cut off, and must
 // be copied byte for byte; so they are scanned here, and base/json/json_view.h finds values in
-// place.
+// place. What is given out is JSON: a value that is none is an error, and so is a missing comma. A
+// byte order mark is left out.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ class TraceScanner {
   // Errors: as GzipReader.
   static Result<TraceScanner> open(const std::filesystem::path& path);
 
-  // Errors: corrupt, when it is no such trace; as GzipReader.
+  // Errors: corrupt, when it is no such trace, or no JSON; as GzipReader.
   Result<Piece> next();
   std::string_view text() const { return text_; }  // until the next call of next()
 
@@ -73,6 +74,7 @@ class TraceScanner {
   bool object_open_ = false;
   bool cut_off_ = false;
   std::size_t events_ = 0;
+  std::size_t members_seen_ = 0;  // of the object
   std::map<std::string, std::string, std::less<>> members_;
 };
 

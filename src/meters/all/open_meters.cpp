@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/threads.h"
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/calibration/calibration_store.h"
@@ -47,6 +54,43 @@ class AbsentMeter : public Meter {
  private:
   std::vector<std::string> notices_;
 };
+
+// Longer than a driver takes that has to wake its GPUs up.
+constexpr Duration kPatience = std::chrono::seconds{10};
+
+// On a thread of its own: a driver that hangs in its first calls is left behind with that thread.
+Result<std::unique_ptr<NvmlMeter>> open_nvml(const NvmlOptions& options) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable opened;
+    std::optional<Result<std::unique_ptr<NvmlMeter>>> meter;
+  };
+  const auto shared = std::make_shared<Shared>();
+  const auto open = [shared, options] {
+    Result<std::unique_ptr<NvmlMeter>> meter;
+    try {
+      meter = NvmlMeter::open(options);
+    } catch (const std::exception& e) {
+      meter = fail(Errc::kUnavailable, e.what());
+    }
+    const std::lock_guard lock(shared->mutex);
+    shared->meter = std::move(meter);
+    shared->opened.notify_all();
+  };
+  try {
+    start_without_signals(open).detach();
+  } catch (const std::system_error&) {  // no more threads
+    return NvmlMeter::open(options);
+  }
+  std::unique_lock lock(shared->mutex);
+  const auto end = steady(HostClock::now() + kPatience);
+  if (!shared->opened.wait_until(lock, end, [&shared] { return shared->meter.has_value(); })) {
+    return fail(Errc::kTimeout,
+                "the NVIDIA driver has not answered for 10 s; see whether nvidia-smi answers, and "
+                "reset or reload the driver");
+  }
+  return std::move(*shared->meter);
+}
 
 struct Collector {
   MeterSet set;
@@ -101,7 +145,7 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   nvml.calibrations = nvml::read_calibrations();
   nvml.levels = nvml::read_levels();
   nvml.devices = options.devices;
-  auto gpus = NvmlMeter::open(nvml);
+  auto gpus = open_nvml(nvml);
   if (!gpus && gpus.error().code == Errc::kInvalidArgument) return forward_error(gpus);
   if (gpus) all.set.gpu_driver = (*gpus)->driver_version();
   const std::string no_gpu = gpus ? "" : gpus.error().message;

@@ -36,7 +36,8 @@ struct MeterSet {
 // JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.
 std::filesystem::path shared_socket();
 
-// Opens all sensors of this machine. Those that cannot be opened are in `missing`. The domains gpu,
+// Opens all sensors of this machine. Those that cannot be opened are in `missing`, and so are GPUs
+// whose driver does not answer within 10 s. The domains gpu,
 // cpu and dram are always present; without a sensor they carry the reason. JOULEPROF_NVML_LIBRARY
 // names another NVML library; JOULEPROF_ROOT another root for /sys and /proc (for tests). Where a
 // service shares its sensors, there is one meter, SharedMeter, instead; where a service is there

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "base/say.h"
 #include "meters/control/restore.h"
 
 namespace jouleprof::meters::control {
@@ -114,11 +115,9 @@ int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std
     if (!record) continue;  // its owner has restored it
     const auto restored = restore(board, *record, folder);
     if (restored) {
-      fmt::print(stderr, "jouleprof: {}\n", describe(*record, *restored));
+      say("jouleprof: {}\n", describe(*record, *restored));
     } else {
-      fmt::print(
-          stderr,
-          "jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
+      say("jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
           record->device, name_of(record->knob), restored.error().message);
       status = 1;
     }

@@ -17,6 +17,8 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/new_file.h"
+#include "recording/claim.h"
 #include "recording/packed.h"
 #include "recording/reader.h"
 #include "recording/sqlite_file.h"
@@ -222,25 +224,20 @@ Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const 
                 fmt::format("{} exists; choose another name or use --force", output.string()));
   }
   for (const auto& input : inputs) {
-    if (fs::equivalent(input, output, error)) {
+    if (is_same_file(input, output)) {
       return fail(Errc::kInvalidArgument,
                   fmt::format("{} is an input and the output", output.string()));
     }
   }
-  const fs::path part = output.string() + ".part";
-  fs::remove(part, error);
-  auto merged = write_merged(inputs, part);
-  if (merged) {
-    fs::rename(part, output, error);
-    if (error) {
-      merged = tl::unexpected(
-          system_error(fmt::format("cannot write {}", output.string()), error.value()));
-    }
-  }
-  if (!merged) {
-    fs::remove(part, error);
-    remove_side_files(part);
-  }
+  const auto claim = Claim::take(output, overwrite);
+  if (!claim) return forward_error(claim);
+  auto fresh = NewFile::next_to(claim->path());
+  if (!fresh) return forward_error(fresh);
+  auto merged = write_merged(inputs, fresh->path());
+  remove_side_files(fresh->path());
+  if (!merged) return merged;
+  remove_side_files(claim->path());
+  if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   return merged;
 }
 

@@ -49,6 +49,9 @@ std::string chrome_time(Duration t) {
 }
 
 std::string chrome_energy(const JoulesRange& energy) {
+  if (energy.resolved == 0) {
+    return energy.high > 0 ? fmt::format(R"--("energy high (J)": {:.6g})--", energy.high) : "";
+  }
   return fmt::format(
       R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
       energy.joules, energy.low, energy.high);
@@ -105,7 +108,7 @@ ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
     if (kernel.bytes > 0) args += fmt::format(R"(, "bytes at least": {})", kernel.bytes);
     if (rows_[i] != model::kNone) {
       const model::ActivityRow& row = profile->by_kernel[rows_[i]];
-      if (row.energy && row.busy > Duration::zero()) {
+      if (row.energy && row.resolvable && row.busy > Duration::zero()) {
         args += fmt::format(R"--(, "power above idle (W)": {:.6g})--",
                             row.energy->energy.joules() / seconds(row.busy));
       }
@@ -229,10 +232,10 @@ void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::ui
 
 void ChromeLaunches::close(Open& open, std::size_t depth, std::uint32_t tid) {
   while (open.path.size() > depth) {
-    const auto& sum = open.energy.back();
+    const std::string energy = chrome_energy(open.energy.back());
     sink_(fmt::format(
-        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}"launches": {}}}}})", pid_, tid,
-        chrome_time(open.end - origin_), profile_ ? chrome_energy(sum) + ", " : std::string{},
+        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}{}"launches": {}}}}})", pid_,
+        tid, chrome_time(open.end - origin_), energy, energy.empty() ? "" : ", ",
         open.launches.back()));
     open.path.pop_back();
     open.energy.pop_back();

@@ -6,18 +6,19 @@ JoulesRange& JoulesRange::operator+=(const JoulesRange& other) {
   joules += other.joules;
   low += other.low;
   high += other.high;
+  resolved += other.resolved;
   return *this;
 }
 
 JoulesRange JoulesRange::operator-(const JoulesRange& other) const {
-  return {joules - other.joules, low - other.low, high - other.high};
+  return {joules - other.joules, low - other.low, high - other.high, resolved - other.resolved};
 }
 
 JoulesRange launch_energy(const model::ActivityRow& row, Duration duration, Duration total) {
   if (total <= Duration::zero()) return {};
   const double part = seconds(duration) / seconds(total);
   return {row.energy->energy.joules() * part, row.energy->low().joules() * part,
-          row.energy->high().joules() * part};
+          row.energy->high().joules() * part, row.resolvable ? 1 : 0};
 }
 
 KernelRows::KernelRows(const model::ActivityProfile& profile) : profile_(profile) {

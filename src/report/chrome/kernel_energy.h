@@ -14,6 +14,7 @@ struct JoulesRange {
   double joules = 0;
   double low = 0;  // of the 95 % interval
   double high = 0;
+  std::int64_t resolved = 0;  // launches in it whose kernel is resolvable
 
   JoulesRange& operator+=(const JoulesRange& other);
   JoulesRange operator-(const JoulesRange& other) const;
@@ -21,7 +22,7 @@ struct JoulesRange {
 
 // The energy of a launch of this duration, when all launches of `row` together lasted `total`.
 // Their sum over all launches is the row's energy, also where launches overlapped. The row has an
-// energy.
+// energy; where it is not resolvable, `joules` is of use in sums alone.
 JoulesRange launch_energy(const model::ActivityRow& row, Duration duration, Duration total);
 
 // Finds kernels in a profile, which must outlive it.

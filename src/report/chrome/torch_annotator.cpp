@@ -106,10 +106,10 @@ std::string TorchAnnotator::launch_args(const Launch& launch) {
     ++done_.without_energy;
     return {};
   }
-  ++done_.kernels;
   const auto* row = row_of(launch);
+  if (row->resolvable) ++done_.kernels;
   std::string text = chrome_energy(*energy);
-  if (row->busy > Duration::zero()) {
+  if (row->resolvable && row->busy > Duration::zero()) {
     text += fmt::format(R"--(, "power above idle (W)": {:.6g})--",
                         row->energy->energy.joules() / seconds(row->busy));
   }
@@ -118,7 +118,7 @@ std::string TorchAnnotator::launch_args(const Launch& launch) {
         R"(, "energy": {})",
         chrome_string(row->reason.empty() ? "not resolvable" : "not resolvable: " + row->reason));
   }
-  return text;
+  return text.starts_with(", ") ? text.substr(2) : text;
 }
 
 std::string TorchAnnotator::range_args(const model::TracePiece& range) {
@@ -132,8 +132,9 @@ std::string TorchAnnotator::range_args(const model::TracePiece& range) {
   const Launched before = first == thread.begin() ? Launched{} : *std::prev(first);
   const Launched& all = *std::prev(last);
   ++done_.ranges;
-  return chrome_energy(all.sum - before.sum) +
-         fmt::format(R"(, "kernels": {})", all.kernels - before.kernels);
+  const std::string energy = chrome_energy(all.sum - before.sum);
+  return fmt::format(R"({}{}"kernels": {})", energy, energy.empty() ? "" : ", ",
+                     all.kernels - before.kernels);
 }
 
 void TorchAnnotator::write_tail(std::ostream& out, bool first) const {

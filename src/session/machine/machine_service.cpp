@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "base/threads.h"
 #include "session/machine/own_cost.h"
 #include "session/machine/service_state.h"
-#include "session/sampling/threads.h"
 #include "session/sampling/visible_devices.h"
 #include "spans/procs/identity.h"
 

@@ -127,6 +127,40 @@ struct Outcome {
   std::optional<Error> start_error;
 };
 
+void measure_work(Child& child, Engine& engine) {
+  engine.post_run();
+  engine.serve(HostTime::max(), [&] {
+    if (!child.has_ended()) return false;
+    engine.run.work_end = HostClock::now();
+    engine.read_soon();
+    return true;
+  });
+  // It is still readable: its last figures, and those of children it waited for, are exact.
+  engine.look_at_processes(true);
+}
+
+// Where nothing can be measured any more: passes signals on and waits.
+void wait_for_end(const Child& child, SignalStream& signals) {
+  while (!child.has_ended()) {
+    while (const auto signal = signals.next()) {
+      if (signal->sent) child.send(signal->number);
+      if (signal->number == SIGTSTP) signals.stop_self();
+    }
+    signals.wait(HostClock::now() + std::chrono::seconds{1});
+  }
+}
+
+void measure_rest(const SessionOptions& options, Engine& engine) {
+  engine.post_run();
+  engine.look_at_processes();
+  if (engine.processes.alive().empty()) {
+    idle(engine, options.idle_after);
+  } else {
+    name_survivors(engine);  // with them the machine is not idle: there is nothing to learn
+  }
+  wait_for_tail(*engine.run.work_end);
+}
+
 Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
                             std::optional<spans::Cgroup>& group) {
   idle(engine, options.idle_before);
@@ -150,37 +184,36 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   engine.run.pid = child->pid();
   engine.run.work_begin = HostClock::now();
   engine.read_soon();
-  const auto failure = child->release();
-  if (!failure) {
-    engine.post_run();
-    engine.serve(HostTime::max(), [&] {
-      if (!child->has_ended()) return false;
-      engine.run.work_end = HostClock::now();
-      engine.read_soon();
-      return true;
-    });
-    // It is still readable: its last figures, and those of children it waited for, are exact.
-    engine.look_at_processes(true);
-    engine.run.exit_status = child->reap();
-  } else {
+  if (const auto failure = child->release()) {
+    engine.child = 0;
+    engine.on_signal = std::move(idle_handler);
     engine.processes.follow({});
     engine.run.pid.reset();
     engine.run.work_begin.reset();
     engine.run.exit_status = failure->exit_status;
+    engine.post_run();
+    return Outcome{failure->exit_status, failure->error};
   }
+  std::string trouble;
+  try {
+    measure_work(*child, engine);
+  } catch (const std::exception& e) {
+    trouble = e.what();
+    wait_for_end(*child, signals);
+  }
+  engine.run.exit_status = child->reap();
+  const Outcome outcome{engine.run.exit_status, {}};
   engine.child = 0;
   engine.on_signal = std::move(idle_handler);
-  engine.post_run();
-  if (failure) return Outcome{failure->exit_status, failure->error};
-
-  engine.look_at_processes();
-  if (engine.processes.alive().empty()) {
-    idle(engine, options.idle_after);
-  } else {
-    name_survivors(engine);  // with them the machine is not idle: there is nothing to learn
+  try {
+    if (!engine.run.work_end) engine.run.work_end = HostClock::now();
+    if (!trouble.empty()) {
+      engine.warn(fmt::format("the measuring stopped before the command ended: {}", trouble));
+    }
+    measure_rest(options, engine);
+  } catch (const std::exception&) {  // the status is what counts now
   }
-  wait_for_tail(*engine.run.work_end);
-  return Outcome{engine.run.exit_status, {}};
+  return outcome;
 }
 
 Outcome run_attached(pid_t pid, Engine& engine) {
@@ -261,10 +294,12 @@ Result<SessionResult> run(const SessionOptions& options,
                                   [stream = signals->get()] { stream->wake(); });
   }
   std::unique_ptr<TraceWatch> traces;
+  std::string not_traced;
   if (options.trace.any()) {
     auto made = TraceWatch::create(options.trace);
-    if (!made) return forward_error(made);
-    traces = std::move(*made);
+    if (!made && (options.attach || options.command.empty())) return forward_error(made);
+    if (made) traces = std::move(*made);
+    if (!made) not_traced = fmt::format("nothing is traced: {}", made.error().message);
   }
   const Subreaper subreaper;
   std::optional<spans::Cgroup> group;  // outlives the engine, which looks into it
@@ -275,6 +310,7 @@ Result<SessionResult> run(const SessionOptions& options,
   if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
   for (const auto& warning : visibility.warnings) engine.warn(warning);
+  if (!not_traced.empty()) engine.warn(std::move(not_traced));
   if (!windows) {
     engine.warn(
         fmt::format("windows of the command are not recorded: {}", windows.error().message));
@@ -288,7 +324,14 @@ Result<SessionResult> run(const SessionOptions& options,
   } else {
     outcome = run_command(options, engine, **signals, group);
   }
-  SessionResult result = engine.finish();
+  SessionResult result;
+  try {
+    result = engine.finish();
+  } catch (const std::exception& e) {
+    // A command that ran has a status, whatever became of the recording.
+    if (!outcome || !outcome->exit_status) return fail(Errc::kUnavailable, e.what());
+    result.sink_error = {Errc::kInternal, fmt::format("the measuring failed: {}", e.what())};
+  }
   if (!outcome) return forward_error(outcome);
   result.exit_status = outcome->exit_status;
   result.start_error = outcome->start_error;

@@ -4,11 +4,13 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 #include "base/cpu_time.h"
+#include "base/threads.h"
 #include "session/sampling/look_budget.h"
-#include "session/sampling/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -79,6 +81,18 @@ struct Lane::State {
 
   void take_notices() {
     for (auto& text : meter->take_notices()) out.warnings.push_back({HostClock::now(), text});
+  }
+
+  // An end of memory here must not be one of the measured command.
+  void give_up(const char* why) noexcept {
+    const std::lock_guard lock(mutex);
+    done = true;
+    changed.notify_all();
+    try {
+      out.warnings.push_back(
+          {HostClock::now(), fmt::format("{} is not read any more: {}", name, why)});
+    } catch (...) {  // no memory for a warning
+    }
   }
 
   HostTime read(std::size_t probe, model::Readings& scratch) {
@@ -157,7 +171,21 @@ bool Lane::has_buffer() const {
 
 void Lane::start() {
   if (state_->wanted.empty()) return;
-  thread_ = start_without_signals([state = state_] { run(state); });
+  try {
+    thread_ = start_without_signals([state = state_] {
+      try {
+        run(state);
+      } catch (const std::exception& e) {
+        state->give_up(e.what());
+      }
+    });
+  } catch (const std::system_error& e) {
+    const std::lock_guard lock(state_->mutex);
+    state_->out.warnings.push_back(
+        {HostClock::now(), fmt::format("{} is not read: no thread can be started for it ({}); "
+                                       "raise the limit (ulimit -u, -v) to measure it",
+                                       state_->name, e.code().message())});
+  }
 }
 
 void Lane::run(const std::shared_ptr<State>& state) {
@@ -260,7 +288,10 @@ void Lane::ask_to_stop() {
 }
 
 void Lane::finish(HostTime deadline, Sampled& out) {
-  if (!thread_.joinable()) return;
+  if (!thread_.joinable()) {
+    if (state_) take(out);
+    return;
+  }
   std::unique_lock lock(state_->mutex);
   state_->on_buffer = nullptr;
   const bool done =

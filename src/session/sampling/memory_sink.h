@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "session/sampling/sink.h"
 
@@ -66,6 +67,37 @@ class MemorySink : public Sink {
     return {};
   }
   Result<void> commit() override { return {}; }
+
+  // What a later part says is appended, or replaces what it describes anew.
+  void append_all(const model::Recording& later) {
+    if (!later.run.source.empty()) recording.run = later.run;
+    const auto add_all = [this](const auto& items) {
+      for (const auto& item : items) (void)add(item);
+    };
+    add_all(later.clock_points);
+    add_all(later.domains);
+    add_all(later.sensors);
+    add_all(later.processes);
+    add_all(later.idle_spans);
+    add_all(later.warnings);
+    if (later.overhead) recording.overhead = later.overhead;
+    (void)append(later.readings);
+    (void)append(later.process_readings);
+    (void)append(later.windows);
+    for (std::uint32_t i = 0; i < later.traces.size(); ++i) {
+      if (later.traces[i].pid != 0) (void)append(i, later.traces[i]);
+    }
+  }
+
+  // Keeps what is described: the run, domains, sensors and processes.
+  void forget_series() {
+    model::Recording kept;
+    kept.run = std::move(recording.run);
+    kept.domains = std::move(recording.domains);
+    kept.sensors = std::move(recording.sensors);
+    kept.processes = std::move(recording.processes);
+    recording = std::move(kept);
+  }
   Result<void> finish() override { return recording.run.complete = true, ok(); }
 
  private:

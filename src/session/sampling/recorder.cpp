@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <system_error>
 #include <utility>
 
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -28,7 +30,10 @@ std::string RecordingLoss::text() const {
 
 Recorder::Recorder(Sink* sink, std::size_t most_bytes) : sink_(sink), most_bytes_(most_bytes) {
   if (sink_ == nullptr) return;
-  thread_ = start_without_signals([this] { run(); });
+  try {
+    thread_ = start_without_signals([this] { run(); });
+  } catch (const std::system_error&) {  // no more threads: post() writes
+  }
 }
 
 Recorder::~Recorder() {
@@ -49,8 +54,9 @@ void Recorder::post(Batch&& batch, bool limited) {
   if (sink_ == nullptr || batch.empty()) return;
   const std::size_t bytes = batch.series_bytes();
   {
-    const std::lock_guard lock(mutex_);
-    if (error_) return;
+    std::unique_lock lock(mutex_);
+    if (stopped_) return;
+    if (!thread_.joinable()) return write_all(batch, lock);
     losing_ = limited && bytes > 0 && waiting_.series_bytes() + bytes > most_bytes_;
     if (losing_) drop_series_of(batch);
     waiting_.append(std::move(batch));
@@ -98,8 +104,12 @@ Result<void> Recorder::finish() {
   }
   posted_.notify_one();
   if (thread_.joinable()) thread_.join();
-  if (error_) return tl::unexpected(*error_);
-  return sink_->finish();
+  if (stopped_) return tl::unexpected(*error_);
+  try {
+    return sink_->finish();
+  } catch (const std::exception& e) {
+    return fail(Errc::kInternal, fmt::format("cannot finish the recording: {}", e.what()));
+  }
 }
 
 void Recorder::run() {
@@ -108,17 +118,29 @@ void Recorder::run() {
     posted_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     const Batch batch = std::exchange(waiting_, Batch{});
-    writing_ = true;
-    lock.unlock();
-    const auto written = write(batch);
-    lock.lock();
-    writing_ = false;
-    if (!written) {
-      error_ = written.error();
-      waiting_ = Batch{};
-      return;
-    }
+    write_all(batch, lock);
+    if (stopped_) return;
   }
+}
+
+void Recorder::write_all(const Batch& batch, std::unique_lock<std::mutex>& lock) {
+  writing_ = true;
+  lock.unlock();
+  Result<void> written;
+  std::optional<Error> trouble;
+  try {
+    written = write(batch);
+    trouble = sink_->trouble();
+  } catch (const std::exception& e) {
+    written = fail(Errc::kInternal, fmt::format("cannot write the recording: {}", e.what()));
+  }
+  lock.lock();
+  writing_ = false;
+  if (!error_ && trouble) error_ = trouble;
+  if (written) return;
+  error_ = written.error();
+  waiting_ = Batch{};
+  stopped_ = true;
 }
 
 Result<void> Recorder::write(const Batch& batch) {

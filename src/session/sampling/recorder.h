@@ -25,7 +25,8 @@ struct RecordingLoss {
   std::string text() const;
 };
 
-// After the first error of the sink it records nothing more, and says which error that was.
+// After the first error of the sink it records nothing more, and says which error that was. A sink
+// that goes on in memory (Sink::trouble) is given all. Without a thread the caller writes.
 // Readings and windows wait in at most `most_bytes`; while the queue is full, new ones are dropped
 // and counted. Everything else is kept: it is small.
 // Thread safety: one thread calls everything.
@@ -62,6 +63,7 @@ class Recorder {
 
  private:
   void run();
+  void write_all(const Batch& batch, std::unique_lock<std::mutex>& lock);
   Result<void> write(const Batch& batch);
   void post(Batch&& batch, bool limited);
   void drop_series_of(Batch& batch);
@@ -76,6 +78,7 @@ class Recorder {
   Batch waiting_;
   bool writing_ = false;
   bool closing_ = false;
+  bool stopped_ = false;  // the sink takes no more
   std::optional<Error> error_;
   std::thread thread_;
 };

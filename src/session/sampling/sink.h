@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,8 @@ class Sink {
   virtual Result<void> append(std::uint32_t trace, const model::Trace& more) = 0;
   virtual Result<void> commit() = 0;
   virtual Result<void> finish() = 0;
+  // Why the file takes no more, where the sink goes on without it.
+  virtual std::optional<Error> trouble() const { return std::nullopt; }
 };
 
 // A Writer (or anything with its functions) as a Sink. The writer must outlive it.

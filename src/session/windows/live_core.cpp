@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "session/sampling/run_info.h"
-#include "session/sampling/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -46,7 +46,11 @@ Result<std::unique_ptr<WindowServer>> WindowServer::start(std::vector<OfferedDom
   }
   std::unique_ptr<WindowServer> server(new WindowServer(
       std::move(*socket), wake_fd, std::move(domains), std::move(sensors), std::move(wake)));
-  server->thread_ = start_without_signals([self = server.get()] { self->run(); });
+  try {
+    server->thread_ = start_without_signals([self = server.get()] { self->run(); });
+  } catch (const std::system_error& e) {
+    return fail(Errc::kUnavailable, fmt::format("cannot start a thread: {}", e.code().message()));
+  }
   return server;
 }
 

@@ -1,7 +1,7 @@
 #include "apps/cli/compare/compare_outputs.h"
 
 #include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
+#include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
 
 namespace jouleprof::cli {
@@ -15,11 +15,22 @@ void CompareOutputs::declare(CLI::App& app) {
   app.add_option("--benchmark", benchmark, "");
 }
 
-int CompareOutputs::write(report::ComparisonReport report) const {
+Result<void> CompareOutputs::check(const std::vector<std::string>& inputs) const {
+  std::vector<std::string> others = inputs;
+  for (const auto& path : {markdown, junit, benchmark}) {
+    if (path.empty()) continue;
+    if (auto possible = check_output({path, true, others}); !possible) return possible;
+    others.push_back(path);
+  }
+  return {};
+}
+
+int CompareOutputs::write(report::ComparisonReport report,
+                          const std::vector<std::string>& inputs) const {
   report.most_rows = top;
   int status = kDone;
   const auto to = [&](const std::string& path, const std::string& text) {
-    const auto written = write_output(path, true, [&](std::ostream& out) { out << text; });
+    const auto written = write_output({path, true, inputs}, text);
     if (!written) status = complain(written.error(), kCannotWrite);
   };
   std::string text = json ? report::comparison_to_json(report)

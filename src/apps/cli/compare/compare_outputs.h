@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "base/result.h"
 #include "report/comparison.h"
 
 namespace jouleprof::cli {
@@ -18,8 +20,10 @@ struct CompareOutputs {
   std::size_t top = 20;
 
   void declare(CLI::App& app);
-  // Existing files are replaced. Returns the exit status.
-  int write(report::ComparisonReport report) const;
+  // Errors: invalid_argument where a file is one of `inputs` or named twice.
+  Result<void> check(const std::vector<std::string>& inputs) const;
+  // Existing files are replaced, but none of `inputs`. Returns the exit status.
+  int write(report::ComparisonReport report, const std::vector<std::string>& inputs) const;
 };
 
 }  // namespace jouleprof::cli

@@ -12,6 +12,7 @@
 #include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "recording/reader.h"
 #include "report/comparison.h"
 
@@ -197,8 +198,8 @@ class CompareVerb : public Verb {
       return complain(saved.error(), is_usage ? kUsageError : kCannotWrite);
     }
     if (!quiet_) {
-      fmt::print(stderr, "baseline   {} of commit {}: {} recordings added\n", save_baseline_,
-                 commit, paths.size());
+      say("baseline   {} of commit {}: {} recordings added\n", save_baseline_, commit,
+          paths.size());
     }
     return kDone;
   }
@@ -230,11 +231,11 @@ class CompareVerb : public Verb {
     const auto runs = run_pairs(
         plan,
         [&](const std::string& line) {
-          if (!quiet_) fmt::print(stderr, "{}\n", line);
+          if (!quiet_) say("{}\n", line);
         },
         status);
     if (!runs) return complain(runs.error(), status != kDone ? status : kNothingToMeasure);
-    if (!quiet_) fmt::print(stderr, "\n");
+    if (!quiet_) say("\n");
     report_.before = fmt::format("{}", fmt::join(plan.before, " "));
     report_.after = fmt::format("{}", fmt::join(plan.after, " "));
     return conclude(runs->before, runs->after);
@@ -251,8 +252,17 @@ class CompareVerb : public Verb {
       const bool open = judged.outcome == analysis::GateOutcome::kInconclusive;
       if (open && status == kDone && inconclusive_ == "fail") status = kInconclusive;
     }
-    const int written = outputs_.write(report_);
+    const int written = outputs_.write(report_, inputs());
     return written != kDone ? written : status;
+  }
+
+  // What an output may not be.
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> all = files_;
+    all.insert(all.end(), before_.begin(), before_.end());
+    all.insert(all.end(), after_.begin(), after_.end());
+    all.push_back(costs_.carbon);
+    return all;
   }
 
   std::vector<std::string> files_;

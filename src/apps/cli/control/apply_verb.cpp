@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include "analysis/sweep/recommend.h"
+#include "apps/cli/checks.h"
 #include "apps/cli/control/settings.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "recording/sweep_file.h"
 #include "session/run/session.h"
 #include "session/sweep/planner.h"
@@ -35,13 +37,10 @@ class ApplyVerb : public Verb {
 
   void declare(CLI::App& app) override {
     auto* file = app.add_option("FILE", file_, "");
-    auto* power = app.add_option("--power", power_, "")->check(CLI::PositiveNumber)->excludes(file);
-    app.add_option("--sm-clock", clock_, "")
-        ->check(CLI::PositiveNumber)
-        ->excludes(file)
-        ->excludes(power);
+    auto* power = app.add_option("--power", power_, "")->check(above_zero())->excludes(file);
+    app.add_option("--sm-clock", clock_, "")->check(above_zero())->excludes(file)->excludes(power);
     app.add_option("--memory-clock", memory_clock_, "")
-        ->check(CLI::PositiveNumber)
+        ->check(above_zero())
         ->excludes(file)
         ->excludes(power)
         ->excludes("--sm-clock");
@@ -81,7 +80,7 @@ class ApplyVerb : public Verb {
     options.use_cgroup = false;
     const auto result = session::run(options, {}, nullptr);
     const auto restored = (*held)->restore();
-    for (const auto& warning : (*held)->warnings()) fmt::print(stderr, "warning    {}\n", warning);
+    for (const auto& warning : (*held)->warnings()) say("warning    {}\n", warning);
     if (const auto lost = (*held)->lost()) complain(*lost, kNotStarted);
     if (!restored) complain(restored.error(), kNotStarted);
     if (!result) return complain(result.error(), kNotStarted);
@@ -104,9 +103,9 @@ class ApplyVerb : public Verb {
 
   void say_set(const Choice& choice, const meters::control::ReadBack& board) const {
     if (quiet_) return;
-    fmt::print(stderr, "jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
-               meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
-               meters::control::unit_of(choice.knob));
+    say("jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
+        meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
+        meters::control::unit_of(choice.knob));
   }
 
   std::string file_;

@@ -54,11 +54,10 @@ class RecommendVerb : public Verb {
       any = any || advised.advice;
     }
     if (const int status = write_files(sweeps); status != kDone) return status;
-    const auto written = write_output("", false, [&](std::ostream& out) {
-      out << (json_
-                  ? report::recommendation_to_json(sweeps, *options)
-                  : report::recommendation_to_text(sweeps, *options, text_options(STDOUT_FILENO)));
-    });
+    const auto written = write_output(
+        Output{},
+        json_ ? report::recommendation_to_json(sweeps, *options)
+              : report::recommendation_to_text(sweeps, *options, text_options(STDOUT_FILENO)));
     if (!written) return complain(written.error(), kCannotWrite);
     return any ? kDone
                : complain(sweeps.front().advice.error(),
@@ -83,8 +82,9 @@ class RecommendVerb : public Verb {
     return svg_.empty() ? kDone : write_file(svg_, report::sweep_svg(sweeps.front(), runs_));
   }
 
-  static int write_file(const std::string& path, const std::string& text) {
-    const auto written = write_output(path, true, [&](std::ostream& out) { out << text; });
+  int write_file(const std::string& path, const std::string& text) const {
+    const auto& other = path == svg_ ? profile_ : svg_;
+    const auto written = write_output({path, true, {input_.file, other}}, text);
     return written ? kDone : complain(written.error(), kCannotWrite);
   }
 

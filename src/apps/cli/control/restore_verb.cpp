@@ -3,6 +3,7 @@
 #include "apps/cli/control/settings.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -15,7 +16,7 @@ class RestoreVerb : public Verb {
   int run(const std::vector<std::string>&) override {
     const auto outcome = restore_settings();
     if (outcome.restored + outcome.failed == 0) {
-      fmt::print(stderr, "jouleprof: nothing to restore: no killed sweep has left a setting\n");
+      say("jouleprof: nothing to restore: no killed sweep has left a setting\n");
     }
     return outcome.failed > 0 ? kNotPermitted : kDone;
   }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "apps/cli/exit_status.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/control/restore.h"
 
@@ -35,13 +36,11 @@ RestoreCount restore_settings() {
        control::restore_leftovers(control::control_folder(), nvml_library())) {
     if (leftover.outcome) {
       ++count.restored;
-      fmt::print(stderr, "jouleprof: {}\n", *leftover.outcome);
+      say("jouleprof: {}\n", *leftover.outcome);
       continue;
     }
     ++count.failed;
-    fmt::print(
-        stderr,
-        "jouleprof: {} still has a setting of a sweep that was killed, and restoring it failed: "
+    say("jouleprof: {} still has a setting of a sweep that was killed, and restoring it failed: "
         "{}. Run as root: jouleprof restore\n",
         leftover.device, leftover.outcome.error().message);
   }

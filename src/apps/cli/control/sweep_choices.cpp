@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/sweep/recommend.h"
+#include "apps/cli/checks.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -63,12 +64,12 @@ void SweepChoices::declare(CLI::App& app) {
   app.add_option("--knob", knob_word, "");
   auto* list = app.add_option("--limits", limits, "")->delimiter(',');
   auto* between = app.add_option("--range", range, "")->excludes(list);
-  app.add_option("--step", step, "")->needs(between)->check(CLI::PositiveNumber);
+  app.add_option("--step", step, "")->needs(between)->check(above_zero());
   auto* per = app.add_option("--per", window, "");
   auto* printed = app.add_option("--throughput", throughput, "")->excludes(per);
   auto* benched = app.add_option("--bench", bench, "")->excludes(per)->excludes(printed);
   for (auto* option : workload.declare(app)) option->needs(benched);
-  app.add_option("--batch", batch, "")->needs(benched)->check(CLI::PositiveNumber);
+  app.add_option("--batch", batch, "")->needs(benched)->check(above_zero());
   app.add_flag("--observe", observe, "")->excludes(list)->excludes(between);
   app.add_option("--objective", objective, "");
   app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));

@@ -10,8 +10,10 @@
 #include "apps/cli/control/sweep_progress.h"
 #include "apps/cli/control/sweep_work.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "recording/reader.h"
 #include "report/cells.h"
 #include "report/recommendation.h"
@@ -46,6 +48,10 @@ class SweepVerb : public Verb {
                       kUsageError);
     }
     if (output_.empty()) output_ = "sweep.jprof";
+    // --force replaces a sweep, not what the command reads.
+    if (auto possible = check_output({output_, true, command}); !possible) {
+      return complain(possible.error(), kUsageError);
+    }
     if (choices_.observe) return observe(command);
     if (resume_) return resume(command);
     const auto knob = choices_.knob();
@@ -90,9 +96,7 @@ class SweepVerb : public Verb {
   }
 
   static void warn_of_memory_clock() {
-    fmt::print(
-        stderr,
-        "warning    a locked memory clock slows whatever uses memory, on some boards to less "
+    say("warning    a locked memory clock slows whatever uses memory, on some boards to less "
         "than half; some drivers accept it without effect, which is named after each run\n");
   }
 
@@ -119,13 +123,13 @@ class SweepVerb : public Verb {
                        fmt::format("the command failed with status {}", execution->exit_status)},
                       execution->exit_status);
     }
-    fmt::print("{}", plan_text(planner, trial, boards->may_set));
-    return kDone;
+    const auto shown = write_output(Output{}, plan_text(planner, trial, boards->may_set));
+    return shown ? kDone : complain(shown.error(), kCannotWrite);
   }
 
   int sweep(session::SweepPlanner planner, meters::control::HeldBoards& held,
             recording::SweepFile& file) {
-    if (!quiet_ && planner.next()) fmt::print(stderr, "{}", progress_head(planner.plan()));
+    if (!quiet_ && planner.next()) say("{}", progress_head(planner.plan()));
     SweepWork work(output_);
     session::ExperimentOptions options;
     options.execute = [&](const session::NextRun&) { return execute(work, planner.plan()); };
@@ -133,10 +137,10 @@ class SweepVerb : public Verb {
     options.on_progress = [&](const session::SweepPlanner& now, const std::string& remark) {
       work.remove_recording();
       if (quiet_) return;
-      fmt::print(stderr, "{}", remark.empty() ? progress_row(now) : remark + "\n");
+      say("{}", remark.empty() ? progress_row(now) : remark + "\n");
     };
     const auto done = session::run_sweep(planner, held, file, options);
-    for (const auto& warning : held.warnings()) fmt::print(stderr, "warning    {}\n", warning);
+    for (const auto& warning : held.warnings()) say("warning    {}\n", warning);
     if (!done) return complain(done.error(), status_of_run(planner, done.error()));
     conclude(planner.plan(), planner.runs(), planner.why_ended() + "; the settings were restored");
     return kDone;
@@ -227,21 +231,20 @@ class SweepVerb : public Verb {
     auto file = resume_ ? recording::SweepFile::open(output_)
                         : recording::SweepFile::create(output_, record.plan, force_);
     if (!file) return complain(file.error(), status_of_file(file.error()));
-    if (!quiet_) fmt::print(stderr, "{}", progress_head(record.plan));
+    if (!quiet_) say("{}", progress_head(record.plan));
     for (auto run : *runs) {
       run.remark = done->remark;
       // All of them have one recording.
       const auto kept = file->append(run, run.number == first ? work.recording() : "");
       if (!kept) return complain(kept.error(), kCannotWrite);
-      if (!quiet_) fmt::print(stderr, "{}", observed_row(record.plan, run));
+      if (!quiet_) say("{}", observed_row(record.plan, run));
       record.runs.push_back(run);
     }
     const auto found = analysis::sweep_of(record.plan, record.runs);
     if (found.points.size() < 2) {
-      fmt::print(stderr,
-                 "\njouleprof: {} has one power limit that can be ranked; next, at another limit: "
-                 "jouleprof sweep --observe --resume -o {}\n",
-                 output_, report::shell_word(output_));
+      say("\njouleprof: {} has one power limit that can be ranked; next, at another limit: "
+          "jouleprof sweep --observe --resume -o {}\n",
+          output_, report::shell_word(output_));
       return kDone;
     }
     conclude(record.plan, record.runs,
@@ -267,9 +270,9 @@ class SweepVerb : public Verb {
     options.choice = session::recommend_options(plan, sweep);
     options.sweep_file = output_;
     advice = analysis::recommend(sweep, options.choice);
-    fmt::print(stderr, "\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
-               report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
-               plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
+    say("\n{}{:<10} {}\n{:<10} jouleprof recommend {}\n",
+        report::recommendation_to_text(sweeps, options, text_options(STDERR_FILENO)),
+        plan.observe ? "observed" : "ended", ended, "next", report::shell_word(output_));
   }
 
   SweepChoices choices_;

@@ -10,6 +10,7 @@
 
 #include "analysis/timeline/sensor_fit.h"
 #include "apps/cli/doctor/level_text.h"
+#include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibration_store.h"
 #include "meters/nvml/calibration/calibrator.h"
@@ -22,21 +23,20 @@ namespace nvml = meters::nvml;
 using model::SensorKind;
 using model::SensorTraits;
 
-void note(const std::string& text) { fmt::print(stderr, "jouleprof: {}\n", text); }
+void note(const std::string& text) { say("jouleprof: {}\n", text); }
 
 double milliseconds(Duration d) { return seconds(d) * 1e3; }
 
 void print_row(std::string_view sensor, std::string_view trait,
                const std::optional<Duration>& assumed, const analysis::FittedDuration& found) {
-  fmt::print(stderr, "  {:<16}{:<10}{:<13}{:.4g} ± {:.1g} ms\n", sensor, trait,
-             assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
-             milliseconds(found.value), milliseconds(found.error));
+  say("  {:<16}{:<10}{:<13}{:.4g} ± {:.1g} ms\n", sensor, trait,
+      assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
+      milliseconds(found.value), milliseconds(found.error));
 }
 
 void print_value(std::string_view trait, const std::optional<Duration>& assumed, Duration found) {
-  fmt::print(stderr, "  {:<16}{:<10}{:<13}{:.3g} ms\n", "", trait,
-             assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown",
-             milliseconds(found));
+  say("  {:<16}{:<10}{:<13}{:.3g} ms\n", "", trait,
+      assumed ? fmt::format("{:.4g} ms", milliseconds(*assumed)) : "unknown", milliseconds(found));
 }
 
 // Fits one power sensor and prints the result; absent for a sensor that the GPU does not have.
@@ -48,7 +48,7 @@ Result<std::optional<SensorTraits>> fit_sensor(std::string_view name,
   if (!assumed) return std::nullopt;
   const auto fit = analysis::fit_power_sensor(busy, readings, stamps);
   if (!fit) {
-    fmt::print(stderr, "  {:<16}not found: {}\n", name, fit.error().message);
+    say("  {:<16}not found: {}\n", name, fit.error().message);
     return tl::unexpected(fit.error());
   }
   print_row(name, "refresh", assumed->refresh, fit->refresh);
@@ -56,8 +56,8 @@ Result<std::optional<SensorTraits>> fit_sensor(std::string_view name,
     print_row("", "window", assumed->window, fit->window);
     print_row("", "lag", assumed->lag, fit->lag);
   }
-  fmt::print(stderr, "  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n",
-             "", fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
+  say("  {:<16}{:.0f} W without load, {:.0f} W with it; the fit explains {:.1f} %\n", "",
+      fit->idle.watts(), (fit->idle + fit->step).watts(), 100 * fit->r_squared);
   if (fit->first_order) {
     print_value("rise", assumed->rise, fit->first_order->time_constant);
     print_value("window", assumed->window, fit->first_order->window);
@@ -79,7 +79,7 @@ SensorTraits fit_counter(const std::optional<SensorTraits>& assumed,
   if (!assumed) return traits;
   const auto fit = analysis::fit_counter_refresh(reads);
   if (!fit) {
-    fmt::print(stderr, "  {:<16}not found: {}\n", "energy counter", fit.error().message);
+    say("  {:<16}not found: {}\n", "energy counter", fit.error().message);
     return traits;
   }
   print_row("energy counter", "refresh", assumed->refresh, *fit);
@@ -116,7 +116,7 @@ Result<nvml::GpuTraits> calibrate_gpu(nvml::Calibrator& calibrator, const nvml::
     return forward_error(kept);
   }
   const auto assumed = [&](SensorKind kind) { return calibrator.assumed_traits(gpu, kind); };
-  fmt::print(stderr, "  {:<16}{:<10}{:<13}{}\n", "sensor", "trait", "assumed", "found");
+  say("  {:<16}{:<10}{:<13}{}\n", "sensor", "trait", "assumed", "found");
   nvml::GpuTraits traits;
   traits.counter = fit_counter(assumed(SensorKind::kEnergyCounter), observed->counter);
   const auto fit = [&](const char* name, SensorKind kind,

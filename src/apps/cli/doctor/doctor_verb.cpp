@@ -45,10 +45,9 @@ class DoctorVerb : public Verb {
     options.devices = devices_;
     const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
-    const auto written = write_output("", false, [&](std::ostream& out) {
-      const auto memory = remembered();
-      out << (json_ ? doctor_json(*found, calibration, memory) : doctor_text(*found, memory));
-    });
+    const auto memory = remembered();
+    const auto written = write_output(Output{}, json_ ? doctor_json(*found, calibration, memory)
+                                                      : doctor_text(*found, memory));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "apps/cli/kernel_memory.h"
+#include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/nvml_meter.h"
 
@@ -37,8 +38,8 @@ Result<void> forget(const std::vector<std::string>& devices) {
     forgotten = nvml::forget_devices(*uuids);
   }
   if (!forgotten) return forward_error(forgotten);
-  fmt::print(stderr, "jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
-             nvml::calibration_path().string());
+  say("jouleprof: removed what was stored of {} GPU(s) in {}\n", *forgotten,
+      nvml::calibration_path().string());
   return {};
 }
 

@@ -5,9 +5,10 @@
 
 #include "analysis/run.h"
 #include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
+#include "apps/cli/output.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip_stream.h"
+#include "base/say.h"
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
 #include "report/chrome/torch_annotator.h"
@@ -60,6 +61,10 @@ class AnnotateVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    const Output output{output_, force_, {trace_, power_}};
+    if (auto possible = check_output(output); !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
     auto recording = recording::read_recording(power_);
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
     auto trace = importers::TorchTrace::read(trace_, *recording);
@@ -79,11 +84,15 @@ class AnnotateVerb : public Verb {
         return out.good();
       });
     };
-    const auto written = write_output(output_, force_, [&](std::ostream& out) {
-      if (!names_gzip(output_)) return annotate(out);
+    const auto written = write_output(output, [&](std::ostream& out) {
+      if (!names_gzip(output_)) {
+        annotate(out);
+        return read.has_value();
+      }
       GzipStream packed(out);
       annotate(packed);
       packed.finish();
+      return read.has_value();
     });
     if (!written) return complain(written.error(), kCannotWrite);
     if (!read) return complain(read.error(), status_of_input(read.error()));
@@ -95,9 +104,7 @@ class AnnotateVerb : public Verb {
   void summarise(const model::ProfiledTrace& trace,
                  const std::vector<model::ActivityProfile>& profiles,
                  const report::TorchAnnotation& made) const {
-    const auto note = [](const std::string& text) {
-      fmt::print(stderr, "jouleprof: note: {}\n", text);
-    };
+    const auto note = [](const std::string& text) { say("jouleprof: note: {}\n", text); };
     if (trace.cut_off) {
       note(fmt::format("{} is cut off; it is annotated up to its last complete event", trace_));
     }
@@ -115,10 +122,9 @@ class AnnotateVerb : public Verb {
     for (const auto& profile : profiles) {
       for (const auto& warning : profile.warnings) note(warning);
     }
-    fmt::print(stderr,
-               "jouleprof: wrote {} with the energy of {} kernels and {} operators; open it in "
-               "ui.perfetto.dev\n",
-               output_, made.kernels, made.ranges);
+    say("jouleprof: wrote {} with the energy of {} kernels and {} operators; open it in "
+        "ui.perfetto.dev\n",
+        output_, made.kernels, made.ranges);
   }
 
   std::string trace_;

@@ -30,9 +30,13 @@ class ExportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    const Output output{output_, force_, {input_.file}};
+    if (auto possible = check_output(output); !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
     const auto run = input_.open();
     if (!run) return complain(run.error(), status_of_input(run.error()));
-    return write_run(*run, input_, chosen_format(), options, output_, force_);
+    return write_run(*run, input_, chosen_format(), options, output);
   }
 
  private:

@@ -2,8 +2,10 @@
 
 #include "analysis/bench/latency_energy.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "importers/csv/csv_recording.h"
 #include "importers/import.h"
@@ -36,6 +38,9 @@ class ImportVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    if (auto possible = check_output(output()); !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
     auto recording = format_ == "csv" ? import_tables() : import_logs();
     if (!recording) return complain(recording.error(), status_of_input(recording.error()));
     std::optional<Duration> latency;
@@ -59,17 +64,26 @@ class ImportVerb : public Verb {
     const auto written = recording::write_recording(output_, *recording, {.overwrite = force_});
     if (!written) return complain(written.error(), kCannotWrite);
     for (const auto& warning : recording->warnings) {
-      fmt::print(stderr, "jouleprof: note: {}\n", warning.text);
+      say("jouleprof: note: {}\n", warning.text);
     }
     if (latency) {
-      fmt::print("{}",
-                 report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
+      const auto shown = write_output(
+          Output{}, report::latency_energy_to_text(powers, *latency, text_options(STDOUT_FILENO)));
+      if (!shown) return complain(shown.error(), kCannotWrite);
     }
-    fmt::print(stderr, "jouleprof: wrote {}; next: jouleprof report {}\n", output_, output_);
+    say("jouleprof: wrote {}; next: jouleprof report {}\n", output_, output_);
     return kDone;
   }
 
  private:
+  Output output() const {
+    Output output{output_, force_, files_};
+    for (const auto& file : {csv_.samples, csv_.counter, csv_.kernels, csv_.names, csv_.idle}) {
+      output.others.push_back(file);
+    }
+    return output;
+  }
+
   Result<model::Recording> import_tables() const {
     if (!files_.empty()) {
       return fail(

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
+#include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
@@ -41,10 +41,9 @@ Result<analysis::Job> read_job(const std::string& file) {
 int report_job(const std::string& file, const report::JobOptions& options, bool json) {
   const auto job = read_job(file);
   if (!job) return complain(job.error(), status_of_input(job.error()));
-  const auto written = write_output("", false, [&](std::ostream& out) {
-    out << (json ? report::job_to_json(*job, options)
-                 : report::job_to_text(*job, options, text_options(STDOUT_FILENO)));
-  });
+  const auto written = write_output(
+      Output{}, json ? report::job_to_json(*job, options)
+                     : report::job_to_text(*job, options, text_options(STDOUT_FILENO)));
   return written ? kDone : complain(written.error(), kCannotWrite);
 }
 

@@ -2,6 +2,7 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "recording/merge/merged_file.h"
 #include "report/cells.h"
 
@@ -24,9 +25,8 @@ class MergeVerb : public Verb {
     const auto count = recording::merge_recordings(inputs, output_, force_);
     if (!count) return complain(count.error(), status_of_input(count.error()));
     if (!quiet_) {
-      fmt::print(stderr, "merged     {} recordings into {}\nnext       jouleprof report {}\n",
-                 *count, report::printable(output_),
-                 report::printable(report::shell_word(output_)));
+      say("merged     {} recordings into {}\nnext       jouleprof report {}\n", *count,
+          report::printable(output_), report::printable(report::shell_word(output_)));
     }
     return kDone;
   }

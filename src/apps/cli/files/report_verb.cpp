@@ -60,7 +60,7 @@ class ReportVerb : public Verb {
     if (!run) return complain(run.error(), status_of_input(run.error()));
     if (!html_.empty()) return write_page(*run, options);
     const auto* format = report::find_format(json_ ? "json" : csv_ ? "domains" : "text");
-    return write_run(*run, input_, *format, options, "", false);
+    return write_run(*run, input_, *format, options, Output{});
   }
 
  private:
@@ -88,7 +88,8 @@ class ReportVerb : public Verb {
     options.redact = redact_;
     options.text.recording_path = redact_ ? "" : std::filesystem::path(input_.file).filename();
     const auto& format = *report::find_format("html");
-    const int status = write_run(run, input_, format, options, html_, force_);
+    const int status =
+        write_run(run, input_, format, options, {html_, force_, {input_.file, costs_.carbon}});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/bench_workload.h"
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/measure/trace_files.h"
@@ -8,6 +9,7 @@
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
@@ -25,8 +27,8 @@ class BenchVerb : public Verb {
     app.add_option("WORKLOAD", word_, "");
     app.add_option("-m,--model", model_, "");
     workload_.declare(app);
-    app.add_option("--batch", batches_, "")->delimiter(',')->check(CLI::PositiveNumber);
-    app.add_option("--seed", seed_, "")->check(CLI::NonNegativeNumber);
+    app.add_option("--batch", batches_, "")->delimiter(',')->check(above_zero());
+    app.add_option("--seed", seed_, "")->check(not_negative());
     app.add_option("--max-time", max_time_, "");
     auto* target = app.add_option("--target-rel", target_, "");
     auto* timer = app.add_flag("--torch-timer", torch_timer_, "");
@@ -37,7 +39,7 @@ class BenchVerb : public Verb {
     app.add_flag("--card", bench_.card, "");
     auto* layers = app.add_flag("--layers", layers_, "");
     app.add_option("--top", top_, "")->needs(layers);
-    app.add_option("--depth", depth_, "")->needs(layers)->check(CLI::PositiveNumber);
+    app.add_option("--depth", depth_, "")->needs(layers)->check(above_zero());
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
     auto* json = app.add_flag("--json", json_, "");
@@ -159,16 +161,14 @@ class BenchVerb : public Verb {
       results.push_back({bench, analysis::bench_energy(run, bench)});
     }
     const auto options = text_options(STDOUT_FILENO);
-    const auto written = write_output("", false, [&](std::ostream& out) {
-      out << (json_  ? report::bench_to_json(*document, results)
-              : csv_ ? report::bench_to_csv(results)
-                     : report::bench_to_text(results, bench_, options));
-      if (layers_ && !json_ && !csv_) out << layer_text(run, results, options);
-    });
+    std::string text = json_  ? report::bench_to_json(*document, results)
+                       : csv_ ? report::bench_to_csv(results)
+                              : report::bench_to_text(results, bench_, options);
+    if (layers_ && !json_ && !csv_) text += layer_text(run, results, options);
+    const auto written = write_output(Output{}, text);
     if (!written) return complain(written.error(), kCannotWrite);
-    if (!destination.path().empty()) {
-      fmt::print(stderr, "jouleprof: wrote {}; next: jouleprof report {}\n",
-                 destination.path().string(), destination.path().string());
+    if (const auto kept = destination.kept(); !kept.empty()) {
+      say("jouleprof: wrote {}; next: jouleprof report {}\n", kept.string(), kept.string());
     }
     return kDone;
   }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/say.h"
 #include "base/text.h"
 #include "session/sampling/run_info.h"
 
@@ -86,8 +87,7 @@ Result<session::DailyOptions> History::bounds() const {
   }
   out.longest = *longest;
   out.on_error = [](const Error& error) {
-    fmt::print(stderr, "jouleprof: the recording ends: {}; another is tried in a minute\n",
-               error.message);
+    say("jouleprof: the recording ends: {}; another is tried in a minute\n", error.message);
   };
   return out;
 }

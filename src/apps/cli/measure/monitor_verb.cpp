@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/verb.h"
+#include "base/file.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/csv/snapshot_csv.h"
@@ -46,7 +50,7 @@ class MonitorVerb : public Verb {
     app.add_option("--format", format_, "")
         ->check(CLI::IsMember({"table", "csv", "jsonl", "dmon"}));
     app.add_option("-d,--delay", delay_, "");
-    app.add_option("-c,--count", count_, "")->check(CLI::PositiveNumber);
+    app.add_option("-c,--count", count_, "")->check(above_zero());
     app.add_option("-s,--select", select_, "");
     app.add_option("-o,--options", stamps_, "");
     app.add_option("-i,--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
@@ -83,23 +87,29 @@ class MonitorVerb : public Verb {
     if (count_) options.snapshots = *count_;
     std::stop_source stop;
     options.stop = stop.get_token();
-    bool written = true;
-    RestWatch rest;  // stored for later runs; if that fails, the next one observes it again
+    int write_error = 0;  // EPIPE: the reader is gone, as with `monitor | head`
+    RestWatch rest;       // stored for later runs; if that fails, the next one observes it again
     options.on_snapshot = [&](const model::Snapshot& snapshot) {
       if (rest.look(snapshot)) (void)meters::nvml::keep_levels(rest.levels());
       const std::string rows = (*printer)(snapshot);
-      written = std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-      if (!written) stop.request_stop();  // the reader is gone: `monitor | head`
+      errno = 0;
+      if (std::fputs(rows.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+      write_error = errno != 0 ? errno : EIO;
+      stop.request_stop();
     };
     const auto result = session::run(options, std::move(found->meters),
                                      record_.empty() ? nullptr : &destination->sink());
     if (!result) return complain(result.error(), kUsageError);
     for (const auto& warning : result->warnings) {
-      fmt::print(stderr, "jouleprof: {}\n", warning.text);
+      say("jouleprof: {}\n", warning.text);
     }
     if (result->sink_error) return complain(*result->sink_error, kCannotWrite);
+    if (write_error != 0 && write_error != EPIPE) {
+      return complain(system_error("cannot write to the standard output", write_error),
+                      kCannotWrite);
+    }
     if (!record_.empty()) {
-      fmt::print(stderr, "jouleprof: wrote {}; next: jouleprof report {}\n", record_, record_);
+      say("jouleprof: wrote {}; next: jouleprof report {}\n", record_, record_);
     }
     return kDone;
   }

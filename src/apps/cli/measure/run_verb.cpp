@@ -1,18 +1,22 @@
 #include <fmt/format.h>
 
+#include <exception>
 #include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "analysis/run.h"
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/kernel_memory.h"
+#include "apps/cli/measure/command_status.h"
 #include "apps/cli/measure/observed_levels.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
@@ -37,7 +41,7 @@ class RunVerb : public Verb {
     app.add_flag("--no-record", no_record_, "")->excludes(output);
     app.add_option("--json", json_, "");
     app.add_option("--html", html_, "");
-    app.add_option("--pid", pid_, "")->check(CLI::PositiveNumber);
+    app.add_option("--pid", pid_, "")->check(above_zero());
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
     app.add_option("--shortest", shortest_, "");
@@ -61,47 +65,26 @@ class RunVerb : public Verb {
                        "Try 'jouleprof run --help'."},
                       kNotStarted);
     }
-    if (!html_.empty() && !force_ && std::filesystem::exists(html_)) {
-      return complain({Errc::kInvalidArgument,
-                       fmt::format("{} exists; choose another name or use --force", html_)},
-                      kNotStarted);
+    if (auto possible = check_outputs(command); !possible) {
+      return complain(possible.error(), kNotStarted);
     }
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
-    auto meters = open();
-    if (!meters) return complain(meters.error(), kNotStarted);
-    if (is_traced() && !no_memory_) driver_ = meters->gpu_driver;
-    choose_clock_of_layers(*meters, *options);
-    auto destination = open_destination(command);
-    if (!destination) return complain(destination.error(), kNotStarted);
-    options->trace.recording = destination->path();
-
-    auto result = [&] {
-      StatusBar bar(!quiet_);
-      if (bar.width() > 0) {
-        options->on_snapshot = [&bar](const model::Snapshot& snapshot) {
-          bar.show(report::live_line(snapshot, bar.width()));
-        };
-      }
-      return session::run(*options, std::move(meters->meters), &destination->sink());
-    }();
+    Result<session::SessionResult> result;
+    Destination destination;
+    try {
+      result = measure(*options, destination);
+    } catch (const std::exception& e) {  // no memory, no threads
+      result = fail(Errc::kUnavailable, e.what());
+    }
     if (!result) {
-      destination->remove();
-      return complain(result.error(), kNotStarted);
+      destination.remove();
+      if (pid_ || result.error().code != Errc::kUnavailable) {
+        return complain(result.error(), kNotStarted);
+      }
+      return run_unmeasured(command, result.error());
     }
-    if (result->start_error) {
-      destination->remove();
-      return complain(*result->start_error, result->exit_status.value_or(kNotStarted));
-    }
-    const int status = pid_ ? kDone : result->exit_status.value_or(kNotStarted);
-    if (result->sink_error) {
-      complain({result->sink_error->code,
-                fmt::format("the recording stopped early: {}; what came before is in {}",
-                            result->sink_error->message, destination->path().string())},
-               status);
-    }
-    conclude(*destination);
-    return status;
+    return conclude(*result, destination);
   }
 
  private:
@@ -196,34 +179,92 @@ class RunVerb : public Verb {
     return Destination{};
   }
 
+  Result<void> check_outputs(const std::vector<std::string>& command) const {
+    std::vector<std::string> others = command;
+    for (const auto& [path, overwrite] :
+         {std::pair(output_, true), std::pair(json_, true), std::pair(html_, force_)}) {
+      if (path.empty()) continue;
+      if (auto possible = check_output({path, overwrite, others}); !possible) return possible;
+      others.push_back(path);
+    }
+    return {};
+  }
+
+  Result<session::SessionResult> measure(session::SessionOptions& options,
+                                         Destination& destination) {
+    auto meters = open();
+    if (!meters) return forward_error(meters);
+    if (is_traced() && !no_memory_) driver_ = meters->gpu_driver;
+    for (const auto& missing : meters->missing) {
+      if (missing.error.code == Errc::kTimeout) {
+        say("jouleprof: {}: {}; the command is measured without them\n", missing.what,
+            missing.error.message);
+      }
+    }
+    choose_clock_of_layers(*meters, options);
+    auto opened = open_destination(options.command);
+    if (!opened) return forward_error(opened);
+    destination = std::move(*opened);
+    options.trace.recording = destination.path();
+    StatusBar bar(!quiet_);
+    if (bar.width() > 0) {
+      options.on_snapshot = [&bar](const model::Snapshot& snapshot) {
+        bar.show(report::live_line(snapshot, bar.width()));
+      };
+    }
+    return session::run(options, std::move(meters->meters), &destination.sink());
+  }
+
+  int conclude(const session::SessionResult& result, Destination& destination) const {
+    if (result.start_error) {
+      destination.remove();
+      return complain(*result.start_error, result.exit_status.value_or(kNotStarted));
+    }
+    const int status = pid_ ? kDone : result.exit_status.value_or(kNotStarted);
+    const KeepStatus keep(status);
+    try {
+      if (result.sink_error) {
+        const std::string kept = destination.kept().string();
+        complain({result.sink_error->code,
+                  fmt::format(
+                      "the recording stopped early: {}; {}", result.sink_error->message,
+                      kept.empty() ? "no recording was kept" : "what came before is in " + kept)},
+                 status);
+      }
+      conclude(destination);
+    } catch (const std::exception& e) {
+      say("jouleprof: no summary: {}\n", e.what());
+    }
+    return status;
+  }
+
   void conclude(const Destination& destination) const {
     auto recording = destination.recording();
     if (!recording) return void(complain(recording.error(), kInternalError));
     const KernelMemory memory(driver_);
-    memory.recall(*recording, destination.path());
+    memory.recall(*recording, destination.kept());
     const analysis::Run run(std::move(*recording));
     const auto& profile = run.profile();
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
     if (const auto& activity = run.activity()) memory.store(*activity);
     if (!json_.empty()) {
-      const auto written =
-          write_output(json_, true, [&](std::ostream& out) { out << report::to_json(*profile); });
+      const auto written = write_output({json_, true, {}}, report::to_json(*profile));
       if (!written) complain(written.error(), kCannotWrite);
     }
     if (!html_.empty()) write_page(run, destination);
     if (quiet_) return;
     auto text = text_options(STDERR_FILENO);
-    text.recording_path = destination.path().string();
-    fmt::print(stderr, "{}", report::to_text(*profile, text));
+    text.recording_path = destination.kept().string();
+    say(report::to_text(*profile, text));
     if (is_traced()) show_kernels(run, destination);
   }
 
   void write_page(const analysis::Run& run, const Destination& destination) const {
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
-    options.text.recording_path = destination.path().filename().string();
-    write_run(run, Input{}, *report::find_format("html"), options, html_, true);
+    options.text.recording_path = destination.kept().filename().string();
+    write_run(run, Input{}, *report::find_format("html"), options, {html_, true, {}});
   }
 
   // The first few, and how to see the rest.
@@ -232,11 +273,11 @@ class RunVerb : public Verb {
     if (!activity) return void(complain(activity.error(), kInternalError));
     const auto text = text_options(STDERR_FILENO);
     const std::string kernels = report::activity_to_brief_text(*activity, kShownKernels, text);
-    if (!kernels.empty()) fmt::print(stderr, "\n{}", kernels);
-    if (activity->empty() || destination.path().empty()) return;
-    fmt::print(stderr, "next       jouleprof report {} --by {}\n",
-               report::printable(report::shell_word(destination.path().string()), text.ascii),
-               layers_ || !replay_.empty() ? "layer" : "kernel");
+    if (!kernels.empty()) say("\n{}", kernels);
+    if (activity->empty() || destination.kept().empty()) return;
+    say("next       jouleprof report {} --by {}\n",
+        report::printable(report::shell_word(destination.kept().string()), text.ascii),
+        layers_ || !replay_.empty() ? "layer" : "kernel");
   }
 
   std::string output_;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "apps/cli/checks.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/measure/history_options.h"
 #include "apps/cli/measure/rest_watch.h"
@@ -14,14 +15,15 @@
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
 #include "apps/serve/window_api.h"
+#include "base/say.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "meters/all/open_meters.h"
 #include "report/json/machine_window_json.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
 #include "session/sampling/run_info.h"
-#include "session/sampling/threads.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -45,7 +47,7 @@ class ServeVerb : public Verb {
     app.add_option("--web.config.file", web_config_, "");
     app.add_option("--tick", tick_, "");
     app.add_option("--level", levels_, "")->delimiter(',');
-    app.add_option("--max-series", most_series_, "")->check(CLI::NonNegativeNumber);
+    app.add_option("--max-series", most_series_, "")->check(not_negative());
     app.add_option("--keep-ended", keep_, "");
     app.add_option("--job-mapping-dir", job_mapping_, "");
     app.add_option("--kube-logs", kube_logs_, "");
@@ -141,7 +143,7 @@ class ServeVerb : public Verb {
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
       for (; warned < state.warnings.size(); ++warned) {
-        fmt::print(stderr, "jouleprof: {}\n", state.warnings[warned]);
+        say("jouleprof: {}\n", state.warnings[warned]);
       }
     };
     const auto socket = options.share ? options.share->access.path : std::filesystem::path();
@@ -175,15 +177,15 @@ class ServeVerb : public Verb {
     server = std::move(*started);
     for (const auto& address : server->addresses()) {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
-      fmt::print(stderr, "jouleprof: serving {}/ and {}/metrics\n", url, url);
+      say("jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
     if (shared && !socket.empty()) {
       fmt::print(stderr, "jouleprof: sharing the sensors with local programs at {}\n",
                  socket.string());
     }
     std::stop_source stop;
-    std::thread measuring = session::start_without_signals(
-        [&service, token = stop.get_token()] { service->run(token); });
+    std::thread measuring =
+        start_without_signals([&service, token = stop.get_token()] { service->run(token); });
     wait_for_end(**signals);
     stop.request_stop();
     measuring.join();
@@ -201,10 +203,9 @@ class ServeVerb : public Verb {
   static void name_gap(const analysis::MachineState& state) {
     if (!state.continued_from) return;
     const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
-    fmt::print(stderr,
-               "jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
-               "not counted\n",
-               report::utc_text(*state.continued_from), seconds(gap));
+    say("jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
+        "not counted\n",
+        report::utc_text(*state.continued_from), seconds(gap));
   }
 
   static void wait_for_end(session::SignalStream& signals) {

@@ -85,7 +85,10 @@ TreeSampler::TreeSampler(TreeSpec spec, std::int64_t epoch_ns)
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {  // no more threads: the first members stay
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -9,18 +9,29 @@
 
 #include "base/clock.h"
 
-namespace jouleprof::session {
+namespace jouleprof {
 
 // A thread that takes no signals: they are for the session's, or the program's, own threads.
+// std::system_error gets out where there are no more threads.
 template <typename Work>
 std::thread start_without_signals(Work&& work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::forward<Work>(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  // Puts the mask back, whether or not there is a thread.
+  class Masked {
+   public:
+    Masked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    Masked(const Masked&) = delete;
+    Masked& operator=(const Masked&) = delete;
+    ~Masked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+   private:
+    sigset_t before_{};
+  };
+  const Masked masked;
+  return std::thread(std::forward<Work>(work));
 }
 
 // For wait_until: libstdc++'s and libc++'s steady clock is CLOCK_MONOTONIC, as is ours.
@@ -28,4 +39,4 @@ inline std::chrono::steady_clock::time_point steady(HostTime t) {
   return std::chrono::steady_clock::time_point{t.time_since_epoch()};
 }
 
-}  // namespace jouleprof::session
+}  // namespace jouleprof

@@ -1,0 +1,49 @@
+"""Arguments as users give them: checked, so that a wrong one is a jouleprof.Error that says so."""
+
+import math
+import os
+
+from ._errors import InvalidArgument
+
+
+def number(value, name, unit="", least=None):
+    """A finite number as a float; bool is none."""
+    try:
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidArgument(f"{name} is a number{unit}, not {value!r}")
+    if least is not None and found < least:
+        raise InvalidArgument(f"{name} must not be below {least:g}{unit}, but is {value!r}")
+    return found
+
+
+def nanoseconds(seconds, name):
+    """Of a length above 0 s; a century is long enough for anything."""
+    found = number(seconds, name, " of seconds")
+    if not 0 < found <= 3e9:
+        raise InvalidArgument(f"{name} has to be more than 0 seconds")
+    return round(found * 1e9)
+
+
+def timeout_nanoseconds(timeout):
+    """None: the library's own, given as -1."""
+    if timeout is None:
+        return -1
+    return round(min(number(timeout, "timeout", " of seconds", least=0), 3e9) * 1e9)
+
+
+def text(value, name):
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} is a text, not {value!r}")
+    return value
+
+
+def path(value, name):
+    try:
+        return os.fsdecode(os.fspath(value))
+    except TypeError:
+        raise InvalidArgument(f"{name} is a path, not {value!r}") from None

@@ -1,0 +1,30 @@
+// Where verbs write their results: a file that appears when it is complete, or a stream.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace jouleprof::cli {
+
+struct Output {
+  std::string path;        // "" or "-": stdout
+  bool overwrite = false;  // an ordinary file that exists
+  std::vector<std::string>
+      others;  // the command's inputs and other outputs: it may be none of them
+};
+
+// What would keep write_output() from beginning. Errors: invalid_argument where the output is one
+// of `others`, exists, or is a folder.
+Result<void> check_output(const Output& output);
+
+// Writes through `write` what is in its place at once when it returns true; before that, and where
+// something fails, an old file stays as it was. A FIFO, a device or a stream is written to as it
+// is. Errors: check_output's, else as the system says.
+Result<void> write_output(const Output& output, const std::function<bool(std::ostream&)>& write);
+Result<void> write_output(const Output& output, const std::string& text);
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,19 @@
+#include "apps/lib/open_handles.h"
+
+#include <gtest/gtest.h>
+
+namespace jouleprof::lib {
+namespace {
+
+TEST(OpenHandles, AHandleIsClosedOnce) {
+  OpenHandles<int> open;
+  int object = 0;
+  EXPECT_FALSE(open.remove(&object));
+  open.add(&object);
+  EXPECT_TRUE(open.remove(&object));
+  EXPECT_FALSE(open.remove(&object));
+  EXPECT_FALSE(open.remove(nullptr));
+}
+
+}  // namespace
+}  // namespace jouleprof::lib

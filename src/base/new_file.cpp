@@ -1,0 +1,94 @@
+#include "base/new_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/file.h"
+
+namespace jouleprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostTries = 100;
+
+Error cannot_write(const fs::path& path, int err) {
+  Error error = system_error(fmt::format("cannot write {}", path.string()), err);
+  if (error.code == Errc::kNotFound) error.message += "; create its folder first";
+  if (error.code == Errc::kPermissionDenied) {
+    error.message += "; choose a folder that you may write to";
+  }
+  return error;
+}
+
+}  // namespace
+
+fs::path without_links(fs::path path) {
+  std::error_code err;
+  for (int hops = 0; hops < 40 && fs::is_symlink(path, err); ++hops) {
+    const fs::path to = fs::read_symlink(path, err);
+    if (err) break;
+    path = to.is_absolute() ? to : path.parent_path() / to;
+  }
+  return path;
+}
+
+Result<NewFile> NewFile::next_to(const fs::path& target) {
+  const fs::path at = without_links(target);
+  static std::atomic<int> number = 0;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    // A short name of its own: the target's may already be as long as a name can be.
+    fs::path path =
+        at.parent_path() / fmt::format(".jouleprof-{}-{}.new", ::getpid(), number.fetch_add(1));
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      struct stat old {};
+      if (::stat(at.c_str(), &old) == 0) (void)::fchmod(fd, old.st_mode & 0777);
+      ::close(fd);
+      return NewFile(std::move(path), at);
+    }
+    if (errno != EEXIST) break;
+  }
+  return tl::unexpected(cannot_write(target, errno));
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)) {}
+
+NewFile::~NewFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Result<void> NewFile::take_place() {
+  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return tl::unexpected(cannot_write(target_, errno));
+  int err = ::fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(fd);
+  if (err == 0 && std::rename(path_.c_str(), target_.c_str()) != 0) err = errno;
+  if (err != 0) return tl::unexpected(cannot_write(target_, err));
+  path_.clear();
+  return {};
+}
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  if (a.empty() || b.empty()) return false;
+  struct stat first {};
+  struct stat second {};
+  const bool has_first = ::stat(a.c_str(), &first) == 0;
+  const bool has_second = ::stat(b.c_str(), &second) == 0;
+  if (has_first != has_second) return false;
+  if (has_first) {
+    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  }
+  std::error_code ignored;
+  return fs::absolute(a, ignored).lexically_normal() == fs::absolute(b, ignored).lexically_normal();
+}
+
+}  // namespace jouleprof

@@ -1,0 +1,42 @@
+// A file that is written next to its target and takes its place once it is complete.
+#pragma once
+
+#include <filesystem>
+#include <utility>
+
+#include "base/result.h"
+
+namespace jouleprof {
+
+// Until take_place() the target stays as it was, and so it does when that is never called. A target
+// that is a symbolic link stays one: the file that it names is replaced. The new file has the old
+// one's permissions.
+// Thread safety: none.
+class NewFile {
+ public:
+  // Makes an empty file in the folder of `target`. Errors: of the file system.
+  static Result<NewFile> next_to(const std::filesystem::path& target);
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();  // removes the file, unless it has taken its place
+
+  const std::filesystem::path& path() const { return path_; }      // where to write
+  const std::filesystem::path& target() const { return target_; }  // without symbolic links
+  // Puts it on the disk and in its place. Errors: of the file system; then the target stays.
+  Result<void> take_place();
+
+ private:
+  NewFile(std::filesystem::path path, std::filesystem::path target)
+      : path_(std::move(path)), target_(std::move(target)) {}
+  std::filesystem::path path_;  // empty: taken its place
+  std::filesystem::path target_;
+};
+
+// The file that a symbolic link names, also where that does not exist yet; else `path`.
+std::filesystem::path without_links(std::filesystem::path path);
+
+// Whether both names are of one ordinary file: by device and inode, or, where neither exists yet,
+// by their text.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
+}  // namespace jouleprof

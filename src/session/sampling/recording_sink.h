@@ -1,0 +1,75 @@
+// A recording's file as a sink, and memory before and after it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "recording/writer.h"
+#include "session/sampling/memory_sink.h"
+#include "session/sampling/sink.h"
+
+namespace jouleprof::session {
+
+// A file that is to be replaced stays until the work begins (RunInfo::work_begin); what comes
+// before is kept in memory. When the file takes no more, all that it has and all that follows is
+// kept in memory, so that the figures of the run are still there at its end.
+class RecordingSink final : public Sink {
+ public:
+  // Errors: as Claim::take's and Writer::create's.
+  static Result<std::unique_ptr<RecordingSink>> create(const std::filesystem::path& path,
+                                                       bool overwrite);
+  explicit RecordingSink(recording::Claim claim) : claim_(std::move(claim)) {}
+
+  Result<void> set_run(const model::RunInfo& run) override;
+  Result<void> add(const ClockPoint& point) override { return put(point); }
+  Result<void> add(const model::Domain& domain) override { return put(domain); }
+  Result<void> add(const model::Sensor& sensor) override { return put(sensor); }
+  Result<void> add(const model::Process& process) override { return put(process); }
+  Result<void> add(const model::IdleSpan& span) override { return put(span); }
+  Result<void> add(const model::Warning& warning) override { return put(warning); }
+  Result<void> set_overhead(const model::Overhead& overhead) override;
+  Result<void> append(const model::Readings& readings) override { return more(readings); }
+  Result<void> append(const model::ProcessReadings& readings) override { return more(readings); }
+  Result<void> append(const std::vector<model::Window>& windows) override { return more(windows); }
+  Result<void> append(std::uint32_t trace, const model::Trace& more) override;
+  Result<void> commit() override;
+  Result<void> finish() override;
+  std::optional<Error> trouble() const override { return trouble_; }
+
+  // After the session. Whether the file was begun and holds a recording, whole or not.
+  bool has_file() const { return has_file_; }
+  // After the session: from the file, or from memory. Errors: as read_recording's.
+  Result<model::Recording> recording() const;
+  // Removes the file, where it was begun: nothing was measured.
+  void remove();
+
+ private:
+  // Memory has it first: what a failing file did not take is then there.
+  template <typename Change>
+  Result<void> change(const Change& change) {
+    (void)change(memory_);
+    if (!writer_) return {};
+    if (auto written = change(*writer_); !written) go_on_in_memory(written.error());
+    return {};
+  }
+  template <typename T>
+  Result<void> put(const T& item) {
+    return change([&item](auto& sink) { return sink.add(item); });
+  }
+  template <typename T>
+  Result<void> more(const T& items) {
+    return change([&items](auto& sink) { return sink.append(items); });
+  }
+  void begin_file();
+  void go_on_in_memory(const Error& error);
+
+  std::optional<recording::Claim> claim_;  // until the file is begun
+  std::filesystem::path path_;
+  std::optional<recording::Writer> writer_;
+  MemorySink memory_;  // all, or with a writer what is not committed
+  bool has_file_ = false;
+  std::optional<Error> trouble_;
+};
+
+}  // namespace jouleprof::session

@@ -1,0 +1,296 @@
+"""The command runs and its status comes back, whatever the machine refuses the tool."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import HOPPER_250W, SOURCE, TOOL, domain
+
+JOB = ["sh", "-c", "echo ran > ran; exit 3"]
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory):
+    """The library that makes calls fail."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", library,
+                    SOURCE / "tests" / "faults" / "fault_library.c", "-ldl", "-lpthread"],
+                   check=True)
+    return library
+
+
+def failing(tool, library, text):
+    tool.environment["LD_PRELOAD"] = str(library)
+    tool.environment["JOULEPROF_FAULTS"] = text
+    return tool
+
+
+def ran(tool):
+    found = (tool.folder / "ran").exists()
+    (tool.folder / "ran").unlink(missing_ok=True)
+    return found
+
+
+def shell(tool, script, **options):
+    """A script in which $TOOL is the tool; returns the process."""
+    environment = {**tool.environment, "TOOL": TOOL}
+    return subprocess.run(["bash", "-c", script], cwd=tool.folder, env=environment, text=True,
+                          capture_output=True, timeout=100, **options)
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full", "2> >(exec true)",
+                                    ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("trap", ["", "trap '' PIPE; "])
+def test_a_stderr_that_takes_nothing(gpu, stderr, trap):
+    run = '"$TOOL" run --idle 0 {} -- sh -c "echo ran > ran; exit 3" ' + stderr
+    assert shell(gpu, trap + run.format("-o x.jprof")).returncode == 3
+    assert ran(gpu)
+    assert domain(gpu.report("x.jprof"), "gpu")["energy_joules"] is not None
+    assert shell(gpu, trap + run.format("-o /nonexistent/x.jprof")).returncode == 3
+    assert ran(gpu)
+    assert shell(gpu, f'{trap}"$TOOL" report nothing.jprof {stderr}').returncode == 3
+    assert shell(gpu, f'{trap}"$TOOL" frobnicate {stderr}').returncode == 2
+    assert shell(gpu, f'{trap}"$TOOL" {stderr}').returncode == 2
+    assert shell(gpu, f'{trap}"$TOOL" merge x.jprof -f -o y.jprof {stderr}').returncode == 0
+
+
+def test_a_terminal_that_hung_up(gpu):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([TOOL, "run", "--idle", "0", "-o", "x.jprof", "--", *JOB],
+                               cwd=gpu.folder, env={**gpu.environment, "TERM": "xterm"},
+                               stdin=subprocess.DEVNULL, stdout=follower, stderr=follower)
+    os.close(leader)
+    os.close(follower)
+    assert process.wait(60) == 3
+    assert ran(gpu)
+
+
+@pytest.mark.parametrize("verb", ["--help", "--version", "report --help", "report x.jprof",
+                                  "report x.jprof --json", "export x.jprof", "doctor"])
+def test_a_full_stdout_is_an_error_with_words(gpu, verb):
+    gpu("run", "--idle", "0", "-q", "-o", "x.jprof", "--", "true")
+    full = shell(gpu, f'"$TOOL" {verb} > /dev/full')
+    assert full.returncode == 7
+    assert "cannot write to the standard output: No space left" in full.stderr
+    assert shell(gpu, f'"$TOOL" {verb} >&-').returncode == 7
+
+
+def test_a_closed_stream_is_closed_for_the_command(gpu):
+    script = '"$TOOL" run -q --idle 0 --no-record -- ls -l /proc/self/fd {} > out'
+    shell(gpu, script.format("2>&-"))
+    assert " 2 -> " not in (gpu.folder / "out").read_text()
+
+
+def test_the_file_size_limit(gpu):
+    limited = shell(gpu, 'ulimit -f 8; "$TOOL" run --idle 0 -o x.jprof -- '
+                         'sh -c "sleep 1; echo ran > ran; exit 3"')
+    assert limited.returncode == 3, limited.stderr
+    assert ran(gpu)
+    assert "the recording stopped early" in limited.stderr or "cannot" in limited.stderr
+    assert "J" in limited.stderr and "250" in limited.stderr
+    if "what came before is in" in limited.stderr:
+        gpu("report", "x.jprof")
+    else:
+        assert not (gpu.folder / "x.jprof").exists()
+    # The command has the signal as it was.
+    inherited = shell(gpu, 'ulimit -f 8; "$TOOL" run -q --idle 0 --no-record -- '
+                           'sh -c "yes > big"')
+    assert inherited.returncode == 128 + signal.SIGXFSZ
+    gpu("run", "--idle", "0", "-q", "-f", "-o", "x.jprof", "--", "sleep", "1")
+    before = (gpu.folder / "x.csv").write_text("old")
+    written = shell(gpu, 'ulimit -f 0; "$TOOL" export x.jprof -f -o x.csv')
+    assert written.returncode == 7, (written.stderr, before)
+    assert (gpu.folder / "x.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("calls", ["write:{}+:ENOSPC", "open:{}+:ENOSPC", "write:{}+:EIO"])
+def test_a_disk_that_is_full_from_some_call_on(gpu, faults, calls):
+    """The summary is whole, whenever the disk fills up, and what is said to be kept is there."""
+    for n in (1, 2, 3, 5, 8, 12, 20, 40):
+        failing(gpu, faults, calls.format(n) if "write" in calls else calls.format(10 * n))
+        (gpu.folder / "x.jprof").unlink(missing_ok=True)
+        process = gpu("run", "--idle", "0", "-o", "x.jprof", "--", *JOB, status=None)
+        assert process.returncode == 3, (n, process.err)
+        assert ran(gpu)
+        del gpu.environment["LD_PRELOAD"]
+        if "what came before is in" in process.err:
+            gpu("report", "x.jprof")
+        if "no recording was kept" in process.err:
+            assert not (gpu.folder / "x.jprof").exists()
+
+
+def test_the_summary_comes_from_memory_where_the_disk_fills_up(gpu, faults):
+    failing(gpu, faults, "write:60+:ENOSPC")
+    process = gpu("run", "--idle", "0", "-o", "x.jprof", "--json", "/dev/stdout", "--",
+                  "sleep", "2.5")
+    report = json.loads(process.out)
+    found = domain(report, "gpu")
+    truth = 250 * report["duration_seconds"]
+    low, high = found["interval_joules"]
+    assert report["duration_seconds"] > 2.4
+    assert low <= truth <= high and high - low < 0.3 * truth
+
+
+@pytest.mark.parametrize("text", ["pthread_create:1+:EAGAIN", "pthread_create:2+:EAGAIN",
+                                  "pthread_create:3+:EAGAIN", "pthread_create:2:EAGAIN",
+                                  "fork:1+:EAGAIN", "pipe2:1+:EMFILE", "pipe2:2+:EMFILE",
+                                  "socket:1+:EMFILE"])
+def test_no_more_threads_processes_or_descriptors(gpu, faults, text):
+    failing(gpu, faults, text)
+    process = gpu("run", "--idle", "0", "-o", "x.jprof", "--", *JOB, status=None)
+    assert process.returncode == 3, process.err
+    assert ran(gpu)
+    assert "jouleprof: " in process.err or "warning" in process.err.lower()
+
+
+def test_no_more_memory(gpu, faults):
+    for n in (1000, 2000, 3000, 5000, 8000, 12000, 20000):
+        failing(gpu, faults, f"malloc:{n}+:ENOMEM")
+        process = gpu("run", "--idle", "0", "-q", "-o", "x.jprof", "-f", "--", *JOB, status=None)
+        assert process.returncode in (3, 125), (n, process.returncode, process.err)
+        assert ran(gpu) or process.returncode == 125 and "jouleprof: " in process.err
+
+
+def test_a_limit_of_memory(gpu):
+    """Where the tool starts at all, the command does."""
+    for kilobytes in (60_000, 100_000, 200_000, 400_000):
+        limited = shell(gpu, f'ulimit -v {kilobytes}; "$TOOL" run -q --idle 0 -f -o x.jprof -- '
+                             'sh -c "echo ran > ran; exit 3"')
+        if "error while loading" in limited.stderr or limited.returncode == 127:
+            continue
+        assert limited.returncode in (3, 125), (kilobytes, limited.stderr)
+        assert ran(gpu) or limited.returncode == 125
+
+
+@pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetName", "nvmlDeviceGetHandleByIndex_v2"])
+def test_a_driver_that_hangs_in_its_first_calls(tool, call):
+    tool.simulate({**HOPPER_250W, "faults": [{"kind": "hang", "call": call}]})
+    began = time.time()
+    process = tool("run", "--idle", "0", "-o", "x.jprof", "--", *JOB, status=3)
+    assert time.time() - began < 40  # and not for ever
+    assert ran(tool)
+    assert "has not answered for 10 s" in process.err
+    assert "has not answered for 10 s" in domain(tool.report("x.jprof"), "gpu")["reason"]
+
+
+def test_a_configuration_that_is_no_file(tool):
+    settings = tool.folder / ".config" / "jouleprof"
+    settings.mkdir(parents=True)
+    os.mkfifo(settings / "config")
+    process = tool("run", "--idle", "0", "--no-record", "--", *JOB, status=3)
+    assert "is a pipe into which nothing is written" in process.err
+    assert ran(tool)
+    (settings / "config").unlink()
+    (settings / "config").mkdir()
+    assert "going on without it" in tool("run", "--no-record", "--idle", "0", "--", *JOB,
+                                         status=3).err
+    tool.environment["JOULEPROF_CONFIG"] = str(tool.folder)
+    assert "jouleprof: " in tool("run", "--no-record", "--", *JOB, status=125).err
+    del tool.environment["JOULEPROF_CONFIG"]
+    piped = shell(tool, 'JOULEPROF_CONFIG=<(echo idle = 0s) "$TOOL" run --no-record -- true')
+    assert piped.returncode == 0, piped.stderr
+
+
+def test_a_home_that_may_not_be_entered(gpu):
+    home = gpu.folder / "home"
+    home.mkdir()
+    home.chmod(0)
+    work = gpu.folder / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    gpu.folder.chmod(0o755)
+    script = (f'cd {work}; HOME={home} "$TOOL" run --idle 0 -- sh -c "echo ran > ran; exit 3"')
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("needs setpriv where tests run as root")
+        probe = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "test", "-x", TOOL])
+        if probe.returncode != 0:
+            pytest.skip("the build folder is not for other users")
+        script = f"setpriv --reuid=65534 --clear-groups bash -c '{script}'"
+    process = shell(gpu, script)
+    home.chmod(0o700)
+    assert process.returncode == 3, process.stderr
+    assert (work / "ran").exists()
+    assert "going on without it" in process.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_ended_before_the_command_began(gpu, how):
+    process = gpu.start("run", "-o", "x.jprof", "--idle", "30s", "--", *JOB)
+    deadline = time.time() + 30
+    while not (gpu.folder / "x.jprof").exists() and time.time() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=60)
+    assert not ran(gpu)
+    said = gpu("report", "x.jprof").out
+    assert "not started" in said or "before it started the command" in said
+    if how == signal.SIGINT:
+        assert process.returncode == 130 and "not started" in err
+
+
+def test_a_second_interruption_in_the_idle_after_the_work(gpu):
+    process = gpu.start("run", "-o", "x.jprof", "--idle", "20s", "--", *JOB, start_new_session=True)
+    deadline = time.time() + 60
+    while not (gpu.folder / "ran").exists() and time.time() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "J" in err and "x.jprof" in err
+    assert gpu.report("x.jprof")["complete"] is True
+
+
+def test_monitor_to_a_full_disk(gpu, faults):
+    full = shell(gpu, '"$TOOL" monitor -d 100ms -c 3 > /dev/full')
+    assert full.returncode == 7
+    assert "cannot write to the standard output: No space left" in full.stderr
+    failing(gpu, faults, "write:30+:ENOSPC")
+    process = gpu("monitor", "-d", "200ms", "-c", "10", "--record", "m.jprof", status=7)
+    assert "disk is full" in process.err
+
+
+# ---- the words of errors
+
+@pytest.mark.parametrize("arguments, words", [
+    ("run --pid -3", "above 0"),
+    ("monitor -c 0", "'0' is not a number above 0"),
+    ("report x.jprof --by kernel --top -3", "below 0"),
+    ("report x.jprof --by layer --depth -1", "above 0"),
+    ("run -o '' -- true", "value is missing"),
+    ("report x.jprof --html ''", "value is missing"),
+    ("export ''", "value is missing"),
+    ("run --idle 3 -- true", "write it with a unit"),
+    ("serve --max-series -1", "0 on"),
+])
+def test_refusals_are_short_and_clear(tool, arguments, words):
+    process = shell(tool, f'"$TOOL" {arguments}')
+    assert process.returncode in (2, 125)
+    assert words in process.stderr, process.stderr
+    assert max(map(len, process.stderr.splitlines())) < 200
+
+
+def test_no_idle_needs_no_unit(gpu):
+    gpu("run", "-q", "--no-record", "--idle", "0", "--", "true")
+
+
+def test_an_unknown_setting_is_named(tool):
+    settings = tool.folder / ".config" / "jouleprof"
+    settings.mkdir(parents=True)
+    (settings / "config").write_text("idel = 5s\nidle = 0s\nobjective = energy\n")
+    process = tool("run", "--no-record", "--", "true")
+    assert "'idel'" in process.err and "'objective'" not in process.err
