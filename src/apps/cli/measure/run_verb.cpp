@@ -16,6 +16,7 @@
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
 #include "report/cells.h"
+#include "report/collectives.h"
 #include "report/render.h"
 #include "report/text/live_line.h"
 #include "session/run/session.h"
@@ -224,6 +225,10 @@ class RunVerb : public Verb {
     const auto text = text_options(STDERR_FILENO);
     const std::string kernels = report::activity_to_brief_text(*activity, kShownKernels, text);
     if (!kernels.empty()) fmt::print(stderr, "\n{}", kernels);
+    const auto& collectives = run.collectives();
+    if (collectives && collectives->has_split()) {
+      fmt::print(stderr, "\n{}", report::collectives_to_brief_text(*collectives, text));
+    }
     if (activity->empty() || destination.path().empty()) return;
     fmt::print(stderr, "next       jouleprof report {} --by {}\n",
                report::printable(report::shell_word(destination.path().string()), text.ascii),
