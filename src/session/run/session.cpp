@@ -127,12 +127,22 @@ struct Outcome {
   std::optional<Error> start_error;
 };
 
+// The work of the job on this host ends when its last process here has left.
+void wait_for_members(Engine& engine) {
+  if (engine.windows == nullptr || engine.windows->end_admission()) return;
+  engine.serve(HostTime::max(), [&] { return engine.windows->end_admission(); });
+  engine.run.work_end = HostClock::now();
+  engine.read_soon();
+}
+
 Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
                             std::optional<spans::Cgroup>& group) {
+  if (engine.windows != nullptr && options.on_socket) options.on_socket(engine.windows->path());
   idle(engine, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
-  auto child = Child::prepare(options.command, signals, variables(options, engine));
+  auto environment = variables(options, engine);
+  auto child = Child::prepare(options.command, signals, environment);
   if (!child) return forward_error(child);
   if (options.use_cgroup) {
     auto made = spans::Cgroup::create(fmt::format("jouleprof-{}", ::getpid()), options.root);
@@ -153,6 +163,12 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   const auto failure = child->release();
   if (!failure) {
     engine.post_run();
+    if (options.on_socket) {
+      std::error_code err;
+      const auto& path = options.trace.recording;
+      engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(),
+                    std::move(environment)});
+    }
     engine.serve(HostTime::max(), [&] {
       if (!child->has_ended()) return false;
       engine.run.work_end = HostClock::now();
@@ -170,6 +186,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   }
   engine.child = 0;
   engine.on_signal = std::move(idle_handler);
+  if (!failure && options.on_socket) wait_for_members(engine);
   engine.post_run();
   if (failure) return Outcome{failure->exit_status, failure->error};
 

@@ -6,7 +6,9 @@
 #include "analysis/run.h"
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
+#include "apps/cli/measure/job_member.h"
 #include "apps/cli/measure/observed_levels.h"
+#include "apps/cli/measure/output_name.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/status_bar.h"
@@ -20,6 +22,7 @@
 #include "report/render.h"
 #include "report/text/live_line.h"
 #include "session/run/session.h"
+#include "session/sampling/run_info.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -64,8 +67,21 @@ class RunVerb : public Verb {
                        fmt::format("{} exists; choose another name or use --force", html_)},
                       kNotStarted);
     }
+    const auto here = session::run_info_here(JOULEPROF_VERSION);
+    auto output = output_name(output_, here.host, here.rank);
+    if (!output) return complain(output.error(), kNotStarted);
+    output_ = std::move(*output);
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
+    JobPlace place = pid_ ? JobPlace{} : find_job_place();
+    if (place.membership) {
+      return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
+    }
+    if (place.lock) {
+      options->on_socket = [&lock = *place.lock](const std::filesystem::path& socket) {
+        lock.publish(socket);
+      };
+    }
     auto meters = open();
     if (!meters) return complain(meters.error(), kNotStarted);
     choose_clock_of_layers(*meters, *options);
