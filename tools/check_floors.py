@@ -47,6 +47,7 @@ ROOMS = {
         "timeline": _TIMELINE,
         "levels": _LEVELS,
         "findings": _LEVELS | {"findings"},
+        "collectives": _PROCESSES | {"collectives"},
         "windows": _WINDOWS,
         "live": _WINDOWS | {"live", "processes"},
         "processes": _PROCESSES,
@@ -57,7 +58,7 @@ ROOMS = {
         "bench": {"bench", ""},
         "compare": {"compare", ""},
         "job": {"job", ""},
-        "": _KERNELS | _WINDOWS | {"repeated", "findings", "live", "sweep", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "findings", "collectives", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

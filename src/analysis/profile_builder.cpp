@@ -53,7 +53,7 @@ class ProfileBuilder {
       warn(std::move(text));
     }
     profile_.windows = window_groups(recording_, timelines_, input_.levels, input_.common, part());
-    profile_.findings = findings_of(recording_, profile_, input_.activity);
+    profile_.findings = findings_of(recording_, profile_, input_.activity, input_.collectives);
     return std::move(profile_);
   }
 

@@ -9,6 +9,7 @@
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
 #include "model/activity_profile.h"
+#include "model/collective_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
 
@@ -23,6 +24,7 @@ struct ProfileInput {
   std::vector<BoardLevels> levels;                   // by domain, in the recording's order
   std::vector<CommonEnergy> common;                  // of windows, by domain
   std::span<const model::ActivityProfile> activity;  // of the same part
+  const model::CollectiveProfile* collectives = nullptr;
 };
 
 model::Profile build_profile(const ProfileInput& input);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/activity/layer_time.h"
+#include "analysis/collectives/collectives.h"
 #include "analysis/kernels/kernel_attribution.h"
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/traced_split.h"
@@ -44,6 +45,7 @@ struct Run::State {
   std::optional<std::vector<std::optional<RepeatedWindows>>> known_repeated;
   Kept<model::Profile> profiles;
   Kept<Activity> activities;
+  Kept<model::CollectiveProfile> collectives;
 
   Timelines& timelines() {
     if (!built) {
@@ -125,8 +127,9 @@ struct Run::State {
     return out;
   }
 
-  Result<model::Profile> profile(const Part& part, const Result<Activity>& activity) {
-    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}, {}};
+  Result<model::Profile> profile(const Part& part, const Result<Activity>& activity,
+                                 const Result<model::CollectiveProfile>& of_ranks) {
+    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}, {}, nullptr};
     if (!work() && part.is_whole() && !recording.imported_windows.empty()) {
       return build_profile(input);
     }
@@ -136,6 +139,7 @@ struct Run::State {
     input.begin = chosen->begin;
     input.end = chosen->end;
     if (activity) input.activity = *activity;
+    if (of_ranks) input.collectives = &*of_ranks;
     input.common = repeated();
     for (std::size_t i = 0; i < recording.domains.size(); ++i) {
       input.levels.emplace_back();
@@ -187,7 +191,15 @@ Result<PartSpan> Run::span(const Part& part) const { return state_->span(part); 
 
 const Result<model::Profile>& Run::profile(const Part& part) const {
   return find_or_make(state_->profiles, part,
-                      [&] { return state_->profile(part, activity(part)); });
+                      [&] { return state_->profile(part, activity(part), collectives(part)); });
+}
+
+const Result<model::CollectiveProfile>& Run::collectives(const Part& part) const {
+  return find_or_make(state_->collectives, part, [&]() -> Result<model::CollectiveProfile> {
+    const auto& made = activity(part);
+    if (!made) return forward_error(made);
+    return collectives_of(recording(), *made);
+  });
 }
 
 const Result<Activity>& Run::activity(const Part& part) const {

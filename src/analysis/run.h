@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/activity_profile.h"
+#include "model/collective_profile.h"
 #include "model/power_step.h"
 #include "model/profile.h"
 #include "model/recording.h"
@@ -56,6 +57,9 @@ class Run {
   // for a CPU with timed layers. Empty without any. Errors: invalid_argument when the part is
   // empty; corrupt when an activity chunk cannot be decoded.
   const Result<std::vector<model::ActivityProfile>>& activity(const Part& part = {}) const;
+
+  // Collectives of the traced ranks. Empty without any. Errors: as activity()'s.
+  const Result<model::CollectiveProfile>& collectives(const Part& part = {}) const;
 
   // `domain`: index into the recording's list. Errors: as EnergyTimeline::energy(); unavailable,
   // with a reason, for a domain without readings.

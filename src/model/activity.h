@@ -93,6 +93,8 @@ enum class ChunkKind : std::uint8_t {
   kOverlappedBins = 8,
   kWideOverlappedBins = 9,
   kOverlappedScopes = 10,
+  kCollectives =
+      11,  // EventEntry: launches of collectives' kernels on a device (model/collective.h)
 };
 
 // How much longer wide bins are.

@@ -2,7 +2,8 @@
 //
 //   kBins    bin - previous entry's bin, kernel class, busy nanoseconds, launches
 //   kScopes  kernel class, scope + 1 (0: none), launches, busy nanoseconds
-//   kEvents  start - previous entry's start (zigzag, nanoseconds; first: from the chunk's begin),
+//   kEvents, kCollectives
+//            start - previous entry's start (zigzag, nanoseconds; first: from the chunk's begin),
 //            duration nanoseconds, kernel class, scope + 1 (0: none), stream
 //   kLayers  layer, phase, calls, wall nanoseconds, CPU nanoseconds
 //   kReplay  as kLayers

@@ -67,7 +67,8 @@ inline std::span<const std::string_view> words_of(ChunkKind) {
                                              "phases",
                                              "overlapped_bins",
                                              "wide_overlapped_bins",
-                                             "overlapped_scopes"};
+                                             "overlapped_scopes",
+                                             "collectives"};
   return kWords;
 }
 

@@ -52,12 +52,20 @@ struct ActivityStack {
 
 // What one process took.
 struct ActivityProcess {
+  // In one kernel signature.
+  struct OfKernel {
+    std::uint32_t kernel = kNone;  // index into ActivityProfile::by_kernel
+    std::uint64_t launches = 0;
+    Duration busy{};
+    Energy energy;
+  };
   std::uint32_t trace = kNone;  // index into Recording::traces
   pid_t pid = 0;
   std::uint64_t launches = 0;
   Duration busy{};
   Energy kernels;
-  Energy idle_between;  // its part of the idle time between launches, by busy time
+  Energy idle_between;                // its part of the idle time between launches, by busy time
+  std::vector<OfKernel> by_kernel{};  // their energies sum to `kernels`
 };
 
 // What attribution took from earlier runs.

@@ -50,6 +50,7 @@ bool DeviceTimeline::add(const Launch& launch) {
   }
   put(launch.kernel_class, {.launches = 1});
   if (events_) event_entries_.add(event_entry(launch, first_bin_ * bin_));
+  if (launch.collective) collective_entries_.add(event_entry(launch, first_bin_ * bin_));
   running_.push_back({.end = end, .kernel_class = launch.kernel_class, .scope = launch.scope});
   if (end <= now_) end_finished();
   return true;
@@ -156,9 +157,11 @@ void DeviceTimeline::emit_until(HostTime until, const Emit& emit) {
     };
     emit_bins(bins_, ChunkKind::kBins, ChunkKind::kWideBins);
     emit_bins(overlapped_bins_, ChunkKind::kOverlappedBins, ChunkKind::kWideOverlappedBins);
-    if (!event_entries_.empty()) {
-      emit({ChunkKind::kEvents, index_, begin, host(end), event_entries_.take()});
-    }
+    const auto emit_events = [&](ActivityEncoder& events, ChunkKind kind) {
+      if (!events.empty()) emit({kind, index_, begin, host(end), events.take()});
+    };
+    emit_events(event_entries_, ChunkKind::kEvents);
+    emit_events(collective_entries_, ChunkKind::kCollectives);
     emit_all_scopes(end, emit);
     chunk_open_ = !running_.empty();
     first_bin_ = current_bin_;
@@ -195,6 +198,7 @@ void DeviceTimeline::emit_late(const Emit& emit) {
   std::int64_t last = nanoseconds_of(late_.front().begin) + 1;
   const std::int64_t first = bin_of(last - 1, bin_);
   ActivityEncoder events;
+  ActivityEncoder collectives;
   for (const Launch& l : late_) {
     const std::int64_t start = nanoseconds_of(l.begin);
     const std::int64_t end = nanoseconds_of(l.end);
@@ -208,6 +212,7 @@ void DeviceTimeline::emit_late(const Emit& emit) {
     }
     scopes.add(scope_key(l.kernel_class, l.scope), 1, static_cast<std::uint64_t>(end - start));
     if (events_) events.add(event_entry(l, first * bin_));
+    if (l.collective) collectives.add(event_entry(l, first * bin_));
   }
   ActivityEncoder bins;
   for (const auto& [key, sum] : sums) {
@@ -217,8 +222,9 @@ void DeviceTimeline::emit_late(const Emit& emit) {
   const HostTime begin = host(first * bin_);
   const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
   emit({wide_ ? ChunkKind::kWideBins : ChunkKind::kBins, index_, begin, end, bins.take()});
-  if (!events.empty()) {
-    emit({ChunkKind::kEvents, index_, begin, end, events.take()});
+  if (!events.empty()) emit({ChunkKind::kEvents, index_, begin, end, events.take()});
+  if (!collectives.empty()) {
+    emit({ChunkKind::kCollectives, index_, begin, end, collectives.take()});
   }
   if (std::string entries = scope_entries(scopes); !entries.empty()) {
     emit({ChunkKind::kScopes, index_, begin, end, std::move(entries)});

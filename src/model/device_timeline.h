@@ -20,6 +20,7 @@ struct Launch {
   std::uint32_t kernel_class = 0;
   std::uint32_t scope = kNone;
   std::uint32_t stream = 0;
+  bool collective = false;  // its times are kept, for a comparison with those of other ranks
 };
 
 // Where several launches run at once, each instant is split equally among them; nanoseconds that do
@@ -39,7 +40,8 @@ class DeviceTimeline {
   bool add(const Launch& launch);
 
   // Shares time up to `until` and emits the chunks so far: kBins or kWideBins, kScopes, the
-  // overlapped part of both, and kEvents where wanted. A bin around `until` is emitted in parts.
+  // overlapped part of both, kCollectives, and kEvents where wanted. A bin around `until` is
+  // emitted in parts.
   void emit_until(HostTime until, const Emit& emit);
 
  private:
@@ -85,6 +87,7 @@ class DeviceTimeline {
   ActivityEncoder bins_;
   ActivityEncoder overlapped_bins_;
   ActivityEncoder event_entries_;
+  ActivityEncoder collective_entries_;
   FlatSums scopes_;  // class << 32 | scope
   FlatSums overlapped_scopes_;
   std::vector<Launch> late_;

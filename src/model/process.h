@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "model/domain.h"
+#include "model/rank.h"
 
 namespace jouleprof::model {
 
@@ -26,6 +27,7 @@ struct Process {
   HostTime start{};
   std::optional<HostTime> end;  // absent while it lives or when its end was not seen
   bool in_tree = false;         // one of the measured command's processes
+  Rank rank{};                  // of one of them, by the environment that it was started with
 
   bool operator==(const Process&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "jouleprof/units.h"
 #include "model/activity.h"
+#include "model/device_set.h"
 #include "model/domain.h"
 #include "model/process.h"
 #include "model/rank.h"
@@ -80,6 +81,7 @@ struct Window {
   pid_t pid = 0;
   pid_t thread = 0;
   bool device_time = false;  // the edges are the GPU's own, mapped to host time
+  DeviceSet devices{};       // of its monitor
 
   bool operator==(const Window&) const = default;
 };

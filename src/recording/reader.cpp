@@ -183,6 +183,17 @@ class Reader {
                                       row.text(), row.text(), row.host_time(),
                                       row.maybe(&Rows::host_time), row.flag()});
     }
+    if (version_ < 10) return;
+    std::unordered_map<model::ProcessId, model::Rank> ranks;
+    for (Rows row = rows("process_rank"); row.next();) {
+      const auto id = row.reference<model::ProcessId>(processes_);
+      fields(ranks[id], RowReader(row, version_));
+    }
+    for (auto& process : recording_.processes) {
+      if (const auto found = ranks.find(process.id); found != ranks.end()) {
+        process.rank = found->second;
+      }
+    }
   }
 
   void read_all_readings() {
@@ -207,7 +218,9 @@ class Reader {
   }
 
   void read_own_windows() {
-    if (version_ >= 2) recording_.windows = read_windows(db_, inspection_);
+    if (version_ >= 2) {
+      recording_.windows = read_windows(db_, inspection_, domains_, version_);
+    }
   }
 
   void read_all_traces() {

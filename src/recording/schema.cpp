@@ -20,7 +20,7 @@ struct Fixed {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 25> kTables{{
+constexpr std::array<Fixed, 27> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -104,6 +104,7 @@ constexpr std::array<Fixed, 25> kTables{{
      "start_nanoseconds INTEGER NOT NULL, "
      "end_nanoseconds INTEGER, "
      "in_tree INTEGER NOT NULL CHECK (in_tree IN (0, 1))"},
+    {"process_rank", "id INTEGER PRIMARY KEY REFERENCES process", 10},
     {"process_reading",
      "process INTEGER NOT NULL REFERENCES process, "
      "at_nanoseconds INTEGER NOT NULL, "
@@ -138,6 +139,10 @@ constexpr std::array<Fixed, 25> kTables{{
      "begin_nanoseconds INTEGER NOT NULL, "
      "duration_nanoseconds INTEGER NOT NULL CHECK (duration_nanoseconds >= 0)",
      2},
+    {"window_series_device",
+     "window_series INTEGER NOT NULL REFERENCES window_series, "
+     "domain INTEGER NOT NULL REFERENCES domain",
+     10},
     {"identity",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "boot_id TEXT",
@@ -192,7 +197,7 @@ std::vector<Table> tables(std::int32_t version) {
   for (const auto& [name, columns, since] : kTables) {
     if (since > version) continue;
     all.push_back({std::string(name), std::string(columns)});
-    if (name == "identity") {
+    if (name == "identity" || name == "process_rank") {
       const model::Rank rank;
       fields(rank, ColumnList(all.back().columns, version));
     }

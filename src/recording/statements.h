@@ -34,6 +34,7 @@ struct Statements {
   Insert read_failure{db, "read_failure"};
   Insert idle_span{db, "idle_span"};
   Insert process{db, "process"};
+  Insert process_rank{db, "process_rank"};
   Insert process_reading{db, "process_reading"};
   Insert gpu_process_reading{db, "gpu_process_reading"};
   Insert machine_reading{db, "machine_reading"};

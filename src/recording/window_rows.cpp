@@ -32,11 +32,13 @@ bool storable(const model::Window& window) {
 }  // namespace
 
 std::int64_t WindowRows::series_of(const model::Window& window) {
-  Series series{shortened(window.name), window.pid, window.thread, window.device_time};
+  Series series{shortened(window.name), window.pid, window.thread, window.device_time,
+                window.devices.list()};
   if (const auto found = known_.find(series); found != known_.end()) return found->second;
   if (known_.size() >= kMostKnownSeries) known_.clear();
   const std::int64_t id = next_++;
   series_(id, std::get<0>(series), window.pid, window.thread, window.device_time);
+  for (const auto domain : std::get<4>(series)) device_(id, domain);
   known_.emplace(std::move(series), id);
   return id;
 }
@@ -48,7 +50,8 @@ void WindowRows::append(const std::vector<model::Window>& windows) {
   }
 }
 
-std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection) {
+std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
+                                        const Ids& domains, std::int32_t version) {
   std::unordered_map<std::uint32_t, model::Window> all_series;
   Ids ids;
   for (Rows row(db, inspection, "window_series"); row.next();) {
@@ -59,6 +62,14 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
     series.pid = row.small_integer();
     series.thread = row.small_integer();
     series.device_time = row.flag();
+  }
+  if (version >= 10) {
+    std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
+    for (Rows row(db, inspection, "window_series_device"); row.next();) {
+      const auto series = row.reference<std::uint32_t>(ids);
+      devices[series].push_back(row.reference<model::DomainId>(domains));
+    }
+    for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
   }
   std::vector<model::Window> windows;
   for (Rows row(db, inspection, "window"); row.next();) {

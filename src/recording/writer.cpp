@@ -198,6 +198,11 @@ Result<void> Writer::add(const model::Process& p) {
   return impl_->attempt([&](Statements& s) {
     s.process(p.id, p.pid, p.own_pid, p.parent_pid, p.name, p.command_line, p.start, p.end,
               p.in_tree);
+    if (p.rank != model::Rank{}) {
+      s.process_rank.add(p.id);
+      fields(p.rank, RowWriter(s.process_rank));
+      s.process_rank.store();
+    }
   });
 }
 

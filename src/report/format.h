@@ -19,9 +19,10 @@ namespace jouleprof::report {
 struct FormatOptions {
   // The table by kernel, layer, range or phase, of formats that have it; absent: the summary.
   std::optional<ActivityOptions> by;
-  CostFactors costs;    // of the summary as text, JSON and page
-  TextOptions text;     // of the format "text"
-  std::string version;  // of the tool, for formats that name it
+  bool collectives = false;  // the table of collectives by rank, of "text" and "json"
+  CostFactors costs;         // of the summary as text, JSON and page
+  TextOptions text;          // of the format "text"
+  std::string version;       // of the tool, for formats that name it
   bool redact = false;  // of the format "html": leave out what names a person, machine or folder
 };
 

@@ -195,7 +195,8 @@ void add_processors(const model::Profile& profile, std::vector<Finding>& out) {
 }  // namespace
 
 std::vector<Finding> findings_of(const model::Recording& recording, const model::Profile& profile,
-                                 std::span<const model::ActivityProfile> activity) {
+                                 std::span<const model::ActivityProfile> activity,
+                                 const model::CollectiveProfile* collectives) {
   std::vector<Finding> out;
   for (const auto& d : profile.domains) {
     if (d.domain.kind != model::DomainKind::kGpu || !d.energy || d.energy->energy <= Energy{} ||
@@ -205,7 +206,7 @@ std::vector<Finding> findings_of(const model::Recording& recording, const model:
     const auto traced = std::find_if(activity.begin(), activity.end(),
                                      [&](const auto& a) { return a.domain.id == d.domain.id; });
     BoardFindings(recording, profile, d, traced == activity.end() ? nullptr : &*traced, out).add();
-    if (traced != activity.end()) add_kernel_findings(*traced, out);
+    if (traced != activity.end()) add_kernel_findings(*traced, collectives, out);
   }
   add_processors(profile, out);
   std::stable_sort(out.begin(), out.end(),

@@ -8,7 +8,11 @@
 //  - context_kept: the same after the last launch, for at least two seconds.
 //  - power_limit, thermal_limit: the share of readings in which the driver reported that reason
 //    (NVML's clocks event reasons), times the active energy.
-//  - copies, collectives: energy of memory copies, of NCCL's kernels (names that begin with nccl).
+//  - copies: energy of memory copies.
+//  - collective_waiting: energy of collectives' kernels while they waited for the slowest rank, as
+//  in
+//    CollectiveProfile. collectives: of the rest of their time; of all where the ranks' calls were
+//    not matched.
 //  - layer: a layer takes three times the energy per multiply-accumulate of the median layer, also
 //    at the lower end of its interval.
 //  - processors: the CPU packages take more than 30 % of the machine's energy.
@@ -19,6 +23,7 @@
 
 #include "analysis/timeline/recording_timelines.h"
 #include "model/activity_profile.h"
+#include "model/collective_profile.h"
 #include "model/finding.h"
 #include "model/profile.h"
 #include "model/recording.h"
@@ -28,10 +33,13 @@ namespace jouleprof::analysis {
 // The most expensive first, at most five.
 std::vector<model::Finding> findings_of(const model::Recording& recording,
                                         const model::Profile& profile,
-                                        std::span<const model::ActivityProfile> activity);
+                                        std::span<const model::ActivityProfile> activity,
+                                        const model::CollectiveProfile* collectives = nullptr);
 
 // Of the launches of one GPU.
-void add_kernel_findings(const model::ActivityProfile& activity, std::vector<model::Finding>& out);
+void add_kernel_findings(const model::ActivityProfile& activity,
+                         const model::CollectiveProfile* collectives,
+                         std::vector<model::Finding>& out);
 
 inline constexpr double kLeastFindingShare = 0.05;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/findings.h"
+#include "model/collective.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -82,24 +83,64 @@ void add_layer(const ActivityProfile& activity, std::vector<model::Finding>& out
   }
 }
 
+// Of ranks on this GPU.
+void add_waiting_ranks(const ActivityProfile& activity, const model::CollectiveProfile& collectives,
+                       std::vector<model::Finding>& out) {
+  Sum waiting;
+  Sum rest;
+  Duration waited{};
+  for (const auto& rank : collectives.ranks) {
+    if (rank.domain != activity.domain.id || !rank.waiting_energy) continue;
+    waiting.launches += rank.matched;
+    waiting.energy += rank.waiting_energy->energy;
+    waiting.error += rank.waiting_energy->error;
+    waited += rank.waiting;
+    rest.launches += rank.calls;
+    for (const auto* part : {&*rank.transfer_energy, &*rank.unsplit_energy}) {
+      rest.energy += part->energy;
+      rest.error += part->error;
+    }
+  }
+  const auto* straggler = collectives.straggler();
+  add(activity, "collective_waiting", waiting,
+      fmt::format("{} collectives waited {:.1f} s for slower ranks{}", waiting.launches,
+                  seconds(waited),
+                  straggler != nullptr && straggler->rank.global
+                      ? fmt::format(", longest for rank {}", *straggler->rank.global)
+                      : ""),
+      "Balance the ranks' batches and data loading; `report --by collective` has the times.", out);
+  add(activity, "collectives", rest, fmt::format("{} collectives transferred data", rest.launches),
+      "Overlap communication with computation, and use larger buckets.", out);
+}
+
+void add_collectives(const ActivityProfile& activity, const model::CollectiveProfile* collectives,
+                     std::vector<model::Finding>& out) {
+  if (collectives != nullptr && collectives->has_split()) {
+    return add_waiting_ranks(activity, *collectives, out);
+  }
+  const Sum sum = sum_of(activity, [](const auto& k) {
+    return k.kind == ActivityKind::kKernel && !model::collective_kind(k.name).empty();
+  });
+  add(activity, "collectives", sum,
+      fmt::format("{} kernels of collectives communicated, or waited for the slowest rank",
+                  sum.launches),
+      "Compare the ranks with `report --by layer`: balance their batches, and overlap "
+      "communication with computation.",
+      out);
+}
+
 }  // namespace
 
-void add_kernel_findings(const ActivityProfile& activity, std::vector<model::Finding>& out) {
+void add_kernel_findings(const ActivityProfile& activity,
+                         const model::CollectiveProfile* collectives,
+                         std::vector<model::Finding>& out) {
   const Sum copies =
       sum_of(activity, [](const auto& k) { return k.kind == ActivityKind::kMemcpy; });
   add(activity, "copies", copies,
       fmt::format("{} memory copies took energy above idle", copies.launches),
       "Keep tensors on the GPU; copy from pinned memory, in larger pieces, while kernels run.",
       out);
-  const Sum collectives = sum_of(activity, [](const auto& k) {
-    return k.kind == ActivityKind::kKernel && k.name.find("nccl") != std::string::npos;
-  });
-  add(activity, "collectives", collectives,
-      fmt::format("{} NCCL kernels communicated, or waited for the slowest rank",
-                  collectives.launches),
-      "Compare the ranks with `report --by layer`: balance their batches, and overlap "
-      "communication with computation.",
-      out);
+  add_collectives(activity, collectives, out);
   add_layer(activity, out);
 }
 

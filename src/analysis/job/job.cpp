@@ -143,39 +143,118 @@ class HostBuilder {
   JobHost& out_;
 };
 
-// Rows of one recording: one for each traced process that has a number of its own, and one for all
-// other processes under the recording's own number.
-std::vector<JobRank> ranks_of(const Named& named, const model::Profile& profile) {
-  const auto row = [&](const model::Rank& rank) {
-    JobRank made;
-    made.rank = rank;
-    made.host = profile.run.host;
-    made.recording = named.name;
-    made.length = profile.duration();
-    return made;
-  };
-  std::map<model::DomainId, bool> counted;
-  for (const auto& d : profile.domains) counted[d.domain.id] = is_counted(profile, d.domain);
-  JobRank own = row(profile.run.rank);
-  bool any_own = false;
-  std::map<pid_t, JobRank> traced;
-  for (const auto& trace : named.run.recording().traces) {
-    if (trace.rank.global) traced.try_emplace(trace.pid, row(trace.rank));
+// The rows of one recording: one for each rank whose processes are known, by their traces or by the
+// environment that they were started with, and one for all other processes under the recording's
+// own number.
+class RankRows {
+ public:
+  RankRows(const Named& named, const model::Profile& profile) : named_(named), profile_(profile) {}
+
+  std::vector<JobRank> make() {
+    for (const auto& d : profile_.domains) counted_[d.domain.id] = is_counted(profile_, d.domain);
+    for (const auto& trace : named_.run.recording().traces) {
+      if (!trace.rank.global) continue;
+      traced_.try_emplace(trace.pid, trace.rank);
+      row(trace.rank);
+    }
+    for (const auto& process : profile_.processes) add(process);
+    add_kernels();
+    add_collectives();
+    if (rows_.empty()) row(profile_.run.rank);
+    std::vector<JobRank> out;
+    for (auto& [number, rank] : rows_) out.push_back(std::move(rank));
+    return out;
   }
-  for (const auto& process : profile.processes) {
-    const auto found = traced.find(process.process.own_pid.value_or(process.process.pid));
-    JobRank& out = found == traced.end() ? own : found->second;
-    any_own = any_own || found == traced.end();
-    if (process.cpu_time) out.cpu_time = out.cpu_time.value_or(Duration{}) + *process.cpu_time;
+
+ private:
+  JobRank& row(const model::Rank& rank) {
+    const auto [place, is_new] = rows_.try_emplace(rank.global);
+    if (is_new) {
+      place->second.rank = rank;
+      place->second.host = profile_.run.host;
+      place->second.recording = named_.name;
+      place->second.length = profile_.duration();
+    }
+    return place->second;
+  }
+
+  template <class T>
+  static void add(std::optional<T>& sum, const std::optional<T>& more) {
+    if (more) sum = sum.value_or(T{}) + *more;
+  }
+
+  void add(const model::ProcessProfile& process) {
+    const auto& p = process.process;
+    const auto found = traced_.find(p.own_pid.value_or(p.pid));
+    JobRank& out = row(found != traced_.end() ? found->second
+                       : p.rank.global        ? p.rank
+                                              : profile_.run.rank);
+    add(out.cpu_time, process.cpu_time);
     for (const auto& share : process.shares) {
-      if (counted[share.domain]) out.energy = out.energy.value_or(Energy{}) + share.energy;
+      if (!counted_[share.domain]) continue;
+      out.energy = out.energy.value_or(Energy{}) + share.energy;
+      add(out.held, share.held);
+      add(out.kernels, share.kernels);
+      add(out.idle_between, share.idle_between);
     }
   }
-  std::vector<JobRank> rows;
-  for (auto& [pid, rank] : traced) rows.push_back(std::move(rank));
-  if (any_own || rows.empty()) rows.push_back(std::move(own));
-  return rows;
-}
+
+  // By index into the recording's traces; nullptr of one without a number.
+  JobRank* row_of(std::uint32_t trace) {
+    const auto found = rows_.find(named_.run.recording().traces[trace].rank.global);
+    return found == rows_.end() || !found->first ? nullptr : &found->second;
+  }
+
+  void add_kernels() {
+    const auto& activity = named_.run.activity();
+    if (!activity) return;
+    for (const auto& profile : *activity) {
+      for (const auto& process : profile.by_process) {
+        JobRank* rank = row_of(process.trace);
+        if (rank != nullptr && profile.domain.kind == DomainKind::kGpu) {
+          add(rank->kernel_time, std::optional(process.busy));
+        }
+      }
+    }
+  }
+
+  void add_collectives() {
+    const auto& collectives = named_.run.collectives();
+    if (!collectives) return;
+    for (const auto& found : collectives->ranks) {
+      JobRank* rank = row_of(found.trace);
+      if (rank == nullptr) continue;
+      const Duration time = found.waiting + found.transfer + found.unsplit;
+      if (rank->kernel_time) rank->kernel_time = std::max(*rank->kernel_time - time, Duration{});
+      if (found.matched == 0) continue;
+      add(rank->waiting, std::optional(found.waiting));
+      add(rank->transfer, std::optional(found.transfer));
+      if (found.waiting_energy) analysis::add(rank->waiting_energy, *found.waiting_energy);
+      if (found.transfer_energy) analysis::add(rank->transfer_energy, *found.transfer_energy);
+    }
+    add_imbalance();
+  }
+
+  void add_imbalance() {
+    double sum = 0;
+    double ranks = 0;
+    for (const auto& [number, rank] : rows_) {
+      if (!rank.kernel_time) continue;
+      sum += seconds(*rank.kernel_time);
+      ++ranks;
+    }
+    if (ranks < 2 || sum <= 0) return;
+    for (auto& [number, rank] : rows_) {
+      if (rank.kernel_time) rank.imbalance = seconds(*rank.kernel_time) * ranks / sum - 1;
+    }
+  }
+
+  const Named& named_;
+  const model::Profile& profile_;
+  std::map<model::DomainId, bool> counted_;
+  std::map<pid_t, model::Rank> traced_;
+  std::map<std::optional<std::uint32_t>, JobRank> rows_;
+};
 
 }  // namespace
 
@@ -196,7 +275,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
                   named.name + " holds windows of another tool only, without a time");
     }
     placed.push_back({&named, &*profile});
-    for (auto& rank : ranks_of(named, *profile)) job_.ranks.push_back(std::move(rank));
+    for (auto& rank : RankRows(named, *profile).make()) job_.ranks.push_back(std::move(rank));
     if (!profile->run.complete) {
       job_.warnings.push_back(named.name + " was cut off before its end");
     }

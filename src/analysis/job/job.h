@@ -48,6 +48,19 @@ struct JobRank {
   Duration length{};
   std::optional<Duration> cpu_time;
   std::optional<Energy> energy;  // absent: no process of it has a share
+  // Of `energy`, on GPUs, of ranks whose kernels were traced.
+  std::optional<Energy> held;
+  std::optional<Energy> kernels;
+  std::optional<Energy> idle_between;  // launches
+  // In its collectives: as CollectiveRank's. Absent where they were not matched over the ranks.
+  std::optional<Duration> waiting;
+  std::optional<Duration> transfer;
+  std::optional<model::Measurement> waiting_energy;
+  std::optional<model::Measurement> transfer_energy;
+  // On GPUs, in kernels that are no collectives; and by how much that is more than the mean of the
+  // recording's ranks, relative to it.
+  std::optional<Duration> kernel_time;
+  std::optional<double> imbalance;
 };
 
 struct Job {

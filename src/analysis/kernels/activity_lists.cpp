@@ -161,6 +161,13 @@ std::vector<model::ActivityProcess> ActivityRows::processes() const {
     process.launches += portion.share->launches;
     process.busy += duration_of(portion.used.sum().busy);
     process.kernels += portion.used.energy;
+    // Portions are sorted by kernel signature.
+    const std::uint32_t kernel = kernel_rows_[portion.share->kernel_class];
+    auto& kernels = process.by_kernel;
+    if (kernels.empty() || kernels.back().kernel != kernel) kernels.push_back({kernel, 0, {}, {}});
+    kernels.back().launches += portion.share->launches;
+    kernels.back().busy += duration_of(portion.used.sum().busy);
+    kernels.back().energy += portion.used.energy;
   }
   return out;
 }

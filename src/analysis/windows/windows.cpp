@@ -179,10 +179,13 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
   }
   // In order of begin, as chains need them.
   std::vector<SharedTime> times;
+  std::vector<bool> restricted;  // some windows have devices of their own
   for (auto& windows : members) {
     std::stable_sort(windows.begin(), windows.end(),
                      [](const Window* a, const Window* b) { return a->begin < b->begin; });
     times.emplace_back(windows);
+    restricted.push_back(std::any_of(windows.begin(), windows.end(),
+                                     [](const Window* w) { return !w->devices.is_all(); }));
   }
   for (std::size_t d = 0; d < recording.domains.size() && !groups.empty(); ++d) {
     const std::string silent =
@@ -192,6 +195,19 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
       out.domain = recording.domains[d].id;
       out.reason = silent;
       if (!timelines[d]) continue;
+      if (restricted[g]) {
+        std::vector<const Window*> here;
+        for (const Window* w : members[g]) {
+          if (w->devices.contains(out.domain)) here.push_back(w);
+        }
+        if (here.empty()) {
+          out.reason = "no window of this name measures this device";
+          continue;
+        }
+        add_up(SharedTime(here), *timelines[d], d < levels.size() ? &levels[d] : nullptr, nullptr,
+               out);
+        continue;
+      }
       add_up(times[g], *timelines[d], d < levels.size() ? &levels[d] : nullptr,
              d < common.size() ? &common[d] : nullptr, out);
     }

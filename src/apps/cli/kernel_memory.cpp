@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "recording/writer.h"
 #include "report/cells.h"
@@ -11,9 +12,7 @@
 namespace jouleprof::cli {
 namespace {
 
-void warn(const Error& error) {
-  fmt::print(stderr, "jouleprof: warning: {}\n", report::printable(error.message));
-}
+void warn(const Error& error) { say("jouleprof: warning: {}\n", report::printable(error.message)); }
 
 }  // namespace
 

@@ -99,7 +99,7 @@ class RandomTrace {
 
   model::ActivityChunk chunk(Duration bin) {
     model::ActivityEncoder encoder;
-    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(10))};
+    const auto kind = model::ChunkKind{static_cast<std::uint8_t>(1 + below(11))};
     const std::uint32_t bins = 1 + below(1000);
     const HostTime begin{std::chrono::microseconds{below(1'000'000'000)}};
     std::uint32_t at = 0;
@@ -118,6 +118,7 @@ class RandomTrace {
               model::ScopeEntry{below(kMany), index_or_none(kMany), below(100), below(1'000'000)});
           break;
         case model::ChunkKind::kEvents:
+        case model::ChunkKind::kCollectives:
           encoder.add(model::EventEntry{std::int64_t{below(1000)} - 3, below(1000), below(kMany),
                                         index_or_none(kMany), below(10)});
           break;

@@ -99,6 +99,7 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
       }
       break;
     case kEvents:
+    case kCollectives:
       for (model::EventEntry e; decoder.next(e);) {
         if (e.kernel_class >= classes_) return kNoClass;
         if (e.scope >= scopes_ && e.scope != model::kNone) return kNoScope;

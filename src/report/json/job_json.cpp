@@ -53,6 +53,19 @@ Json rank_json(const analysis::JobRank& rank) {
   j["seconds"] = seconds_json(rank.length);
   j["cpu_seconds"] = optional_json(rank.cpu_time, seconds_json);
   j["dynamic_joules"] = optional_json(rank.energy, joules_json);
+  j["held_joules"] = optional_json(rank.held, joules_json);
+  j["kernels_joules"] = optional_json(rank.kernels, joules_json);
+  j["idle_between_launches_joules"] = optional_json(rank.idle_between, joules_json);
+  const auto part = [&](const std::string& name, const std::optional<Duration>& time,
+                        const std::optional<model::Measurement>& m) {
+    j[name + "_seconds"] = optional_json(time, seconds_json);
+    j[name + "_joules"] = m ? joules_json(m->energy) : Json(nullptr);
+    j[name + "_error_joules"] = m ? joules_json(m->error) : Json(nullptr);
+  };
+  part("collective_waiting", rank.waiting, rank.waiting_energy);
+  part("collective_transfer", rank.transfer, rank.transfer_energy);
+  j["kernel_seconds"] = optional_json(rank.kernel_time, seconds_json);
+  j["imbalance_ratio"] = optional_json(rank.imbalance, number_json);
   return j;
 }
 

@@ -1,3 +1,4 @@
+#include "report/collectives.h"
 #include "report/format.h"
 #include "report/traced.h"
 
@@ -6,6 +7,12 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  if (options.collectives) {
+    const auto made = traced_collectives(run, part);
+    if (!made) return forward_error(made);
+    out << collectives_to_json(**made);
+    return {};
+  }
   std::optional<Costs> costs;
   if (options.costs.any() && !options.by) {
     auto made = costs_of(run, part, options.costs);

@@ -118,12 +118,36 @@ class Writer {
       any = true;
     }
     add(table);
+    kernels_by_rank();
     if (any && job_.total) {
       note("rest", fmt::format("{} of the total are of no rank: at rest, of other processes, or "
                                "unattributed",
                                energy_text(job_.total->energy - sum)));
     }
     note("", "dynamic: the estimated shares of the rank's processes in the energy above rest");
+  }
+
+  // Of ranks whose kernels were traced.
+  void kernels_by_rank() {
+    const auto is_traced = [](const analysis::JobRank& r) { return r.kernels.has_value(); };
+    if (std::none_of(job_.ranks.begin(), job_.ranks.end(), is_traced)) return;
+    Table table({"rank", "kernels", "between", "held", "waiting", "energy", "imbalance"});
+    const auto energy = [](const auto& e) { return e ? energy_text(*e) : "-"; };
+    for (const auto& rank : job_.ranks) {
+      if (!is_traced(rank)) continue;
+      table.add({{rank.rank.global ? std::to_string(*rank.rank.global) : "-"},
+                 {energy(rank.kernels)},
+                 {energy(rank.idle_between)},
+                 {energy(rank.held)},
+                 {rank.waiting ? duration_text(*rank.waiting) : "-"},
+                 {rank.waiting_energy ? energy_text(rank.waiting_energy->energy) : "-"},
+                 {rank.imbalance ? fmt::format("{:+.1f} %", 100 * *rank.imbalance) : "-"}});
+    }
+    lines_.emplace_back();
+    add(table);
+    note("",
+         "of dynamic: kernels, the time between launches, held. Waiting: in collectives for "
+         "slower ranks, in kernels. Imbalance: time in other kernels against the ranks' mean");
   }
 
   void total() {

@@ -123,8 +123,29 @@ void Engine::take_in(const Sampled& sampled) {
 
 void Engine::serve_windows() {
   if (windows == nullptr) return;
+  serve_members();
   if (windows->take_read_request()) sampling_.read_soon();
   if (windows->is_waiting()) sampling_.collect();
+}
+
+void Engine::admit(Joined answer) {
+  if (windows != nullptr) windows->admit(std::move(answer));
+}
+
+void Engine::serve_members() {
+  for (const auto& member : windows->take_members()) {
+    processes.add_root(member.pid);
+    // What one of the job's commands can see is visible.
+    for (model::Domain domain : sampling_.domains()) {
+      const auto& seen = member.visible;
+      if (domain.visible || std::find(seen.begin(), seen.end(), domain.id) == seen.end()) continue;
+      domain.visible = true;
+      sampling_.batch.domains.push_back(std::move(domain));
+    }
+  }
+  if (!windows->has_leaving()) return;
+  look_at_processes(true);
+  windows->release_leaving();
 }
 
 void Engine::show_snapshot(HostTime now) {

@@ -37,6 +37,7 @@ class Engine {
 
   void warn(std::string text) { sampling_.warn(std::move(text)); }
   void look_at_processes(bool all = false);
+  void admit(Joined answer);                      // lets other `jouleprof run` of the job join
   void post_run() { sampling_.batch.run = run; }  // records `run` as it is now
   void post(const model::IdleSpan& span) { sampling_.batch.idle_spans.push_back(span); }
 
@@ -54,6 +55,7 @@ class Engine {
   HostTime buffer_due() const;
   void take_in(const Sampled& sampled);
   void serve_windows();
+  void serve_members();
   void show_snapshot(HostTime now);
   void flush();
   void gather();  // what programs have sent, into the batch

@@ -30,6 +30,13 @@ void ProcessWatch::follow(const spans::TreeOptions& options) {
   next_ = HostTime{};
 }
 
+void ProcessWatch::add_root(pid_t root) {
+  tree_.add_root(root);
+  forks_.reset();
+  step_ = std::min(kFirstStep, period_);
+  next_ = HostTime{};
+}
+
 void ProcessWatch::look(HostTime now, Batch& out, bool all) {
   const Duration before = thread_cpu_time();
   const auto machine = procs_.machine(now);

@@ -21,6 +21,9 @@ class ProcessWatch {
   // quickly, so that a short command is seen as well.
   void follow(const spans::TreeOptions& options);
 
+  // Another process whose descendants are in the tree.
+  void add_root(pid_t root);
+
   HostTime next() const { return next_; }
 
   // `all`: processes whose figures stand still too.

@@ -127,8 +127,16 @@ struct Outcome {
   std::optional<Error> start_error;
 };
 
-void measure_work(Child& child, Engine& engine) {
+// `environment`: of the command, and of the other processes of its job.
+void measure_work(const SessionOptions& options, Child& child, Engine& engine,
+                  std::vector<std::string> environment) {
   engine.post_run();
+  if (options.on_socket) {
+    std::error_code err;
+    const auto& path = options.trace.recording;
+    engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(),
+                  std::move(environment)});
+  }
   engine.serve(HostTime::max(), [&] {
     if (!child.has_ended()) return false;
     engine.run.work_end = HostClock::now();
@@ -161,12 +169,22 @@ void measure_rest(const SessionOptions& options, Engine& engine) {
   wait_for_tail(*engine.run.work_end);
 }
 
+// The work of the job on this host ends when its last process here has left.
+void wait_for_members(Engine& engine) {
+  if (engine.windows == nullptr || engine.windows->end_admission()) return;
+  engine.serve(HostTime::max(), [&] { return engine.windows->end_admission(); });
+  engine.run.work_end = HostClock::now();
+  engine.read_soon();
+}
+
 Result<Outcome> run_command(const SessionOptions& options, Engine& engine, SignalStream& signals,
                             std::optional<spans::Cgroup>& group) {
+  if (engine.windows != nullptr && options.on_socket) options.on_socket(engine.windows->path());
   idle(engine, options.idle_before);
   if (engine.interrupted()) return Outcome{128 + engine.interrupted_by.value_or(SIGTERM), {}};
 
-  auto child = Child::prepare(options.command, signals, variables(options, engine));
+  auto environment = variables(options, engine);
+  auto child = Child::prepare(options.command, signals, environment);
   if (!child) return forward_error(child);
   if (options.use_cgroup) {
     auto made = spans::Cgroup::create(fmt::format("jouleprof-{}", ::getpid()), options.root);
@@ -196,7 +214,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   }
   std::string trouble;
   try {
-    measure_work(*child, engine);
+    measure_work(options, *child, engine, std::move(environment));
   } catch (const std::exception& e) {
     trouble = e.what();
     wait_for_end(*child, signals);
@@ -210,6 +228,7 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
     if (!trouble.empty()) {
       engine.warn(fmt::format("the measuring stopped before the command ended: {}", trouble));
     }
+    if (options.on_socket) wait_for_members(engine);
     measure_rest(options, engine);
   } catch (const std::exception&) {  // the status is what counts now
   }

@@ -57,6 +57,10 @@ struct SessionOptions {
   // The machine: ends after this long, or after so many snapshots, or when `stop` says so.
   std::optional<Duration> duration;
   std::optional<std::uint64_t> snapshots;
+  // With a command: called with the session's socket, where other `jouleprof run` may join
+  // (job_recorder.h). The session then lasts until the last of them has left.
+  std::function<void(const std::filesystem::path& socket)> on_socket;
+
   std::stop_token stop;  // ends all but a running command
 
   // Called with what is known of the machine, every period. Energies count from the session's

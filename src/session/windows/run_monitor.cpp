@@ -118,6 +118,11 @@ Result<std::unique_ptr<RunMonitor>> RunMonitor::connect(const std::filesystem::p
   if (!welcome) return tl::unexpected(welcome.error());
   auto choice = choose(*welcome, options);
   if (!choice) return forward_error(choice);
+  Devices devices;
+  for (const auto& domain : choice->domains) devices.domains.push_back(domain.id);
+  if (!send_with_descriptor(connection.get(), encode(devices), -1)) {
+    return fail(Errc::kUnavailable, "`jouleprof run` does not listen");
+  }
   auto link = std::make_unique<RunLink>(connection.release(), std::move(rings));
   return std::unique_ptr<RunMonitor>(new RunMonitor(std::move(link), std::move(choice->domains),
                                                     std::move(choice->visible_boards)));

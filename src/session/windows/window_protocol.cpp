@@ -29,6 +29,18 @@ std::int64_t nanoseconds(HostTime t) { return t.time_since_epoch().count(); }
 
 json to_json(const Hello& m) { return {{"type", "hello"}, {"protocol", m.protocol}}; }
 json to_json(const Names& m) { return {{"type", "names"}, {"first", m.first}, {"names", m.names}}; }
+json ids_of(const std::vector<model::DomainId>& domains) {
+  json ids = json::array();
+  for (const auto id : domains) ids.push_back(static_cast<std::uint32_t>(id));
+  return ids;
+}
+
+json to_json(const Devices& m) { return {{"type", "devices"}, {"domains", ids_of(m.domains)}}; }
+json to_json(const Join& m) { return {{"type", "join"}, {"visible", ids_of(m.visible)}}; }
+json to_json(const Leave&) { return {{"type", "leave"}}; }
+json to_json(const Joined& m) {
+  return {{"type", "joined"}, {"recording", m.recording}, {"variables", m.variables}};
+}
 json to_json(const Lost& m) { return {{"type", "lost"}, {"count", m.count}}; }
 json to_json(const Windows&) { return {}; }  // they are binary
 json to_json(const EnergyQuestion& m) {
@@ -147,6 +159,32 @@ Names names_of(Fields& fields) {
   return names;
 }
 
+std::vector<model::DomainId> ids_in(Fields& fields, const char* key) {
+  std::vector<model::DomainId> ids;
+  for (const json& item : fields.list(key)) {
+    const bool is_id =
+        item.is_number_unsigned() && item.get<std::uint64_t>() <= JsonFields::kMostId;
+    if (!is_id) {
+      fields.refuse();
+      break;
+    }
+    ids.push_back(model::DomainId{item.get<std::uint32_t>()});
+  }
+  return ids;
+}
+
+Joined joined_of(Fields& fields) {
+  Joined joined{fields.text("recording"), {}};
+  for (const json& item : fields.list("variables")) {
+    if (!item.is_string()) {
+      fields.refuse();
+      break;
+    }
+    joined.variables.push_back(item.get<std::string>());
+  }
+  return joined;
+}
+
 tl::unexpected<Error> not_understood(std::string_view packet) {
   return fail(Errc::kCorrupt, fmt::format("a message of {} bytes is not valid", packet.size()));
 }
@@ -212,6 +250,12 @@ Result<ProgramMessage> decode_program_message(std::string_view packet) {
     out = Hello{static_cast<int>(fields.integer("protocol", 0, 1'000'000))};
   } else if (type == "names") {
     out = names_of(fields);
+  } else if (type == "devices") {
+    out = Devices{ids_in(fields, "domains")};
+  } else if (type == "join") {
+    out = Join{ids_in(fields, "visible")};
+  } else if (type == "leave") {
+    out = Leave{};
   } else if (type == "lost") {
     out = Lost{fields.count("count")};
   } else if (type == "energy") {
@@ -238,6 +282,8 @@ Result<ToolMessage> decode_tool_message(std::string_view packet) {
   } else if (type == "refused") {
     out =
         Refused{static_cast<int>(fields.integer("protocol", 0, 1'000'000)), fields.text("message")};
+  } else if (type == "joined") {
+    out = joined_of(fields);
   } else if (type == "answer") {
     out = answer_of(fields);
   } else {

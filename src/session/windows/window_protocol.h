@@ -13,13 +13,19 @@
 //   program -> tool
 //     hello     protocol                     the first message
 //     names     first, names                 the texts of the names numbered first, first + 1, ...
+//     devices   domains                      what its windows are charged with; default: all
 //     lost      count                        windows that the program could not send in time
 //     energy    id, begin, end, deadline     requests the energy of an interval ...
 //     total     id, name, deadline           ... or of all windows of a name so far; answered when
 //                                            it is known, or at the deadline with what is known
 //     snapshot  id, since                    requests what is known now; energies count from
 //     `since`
+//     join      visible                      another `jouleprof run` of the job asks to take part;
+//                                            the connection's end ends that
+//     leave                                  its command has ended; the tool ends the connection
+//                                            once it has looked at the processes
 //   tool -> program
+//     joined    recording, variables         the answer to join, once the work has begun
 //     welcome   protocol, domains            every domain of the machine; "measured" where the tool
 //                                            measures it
 //     refused   protocol, message            the connection then ends
@@ -52,7 +58,7 @@
 
 namespace jouleprof::session {
 
-inline constexpr int kWindowProtocol = 3;  // any change is a new one
+inline constexpr int kWindowProtocol = 4;  // any change is a new one
 inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
 inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
 inline constexpr std::size_t kMostWindowsInPacket = 2048;
@@ -64,6 +70,13 @@ struct Names {
   std::uint32_t first = 0;
   std::vector<std::string> names;
 };
+struct Devices {
+  std::vector<model::DomainId> domains;
+};
+struct Join {
+  std::vector<model::DomainId> visible;  // to its command
+};
+struct Leave {};
 struct Lost {
   std::uint64_t count = 0;
 };
@@ -88,8 +101,8 @@ struct SnapshotQuestion {
   HostTime since{};
   HostTime deadline{};  // is not sent: the answer comes at once
 };
-using ProgramMessage =
-    std::variant<Hello, Names, Lost, Windows, EnergyQuestion, TotalQuestion, SnapshotQuestion>;
+using ProgramMessage = std::variant<Hello, Names, Devices, Join, Leave, Lost, Windows,
+                                    EnergyQuestion, TotalQuestion, SnapshotQuestion>;
 
 struct OfferedDomain {
   model::Domain domain;
@@ -119,7 +132,11 @@ struct Answer {
   std::uint64_t id = 0;
   Result<FoundEnergies> found;
 };
-using ToolMessage = std::variant<Welcome, Refused, Answer>;
+struct Joined {
+  std::string recording;               // its file; empty: none
+  std::vector<std::string> variables;  // of the command's environment, each "NAME=value"
+};
+using ToolMessage = std::variant<Welcome, Refused, Answer, Joined>;
 
 // A text that is no UTF-8 arrives with replacement characters.
 std::string encode(const ProgramMessage& message);

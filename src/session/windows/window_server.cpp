@@ -88,6 +88,67 @@ void WindowServer::take(std::vector<model::Window>& windows, std::vector<std::st
   warnings = std::exchange(warnings_, {});
 }
 
+void WindowServer::admit(Joined answer) {
+  {
+    const std::lock_guard lock(mutex_);
+    admitted_ = std::move(answer);
+  }
+  wake_thread();
+}
+
+std::vector<WindowServer::Member> WindowServer::take_members() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(members_, {});
+}
+
+void WindowServer::release_leaving() {
+  {
+    const std::lock_guard lock(mutex_);
+    release_ = true;
+    leaving_ = false;
+  }
+  wake_thread();
+}
+
+bool WindowServer::end_admission() {
+  const std::lock_guard lock(mutex_);
+  if (member_count_ > 0) return false;
+  closed_ = true;
+  return true;
+}
+
+bool WindowServer::has_members() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& c) { return c.second.role != Client::kProgram; });
+}
+
+void WindowServer::serve_members() {
+  std::vector<ClientId> done;
+  bool any_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool release = std::exchange(release_, false);
+    for (auto& [id, client] : clients_) {
+      if (client.role == Client::kLeaving && release) done.push_back(id);
+      if (client.role != Client::kAsking) continue;
+      if (closed_) {
+        client.unsent.push_back(
+            encode(Refused{kWindowProtocol, "the recorder of the job takes no more processes"}));
+        send_unsent(client);
+        done.push_back(id);
+      } else if (admitted_) {
+        client.role = Client::kMember;
+        client.unsent.push_back(encode(*admitted_));
+        members_.push_back({client.pid, std::move(client.visible)});
+        ++member_count_;
+        any_new = true;
+      }
+    }
+  }
+  for (const ClientId id : done) drop(id);
+  if (any_new) wake_();
+}
+
 void WindowServer::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -111,6 +172,7 @@ void WindowServer::run() {
       HostTime now = HostClock::now();
       // What is left in the sockets of programs that have ended is not lost.
       for (int turn = 0; turn < (go_on ? 1 : kLastTurns); ++turn) receive_all(now);
+      if (has_members()) serve_members();
       service_->look(now = HostClock::now());
       if (!go_on) service_->answer_all();
       reply();
@@ -167,6 +229,7 @@ void WindowServer::accept_clients() {
     }
     const ClientId id = next_client_++;
     clients_[id].fd = fd;
+    clients_[id].pid = peer.pid;
     service_->add_client(id, peer.pid, HostClock::now());
   }
 }
@@ -202,7 +265,19 @@ bool WindowServer::receive(ClientId id, Client& client, HostTime now) {
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0 || static_cast<std::size_t>(n) > buffer_.size()) return false;
     auto message = decode_program_message({buffer_.data(), static_cast<std::size_t>(n)});
-    if (!message || !service_->take(id, std::move(*message), now)) return false;
+    if (!message) return false;
+    if (auto* join = std::get_if<Join>(&*message)) {
+      if (client.role != Client::kProgram) return false;
+      client.role = Client::kAsking;
+      client.visible = std::move(join->visible);
+    } else if (std::holds_alternative<Leave>(*message)) {
+      if (client.role != Client::kMember) return false;
+      client.role = Client::kLeaving;
+      leaving_ = true;
+      wake_();
+    } else if (!service_->take(id, std::move(*message), now)) {
+      return false;
+    }
   }
   return true;
 }
@@ -242,9 +317,15 @@ void WindowServer::drop(ClientId id) {
     take_left(id, client.rings);
     ::close(client.rings);
   }
+  if (client.role == Client::kMember || client.role == Client::kLeaving) {
+    const std::lock_guard lock(mutex_);
+    --member_count_;
+  }
   service_->remove_client(id);
   ::close(client.fd);
+  const bool is_member = client.role != Client::kProgram;
   clients_.erase(id);
+  if (is_member) wake_();
 }
 
 void WindowServer::take_left(ClientId id, int rings) {

@@ -46,6 +46,21 @@ class WindowServer {
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
 
+  // Another `jouleprof run` of the job: it and its descendants are measured.
+  struct Member {
+    pid_t pid = 0;
+    std::vector<model::DomainId> visible;  // to its command
+  };
+  // Lets members in from now on, those that wait as well. `wake` is called for each, and when one
+  // leaves.
+  void admit(Joined answer);
+  std::vector<Member> take_members();  // since the last time
+  // Whether members want to leave. They wait until they are released.
+  bool has_leaving() const { return leaving_; }
+  void release_leaving();
+  // Lets nobody in any more, unless there are members: then false, and nothing changes.
+  bool end_admission();
+
   // Takes in what programs have sent, answers all questions as far as that can be done, and ends
   // the connections.
   void stop();
@@ -56,6 +71,9 @@ class WindowServer {
     int fd = -1;
     std::deque<std::string> unsent;
     int rings = -1;  // the file of its windows, which outlives it
+    pid_t pid = 0;
+    enum { kProgram, kAsking, kMember, kLeaving } role = kProgram;
+    std::vector<model::DomainId> visible;  // of one that asks
   };
 
   WindowServer(SessionSocket socket, int wake_fd, std::vector<OfferedDomain> domains,
@@ -72,6 +90,8 @@ class WindowServer {
   void drop(ClientId id);
   void take_left(ClientId id, int rings);  // windows that it ended and did not send
   void hand_over();
+  bool has_members() const;
+  void serve_members();
   void wake_thread();
 
   SessionSocket socket_;
@@ -82,12 +102,18 @@ class WindowServer {
   std::atomic<bool> waiting_{false};
   std::atomic<bool> read_request_{false};
   std::atomic<bool> in_use_{false};
+  std::atomic<bool> leaving_{false};
 
   std::mutex mutex_;                      // guards what follows
   std::deque<model::Readings> readings_;  // since the server's thread looked, or the last ones
   std::vector<model::Window> windows_;
   std::vector<std::string> warnings_;
   bool stop_ = false;
+  std::optional<Joined> admitted_;
+  std::vector<Member> members_;  // not yet taken
+  std::size_t member_count_ = 0;
+  bool closed_ = false;
+  bool release_ = false;
 
   // The server's thread's own.
   std::optional<WindowService> service_;  // once a program has connected

@@ -83,6 +83,16 @@ bool WindowService::take(ClientId, Client& client, Names&& names) {
   return true;
 }
 
+bool WindowService::take(ClientId, Client& client, Devices&& devices) {
+  const auto has = [&](model::DomainId id) {
+    return std::find(devices.domains.begin(), devices.domains.end(), id) != devices.domains.end();
+  };
+  std::vector<model::DomainId> some;
+  std::copy_if(measured_.begin(), measured_.end(), std::back_inserter(some), has);
+  client.devices = some.size() == measured_.size() ? model::DeviceSet{} : model::DeviceSet(some);
+  return true;
+}
+
 bool WindowService::take(ClientId, Client& client, Lost&& lost) {
   warnings_.push_back(fmt::format(
       "process {} lost {} of its windows: it ended them faster than they could be taken",
@@ -113,7 +123,7 @@ void WindowService::record(const Client& client, const std::string& name, pid_t 
   if (auto warning = quota_.warning()) warnings_.push_back(std::move(*warning));
   if (!is_recorded) return;
   windows_.push_back({name, host(window.begin), host(window.end), client.pid, thread,
-                      (window.flags & kDeviceTime) != 0});
+                      (window.flags & kDeviceTime) != 0, client.devices});
 }
 
 bool WindowService::take(ClientId id, Client& client, EnergyQuestion&& q) {

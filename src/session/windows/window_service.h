@@ -64,6 +64,7 @@ class WindowService {
   struct Client {
     pid_t pid = 0;
     bool welcome = false;
+    model::DeviceSet devices;
     struct Name {
       std::string text;
       std::uint32_t number = 0;  // in the ledger: each client's names are its own
@@ -83,6 +84,9 @@ class WindowService {
 
   bool take(ClientId id, Client& client, Hello&& hello);
   bool take(ClientId id, Client& client, Names&& names);
+  bool take(ClientId id, Client& client, Devices&& devices);
+  bool take(ClientId, Client&, Join&&) { return false; }  // the server's
+  bool take(ClientId, Client&, Leave&&) { return false; }
   bool take(ClientId id, Client& client, Lost&& lost);
   bool take(ClientId id, Client& client, Windows&& windows);
   bool take(ClientId id, Client& client, EnergyQuestion&& question);

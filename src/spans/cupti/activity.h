@@ -16,6 +16,7 @@ struct Activity {
   std::uint32_t stream = 0;
   std::uint32_t graph = 0;        // the executable graph that it belongs to; 0: none
   std::uint32_t correlation = 0;  // of the launch
+  bool collective = false;        // and its times are its own
   bool whole_graph = false;       // a launch of a graph, received as one record
 
   bool is_node() const { return graph != 0 && !whole_graph; }

@@ -11,8 +11,12 @@ namespace jouleprof::cupti {
 namespace {
 
 model::Launch launch_of(const Activity& a) {
-  return {HostTime{Duration{a.start}}, HostTime{Duration{a.end}}, a.kernel_class, a.scope,
-          a.stream};
+  return {HostTime{Duration{a.start}},
+          HostTime{Duration{a.end}},
+          a.kernel_class,
+          a.scope,
+          a.stream,
+          a.collective};
 }
 
 constexpr std::uint32_t kMostDevices = 1024;

@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "model/collective.h"
+
 namespace jouleprof::cupti {
 namespace {
 
@@ -25,8 +27,11 @@ std::size_t KernelClasses::KeyHash::operator()(const Key& key) const noexcept {
 }
 
 std::uint32_t KernelClasses::define(const model::KernelClass& kernel_class) {
-  sink_.define(next_, kernel_class);
-  return next_++;
+  const auto id = static_cast<std::uint32_t>(collective_.size());
+  sink_.define(id, kernel_class);
+  collective_.push_back(kernel_class.kind == model::ActivityKind::kKernel &&
+                        !model::collective_kind(kernel_class.name).empty());
+  return id;
 }
 
 std::uint32_t KernelClasses::named_kernel(std::string_view name, const Shape& grid,

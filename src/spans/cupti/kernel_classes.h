@@ -39,6 +39,9 @@ class KernelClasses {
   std::uint32_t set(std::uint64_t bytes);
   std::uint32_t graph(std::uint32_t id);
 
+  // Of a kernel's, copy's, set's or graph's number.
+  bool is_collective(std::uint32_t id) const { return collective_[id]; }
+
   // The driver may reuse the memory of a name: call this about once a second.
   void renew() { ++round_; }
 
@@ -76,7 +79,7 @@ class KernelClasses {
 
   model::ActivitySink& sink_;
   Limits limits_;
-  std::uint32_t next_ = 0;
+  std::vector<bool> collective_;  // by number
   std::uint32_t round_ = 1;
   std::vector<Cached> cache_ = std::vector<Cached>(kCache);
   std::unordered_map<std::string, std::uint32_t> names_;

@@ -88,6 +88,7 @@ void RecordReader::take_single(const Record& record, std::uint32_t kernel_class)
   Activity activity;
   if (!place(record, activity)) return;
   activity.kernel_class = kernel_class;
+  activity.collective = record.graph_node_id == 0 && classes_.is_collective(kernel_class);
   const bool found = launches_.find(record.correlation_id, activity.scope);
   if (record.graph_node_id != 0) {
     activity.scope = scopes::merged(nodes_.scope(record.graph_node_id), activity.scope);

@@ -57,6 +57,15 @@ model::Rank rank_of(const Variable& variable) {
   return rank;
 }
 
+model::Rank rank_in(std::string_view environment) {
+  const std::string ended = std::string(1, '\0').append(environment).append(1, '\0');
+  return rank_of([&](const char* name) -> const char* {
+    const std::string entry = std::string(1, '\0').append(name).append(1, '=');
+    const auto at = ended.find(entry);
+    return at == ended.npos ? nullptr : ended.c_str() + at + entry.size();
+  });
+}
+
 std::string boot_id(const std::filesystem::path& proc) {
   const auto text = read_file(proc / "sys/kernel/random/boot_id");
   return text ? text->substr(0, text->find('\n')) : std::string();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "model/rank.h"
 
@@ -17,6 +18,9 @@ using Variable = std::function<const char*(const char* name)>;
 // rank is a number gives rank, local rank and world size: the inner launcher numbers the processes
 // that the outer one started. Values that are no numbers are absent.
 model::Rank rank_of(const Variable& variable = ::getenv);
+
+// The same from an environment as /proc has it: each NAME=value ended by a zero byte.
+model::Rank rank_in(std::string_view environment);
 
 // Of the running kernel; empty where `proc` does not have it.
 std::string boot_id(const std::filesystem::path& proc = "/proc");

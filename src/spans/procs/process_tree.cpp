@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "spans/procs/identity.h"
+
 namespace jouleprof::spans {
 namespace {
 
@@ -27,6 +29,8 @@ void ProcessTree::follow(const TreeOptions& options) {
   known_.clear();
   not_adopted_.clear();
   root_listed_ = false;
+  new_roots_.clear();
+  has_more_roots_ = false;
   if (options_.root == 0 || options_.adopter == 0) return;
   std::vector<pid_t> present;
   if (!procs_.children(options_.adopter, 2, present)) scan(present);
@@ -39,6 +43,11 @@ void ProcessTree::follow(const TreeOptions& options) {
 void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all) {
   if (options_.root == 0) return;
   if (!std::exchange(root_listed_, true)) adopt({options_.root}, out);
+  if (!new_roots_.empty()) {
+    has_more_roots_ = true;
+    no_forks = false;
+    adopt(std::exchange(new_roots_, {}), out);
+  }
   if (!no_forks) {
     // A new process may have children already, which only the next round finds.
     for (std::size_t first = 0;;) {
@@ -67,8 +76,9 @@ std::vector<pid_t> ProcessTree::discover(std::size_t first) {
   std::size_t tasks = 0;
   for (const auto& entry : entries_) tasks += static_cast<std::size_t>(entry.threads);
   bool listed = true;
-  if (options_.group != nullptr) {
-    if (first == 0) options_.group->list(found);
+  if (options_.group != nullptr && first == 0) options_.group->list(found);
+  if (options_.group != nullptr && !has_more_roots_) {
+    // The group has them all.
   } else if (tasks > procs_.count_estimate()) {
     listed = false;  // a file for each thread costs more than one for each process
   } else {
@@ -123,6 +133,7 @@ model::Process ProcessTree::describe(const ProcessStat& stat, bool in_tree) {
   process.command_line = procs_.command_line(stat.pid);
   process.start = ProcFs::start_time(stat.start_ticks);
   process.in_tree = in_tree;
+  if (in_tree) process.rank = rank_in(procs_.environment(stat.pid));
   return process;
 }
 
@@ -170,6 +181,7 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
       changed = stat->name != process.name || command_line != process.command_line;
       process.name = stat->name;
       process.command_line = std::move(command_line);
+      process.rank = rank_in(procs_.environment(process.pid));
     }
   }
   if (changed) out.processes.push_back(process);

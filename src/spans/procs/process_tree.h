@@ -49,6 +49,9 @@ class ProcessTree {
   // The tree to scan from now on. Ids continue: no two processes ever share one.
   void follow(const TreeOptions& options);
 
+  // Another root, until the next follow(). Its descendants are found through their parents.
+  void add_root(pid_t root) { new_roots_.push_back(root); }
+
   // Scans the tree and appends what is new. A process with unchanged figures is not repeated,
   // unless `all`. With `no_forks` (no process was forked on the machine since the last scan) it
   // does not search for new processes.
@@ -115,6 +118,8 @@ class ProcessTree {
   std::optional<model::ProcessId> other_users_;
   std::vector<Entry> entries_;  // alive or zombies; parents before their children
   bool root_listed_ = false;
+  std::vector<pid_t> new_roots_;
+  bool has_more_roots_ = false;                           // the group does not hold all of the tree
   std::unordered_set<pid_t> known_;                       // of entries_
   std::unordered_map<pid_t, std::uint64_t> not_adopted_;  // the adopter's own, with their start
   std::unordered_map<pid_t, Outsider> outsiders_;

@@ -200,6 +200,11 @@ std::string ProcFs::command_line(pid_t pid) {
   return text;
 }
 
+std::string ProcFs::environment(pid_t pid) {
+  if (read(fmt::format("{}/environ", pid).c_str()) != 0) return {};
+  return buffer_;
+}
+
 std::optional<pid_t> ProcFs::own_pid(pid_t pid) {
   if (read(fmt::format("{}/status", pid).c_str()) != 0) return std::nullopt;
   const std::string_view text = buffer_;

@@ -65,6 +65,7 @@ class ProcFs {
   std::size_t count_estimate() const;
 
   std::string command_line(pid_t pid);             // blank-separated; empty when it cannot be read
+  std::string environment(pid_t pid);              // each NAME=value ended by a zero byte
   std::optional<pid_t> own_pid(pid_t pid);         // its pid as it sees itself, where that differs
   std::optional<std::uint32_t> user(pid_t pid);    // its real uid
   std::string cgroup(pid_t pid);                   // /proc/PID/cgroup; empty: it cannot be read

@@ -46,8 +46,8 @@ class DoctorVerb : public Verb {
     const auto found = meters::open_meters(options);
     if (!found) return complain(found.error(), kUsageError);
     const auto memory = remembered();
-    const auto written = write_output(Output{}, json_ ? doctor_json(*found, calibration, memory)
-                                                      : doctor_text(*found, memory));
+    const auto written = write_output(
+        Output{}, json_ ? doctor_json(*found, calibration, memory) : doctor_text(*found, memory));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;

@@ -47,7 +47,7 @@ Result<void> forget_kernels() {
   const auto path = kernel_store_path();
   if (path.empty()) return {};
   if (auto done = recording::forget_kernels(path); !done) return done;
-  fmt::print(stderr, "jouleprof: removed the remembered kernels in {}\n", path.string());
+  say("jouleprof: removed the remembered kernels in {}\n", path.string());
   return {};
 }
 

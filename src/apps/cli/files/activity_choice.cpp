@@ -61,8 +61,9 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
   report::ActivityOptions options;
   const auto parsed = report::parse_activity_by(by);
   if (!parsed) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--by {}: give kernel, layer, range or phase", by));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("--by {}: give kernel, layer, range, phase, collective, rank or host", by));
   }
   options.by = *parsed;
   if (!sort.empty()) {

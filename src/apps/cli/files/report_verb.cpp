@@ -39,18 +39,25 @@ class ReportVerb : public Verb {
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
     options.version = JOULEPROF_VERSION;
-    if (!choice_.by.empty()) {
+    options.collectives = choice_.by == "collective";
+    if (options.collectives) {
+      if (const auto refused = refused_with_collectives(); !refused.empty()) {
+        return complain(
+            {Errc::kInvalidArgument, refused + " is not of --by collective: leave it out"},
+            kUsageError);
+      }
+    } else if (!choice_.by.empty()) {
       auto by = choice_.options(json_ || csv_);
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
-    if (costs->any() && (csv_ || options.by)) {
+    if (costs->any() && (csv_ || !choice_.by.empty())) {
       return complain({Errc::kInvalidArgument,
                        "--price and --carbon are of the summary: leave out --by and --csv"},
                       kUsageError);
     }
     options.costs = std::move(*costs);
-    if (!html_.empty() && options.by) {
+    if (!html_.empty() && !choice_.by.empty()) {
       return complain({Errc::kInvalidArgument,
                        "--html has the tables of every --by; leave out --by, --sort, --top and "
                        "--depth"},
@@ -64,6 +71,13 @@ class ReportVerb : public Verb {
   }
 
  private:
+  std::string refused_with_collectives() const {
+    if (csv_) return "--csv";
+    if (!choice_.sort.empty()) return "--sort";
+    if (choice_.top) return "--top";
+    return choice_.depth ? "--depth" : "";
+  }
+
   int run_job(const report::JobOptions& options) const {
     const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
     std::string refused;

@@ -10,7 +10,9 @@
 #include "apps/cli/input.h"
 #include "apps/cli/kernel_memory.h"
 #include "apps/cli/measure/command_status.h"
+#include "apps/cli/measure/job_member.h"
 #include "apps/cli/measure/observed_levels.h"
+#include "apps/cli/measure/output_name.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/status_bar.h"
@@ -21,9 +23,11 @@
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
 #include "report/cells.h"
+#include "report/collectives.h"
 #include "report/render.h"
 #include "report/text/live_line.h"
 #include "session/run/session.h"
+#include "session/sampling/run_info.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -68,8 +72,21 @@ class RunVerb : public Verb {
     if (auto possible = check_outputs(command); !possible) {
       return complain(possible.error(), kNotStarted);
     }
+    const auto here = session::run_info_here(JOULEPROF_VERSION);
+    auto output = output_name(output_, here.host, here.rank);
+    if (!output) return complain(output.error(), kNotStarted);
+    output_ = std::move(*output);
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
+    JobPlace place = pid_ ? JobPlace{} : find_job_place();
+    if (place.membership) {
+      return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
+    }
+    if (place.lock) {
+      options->on_socket = [&lock = *place.lock](const std::filesystem::path& socket) {
+        lock.publish(socket);
+      };
+    }
     Result<session::SessionResult> result;
     Destination destination;
     try {
@@ -274,6 +291,10 @@ class RunVerb : public Verb {
     const auto text = text_options(STDERR_FILENO);
     const std::string kernels = report::activity_to_brief_text(*activity, kShownKernels, text);
     if (!kernels.empty()) say("\n{}", kernels);
+    const auto& collectives = run.collectives();
+    if (collectives && collectives->has_split()) {
+      say("\n{}", report::collectives_to_brief_text(*collectives, text));
+    }
     if (activity->empty() || destination.kept().empty()) return;
     say("next       jouleprof report {} --by {}\n",
         report::printable(report::shell_word(destination.kept().string()), text.ascii),

@@ -153,7 +153,7 @@ class ServeVerb : public Verb {
     const auto shared = service->start_sharing();
     if (!shared) {
       if (share_.is_named()) return complain(shared.error(), kCannotOpen);
-      fmt::print(stderr, "jouleprof: {}\n", shared.error().message);
+      say("jouleprof: {}\n", shared.error().message);
     }
     auto signals = session::SignalStream::create();
     if (!signals) return complain(signals.error(), kInternalError);
@@ -180,8 +180,7 @@ class ServeVerb : public Verb {
       say("jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
     if (shared && !socket.empty()) {
-      fmt::print(stderr, "jouleprof: sharing the sensors with local programs at {}\n",
-                 socket.string());
+      say("jouleprof: sharing the sensors with local programs at {}\n", socket.string());
     }
     std::stop_source stop;
     std::thread measuring =

@@ -1,0 +1,54 @@
+// The launches of collectives' kernels of all ranks, and which of them are one operation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "model/domain.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+struct CollectiveCall {
+  // The begins of an operation that all ranks took part in.
+  struct Match {
+    HostTime latest{};       // begin of the rank that came last ...
+    std::uint32_t last = 0;  // ... index into Collectives::ranks
+  };
+  HostTime begin{};
+  HostTime end{};
+  std::uint32_t kernel_class = 0;  // of its trace
+  std::uint32_t stream = 0;
+  std::optional<Match> match;
+
+  // Until all ranks had begun; of a matched call. A rank that ended before, by the error of the
+  // clocks, waited to its end.
+  Duration waiting() const { return std::clamp(match->latest, begin, end) - begin; }
+};
+
+// One GPU of one process.
+struct CallingRank {
+  std::uint32_t trace = 0;   // index into Recording::traces
+  std::uint32_t device = 0;  // index into Trace::devices
+  model::DomainId domain{};
+  std::string name;                   // "rank 3", "pid 71"
+  std::vector<CollectiveCall> calls;  // by begin, without those of isolated re-runs
+};
+
+struct CollectiveCalls {
+  std::vector<CallingRank> ranks;
+  std::optional<Duration> end_spread;  // as CollectiveProfile's
+  std::vector<std::string> problems;
+};
+
+// Of the whole recording. Calls of one kind of stream are matched by their order: the n-th of each
+// rank are one operation. A stream's calls are matched only where all ranks have the same kernels
+// in the same order, none ended before another began, and their ends are close; otherwise a problem
+// says why not. Errors: corrupt, when a chunk cannot be decoded or refers to a missing entry.
+Result<CollectiveCalls> collective_calls(const model::Recording& recording);
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,88 @@
+#include "apps/cli/measure/job_member.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal.h"
+#include "base/say.h"
+#include "session/run/trace_watch.h"
+
+namespace jouleprof::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kPatience = 60s;
+constexpr Duration kLookAgain = 50ms;
+
+}  // namespace
+
+JobPlace find_job_place() {
+  JobPlace place;
+  const std::string key = session::job_key();
+  if (key.empty()) return place;
+  const auto folder = session::recorder_folder();
+  const auto alone = [&](const std::string& why) {
+    say("jouleprof: {}: this process records by itself. Its file and those of the job's "
+        "other processes have the same devices; `jouleprof merge` counts them once\n",
+        why);
+  };
+  for (const HostTime last = HostClock::now() + kPatience; HostClock::now() < last;
+       std::this_thread::sleep_for(kLookAgain)) {
+    auto lock = session::RecorderLock::take(folder, key);
+    if (!lock) {
+      alone(lock.error().message);
+      return place;
+    }
+    if (*lock) {
+      place.lock.emplace(std::move(**lock));
+      return place;
+    }
+    const auto socket = session::RecorderLock::socket(folder, key);
+    if (socket.empty()) continue;
+    auto membership = session::join_recorder(socket);
+    if (membership) {
+      place.membership = std::move(*membership);
+      return place;
+    }
+    if (membership.error().code == Errc::kUnsupported) {
+      alone(membership.error().message);
+      return place;
+    }
+  }
+  alone("the recorder of this job on this host did not answer");
+  return place;
+}
+
+int run_as_member(const std::vector<std::string>& command, session::Membership membership,
+                  bool traced, bool quiet) {
+  const pid_t recorder = membership.recorder;
+  const std::string file = membership.recording;
+  const std::string prefix = fmt::format("{}=", session::kTraceVariable);
+  const bool is_traced =
+      std::any_of(membership.variables.begin(), membership.variables.end(),
+                  [&](const auto& variable) { return variable.starts_with(prefix); });
+  if (!quiet) {
+    say("jouleprof: recorded by process {} of this job{}\n", recorder,
+        file.empty() ? "" : ", in " + file);
+  }
+  if (traced && !is_traced) {
+    say("jouleprof: kernels are not traced: the recorder of this job was started without "
+        "--kernels or --layers; give all processes the same options\n");
+  }
+  const auto result = session::run_joined(command, std::move(membership));
+  if (!result) return complain(result.error(), kNotStarted);
+  if (result->start_error) return complain(*result->start_error, result->exit_status);
+  if (!result->was_recorded) {
+    say("jouleprof: the recorder, process {}, ended before this command: what this command "
+        "used from then on is in no file{}\n",
+        recorder, file.empty() ? "" : "; what came before is in " + file);
+  }
+  return result->exit_status;
+}
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,27 @@
+// `jouleprof run` as one of the processes of a job on a host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session/run/job_recorder.h"
+
+namespace jouleprof::cli {
+
+// What this process is: the job's recorder on this host, a member of its session, or alone.
+struct JobPlace {
+  std::optional<session::RecorderLock> lock;
+  std::optional<session::Membership> membership;
+};
+
+// Waits up to a minute while the recorder starts. Where it cannot be joined, says so on stderr; the
+// process is then alone.
+JobPlace find_job_place();
+
+// Runs the command as a member. Returns the exit status. `traced`: the user asked for kernels or
+// layers.
+int run_as_member(const std::vector<std::string>& command, session::Membership membership,
+                  bool traced, bool quiet);
+
+}  // namespace jouleprof::cli

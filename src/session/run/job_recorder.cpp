@@ -1,0 +1,244 @@
+#include "session/run/job_recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <functional>
+
+#include "base/file.h"
+#include "session/run/child.h"
+#include "session/run/signals.h"
+#include "session/windows/session_socket.h"
+#include "session/windows/window_protocol.h"
+
+namespace jouleprof::session {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr Duration kIdlePatience = 10min;  // the recorder measures idle power first
+constexpr Duration kLeavePatience = 5s;
+
+std::string text_of(const spans::Variable& variable, const char* name) {
+  const char* value = variable(name);
+  return value != nullptr ? value : "";
+}
+
+fs::path file_of(const fs::path& folder, const std::string& key) {
+  return folder /
+         fmt::format("jouleprof-job-{}-{:016x}", ::geteuid(), std::hash<std::string>{}(key));
+}
+
+// A file of this user that nobody else can write to; -1: it is none.
+int open_own(const fs::path& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return -1;
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid() &&
+      (info.st_mode & 077) == 0) {
+    return fd;
+  }
+  ::close(fd);
+  errno = EPERM;
+  return -1;
+}
+
+// Whether the path still leads to the open file: the recorder before may have removed it.
+bool is_at(int fd, const fs::path& path) {
+  struct stat opened {};
+  struct stat there {};
+  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         opened.st_ino == there.st_ino && opened.st_dev == there.st_dev;
+}
+
+bool wait_for(int fd, HostTime deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - HostClock::now());
+    if (left.count() <= 0) return false;
+    pollfd poll{fd, POLLIN, 0};
+    const int n = ::poll(&poll, 1, static_cast<int>(left.count()));
+    if (n > 0) return true;
+    if (n < 0 && errno != EINTR) return false;
+  }
+}
+
+Result<ToolMessage> receive_message(int fd, HostTime deadline) {
+  if (!wait_for(fd, deadline)) return fail(Errc::kTimeout, "the recorder does not answer");
+  std::string buffer(kLongestPacket, '\0');
+  const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (n <= 0) return fail(Errc::kUnavailable, "the recorder has ended");
+  auto message = decode_tool_message({buffer.data(), static_cast<std::size_t>(n)});
+  if (!message) return message;
+  if (const auto* refused = std::get_if<Refused>(&*message)) {
+    return fail(refused->protocol == kWindowProtocol ? Errc::kUnavailable : Errc::kUnsupported,
+                refused->message);
+  }
+  return message;
+}
+
+bool has_ended(int fd) {
+  pollfd poll{fd, POLLIN, 0};
+  if (::poll(&poll, 1, 0) <= 0) return false;
+  char byte = 0;
+  return ::recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || (poll.revents & POLLHUP) != 0;
+}
+
+// The boards that a process with this environment can see.
+Join join_with(Welcome welcome, const Environment& environment) {
+  std::vector<model::Domain> domains;
+  for (auto& offered : welcome.domains) domains.push_back(std::move(offered.domain));
+  apply_visibility(domains, environment);
+  Join join;
+  for (const auto& domain : domains) {
+    if (domain.visible) join.visible.push_back(domain.id);
+  }
+  return join;
+}
+
+Result<Membership> ask(int fd, const Environment& environment) {
+  Membership made;
+  made.fd = fd;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) made.recorder = peer.pid;
+  const auto send = [fd](const ProgramMessage& m) {
+    return send_with_descriptor(fd, encode(m), -1);
+  };
+  if (!send(Hello{})) return fail(Errc::kUnavailable, "the recorder does not listen");
+  auto welcome = receive_message(fd, HostClock::now() + kLeavePatience);
+  if (!welcome) return forward_error(welcome);
+  auto* domains = std::get_if<Welcome>(&*welcome);
+  if (domains == nullptr || !send(join_with(std::move(*domains), environment))) {
+    return fail(Errc::kUnavailable, "the recorder does not listen");
+  }
+  auto joined = receive_message(fd, HostClock::now() + kIdlePatience);
+  if (!joined) return forward_error(joined);
+  auto* answer = std::get_if<Joined>(&*joined);
+  if (answer == nullptr) return fail(Errc::kUnsupported, "the recorder gave another answer");
+  made.recording = std::move(answer->recording);
+  made.variables = std::move(answer->variables);
+  return made;
+}
+
+}  // namespace
+
+std::string job_key(const spans::Variable& variable) {
+  const model::Rank rank = spans::rank_of(variable);
+  if (!rank.global || rank.world_size == 1U) return {};
+  std::string key = spans::boot_id();
+  const std::string elastic = text_of(variable, "TORCHELASTIC_RUN_ID");
+  if (!rank.job.empty() && !rank.step.empty()) {
+    key += fmt::format("/slurm/{}/{}", rank.job, rank.step);
+  } else if (rank.launcher == "torchrun" && !elastic.empty()) {
+    key += fmt::format("/torchrun/{}/{}:{}", elastic, text_of(variable, "MASTER_ADDR"),
+                       text_of(variable, "MASTER_PORT"));
+  } else {
+    // All processes of a job on a host have the launcher's daemon as parent.
+    key += fmt::format("/{}/{}", rank.launcher, ::getppid());
+  }
+  return key;
+}
+
+Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
+                                                       const std::string& key) {
+  const fs::path path = file_of(folder, key);
+  for (;;) {
+    const int fd = open_own(path, O_RDWR | O_CREAT);
+    if (fd < 0) {
+      Error error = system_error("cannot open " + path.string(), errno);
+      error.code = Errc::kUnavailable;
+      return tl::unexpected(std::move(error));
+    }
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      ::close(fd);
+      return std::optional<RecorderLock>();
+    }
+    if (is_at(fd, path)) {
+      (void)!::ftruncate(fd, 0);
+      return std::optional<RecorderLock>(RecorderLock(path, fd));
+    }
+    ::close(fd);
+  }
+}
+
+fs::path RecorderLock::socket(const fs::path& folder, const std::string& key) {
+  const int fd = open_own(file_of(folder, key), O_RDONLY);
+  if (fd < 0) return {};
+  std::string text(4096, '\0');
+  const ssize_t n = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  // The line's end says that it is whole.
+  return text.ends_with('\n') ? fs::path(text.substr(0, text.size() - 1)) : fs::path();
+}
+
+RecorderLock::~RecorderLock() {
+  if (fd_ < 0) return;
+  ::unlink(path_.c_str());
+  ::close(fd_);
+}
+
+void RecorderLock::publish(const fs::path& socket) {
+  const std::string line = socket.string() + '\n';
+  (void)!::pwrite(fd_, line.data(), line.size(), 0);
+}
+
+fs::path recorder_folder() {
+  const fs::path shared = "/dev/shm";
+  return ::access(shared.c_str(), W_OK) == 0 ? shared : fs::path("/tmp");
+}
+
+Result<Membership> join_recorder(const fs::path& socket, const Environment& environment) {
+  const auto fd = connect_to_session(socket);
+  if (!fd) return tl::unexpected(fd.error());
+  auto made = ask(*fd, environment);
+  if (!made) ::close(*fd);
+  return made;
+}
+
+Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership) {
+  const int fd = membership.fd;
+  struct Closer {
+    int fd;
+    ~Closer() { ::close(fd); }
+  } const closer{fd};
+  auto signals = SignalStream::create();
+  if (!signals) return forward_error(signals);
+  // Orphans of the command stay below this process, which the recorder follows.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  auto child = Child::prepare(command, **signals, membership.variables);
+  if (!child) return forward_error(child);
+  JoinedResult result;
+  if (const auto failure = child->release()) {
+    result.exit_status = failure->exit_status;
+    result.start_error = failure->error;
+    return result;
+  }
+  while (!child->has_ended()) {
+    while (const auto signal = (*signals)->next()) {
+      if (signal->sent) child->send(signal->number);
+      if (signal->number == SIGTSTP) (*signals)->stop_self();
+    }
+    if (child->has_ended()) break;
+    if (result.was_recorded && has_ended(fd)) result.was_recorded = false;
+    (*signals)->wait(HostClock::now() + 1h, result.was_recorded ? fd : -1);
+  }
+  // It is still readable: the recorder takes its last figures, and then ends the connection.
+  if (result.was_recorded) {
+    result.was_recorded = !has_ended(fd) && send_with_descriptor(fd, encode(Leave{}), -1);
+    if (result.was_recorded) (void)wait_for(fd, HostClock::now() + kLeavePatience);
+  }
+  result.exit_status = child->reap();
+  return result;
+}
+
+}  // namespace jouleprof::session
