@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "session/machine/share_uses.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -13,7 +13,7 @@
 #include "session/machine/machine_service.h"
 #include "session/sampling/fake_meter.h"
 #include "session/sampling/memory_sink.h"
-#include "session/sampling/threads.h"
+#include "base/threads.h"
 #include "session/sampling/visible_devices.h"
 #include "tests/support/temp_tree.h"
 
