@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analysis/levels/traced_device.h"
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
@@ -47,30 +48,25 @@ void check_clocks(const model::Recording& recording, HostTime begin, HostTime en
 
 void check_limits(const model::Recording& recording, HostTime begin, HostTime end,
                   std::vector<std::string>& out) {
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.kind != model::SensorKind::kGauge ||
-        sensor.name != model::gauge::kClockEventReasons) {
-      continue;
-    }
+  for (const auto& domain : recording.domains) {
+    if (domain.kind != model::DomainKind::kGpu || domain.parent) continue;
     int all = 0;
     int power = 0;
     int thermal = 0;
-    for (const auto& r : recording.readings.gauges) {
-      if (r.sensor != sensor.id || r.at < begin || r.at > end || !(r.value >= 0)) continue;
+    for (const auto& r :
+         gauge_of(recording, domain, model::gauge::kClockEventReasons, begin, end)) {
+      if (!(r.value >= 0)) continue;
       const auto reasons = model::ClockReasons::of_gauge(r.value);
       ++all;
       power += reasons.limited_by_power();
       thermal += reasons.limited_by_heat();
     }
-    const auto domain = std::find_if(recording.domains.begin(), recording.domains.end(),
-                                     [&](const auto& d) { return d.id == sensor.domain; });
-    const std::string device = domain == recording.domains.end() ? "gpu" : domain->device;
     const auto report = [&](int n, const char* what) {
       if (n > 0) {
         out.push_back(
             fmt::format("{}: held back by its {} limit in {:.0f} % of the readings; clocks "
                         "were lower than the work asked for",
-                        device, what, 100.0 * n / all));
+                        domain.device, what, 100.0 * n / all));
       }
     };
     report(power, "power");

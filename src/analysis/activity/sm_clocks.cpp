@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -40,15 +41,12 @@ double SmClocks::Mean::spread() const {
 SmClocks::SmClocks(const model::Recording& recording, const model::Domain& domain,
                    const ActivityTable& table, double held)
     : held_(held) {
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.domain != domain.id || sensor.name != model::gauge::kSmClock) continue;
-    for (const auto& r : recording.readings.gauges) {
-      if (r.sensor != sensor.id || !is_busy(table, table.time.seconds_of(r.at))) continue;
-      Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
-      mean.sum += r.value;
-      mean.squares += r.value * r.value;
-      ++mean.count;
-    }
+  for (const auto& r : gauge_of(recording, domain, model::gauge::kSmClock)) {
+    if (!is_busy(table, table.time.seconds_of(r.at))) continue;
+    Mean& mean = table.replay_time.holds(r.at) ? replay_ : program_;
+    mean.sum += r.value;
+    mean.squares += r.value * r.value;
+    ++mean.count;
   }
 }
 

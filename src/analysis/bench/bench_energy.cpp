@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
@@ -36,20 +37,6 @@ void leave_out_other_gpus(BenchEnergy& energy, const std::string& device) {
       if (i < group.energies.size()) group.energies.erase(group.energies.begin() + place);
     }
   }
-}
-
-// Readings of a gauge of the domain within [begin, end].
-std::vector<double> gauge_values(const model::Recording& recording, model::DomainId domain,
-                                 std::string_view name, HostTime begin, HostTime end) {
-  std::vector<double> values;
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.kind != model::SensorKind::kGauge || sensor.domain != domain || sensor.name != name)
-      continue;
-    for (const auto& r : recording.readings.gauges) {
-      if (r.sensor == sensor.id && r.at >= begin && r.at <= end) values.push_back(r.value);
-    }
-  }
-  return values;
 }
 
 std::optional<GaugeSummary> summary_of(const std::vector<double>& values) {
@@ -109,7 +96,11 @@ Result<BenchEnergy> bench_energy(const Run& run, const model::BenchCase& bench) 
     if (domain.device != bench.energy_device || domain.parent) continue;
     energy.device = i;
     const auto values = [&](std::string_view name) {
-      return gauge_values(recording, domain.id, name, window->begin, window->end);
+      std::vector<double> read;
+      for (const auto& r : gauge_of(recording, domain, name, window->begin, window->end)) {
+        read.push_back(r.value);
+      }
+      return read;
     };
     energy.sm_clock = summary_of(values(model::gauge::kSmClock));
     energy.temperature = summary_of(values(model::gauge::kTemperature));

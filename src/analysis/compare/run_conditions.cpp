@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
@@ -24,36 +25,25 @@ class Mean {
   std::size_t count_ = 0;
 };
 
-const model::Domain* visible_gpu(const model::Recording& recording, model::DomainId id) {
-  for (const auto& domain : recording.domains) {
-    const bool is_gpu = domain.kind == model::DomainKind::kGpu && !domain.parent;
-    if (domain.id == id && is_gpu && domain.visible) return &domain;
-  }
-  return nullptr;
-}
-
 void read_gauges(const model::Recording& recording, const PartSpan& span, Conditions& out) {
   Mean clock;
   Mean heat;
-  for (const auto& sensor : recording.sensors) {
-    const auto* gpu = visible_gpu(recording, sensor.domain);
-    if (sensor.kind != model::SensorKind::kGauge || gpu == nullptr) continue;
-    Mean limit;
-    std::optional<double> first_celsius;
-    for (const auto& reading : recording.readings.gauges) {
-      if (reading.sensor != sensor.id || !span.contains(reading.at)) continue;
-      if (sensor.name == model::gauge::kSmClock) clock.add(reading.value * 1e-6);
-      if (sensor.name == model::gauge::kPowerLimit) limit.add(reading.value);
-      if (sensor.name == model::gauge::kTemperature && !first_celsius) {
-        first_celsius = reading.value;
-      }
-      if (sensor.name == model::gauge::kClockEventReasons) {
-        heat.add(model::ClockReasons::of_gauge(reading.value).limited_by_heat() ? 1 : 0);
-      }
+  for (const auto& gpu : recording.domains) {
+    if (gpu.kind != model::DomainKind::kGpu || gpu.parent || !gpu.visible) continue;
+    const auto readings = [&](std::string_view name) {
+      return gauge_of(recording, gpu, name, span.begin, span.end);
+    };
+    for (const auto& r : readings(model::gauge::kSmClock)) clock.add(r.value * 1e-6);
+    for (const auto& r : readings(model::gauge::kClockEventReasons)) {
+      heat.add(model::ClockReasons::of_gauge(r.value).limited_by_heat() ? 1 : 0);
     }
-    if (const auto watts = limit.value()) out.power_limits[gpu->device] = *watts;
-    if (first_celsius) {
-      out.start_celsius = std::max(out.start_celsius.value_or(*first_celsius), *first_celsius);
+    Mean limit;
+    for (const auto& r : readings(model::gauge::kPowerLimit)) limit.add(r.value);
+    if (const auto watts = limit.value()) out.power_limits[gpu.device] = *watts;
+    const auto celsius = readings(model::gauge::kTemperature);
+    if (!celsius.empty()) {
+      const double first = celsius.front().value;
+      out.start_celsius = std::max(out.start_celsius.value_or(first), first);
     }
   }
   out.sm_megahertz = clock.value();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 #include "model/window_sum.h"
@@ -56,13 +57,10 @@ class BoardFindings {
   std::optional<Share> share_of(std::string_view gauge, Hit hit) const {
     int hits = 0;
     int all = 0;
-    for (const auto& sensor : recording_.sensors) {
-      if (sensor.domain != domain_.domain.id || sensor.name != gauge) continue;
-      for (const auto& r : recording_.readings.gauges) {
-        if (r.sensor != sensor.id || r.at < profile_.begin || r.at > profile_.end) continue;
-        ++all;
-        hits += hit(r.value);
-      }
+    for (const auto& r :
+         gauge_of(recording_, domain_.domain, gauge, profile_.begin, profile_.end)) {
+      ++all;
+      hits += hit(r.value);
     }
     return all >= kFewestReadings ? std::optional(Share::of(hits, all)) : std::nullopt;
   }

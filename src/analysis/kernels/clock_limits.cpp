@@ -2,25 +2,21 @@
 
 #include <algorithm>
 
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
 
 ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain& domain) {
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.domain != domain.id || sensor.name != model::gauge::kClockEventReasons) continue;
-    std::optional<model::GaugeReading> last;
-    for (const auto& r : recording.readings.gauges) {
-      if (r.sensor != sensor.id) continue;
-      if (last) {
-        const auto reasons = model::ClockReasons::of_gauge(last->value);
-        const bool held = reasons.limited_by_power() || reasons.limited_by_heat();
-        intervals_.push_back({last->at, r.at, held});
-      }
-      last = r;
+  std::optional<model::GaugeReading> last;
+  for (const auto& r : gauge_of(recording, domain, model::gauge::kClockEventReasons)) {
+    if (last) {
+      const auto reasons = model::ClockReasons::of_gauge(last->value);
+      const bool held = reasons.limited_by_power() || reasons.limited_by_heat();
+      intervals_.push_back({last->at, r.at, held});
     }
-    if (!intervals_.empty()) return;
+    last = r;
   }
 }
 

@@ -19,6 +19,7 @@
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/lost_end.h"
 #include "analysis/processes/traced_split.h"
+#include "analysis/timeline/gauges.h"
 #include "base/demangle.h"
 #include "model/gauge_names.h"
 
@@ -131,11 +132,8 @@ class Attribution {
   // The highest power limit of the recording; 0: unknown.
   double limit_watts() const {
     double limit = 0;
-    for (const auto& sensor : recording_.sensors) {
-      if (sensor.domain != out_.domain.id || sensor.name != model::gauge::kPowerLimit) continue;
-      for (const auto& r : recording_.readings.gauges) {
-        if (r.sensor == sensor.id) limit = std::max(limit, r.value);
-      }
+    for (const auto& r : gauge_of(recording_, out_.domain, model::gauge::kPowerLimit)) {
+      limit = std::max(limit, r.value);
     }
     return limit;
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "analysis/levels/traced_device.h"
+#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {
@@ -25,21 +26,6 @@ double utilisation_at(const std::vector<model::GaugeReading>& readings, HostTime
 }
 
 }  // namespace
-
-std::vector<model::GaugeReading> gauge_of(const model::Recording& recording,
-                                          const model::Domain& domain, std::string_view name) {
-  std::vector<model::GaugeReading> out;
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.kind != model::SensorKind::kGauge || sensor.name != name) continue;
-    if (sensor.domain != domain.id && sensor.domain != domain.parent) continue;
-    for (const auto& r : recording.readings.gauges) {
-      if (r.sensor == sensor.id) out.push_back(r);
-    }
-  }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
-  return out;
-}
 
 BoardState::BoardState(const model::Recording& recording, const model::Domain& domain) {
   const auto clocks = gauge_of(recording, domain, model::gauge::kSmClock);

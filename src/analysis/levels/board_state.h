@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "analysis/timeline/recording_timelines.h"
@@ -10,10 +9,6 @@
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
-
-// The readings of a domain's gauge, or of the board that contains it, in order of time.
-std::vector<model::GaugeReading> gauge_of(const model::Recording& recording,
-                                          const model::Domain& domain, std::string_view name);
 
 // Each moment at which the state of a board is known.
 struct StateEvidence {

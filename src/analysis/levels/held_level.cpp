@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {

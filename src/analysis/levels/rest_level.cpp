@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::analysis {

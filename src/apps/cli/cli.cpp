@@ -23,8 +23,8 @@ int usage_error(const std::string& message) {
   return complain({Errc::kInvalidArgument, message}, kUsageError);
 }
 
-int print(const std::string& text) {
-  const auto written = write_output(Output{}, text);
+int print(std::string_view text) {
+  const auto written = write_output(Output{}, std::string(text));
   return written ? kDone : complain(written.error(), kCannotWrite);
 }
 

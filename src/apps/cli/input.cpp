@@ -90,7 +90,7 @@ int write_run(const analysis::Run& run, const Input& input, const report::Format
     packed.finish();
     return made.has_value();
   });
-  if (!written) return complain(written.error(), status_of_output(written.error()));
+  if (!written) return complain(written.error(), kCannotWrite);
   if (made) return kDone;
   return complain({made.error().code, fmt::format("{}: {}", input.file, made.error().message)},
                   status_of_input(made.error()));

@@ -34,7 +34,7 @@ void describe(Sink& sink) {
   ASSERT_TRUE(sink.set_run(run));
   ASSERT_TRUE(sink.add(gpu()));
   model::Sensor sensor;
-  sensor.kind = model::SensorKind::kPower;
+  sensor.kind = model::SensorKind::kPowerInstant;
   sensor.name = "power";
   ASSERT_TRUE(sink.add(sensor));
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/levels/board_state.h"
+#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
 
 namespace jouleprof::session {

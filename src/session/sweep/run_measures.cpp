@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
 
@@ -51,11 +52,10 @@ std::optional<double> mean_gauge(const model::Recording& recording, std::string_
                                  const analysis::PartSpan& span, const Part& part) {
   double sum = 0;
   int count = 0;
-  for (const auto& sensor : recording.sensors) {
-    if (sensor.kind != model::SensorKind::kGauge || sensor.name != name) continue;
-    for (const auto& reading : recording.readings.gauges) {
-      if (reading.sensor != sensor.id || !span.contains(reading.at)) continue;
-      sum += part(reading.value);
+  for (const auto& domain : recording.domains) {
+    if (domain.parent) continue;
+    for (const auto& r : analysis::gauge_of(recording, domain, name, span.begin, span.end)) {
+      sum += part(r.value);
       ++count;
     }
   }

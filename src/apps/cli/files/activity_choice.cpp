@@ -2,46 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace jouleprof::cli {
-namespace {
-
-constexpr std::size_t kUsualTop = 20;
-
-}  // namespace
-
-void ActivityChoice::declare(CLI::App& app) {
-  auto* asked = app.add_option("--by", by, "");
-  app.add_option("--sort", sort, "")->needs(asked);
-  app.add_option("--top", top, "")->needs(asked);
-  app.add_option("--depth", depth, "")->needs(asked)->check(above_zero());
-}
-
-Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
-  report::ActivityOptions options;
-  const auto parsed = report::parse_activity_by(by);
-  if (!parsed) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--by {}: give kernel, layer, range or phase", by));
-  }
-  options.by = *parsed;
-  if (!sort.empty()) {
-    options.sort = report::parse_activity_sort(sort);
-    if (!options.sort) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("--sort {}: give energy, time, count or power", sort));
-    }
-  }
-  options.top = top;
-  if (!top && !all) options.top = kUsualTop;
-  options.depth = depth;
-  return options;
-}
-
-}  // namespace jouleprof::cli
-#include <fmt/format.h>
-
 #include "apps/cli/checks.h"
-#include "apps/cli/files/activity_choice.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -78,7 +78,7 @@ class ImportVerb : public Verb {
  private:
   Output output() const {
     Output output{output_, force_, files_};
-    for (const auto& file : {csv_.samples, csv_.counter, csv_.kernels, csv_.names, csv_.idle}) {
+    for (const auto& file : {csv_.samples, csv_.counter, csv_.kernels, csv_.names}) {
       output.others.push_back(file);
     }
     return output;

@@ -1,0 +1,20 @@
+// Readings of a board's clocks, temperatures, utilisation and limits.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+// The readings of a domain's gauge, or of the board that contains it, in order of time. `name`: one
+// of model/gauge_names.h, which state the units.
+std::vector<model::GaugeReading> gauge_of(const model::Recording& recording,
+                                          const model::Domain& domain, std::string_view name);
+// Those within [begin, end].
+std::vector<model::GaugeReading> gauge_of(const model::Recording& recording,
+                                          const model::Domain& domain, std::string_view name,
+                                          HostTime begin, HostTime end);
+
+}  // namespace jouleprof::analysis
