@@ -8,9 +8,9 @@
 #include <map>
 
 #include "analysis/levels/traced_device.h"
-#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

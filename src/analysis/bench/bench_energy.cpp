@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

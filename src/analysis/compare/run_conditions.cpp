@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

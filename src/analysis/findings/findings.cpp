@@ -7,9 +7,9 @@
 #include <cmath>
 #include <optional>
 
-#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {

@@ -19,9 +19,9 @@
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/lost_end.h"
 #include "analysis/processes/traced_split.h"
-#include "analysis/timeline/gauges.h"
 #include "base/demangle.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -9,8 +9,8 @@
 #include "analysis/levels/machine_idle.h"
 #include "analysis/levels/rest_level.h"
 #include "analysis/levels/traced_device.h"
-#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "analysis/levels/traced_device.h"
-#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::analysis {
 namespace {

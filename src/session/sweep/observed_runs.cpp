@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/timeline/gauges.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::session {
 namespace {
@@ -76,7 +76,7 @@ Result<Intervals> setting_intervals(const model::Recording& recording,
   bool is_first = true;
   for (const auto& domain : recording.domains) {
     if (domain.kind != model::DomainKind::kGpu || domain.parent) continue;
-    const auto own = intervals_of(analysis::gauge_of(recording, domain, model::gauge::kPowerLimit));
+    const auto own = intervals_of(model::gauge_of(recording, domain, model::gauge::kPowerLimit));
     if (own.empty()) {
       return fail(Errc::kUnavailable,
                   fmt::format("{} does not report its power limit, so that runs cannot be grouped "

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "analysis/timeline/gauges.h"
 #include "model/clock_reasons.h"
 #include "model/gauge_names.h"
+#include "model/gauges.h"
 
 namespace jouleprof::session {
 namespace {
@@ -54,7 +54,7 @@ std::optional<double> mean_gauge(const model::Recording& recording, std::string_
   int count = 0;
   for (const auto& domain : recording.domains) {
     if (domain.parent) continue;
-    for (const auto& r : analysis::gauge_of(recording, domain, name, span.begin, span.end)) {
+    for (const auto& r : model::gauge_of(recording, domain, name, span.begin, span.end)) {
       sum += part(r.value);
       ++count;
     }
