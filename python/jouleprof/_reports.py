@@ -41,6 +41,11 @@ class Report:
         """Writes the page for a browser."""
         self._tool("report", "--html", os.fspath(output), "--force")
 
+    def save_figure(self, output):
+        """Writes headline, balance and power over time as one figure: an SVG, or where the name ends in .png a PNG."""
+        output = os.fspath(output)
+        self._tool("report", "--png" if output.endswith(".png") else "--svg", output, "--force")
+
     def __str__(self):
         return self._tool("report")
 

@@ -8,9 +8,9 @@
 #include "report/html/headline.h"
 #include "report/html/markup.h"
 #include "report/html/page_data.h"
-#include "report/html/redaction.h"
 #include "report/html/template.h"
 #include "report/markup_text.h"
+#include "report/redaction.h"
 
 namespace jouleprof::report {
 namespace {
