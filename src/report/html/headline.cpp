@@ -8,7 +8,7 @@
 #include "report/cells.h"
 #include "report/cost_lines.h"
 #include "report/headline_text.h"
-#include "report/html/markup.h"
+#include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -23,15 +23,6 @@ using model::Provenance;
 
 std::string watts_text(const std::optional<Power>& power) {
   return power ? number_text(power->watts()) : "";
-}
-
-std::string badge(Provenance provenance) {
-  return fmt::format(R"(<span class="badge {0}">{1}</span>)", to_string(provenance),
-                     provenance_word(provenance));
-}
-
-std::string element(std::string_view tag, std::string_view kind, std::string_view text) {
-  return fmt::format("<{0} class=\"{1}\">{2}</{0}>\n", tag, kind, markup_text(text));
 }
 
 std::string alerts(const Profile& profile) {

@@ -102,7 +102,8 @@ class ReportVerb : public Verb {
     std::string refused;
     if (is_table) refused = "--by " + choice_.by;
     if (csv_) refused = "--csv";
-    if (!html_.empty()) refused = "--html";
+    if (!svg_.empty() || !png_.empty()) refused = "--svg and --png";
+    if (redact_) refused = "--redact";
     if (!choice_.sort.empty() || choice_.top || choice_.depth)
       refused = "--sort, --top and --depth";
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
@@ -114,7 +115,10 @@ class ReportVerb : public Verb {
                                  "or --by rank, and a number with --carbon"},
                       kUsageError);
     }
-    return report_job(input_.file, options, json_);
+    const int status = report_job(input_.file, options, json_, {html_, force_, {input_.file}});
+    if (status != kDone || !open_) return status;
+    const auto opened = open_in_browser(html_);
+    return opened ? kDone : complain(opened.error(), kDone);
   }
 
   // None may replace the recording or another of them.
