@@ -36,7 +36,7 @@ std::string energies(const BenchResult& result) {
   }
   std::string device = result.bench.energy_device;
   if (device.empty()) device = "device";
-  return figure_table("Energy of one unit of work",
+  return figure_table(fmt::format("Energy of one unit of work, batch {}", result.bench.batch),
                       {"one", device, "rest", "held", "active", "total"}, rows);
 }
 

@@ -66,7 +66,8 @@ Result<std::string> comparison_to_html(const ComparisonReport& report, const Pag
                     change_text(d->ratio()), interval_text(*d),
                     std::string(to_string(d->verdict))});
   }
-  html += figure_table("Changes", {"", "before", "after", "change", "95 %", "verdict"}, rows);
+  html += figure_table("Energy, time and power",
+                       {"figure", "before", "after", "change", "95 %", "verdict"}, rows);
   PageParts parts{"Comparison: " + title, html + remarks(report), page_foot(options),
                   page_head(options)};
   parts.data["comparison"] = Json::parse(comparison_to_json(report));

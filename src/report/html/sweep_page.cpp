@@ -51,7 +51,7 @@ std::string sweep_html(const AdvisedSweep& advised, std::string_view tag) {
                     duration_text(duration_of(rated.mean.seconds)), with_interval(rated.slowdown),
                     number_text(rated.mean.joules / rated.mean.seconds)});
   }
-  return html + figure_table("Settings",
+  return html + figure_table(name_of(advised),
                              {"setting", "runs", "energy", "saving", "time", "slowdown", "mean W"},
                              rows);
 }
