@@ -4,10 +4,9 @@
 //     page_table [--minutes M] [--folder DIR]
 //
 // Recordings are synthetic: a GPU whose kernels run in bursts, in layers of a model, with 50 power
-// samples a second. Each is written to a file and read back, as `jouleprof report --html` does. The
-// pages are kept in DIR, where it is given.
+// samples a second. Each is written to a file and read back, as `jouleprof report --html` does.
+// Both are kept in DIR, where it is given.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -86,7 +85,8 @@ model::Recording recording_of(const Case& c) {
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void row(const Case& c, const fs::path& folder) {
-  const fs::path file = folder / fmt::format("page_table-{}.jprof", getpid());
+  const fs::path file = folder / (c.name + ".jprof");
+  fs::remove(file);
   must(recording::write_recording(file, recording_of(c)));
   const double begin = cpu_seconds();
   const analysis::Run run(must(recording::read_recording(file)));
@@ -102,8 +102,7 @@ void row(const Case& c, const fs::path& folder) {
   fmt::print("| {}: {} launches, recording {:.1f} MB | {} kB | {:.2f} s | {:.2f} s |\n", c.name,
              launches, static_cast<double>(fs::file_size(file)) / 1e6,
              (page.view().size() + 999) / 1000, analysed, all - analysed);
-  fs::remove(file);
-  std::ofstream(folder / fmt::format("{}.html", c.name)) << page.view();
+  std::ofstream(folder / (c.name + ".html")) << page.view();
 }
 
 }  // namespace
@@ -129,7 +128,9 @@ int main(int argc, char** argv) {
   };
   for (const auto& c : cases) {
     row(c, folder);
-    if (!keeps) fs::remove(folder / fmt::format("{}.html", c.name));
+    if (keeps) continue;
+    fs::remove(folder / (c.name + ".html"));
+    fs::remove(folder / (c.name + ".jprof"));
   }
   return 0;
 }

@@ -50,7 +50,7 @@ class Report:
         return self._tool("report")
 
     def _repr_html_(self):
-        page = html.escape(self._tool("export", "--format", "html"), quote=True)
+        page = html.escape(self._tool("report", "--html", "-"), quote=True)
         return (f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0" '
                 f'title="{html.escape(self.path, quote=True)}"></iframe>')
 

@@ -89,7 +89,7 @@ def relative_half_width(values):
 
 
 def distribution(ordered):
-    """Ascending values as they are, or 1000 of more that have evenly spaced ranks, the first and the last among them."""
+    """All ascending values; of more than 1000, those with 1000 evenly spaced ranks, the first and the last among them."""
     if len(ordered) <= _MOST_VALUES:
         return list(ordered)
     last = len(ordered) - 1
