@@ -33,15 +33,22 @@ TimeUnit unit_of(Duration length) {
   return {1, "s"};
 }
 
-double watts(const PowerTrack& track, Energy energy) {
-  return energy.joules() / seconds(track.step);
+// The last step may be shorter.
+HostTime begin_of(const PowerTrack& track, std::size_t step) {
+  return std::min(track.begin + static_cast<std::int64_t>(step) * track.step, track.end);
+}
+
+double watts(const PowerTrack& track, std::size_t step, Energy energy) {
+  const Duration length = begin_of(track, step + 1) - begin_of(track, step);
+  return length > Duration{} ? energy.joules() / seconds(length) : 0;
 }
 
 double most_watts(const std::vector<Line>& lines) {
   double most = 1;
   for (const auto& [track, label] : lines) {
-    for (const auto& step : track->steps) {
-      if (step) most = std::max(most, watts(*track, step->energy + step->error));
+    for (std::size_t i = 0; i < track->steps.size(); ++i) {
+      const auto& step = track->steps[i];
+      if (step) most = std::max(most, watts(*track, i, step->energy + step->error));
     }
     for (const auto& extremes : track->extremes) {
       if (extremes) most = std::max(most, extremes->second);
@@ -63,8 +70,8 @@ class Chart {
     fill(track, colour, 0.32, [&](std::size_t i) -> std::optional<std::pair<double, double>> {
       if (!track.steps[i]) return {};
       const auto& [energy, error, repeatability] = *track.steps[i];
-      return std::pair(watts(track, std::max(energy - error, Energy{})),
-                       watts(track, energy + error));
+      return std::pair(watts(track, i, std::max(energy - error, Energy{})),
+                       watts(track, i, energy + error));
     });
     std::string path;
     bool pen_down = false;
@@ -72,7 +79,7 @@ class Chart {
       const auto& step = track.steps[i];
       if (step) {
         path += fmt::format("{}{:.1f} {:.2f}H{:.1f}", pen_down ? "L" : "M", x(track, i),
-                            up_.at(watts(track, step->energy)), x(track, i + 1));
+                            up_.at(watts(track, i, step->energy)), x(track, i + 1));
       }
       pen_down = step.has_value();
     }
@@ -83,8 +90,7 @@ class Chart {
 
  private:
   double x(const PowerTrack& track, std::size_t step) const {
-    const HostTime at = track.begin + static_cast<std::int64_t>(step) * track.step;
-    return across_.at(seconds(std::min(at, track.end) - origin_) / unit_);
+    return across_.at(seconds(begin_of(track, step) - origin_) / unit_);
   }
 
   // One box for each step.
@@ -180,9 +186,9 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
   }
   drawing.text(across.to, y + 32, fmt::format("time since the command began ({})", unit.name),
                "text-anchor=\"end\"");
-  std::string steps = fmt::format("line: mean of a step ({} of {}); band: its 95 % interval",
-                                  duration_text(charts.front().front().track->step),
-                                  charts.front().front().label);
+  std::string steps =
+      fmt::format("line: mean of a step ({} of {}); band: its 95 % interval",
+                  duration_text(charts.front().front().track->step), charts.front().front().label);
   const bool has_extremes =
       std::any_of(tracks.begin(), tracks.end(), [](const auto& t) { return !t.extremes.empty(); });
   if (has_extremes) steps += "; light: least and greatest power within it";

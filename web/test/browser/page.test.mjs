@@ -58,6 +58,21 @@ describe("the page in a browser", { skip: missing }, () => {
     write("kernels", join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof"));
     tool(["run", "-o", "cpu.jprof", "--", "true"]);
     write("cpu", join(folder, "cpu.jprof"));
+    // The tool is killed while it records.
+    spawnSync(TOOL, ["run", "-o", "cut.jprof", "--", "sleep", "3"], {
+      cwd: folder, timeout: 2000, killSignal: "SIGKILL", env: { ...process.env, HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent" },
+    });
+    write("cut", join(folder, "cut.jprof"));
+    // Nothing has an energy: every figure is absent, with a reason.
+    changedData("nothing", "cpu", ({ profile }) => {
+      const total = profile.total;
+      Object.assign(total, { provenance: "unavailable", energy_joules: null, interval_joules: null, of: [] });
+      for (const d of profile.domains) {
+        for (const key of Object.keys(d)) if (key.endsWith("_joules") || key.endsWith("_watts")) d[key] = null;
+        for (const key of Object.keys(d.balance)) d.balance[key] = null;
+        d.reason = "no sensor";
+      }
+    });
     tool(["import", join(SOURCE, "tests/fixtures/imports/zeus_sweep.csv"), "-o", "sweep.jprof"]);
     write("import", join(folder, "sweep.jprof"));
     pages.sweep = join(folder, "sweep.html");
@@ -176,6 +191,13 @@ describe("the page in a browser", { skip: missing }, () => {
     const { tab, close } = await open("damaged");
     assert.match(await tab.locator("[role=alert]").innerText(), /data block of this file is damaged/);
     assert.match(await tab.locator("#headline").innerText(), /kJ/);
+    await close();
+  });
+
+  it("says that a recording was cut off", async () => {
+    const { tab, problems, close } = await open("cut");
+    assert.match(await tab.locator("#headline .alert").innerText(), /CUT OFF/);
+    assert.deepEqual(problems, []);
     await close();
   });
 
