@@ -111,8 +111,9 @@ EXPORT int open(const char* path, int flags, ...) { OPEN(open, path, flags); }
 EXPORT int open64(const char* path, int flags, ...) { OPEN(open64, path, flags); }
 EXPORT int openat(int folder, const char* path, int flags, ...) { OPEN(openat, folder, path, flags); }
 
+// What is said on stderr gets through: the tests read it.
 #define WRITE(name, ...)                           \
-  const int failed = fails("write");               \
+  const int failed = fd == 2 ? 0 : fails("write"); \
   if (failed == kShort && n > 1) n = 1;            \
   if (failed > 0) return errno = failed, -1;       \
   return NEXT(name)(__VA_ARGS__)
