@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "base/new_file.h"
 #include "recording/reader.h"
+#include "recording/side_files.h"
 
 namespace jouleprof::session {
 
@@ -20,6 +22,7 @@ Result<std::unique_ptr<RecordingSink>> RecordingSink::create(const std::filesyst
 
 void RecordingSink::begin_file() {
   const std::filesystem::path path = claim_->path();
+  auto old = OldFile::keep(path);
   auto writer = recording::Writer::create(std::move(*std::exchange(claim_, std::nullopt)));
   if (!writer) {
     trouble_ = writer.error();
@@ -28,8 +31,15 @@ void RecordingSink::begin_file() {
   path_ = path;
   writer_.emplace(std::move(*writer));
   has_file_ = true;
-  const auto written = recording::append_recording(*writer_, memory_.recording);
-  if (!written) go_on_in_memory(written.error());
+  auto written = recording::append_recording(*writer_, memory_.recording);
+  if (written) written = writer_->commit();
+  if (written) return memory_.forget_series();
+  writer_.reset();
+  recording::remove_side_files(path);
+  if (!old.put_back()) return go_on_in_memory(written.error());
+  trouble_ = written.error();
+  path_.clear();
+  has_file_ = false;
 }
 
 Result<void> RecordingSink::set_run(const model::RunInfo& run) {

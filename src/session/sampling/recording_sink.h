@@ -11,9 +11,10 @@
 
 namespace jouleprof::session {
 
-// A file that is to be replaced stays until the work begins (RunInfo::work_begin); what comes
-// before is kept in memory. When the file takes no more, all that it has and all that follows is
-// kept in memory, so that the figures of the run are still there at its end.
+// A file that is to be replaced stays until the work begins (RunInfo::work_begin) and the new one
+// has what came before, which is kept in memory until then. When the file takes no more, all that
+// it has and all that follows is kept in memory, so that the figures of the run are still there at
+// its end.
 class RecordingSink final : public Sink {
  public:
   // Errors: as Claim::take's and Writer::create's.
