@@ -97,6 +97,7 @@ OldFile::~OldFile() {
 
 bool OldFile::put_back() {
   if (second_.empty() || std::rename(second_.c_str(), path_.c_str()) != 0) return false;
+  ::unlink(second_.c_str());  // still there where both were names of one file
   second_.clear();
   return true;
 }
