@@ -1,5 +1,5 @@
 // What becomes of the measured command when this program cannot go on: no memory is left, or an
-// exception that nobody catches. The command runs nevertheless, and its exit status comes back.
+// exception that is not caught. The command runs nevertheless, and its exit status comes back.
 #pragma once
 
 #include <sys/types.h>
