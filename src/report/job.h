@@ -11,18 +11,19 @@
 
 namespace jouleprof::report {
 
-enum class JobBy { kHost, kRank };
-std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank
+enum class JobBy { kHost, kRank, kJob };
+std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank, job
 
 struct JobOptions {
   JobBy by = JobBy::kHost;
   CostFactors costs;  // without a series
+  analysis::JobRules rules{};
 };
 
 std::string job_to_text(const analysis::Job& job, const JobOptions& options,
                         const TextOptions& text = {});
 
-// The documented JSON object (docs/json.md), with hosts and ranks.
+// The documented JSON object (docs/json.md).
 std::string job_to_json(const analysis::Job& job, const JobOptions& options);
 
 // Of the job's total; absent where that or the factors are.

@@ -53,11 +53,20 @@ std::filesystem::path default_recording_name(const std::vector<std::string>& com
     }
     if (!named.stem().empty()) stem = named.stem().string();
   }
-  std::filesystem::path path = stem + ".jprof";
+  const std::filesystem::path path = stem + ".jprof";
   std::error_code ignored;
-  for (int n = 2; std::filesystem::exists(path, ignored); ++n)
-    path = fmt::format("{}-{}.jprof", stem, n);
-  return path;
+  return std::filesystem::exists(path, ignored) ? next_name(path) : path;
+}
+
+std::filesystem::path next_name(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::path next;
+  for (int n = 2; next.empty() || std::filesystem::exists(next, ignored); ++n) {
+    next = path;
+    next.replace_filename(
+        fmt::format("{}-{}{}", path.stem().string(), n, path.extension().string()));
+  }
+  return next;
 }
 
 Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {

@@ -13,6 +13,8 @@ namespace {
 using analysis::Job;
 using Lines = std::vector<std::string>;
 
+constexpr std::size_t kShownRows = 12;
+
 class Writer {
  public:
   Writer(const Job& job, const JobOptions& options, const TextOptions& text)
@@ -26,8 +28,10 @@ class Writer {
     lines_.emplace_back();
     if (options_.by == JobBy::kHost) {
       hosts();
-    } else {
+    } else if (options_.by == JobBy::kRank) {
       ranks();
+    } else {
+      jobs();
     }
     lines_.emplace_back();
     total();
@@ -148,6 +152,61 @@ class Writer {
     note("",
          "of dynamic: kernels, the time between launches, held. Waiting: in collectives for "
          "slower ranks, in kernels. Imbalance: time in other kernels against the ranks' mean");
+  }
+
+  void jobs() {
+    Table table({"job", "hosts", "ranks", "recorded", "dynamic", "rest", "charged"});
+    for (const auto& share : job_.shares) {
+      table.add({{share.job.empty() ? "-" : printable(share.job, text_.ascii), Style::kBold},
+                 {std::to_string(share.hosts)},
+                 {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
+                 {duration_text(share.recorded)},
+                 {energy_text(share.dynamic)},
+                 {energy_text(share.rest)},
+                 {energy_text(share.charged())}});
+    }
+    add(table);
+    std::string rule =
+        "charged: the dynamic energy of the job's processes, and once for each host the rest of "
+        "the devices that its commands could see (at rest, unattributed)";
+    if (const auto& share = options_.rules.machine_share) {
+      rule += fmt::format("; of CPUs and DRAM {} of the rest, {} is not charged",
+                          percent_text(*share), energy_text(job_.not_charged));
+    }
+    if (job_.shares.size() > 1) rule += "; jobs on one host share its rest by recorded time";
+    note("", rule);
+    if (job_.others != Energy{}) {
+      note("others", fmt::format("{} of processes outside of the recorded commands: not charged",
+                                 energy_text(job_.others)));
+    }
+    rows("window", "ranks", "of a rank", job_.windows);
+    rows("layer", "recordings", "of a recording", job_.layers);
+  }
+
+  // Windows or layers over ranks or recordings.
+  template <class Row>
+  void rows(const std::string& title, const std::string& places, const std::string& each,
+            const std::vector<Row>& all) {
+    if (all.empty()) return;
+    lines_.emplace_back();
+    Table table({"<" + title, places, "energy", "95 %", each, "spread", "most", "<in"});
+    for (std::size_t i = 0; i < std::min(all.size(), kShownRows); ++i) {
+      const auto& row = all[i];
+      const auto& joules = row.joules;
+      const bool is_known = joules.of > 0;
+      table.add({{printable(row.name, text_.ascii)},
+                 {std::to_string(std::max(joules.of, row.seconds.of))},
+                 {row.energy ? energy_text(row.energy->energy) : "-"},
+                 {row.energy ? error_of(*row.energy) : "-"},
+                 {is_known ? energy_text(Energy::joules(joules.mean)) : "-"},
+                 {is_known && joules.mean > 0 ? percent_text(joules.deviation / joules.mean) : "-"},
+                 {is_known ? energy_text(Energy::joules(joules.most)) : "-"},
+                 {printable(joules.most_in, text_.ascii)}});
+    }
+    add(table);
+    if (all.size() > kShownRows) {
+      note("", fmt::format("{} more; all are in --json", all.size() - kShownRows));
+    }
   }
 
   void total() {

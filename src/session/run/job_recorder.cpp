@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <functional>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "session/run/child.h"
 #include "session/run/signals.h"
 #include "session/windows/session_socket.h"
@@ -50,6 +52,22 @@ int open_own(const fs::path& path, int flags) {
   ::close(fd);
   errno = EPERM;
   return -1;
+}
+
+// What a recorder publishes: its socket and its recording, each on a line of its own.
+struct Published {
+  fs::path socket;
+  fs::path recording;
+};
+
+// Empty where it is not whole.
+Published read_published(int fd) {
+  std::string text(2 * 4096 + 2, '\0');
+  const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  const auto lines = split(text, '\n');
+  if (lines.size() != 3) return {};  // the last is what follows the last line's end
+  return {fs::path(lines[0]), fs::path(lines[1])};
 }
 
 // Whether the path still leads to the open file: the recorder before may have removed it.
@@ -163,8 +181,9 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
       return std::optional<RecorderLock>();
     }
     if (is_at(fd, path)) {
+      const fs::path left = read_published(fd).recording;
       (void)!::ftruncate(fd, 0);
-      return std::optional<RecorderLock>(RecorderLock(path, fd));
+      return std::optional<RecorderLock>(RecorderLock(path, fd, left));
     }
     ::close(fd);
   }
@@ -173,12 +192,9 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
 fs::path RecorderLock::socket(const fs::path& folder, const std::string& key) {
   const int fd = open_own(file_of(folder, key), O_RDONLY);
   if (fd < 0) return {};
-  std::string text(4096, '\0');
-  const ssize_t n = ::read(fd, text.data(), text.size());
+  const auto published = read_published(fd);
   ::close(fd);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  // The line's end says that it is whole.
-  return text.ends_with('\n') ? fs::path(text.substr(0, text.size() - 1)) : fs::path();
+  return published.socket;
 }
 
 RecorderLock::~RecorderLock() {
@@ -187,9 +203,9 @@ RecorderLock::~RecorderLock() {
   ::close(fd_);
 }
 
-void RecorderLock::publish(const fs::path& socket) {
-  const std::string line = socket.string() + '\n';
-  (void)!::pwrite(fd_, line.data(), line.size(), 0);
+void RecorderLock::publish(const fs::path& socket, const fs::path& recording) {
+  const std::string lines = socket.string() + '\n' + recording.string() + '\n';
+  (void)!::pwrite(fd_, lines.data(), lines.size(), 0);
 }
 
 fs::path recorder_folder() {

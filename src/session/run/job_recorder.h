@@ -33,18 +33,26 @@ class RecorderLock {
   static std::filesystem::path socket(const std::filesystem::path& folder, const std::string& key);
 
   RecorderLock(RecorderLock&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        left_recording_(std::move(other.left_recording_)) {}
   RecorderLock& operator=(RecorderLock&&) = delete;
   RecorderLock(const RecorderLock&) = delete;
   ~RecorderLock();  // removes the file
 
-  void publish(const std::filesystem::path& socket);
+  // `recording`: its file, absolute; empty: none.
+  void publish(const std::filesystem::path& socket, const std::filesystem::path& recording);
+
+  // The recording of the recorder before this one, which was killed. Empty: there was none.
+  const std::filesystem::path& left_recording() const { return left_recording_; }
 
  private:
-  RecorderLock(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  RecorderLock(std::filesystem::path path, int fd, std::filesystem::path left)
+      : path_(std::move(path)), fd_(fd), left_recording_(std::move(left)) {}
 
   std::filesystem::path path_;
   int fd_ = -1;
+  std::filesystem::path left_recording_;
 };
 
 // /dev/shm, which all processes of a host share, or the temporary files.

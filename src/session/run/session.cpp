@@ -329,6 +329,7 @@ Result<SessionResult> run(const SessionOptions& options,
   if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
   for (const auto& warning : visibility.warnings) engine.warn(warning);
+  for (const auto& remark : options.remarks) engine.warn(remark);
   if (!not_traced.empty()) engine.warn(std::move(not_traced));
   if (!windows) {
     engine.warn(

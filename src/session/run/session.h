@@ -52,6 +52,7 @@ struct SessionOptions {
   std::vector<std::string> devices;  // as select_devices(); empty: all
   bool use_cgroup = true;            // put the command into a cgroup of its own where possible
   std::string tool_version;
+  std::vector<std::string> remarks;  // warnings to record
   TraceOptions trace;
 
   // The machine: ends after this long, or after so many snapshots, or when `stop` says so.

@@ -27,14 +27,19 @@ class ReportVerb : public Verb {
     app.add_flag("-f,--force", force_, "")->needs(html);
     choice_.declare(app);
     costs_.declare(app);
+    app.add_option("MORE", more_, "");
+    app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
   }
 
   int run(const std::vector<std::string>&) override {
     auto costs = costs_.factors();
     if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     const auto of_job = report::parse_job_by(choice_.by);
-    if (of_job || recording::is_merged_file(input_.file)) {
-      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs)});
+    if (of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file))) {
+      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs), {rest_share_}});
+    }
+    if (rest_share_) {
+      return complain({Errc::kInvalidArgument, "--rest-share is of --by job"}, kUsageError);
     }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
@@ -90,12 +95,15 @@ class ReportVerb : public Verb {
       refused = "--from, --to, --run";
     if (options.costs.series) refused = "--carbon FILE";
     if (!refused.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       refused + " is of one recording and not of a job of several: give --by host "
-                                 "or --by rank, and a number with --carbon"},
-                      kUsageError);
+      return complain(
+          {Errc::kInvalidArgument,
+           refused + " is of one recording and not of a job of several: give --by host, "
+                     "rank or job, and a number with --carbon"},
+          kUsageError);
     }
-    return report_job(input_.file, options, json_);
+    std::vector<std::string> files{input_.file};
+    files.insert(files.end(), more_.begin(), more_.end());
+    return report_job(files, options, json_);
   }
 
   int write_page(const analysis::Run& run, report::FormatOptions options) const {
@@ -112,6 +120,8 @@ class ReportVerb : public Verb {
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
+  std::vector<std::string> more_;  // files
+  std::optional<double> rest_share_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;

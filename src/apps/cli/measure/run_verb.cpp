@@ -18,6 +18,7 @@
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "base/new_file.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
@@ -83,8 +84,11 @@ class RunVerb : public Verb {
       return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
     }
     if (place.lock) {
-      options->on_socket = [&lock = *place.lock](const std::filesystem::path& socket) {
-        lock.publish(socket);
+      take_over(*place.lock, *options);
+      options->on_socket = [&lock = *place.lock, &options](const std::filesystem::path& socket) {
+        std::error_code err;
+        const auto& path = options->trace.recording;
+        lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
       };
     }
     Result<session::SessionResult> result;
@@ -105,6 +109,19 @@ class RunVerb : public Verb {
   }
 
  private:
+  // After a recorder of the job that was killed. Its recording stays.
+  void take_over(const session::RecorderLock& lock, session::SessionOptions& options) {
+    const auto& left = lock.left_recording();
+    std::error_code err;
+    if (left.empty() || !std::filesystem::exists(left, err)) return;
+    options.remarks.push_back(
+        fmt::format("the job's recorder on this host was killed; what it recorded is in {}, and "
+                    "the time between the two recordings is in neither",
+                    left.string()));
+    say("jouleprof: {}\n", options.remarks.back());
+    if (!output_.empty() && !force_ && is_same_file(output_, left)) output_ = next_name(output_);
+  }
+
   Result<session::SessionOptions> session_options(const std::vector<std::string>& command) const {
     session::SessionOptions options;
     options.command = command;
