@@ -8,10 +8,10 @@ import os
 from . import _flat, _schemas
 from ._curves import read_curves
 from ._energy import Domain, Energy
-from ._errors import InvalidArgument, NotFound
+from ._errors import Corrupt, InvalidArgument, NotFound
 from ._merged import count_of_parts
 from ._power import Power
-from ._tables import Tables
+from ._tables import Tables, check
 from ._tool import run_tool
 
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
@@ -53,7 +53,24 @@ class Recording(Tables):
     def _parts(self, table):
         if self.parts:
             return [found for part in self.parts for found in part._parts(table)]
-        return [(_schemas.identity(self.report()), self.report(), self._rows(table))]
+        report = self.report()
+        return [(_schemas.identity(report), report, self._rows_if_traced(table))]
+
+    def rows(self, table):
+        """A list of dictionaries. Absent figures are None."""
+        if self.parts:
+            return super().rows(table)
+        check(table)
+        return self._rows(table)
+
+    def _rows_if_traced(self, table):
+        """Of several recordings, only some may have kernels."""
+        try:
+            return self._rows(table)
+        except Corrupt as error:
+            if table in _BY and "has no trace" in str(error):
+                return []
+            raise
 
     def report(self, start=None, end=None):
         """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part; of a merged file the

@@ -8,7 +8,7 @@ _ENERGY = ("provenance", "energy_joules", "interval_low_joules", "interval_high_
 _LEVELS = tuple(f"{level}_{column}" for level in ("rest", "held", "active")
                 for column in ("joules", "interval_low_joules", "interval_high_joules"))
 _ACTIVITY = ("device", "domain", "number", "parent", "name", "detail", "calls", "launches", "busy_seconds",
-             "overlapped_seconds", *_ENERGY, "inclusive_joules", "inclusive_interval_low_joules",
+             "overlapped_seconds", "symbol", *_ENERGY, "inclusive_joules", "inclusive_interval_low_joules",
              "inclusive_interval_high_joules", "energy_per_launch_joules", "mean_watts", "share_ratio", "resolvable",
              "remembered", "group", "group_joules", "group_interval_low_joules", "group_interval_high_joules",
              "reason")
@@ -25,12 +25,12 @@ COLUMNS = {
                 "peak_window_seconds", "sensor", "method", "reason"),
     "processes": ("pid", "own_pid", "parent_pid", "name", "command_line", "start_seconds", "end_seconds",
                   "cpu_seconds", "energy_joules", "provenance", "peak_pss_bytes", "peak_uss_bytes",
-                  "peak_gpu_memory_bytes"),
+                  "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
     "shares": ("pid", "start_seconds", "label", "domain", "device", "energy_joules", "kernels_joules",
                "idle_between_launches_joules", "held_joules"),
     "windows": ("name", "pid", "thread", "begin_seconds", "duration_seconds", "domain", "device", "provenance",
                 "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules"),
-    "kernels": (*_ACTIVITY, "symbol"),
+    "kernels": _ACTIVITY,
     "layers": (*_ACTIVITY, "parameters", "macs"),
     "ranges": _ACTIVITY,
     "phases": _ACTIVITY,

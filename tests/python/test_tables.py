@@ -60,11 +60,12 @@ def test_no_column_is_forgotten(table):
 def test_arrow_has_the_values_of_the_rows(arrow, table):
     recording = jouleprof.open(KERNELS)
     rows, found = recording.rows(table), recording.arrow(table)
+    identity = _schemas.identity(recording.report())
     assert found.num_rows == len(rows)
     assert found.schema.equals(_schemas.arrow_schema(table), check_metadata=True)
     assert found.schema.metadata[b"jouleprof.schema"] == b"jouleprof.tables/1"
     for row, made in zip(rows, found.to_pylist()):
-        assert made.pop("recording").startswith("deit-")or made is not None
+        assert made.pop("recording") == identity
         for name, value in made.items():
             if name != "start_time":
                 assert value == row.get(name), name
@@ -113,8 +114,8 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     assert len(job.parts) == 2
     assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/1"
     assert sum(row["total_energy_joules"] for row in job.rows("runs")) == pytest.approx(job.report()["energy_joules"])
-    kernels = [row["name"] for part in job.parts for row in part.rows("kernels")]
-    assert sorted(kernels) == sorted(row["name"] for path in (KERNELS, DEIT) for row in jouleprof.open(path).rows("kernels"))
+    # One of them has no kernels.
+    assert [row["name"] for row in job.rows("kernels")] == [row["name"] for row in jouleprof.open(KERNELS).rows("kernels")]
     assert job.parts[0].total("gpu0").joules in [jouleprof.open(p).total("gpu0").joules for p in (KERNELS, DEIT)]
     assert len(jouleprof.open_all([merged, KERNELS])) == 3
     with pytest.raises(ValueError, match="holds 2 recordings"):
@@ -155,7 +156,7 @@ def test_parquet_is_partitioned_by_day_and_job(arrow, tmp_path):
     rows = read_parquet(arrow, tmp_path / "out", "kernels")
     assert len(rows) == 2 * len(jouleprof.open(KERNELS).rows("kernels"))
     runs = {row["recording"]: row for row in read_parquet(arrow, tmp_path / "out", "runs")}
-    assert {runs[row["recording"]]["job"] for row in rows} == {None, "47/11"} or len(runs) == 2
+    assert {runs[row["recording"]]["job"] for row in rows} == {"none", "47_11"}
     # Again: the same files.
     assert jouleprof.open(tmp_path / "a.jprof").write_parquet(tmp_path / "out", ["runs"]) == 1
     assert len(read_parquet(arrow, tmp_path / "out", "runs")) == 2

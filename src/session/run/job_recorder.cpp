@@ -40,7 +40,7 @@ fs::path file_of(const fs::path& folder, const std::string& key) {
          fmt::format("jouleprof-job-{}-{:016x}", ::geteuid(), std::hash<std::string>{}(key));
 }
 
-// A file of this user that nobody else can write to; -1: it is none.
+// A file of this user that no other user can write to; -1: it is none.
 int open_own(const fs::path& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return -1;
