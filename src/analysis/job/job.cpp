@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/job/job_clocks.h"
 #include "analysis/job/job_rows.h"
 #include "analysis/job/job_sums.h"
 
@@ -210,6 +211,16 @@ class RankRows {
 
 }  // namespace
 
+// Of machines with collectives, as they were added.
+struct JobBuilder::Clocks {
+  std::vector<HostCalls> hosts;
+};
+
+JobBuilder::JobBuilder(JobRules rules) : rules_(rules), clocks_(std::make_unique<Clocks>()) {}
+JobBuilder::JobBuilder(JobBuilder&&) noexcept = default;
+JobBuilder& JobBuilder::operator=(JobBuilder&&) noexcept = default;
+JobBuilder::~JobBuilder() = default;
+
 Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   const auto& first = recordings.front().run.recording().run;
   std::vector<Placed> placed;
@@ -247,11 +258,83 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   host.boot_id = first.boot_id;
   job_.recordings += recordings.size();
   if (auto built = HostBuilder(placed, host).build(); !built) return built;
+  auto calls = host_calls(placed);
+  if (!calls) return forward_error(calls);
+  if (*calls) clocks_->hosts.push_back(std::move(**calls));
   add_windows(placed, job_);
   add_layers(placed, job_);
   add_shares(placed, host, rules_, job_);
   job_.hosts.push_back(std::move(host));
   return {};
+}
+
+namespace {
+
+// Of ranks that waited for ranks of other machines.
+void set_collectives(const model::CollectiveProfile& found, std::vector<JobRank>& ranks) {
+  for (auto& rank : ranks) {
+    if (!rank.rank.global) continue;
+    std::optional<Duration> waiting;
+    std::optional<Duration> transfer;
+    std::optional<model::Measurement> waiting_energy;
+    std::optional<model::Measurement> transfer_energy;
+    for (const auto& own : found.ranks) {
+      if (own.rank.global != rank.rank.global || own.matched == 0) continue;
+      waiting = waiting.value_or(Duration{}) + own.waiting;
+      transfer = transfer.value_or(Duration{}) + own.transfer;
+      if (own.waiting_energy) add(waiting_energy, *own.waiting_energy);
+      if (own.transfer_energy) add(transfer_energy, *own.transfer_energy);
+    }
+    if (!waiting) continue;
+    rank.waiting = waiting;
+    rank.transfer = transfer;
+    rank.waiting_energy = waiting_energy;
+    rank.transfer_energy = transfer_energy;
+  }
+}
+
+}  // namespace
+
+// Puts the machines on one clock, where their collectives allow it.
+void JobBuilder::align() {
+  auto& hosts = clocks_->hosts;
+  if (hosts.size() < 2) return;
+  std::stable_sort(hosts.begin(), hosts.end(), [](const HostCalls& a, const HostCalls& b) {
+    return std::tie(a.host, a.boot_id) < std::tie(b.host, b.boot_id);
+  });
+  std::vector<ClockLine> lines;
+  std::map<std::string, ClockLine> by_boot{{hosts[0].boot_id, ClockLine{}}};
+  const ClockMap reference(hosts[0].recording.clock_points);
+  for (std::size_t h = 1; h < hosts.size(); ++h) {
+    const auto line = fit_clock(hosts[0], hosts[h]);
+    if (!line) {
+      job_.warnings.push_back("clocks are not aligned: " + line.error().message);
+      return;
+    }
+    const ClockMap own(hosts[h].recording.clock_points);
+    const Duration offset =
+        own.to_real(line->from) - reference.to_real(line->to_reference(line->from));
+    for (auto& host : job_.hosts) {
+      if (host.boot_id != hosts[h].boot_id) continue;
+      host.clock = {hosts[0].host, seconds(offset), line->drift,
+                    line->error,   line->residual,  line->calls};
+    }
+    by_boot[hosts[h].boot_id] = *line;
+    lines.push_back(*line);
+  }
+  if (const auto found = collectives_of_job(hosts, lines); found && found->has_split()) {
+    set_collectives(*found, job_.ranks);
+  }
+  std::optional<HostTime> begin;
+  std::optional<HostTime> end;
+  for (const auto& host : job_.hosts) {
+    const auto line = by_boot.find(host.boot_id);
+    if (line == by_boot.end()) return;  // without collectives: wall clocks say when it ran
+    begin = std::min(begin.value_or(HostTime::max()), line->second.to_reference(host.begin));
+    end = std::max(end.value_or(HostTime::min()), line->second.to_reference(host.end));
+  }
+  job_.elapsed = *end - *begin;
+  job_.is_aligned = true;
 }
 
 Job JobBuilder::finish() && {
@@ -285,6 +368,7 @@ Job JobBuilder::finish() && {
     }
   }
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
+  align();
   return std::move(job_);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,17 @@ struct JobDomain {
   bool is_counted = true;                    // in the total: contains and is in no other domain
 };
 
+// The clock of a machine against the reference's, by the collectives that ranks of both took part
+// in.
+struct HostClock {
+  std::string reference;        // the machine; its own offset is 0
+  double offset_seconds = 0;    // its wall clock less the reference's, at the first collective
+  double drift = 0;             // of its steady clock: seconds in a second
+  double error_seconds = 0;     // bound of what the alignment can be wrong by
+  double residual_seconds = 0;  // root mean square of the collectives' ends about the line
+  std::size_t calls = 0;
+};
+
 struct JobHost {
   std::string host;  // several, where containers of one machine have names of their own
   std::string boot_id;
@@ -34,9 +46,9 @@ struct JobHost {
   HostTime end{};                           // of the last one's
   Duration covered{};                       // the union of the recordings' times
   std::optional<RealTime> began;            // by the host's wall clock
-  // By how much its wall clock moved against its steady clock while it was recorded. The offset of
-  // the wall clocks of hosts is not in recordings.
+  // By how much its wall clock moved against its steady clock while it was recorded.
   Duration clock_change{};
+  std::optional<HostClock> clock;  // absent: no collectives in common with another machine
 };
 
 // The processes of one rank in one recording. Their energies are shares of the host's dynamic
@@ -125,6 +137,7 @@ struct Job {
   std::optional<RealTime> began;    // of all hosts
   std::optional<Duration> elapsed;  // from the first begin to the last end, by the wall clocks
   std::size_t recordings = 0;
+  bool is_aligned = false;  // `elapsed` and waiting are by the collectives' clocks, not wall clocks
   std::size_t without_energy = 0;  // domains without one
   std::vector<std::string> warnings;
 };
@@ -132,11 +145,15 @@ struct Job {
 // Adds one host after the other, so that the recordings of only one need to be in memory.
 class JobBuilder {
  public:
+  JobBuilder(JobBuilder&&) noexcept;
+  JobBuilder& operator=(JobBuilder&&) noexcept;
+  ~JobBuilder();
+
   struct Named {
     std::string name;  // of its file
     Run run;
   };
-  explicit JobBuilder(JobRules rules = {}) : rules_(rules) {}
+  explicit JobBuilder(JobRules rules = {});
 
   // All recordings of one host and boot; not empty. Errors: as Run::span's and Run::profile's;
   // corrupt for recordings of several hosts or boots.
@@ -144,8 +161,12 @@ class JobBuilder {
   Job finish() &&;
 
  private:
+  struct Clocks;
+  void align();
+
   JobRules rules_;
   Job job_;
+  std::unique_ptr<Clocks> clocks_;
 };
 
 }  // namespace jouleprof::analysis

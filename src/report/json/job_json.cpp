@@ -26,6 +26,18 @@ Json host_json(const analysis::JobHost& host) {
   j["start_time"] = host.began ? Json(utc_text(*host.began)) : Json(nullptr);
   j["recorded_seconds"] = seconds_json(host.covered);
   j["clock_change_seconds"] = seconds_json(host.clock_change);
+  if (const auto& clock = host.clock) {
+    Json c;
+    c["reference"] = text_json(clock->reference);
+    c["offset_seconds"] = number_json(clock->offset_seconds);
+    c["drift_ratio"] = number_json(clock->drift);
+    c["error_seconds"] = number_json(clock->error_seconds);
+    c["residual_seconds"] = number_json(clock->residual_seconds);
+    c["collectives"] = clock->calls;
+    j["clock"] = std::move(c);
+  } else {
+    j["clock"] = nullptr;
+  }
   add_energy(j, host.total);
   j["domains"] = Json::array();
   for (const auto& domain : host.domains) {
@@ -129,6 +141,7 @@ std::string job_to_json(const analysis::Job& job, const JobOptions& options) {
   j["recordings"] = job.recordings;
   j["start_time"] = job.began ? Json(utc_text(*job.began)) : Json(nullptr);
   j["elapsed_seconds"] = optional_json(job.elapsed, seconds_json);
+  j["aligned"] = job.is_aligned;
   add_energy(j, job.total);
   j["domains_without_energy"] = job.without_energy;
   j["hosts"] = list_json(job.hosts, host_json);

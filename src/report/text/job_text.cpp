@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/cells.h"
 #include "report/job.h"
@@ -66,7 +67,11 @@ class Writer {
       note("time",
            fmt::format("{}, from {}", duration_text(*job_.elapsed), utc_seconds_text(*job_.began)));
     }
-    if (job_.hosts.size() > 1) {
+    if (job_.hosts.size() > 1) clocks();
+  }
+
+  void clocks() {
+    if (!job_.is_aligned) {
       Duration change{};
       for (const auto& host : job_.hosts) change = std::max(change, host.clock_change);
       note(
@@ -75,7 +80,22 @@ class Writer {
                       "{} during the recordings; their offset is not recorded. Energies do not "
                       "depend on it",
                       duration_text(change)));
+      return;
     }
+    const analysis::HostClock* worst = nullptr;
+    double offset = 0;
+    for (const auto& host : job_.hosts) {
+      if (!host.clock) continue;
+      offset = std::max(offset, std::abs(host.clock->offset_seconds));
+      if (worst == nullptr || host.clock->error_seconds > worst->error_seconds) {
+        worst = &*host.clock;
+      }
+    }
+    if (worst == nullptr) return;
+    note("clocks", fmt::format("of machines are aligned by {} collectives, to {} or better; wall "
+                               "clocks differ by up to {}",
+                               worst->calls, duration_text(duration_of(worst->error_seconds)),
+                               duration_text(duration_of(offset))));
   }
 
   void hosts() {
