@@ -175,20 +175,58 @@ def test_a_member_that_is_killed_leaves_the_recording_whole(job):
     check_one_recording(job, job.file(), 2)
 
 
-def test_commands_of_members_go_on_when_the_recorder_is_killed(job):
+def test_another_process_records_when_the_recorder_is_killed(job):
+    host = os.uname().nodename
     job.start(torchrun(0, 3), wall=1)
     recorder = job.recorder()
     for rank in (1, 2):
-        job.start(torchrun(rank, 3), wall=2.5, status=rank)
+        job.start(torchrun(rank, 3), cpu=0.3, wall=3, status=rank)
     job.wait_until_running(0, 1, 2)
     time.sleep(1.2)  # the recording has a second
     recorder.kill()
     assert job.wait() == [-signal.SIGKILL, 1, 2]
-    for member in job.ranks[1:]:
-        assert f"the recorder, process {recorder.pid}, ended before this command" in member.err, member.err
-    merged = job.tool("merge", *job.files(), "-o", "merged.jprof")
-    assert merged.returncode == 0
-    assert "was cut off before its end" in job.tool("report", "merged.jprof").out
+    assert job.files() == [f"job.{host}-2.jprof", f"job.{host}.jprof"]
+    rest = exact(job.tool, f"job.{host}-2.jprof", "--by", "rank")
+    assert {1, 2} <= {row["rank"] for row in rest["ranks"]}
+    assert rest["energy_joules"] > 250  # more than a second
+    (warning,) = [w for w in exact(job.tool, f"job.{host}-2.jprof")["warnings"] if "is in neither" in w]
+    assert f"job.{host}.jprof" in warning
+    job.tool("merge", *job.files(), "-o", "merged.jprof")
+    merged = exact(job.tool, "merged.jprof")
+    assert any("were not recorded; their energy is missing" in warning for warning in merged["warnings"])
+    assert any("was cut off before its end" in warning for warning in merged["warnings"])
+    assert merged["energy_joules"] == sum(exact(job.tool, name)["total"]["energy_joules"] for name in job.files())
+
+
+def test_signals_reach_the_command_of_a_process_that_records_after_another(job):
+    job.start(torchrun(0, 2), wall=60)
+    recorder = job.recorder()
+    member = job.start(torchrun(1, 2), wall=60)
+    job.wait_until_running(0, 1)
+    recorder.kill()
+    wait_for(lambda: holds_lock(member.pid))
+    time.sleep(1)
+    member.terminate()
+    member.communicate(timeout=30)
+    assert member.returncode == 128 + signal.SIGTERM
+
+
+def test_every_status_comes_back_whenever_the_recorder_is_killed(job):
+    """At moments from its start to the end of its command."""
+    for moment in (0.02, 0.1, 0.3, 0.7):
+        started = Job(job.tool)
+        job.ranks.append(started.start(torchrun(0, 3), wall=1))
+        for rank in (1, 2):
+            job.ranks.append(started.start(torchrun(rank, 3), wall=1, status=rank))
+        time.sleep(moment)
+        recorders = [p for p in started.ranks if holds_lock(p.pid)]
+        for process in recorders:
+            process.kill()
+        statuses = started.wait()
+        for rank, (process, status) in enumerate(zip(started.ranks, statuses)):
+            assert status == (-signal.SIGKILL if process in recorders else rank), (moment, statuses)
+        for name in started.files():
+            os.remove(job.tool.folder / name)
 
 
 def test_another_process_records_when_the_recorder_is_killed_before_the_work(job):
@@ -203,8 +241,29 @@ def test_another_process_records_when_the_recorder_is_killed_before_the_work(job
     assert job.files() == [f"job.{host}-2.jprof", f"job.{host}.jprof"]
     rows = {row["rank"]: row for row in exact(job.tool, f"job.{host}-2.jprof", "--by", "rank")["ranks"]}
     assert {1, 2} <= set(rows)
-    (warning,) = [w for w in exact(job.tool, f"job.{host}-2.jprof")["warnings"] if "was killed" in w]
+    (warning,) = [w for w in exact(job.tool, f"job.{host}-2.jprof")["warnings"] if "is in neither" in w]
     assert f"job.{host}.jprof" in warning
+
+
+@pytest.mark.parametrize("variables", [torchrun, slurm])
+def test_a_process_that_starts_after_others_have_ended_has_the_next_name(job, variables):
+    host = os.uname().nodename
+    for rank in range(3):
+        job.start(variables(rank, 3), status=rank)
+        job.wait()
+    assert [rank.returncode for rank in job.ranks] == [0, 1, 2]
+    assert job.files() == [f"job.{host}-2.jprof", f"job.{host}-3.jprof", f"job.{host}.jprof"]
+    merged = exact(job.tool, *job.files(), "--by", "rank")
+    assert [row["rank"] for row in merged["ranks"]] == [0, 1, 2]
+
+
+def test_another_job_does_not_take_the_next_name(gpu):
+    """torchrun's variables are often those of the last job, and its processes are another launcher's."""
+    run = ["run", "-q", "--idle", "0s", "-o", "job.x.jprof", "--", sys.executable, "-c", PROGRAM, 0, 1.5, 0]
+    assert gpu_run(gpu, sys.executable, LAUNCHER, 2, TOOL, *run).returncode == 0
+    again = gpu_run(gpu, sys.executable, LAUNCHER, 2, TOOL, *run)
+    assert again.returncode == 125 and "exists" in again.err
+    assert Job(gpu).files() == ["job.x.jprof"]
 
 
 def test_a_job_of_one_process_needs_no_lock(job):

@@ -1,6 +1,7 @@
 #include "report/job.h"
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/wall_json.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -135,7 +136,7 @@ Json list_json(const std::vector<T>& rows, Json (*row_json)(const T&)) {
 
 }  // namespace
 
-std::string job_to_json(const analysis::Job& job, const JobOptions& options) {
+Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
   Json j;
   j["schema"] = kSchema;
   j["recordings"] = job.recordings;
@@ -154,6 +155,12 @@ std::string job_to_json(const analysis::Job& job, const JobOptions& options) {
   j["layers"] = list_json(job.layers, layer_json);
   const auto costs = costs_of(job, options.costs);
   j["costs"] = costs ? costs_json(*costs) : Json(nullptr);
+  j["walls"] = Json::array();
+  for (const auto& [host, log] : options.walls) {
+    const auto wall = compare_wall(job, host, log);
+    if (!wall) return forward_error(wall);
+    j["walls"].push_back(wall_json(*wall));
+  }
   j["warnings"] = job.warnings;
   return write_json(j) + '\n';
 }

@@ -4,6 +4,7 @@
 
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/wall_json.h"
 #include "report/json/window_json.h"
 #include "report/quantity.h"
 #include "report/render.h"
@@ -230,8 +231,10 @@ Json profile_document(const Profile& profile, const Costs* costs) {
   return j;
 }
 
-std::string to_json(const Profile& profile, const Costs* costs) {
-  return write_json(profile_document(profile, costs)) + '\n';
+std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall) {
+  Json j = profile_document(profile, costs);
+  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  return write_json(j) + '\n';
 }
 
 }  // namespace jouleprof::report

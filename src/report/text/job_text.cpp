@@ -7,6 +7,7 @@
 #include "report/job.h"
 #include "report/quantity.h"
 #include "report/text/table.h"
+#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {
@@ -254,8 +255,15 @@ class Writer {
 
 }  // namespace
 
-std::string job_to_text(const Job& job, const JobOptions& options, const TextOptions& text) {
-  return Writer(job, options, text).write();
+Result<std::string> job_to_text(const Job& job, const JobOptions& options,
+                                const TextOptions& text) {
+  std::string all = Writer(job, options, text).write();
+  for (const auto& [host, log] : options.walls) {
+    const auto wall = compare_wall(job, host, log);
+    if (!wall) return forward_error(wall);
+    all += wall_to_text(*wall, text);
+  }
+  return all;
 }
 
 }  // namespace jouleprof::report

@@ -76,9 +76,10 @@ int report_job(const std::vector<std::string>& files, const report::JobOptions& 
   if (!file) return complain(file.error(), status_of_input(file.error()));
   const auto job = read_job(*file, options.rules);
   if (!job) return complain(job.error(), status_of_input(job.error()));
-  const auto written = write_output(
-      Output{}, json ? report::job_to_json(*job, options)
-                     : report::job_to_text(*job, options, text_options(STDOUT_FILENO)));
+  const auto text = json ? report::job_to_json(*job, options)
+                         : report::job_to_text(*job, options, text_options(STDOUT_FILENO));
+  if (!text) return complain(text.error(), status_of_input(text.error()));
+  const auto written = write_output(Output{}, *text);
   return written ? kDone : complain(written.error(), kCannotWrite);
 }
 

@@ -8,6 +8,7 @@
 #include "apps/cli/input.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "apps/cli/wall_choice.h"
 #include "recording/merge/merged_file.h"
 
 namespace jouleprof::cli {
@@ -27,6 +28,7 @@ class ReportVerb : public Verb {
     app.add_flag("-f,--force", force_, "")->needs(html);
     choice_.declare(app);
     costs_.declare(app);
+    wall_.declare(app);
     app.add_option("MORE", more_, "");
     app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
   }
@@ -36,7 +38,12 @@ class ReportVerb : public Verb {
     if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     const auto of_job = report::parse_job_by(choice_.by);
     if (of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file))) {
-      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs), {rest_share_}});
+      auto walls = wall_.of_job();
+      if (!walls) return complain(walls.error(), status_of_input(walls.error()));
+      return run_job({of_job.value_or(report::JobBy::kHost),
+                      std::move(*costs),
+                      {rest_share_},
+                      std::move(*walls)});
     }
     if (rest_share_) {
       return complain({Errc::kInvalidArgument, "--rest-share is of --by job"}, kUsageError);
@@ -56,6 +63,15 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    auto wall = wall_.of_run();
+    if (!wall) return complain(wall.error(), status_of_input(wall.error()));
+    if (*wall && (csv_ || !html_.empty() || !choice_.by.empty())) {
+      return complain({Errc::kInvalidArgument,
+                       "--wall is of the summary as text and JSON: leave out --by, --csv and "
+                       "--html"},
+                      kUsageError);
+    }
+    options.wall = std::move(*wall);
     if (costs->any() && (csv_ || !choice_.by.empty())) {
       return complain({Errc::kInvalidArgument,
                        "--price and --carbon are of the summary: leave out --by and --csv"},
@@ -120,6 +136,7 @@ class ReportVerb : public Verb {
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
+  WallChoice wall_;
   std::vector<std::string> more_;  // files
   std::optional<double> rest_share_;
   bool json_ = false;

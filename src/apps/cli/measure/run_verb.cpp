@@ -18,7 +18,6 @@
 #include "apps/cli/status_bar.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
-#include "base/new_file.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
@@ -81,16 +80,11 @@ class RunVerb : public Verb {
     if (!options) return complain(options.error(), kNotStarted);
     JobPlace place = pid_ ? JobPlace{} : find_job_place();
     if (place.membership) {
-      return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
+      return run_as_member(
+          command, std::move(*place.membership), is_traced(), quiet_,
+          [&](pid_t child, auto& signals) { return succeed(child, *options, signals); });
     }
-    if (place.lock) {
-      take_over(*place.lock, *options);
-      options->on_socket = [&lock = *place.lock, &options](const std::filesystem::path& socket) {
-        std::error_code err;
-        const auto& path = options->trace.recording;
-        lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
-      };
-    }
+    if (place.lock) lead(*place.lock, *options);
     Result<session::SessionResult> result;
     Destination destination;
     try {
@@ -109,17 +103,68 @@ class RunVerb : public Verb {
   }
 
  private:
-  // After a recorder of the job that was killed. Its recording stays.
+  // As the job's recorder on this host: others find the session by the lock.
+  void lead(session::RecorderLock& lock, session::SessionOptions& options) {
+    take_over(lock, options);
+    std::error_code ignored;
+    if (!output_.empty()) lock.announce(std::filesystem::absolute(output_, ignored));
+    options.on_socket = [&lock, &options](const std::filesystem::path& socket) {
+      std::error_code err;
+      const auto& path = options.trace.recording;
+      lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
+    };
+  }
+
+  // The recorder died, and the command runs: the first process of the job to notice records from
+  // now on, and the others join it.
+  session::Succession succeed(pid_t child, const session::SessionOptions& options,
+                              std::unique_ptr<session::SignalStream>& signals) {
+    JobPlace place = find_next_place(child);
+    if (place.membership) return {std::move(place.membership), false};
+    if (!place.lock) return {};
+    session::SessionOptions rest = options;
+    rest.attach = child;
+    rest.owns_attached = true;
+    rest.trace = {};
+    rest.remarks.push_back(
+        "windows and kernels of commands that ran when the job's recorder was killed are not in "
+        "this recording, nor is that recorder's own command");
+    lead(*place.lock, rest);
+    Destination destination;
+    auto meters = open();
+    auto opened = open_destination(rest.command);
+    if (!meters || !opened) return {};
+    destination = std::move(*opened);
+    rest.trace.recording = destination.path();
+    signals.reset();
+    const auto result = session::run(rest, std::move(meters->meters), &destination.sink());
+    if (!result) {
+      destination.remove();
+      if (auto again = session::SignalStream::create()) signals = std::move(*again);
+      return {};
+    }
+    if (result->sink_error) complain(*result->sink_error, kCannotWrite);
+    conclude(destination);
+    return {std::nullopt, true};
+  }
+
+  // After another recorder of the job, which was killed or had no more commands. Its file stays.
   void take_over(const session::RecorderLock& lock, session::SessionOptions& options) {
-    const auto& left = lock.left_recording();
+    const auto& left = lock.left();
     std::error_code err;
-    if (left.empty() || !std::filesystem::exists(left, err)) return;
-    options.remarks.push_back(
-        fmt::format("the job's recorder on this host was killed; what it recorded is in {}, and "
-                    "the time between the two recordings is in neither",
-                    left.string()));
-    say("jouleprof: {}\n", options.remarks.back());
-    if (!output_.empty() && !force_ && is_same_file(output_, left)) output_ = next_name(output_);
+    if (left.recording.empty() || !std::filesystem::exists(left.recording, err)) return;
+    const bool exists = std::filesystem::exists(output_, err);
+    if (exists && is_name_of(left.recording, output_)) output_ = next_name(output_);
+    const std::string before = report::printable(left.recording.string());
+    if (left.was_killed) {
+      options.remarks.push_back(
+          fmt::format("the job's recorder on this host was killed; what it recorded is in {}, and "
+                      "the time between the two recordings is in neither",
+                      before));
+      say("jouleprof: {}\n", options.remarks.back());
+    } else if (!quiet_) {
+      say("jouleprof: other processes of this job on this host are in {}\n", before);
+    }
   }
 
   Result<session::SessionOptions> session_options(const std::vector<std::string>& command) const {
