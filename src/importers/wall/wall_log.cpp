@@ -91,7 +91,7 @@ class Reader {
       } else if (line.starts_with("IPMI timestamp")) {
         if (!watts) continue;  // it had a time before
         const auto at = parse_ipmi_time(value);
-        if (!at) return damaged(lines.number(), fmt::format("'{}' is no time", show(value)));
+        if (!at) return damaged(lines.number(), fmt::format("{} is no time", show(value)));
         if (auto added = add(lines.number(), *at, *watts); !added) return added;
         by_bmc = true;
         watts.reset();
@@ -204,14 +204,14 @@ class Reader {
       if (frame && fields->size() > *frame && lower(trim((*fields)[*frame])) != "true") continue;
       const auto at = parse_wall_time((*fields)[*time]);
       if (!at) {
-        return damaged(lines.number(), fmt::format("'{}' is no time", show((*fields)[*time])));
+        return damaged(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));
       }
       for (std::size_t c = 0; c < candidates.size(); ++c) {
         const auto text =
             candidates[c] < fields->size() ? trim((*fields)[candidates[c]]) : std::string_view();
         if (text.empty()) continue;
         const auto watts = parse_number(text);
-        if (!watts) return damaged(lines.number(), fmt::format("'{}' is no power", show(text)));
+        if (!watts) return damaged(lines.number(), fmt::format("{} is no power", show(text)));
         log_.readings.swap(readings[c]);
         auto added = add(lines.number(), *at, *watts);
         log_.readings.swap(readings[c]);

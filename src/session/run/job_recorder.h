@@ -44,7 +44,7 @@ class RecorderLock {
   RecorderLock(const RecorderLock&) = delete;
   ~RecorderLock();  // leaves the name of the recording for processes that come later
 
-  // Before the recording is made, so that a successor of a recorder that is killed then knows it.
+  // As soon as the recording exists, so that a successor of a recorder that is killed knows it.
   void announce(const std::filesystem::path& recording);
   // `recording`: its file, absolute; empty: none.
   void publish(const std::filesystem::path& socket, const std::filesystem::path& recording);

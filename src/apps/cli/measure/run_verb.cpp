@@ -106,13 +106,19 @@ class RunVerb : public Verb {
   // As the job's recorder on this host: others find the session by the lock.
   void lead(session::RecorderLock& lock, session::SessionOptions& options) {
     take_over(lock, options);
-    std::error_code ignored;
-    if (!output_.empty()) lock.announce(std::filesystem::absolute(output_, ignored));
+    lock_ = &lock;
     options.on_socket = [&lock, &options](const std::filesystem::path& socket) {
       std::error_code err;
       const auto& path = options.trace.recording;
       lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
     };
+  }
+
+  // To who follows if this process is killed.
+  void announce(const Destination& destination) {
+    std::error_code err;
+    if (lock_ == nullptr || destination.path().empty()) return;
+    lock_->announce(std::filesystem::absolute(destination.path(), err));
   }
 
   // The recorder died, and the command runs: the first process of the job to notice records from
@@ -136,6 +142,7 @@ class RunVerb : public Verb {
     if (!meters || !opened) return {};
     destination = std::move(*opened);
     rest.trace.recording = destination.path();
+    announce(destination);
     signals.reset();
     const auto result = session::run(rest, std::move(meters->meters), &destination.sink());
     if (!result) {
@@ -285,6 +292,7 @@ class RunVerb : public Verb {
     if (!opened) return forward_error(opened);
     destination = std::move(*opened);
     options.trace.recording = destination.path();
+    announce(destination);
     StatusBar bar(!quiet_);
     if (bar.width() > 0) {
       options.on_snapshot = [&bar](const model::Snapshot& snapshot) {
@@ -384,6 +392,7 @@ class RunVerb : public Verb {
   std::string cpu_tdp_;
   bool no_service_ = false;
   bool quiet_ = false;
+  session::RecorderLock* lock_ = nullptr;  // of the job's recorder
 };
 
 }  // namespace
