@@ -102,7 +102,7 @@ def test_no_such_log(tool):
     ("bert-b-128_power.csv", 80.773, 62.0),
 ])
 def test_dmon_logs_give_their_known_answers(tool, peers, name, active, idle):
-    tool("import", peers / "nvidia_smi_dmon" / name, "-o", "x.jprof")
+    tool("import", "--trim", peers / "nvidia_smi_dmon" / name, "-o", "x.jprof")
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(active, abs=0.01)
@@ -138,7 +138,7 @@ def test_synthetic_logs_give_their_closed_forms(tool, name, seconds, joules):
 
 
 def test_a_synthetic_dmon_log_gives_its_closed_form(tool):
-    tool("import", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
+    tool("import", "--trim", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(120, abs=0.01)
