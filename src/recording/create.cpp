@@ -94,12 +94,19 @@ Result<std::unique_ptr<SQLite::Database>> replace_database(const fs::path& path)
   if (!fresh) return forward_error(fresh);
   auto created = fill_file(fresh->path());
   if (!created) return forward_error(created);
-  created->db.reset();  // which leaves a single file
+  created->db.reset();  // which leaves a single file, unless the disk is full by now
+  std::error_code ignored;
+  const bool is_whole = !fs::exists(side_file(fresh->path(), kWalSuffix), ignored);
+  remove_side_files(fresh->path());
+  if (!is_whole) {
+    return tl::unexpected(system_error(fmt::format("cannot create {}", path.string()), ENOSPC));
+  }
   remove_side_files(path);
   if (auto placed = fresh->take_place(); !placed) return forward_error(placed);
   try {
     return open(path, created->journal);
   } catch (const SQLite::Exception& e) {
+    remove_side_files(path);
     return tl::unexpected(sqlite_error("write " + path.string(), e, nullptr));
   }
 }

@@ -79,7 +79,7 @@ TEST_F(SmallDisk, TooSmallToBeginOn) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Errc::kUnavailable);
   EXPECT_THAT(made.error().message, HasSubstr("x.jprof"));
-  EXPECT_TRUE(names_in(disk_).empty());
+  EXPECT_THAT(names_in(disk_), testing::IsEmpty());
 }
 
 TEST_F(SmallDisk, IsEnoughForARecordingOrForNone) {
@@ -107,7 +107,7 @@ TEST_F(SmallDisk, AnImportThatDoesNotFitLeavesNothing) {
   const auto written = write_recording(disk_ / "x.jprof", RandomRecording(1, 20000).make());
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Errc::kUnavailable);
-  EXPECT_TRUE(names_in(disk_).empty());
+  EXPECT_THAT(names_in(disk_), testing::IsEmpty());
 }
 
 TEST_F(SmallDisk, AFinishedRecordingReadsFromAReadOnlyDisk) {

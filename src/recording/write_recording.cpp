@@ -46,7 +46,10 @@ Result<void> write_recording(const std::filesystem::path& path, const model::Rec
   if (!fresh) return forward_error(fresh);
   {
     auto writer = Writer::create(fresh->path(), {.overwrite = true});
-    if (!writer) return forward_error(writer);
+    if (!writer) {
+      remove_side_files(fresh->path());
+      return forward_error(writer);
+    }
     auto done = append_recording(*writer, recording);
     if (done) done = recording.run.complete ? writer->finish() : writer->close();
     if (!done) {

@@ -45,12 +45,16 @@ ServiceLink::~ServiceLink() {
 Result<void> ServiceLink::send(const ProgramMessage& message) {
   const std::string packet = encode(message);
   while (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-    if (errno != EINTR) return gone();
+    if (errno == EINTR) continue;
+    // It has closed the connection; why is in what it sent before, which receive() finds.
+    if (errno == EPIPE || errno == ECONNRESET) return {};
+    return gone();
   }
   return {};
 }
 
 Result<std::optional<ServiceMessage>> ServiceLink::receive(HostTime deadline) {
+  bool was_reset = false;
   for (;;) {
     const ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (n > 0) {
@@ -63,6 +67,8 @@ Result<std::optional<ServiceMessage>> ServiceLink::receive(HostTime deadline) {
       return std::optional(std::move(*message));
     }
     if (n < 0 && errno == EINTR) continue;
+    // It closed with a message of ours unread: the kernel says so before it gives the last answer.
+    if (n < 0 && errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
     if (n == 0 || errno != EAGAIN) return gone();
     if (HostClock::now() >= deadline) return std::optional<ServiceMessage>{};
     pollfd poll{fd_, POLLIN, 0};

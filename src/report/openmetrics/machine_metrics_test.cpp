@@ -149,14 +149,14 @@ TEST(MachineMetrics, NamesOfKubernetes) {
   const double weights[] = {1};
   machine.accounts.begin_tick(at(110), {worker});
   machine.accounts.charge({0, Energy::joules(1), seconds{5}, {}, weights, 0});
-  machine.state.names.pods["ended"] = {"ml", "other"};
+  machine.state.names.pods["ended"] = {"ml", "trainer-9"};
   EXPECT_THAT(machine.text(), Not(HasSubstr("jouleprof_pod_info{")));  // its name is unknown
   machine.state.names.pods["0d1d"] = {"ml", "trainer-0"};
   machine.state.names.containers["abc"] = "train";
   const auto text = machine.text(Dialect::kText, true, {.kepler = true});
   EXPECT_THAT(text, HasSubstr("\njouleprof_pod_info{pod_uid=\"0d1d\",namespace=\"ml\","
                               "pod=\"trainer-0\"} 1\n"));
-  EXPECT_THAT(text, Not(HasSubstr("\"other\"")));
+  EXPECT_THAT(text, Not(HasSubstr("\"trainer-9\"")));
   EXPECT_THAT(text, HasSubstr("container_name=\"train\""));
   EXPECT_THAT(text, HasSubstr("pod_name=\"trainer-0\",pod_namespace=\"ml\",node_name="));
 }

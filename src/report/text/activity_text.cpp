@@ -151,7 +151,7 @@ class Section {
         remark = held_text(p);
       }
       if (name == std::string_view("unattributed") && p.lost != Energy{}) {
-        remark = energy_text(p.lost) + " where a killed process left no record";
+        remark = energy_text(p.lost) + " unrecorded: process killed";
       }
       table.add({{fmt::format("{}{}", first ? "" : "+ ", name)},
                  {joules_decimal(energy)},

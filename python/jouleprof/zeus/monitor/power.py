@@ -52,8 +52,9 @@ class PowerMonitor(Sampled):
         if end_time < start_time:
             raise InvalidArgument("the end lies before the start")
         offset = _time.time_ns() - _time.monotonic_ns()
-        begin, end = (round(t * 1e9) - offset for t in (start_time, end_time))
-        measured = self._monitor.between(begin, min(end, _time.monotonic_ns()))
+        # Our clock began with the machine; what lies before has no figure.
+        begin, end = (max(round(t * 1e9) - offset, 0) for t in (start_time, end_time))
+        measured = self._monitor.between(begin, max(min(end, _time.monotonic_ns()), 1))
         return ByGpu.of(measured, self.gpu_indices)
 
     def get_power(self, time=None):
