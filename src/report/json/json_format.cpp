@@ -22,7 +22,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
-      [&](const auto& profile) { return to_json(profile, costs ? &*costs : nullptr); });
+      [&](const auto& profile) {
+        const auto per =
+            options.per ? std::optional(per_unit(profile, *options.per)) : std::nullopt;
+        return to_json(profile, costs ? &*costs : nullptr, per ? &*per : nullptr);
+      });
 }
 
 }  // namespace

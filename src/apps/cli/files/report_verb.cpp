@@ -27,6 +27,7 @@ class ReportVerb : public Verb {
     app.add_flag("-f,--force", force_, "")->needs(html);
     choice_.declare(app);
     costs_.declare(app);
+    app.add_option("--per", per_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -57,6 +58,17 @@ class ReportVerb : public Verb {
                       kUsageError);
     }
     options.costs = std::move(*costs);
+    if (!per_.empty()) {
+      if (csv_ || !html_.empty() || !choice_.by.empty()) {
+        return complain({Errc::kInvalidArgument,
+                         "--per is of the summary as text and JSON: leave out --by, --csv and "
+                         "--html"},
+                        kUsageError);
+      }
+      auto per = report::parse_unit_count(per_);
+      if (!per) return complain(per.error(), kUsageError);
+      options.per = std::move(*per);
+    }
     if (!html_.empty() && !choice_.by.empty()) {
       return complain({Errc::kInvalidArgument,
                        "--html has the tables of every --by; leave out --by, --sort, --top and "
@@ -89,6 +101,7 @@ class ReportVerb : public Verb {
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
       refused = "--from, --to, --run";
     if (options.costs.series) refused = "--carbon FILE";
+    if (!per_.empty()) refused = "--per";
     if (!refused.empty()) {
       return complain({Errc::kInvalidArgument,
                        refused + " is of one recording and not of a job of several: give --by host "
@@ -112,6 +125,7 @@ class ReportVerb : public Verb {
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
+  std::string per_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;
