@@ -39,6 +39,7 @@ class ReportVerb : public Verb {
     wall_.declare(app);
     app.add_option("MORE", more_, "");
     app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
+    app.add_option("--per", per_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -87,6 +88,17 @@ class ReportVerb : public Verb {
     }
     options.costs = std::move(*costs);
     const bool has_files = !html_.empty() || !svg_.empty() || !png_.empty();
+    if (!per_.empty()) {
+      if (csv_ || has_files || !choice_.by.empty()) {
+        return complain({Errc::kInvalidArgument,
+                         "--per is of the summary as text and JSON: leave out --by, --csv, --html, "
+                         "--svg and --png"},
+                        kUsageError);
+      }
+      auto per = report::parse_unit_count(per_);
+      if (!per) return complain(per.error(), kUsageError);
+      options.per = std::move(*per);
+    }
     if (has_files && !choice_.by.empty()) {
       return complain({Errc::kInvalidArgument,
                        "a page has the tables of every --by, and a figure has none; leave out "
@@ -130,6 +142,7 @@ class ReportVerb : public Verb {
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
       refused = "--from, --to, --run";
     if (options.costs.series) refused = "--carbon FILE";
+    if (!per_.empty()) refused = "--per";
     if (!refused.empty()) {
       return complain(
           {Errc::kInvalidArgument,
@@ -170,6 +183,7 @@ class ReportVerb : public Verb {
   WallChoice wall_;
   std::vector<std::string> more_;  // files
   std::optional<double> rest_share_;
+  std::string per_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;
