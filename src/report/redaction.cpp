@@ -84,6 +84,8 @@ model::Profile redacted(model::Profile profile) {
   profile.run.working_directory.clear();
   profile.run.trace_folder.clear();
   profile.run.boot_id.clear();
+  profile.run.user.clear();
+  profile.run.node_list.clear();
   return profile;
 }
 

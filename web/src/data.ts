@@ -17,6 +17,7 @@ export interface Domain {
   rest_interval_joules: Interval;
   held_joules: number | null;
   held_interval_joules: Interval;
+  shares_include_rest?: boolean | null;
   active_joules: number | null;
   active_interval_joules: Interval;
   levels_reason: string | null;

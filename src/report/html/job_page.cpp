@@ -58,7 +58,9 @@ Result<std::string> job_to_html(const analysis::Job& job, const JobOptions& job_
   html += hosts_table(job);
   for (const auto& warning : job.warnings) html += element("p", "coverage", "warning: " + warning);
   PageParts parts{"Energy of a job", html, page_foot(options), page_head(options)};
-  parts.data["job"] = Json::parse(job_to_json(job, job_options));
+  const auto document = job_to_json(job, job_options);
+  if (!document) return forward_error(document);
+  parts.data["job"] = Json::parse(*document);
   return assemble_page(parts);
 }
 

@@ -4,6 +4,7 @@
 
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/wall_json.h"
 #include "report/json/window_json.h"
 #include "report/quantity.h"
 #include "report/render.h"
@@ -62,6 +63,22 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
   return balance;
 }
 
+Json per_unit_json(const PerUnit& per) {
+  Json j;
+  j["name"] = text_json(per.unit.name);
+  j["count"] = number_json(per.unit.count);
+  j["seconds"] = number_json(per.seconds);
+  j["joules"] = optional_json(per.joules, number_json);
+  j["interval_joules"] = per.joules
+                             ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
+                                    number_json(*per.joules + per.error_joules)}
+                             : Json(nullptr);
+  j["repeatability_joules"] = per.joules ? number_json(per.repeatability_joules) : Json(nullptr);
+  j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
+  j["provenance"] = to_string(per.provenance);
+  return j;
+}
+
 Json domain_json(const Profile& profile, const DomainProfile& d) {
   const auto& m = d.energy;
   Json j;
@@ -87,6 +104,7 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
   j["method"] = m ? text_json(m->method) : Json(nullptr);
   j["reason"] = m ? Json(nullptr) : text_json(d.reason);
+  j["shares_include_rest"] = d.balance.parts ? Json(d.shares_include_rest) : Json(nullptr);
   j["balance"] =
       balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
                    d.levels.rest.has_value(), processes_of(profile, d), d.others, d.unattributed,
@@ -185,7 +203,7 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
-Json profile_document(const Profile& profile, const Costs* costs) {
+Json profile_document(const Profile& profile, const Costs* costs, const PerUnit* per) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
   Json j;
@@ -193,6 +211,14 @@ Json profile_document(const Profile& profile, const Costs* costs) {
   j["tool_version"] = text_json(run.tool_version);
   j["source"] = text_json(run.source);
   j["host"] = text_json(run.host);
+  j["boot_id"] = text_json(run.boot_id);
+  j["user"] = text_json(run.user);
+  j["job"] = text_json(run.rank.job);
+  j["step"] = text_json(run.rank.step);
+  j["node_list"] = text_json(run.node_list);
+  j["launcher"] = text_json(run.rank.launcher);
+  j["rank"] = optional_json(run.rank.global);
+  j["world_size"] = optional_json(run.rank.world_size);
   j["command"] = run.command;
   j["working_directory"] = text_json(run.working_directory);
   j["pid"] = optional_json(run.pid);
@@ -214,6 +240,7 @@ Json profile_document(const Profile& profile, const Costs* costs) {
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.unattributed, total.parts,
                               total.counter, total.integral);
+  j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["findings"] = Json::array();
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
@@ -222,8 +249,11 @@ Json profile_document(const Profile& profile, const Costs* costs) {
   return j;
 }
 
-std::string to_json(const Profile& profile, const Costs* costs) {
-  return write_json(profile_document(profile, costs)) + '\n';
+std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall,
+                    const PerUnit* per) {
+  Json j = profile_document(profile, costs, per);
+  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  return write_json(j) + '\n';
 }
 
 }  // namespace jouleprof::report

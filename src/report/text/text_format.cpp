@@ -1,6 +1,7 @@
 #include "report/collectives.h"
 #include "report/format.h"
 #include "report/traced.h"
+#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {
@@ -19,10 +20,19 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     if (!made) return forward_error(made);
     costs = costs_to_text(*made, options.text);
   }
+  if (options.wall && !options.by) {
+    const auto made = compare_wall(run, part, *options.wall);
+    if (!made) return forward_error(made);
+    costs += wall_to_text(*made, options.text);
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
-      [&](const auto& profile) { return to_text(profile, options.text) + costs; });
+      [&](const auto& profile) {
+        const std::string units =
+            options.per ? per_unit_to_text(per_unit(profile, *options.per), options.text) : "";
+        return to_text(profile, options.text) + units + costs;
+      });
 }
 
 }  // namespace

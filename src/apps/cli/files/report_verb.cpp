@@ -13,6 +13,7 @@
 #include "apps/cli/input.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "apps/cli/wall_choice.h"
 #include "recording/merge/merged_file.h"
 #include "report/svg/png.h"
 
@@ -35,14 +36,26 @@ class ReportVerb : public Verb {
     app.add_flag("-f,--force", force_, "");
     choice_.declare(app);
     costs_.declare(app);
+    wall_.declare(app);
+    app.add_option("MORE", more_, "");
+    app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
+    app.add_option("--per", per_, "");
   }
 
   int run(const std::vector<std::string>&) override {
     auto costs = costs_.factors();
     if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     const auto of_job = report::parse_job_by(choice_.by);
-    if (of_job || recording::is_merged_file(input_.file)) {
-      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs)});
+    if (of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file))) {
+      auto walls = wall_.of_job();
+      if (!walls) return complain(walls.error(), status_of_input(walls.error()));
+      return run_job({of_job.value_or(report::JobBy::kHost),
+                      std::move(*costs),
+                      {rest_share_},
+                      std::move(*walls)});
+    }
+    if (rest_share_) {
+      return complain({Errc::kInvalidArgument, "--rest-share is of --by job"}, kUsageError);
     }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
@@ -59,6 +72,15 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    auto wall = wall_.of_run();
+    if (!wall) return complain(wall.error(), status_of_input(wall.error()));
+    if (*wall && (csv_ || !html_.empty() || !choice_.by.empty())) {
+      return complain({Errc::kInvalidArgument,
+                       "--wall is of the summary as text and JSON: leave out --by, --csv and "
+                       "--html"},
+                      kUsageError);
+    }
+    options.wall = std::move(*wall);
     if (costs->any() && (csv_ || !choice_.by.empty())) {
       return complain({Errc::kInvalidArgument,
                        "--price and --carbon are of the summary: leave out --by and --csv"},
@@ -66,6 +88,17 @@ class ReportVerb : public Verb {
     }
     options.costs = std::move(*costs);
     const bool has_files = !html_.empty() || !svg_.empty() || !png_.empty();
+    if (!per_.empty()) {
+      if (csv_ || has_files || !choice_.by.empty()) {
+        return complain({Errc::kInvalidArgument,
+                         "--per is of the summary as text and JSON: leave out --by, --csv, --html, "
+                         "--svg and --png"},
+                        kUsageError);
+      }
+      auto per = report::parse_unit_count(per_);
+      if (!per) return complain(per.error(), kUsageError);
+      options.per = std::move(*per);
+    }
     if (has_files && !choice_.by.empty()) {
       return complain({Errc::kInvalidArgument,
                        "a page has the tables of every --by, and a figure has none; leave out "
@@ -109,13 +142,17 @@ class ReportVerb : public Verb {
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
       refused = "--from, --to, --run";
     if (options.costs.series) refused = "--carbon FILE";
+    if (!per_.empty()) refused = "--per";
     if (!refused.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       refused + " is of one recording and not of a job of several: give --by host "
-                                 "or --by rank, and a number with --carbon"},
-                      kUsageError);
+      return complain(
+          {Errc::kInvalidArgument,
+           refused + " is of one recording and not of a job of several: give --by host, "
+                     "rank or job, and a number with --carbon"},
+          kUsageError);
     }
-    const int status = report_job(input_.file, options, json_, {html_, force_, {input_.file}});
+    std::vector<std::string> files{input_.file};
+    files.insert(files.end(), more_.begin(), more_.end());
+    const int status = report_job(files, options, json_, {html_, force_, files});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);
@@ -143,6 +180,10 @@ class ReportVerb : public Verb {
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
+  WallChoice wall_;
+  std::vector<std::string> more_;  // files
+  std::optional<double> rest_share_;
+  std::string per_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "analysis/run.h"
@@ -28,6 +29,7 @@
 #include "report/text/live_line.h"
 #include "session/run/session.h"
 #include "session/sampling/run_info.h"
+#include "session/sweep/output_tap.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -46,6 +48,8 @@ class RunVerb : public Verb {
     app.add_option("--json", json_, "");
     app.add_option("--html", html_, "");
     app.add_option("--svg", svg_, "");
+    app.add_option("--per", per_, "");
+    app.add_option("--per-regex", per_regex_, "");
     app.add_option("--pid", pid_, "")->check(above_zero());
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
@@ -70,6 +74,7 @@ class RunVerb : public Verb {
                        "Try 'jouleprof run --help'."},
                       kNotStarted);
     }
+    if (auto units = choose_units(); !units) return complain(units.error(), kNotStarted);
     if (auto possible = check_outputs(command); !possible) {
       return complain(possible.error(), kNotStarted);
     }
@@ -81,20 +86,25 @@ class RunVerb : public Verb {
     if (!options) return complain(options.error(), kNotStarted);
     JobPlace place = pid_ ? JobPlace{} : find_job_place();
     if (place.membership) {
-      return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
+      return run_as_member(
+          command, std::move(*place.membership), is_traced(), quiet_,
+          [&](pid_t child, auto& signals) { return succeed(child, *options, signals); });
     }
-    if (place.lock) {
-      options->on_socket = [&lock = *place.lock](const std::filesystem::path& socket) {
-        lock.publish(socket);
-      };
-    }
+    if (place.lock) lead(*place.lock, *options);
     Result<session::SessionResult> result;
     Destination destination;
+    std::unique_ptr<session::OutputTap> tap;
+    if (!per_regex_.empty()) {
+      auto opened = session::OutputTap::open(per_regex_);
+      if (!opened) return complain(opened.error(), kNotStarted);
+      tap = std::move(*opened);
+    }
     try {
       result = measure(*options, destination);
     } catch (const std::exception& e) {  // no memory, no threads
       result = fail(Errc::kUnavailable, e.what());
     }
+    if (tap) note_units(*tap);
     if (!result) {
       destination.remove();
       if (pid_ || result.error().code != Errc::kUnavailable) {
@@ -106,6 +116,77 @@ class RunVerb : public Verb {
   }
 
  private:
+  // As the job's recorder on this host: others find the session by the lock.
+  void lead(session::RecorderLock& lock, session::SessionOptions& options) {
+    take_over(lock, options);
+    lock_ = &lock;
+    options.on_socket = [&lock, &options](const std::filesystem::path& socket) {
+      std::error_code err;
+      const auto& path = options.trace.recording;
+      lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
+    };
+  }
+
+  // To who follows if this process is killed.
+  void announce(const Destination& destination) {
+    std::error_code err;
+    if (lock_ == nullptr || destination.path().empty()) return;
+    lock_->announce(std::filesystem::absolute(destination.path(), err));
+  }
+
+  // The recorder died, and the command runs: the first process of the job to notice records from
+  // now on, and the others join it.
+  session::Succession succeed(pid_t child, const session::SessionOptions& options,
+                              std::unique_ptr<session::SignalStream>& signals) {
+    JobPlace place = find_next_place(child);
+    if (place.membership) return {std::move(place.membership), false};
+    if (!place.lock) return {};
+    session::SessionOptions rest = options;
+    rest.attach = child;
+    rest.owns_attached = true;
+    rest.trace = {};
+    rest.remarks.push_back(
+        "windows and kernels of commands that ran when the job's recorder was killed are not in "
+        "this recording, nor is that recorder's own command");
+    lead(*place.lock, rest);
+    Destination destination;
+    auto meters = open();
+    auto opened = open_destination(rest.command);
+    if (!meters || !opened) return {};
+    destination = std::move(*opened);
+    rest.trace.recording = destination.path();
+    announce(destination);
+    signals.reset();
+    const auto result = session::run(rest, std::move(meters->meters), &destination.sink());
+    if (!result) {
+      destination.remove();
+      if (auto again = session::SignalStream::create()) signals = std::move(*again);
+      return {};
+    }
+    if (result->sink_error) complain(*result->sink_error, kCannotWrite);
+    conclude(destination);
+    return {std::nullopt, true};
+  }
+
+  // After another recorder of the job, which was killed or had no more commands. Its file stays.
+  void take_over(const session::RecorderLock& lock, session::SessionOptions& options) {
+    const auto& left = lock.left();
+    std::error_code err;
+    if (left.recording.empty() || !std::filesystem::exists(left.recording, err)) return;
+    const bool exists = std::filesystem::exists(output_, err);
+    if (exists && is_name_of(left.recording, output_)) output_ = next_name(output_);
+    const std::string before = report::printable(left.recording.string());
+    if (left.was_killed) {
+      options.remarks.push_back(
+          fmt::format("the job's recorder on this host was killed; what it recorded is in {}, and "
+                      "the time between the two recordings is in neither",
+                      before));
+      say("jouleprof: {}\n", options.remarks.back());
+    } else if (!quiet_) {
+      say("jouleprof: other processes of this job on this host are in {}\n", before);
+    }
+  }
+
   Result<session::SessionOptions> session_options(const std::vector<std::string>& command) const {
     session::SessionOptions options;
     options.command = command;
@@ -144,6 +225,34 @@ class RunVerb : public Verb {
       trace.replay_seconds = seconds(*each);
     }
     return find_trace_files(trace);
+  }
+
+  // The number of units, or how to read it in the command's output.
+  Result<void> choose_units() {
+    if (per_regex_.empty()) {
+      if (per_.empty()) return {};
+      auto unit = report::parse_unit_count(per_);
+      if (!unit) return forward_error(unit);
+      unit_ = std::move(*unit);
+      return {};
+    }
+    if (pid_) {
+      return fail(Errc::kInvalidArgument,
+                  "--per-regex reads the output of a command that run starts");
+    }
+    return check_number_expression("--per-regex", per_regex_, "([0-9]+) images");
+  }
+
+  // The last number that the command printed so is the number of units.
+  void note_units(session::OutputTap& tap) {
+    const auto numbers = tap.finish();
+    if (numbers.empty() || numbers.back().value <= 0) {
+      say("jouleprof: no line of the command's output has a number above 0 that --per-regex finds: "
+          "the energy of one {} is unknown\n",
+          per_.empty() ? "unit" : per_);
+      return;
+    }
+    unit_ = report::UnitCount{numbers.back().value, per_.empty() ? "unit" : per_};
   }
 
   bool is_traced() const {
@@ -224,6 +333,7 @@ class RunVerb : public Verb {
     if (!opened) return forward_error(opened);
     destination = std::move(*opened);
     options.trace.recording = destination.path();
+    announce(destination);
     StatusBar bar(!quiet_);
     if (bar.width() > 0) {
       options.on_snapshot = [&bar](const model::Snapshot& snapshot) {
@@ -266,8 +376,10 @@ class RunVerb : public Verb {
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
     if (const auto& activity = run.activity()) memory.store(*activity);
+    const auto per = unit_ ? std::optional(report::per_unit(*profile, *unit_)) : std::nullopt;
     if (!json_.empty()) {
-      const auto written = write_output({json_, true, {}}, report::to_json(*profile));
+      const auto written = write_output(
+          {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
     if (!html_.empty()) write_as("html", html_, run, destination);
@@ -276,6 +388,7 @@ class RunVerb : public Verb {
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.kept().string();
     say(report::to_text(*profile, text));
+    if (per) say(report::per_unit_to_text(*per, text));
     if (is_traced()) show_kernels(run, destination);
   }
 
@@ -310,6 +423,9 @@ class RunVerb : public Verb {
   std::string json_;
   std::string html_;
   std::string svg_;
+  std::string per_;
+  std::string per_regex_;
+  std::optional<report::UnitCount> unit_;
   std::optional<int> pid_;
   std::vector<std::string> devices_;
   std::string interval_;
@@ -326,6 +442,7 @@ class RunVerb : public Verb {
   std::string cpu_tdp_;
   bool no_service_ = false;
   bool quiet_ = false;
+  session::RecorderLock* lock_ = nullptr;  // of the job's recorder
 };
 
 }  // namespace
