@@ -246,13 +246,14 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
+  j["wall"] = nullptr;
   return j;
 }
 
 std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall,
                     const PerUnit* per) {
   Json j = profile_document(profile, costs, per);
-  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  if (wall != nullptr) j["wall"] = wall_json(*wall);
   return write_json(j) + '\n';
 }
 
