@@ -224,6 +224,7 @@ Json profile_document(const Profile& profile, const Costs* costs) {
                               total.processes, total.others, total.unattributed, total.parts,
                               total.counter, total.integral);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
+  j["wall"] = nullptr;  // only to_json() has it
   j["findings"] = Json::array();
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
@@ -233,7 +234,7 @@ Json profile_document(const Profile& profile, const Costs* costs) {
 
 std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall) {
   Json j = profile_document(profile, costs);
-  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  if (wall != nullptr) j["wall"] = wall_json(*wall);
   return write_json(j) + '\n';
 }
 
