@@ -132,7 +132,10 @@ class ProfileBuilder {
     }
     // Without the held level, all above rest is divided by use.
     const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
-    if (!at_rest) return;
+    if (!at_rest) {
+      split_whole(out, timeline);
+      return;
+    }
     out.idle_part = at_rest;
     const Energy left = out.energy->energy - *at_rest;
     const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
@@ -141,6 +144,25 @@ class ProfileBuilder {
     } else {
       add_split(out, split_by_use(out, timeline, levels, left, held));
     }
+  }
+
+  // Of an unknown energy at rest each process has its share, too: by the same rule, of all energy.
+  void split_whole(model::DomainProfile& out, EnergyTimeline& timeline) {
+    if (recording_.process_readings.empty()) return;
+    const DomainSplit split =
+        processes_.split({out.domain, out.energy->energy, [&](HostTime a, HostTime b) {
+                            const auto part = timeline.energy(a, b);
+                            return part ? part->energy : Energy{};
+                          }});
+    TracedSplit all;
+    all.others = split.others;
+    all.unattributed = split.unattributed;
+    for (const Energy share : split.shares) {
+      auto& place = all.shares.emplace_back();
+      if (share != Energy{}) place = model::ProcessShare{out.domain.id, share, {}, {}, {}};
+    }
+    out.shares_include_rest = true;
+    add_split(out, all);
   }
 
   const model::ActivityProfile* activity_of(const model::Domain& domain) const {
@@ -183,7 +205,7 @@ class ProfileBuilder {
   void add_split(model::DomainProfile& out, const TracedSplit& split) {
     out.others = split.others;
     out.unattributed = split.unattributed;
-    Energy parts = *out.idle_part + split.others + split.unattributed;
+    Energy parts = out.idle_part.value_or(Energy{}) + split.others + split.unattributed;
     for (std::size_t i = 0; i < split.shares.size(); ++i) {
       if (!split.shares[i]) continue;
       parts += split.shares[i]->energy;

@@ -102,6 +102,9 @@ Result<model::Recording> RecordingBuilder::finish(const std::string& path, HostT
   for (const auto& power : recording_.readings.powers) {
     ++counts[static_cast<std::size_t>(power.sensor)];
   }
+  for (const auto& counter : recording_.readings.counters) {
+    ++counts[static_cast<std::size_t>(counter.sensor)];
+  }
   if (std::none_of(counts.begin(), counts.end(), [](std::size_t n) { return n >= 2; })) {
     return fail(
         Errc::kUnavailable,

@@ -33,7 +33,7 @@ class RecordingBuilder {
   void set_clock(const Layout& layout, RealTime (*to_real)(Duration));
 
   // Ends the recording. The work is [begin, end] unless run().work_begin was set.
-  // Errors: unavailable when no sensor has two power readings.
+  // Errors: unavailable when no sensor has two readings of power or of an energy counter.
   Result<model::Recording> finish(const std::string& path, HostTime begin, HostTime end) &&;
   // The same without the check, for files without power readings.
   model::Recording take() && { return std::move(recording_); }

@@ -35,6 +35,17 @@ std::optional<int> numbered_column(std::string_view name, std::string_view prefi
   return static_cast<int>(*number);
 }
 
+WithUnit split_unit(std::string_view field) {
+  const auto blank = field.find_first_of(" \t");
+  if (blank == std::string_view::npos) return {field, {}};
+  std::string_view unit = trim(field.substr(blank));
+  if (unit.size() > 2 && ((unit.starts_with('[') && unit.ends_with(']')) ||
+                          (unit.starts_with('(') && unit.ends_with(')')))) {
+    unit = unit.substr(1, unit.size() - 2);
+  }
+  return {field.substr(0, blank), unit};
+}
+
 CsvRows::CsvRows(const SourceText& source)
     : source_(source), header_(csv_header(source.text)), lines_(source.text) {
   lines_.next();

@@ -23,6 +23,14 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header,
 std::optional<int> numbered_column(std::string_view name, std::string_view prefix,
                                    std::string_view suffix);
 
+// A CSV field may carry its unit: "61 W", "pwr [W]", "Power (mW)".
+struct WithUnit {
+  std::string_view word;
+  std::string_view unit;  // empty: none
+};
+
+WithUnit split_unit(std::string_view field);
+
 // The rows of a file in memory, which must outlive it.
 class CsvRows {
  public:

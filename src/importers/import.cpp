@@ -7,9 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/combine.h"
 #include "importers/importer.h"
 
 namespace jouleprof::importers {
@@ -19,9 +22,12 @@ namespace {
 // memory.
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
+// A log of zeus_monitor has the columns Time and Power, which others may have: it comes late.
 constexpr std::array kImporters = {
-    &kZeusMonitorImporter, &kZeusWindowsImporter,  &kZeusSweepImporter, &kZeusProfileImporter,
-    &kGpuTuneImporter,     &kAiPowerMeterImporter, &kDmonImporter};
+    &kNvidiaSmiImporter,    &kZeusWindowsImporter, &kZeusSweepImporter,  &kZeusProfileImporter,
+    &kGpuTuneImporter,      &kGpuppImporter,       &kCodeCarbonImporter, &kOmegaWattImporter,
+    &kAiPowerMeterImporter, &kZeusMonitorImporter, &kDcgmImporter,       &kPmonImporter,
+    &kDmonImporter};
 
 std::string format_names() {
   std::vector<std::string_view> names;
@@ -57,6 +63,85 @@ Result<void> check_text(const SourceText& source) {
   return {};
 }
 
+// Sources that one call of an importer reads.
+struct Group {
+  const Importer* importer = nullptr;
+  std::vector<std::size_t> sources;
+};
+
+Result<std::vector<Group>> group(std::span<const SourceText> sources,
+                                 const ImportOptions& options) {
+  const Importer* named = nullptr;
+  if (!options.format.empty()) {
+    named = by_name(options.format);
+    if (!named) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("'{}' is not a format to import; there are {}", options.format,
+                              format_names()));
+    }
+  } else if (!options.columns.empty()) {
+    named = &kNvidiaSmiImporter;
+  }
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const SourceText& source = sources[i];
+    if (auto text = check_text(source); !text) return forward_error(text);
+    const Importer* importer = named;
+    if (!importer) {
+      auto found = recognise(source);
+      if (!found) return forward_error(found);
+      importer = *found;
+    }
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const Group& g) { return g.importer == importer; });
+    if (importer->several_files && same != groups.end()) {
+      same->sources.push_back(i);
+    } else {
+      groups.push_back({importer, {i}});
+    }
+  }
+  return groups;
+}
+
+// True of pmon's logs alone: all other importers check it.
+bool holds_no_energy(const model::Recording& recording) {
+  return recording.readings.powers.empty() && recording.readings.counters.empty() &&
+         recording.imported_windows.empty();
+}
+
+Result<SourceText> read_source(const std::filesystem::path& file) {
+  auto text = read_file(file, kMaxFileBytes);
+  if (!text) return forward_error(text);
+  if (text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // some editors add it
+  return SourceText{file.string(), std::move(*text)};
+}
+
+// The folder's files that are of a known format, or of the named one.
+Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions& options,
+                        std::vector<SourceText>& sources, std::vector<std::string>& left_out) {
+  const auto names = list_folder(folder);
+  if (!names) return forward_error(names);
+  const std::size_t before = sources.size();
+  for (const std::string& name : *names) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(folder / name, error)) continue;
+    auto source = read_source(folder / name);
+    if (!source) return forward_error(source);
+    const Result<const Importer*> importer =
+        check_text(*source) ? recognise(*source) : Result<const Importer*>(nullptr);
+    if (!importer || !*importer ||
+        (!options.format.empty() && (*importer)->format.name != options.format)) {
+      left_out.push_back(name);
+      continue;
+    }
+    sources.push_back(std::move(*source));
+  }
+  if (sources.size() > before) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{}: no file in this folder is of a format to import: {}",
+                          folder.string(), format_names()));
+}
+
 }  // namespace
 
 std::span<const Importer* const> importers() { return kImporters; }
@@ -77,46 +162,59 @@ Result<model::Recording> import_texts(std::span<const SourceText> sources,
   if (options.interval && *options.interval <= Duration::zero()) {
     return fail(Errc::kInvalidArgument, "the interval between rows has to be longer than zero");
   }
-  const Importer* importer = nullptr;
-  if (!options.format.empty()) {
-    importer = by_name(options.format);
-    if (!importer) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("'{}' is not a format to import; there are {}", options.format,
-                              format_names()));
+  const auto groups = group(sources, options);
+  if (!groups) return forward_error(groups);
+  std::vector<ImportedPart> parts;
+  for (const Group& group : *groups) {
+    const std::size_t first = group.sources.front();
+    const std::size_t count = group.sources.size();
+    Result<model::Recording> part = fail(Errc::kInternal, "not read");
+    if (group.sources.back() == first + count - 1) {
+      part = group.importer->read(sources.subspan(first, count), options);
+    } else {
+      std::vector<SourceText> chosen;
+      for (const std::size_t i : group.sources) chosen.push_back(sources[i]);
+      part = group.importer->read(chosen, options);
     }
+    if (!part) return forward_error(part);
+    parts.push_back({sources[first].path, std::move(*part)});
   }
-  for (const SourceText& source : sources) {
-    if (auto text = check_text(source); !text) return forward_error(text);
-    if (!options.format.empty()) continue;
-    auto found = recognise(source);
-    if (!found) return forward_error(found);
-    if (importer && importer != *found) {
-      return fail(
-          Errc::kInvalidArgument,
-          fmt::format("{} is {} and {} is {}: import one format at a time", sources.front().path,
-                      importer->format.name, source.path, (*found)->format.name));
-    }
-    importer = *found;
+  Result<model::Recording> recording =
+      parts.size() == 1 ? std::move(parts.front().recording) : combine(std::move(parts));
+  if (recording && holds_no_energy(*recording)) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{}: pmon shows no power; import it together with a log of power at the "
+                    "same time, such as 'nvidia-smi dmon -s puc -o DT'",
+                    sources.front().path));
   }
-  if (sources.size() > 1 && !importer->several_files) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} files cannot be put together; import them one by one",
-                            importer->format.name));
-  }
-  return importer->read(sources, options);
+  return recording;
 }
 
 Result<model::Recording> import_files(const std::vector<std::filesystem::path>& files,
                                       const ImportOptions& options) {
   std::vector<SourceText> sources;
+  std::vector<std::string> left_out;
   for (const auto& file : files) {
-    auto text = read_file(file, kMaxFileBytes);
-    if (!text) return forward_error(text);
-    if (text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // some editors add it
-    sources.push_back({file.string(), std::move(*text)});
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) {
+      if (auto added = add_folder(file, options, sources, left_out); !added) {
+        return forward_error(added);
+      }
+      continue;
+    }
+    auto source = read_source(file);
+    if (!source) return forward_error(source);
+    sources.push_back(std::move(*source));
   }
-  return import_texts(sources, options);
+  auto recording = import_texts(sources, options);
+  if (recording && !left_out.empty()) {
+    recording->warnings.push_back(
+        {HostTime{},
+         fmt::format("{} file{} of the folder left out, of no known format: {}", left_out.size(),
+                     left_out.size() == 1 ? "" : "s", fmt::join(left_out, ", "))});
+  }
+  return recording;
 }
 
 }  // namespace jouleprof::importers

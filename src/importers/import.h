@@ -23,24 +23,33 @@ struct Format {
 std::span<const Format> formats();
 
 struct ImportOptions {
-  std::string format;  // one of formats(); empty: recognise it from the content
+  std::string format = {};  // one of formats(); empty: recognise it from the content
   // The time between two rows of a log without time stamps (dmon); absent means one second.
-  std::optional<Duration> interval;
+  std::optional<Duration> interval = {};
+  // The list that --query-gpu had, for a log of nvidia-smi without header.
+  std::string columns = {};
+  // dmon: the work is only the active rows (dmon/dmon_activity.h), not the whole log.
+  bool trim = false;
+  // dmon: which block, from one, of a capture that holds several.
+  std::optional<std::size_t> block = {};
 };
 
-// Reads the files as one recording. The content decides the format, never the file's name.
+// Reads the files as one recording. The content decides the format, never the file's name. Files of
+// several formats, or of a format whose files hold a whole log each, are placed by their wall-clock
+// times (importers/combine.h). A folder stands for those of its files that are recognised; the
+// others are named in a warning.
 //
-// `run.source` is "import:FORMAT"; `run.tool_version` is left to the caller. Host time begins at
-// zero; clock points tie it to the wall clock where the files do, and a recording without any has
-// no known wall time. A pause in which the other tool was not recording is cut out of host time, so
-// that no energy is counted for it: each piece has its own clock points, and a warning gives the
-// time that was cut. A value that the other tool marks as missing is absent, with a
-// ReadFailure where the sensor has other values.
+// `run.source` is "import:FORMAT", or "import:FORMAT+FORMAT"; `run.tool_version` is left to the
+// caller. Host time begins at zero; clock points tie it to the wall clock where the files do, and a
+// recording without any has no known wall time. A pause in which the other tool was not recording
+// is cut out of host time, so that no energy is counted for it: each piece has its own clock
+// points, and a warning gives the time that was cut. A value that the other tool marks as missing
+// is absent, with a ReadFailure where the sensor has other values.
 //
-// Errors: not_found, permission_denied for a file; invalid_argument when no format fits, an unknown
-// one is named, the files are of several formats, or too many for their format; corrupt, with
-// file and line, for bad content; unavailable when the files hold no energy and too few power
-// readings (less than two) to have one.
+// Errors: not_found, permission_denied for a file; invalid_argument when no format fits, or an
+// unknown one is named; corrupt, with file and line, for bad content; unavailable when the files
+// hold no energy and too few power readings (less than two) to have one, or when one of several
+// files has no wall-clock times.
 Result<model::Recording> import_files(const std::vector<std::filesystem::path>& files,
                                       const ImportOptions& options = {});
 

@@ -24,7 +24,13 @@ struct Importer {
                                    const ImportOptions& options);
 };
 
+extern const Importer kNvidiaSmiImporter;
 extern const Importer kDmonImporter;
+extern const Importer kPmonImporter;
+extern const Importer kDcgmImporter;
+extern const Importer kOmegaWattImporter;
+extern const Importer kCodeCarbonImporter;
+extern const Importer kGpuppImporter;
 extern const Importer kAiPowerMeterImporter;
 extern const Importer kZeusMonitorImporter;
 extern const Importer kZeusWindowsImporter;

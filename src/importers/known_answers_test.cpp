@@ -12,9 +12,10 @@ namespace {
 
 using std::chrono::seconds;
 
-Result<model::Recording> import_fixture(const std::string& name) {
+Result<model::Recording> import_fixture(const std::string& name,
+                                        const ImportOptions& options = {}) {
   return import_files(
-      {std::filesystem::path(JOULEPROF_SOURCE_DIR) / "tests/fixtures/imports" / name});
+      {std::filesystem::path(JOULEPROF_SOURCE_DIR) / "tests/fixtures/imports" / name}, options);
 }
 
 double mean_watts(const model::Recording& recording, HostTime begin, HostTime end) {
@@ -29,7 +30,7 @@ double mean_watts(const model::Recording& recording, HostTime begin, HostTime en
 }
 
 TEST(KnownAnswers, DmonWorkAndIdle) {
-  const auto recording = import_fixture("dmon_work.txt");
+  const auto recording = import_fixture("dmon_work.txt", {.trim = true});
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_EQ(recording->run.source, "import:dmon");
   EXPECT_EQ(powers_of(*recording, "gpu0").size(), 75u);

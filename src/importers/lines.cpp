@@ -22,12 +22,11 @@ tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line,
   return fail(Errc::kCorrupt, fmt::format("{}, line {}: {}", source.path, line, message));
 }
 
-std::string show(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  std::string shown(text.substr(0, kLongest));
+std::string show(std::string_view text, std::size_t longest) {
+  std::string shown(text.substr(0, longest));
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
-  return fmt::format("'{}{}'", shown, text.size() > kLongest ? "..." : "");
+  return fmt::format("'{}{}'", shown, text.size() > longest ? "..." : "");
 }
 
 std::string cut_off_warning(std::string_view path, std::size_t line) {

@@ -35,7 +35,7 @@ class Lines {
 tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::string_view message);
 
 // A part of a file for a one-line message: short, without control characters.
-std::string show(std::string_view text);
+std::string show(std::string_view text, std::size_t longest = 40);
 
 // The warning about a last line that was left out.
 std::string cut_off_warning(std::string_view path, std::size_t line);

@@ -70,6 +70,8 @@ struct DomainProfile {
   // attributed. `idle_part` is the energy at rest; rest and held together where they cannot be
   // separated.
   std::optional<Energy> idle_part;
+  // The energy at rest is unknown, and the shares of processes are shares of all of the energy.
+  bool shares_include_rest = false;
   std::optional<Energy> others;        // of processes outside the command's tree
   std::optional<Energy> unattributed;  // what no process can be charged with
 };
@@ -77,7 +79,9 @@ struct DomainProfile {
 // The share of one process in one domain.
 struct ProcessShare {
   DomainId domain{};
-  Energy energy;  // dynamic: of the time that it held the board, and of its work
+  // Dynamic: of the time that it held the board, and of its work. Of all energy where the domain's
+  // shares_include_rest.
+  Energy energy;
   // Of `energy`, where its kernels were traced.
   std::optional<Energy> kernels;
   std::optional<Energy> idle_between;  // launches

@@ -266,13 +266,14 @@ TEST(AiPowerMeter, WhatIsAbsentIsLeftOutAndNeverZero) {
     EXPECT_TRUE(line["metrics"]["gpu"]["per_gpu_attributable_power"]["all"].is_null());
     EXPECT_EQ(line.dump().find("-1,"), std::string::npos);
   }
-  // A curve with a hole: the point within it has no power.
+  // A curve with a hole: the point within it has no power, and ends the segment.
   auto holed = curves();
   holed.resize(1);
   holed[0].steps = {{at(100), at(100.4), Power::watts(100)},
                     {at(101.6), at(102), Power::watts(100)}};
   const auto with_hole = aipowermeter_lines(r, holed, std::chrono::seconds(1));
-  EXPECT_EQ(with_hole.size(), 2u);
+  ASSERT_EQ(with_hole.size(), 3u);
+  EXPECT_EQ(with_hole[1], "END OF RECORDING SEGMENT");
 }
 
 TEST(AiPowerMeter, HasEveryGpuKeyThatARealFileHas) {

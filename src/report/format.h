@@ -13,6 +13,7 @@
 #include "model/wall_log.h"
 #include "report/activity.h"
 #include "report/costs.h"
+#include "report/per_unit.h"
 #include "report/render.h"
 
 namespace jouleprof::report {
@@ -23,6 +24,7 @@ struct FormatOptions {
   bool collectives = false;            // the table of collectives by rank, of "text" and "json"
   CostFactors costs;                   // of the summary as text, JSON and page
   std::optional<model::WallLog> wall;  // shown with the summary as text and JSON
+  std::optional<UnitCount> per;        // units of work, of the summary as text and JSON
   TextOptions text;                    // of the format "text"
   std::string version;                 // of the tool, for formats that name it
   bool redact = false;  // of the format "html": leave out what names a person, machine or folder

@@ -71,6 +71,16 @@ std::string energy_text(Energy e) {
                      kUnits[static_cast<std::size_t>(group + 1)]);
 }
 
+std::string watt_hours_text(Energy e) {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kUnits{
+      {{1e6, "MWh"}, {1e3, "kWh"}, {1, "Wh"}}};
+  const double hours = e.joules() / 3600;
+  for (const auto& [size, unit] : kUnits) {
+    if (std::abs(hours) >= size) return fmt::format("{} {}", number_text(hours / size), unit);
+  }
+  return fmt::format("{} mWh", number_text(hours * 1e3));
+}
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "-";
   if (std::abs(value) < 0.0005) return "0";

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/profile.h"
+#include "report/per_unit.h"
 
 namespace jouleprof::report {
 
@@ -24,12 +25,15 @@ struct WallComparison;
 
 // The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is
 // null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD. `costs`,
-// `wall`: nullptr where none were requested.
+// `wall`, `per`: nullptr where none were requested.
 std::string to_json(const model::Profile& profile, const Costs* costs = nullptr,
-                    const WallComparison* wall = nullptr);
+                    const WallComparison* wall = nullptr, const PerUnit* per = nullptr);
 
 // Lines of money and carbon, for the end of a summary.
 std::string costs_to_text(const Costs& costs, const TextOptions& text);
+
+// Lines of the energy of one unit of work, for the end of a summary.
+std::string per_unit_to_text(const PerUnit& per, const TextOptions& text);
 
 // One row a domain, with a header. What is unavailable is an empty field.
 std::string to_csv(const model::Profile& profile);

@@ -2,6 +2,7 @@
 
 import collections
 import csv
+import datetime
 import io
 import json
 import pathlib
@@ -102,7 +103,7 @@ def test_no_such_log(tool):
     ("bert-b-128_power.csv", 80.773, 62.0),
 ])
 def test_dmon_logs_give_their_known_answers(tool, peers, name, active, idle):
-    tool("import", peers / "nvidia_smi_dmon" / name, "-o", "x.jprof")
+    tool("import", "--trim", peers / "nvidia_smi_dmon" / name, "-o", "x.jprof")
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(active, abs=0.01)
@@ -138,7 +139,7 @@ def test_synthetic_logs_give_their_closed_forms(tool, name, seconds, joules):
 
 
 def test_a_synthetic_dmon_log_gives_its_closed_form(tool):
-    tool("import", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
+    tool("import", "--trim", FIXTURES / "dmon_work.txt", "-o", "x.jprof")
     report = tool.report("x.jprof")
     d = domain(report, "gpu")
     assert d["mean_watts"] == pytest.approx(120, abs=0.01)
@@ -250,3 +251,53 @@ def test_costs_are_of_the_output_alone(gpu):
     gpu("report", "a.jprof", "--price", "x", status=2)
     gpu("report", "a.jprof", "--carbon", "missing.csv", status=3)
     gpu("report", "a.jprof", "--price", "1", "--by", "kernel", status=2)
+
+
+def test_a_folder_of_one_experiment(tool):
+    folder = tool.folder / "experiment"
+    folder.mkdir()
+    rows = [f"2026/08/17 22:00:{s:02d}.000, {gpu}, {100 + 50 * gpu} W" for s in range(11) for gpu in (0, 1)]
+    (folder / "gpus.csv").write_text("\n".join(["timestamp, index, power.draw [W]", *rows, ""]))
+    records = [{"date": f"2026-08-17 22:00:{s:02d}", "metrics": {"cpu": {"intel_power": 40}}} for s in range(11)]
+    (folder / "power_metrics.json").write_text("".join(json.dumps(r) + "\n" for r in records))
+    (folder / "notes.txt").write_text("learning rate 0.1\n")
+    notes = tool("import", "experiment", "-o", "x.jprof").err
+    assert "1 file of the folder left out, of no known format: notes.txt" in notes
+    report = tool.report("x.jprof")
+    energies = {d["device"]: d["energy_joules"] for d in report["domains"]}
+    assert energies == {"gpu0": pytest.approx(1000), "gpu1": pytest.approx(1500), "cpu": pytest.approx(400)}
+    assert report["total"]["energy_joules"] == pytest.approx(2900)
+
+
+def test_a_log_of_ours_comes_back_from_aipowermeters_format(recording):
+    recording("export", "x.jprof", "-o", "power_metrics.json")
+    recording("import", "power_metrics.json", "-o", "again.jprof")
+    first, again = recording.report("x.jprof"), recording.report("again.jprof")
+    assert again["duration_seconds"] == pytest.approx(first["duration_seconds"], abs=1e-5)
+    was = sum(d["energy_joules"] for d in first["domains"] if d["domain"] == "gpu")
+    gpus = [d for d in again["domains"] if d["domain"] == "gpu" and d["device"].startswith("gpu")]
+    assert sum(d["energy_joules"] for d in gpus) == pytest.approx(was, rel=0.01)
+    cpus = [next(d["provenance"] for d in report["domains"] if d["domain"] == "cpu") for report in (first, again)]
+    assert cpus == ["estimated", "estimated"]
+
+
+def test_segments_of_aipowermeters_format_end_at_pauses(tool):
+    def record(minute, second):
+        return json.dumps({"date": f"2026-08-17 22:{minute:02d}:{second:02d}",
+                           "metrics": {"cpu": {"intel_power": 40}}}) + "\n"
+
+    end = '"END OF RECORDING SEGMENT"\n'
+    log = "".join(record(0, s) for s in range(11)) + end + "".join(record(30, s) for s in range(11)) + end
+    (tool.folder / "old.json").write_text(log)
+    tool("import", "old.json", "-o", "x.jprof")
+    tool("export", "x.jprof", "-o", "power_metrics.json", "--format", "aipowermeter")
+    lines = (tool.folder / "power_metrics.json").read_text().splitlines()
+    ends = [i for i, line in enumerate(lines) if line.startswith('"END')]
+    assert len(ends) == 2 and ends[1] == len(lines) - 1
+    segments = [[json.loads(line) for line in part] for part in (lines[:ends[0]], lines[ends[0] + 1:ends[1]])]
+    joules = 0
+    for segment in segments:  # as AIPowerMeter's own reader integrates
+        seconds = [datetime.datetime.fromisoformat(r["date"]).timestamp() for r in segment]
+        watts = [r["metrics"]["cpu"]["intel_power"] for r in segment]
+        joules += sum((b - a) * (p + q) / 2 for a, b, p, q in zip(seconds, seconds[1:], watts, watts[1:]))
+    assert joules == pytest.approx(800, rel=0.06)

@@ -273,3 +273,43 @@ def test_a_context_is_seen_by_clock_list_and_power(tool):
     assert changes["sm_clock_hertz"] == [345e6, 1980e6, 345e6]
     assert changes["gpu_utilisation_ratio"] == [0]
     assert min(powers) >= 79.9 and abs(max(powers) - 127) < 0.1
+
+
+BUSY = "import time\nend = time.time() + 1.5\nwhile time.time() < end: pass\nprint('did 30 images')"
+
+
+def test_processes_have_shares_of_all_energy_where_rest_is_unknown(tool):
+    process = tool("run", "-o", "x.jprof", "--idle", "0s", "--", sys.executable, "-c", BUSY)
+    assert "cpu all: shares of all energy by use" in process.err
+    report = tool.report("x.jprof")
+    d = domain(report, "cpu")
+    assert d["rest_joules"] is None and d["shares_include_rest"] is True
+    assert d["balance"]["rest_joules"] is None
+    parts = ("processes_joules", "others_joules", "unattributed_joules")
+    assert sum(round(d["balance"][part] * 1e6) for part in parts) == round(d["energy_joules"] * 1e6)
+    joules = [p["energy_joules"] for p in report["processes"] if p["energy_joules"] is not None]
+    assert joules and joules == sorted(joules, reverse=True)
+
+
+def test_energy_of_one_unit(gpu):
+    process = gpu("run", "-o", "x.jprof", "--json", "x.json", "--per", "30:image", "--", sys.executable, "-c", BUSY)
+    assert "\nper image  " in process.err
+    unit = json.loads((gpu.folder / "x.json").read_text())["per_unit"]
+    total = gpu.report("x.jprof")["total"]
+    assert unit["joules"] * 30 == pytest.approx(total["energy_joules"])
+    assert (unit["dynamic_joules"] is None) == (total["dynamic_joules"] is None)
+    if total["dynamic_joules"] is not None:
+        assert unit["dynamic_joules"] * 30 == pytest.approx(total["dynamic_joules"], abs=1e-4)
+    assert gpu.report("x.jprof")["per_unit"] is None
+    assert gpu.report("x.jprof", "--per", "30:image")["per_unit"] == unit
+    assert "22600:inference" in gpu("report", "x.jprof", "--per", "0:image", status=2).err
+
+
+def test_units_are_counted_in_the_output(gpu):
+    process = gpu("run", "--no-record", "--per-regex", "did ([0-9]+) images", "--per", "image", "--",
+                  sys.executable, "-c", BUSY)
+    assert process.out == "did 30 images\n"
+    assert "\nper image  " in process.err and "30 of them" in process.err
+    process = gpu("run", "--no-record", "--per-regex", "saw ([0-9]+) images", "--", "true")
+    assert "the energy of one unit is unknown" in process.err
+    assert "one group" in gpu("run", "--per-regex", "images", "--", "true", status=125).err

@@ -75,5 +75,8 @@ export function partsOf(profile: Profile, d: Domain): Part[] {
   add("between", between / 1e6);
   add("others", b.others_joules);
   add("unattributed", b.unattributed_joules);
+  if (d.shares_include_rest) {
+    for (const p of parts) p.meaning = p.meaning.replace("dynamic energy", "all energy, that at rest included,");
+  }
   return parts;
 }

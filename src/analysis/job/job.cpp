@@ -104,7 +104,10 @@ class RankRows {
   RankRows(const Named& named, const model::Profile& profile) : named_(named), profile_(profile) {}
 
   std::vector<JobRank> make() {
-    for (const auto& d : profile_.domains) counted_[d.domain.id] = is_counted(profile_, d.domain);
+    // A rank's energy is dynamic: shares of all energy of a domain have no place in it.
+    for (const auto& d : profile_.domains) {
+      counted_[d.domain.id] = is_counted(profile_, d.domain) && !d.shares_include_rest;
+    }
     for (const auto& trace : named_.run.recording().traces) {
       if (!trace.rank.global) continue;
       traced_.try_emplace(trace.pid, trace.rank);

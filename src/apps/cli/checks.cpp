@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <regex>
 #include <string>
 
 #include "base/text.h"
@@ -32,6 +33,19 @@ CLI::Validator not_negative() {
             return fmt::format("'{}' is not a number from 0 on", text);
           },
           ""};
+}
+
+// `std::regex` throws; its text is the user's.
+Result<void> check_number_expression(std::string_view option, const std::string& expression,
+                                     std::string_view example) {
+  try {
+    if (std::regex(expression).mark_count() == 1) return {};
+  } catch (const std::regex_error&) {
+  }
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} {}: give a regular expression with one group for the number, such as "
+                          "'{}'",
+                          option, expression, example));
 }
 
 void check_all_options(CLI::App& app) {

@@ -1,11 +1,15 @@
 // AIPowerMeter's power_metrics.json: one JSON object a line, {"date", "metrics": {"cpu", "gpu"}}.
 //
-// Both schemas are read: the older one (mem_use_abs, cpu_uses, one nvidia_draw_absolute) and the
-// newer one (per_process_*, per_gpu_*; the string "END OF RECORDING SEGMENT" on a line of its own
-// where recording stopped). Powers are watts, -1 or null where there is none. Dates are local time.
+// All schemas are read: the first one (mem_use_abs, cpu_uses, one nvidia_draw_absolute), the next
+// (per_process_*, per_gpu_*; the string "END OF RECORDING SEGMENT" on a line of its own where
+// recording stopped) and the present one (nvidia_power, per_gpu_nvidia_power). Powers are watts, -1
+// or null where there is none. Dates are local time. What AIPowerMeter charged to a process becomes
+// an imported window of that process. Other figures are left out, and named.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,6 +19,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/aipowermeter/process_shares.h"
+#include "importers/aipowermeter/record_fields.h"
 #include "importers/builder.h"
 #include "importers/importer.h"
 #include "importers/lines.h"
@@ -28,38 +34,6 @@ using nlohmann::json;
 constexpr std::string_view kSegmentEnd = "END OF RECORDING SEGMENT";
 // A record of some hundred processes is a few 10 kB.
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
-
-struct PowerField {
-  std::string_view key;
-  model::DomainKind kind;
-  std::string_view device;
-  std::string_view name;
-};
-
-// RAPL, summed over the packages.
-constexpr std::array<PowerField, 5> kCpuFields{
-    {{"intel_power", model::DomainKind::kCpu, "cpu", "CPU packages"},
-     {"total_dram_power", model::DomainKind::kDram, "dram", "DRAM"},
-     {"total_cpu_power", model::DomainKind::kCpuCores, "cores", "CPU cores"},
-     {"uncore_power", model::DomainKind::kCpuUncore, "uncore", "CPU uncore"},
-     {"psys_power", model::DomainKind::kPlatform, "psys", "Platform"}}};
-
-const json* member(const json& object, std::string_view key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nullptr : &*found;
-}
-
-// A number, or the one number of a list (how uncore_power is written).
-std::optional<double> number_of(const json* value) {
-  if (value && value->is_array() && value->size() == 1) value = &value->front();
-  if (!value || !value->is_number()) return std::nullopt;
-  return value->get<double>();
-}
-
-bool is_pid(std::string_view text) {
-  const auto pid = parse_integer(text);
-  return pid && *pid > 0 && *pid <= INT32_MAX;
-}
 
 class Import {
  public:
@@ -98,7 +72,12 @@ class Import {
   Result<void> add(const SourceText& source) {
     return for_each_line(source, [&](const json& line, std::size_t) -> Result<void> {
       if (const json* metrics = member(line, "metrics")) {
-        add_record(*metrics, layout_.times[next_++]);
+        const HostTime at = layout_.times[next_++];
+        const auto begins = [at](const Segment& segment) { return segment.begin == at; };
+        if (std::any_of(layout_.segments.begin(), layout_.segments.end(), begins)) {
+          shares_.end_segment();
+        }
+        add_record(line, *metrics, at);
       }
       return {};
     });
@@ -108,6 +87,16 @@ class Import {
 
   Result<model::Recording> finish() && {
     set_parents();
+    if (!left_out_.empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, records] : left_out_) {
+        names.push_back(fmt::format("{} ({} record{})", name, records, records == 1 ? "" : "s"));
+      }
+      builder_.warn(fmt::format("{} figure{} left out: {}", names.size(),
+                                names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
+    }
+    builder_.recording().imported_windows =
+        shares_.windows(layout_.times.front(), layout_.times.back());
     return std::move(builder_).finish(path_, layout_.times.front(), layout_.times.back());
   }
 
@@ -139,29 +128,94 @@ class Import {
     return {};
   }
 
-  void add_record(const json& metrics, HostTime at) {
+  void add_record(const json& line, const json& metrics, HostTime at) {
     if (const json* cpu = member(metrics, "cpu")) {
+      provenance_ = provenance_of(line, "cpu");
       for (const PowerField& field : kCpuFields) {
         add_power(field.kind, std::string(field.device), std::string(field.name),
                   model::SensorKind::kPowerInstant, std::string(field.key), at,
                   number_of(member(*cpu, field.key)));
       }
       note_own_pids(*cpu, at);
+      add_cpu_shares(*cpu, at);
+      note_left_out(*cpu);
     }
     const json* gpu = member(metrics, "gpu");
     if (!gpu) return;
-    const json* draws = member(*gpu, "per_gpu_power_draw");
-    if (draws && draws->is_object() && !draws->empty()) {
+    provenance_ = provenance_of(line, "gpu");
+    add_gpu_power(*gpu, at);
+    add_gpu_processes(*gpu, at);
+    if (const json* powers = member(*gpu, "per_gpu_attributable_power");
+        powers && powers->is_object()) {
+      for (const auto& [index, watts] : powers->items()) {
+        charge("processes of the experiment", "gpu" + index, at, number_of(&watts));
+      }
+    }
+    note_left_out(*gpu);
+  }
+
+  // Each GPU's power, else that of all together.
+  void add_gpu_power(const json& gpu, HostTime at) {
+    for (const char* key : {"per_gpu_power_draw", "per_gpu_nvidia_power"}) {
+      const json* draws = member(gpu, key);
+      if (!draws || !draws->is_object() || draws->empty()) continue;
       for (const auto& [index, watts] : draws->items()) {
         add_power(model::DomainKind::kGpu, "gpu" + index, "GPU " + index,
-                  model::SensorKind::kPowerAverage, "per_gpu_power_draw", at, number_of(&watts));
+                  model::SensorKind::kPowerAverage, key, at, number_of(&watts));
       }
-    } else {
-      add_power(model::DomainKind::kGpu, "gpus", "All NVIDIA GPUs",
-                model::SensorKind::kPowerAverage, "nvidia_draw_absolute", at,
-                number_of(member(*gpu, "nvidia_draw_absolute")));
+      return;
     }
-    add_gpu_processes(*gpu, at);
+    for (const char* key : {"nvidia_draw_absolute", "nvidia_power"}) {
+      if (!member(gpu, key)) continue;
+      add_power(model::DomainKind::kGpu, "gpus", "All NVIDIA GPUs",
+                model::SensorKind::kPowerAverage, key, at, number_of(member(gpu, key)));
+      return;
+    }
+  }
+
+  // Calls `take` with "process PID" and each value of the first of `keys` that is there.
+  template <typename F>
+  void for_each_process(const json& section, std::initializer_list<std::string_view> keys, F take) {
+    for (const std::string_view key : keys) {
+      const json* values = member(section, key);
+      if (!values || !values->is_object()) continue;
+      for (const auto& [pid, value] : values->items()) {
+        const auto number = number_of(&value);
+        if (is_pid(pid) && number && *number >= 0) take("process " + pid, *number);
+      }
+      return;
+    }
+  }
+
+  void add_cpu_shares(const json& cpu, HostTime at) {
+    for_each_process(
+        cpu, {"per_process_cpu_uses", "cpu_uses"},
+        [&](const std::string& name, double share) { shares_.add_cpu_share(name, share); });
+    for_each_process(
+        cpu, {"per_process_mem_use_abs", "mem_use_abs"},
+        [&](const std::string& name, double bytes) { shares_.add_memory(name, bytes); });
+    // The share of the cores' power where that was read, else of the packages'.
+    const char* charged = sensors_.contains("cores") ? "cores" : "cpu";
+    for_each_process(cpu, {"per_process_cpu_power"}, [&](const std::string& name, double watts) {
+      charge(name, charged, at, watts);
+    });
+    for_each_process(cpu, {"per_process_dram_power"}, [&](const std::string& name, double watts) {
+      charge(name, "dram", at, watts);
+    });
+  }
+
+  void charge(const std::string& name, const std::string& device, HostTime at,
+              std::optional<double> watts) {
+    const auto sensor = sensors_.find(device);
+    if (sensor == sensors_.end() || !watts || *watts < 0) return;
+    shares_.add_power(name, sensor->second.first, at, *watts);
+  }
+
+  void note_left_out(const json& section) {
+    if (!section.is_object()) return;
+    for (const auto& [key, value] : section.items()) {
+      if (!is_known_figure(key)) ++left_out_[key];
+    }
   }
 
   void add_power(model::DomainKind kind, const std::string& device, const std::string& name,
@@ -175,6 +229,8 @@ class Import {
       const auto sensor = builder_.add_sensor(domain, sensor_kind, "AIPowerMeter " + key);
       found = sensors_.emplace(device, std::pair{domain, sensor}).first;
     }
+    auto& sensor = builder_.recording().sensors[static_cast<std::size_t>(found->second.second)];
+    sensor.provenance = combine(sensor.provenance, provenance_);
     builder_.add_power(found->second.second, at, watts);
   }
 
@@ -253,6 +309,9 @@ class Import {
   std::size_t next_ = 0;
   std::map<std::string, std::pair<model::DomainId, model::SensorId>> sensors_;  // by device
   std::map<std::string, std::size_t> processes_;                                // by pid
+  model::Provenance provenance_ = model::Provenance::kMeasured;  // of the section that is read
+  ProcessShares shares_;
+  std::map<std::string, std::size_t> left_out_;  // names of figures -> records that have them
 };
 
 bool recognises(std::string_view text) {

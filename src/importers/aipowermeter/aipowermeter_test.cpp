@@ -156,5 +156,59 @@ TEST(AiPowerMeterPeers, MeasurePower) {
   EXPECT_NEAR(trapezoid(powers_of(*recording, "psys")), 884.956594, kStampRounding);
 }
 
+TEST(AiPowerMeter, ReadsThePresentSchema) {
+  const auto each = import_text(
+      record("00", "", R"("nvidia_power": 90, "per_gpu_nvidia_power": {"0": 30, "1": 60})") +
+      record("10", "", R"("nvidia_power": 90, "per_gpu_nvidia_power": {"0": 30, "1": 60})"));
+  ASSERT_TRUE(each) << each.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*each, "gpu0")), 300, 1e-9);
+  EXPECT_NEAR(trapezoid(powers_of(*each, "gpu1")), 600, 1e-9);
+  EXPECT_EQ(domain(*each, "gpus"), nullptr);
+  const auto all = import_text(record("00", "", R"("nvidia_power": 90)") +
+                               record("10", "", R"("nvidia_power": 90)"));
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*all, "gpus")), 900, 1e-9);
+}
+
+TEST(AiPowerMeter, WhatWasChargedToProcessesAreWindows) {
+  const std::string cpu =
+      R"("intel_power": 40, "total_cpu_power": 30, "total_dram_power": 5, "wattage_of_fans": 2,)"
+      R"("cpu_uses": {"77": 0.5, "78": 0.25}, "mem_use_abs": {"77": 4096, "78": 100},)"
+      R"("per_process_cpu_power": {"77": 15, "78": 7.5}, "per_process_dram_power": {"77": 2})";
+  const std::string gpu =
+      R"("nvidia_power": 90, "per_gpu_nvidia_power": {"0": 90}, "per_gpu_attributable_power": {"0": 45, "all": 45})";
+  const auto recording = import_text(record("00", cpu, gpu) + record("10", cpu, gpu) +
+                                     "\"END OF RECORDING SEGMENT\"\n" + record("40", cpu, gpu) +
+                                     record("50", cpu, gpu));
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->imported_windows.size(), 3u);
+  const auto& first = recording->imported_windows[0];
+  EXPECT_EQ(first.name, "process 77");
+  ASSERT_EQ(first.energies.size(), 2u);
+  EXPECT_EQ(first.energies[1].domain, domain(*recording, "cores")->id);
+  EXPECT_EQ(first.energies[1].energy, Energy::joules(300));  // 20 s: the pause does not count
+  EXPECT_EQ(first.energies[0].energy, Energy::joules(40));
+  EXPECT_EQ(first.labels[0].value, "0.5000");
+  EXPECT_EQ(first.labels[1].value, "4096");
+  EXPECT_EQ(recording->imported_windows[2].name, "processes of the experiment");
+  EXPECT_EQ(recording->imported_windows[2].energies[0].energy, Energy::joules(900));
+  EXPECT_TRUE(has_warning(*recording, "1 figure left out: wattage_of_fans (4 records)"));
+}
+
+TEST(AiPowerMeter, KeepsTheProvenanceOfItsOwnExports) {
+  const std::string line =
+      R"({"date": "2026-11-21 03:00:0@", "provenance": {"cpu": "estimated", "gpu": "measured"}, "metrics": )"
+      R"({"cpu": {"intel_power": 40}, "gpu": {"nvidia_draw_absolute": 90}}})";
+  std::string text;
+  for (const char second : {'0', '1'}) {
+    text += line + "\n";
+    text[text.rfind('@')] = second;
+  }
+  const auto recording = import_text(text);
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->sensors[0].provenance, model::Provenance::kEstimated);
+  EXPECT_EQ(recording->sensors[1].provenance, model::Provenance::kMeasured);
+}
+
 }  // namespace
 }  // namespace jouleprof::importers

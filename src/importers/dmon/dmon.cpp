@@ -110,7 +110,11 @@ class Import {
     builder_.set_clock(layout_, log_.stamps == DmonStamps::kDateTime ? local_to_real : nullptr);
     warn_of_time(options);
     add_readings();
-    add_activity();
+    add_activity(options.trim);
+    if (log_.pmon_rows > 0) {
+      builder_.warn(fmt::format("{} row{} of pmon left out: put them into a file of their own",
+                                log_.pmon_rows, log_.pmon_rows == 1 ? "" : "s"));
+    }
     if (log_.cut_off_line) builder_.recording().run.complete = false;
     return std::move(builder_).finish(path_, layout_.times.front(), layout_.times.back());
   }
@@ -180,25 +184,47 @@ class Import {
     }
   }
 
-  void add_activity() {
+  void add_activity(bool trim) {
     const DmonActivity activity = find_activity(log_.rows, ticks_);
     model::Recording& recording = builder_.recording();
     if (activity.idle_ticks >= 2) {
       recording.idle_spans.push_back(
           {layout_.times.front(), layout_.times[activity.idle_ticks - 1]});
     }
-    if (!activity.work) return;
+    if (!trim) return;
+    if (!activity.work) {
+      builder_.warn(
+          fmt::format("nothing is trimmed: sm reaches {:.0f} % in no row", kActiveSmPercent));
+      return;
+    }
     // A row covers the interval before it, so n rows of work begin at the row before them.
     const auto [first, last] = *activity.work;
     const HostTime begin = layout_.times[first > 0 ? first - 1 : first];
-    if (begin == layout_.times[last]) return;
+    const HostTime end = layout_.times[last];
+    if (begin == end) return;
     recording.run.work_begin = begin;
-    recording.run.work_end = layout_.times[last];
-    builder_.warn(
-        fmt::format("the work is taken to be the {} rows from {:.0f} s to {:.0f} s of the "
-                    "log, where sm reaches {:.0f} %, less one row at each end",
-                    last - first + 1, seconds(begin.time_since_epoch()),
-                    seconds(layout_.times[last].time_since_epoch()), kActiveSmPercent));
+    recording.run.work_end = end;
+    const std::size_t rows = last - first + 1;
+    builder_.warn(fmt::format(
+        "trimmed to {} of {} looks, from {:.0f} s to {:.0f} s of the log: those where sm reaches "
+        "{:.0f} %, less one at each end; {} look{} left out, with about {:.1f} J",
+        rows, ticks_.size(), seconds(begin.time_since_epoch()), seconds(end.time_since_epoch()),
+        kActiveSmPercent, ticks_.size() - rows, ticks_.size() - rows == 1 ? "" : "s",
+        joules_outside(begin, end)));
+  }
+
+  // Each power holds for the interval that ends at its row.
+  double joules_outside(HostTime begin, HostTime end) const {
+    double joules = 0;
+    for (std::size_t tick = 1; tick < ticks_.size(); ++tick) {
+      if (layout_.times[tick] > begin && layout_.times[tick] <= end) continue;
+      const std::size_t next = tick + 1 < ticks_.size() ? ticks_[tick + 1] : log_.rows.size();
+      for (std::size_t i = ticks_[tick]; i < next; ++i) {
+        joules += log_.rows[i][DmonField::kPower].value_or(0) *
+                  seconds(layout_.times[tick] - layout_.times[tick - 1]);
+      }
+    }
+    return joules;
   }
 
   const DmonLog& log_;
@@ -211,7 +237,7 @@ class Import {
 
 Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
   const SourceText& source = sources.front();
-  const auto log = read_dmon_log(source);
+  const auto log = read_dmon_log(source, options.block);
   if (!log) return tl::unexpected(log.error());
   if (log->rows.empty()) {
     return fail(Errc::kUnavailable,

@@ -40,17 +40,6 @@ std::vector<std::string_view> dmon_fields(std::string_view line) {
   return fields;
 }
 
-WithUnit split_unit(std::string_view field) {
-  const auto blank = field.find_first_of(" \t");
-  if (blank == std::string_view::npos) return {field, {}};
-  std::string_view unit = trim(field.substr(blank));
-  if (unit.size() > 2 && ((unit.starts_with('[') && unit.ends_with(']')) ||
-                          (unit.starts_with('(') && unit.ends_with(')')))) {
-    unit = unit.substr(1, unit.size() - 2);
-  }
-  return {field.substr(0, blank), unit};
-}
-
 std::string_view without_hash(std::string_view line) {
   line = trim(line);
   if (line.starts_with('#')) line.remove_prefix(1);

@@ -6,20 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "importers/csv_table.h"
 #include "importers/dmon/dmon_log.h"
 
 namespace jouleprof::importers {
 
 // Fields of a line: between commas where there are any, else between blanks.
 std::vector<std::string_view> dmon_fields(std::string_view line);
-
-// A CSV field may carry its unit: "61 W", "pwr [W]".
-struct WithUnit {
-  std::string_view word;
-  std::string_view unit;  // empty: none
-};
-
-WithUnit split_unit(std::string_view field);
 
 // A line without the '#' in front that headers have.
 std::string_view without_hash(std::string_view line);

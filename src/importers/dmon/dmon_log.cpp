@@ -1,6 +1,7 @@
 #include "importers/dmon/dmon_log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -27,7 +28,8 @@ bool is_value(std::string_view field) {
 
 class Reader {
  public:
-  explicit Reader(const SourceText& source) : source_(source), lines_(source.text) {}
+  Reader(const SourceText& source, std::optional<std::size_t> block)
+      : source_(source), lines_(source.text), block_(block) {}
 
   Result<DmonLog> read() {
     bool first = true;
@@ -35,6 +37,7 @@ class Reader {
       const std::string_view line = trim(lines_.text());
       if (line.empty()) {
         if (capture_) header_.reset();
+        in_pmon_ = false;
         continue;
       }
       if (!lines_.ended() && header_ && !log_.rows.empty()) {
@@ -50,10 +53,39 @@ class Reader {
       }
       first = false;
     }
-    return std::move(log_);
+    return choose_block();
   }
 
  private:
+  // The rows of the chosen block, or of the only one.
+  Result<DmonLog> choose_block() {
+    if (!capture_) return std::move(log_);
+    if (!block_ && blocks_.size() > 1) {
+      std::vector<std::size_t> lines;
+      for (const Block& block : blocks_) lines.push_back(block.line);
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("{}: it holds {} blocks of dmon rows, from the lines {}; they may be of "
+                      "any times, so choose one with --block 1 to {}",
+                      source_.path, blocks_.size(), fmt::join(lines, ", "), blocks_.size()));
+    }
+    if (block_ && (*block_ < 1 || *block_ > blocks_.size())) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{}: there is no block {} of dmon rows, only {}", source_.path,
+                              *block_, blocks_.size()));
+    }
+    if (blocks_.empty()) return std::move(log_);
+    const std::size_t chosen = block_.value_or(1);
+    const auto begin =
+        log_.rows.begin() + static_cast<std::ptrdiff_t>(blocks_[chosen - 1].first_row);
+    const auto end =
+        chosen < blocks_.size()
+            ? log_.rows.begin() + static_cast<std::ptrdiff_t>(blocks_[chosen].first_row)
+            : log_.rows.end();
+    log_.rows = std::vector<DmonRow>(begin, end);
+    return std::move(log_);
+  }
+
   tl::unexpected<Error> error(std::string_view message) const {
     return fail_at(source_, lines_.number(), message);
   }
@@ -62,9 +94,13 @@ class Reader {
     if (header.is_pmon) {
       // In a log it is a sign of two logs in one file; a capture has both.
       if (!capture_) {
-        return error("a header of 'nvidia-smi pmon'; only dmon's rows can be imported");
+        return error(
+            "a header of 'nvidia-smi pmon' among dmon's rows; put both logs into files of their "
+            "own, "
+            "and import them together");
       }
       header_.reset();
+      in_pmon_ = true;
       return {};
     }
     if (header.has_instances) {
@@ -81,13 +117,17 @@ class Reader {
       if (column && column->field == DmonField::kPower) log_.has_power_column = true;
     }
     section_begins_ = section_begins_ || !header_;
+    in_pmon_ = false;
     header_ = std::move(header);
     return {};
   }
 
   // Anything but a header or a blank line.
   Result<void> take_other(std::string_view line) {
-    if (capture_ && !header_) return {};
+    if (capture_ && !header_) {
+      if (in_pmon_ && !line.starts_with('#') && is_value(dmon_fields(line)[0])) ++log_.pmon_rows;
+      return {};
+    }
     if (line.starts_with('#') || line.starts_with("Idx")) {
       const auto fields = dmon_fields(without_hash(line));
       if (header_ && is_unit_line(fields)) return check_units(fields);
@@ -153,6 +193,7 @@ class Reader {
       row.values[static_cast<std::size_t>(column->field)] = *number;
     }
     row.starts_section = section_begins_;
+    if (section_begins_) blocks_.push_back({log_.rows.size(), lines_.number()});
     section_begins_ = false;
     log_.rows.push_back(row);
     return {};
@@ -181,12 +222,20 @@ class Reader {
     return {};
   }
 
+  struct Block {
+    std::size_t first_row = 0;
+    std::size_t line = 0;
+  };
+
   const SourceText& source_;
   Lines lines_;
+  const std::optional<std::size_t> block_;
   DmonLog log_;
+  std::vector<Block> blocks_;
   std::optional<DmonHeader> header_;
   bool capture_ = false;
   bool section_begins_ = false;
+  bool in_pmon_ = false;
   std::optional<Duration> last_time_;
   Duration day_{};
 };
@@ -208,6 +257,8 @@ bool is_dmon(std::string_view text) {
   return false;
 }
 
-Result<DmonLog> read_dmon_log(const SourceText& source) { return Reader(source).read(); }
+Result<DmonLog> read_dmon_log(const SourceText& source, std::optional<std::size_t> block) {
+  return Reader(source, block).read();
+}
 
 }  // namespace jouleprof::importers

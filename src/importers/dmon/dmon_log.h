@@ -6,8 +6,8 @@
 // commas between. '-' is a value that the driver does not give.
 //
 // A file that begins with a dmon header is a log, and everything in it has to be dmon's. Any other
-// text is a capture: only its dmon sections count, each from a header to the next blank or foreign
-// line.
+// text is a capture: only its dmon blocks count, each from a header to the next blank or foreign
+// line. One of them is read: they may be of any times.
 #pragma once
 
 #include <array>
@@ -55,6 +55,7 @@ struct DmonLog {
   std::vector<DmonRow> rows;
   DmonStamps stamps = DmonStamps::kNone;
   bool has_power_column = false;
+  std::size_t pmon_rows = 0;  // of a capture; left out
   // The last line, when it was left out because it may have been cut off.
   std::optional<std::size_t> cut_off_line;
 };
@@ -62,8 +63,10 @@ struct DmonLog {
 // Whether there is a dmon header in `text`, or rows that lack one.
 bool is_dmon(std::string_view text);
 
+// `block`: which one of a capture, from one; it must be given where there are several with rows.
 // Errors: corrupt with the line: a row that does not fit its header or is no row, other units, rows
-// without a header, pmon's rows, rows of single MIG instances.
-Result<DmonLog> read_dmon_log(const SourceText& source);
+// without a header, pmon's rows, rows of single MIG instances; invalid_argument: several blocks and
+// none was chosen, or one that is not there.
+Result<DmonLog> read_dmon_log(const SourceText& source, std::optional<std::size_t> block = {});
 
 }  // namespace jouleprof::importers

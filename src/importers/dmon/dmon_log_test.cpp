@@ -179,13 +179,17 @@ TEST(DmonLog, TakesTheSectionsOutOfACapture) {
       "# gpu    pwr     sm \n# Idx      W      % \n    0    261     99 \n"
       "nvmlDeviceGetName\n    0    999     99 \n";
   EXPECT_TRUE(is_dmon(capture));
-  const auto log = read(capture);
+  EXPECT_FALSE(read(capture));  // which of the two?
+  const SourceText source{"in", capture};
+  auto log = read_dmon_log(source, 1);
   ASSERT_TRUE(log) << log.error().message;
-  ASSERT_EQ(log->rows.size(), 3u);
+  ASSERT_EQ(log->rows.size(), 2u);
   EXPECT_EQ(log->rows[1][DmonField::kPower], 62);
-  EXPECT_FALSE(log->rows[1].starts_section);
-  EXPECT_EQ(log->rows[2][DmonField::kPower], 261);
-  EXPECT_TRUE(log->rows[2].starts_section);
+  EXPECT_EQ(log->pmon_rows, 1u);
+  log = read_dmon_log(source, 2);
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(log->rows.size(), 1u);
+  EXPECT_EQ(log->rows[0][DmonField::kPower], 261);
 }
 
 TEST(DmonLog, OtherTextsAreNotDmon) {

@@ -72,13 +72,42 @@ TEST(Dmon, FindsWorkAndIdle) {
   text += row(0, 75, 40, 1000);
   for (int i = 0; i < 3; ++i) text += row(0, 100 + i, 99, 1000);
   text += row(0, 75, 40, 1000) + row(0, 60, 0, 210);
-  const auto recording = import_text(text);
+  auto recording = import_text(text, {.trim = true});
   ASSERT_TRUE(recording);
   // Three rows, each of the second before it.
   EXPECT_EQ(recording->run.work_begin, at(seconds{4}));
   EXPECT_EQ(recording->run.work_end, at(seconds{7}));
   ASSERT_EQ(recording->idle_spans.size(), 1u);
   EXPECT_EQ(recording->idle_spans[0], (model::IdleSpan{at(seconds{0}), at(seconds{3})}));
+  EXPECT_TRUE(has_warning(*recording, "trimmed to 3 of 10 looks, from 4 s to 7 s"));
+  // Three idle rows after the first, two at the edges, one idle row.
+  EXPECT_TRUE(has_warning(*recording, "7 looks left out, with about 390.0 J"));
+
+  recording = import_text(text);
+  ASSERT_TRUE(recording);
+  EXPECT_EQ(recording->run.work_begin, at(seconds{0}));
+  EXPECT_EQ(recording->run.work_end, at(seconds{9}));
+  EXPECT_EQ(recording->idle_spans.size(), 1u);
+  EXPECT_FALSE(has_warning(*recording, "trimmed"));
+}
+
+TEST(Dmon, NothingIsTrimmedWithoutActiveRows) {
+  const auto recording =
+      import_text(kHead + row(0, 61, 5, 210) + row(0, 62, 5, 210), {.trim = true});
+  ASSERT_TRUE(recording);
+  EXPECT_TRUE(has_warning(*recording, "nothing is trimmed"));
+}
+
+TEST(Dmon, SeveralBlocksOfACaptureAreNotJoined) {
+  const std::string text = "a capture\n" + kHead + row(0, 61, 5, 210) + row(0, 61, 5, 210) +
+                           "\nand under load\n" + kHead + row(0, 300, 99, 1000) +
+                           row(0, 300, 99, 1000);
+  EXPECT_THAT(import_error(text), HasSubstr("2 blocks of dmon rows, from the lines 4, 10"));
+  const auto second = import_text(text, {.block = 2});
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*second, "gpu0")), 300, 1e-9);
+  EXPECT_FALSE(has_warning(*second, "paused"));
+  EXPECT_THAT(import_error(text, {.block = 3}), HasSubstr("no block 3 of dmon rows, only 2"));
 }
 
 TEST(Dmon, SeveralGpusShareTheirTicks) {
@@ -165,7 +194,7 @@ class DmonPeers : public ::testing::TestWithParam<KnownLog> {};
 
 TEST_P(DmonPeers, GivesTheKnownMeans) {
   JOULEPROF_PEER_FILE(file, std::string("nvidia_smi_dmon/") + GetParam().file);
-  const auto recording = import_files({file});
+  const auto recording = import_files({file}, {.trim = true});
   ASSERT_TRUE(recording) << recording.error().message;
   const auto powers = powers_of(*recording, "gpu0");
   // Each row holds for the second that ends at it.
@@ -206,11 +235,12 @@ TEST(DmonPeerFiles, IdleOnlyLogIsIdleThroughout) {
 }
 
 TEST(DmonPeerFiles, SectionsOfCompleteCaptures) {
-  const auto import_capture = [](const std::filesystem::path& file) {
-    auto recording = import_files({file});
+  const auto import_capture = [](const std::filesystem::path& file, std::size_t block) {
+    EXPECT_FALSE(import_files({file}));
+    auto recording = import_files({file}, {.trim = true, .block = block});
     EXPECT_TRUE(recording) << recording.error().message;
-    EXPECT_EQ(recording->readings.powers.size(), 10u);
-    EXPECT_TRUE(has_warning(*recording, "paused 1 time"));
+    EXPECT_EQ(recording->readings.powers.size(), 5u);
+    EXPECT_TRUE(has_warning(*recording, "rows of pmon left out"));
     return recording;
   };
   JOULEPROF_PEER_FILE(h100,
@@ -218,21 +248,19 @@ TEST(DmonPeerFiles, SectionsOfCompleteCaptures) {
   JOULEPROF_PEER_FILE(mig, "nvidia_smi_captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt");
   JOULEPROF_PEER_FILE(l40s, "nvidia_smi_captures/linux-x86_64__nvidia-l40s__595.80.txt");
 
-  auto recording = import_capture(h100);
-  const auto powers = powers_of(*recording, "gpu0");
-  EXPECT_EQ(powers.front().power.watts(), 69);
-  EXPECT_EQ(powers.back().power.watts(), 636);
-  // Idle rows, then three of the five loaded ones.
-  ASSERT_EQ(recording->idle_spans.size(), 1u);
-  EXPECT_EQ(recording->idle_spans[0].end, at(seconds{4}));
+  auto recording = import_capture(h100, 1);
+  EXPECT_EQ(powers_of(*recording, "gpu0").front().power.watts(), 69);
+  recording = import_capture(h100, 2);
+  EXPECT_EQ(powers_of(*recording, "gpu0").back().power.watts(), 636);
+  // Three of the five loaded rows.
   EXPECT_EQ(recording->run.work_end.value() - recording->run.work_begin.value(),
             Duration{seconds{3}});
 
-  recording = import_capture(mig);
+  recording = import_capture(mig, 1);
   EXPECT_TRUE(recording->idle_spans.empty());
   EXPECT_EQ(recording->run.work_begin, at(seconds{0}));
 
-  recording = import_capture(l40s);
+  recording = import_capture(l40s, 1);
   for (const auto& sensor : recording->sensors) {
     EXPECT_NE(sensor.name, model::gauge::kMemoryTemperature);
   }

@@ -1,10 +1,10 @@
 // The power log of the old zeus_monitor program: "Time,Power[,Temp][,SMFreq][,Mem]", one GPU a
 // file. Time is UTC with nanoseconds, Power in mW (nvmlDeviceGetPowerUsage), SMFreq in MHz, Mem in
-// bytes.
+// bytes. A name or a value may carry its unit: "Power [W]", "32402 mW", "1380 MHz".
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,15 +19,24 @@
 namespace jouleprof::importers {
 namespace {
 
+struct Unit {
+  std::string_view name;
+  double scale;  // to watts, degrees, hertz or bytes
+};
+
 struct Column {
   std::string_view name;
   std::string_view gauge;
-  double scale;
+  std::array<Unit, 4> units;  // the first one is meant where none is written
 };
 
-constexpr std::array<Column, 3> kGauges{{{"Temp", model::gauge::kTemperature, 1},
-                                         {"SMFreq", model::gauge::kSmClock, 1e6},
-                                         {"Mem", model::gauge::kMemoryUsed, 1}}};
+constexpr Column kPower{"Power", "", {{{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {}}}};
+constexpr std::array<Column, 3> kGauges{
+    {{"Temp", model::gauge::kTemperature, {{{"C", 1}, {}, {}, {}}}},
+     {"SMFreq", model::gauge::kSmClock, {{{"MHz", 1e6}, {"GHz", 1e9}, {"Hz", 1}, {}}}},
+     {"Mem",
+      model::gauge::kMemoryUsed,
+      {{{"B", 1}, {"KiB", 1024.0}, {"MiB", 1024.0 * 1024.0}, {"GiB", 1024.0 * 1024.0 * 1024.0}}}}}};
 
 struct Row {
   Duration stamp{};
@@ -41,23 +50,46 @@ struct Log {
   std::optional<std::string> cut_off;
 };
 
-Result<std::optional<double>> parse_cell(const CsvRows& rows, std::string_view cell) {
+// A column's place, and the unit in its header.
+struct Place {
+  std::size_t column = 0;
+  std::string_view unit;
+};
+
+std::optional<Place> find_place(const std::vector<std::string>& header, std::string_view name) {
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const auto [word, unit] = split_unit(header[i]);
+    if (word == name) return Place{i, unit};
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<double>> parse_cell(const CsvRows& rows, std::string_view cell,
+                                         const Column& column, const Place& place) {
   cell = trim(cell);
   if (cell.empty()) return std::optional<double>{};
-  const auto number = parse_number(cell);
+  const auto [word, own_unit] = split_unit(cell);
+  const auto number = parse_number(word);
   if (!number) return rows.fail_at(fmt::format("{} is not a number", show(cell)));
-  return std::optional<double>(*number);
+  const std::string_view name = own_unit.empty() ? place.unit : own_unit;
+  if (name.empty()) return std::optional<double>(*number * column.units.front().scale);
+  const auto unit = std::find_if(column.units.begin(), column.units.end(),
+                                 [&](const Unit& u) { return !u.name.empty() && u.name == name; });
+  if (unit == column.units.end()) {
+    return rows.fail_at(fmt::format("{} is no unit of {}", show(name), column.name));
+  }
+  return std::optional<double>(*number * unit->scale);
 }
 
 Result<Log> read_log(const SourceText& source, std::size_t file) {
   CsvRows rows(source);
   const auto time = rows.column("Time");
-  const auto power = rows.column("Power");
+  const auto power = find_place(rows.header(), kPower.name);
   if (!time) return forward_error(time);
-  if (!power) return forward_error(power);
-  std::array<std::optional<std::size_t>, kGauges.size()> gauges;
+  if (!power) return rows.missing_column(kPower.name);
+  std::array<std::optional<Place>, kGauges.size()> gauges;
   for (std::size_t i = 0; i < kGauges.size(); ++i) {
-    gauges[i] = find_column(rows.header(), kGauges[i].name);
+    gauges[i] = find_place(rows.header(), kGauges[i].name);
   }
 
   Log log;
@@ -72,12 +104,12 @@ Result<Log> read_log(const SourceText& source, std::size_t file) {
           fmt::format("{} is no time such as '2026-11-21 03:13:59.5'", show(fields[*time])));
     }
     row.stamp = *stamp;
-    auto milliwatts = parse_cell(rows, fields[*power]);
-    if (!milliwatts) return forward_error(milliwatts);
-    if (*milliwatts) row.watts = **milliwatts * 1e-3;
+    auto watts = parse_cell(rows, fields[power->column], kPower, *power);
+    if (!watts) return forward_error(watts);
+    row.watts = *watts;
     for (std::size_t i = 0; i < kGauges.size(); ++i) {
       if (!gauges[i]) continue;
-      auto value = parse_cell(rows, fields[*gauges[i]]);
+      auto value = parse_cell(rows, fields[gauges[i]->column], kGauges[i], *gauges[i]);
       if (!value) return forward_error(value);
       row.gauges[i] = *value;
     }
@@ -152,7 +184,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
             builder.recording().sensors[static_cast<std::size_t>(gpu.power)].domain,
             model::SensorKind::kGauge, std::string(kGauges[i].gauge));
       }
-      builder.add_gauge(*gpu.gauges[i], at, *row.gauges[i] * kGauges[i].scale);
+      builder.add_gauge(*gpu.gauges[i], at, *row.gauges[i]);
     }
   }
   builder.warn(sources.size() == 1
@@ -169,7 +201,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 
 bool recognises(std::string_view text) {
   const auto header = csv_header(text);
-  return find_column(header, "Time") && find_column(header, "Power");
+  return find_column(header, "Time") && find_place(header, kPower.name);
 }
 
 }  // namespace

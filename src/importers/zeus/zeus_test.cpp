@@ -35,6 +35,20 @@ TEST(ZeusMonitor, ReadsItsOtherColumns) {
   EXPECT_EQ(recording->sensors[3].name, model::gauge::kMemoryUsed);
 }
 
+TEST(ZeusMonitor, NamesAndValuesMayHaveUnits) {
+  for (const std::string text :
+       {"Time,Power [W],SMFreq [MHz]\n2026-11-21 03:00:00,50,1380\n2026-11-21 03:00:01,60,1380\n",
+        "Time,Power,SMFreq\n2026-11-21 03:00:00,50 W,1380 MHz\n2026-11-21 03:00:01,60000 mW,1.38 "
+        "GHz\n"}) {
+    const auto recording = import_text(text);
+    ASSERT_TRUE(recording) << recording.error().message;
+    EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 55, 1e-9);
+    EXPECT_EQ(recording->readings.gauges.at(0).value, 1380e6);
+  }
+  EXPECT_THAT(import_error("Time,Power [hp]\n2026-11-21 03:00:00,50\n"),
+              HasSubstr("'hp' is no unit"));
+}
+
 TEST(ZeusMonitor, SeveralFilesAreSeveralGpusOnOneTimeline) {
   const auto recording = import_texts(std::vector<SourceText>{
       {"a", kLog},

@@ -20,6 +20,10 @@ using model::PowerStep;
 using model::ProcessId;
 using model::Recording;
 
+constexpr const char* kSegmentEnd = "\"END OF RECORDING SEGMENT\"\n";
+// Wall clocks drift and are corrected by less.
+constexpr Duration kLeastPause = std::chrono::milliseconds{100};
+
 // The mean over what the curve covers of [begin, end]; nothing where that is less than half.
 std::optional<double> mean_watts(const std::vector<PowerStep>& steps, HostTime begin,
                                  HostTime end) {
@@ -115,6 +119,7 @@ class Lines {
       if (metrics.empty()) return;
       auto provenance = model::Provenance::kUnavailable;
       for (const Drawn& d : drawn_) {
+        if (d.domain->kind == DomainKind::kGpuMemory) continue;  // in neither section
         const bool is_of_gpu = d.domain->kind == DomainKind::kGpu;
         if (is_of_gpu == is_gpu) provenance = combine(provenance, d.provenance);
       }
@@ -278,11 +283,27 @@ Result<void> write_aipowermeter(std::ostream& out, const Recording& recording,
       std::max<std::int64_t>(1, std::llround(seconds(end - begin) / seconds(period)));
   const Duration step = (end - begin) / stretches;
   Lines lines(recording, curves);
+  const ClockMap clocks(recording.clock_points);
+  std::optional<HostTime> written;
+  bool is_open = false;  // a segment with lines
   for (std::int64_t i = 0; i <= stretches; ++i) {
     const HostTime at = i == stretches ? end : begin + i * step;
-    out << lines.line(at, std::max(begin, at - step / 2), std::min(end, at + step / 2), step);
+    const std::string line =
+        lines.line(at, std::max(begin, at - step / 2), std::min(end, at + step / 2), step);
+    // A reader integrates from line to line: not over times without power, nor over a pause, whose
+    // wall time is no host time.
+    const bool jumps = written && clocks.to_real(at) - clocks.to_real(*written) >
+                                      at - *written + std::max(step / 2, kLeastPause);
+    if (is_open && (line.empty() || jumps)) {
+      out << kSegmentEnd;
+      is_open = false;
+    }
+    if (line.empty()) continue;
+    out << line;
+    is_open = true;
+    written = at;
   }
-  if (recording.run.complete) out << "\"END OF RECORDING SEGMENT\"\n";
+  if (is_open && recording.run.complete) out << kSegmentEnd;
   return {};
 }
 

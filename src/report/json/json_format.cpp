@@ -30,7 +30,10 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       run, part, options, out,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
       [&](const auto& profile) {
-        return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr);
+        const auto per =
+            options.per ? std::optional(per_unit(profile, *options.per)) : std::nullopt;
+        return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr,
+                       per ? &*per : nullptr);
       });
 }
 

@@ -63,6 +63,22 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
   return balance;
 }
 
+Json per_unit_json(const PerUnit& per) {
+  Json j;
+  j["name"] = text_json(per.unit.name);
+  j["count"] = number_json(per.unit.count);
+  j["seconds"] = number_json(per.seconds);
+  j["joules"] = optional_json(per.joules, number_json);
+  j["interval_joules"] = per.joules
+                             ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
+                                    number_json(*per.joules + per.error_joules)}
+                             : Json(nullptr);
+  j["repeatability_joules"] = per.joules ? number_json(per.repeatability_joules) : Json(nullptr);
+  j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
+  j["provenance"] = to_string(per.provenance);
+  return j;
+}
+
 Json domain_json(const Profile& profile, const DomainProfile& d) {
   const auto& m = d.energy;
   Json j;
@@ -88,6 +104,7 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
   j["method"] = m ? text_json(m->method) : Json(nullptr);
   j["reason"] = m ? Json(nullptr) : text_json(d.reason);
+  j["shares_include_rest"] = d.balance.parts ? Json(d.shares_include_rest) : Json(nullptr);
   j["balance"] =
       balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
                    d.levels.rest.has_value(), processes_of(profile, d), d.others, d.unattributed,
@@ -186,7 +203,7 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
-Json profile_document(const Profile& profile, const Costs* costs) {
+Json profile_document(const Profile& profile, const Costs* costs, const PerUnit* per) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
   Json j;
@@ -223,6 +240,7 @@ Json profile_document(const Profile& profile, const Costs* costs) {
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.unattributed, total.parts,
                               total.counter, total.integral);
+  j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["wall"] = nullptr;  // only to_json() has it
   j["findings"] = Json::array();
@@ -232,8 +250,9 @@ Json profile_document(const Profile& profile, const Costs* costs) {
   return j;
 }
 
-std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall) {
-  Json j = profile_document(profile, costs);
+std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall,
+                    const PerUnit* per) {
+  Json j = profile_document(profile, costs, per);
   if (wall != nullptr) j["wall"] = wall_json(*wall);
   return write_json(j) + '\n';
 }

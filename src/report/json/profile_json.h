@@ -4,10 +4,12 @@
 #include "model/profile.h"
 #include "report/costs.h"
 #include "report/json/json_text.h"
+#include "report/per_unit.h"
 
 namespace jouleprof::report {
 
-// `costs`: may be null.
-Json profile_document(const model::Profile& profile, const Costs* costs = nullptr);
+// `costs`, `per`: may be null.
+Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
+                      const PerUnit* per = nullptr);
 
 }  // namespace jouleprof::report

@@ -99,9 +99,16 @@ void add_total(const TextContext& c, Table& table) {
   if (const std::string missing = not_included(c); !missing.empty()) {
     text += "; without " + missing;
   }
+  text += "; " + watt_hours_text(m.energy);
+  const Duration length = c.profile.duration();
+  if (c.total.rest && length > Duration{}) {
+    text +=
+        fmt::format(", {} W at rest, {} W dynamic", number_text((*c.total.rest / length).watts()),
+                    number_text(((m.energy - *c.total.rest) / length).watts()));
+  }
   const bool is_measured = m.provenance == Provenance::kMeasured;
   table.add_text({"total", Style::kBold},
-                 {text, is_measured ? Style::kBold : style_of(m.provenance)}, 3);
+                 {text, is_measured ? Style::kBold : style_of(m.provenance)}, 4);
 }
 
 }  // namespace
@@ -247,7 +254,7 @@ Lines balance_block(const TextContext& c) {
     table.add({{c.labels[i]},
                text(d.balance.counter),
                text(d.balance.integral),
-               text(d.idle_part),
+               d.shares_include_rest ? Cell{"in shares"} : text(d.idle_part),
                text(processes_of(c.profile, d)),
                text(d.others),
                text(d.unattributed),

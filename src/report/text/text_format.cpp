@@ -28,7 +28,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
-      [&](const auto& profile) { return to_text(profile, options.text) + costs; });
+      [&](const auto& profile) {
+        const std::string units =
+            options.per ? per_unit_to_text(per_unit(profile, *options.per), options.text) : "";
+        return to_text(profile, options.text) + units + costs;
+      });
 }
 
 }  // namespace

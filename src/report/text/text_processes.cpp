@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -37,6 +38,13 @@ std::optional<Energy> share_of(const Profile& profile, const ProcessProfile& p, 
     }
   }
   return sum;
+}
+
+// Whether shares of this kind are of all energy, because that at rest is unknown.
+bool includes_rest(const Profile& profile, DomainKind kind) {
+  return std::any_of(profile.domains.begin(), profile.domains.end(), [kind](const auto& d) {
+    return d.domain.kind == kind && !d.domain.parent && d.shares_include_rest;
+  });
 }
 
 std::string label_of(const TextContext& c, const ProcessProfile& p) {
@@ -80,7 +88,7 @@ std::vector<Column> columns_of(const Profile& profile) {
       {"CPU time", sum_text([](const auto& p) { return p.cpu_time; }, duration_text)});
   for (const DomainKind kind : shared_kinds(profile)) {
     columns.push_back(
-        {std::string(to_string(kind)),
+        {std::string(to_string(kind)) + (includes_rest(profile, kind) ? " all" : ""),
          sum_text([&profile, kind](const auto& p) { return share_of(profile, p, kind); },
                   energy_text)});
   }
@@ -117,7 +125,18 @@ Lines process_block(const TextContext& c, std::size_t most) {
     add(fmt::format("{} more processes", all.size() - shown), all.data() + shown,
         all.data() + all.size());
   }
-  return table.lines(c.width, c.options.colour);
+  Lines lines = table.lines(c.width, c.options.colour);
+  std::vector<std::string> whole;
+  for (const DomainKind kind : shared_kinds(c.profile)) {
+    if (includes_rest(c.profile, kind)) whole.emplace_back(to_string(kind));
+  }
+  if (!whole.empty()) {
+    c.note(lines, "", Style::kDim,
+           fmt::format("{} all: shares of all energy by use, because the energy at rest is unknown",
+                       fmt::join(whole, ", ")),
+           2);
+  }
+  return lines;
 }
 
 }  // namespace jouleprof::report

@@ -84,7 +84,7 @@ struct Membership {
 };
 
 // Asks the recorder that listens on `socket`. Waits for the begin of its work. Errors: unavailable
-// (it takes no process any more, or has ended), unsupported (another version).
+// (it takes no more members, or has ended), unsupported (another version).
 Result<Membership> join_recorder(const std::filesystem::path& socket,
                                  const Environment& environment = process_environment);
 

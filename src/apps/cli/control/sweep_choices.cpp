@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
 
 #include "analysis/sweep/recommend.h"
@@ -32,19 +31,6 @@ Result<std::pair<double, double>> parse_range(const std::string& text) {
   return fail(
       Errc::kInvalidArgument,
       fmt::format("--range {}: give the least and the highest setting, such as 300:700", text));
-}
-
-// `std::regex` throws; its text is the user's.
-Result<void> check_expression(const std::string& expression) {
-  try {
-    if (std::regex(expression).mark_count() == 1) return {};
-  } catch (const std::regex_error&) {
-  }
-  return fail(
-      Errc::kInvalidArgument,
-      fmt::format("--throughput {}: give a regular expression with one group for the number, "
-                  "such as '([0-9.]+) tokens/s'",
-                  expression));
 }
 
 }  // namespace
@@ -140,7 +126,8 @@ Result<model::SweepPlan> SweepChoices::common_plan(const std::vector<std::string
   plan.window = window;
   plan.throughput = throughput;
   if (!throughput.empty()) {
-    if (auto ok = check_expression(throughput); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_number_expression("--throughput", throughput, "([0-9.]+) tokens/s"); !ok)
+      return tl::unexpected(ok.error());
   }
   if (!analysis::parse_objective(objective)) {
     return fail(Errc::kInvalidArgument,

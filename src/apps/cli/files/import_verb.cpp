@@ -25,6 +25,9 @@ class ImportVerb : public Verb {
     app.add_flag("-f,--force", force_, "");
     app.add_option("--format", format_, "");
     app.add_option("--interval", interval_, "");
+    app.add_option("--columns", columns_, "");
+    app.add_flag("--trim", trim_, "");
+    app.add_option("--block", block_, "")->check(CLI::PositiveNumber);
     app.add_option("--latency", latency_, "");
     app.add_option("--samples", csv_.samples, "");
     app.add_option("--counter", csv_.counter, "");
@@ -102,6 +105,9 @@ class ImportVerb : public Verb {
       return fail(Errc::kInvalidArgument, "no file to import; name one or more files");
     importers::ImportOptions options;
     options.format = format_;
+    options.columns = columns_;
+    options.trim = trim_ || !latency_.empty();
+    options.block = block_;
     if (!interval_.empty()) {
       const auto interval = parse_duration(interval_);
       if (!interval) return tl::unexpected(interval.error());
@@ -116,6 +122,9 @@ class ImportVerb : public Verb {
   std::string format_;
   std::string interval_;
   std::string latency_;
+  std::string columns_;
+  std::optional<std::size_t> block_;
+  bool trim_ = false;
   bool force_ = false;
 };
 

@@ -10,6 +10,8 @@
 #include "apps/cli/terminal.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
+#include "report/cells.h"
+#include "report/pages.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -69,13 +71,26 @@ Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules
 
 }  // namespace
 
-int report_job(const std::vector<std::string>& files, const report::JobOptions& options,
-               bool json) {
+int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
+               const Output& html) {
+  if (!html.path.empty()) {
+    if (const auto possible = check_output(html); !possible) {
+      return complain(possible.error(), kCannotWrite);
+    }
+  }
   const MergedInputs several;
   const auto file = files.size() > 1 ? several.merge(files) : Result<std::string>(files.front());
   if (!file) return complain(file.error(), status_of_input(file.error()));
   const auto job = read_job(*file, options.rules);
   if (!job) return complain(job.error(), status_of_input(job.error()));
+  if (!html.path.empty()) {
+    const std::string name = std::filesystem::path(files.front()).filename();
+    const auto page = report::job_to_html(
+        *job, options, {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name)});
+    if (!page) return complain(page.error(), kInternalError);
+    const auto made = write_output(html, *page);
+    return made ? kDone : complain(made.error(), kCannotWrite);
+  }
   const auto text = json ? report::job_to_json(*job, options)
                          : report::job_to_text(*job, options, text_options(STDOUT_FILENO));
   if (!text) return complain(text.error(), status_of_input(text.error()));

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "analysis/run.h"
@@ -28,6 +29,7 @@
 #include "report/text/live_line.h"
 #include "session/run/session.h"
 #include "session/sampling/run_info.h"
+#include "session/sweep/output_tap.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -45,6 +47,8 @@ class RunVerb : public Verb {
     app.add_flag("--no-record", no_record_, "")->excludes(output);
     app.add_option("--json", json_, "");
     app.add_option("--html", html_, "");
+    app.add_option("--per", per_, "");
+    app.add_option("--per-regex", per_regex_, "");
     app.add_option("--pid", pid_, "")->check(above_zero());
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
@@ -69,6 +73,7 @@ class RunVerb : public Verb {
                        "Try 'jouleprof run --help'."},
                       kNotStarted);
     }
+    if (auto units = choose_units(); !units) return complain(units.error(), kNotStarted);
     if (auto possible = check_outputs(command); !possible) {
       return complain(possible.error(), kNotStarted);
     }
@@ -87,11 +92,18 @@ class RunVerb : public Verb {
     if (place.lock) lead(*place.lock, *options);
     Result<session::SessionResult> result;
     Destination destination;
+    std::unique_ptr<session::OutputTap> tap;
+    if (!per_regex_.empty()) {
+      auto opened = session::OutputTap::open(per_regex_);
+      if (!opened) return complain(opened.error(), kNotStarted);
+      tap = std::move(*opened);
+    }
     try {
       result = measure(*options, destination);
     } catch (const std::exception& e) {  // no memory, no threads
       result = fail(Errc::kUnavailable, e.what());
     }
+    if (tap) note_units(*tap);
     if (!result) {
       destination.remove();
       if (pid_ || result.error().code != Errc::kUnavailable) {
@@ -212,6 +224,34 @@ class RunVerb : public Verb {
       trace.replay_seconds = seconds(*each);
     }
     return find_trace_files(trace);
+  }
+
+  // The number of units, or how to read it in the command's output.
+  Result<void> choose_units() {
+    if (per_regex_.empty()) {
+      if (per_.empty()) return {};
+      auto unit = report::parse_unit_count(per_);
+      if (!unit) return forward_error(unit);
+      unit_ = std::move(*unit);
+      return {};
+    }
+    if (pid_) {
+      return fail(Errc::kInvalidArgument,
+                  "--per-regex reads the output of a command that run starts");
+    }
+    return check_number_expression("--per-regex", per_regex_, "([0-9]+) images");
+  }
+
+  // The last number that the command printed so is the number of units.
+  void note_units(session::OutputTap& tap) {
+    const auto numbers = tap.finish();
+    if (numbers.empty() || numbers.back().value <= 0) {
+      say("jouleprof: no line of the command's output has a number above 0 that --per-regex finds: "
+          "the energy of one {} is unknown\n",
+          per_.empty() ? "unit" : per_);
+      return;
+    }
+    unit_ = report::UnitCount{numbers.back().value, per_.empty() ? "unit" : per_};
   }
 
   bool is_traced() const {
@@ -335,8 +375,10 @@ class RunVerb : public Verb {
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
     if (const auto& activity = run.activity()) memory.store(*activity);
+    const auto per = unit_ ? std::optional(report::per_unit(*profile, *unit_)) : std::nullopt;
     if (!json_.empty()) {
-      const auto written = write_output({json_, true, {}}, report::to_json(*profile));
+      const auto written = write_output({json_, true, {}},
+                                        report::to_json(*profile, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
     if (!html_.empty()) write_page(run, destination);
@@ -344,6 +386,7 @@ class RunVerb : public Verb {
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.kept().string();
     say(report::to_text(*profile, text));
+    if (per) say(report::per_unit_to_text(*per, text));
     if (is_traced()) show_kernels(run, destination);
   }
 
@@ -376,6 +419,9 @@ class RunVerb : public Verb {
   bool no_record_ = false;
   std::string json_;
   std::string html_;
+  std::string per_;
+  std::string per_regex_;
+  std::optional<report::UnitCount> unit_;
   std::optional<int> pid_;
   std::vector<std::string> devices_;
   std::string interval_;

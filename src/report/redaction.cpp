@@ -1,4 +1,4 @@
-#include "report/html/redaction.h"
+#include "report/redaction.h"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,142 @@
+#include "importers/combine.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "importers/stamps.h"
+#include "importers/testing.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+std::string smi(int first, int last, const std::string& index, double watts) {
+  std::string text = "timestamp, index, power.draw [W]\n";
+  for (int s = first; s <= last; ++s) {
+    text +=
+        fmt::format("2026/08/17 22:{:02d}:{:02d}.000, {}, {} W\n", s / 60, s % 60, index, watts);
+  }
+  return text;
+}
+
+Result<model::Recording> import_all(std::vector<SourceText> sources) {
+  return import_texts(sources);
+}
+
+TEST(Combine, LogsOfDifferentToolsShareATimeLine) {
+  const std::string aipm = [] {
+    std::string text;
+    for (int s = 5; s <= 15; s += 2) {
+      text += fmt::format(
+          R"({{"date": "2026-08-17 22:00:{:02d}", "metrics": {{"cpu": {{"intel_power": 40}}}}}})",
+          s);
+      text += '\n';
+    }
+    return text;
+  }();
+  const auto recording =
+      import_all({{"power.csv", smi(0, 10, "0", 100)}, {"power_metrics.json", aipm}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->run.source, "import:nvidia-smi+aipowermeter");
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 1000, 1e-6);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "cpu")), 400, 1e-6);
+  EXPECT_EQ(powers_of(*recording, "cpu")[0].at, HostTime{seconds{5}});
+  EXPECT_EQ(recording->run.work_end, HostTime{seconds{15}});
+  EXPECT_TRUE(has_warning(*recording, "power_metrics.json: the dates are local time"));
+}
+
+TEST(Combine, OneGpuAFileAndOneDayAfterTheOther) {
+  auto recording = import_all({{"a", smi(0, 10, "0", 100)}, {"b", smi(0, 10, "1", 50)}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->domains.size(), 2u);
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu1")), 500, 1e-6);
+
+  recording = import_all({{"b", smi(600, 610, "0", 100)}, {"a", smi(0, 10, "0", 100)}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->domains.size(), 1u);
+  EXPECT_EQ(recording->sensors.size(), 1u);
+  EXPECT_TRUE(has_warning(*recording, "paused 1 time: 590 s"));
+  EXPECT_EQ(recording->run.work_end, HostTime{seconds{21}});  // and a second for the seam
+}
+
+TEST(Combine, TheSameGpuTwiceAtOneTimeIsRefused) {
+  const auto recording = import_all({{"a", smi(0, 10, "0", 100)}, {"b", smi(5, 15, "0", 100)}});
+  ASSERT_FALSE(recording);
+  EXPECT_THAT(recording.error().message,
+              HasSubstr("a and b have the power of gpu0 at the same time"));
+}
+
+TEST(Combine, LogsWithoutTimesAreRefused) {
+  const auto recording =
+      import_all({{"a", smi(0, 10, "0", 100)}, {"b", "# gpu pwr\n# Idx W\n 1 61\n 1 62\n"}});
+  ASSERT_FALSE(recording);
+  EXPECT_THAT(recording.error().message, HasSubstr("b: its rows have no date and time"));
+}
+
+TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
+  const auto begin = local_to_real(*parse_calendar_time("2026-08-17 22:00:00"));
+  std::string meter = "#timestamp,#frame_is_ok,#activepow1\n";
+  for (int s = 0; s <= 10; ++s) {
+    meter += fmt::format("{}.0,true,300\n",
+                         std::chrono::duration_cast<seconds>(begin.time_since_epoch()).count() + s);
+  }
+  std::string all;
+  for (int s = 0; s <= 10; ++s) {
+    all += fmt::format(
+        R"({{"date": "2026-08-17 22:00:{:02d}", "metrics": {{"gpu": {{"nvidia_power": 100}}}}}})",
+        s);
+    all += '\n';
+  }
+  const auto recording =
+      import_all({{"smi", smi(0, 10, "0", 100)}, {"omegawatt.csv", meter}, {"json", all}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (const auto& domain : recording->domains) {
+    if (domain.device == "gpu0") {
+      EXPECT_EQ(recording->domains[static_cast<std::size_t>(*domain.parent)].device, "gpus");
+    } else {
+      EXPECT_FALSE(domain.parent) << domain.device;
+    }
+  }
+}
+
+TEST(Combine, PmonNamesProcesses) {
+  const std::string pmon =
+      "#Date       Time        gpu        pid  type    sm   mem   command\n"
+      "#YYYYMMDD   HH:MM:SS    Idx          #   C/G     %     %   name\n"
+      " 20260817   22:00:00      0       4242     C    50    10   python train\n"
+      " 20260817   22:00:00      0        777     C     -     -   idle\n"
+      " 20260817   22:00:05      0       4242     C    70    10   python train\n";
+  const auto recording = import_all({{"dmon", smi(0, 10, "0", 100)}, {"pmon", pmon}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->processes.size(), 2u);
+  EXPECT_EQ(recording->processes[0].pid, 4242);
+  EXPECT_EQ(recording->processes[0].name, "python train");
+  ASSERT_EQ(recording->process_readings.gpu_processes.size(), 3u);
+  EXPECT_EQ(recording->process_readings.gpu_processes[2].compute_utilisation, 0.7);
+  EXPECT_EQ(recording->process_readings.gpu_processes[2].at, HostTime{seconds{5}});
+  EXPECT_TRUE(recording->domains[0].unavailable_reason.empty());
+
+  EXPECT_THAT(import_error(pmon), HasSubstr("pmon shows no power; import it together"));
+  EXPECT_THAT(import_error("# gpu pid type sm mem command\n 0 1 C 5 5 a\n"), HasSubstr("-o DT"));
+}
+
+TEST(Combine, AFolderStandsForItsFiles) {
+  const TempTree tree{{"exp/smi.csv", smi(0, 10, "0", 100)},
+                      {"exp/model_summary.json", "{\"total_params\": 5}\n"}};
+  const auto recording = import_files({tree / "exp"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 1000, 1e-6);
+  EXPECT_TRUE(has_warning(*recording,
+                          "1 file of the folder left out, of no known format: model_summary.json"));
+  const TempTree none{{"exp/notes.txt", "x\n"}};
+  const auto failed = import_files({none / "exp"});
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("no file in this folder"));
+}
+
+}  // namespace
+}  // namespace jouleprof::importers

@@ -1,0 +1,228 @@
+// What `nvidia-smi pmon -o DT` prints: the use of GPUs by processes. It has no power, and is
+// imported together with a log that has.
+//
+//   #Date  Time  gpu  pid  type  sm  mem  enc  dec  jpg  ofa  fb  ccpm  command
+//
+// '-' is what the driver does not give; a row of a GPU without processes has '-' for the pid. The
+// last column may have blanks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/builder.h"
+#include "importers/dmon/dmon_header.h"
+#include "importers/importer.h"
+#include "importers/lines.h"
+#include "importers/stamps.h"
+
+namespace jouleprof::importers {
+namespace {
+
+constexpr double kMebibyte = 1024.0 * 1024.0;
+
+struct Columns {
+  std::optional<std::size_t> date, time, gpu, pid, sm, fb, command;
+  std::size_t count = 0;
+};
+
+Columns parse_columns(std::string_view line) {
+  Columns columns;
+  const auto fields = dmon_fields(without_hash(line));
+  columns.count = fields.size();
+  const auto place = [&](std::string_view name) -> std::optional<std::size_t> {
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](std::string_view field) {
+      const auto word = split_unit(field).word;
+      return word == name || (name == "date" && word == "Date") ||
+             (name == "time" && word == "Time");
+    });
+    if (found == fields.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - fields.begin());
+  };
+  columns.date = place("date");
+  columns.time = place("time");
+  columns.gpu = place("gpu");
+  columns.pid = place("pid");
+  columns.sm = place("sm");
+  columns.fb = place("fb");
+  columns.command = place("command");
+  return columns;
+}
+
+struct Row {
+  Duration stamp{};
+  std::int64_t gpu = 0;
+  std::optional<std::int64_t> pid;
+  std::optional<double> sm, fb;
+  std::string command;
+};
+
+class Import {
+ public:
+  explicit Import(const SourceText& source)
+      : source_(source), lines_(source.text), builder_("pmon") {}
+
+  Result<model::Recording> run() {
+    if (auto read = read_rows(); !read) return forward_error(read);
+    if (rows_.empty()) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{}: no row of 'nvidia-smi pmon' in it", source_.path));
+    }
+    if (!columns_.date || !columns_.time) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{}: pmon shows no power, and without date and time its rows cannot "
+                              "be placed among those of a power log; log with 'nvidia-smi pmon -o "
+                              "DT' and 'nvidia-smi dmon -s puc -o DT', and import both",
+                              source_.path));
+    }
+    add_readings();
+    return std::move(builder_).take();
+  }
+
+ private:
+  tl::unexpected<Error> error(std::string_view message) const {
+    return fail_at(source_, lines_.number(), message);
+  }
+
+  Result<void> read_rows() {
+    while (lines_.next()) {
+      const std::string_view line = trim(lines_.text());
+      if (line.empty()) continue;
+      if (const auto header = parse_dmon_header(line); header && header->is_pmon) {
+        columns_ = parse_columns(line);
+        continue;
+      }
+      if (line.starts_with('#') || line.starts_with("Idx")) continue;  // units
+      if (columns_.count == 0) return error("values without a header; log without 'noheader'");
+      if (!lines_.ended() && !rows_.empty()) {
+        builder_.set_cut_off(cut_off_warning(source_.path, lines_.number()));
+        break;
+      }
+      if (auto row = take_row(line); !row) return row;
+    }
+    return {};
+  }
+
+  Result<void> take_row(std::string_view line) {
+    auto fields = dmon_fields(line);
+    // A command with blanks or commas.
+    while (columns_.command && fields.size() > columns_.count) fields.pop_back();
+    if (fields.size() != columns_.count) {
+      return error(
+          fmt::format("{} fields under a header of {} columns", fields.size(), columns_.count));
+    }
+    Row row;
+    const auto gpu = parse_integer(fields[*columns_.gpu]);
+    if (!gpu || *gpu < 0 || *gpu > 65535) {
+      return error(fmt::format("{} is no GPU index", show(fields[*columns_.gpu])));
+    }
+    row.gpu = *gpu;
+    if (columns_.date && columns_.time) {
+      const auto date = parse_compact_date(fields[*columns_.date]);
+      const auto time = parse_time_of_day(fields[*columns_.time]);
+      if (!date || !time) return error("no date and time");
+      row.stamp = *date + *time;
+    }
+    if (fields[*columns_.pid] != "-") {
+      row.pid = parse_integer(fields[*columns_.pid]);
+      if (!row.pid || *row.pid <= 0 || *row.pid > INT32_MAX) {
+        return error(fmt::format("{} is no process", show(fields[*columns_.pid])));
+      }
+    }
+    if (columns_.sm) row.sm = parse_number(fields[*columns_.sm]);
+    if (columns_.fb) row.fb = parse_number(fields[*columns_.fb]);
+    if (columns_.command) {
+      const std::string_view name = fields[*columns_.command];
+      row.command =
+          std::string(trim(line.substr(static_cast<std::size_t>(name.data() - line.data()))));
+    }
+    rows_.push_back(std::move(row));
+    return {};
+  }
+
+  void add_readings() {
+    std::vector<Stamp> stamps;
+    for (const Row& row : rows_) {
+      if (stamps.empty() || stamps.back().at != row.stamp) stamps.push_back({row.stamp, false});
+    }
+    const Layout layout = lay_out(stamps);
+    std::size_t look = 0;
+    for (const Row& row : rows_) {
+      if (row.stamp != stamps[look].at) ++look;
+      add_row(row, layout.times[look]);
+    }
+    builder_.set_clock(layout, local_to_real);
+    builder_.recording().run.work_begin = layout.times.front();
+    builder_.recording().run.work_end = layout.times.back();
+    builder_.warn("the log's time stamps are local time, read in this machine's time zone");
+  }
+
+  void add_row(const Row& row, HostTime at) {
+    const auto [domain, is_new_gpu] = domains_.try_emplace(row.gpu);
+    if (is_new_gpu) {
+      domain->second = builder_.add_domain(model::DomainKind::kGpu, fmt::format("gpu{}", row.gpu),
+                                           fmt::format("GPU {}", row.gpu));
+      builder_.domain(domain->second).unavailable_reason = "pmon shows no power";
+    }
+    if (!row.pid) return;
+    auto& recording = builder_.recording();
+    const auto [process, is_new] = processes_.try_emplace(*row.pid, recording.processes.size());
+    if (is_new) {
+      model::Process fresh;
+      fresh.id = static_cast<model::ProcessId>(process->second);
+      fresh.pid = static_cast<pid_t>(*row.pid);
+      fresh.name = row.command.empty() ? "(unknown)" : row.command;
+      fresh.start = at;
+      fresh.in_tree = true;  // pmon lists what a reader asks for
+      recording.processes.push_back(std::move(fresh));
+    }
+    model::GpuProcessReading reading;
+    reading.process = static_cast<model::ProcessId>(process->second);
+    reading.domain = domain->second;
+    reading.at = at;
+    if (row.sm && *row.sm >= 0 && *row.sm <= 100) reading.compute_utilisation = *row.sm / 100;
+    if (row.fb && *row.fb >= 0 && *row.fb < 1e9) {
+      reading.memory_bytes = static_cast<std::uint64_t>(*row.fb * kMebibyte);
+    }
+    recording.process_readings.gpu_processes.push_back(reading);
+  }
+
+  const SourceText& source_;
+  Lines lines_;
+  RecordingBuilder builder_;
+  Columns columns_;
+  std::vector<Row> rows_;
+  std::map<std::int64_t, model::DomainId> domains_;
+  std::map<std::int64_t, std::size_t> processes_;
+};
+
+// A log of pmon begins with its header: a capture that has dmon's rows, too, is dmon's.
+bool recognises(std::string_view text) {
+  for (Lines lines(text); lines.next();) {
+    const std::string_view line = trim(lines.text());
+    if (line.empty()) continue;
+    const auto header = parse_dmon_header(line);
+    return header && header->is_pmon;
+  }
+  return false;
+}
+
+Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+  return Import(sources.front()).run();
+}
+
+}  // namespace
+
+const Importer kPmonImporter{
+    {"pmon", "what 'nvidia-smi pmon -o DT' prints, together with a log of power"},
+    false,
+    recognises,
+    read};
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,42 @@
+#include "report/per_unit.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+
+Result<UnitCount> parse_unit_count(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto count = parse_number(trim(text.substr(0, colon)));
+  if (!count || *count <= 0) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--per {}: give how many units the run did and their name, such as "
+                            "22600:inference",
+                            text));
+  }
+  UnitCount unit{*count, "unit"};
+  if (colon != std::string_view::npos) unit.name = std::string(trim(text.substr(colon + 1)));
+  if (unit.name.empty()) unit.name = "unit";
+  return unit;
+}
+
+PerUnit per_unit(const model::Profile& profile, const UnitCount& unit) {
+  PerUnit per;
+  per.unit = unit;
+  per.seconds = seconds(profile.duration()) / unit.count;
+  const Total total = total_of(profile);
+  if (!total.energy) return per;
+  per.provenance = total.energy->provenance;
+  per.joules = total.energy->energy.joules() / unit.count;
+  per.error_joules = total.energy->error.joules() / unit.count;
+  per.repeatability_joules = total.energy->repeatability.joules() / unit.count;
+  if (total.rest) {
+    per.dynamic_joules = (total.energy->energy - *total.rest).joules() / unit.count;
+  }
+  return per;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,46 @@
+#include "report/per_unit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/example_profiles_test.h"
+#include "report/render.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PerUnit, CountsAndNames) {
+  EXPECT_EQ(parse_unit_count("22600:inference")->count, 22600);
+  EXPECT_EQ(parse_unit_count("22600:inference")->name, "inference");
+  EXPECT_EQ(parse_unit_count("1.5e6")->name, "unit");
+  for (const auto* text : {"", ":image", "0:image", "-3", "many:image"}) {
+    EXPECT_FALSE(parse_unit_count(text)) << text;
+  }
+}
+
+TEST(PerUnit, IsTheTotalOverTheCount) {
+  model::Profile profile = gpu_profile();
+  const Total total = total_of(profile);
+  ASSERT_TRUE(total.energy && total.rest);
+  const PerUnit per = per_unit(profile, {1000, "token"});
+  EXPECT_DOUBLE_EQ(per.joules.value() * 1000, total.energy->energy.joules());
+  EXPECT_DOUBLE_EQ(per.error_joules * 1000, total.energy->error.joules());
+  EXPECT_DOUBLE_EQ(per.dynamic_joules.value() * 1000,
+                   (total.energy->energy - *total.rest).joules());
+  EXPECT_DOUBLE_EQ(per.seconds * 1000, seconds(profile.duration()));
+  EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("per token"));
+
+  for (auto& domain : profile.domains) domain.levels = {};
+  const PerUnit whole = per_unit(profile, {1000, "token"});
+  EXPECT_FALSE(whole.dynamic_joules);
+  EXPECT_THAT(per_unit_to_text(whole, {}), HasSubstr("at rest included"));
+
+  for (auto& domain : profile.domains) domain.energy.reset();
+  EXPECT_THAT(per_unit_to_text(per_unit(profile, {10, "x"}), {}), HasSubstr("no energy is known"));
+}
+
+}  // namespace
+}  // namespace jouleprof::report
