@@ -66,7 +66,19 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
   EXPECT_EQ(value(model::gauge::kPowerLimit), 700);
   EXPECT_EQ(value(model::gauge::kClockEventReasons), 4);
   EXPECT_FALSE(gauge(model::gauge::kEncoderUtilisation));
+  EXPECT_FALSE(gauge(model::gauge::kFanSpeed));
   EXPECT_EQ(out.powers.size(), 3u);  // instant, average and the memory's average
+}
+
+TEST_F(NvmlReadingTest, BoardsWithAFanHaveItsSpeed) {
+  add_hopper().fan_percent = 35;
+  open();
+  model::Readings out;
+  ASSERT_TRUE(meter_->read(*probe("gpu0 state"), out));
+  ASSERT_TRUE(gauge(model::gauge::kFanSpeed));
+  for (const auto& r : out.gauges) {
+    if (r.sensor == gauge(model::gauge::kFanSpeed)->id) EXPECT_EQ(r.value, 0.35);
+  }
 }
 
 TEST(NvmlClockReasons, AreTranslatedAndUnknownBitsLeftOut) {
