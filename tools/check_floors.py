@@ -57,7 +57,7 @@ ROOMS = {
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
-        "job": {"job", ""},
+        "job": {"job", "collectives", ""},
         "": _KERNELS | _WINDOWS | {"repeated", "findings", "collectives", "live", "sweep", ""},
     },
     "session": {

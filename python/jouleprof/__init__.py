@@ -43,6 +43,7 @@ from ._power_limit import (
 )
 from ._recording import Recording
 from ._recording import open_recording as open
+from ._recordings import Recordings, open_all
 from ._reports import Report, report
 from ._snapshot import DomainSnapshot, Snapshot
 from ._window import Window
@@ -50,9 +51,9 @@ from ._window import Window
 __all__ = [
     "Corrupt", "Cost", "Domain", "DomainSnapshot", "Energy", "Error", "Factors", "Internal", "InvalidArgument",
     "MaxSlowdownConstraint", "Measurement", "Monitor", "NotFound", "PermissionDenied", "Power",
-    "PowerLimitMeasurement", "PowerLimitOptimizer", "Recording", "Report", "Snapshot", "Timeout", "Total",
+    "PowerLimitMeasurement", "PowerLimitOptimizer", "Recording", "Recordings", "Report", "Snapshot", "Timeout", "Total",
     "Unavailable", "Unsupported", "Window", "ZeusCost", "__version__", "measure", "metrics", "monitor", "now",
-    "report", "steps", "total", "window",
+    "open_all", "report", "steps", "total", "window",
 ]
 
 try:

@@ -40,7 +40,7 @@ def domains(report):
     rows = []
     for domain in report["domains"]:
         columns = {name: value for name, value in domain.items() if name not in ("id", "parent", "balance")}
-        rows.append({"label": label(domain), **flat(columns)})
+        rows.append({"label": label(domain), "counted": domain["id"] in report["total"]["of"], **flat(columns)})
     return rows
 
 
@@ -50,6 +50,17 @@ def processes(report):
         row = flat(process)
         row.update({f"{label(share)}_joules": share["energy_joules"] for share in process["energy"]})
         rows.append(row)
+    return rows
+
+
+def shares(report):
+    """One row for each process and domain."""
+    rows = []
+    for process in report["processes"]:
+        for share in process["energy"]:
+            columns = {name: value for name, value in share.items() if name != "id"}
+            rows.append({"pid": process["pid"], "start_seconds": process["start_seconds"], "label": label(share),
+                         **flat(columns)})
     return rows
 
 

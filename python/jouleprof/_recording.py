@@ -1,70 +1,80 @@
-"""Recordings for Python: `jouleprof.open("train.jprof")`. The command-line tool computes all figures."""
+"""One recording for Python. The command-line tool computes all figures."""
 
 import csv
 import io
 import json
 import os
 
-from . import _flat
+from . import _flat, _schemas
 from ._curves import read_curves
 from ._energy import Domain, Energy
-from ._errors import InvalidArgument, NotFound, Unavailable
+from ._errors import Corrupt, InvalidArgument, NotFound
+from ._merged import count_of_parts
 from ._power import Power
+from ._tables import Tables, check
 from ._tool import run_tool
 
-_TABLES = ("runs", "domains", "processes", "windows", "kernels", "layers", "ranges", "phases", "samples", "gauges")
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 
 def open_recording(path, *, run=None):
-    """A recording, or run `run` of a sweep, for questions. The file is not changed."""
+    """A recording, or run `run` of a sweep or a merged file. The file is not changed."""
     if not os.path.exists(path):
         raise NotFound(f"{path} does not exist")
     return Recording(path, run)
 
 
-class Recording:
-    """Tables as pandas data frames, and the figures of one domain.
+class Recording(Tables):
+    """Tables, and the figures of one domain.
 
-    `runs`, `domains`, `processes`, `windows`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`: data
-    frames, whose columns end in their unit; rows() gives the same without pandas. Times given to the methods
-    are seconds since the command began.
+    `runs`, `domains`, `processes`, `shares`, `windows`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`:
+    pandas data frames, whose columns end in their unit; arrow(), polars() and rows() give the same without pandas.
+    Times given to the methods are seconds since the command began.
+    `parts`: the recordings that a merged file holds. It has the tables of all of them, and no figures of a domain.
     """
 
     def __init__(self, path, run=None):
         self.path = os.fspath(path)
         self._run = [] if run is None else ["--run", str(run)]
         self._known = {}
+        self.parts = [] if run is not None else [Recording(path, n + 1) for n in range(count_of_parts(path))]
 
-    def rows(self, table):
-        """A list of dictionaries. Absent figures are None."""
-        if table not in _TABLES:
-            raise InvalidArgument(f"no table '{table}'; there are: {', '.join(_TABLES)}")
+    def _rows(self, table):
         if table in _EXPORTS:
             return _of_csv(self._tool("export", "--format", _EXPORTS[table]))
         if table in _BY:
             return _flat.activity(self._json("--by", _BY[table]))
-        return getattr(_flat, table)(self.report())
+        rows = getattr(_flat, table)(self.report())
+        if table == "runs":
+            rows[0]["path"] = self.path
+        return rows
 
-    def frame(self, table):
-        """rows() as a pandas data frame."""
+    def _parts(self, table):
+        if self.parts:
+            return [found for part in self.parts for found in part._parts(table)]
+        report = self.report()
+        return [(_schemas.identity(report), report, self._rows_if_traced(table))]
+
+    def rows(self, table):
+        """A list of dictionaries. Absent figures are None."""
+        if self.parts:
+            return super().rows(table)
+        check(table)
+        return self._rows(table)
+
+    def _rows_if_traced(self, table):
+        """Of several recordings, only some may have kernels."""
         try:
-            import pandas
-        except ImportError as error:
-            raise Unavailable("a data frame needs pandas: pip install 'jouleprof[frames]'; rows() does not") from error
-        return pandas.DataFrame(self.rows(table))
-
-    def __getattr__(self, name):
-        if name in _TABLES:
-            return self.frame(name)
-        raise AttributeError(name)
-
-    def __dir__(self):
-        return [*super().__dir__(), *_TABLES]
+            return self._rows(table)
+        except Corrupt as error:
+            if table in _BY and "has no trace" in str(error):
+                return []
+            raise
 
     def report(self, start=None, end=None):
-        """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part."""
+        """The object of `jouleprof report --json` (docs/json.md), of the whole run or of a part; of a merged file the
+        object of its job."""
         part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
         return self._json(*part)
 
@@ -88,6 +98,7 @@ class Recording:
 
     def curve(self, name, start=None, end=None):
         """The power of a domain over time: `seconds`, `watts` and the 95 % interval `low`, `high`."""
+        self._check_single()
         if "curves" not in self._known:
             self._known["curves"] = {curve.name: curve for curve in read_curves(self.path, *self._run)}
         curves = self._known["curves"]
@@ -97,6 +108,7 @@ class Recording:
 
     def _figure(self, name, start, end):
         """(object of the report, seconds that it covers)."""
+        self._check_single()
         found = self.report(start, end)
         if name == "total":
             return found["total"], found["duration_seconds"]
@@ -104,6 +116,10 @@ class Recording:
         if name not in domains:
             raise NotFound(f"{self.path} has no domain '{name}'; it has: {', '.join(domains)}")
         return domains[name], found["duration_seconds"]
+
+    def _check_single(self):
+        if self.parts:
+            raise InvalidArgument(f"{self.path} holds {len(self.parts)} recordings: use one of `parts`, or the tables")
 
     def _json(self, *options):
         if options not in self._known:

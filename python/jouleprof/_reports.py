@@ -41,11 +41,16 @@ class Report:
         """Writes the page for a browser."""
         self._tool("report", "--html", os.fspath(output), "--force")
 
+    def save_figure(self, output):
+        """Writes headline, balance and power over time as one figure: an SVG, or where the name ends in .png a PNG."""
+        output = os.fspath(output)
+        self._tool("report", "--png" if output.endswith(".png") else "--svg", output, "--force")
+
     def __str__(self):
         return self._tool("report")
 
     def _repr_html_(self):
-        page = html.escape(self._tool("export", "--format", "html"), quote=True)
+        page = html.escape(self._tool("report", "--html", "-"), quote=True)
         return (f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0" '
                 f'title="{html.escape(self.path, quote=True)}"></iframe>')
 

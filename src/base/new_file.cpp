@@ -28,6 +28,13 @@ Error cannot_write(const fs::path& path, int err) {
   return error;
 }
 
+// A short name of its own: the target's may already be as long as a name can be.
+fs::path hidden_next_to(const fs::path& target, const char* suffix) {
+  static std::atomic<int> number = 0;
+  return target.parent_path() /
+         fmt::format(".jouleprof-{}-{}.{}", ::getpid(), number.fetch_add(1), suffix);
+}
+
 }  // namespace
 
 fs::path without_links(fs::path path) {
@@ -42,11 +49,8 @@ fs::path without_links(fs::path path) {
 
 Result<NewFile> NewFile::next_to(const fs::path& target) {
   const fs::path at = without_links(target);
-  static std::atomic<int> number = 0;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    // A short name of its own: the target's may already be as long as a name can be.
-    fs::path path =
-        at.parent_path() / fmt::format(".jouleprof-{}-{}.new", ::getpid(), number.fetch_add(1));
+    fs::path path = hidden_next_to(at, "new");
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
       struct stat old {};
@@ -75,6 +79,27 @@ Result<void> NewFile::take_place() {
   if (err != 0) return tl::unexpected(cannot_write(target_, err));
   path_.clear();
   return {};
+}
+
+OldFile OldFile::keep(const fs::path& path) {
+  const fs::path at = without_links(path);
+  fs::path second = hidden_next_to(at, "old");
+  if (::link(at.c_str(), second.c_str()) != 0) second.clear();
+  return {at, std::move(second)};
+}
+
+OldFile::OldFile(OldFile&& other) noexcept
+    : path_(std::move(other.path_)), second_(std::exchange(other.second_, {})) {}
+
+OldFile::~OldFile() {
+  if (!second_.empty()) ::unlink(second_.c_str());
+}
+
+bool OldFile::put_back() {
+  if (second_.empty() || std::rename(second_.c_str(), path_.c_str()) != 0) return false;
+  ::unlink(second_.c_str());  // still there where both were names of one file
+  second_.clear();
+  return true;
 }
 
 bool is_same_file(const fs::path& a, const fs::path& b) {

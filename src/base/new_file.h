@@ -32,6 +32,27 @@ class NewFile {
   std::filesystem::path target_;
 };
 
+// A second name of a file that another is about to take the place of.
+// Thread safety: none.
+class OldFile {
+ public:
+  // Keeps nothing where there is no such file, or where the file system has no second names.
+  static OldFile keep(const std::filesystem::path& path);
+  OldFile(OldFile&& other) noexcept;
+  OldFile& operator=(OldFile&&) = delete;
+  ~OldFile();  // removes the second name
+
+  // Gives it its name back, whatever has that by now. False: nothing was kept, or as the system
+  // says.
+  bool put_back();
+
+ private:
+  OldFile(std::filesystem::path path, std::filesystem::path second)
+      : path_(std::move(path)), second_(std::move(second)) {}
+  std::filesystem::path path_;
+  std::filesystem::path second_;  // empty: nothing is kept
+};
+
 // The file that a symbolic link names, also where that does not exist yet; else `path`.
 std::filesystem::path without_links(std::filesystem::path path);
 

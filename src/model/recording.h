@@ -37,7 +37,9 @@ struct RunInfo {
   std::string trace_folder;
   // Of the machine's running kernel, to find recordings of one host and one boot; empty: not known.
   std::string boot_id;
-  Rank rank;  // of the process that made the recording
+  Rank rank;              // of the process that made the recording
+  std::string user;       // who ran it; empty: not known
+  std::string node_list;  // of Slurm's job, as Slurm writes it: "node[1-4]"; empty: none
 
   bool operator==(const RunInfo&) const = default;
 };

@@ -33,7 +33,9 @@ class RandomRecording {
              chance(),
              {},
              text(),
-             trace_records.record<model::Rank>(0)};
+             trace_records.record<model::Rank>(0),
+             text(),
+             text()};
     if (r.run.complete) r.run.trace_folder = text();  // of others there would be a rest
     for (int n = below(5); n > 0; --n) r.run.command.push_back(text());
     for (int n = below(4); n > 0; --n) {

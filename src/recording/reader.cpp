@@ -94,6 +94,8 @@ class Reader {
                       run.flag(),
                       {},
                       {},
+                      {},
+                      {},
                       {}};
     if (version_ >= 4) {
       for (Rows folder = rows("trace_folder"); folder.next();) {
@@ -106,6 +108,13 @@ class Reader {
         row.integer(1, 1);
         recording_.run.boot_id = row.maybe(&Rows::text).value_or("");
         fields(recording_.run.rank, RowReader(row, version_));
+      }
+    }
+    if (version_ >= 11) {
+      for (Rows row = rows("account"); row.next();) {
+        row.integer(1, 1);
+        recording_.run.user = row.maybe(&Rows::text).value_or("");
+        recording_.run.node_list = row.maybe(&Rows::text).value_or("");
       }
     }
     for (Rows argument = rows("command_argument"); argument.next();) {

@@ -20,7 +20,7 @@ struct Fixed {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 27> kTables{{
+constexpr std::array<Fixed, 28> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -147,6 +147,11 @@ constexpr std::array<Fixed, 27> kTables{{
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "boot_id TEXT",
      8},
+    {"account",
+     "id INTEGER PRIMARY KEY CHECK (id = 1), "
+     "user TEXT, "
+     "node_list TEXT",
+     11},
     {"trace_folder",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "path TEXT NOT NULL",

@@ -1,5 +1,5 @@
-// What the writer and the reader share: the side files of SQLite, limits, and its errors as ours.
-// Private to this folder.
+// What the writer and the reader share: the names of the side files of SQLite, limits, and its
+// errors as ours. Private to this folder.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "recording/side_files.h"
 
 namespace jouleprof::recording {
 
@@ -19,7 +20,6 @@ inline constexpr std::string_view kLockSuffix = "-lock";  // of Claim; not SQLit
 inline constexpr std::array<std::string_view, 3> kSideFiles{kWalSuffix, "-shm", kJournalSuffix};
 
 std::filesystem::path side_file(const std::filesystem::path& path, std::string_view suffix);
-void remove_side_files(const std::filesystem::path& path);
 
 // No text longer than kLongestText, no statement of unreasonable size, no attached files; views,
 // triggers and functions that a file brings along do nothing.

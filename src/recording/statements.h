@@ -22,6 +22,7 @@ struct Statements {
   SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
   Insert run{db, "run"};
   Insert identity{db, "identity"};
+  Insert account{db, "account"};
   Insert command_argument{db, "command_argument"};
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};

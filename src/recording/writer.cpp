@@ -164,6 +164,7 @@ Result<void> Writer::set_run(const model::RunInfo& run) {
     s.identity.add(boot_id);
     fields(run.rank, RowWriter(s.identity));
     s.identity.store();
+    s.account(1, text_or_null(run.user), text_or_null(run.node_list));
     execute(s.forget_command);
     std::int64_t position = 0;
     for (const auto& argument : run.command) s.command_argument(position++, argument);

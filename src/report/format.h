@@ -10,6 +10,7 @@
 
 #include "analysis/run.h"
 #include "base/result.h"
+#include "model/wall_log.h"
 #include "report/activity.h"
 #include "report/costs.h"
 #include "report/per_unit.h"
@@ -20,11 +21,12 @@ namespace jouleprof::report {
 struct FormatOptions {
   // The table by kernel, layer, range or phase, of formats that have it; absent: the summary.
   std::optional<ActivityOptions> by;
-  bool collectives = false;      // the table of collectives by rank, of "text" and "json"
-  CostFactors costs;             // of the summary as text, JSON and page
-  std::optional<UnitCount> per;  // units of work, of the summary as text and JSON
-  TextOptions text;              // of the format "text"
-  std::string version;           // of the tool, for formats that name it
+  bool collectives = false;            // the table of collectives by rank, of "text" and "json"
+  CostFactors costs;                   // of the summary as text, JSON and page
+  std::optional<model::WallLog> wall;  // shown with the summary as text and JSON
+  std::optional<UnitCount> per;        // units of work, of the summary as text and JSON
+  TextOptions text;                    // of the format "text"
+  std::string version;                 // of the tool, for formats that name it
   bool redact = false;  // of the format "html": leave out what names a person, machine or folder
 };
 

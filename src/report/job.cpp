@@ -7,6 +7,7 @@ namespace jouleprof::report {
 std::optional<JobBy> parse_job_by(std::string_view word) {
   if (word == "host") return JobBy::kHost;
   if (word == "rank") return JobBy::kRank;
+  if (word == "job") return JobBy::kJob;
   return std::nullopt;
 }
 

@@ -4,26 +4,32 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/job/job.h"
+#include "model/wall_log.h"
 #include "report/costs.h"
 #include "report/render.h"
 
 namespace jouleprof::report {
 
-enum class JobBy { kHost, kRank };
-std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank
+enum class JobBy { kHost, kRank, kJob };
+std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank, job
 
 struct JobOptions {
   JobBy by = JobBy::kHost;
   CostFactors costs;  // without a series
+  analysis::JobRules rules{};
+  std::vector<std::pair<std::string, model::WallLog>> walls{};  // by machine
 };
 
-std::string job_to_text(const analysis::Job& job, const JobOptions& options,
-                        const TextOptions& text = {});
+// Errors: of wall meters' logs, as compare_wall's.
+Result<std::string> job_to_text(const analysis::Job& job, const JobOptions& options,
+                                const TextOptions& text = {});
 
-// The documented JSON object (docs/json.md), with hosts and ranks.
-std::string job_to_json(const analysis::Job& job, const JobOptions& options);
+// The documented JSON object (docs/json.md).
+Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options);
 
 // Of the job's total; absent where that or the factors are.
 std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors);

@@ -21,12 +21,13 @@ struct TextOptions {
 std::string to_text(const model::Profile& profile, const TextOptions& options = {});
 
 struct Costs;
+struct WallComparison;
 
 // The documented JSON object (docs/json.md), indented, with a final newline. What is unavailable is
-// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD. `costs`:
-// nullptr where none were requested; `per` likewise.
+// null; energies have six decimals, so that sums are exact. Invalid UTF-8 becomes U+FFFD. `costs`,
+// `wall`, `per`: nullptr where none were requested.
 std::string to_json(const model::Profile& profile, const Costs* costs = nullptr,
-                    const PerUnit* per = nullptr);
+                    const WallComparison* wall = nullptr, const PerUnit* per = nullptr);
 
 // Lines of money and carbon, for the end of a summary.
 std::string costs_to_text(const Costs& costs, const TextOptions& text);

@@ -76,3 +76,84 @@ def test_invalid_usage(gpu):
     gpu("merge", "a.jprof", "-o", "job.jprof", "-f")
     for refused in (("--by", "kernel"), ("--csv",), ("--from", "1s")):
         assert "of one recording" in gpu("report", "job.jprof", *refused, status=2).err
+
+
+def started(tool, name):
+    """Begin of the work by the wall clock, and its length, in seconds."""
+    with sqlite3.connect(tool.folder / name) as db:
+        host, real = db.execute("SELECT host_nanoseconds, real_nanoseconds FROM clock_point").fetchone()
+        begin, end = db.execute("SELECT work_begin_nanoseconds, work_end_nanoseconds FROM run").fetchone()
+    return (begin - host + real) / 1e9, (end - begin) / 1e9
+
+
+def wall_log(tool, name, begin, length, watts):
+    lines = [f"{begin - 1 + 0.25 * i:.6f},{watts}\n" for i in range(int(4 * (length + 3)))]
+    (tool.folder / name).write_text("time,power_watts\n" + "".join(lines))
+
+
+def test_a_wall_meter_is_a_scope_of_its_own(gpu):
+    record(gpu, "a.jprof", 0)
+    plain = gpu.report("a.jprof")
+    assert plain["wall"] is None
+    begin, length = started(gpu, "a.jprof")
+    wall_log(gpu, "wall.csv", begin, length, 1000)
+    report = gpu.report("a.jprof", "--wall", "wall.csv")
+    wall = report["wall"]
+    assert report["total"] == plain["total"]
+    assert wall["energy_joules"] == pytest.approx(1000 * length, rel=1e-6)
+    assert wall["components_joules"] == plain["total"]["energy_joules"]
+    assert wall["explained_ratio"] == pytest.approx(plain["total"]["energy_joules"] / (1000 * length), rel=1e-4)
+    assert wall["uncovered_seconds"] == 0
+    text = gpu("report", "a.jprof", "--wall", "wall.csv").out
+    assert "not in the total" in text and "explained" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_wall_meter_that_covers_a_part(gpu):
+    record(gpu, "a.jprof", 0)
+    begin, length = started(gpu, "a.jprof")
+    middle = begin + length / 2
+    (gpu.folder / "wall.csv").write_text(f"time,watts\n{middle - 5:.6f},500\n{middle:.6f},500\n")
+    wall = gpu.report("a.jprof", "--wall", "wall.csv")["wall"]
+    assert wall["covered_seconds"] == pytest.approx(length / 2, abs=1e-4)
+    assert wall["energy_joules"] == pytest.approx(250 * length, rel=1e-3)
+    assert wall["components_joules"] == pytest.approx(gpu.report("a.jprof")["total"]["energy_joules"] / 2, rel=0.1)
+    (gpu.folder / "old.csv").write_text("time,watts\n1,500\n2,500\n")
+    assert "no readings from" in gpu("report", "a.jprof", "--wall", "old.csv", status=4).err
+    gpu("report", "a.jprof", "--wall", "wall.csv", "--csv", status=2)
+
+
+def test_wall_meters_of_a_job(gpu):
+    record(gpu, "a.jprof", 0, "node1")
+    record(gpu, "b.jprof", 1, "node2")
+    for name, host in (("a", "node1"), ("b", "node2")):
+        wall_log(gpu, f"{host}.csv", *started(gpu, f"{name}.jprof"), 800)
+    job = json.loads(gpu("report", "a.jprof", "b.jprof", "--wall", "node1=node1.csv", "--wall", "node2=node2.csv",
+                         "--json").out)
+    assert [wall["host"] for wall in job["walls"]] == ["node1", "node2"]
+    assert [wall["components_joules"] for wall in job["walls"]] == [host["energy_joules"] for host in job["hosts"]]
+    assert "name the machine" in gpu("report", "a.jprof", "b.jprof", "--wall", "node1.csv", status=2).err
+    assert "no such machine" in gpu("report", "a.jprof", "b.jprof", "--wall", "x=node1.csv", status=3).err
+
+
+def test_by_job_charges_all_energy_once(gpu):
+    record(gpu, "a.jprof", 0, "node1")
+    record(gpu, "b.jprof", 1, "node2")
+    for arguments in (("--by", "job"), ("--by", "job", "--rest-share", "0.25")):
+        job = json.loads(gpu("report", "a.jprof", "b.jprof", *arguments, "--json").out, parse_float=decimal.Decimal)
+        charged = sum(one["charged_joules"] for one in job["jobs"])
+        assert charged + job["others_joules"] + job["not_charged_joules"] == job["energy_joules"]
+        assert [one["hosts"] for one in job["jobs"]] == [2]
+    text = gpu("report", "a.jprof", "b.jprof", "--by", "job", "--rest-share", "0.25").out
+    assert "25 %" in text and max(map(len, text.splitlines())) <= 80
+    gpu("report", "a.jprof", "--rest-share", "0.25", status=2)
+
+
+def test_parts_of_a_merged_file(gpu):
+    record(gpu, "a.jprof", 0, "node1")
+    record(gpu, "b.jprof", 1, "node2")
+    gpu("merge", "b.jprof", "a.jprof", "-o", "job.jprof")
+    for number, name in enumerate(("a.jprof", "b.jprof"), 1):
+        assert gpu.report("job.jprof", "--run", number) == gpu.report(name)
+    assert "has no recording 3" in gpu("report", "job.jprof", "--run", "3", status=3).err
+    assert "--run N" in gpu("export", "job.jprof", status=2).err

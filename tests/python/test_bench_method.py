@@ -139,6 +139,16 @@ def test_latency_is_the_median_of_blocks_and_quantiles_are_of_iterations(monkeyp
     assert latency["mean_seconds"] == pytest.approx(0.019, rel=1e-3)
     assert latency["p50_seconds"] == pytest.approx(0.01, rel=1e-3)
     assert latency["p99_seconds"] == pytest.approx(0.1, rel=1e-3)
+    assert latency["distribution_seconds"] == sorted(latency["distribution_seconds"])
+    assert set(round(value, 4) for value in latency["distribution_seconds"]) == {0.01, 0.1}
+
+
+def test_a_distribution_keeps_its_ends_and_evenly_spaced_ranks():
+    assert _blocks.distribution([1.0, 2.0]) == [1.0, 2.0]
+    many = [float(i) for i in range(100_001)]
+    kept = _blocks.distribution(many)
+    assert (len(kept), kept[0], kept[-1]) == (1000, 0.0, 100_000.0)
+    assert kept[500] == pytest.approx(50_000, abs=100)
 
 
 def test_the_interval_of_a_mean_is_students(monkeypatch):

@@ -140,6 +140,8 @@ def test_a_report_in_a_notebook(tmp_path, told):
     assert shown.startswith("<iframe ") and "sandbox" in shown and "<script" not in shown
     report.save_html(tmp_path / "page.html")
     assert "<script" in (tmp_path / "page.html").read_text()
+    report.save_figure(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text().startswith("<svg ")
     kernels = jouleprof.report(KERNELS, by="kernel", top=5)
     assert kernels._repr_html_().count("<tr>") == 6
     assert "not resolvable" in jouleprof.report(KERNELS, by="kernel", top=1000)._repr_html_()

@@ -4,6 +4,9 @@ import { PART_COLOURS, partsOf, type Part } from "./balance";
 import type { Domain, Page } from "./data";
 import { errorText, intervalText, joulesText, percentText } from "./quantity";
 
+// Of a flex item: factors that sum to less than 1 would leave a part of the bar empty.
+export const grow = (joules: number, whole: number): number => (1e6 * joules) / (Math.abs(whole) || 1);
+
 function describe(part: Part, domain: Domain): string {
   const share = domain.energy_joules ? `, ${percentText(part.joules / domain.energy_joules)}` : "";
   const interval = part.interval ? `, 95 % interval ${intervalText(...part.interval)}` : "";
@@ -39,7 +42,7 @@ function Bar({ page, domain, label, most }: { page: Page; domain: Domain; label:
               <button
                 type="button"
                 class={`part${estimated ? " hatched" : ""}${active === i ? " active" : ""}`}
-                style={{ flexGrow: part.joules, background: PART_COLOURS[part.kind] }}
+                style={{ flexGrow: grow(part.joules, energy), background: PART_COLOURS[part.kind] }}
                 aria-label={`${label}, ${describe(part, domain)}. ${part.meaning}`}
                 onMouseEnter={() => setActive(i)}
                 onMouseLeave={() => setActive(null)}

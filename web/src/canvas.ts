@@ -16,6 +16,11 @@ export function useWidth(ref: RefObject<HTMLElement>): number {
   return width;
 }
 
+// How much larger than on an ordinary screen the page's text is: canvases follow it.
+export function textScale(): number {
+  return Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 15.5 || 1);
+}
+
 export function prepare(canvas: HTMLCanvasElement, width: number, height: number) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);

@@ -2,7 +2,7 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { useWidth } from "./canvas";
+import { textScale, useWidth } from "./canvas";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
 import { axisText } from "./quantity";
@@ -37,11 +37,17 @@ interface Props {
   axis: boolean;
 }
 
+// Seconds between two times on the axis that read well.
+const TIME_STEPS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1].flatMap((unit) => [unit, 2 * unit, 5 * unit]).concat(
+  [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800]);
+
 const stepped = uPlot.paths.stepped!({ align: 1 });
 const sync = uPlot.sync("time");
 
 function build(holder: HTMLElement, width: number, p: Props, live: { current: Props }): uPlot {
   const ink = colour(p.ink);
+  const scale = textScale();
+  const font = `${11 * scale}px system-ui, sans-serif`;
   const soft = colour("soft");
   const grid = { stroke: colour("line"), width: 1 };
   const none: (number | null)[] = p.line.values.map(() => null);
@@ -76,10 +82,10 @@ function build(holder: HTMLElement, width: number, p: Props, live: { current: Pr
         // A wide band may leave the chart; the line and its extremes may not.
         y: { range: () => [0, top] } },
       axes: [
-        { show: p.axis, size: 26, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
+        { show: p.axis, size: 26 * scale, stroke: soft, grid, ticks: { show: false }, font, incrs: TIME_STEPS, space: 84 * scale,
           values: (_u, ticks) => ticks.map((t) => axisText(t, ticks)) },
-        { size: GUTTER, stroke: soft, grid, ticks: { show: false }, font: "11px system-ui, sans-serif",
-          space: 28, values: (_u, ticks) => ticks.map((t) => String(t)) },
+        { size: GUTTER, stroke: soft, grid, ticks: { show: false }, font,
+          space: 28 * scale, values: (_u, ticks) => ticks.map((t) => String(t)) },
       ],
       series,
       bands: [

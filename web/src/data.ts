@@ -1,4 +1,5 @@
 // The data block that the tool writes (src/report/html/page_data.cpp), and how it is read.
+import type { Results } from "./results";
 
 export type Interval = [number, number] | null;
 
@@ -192,16 +193,22 @@ function unpack(packed: Packed): Row[] {
 // Marks that turn the direction of writing would let one name look like another.
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
+// Of one run; else of a comparison, a sweep, a benchmark or a job.
+export const isRun = (page: Page | Results): page is Page => Boolean((page as Page).profile?.domains);
+
 // Throws an Error, whose message is for the reader, where the block is damaged.
-export function readPage(text: string): Page {
-  let page: Page;
+export function readPage(text: string): Page | Results {
+  let page: Page | Results;
   try {
-    page = JSON.parse(text.replace(TURNING, "\ufffd")) as Page;
+    page = JSON.parse(text.replace(TURNING, "\ufffd")) as Page | Results;
   } catch (error) {
     throw new Error(`The data block of this file is damaged (${(error as Error).message}).`);
   }
-  if (page?.schema !== SCHEMA || !page.profile?.domains) {
-    throw new Error(`The data block of this file is not of the kind ${SCHEMA}.`);
+  const wrong = () => new Error(`The data block of this file is not of the kind ${SCHEMA}.`);
+  if (page?.schema !== SCHEMA) throw wrong();
+  if (!isRun(page)) {
+    if (!page.comparison && !page.recommendation && !page.bench && !page.job) throw wrong();
+    return page;
   }
   for (const devices of Object.values(page.activity ?? {})) {
     for (const device of devices) device.rows = unpack(device.rows as unknown as Packed);

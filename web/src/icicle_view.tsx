@@ -1,6 +1,6 @@
 // The energy flame graph, from the whole at the top to kernels below.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cividis, cut, hatch, inkOn, prepare, useWidth } from "./canvas";
+import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
 import type { By, Page } from "./data";
 import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
 import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
@@ -9,7 +9,7 @@ import {
   buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
 } from "./tree";
 
-const HEIGHT = 22;
+const ROW = 22;
 type Colouring = "kind" | "power";
 
 // Of what has no kind; in the dark, too.
@@ -74,10 +74,12 @@ export function Icicle({ page, onRow }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const searchBox = useRef<HTMLInputElement>(null);
   const width = useWidth(holder);
+  const scale = textScale();
+  const rowHeight = Math.round(ROW * scale);
   const theme = useContext(ThemeVersion);
   const frames = useMemo(() => layOut(root, measure), [root, measure]);
   const levels = Math.max(...frames.map((f) => f.depth)) + 1;
-  const height = levels * HEIGHT;
+  const height = levels * rowHeight;
   const found = useMemo(() => (search.trim() ? outermostMatches(root, search) : []), [root, search]);
   const powers = useMemo(() => {
     const all = frames.filter((f) => f.kind !== "idle" && f.kind !== "unattributed")
@@ -85,7 +87,7 @@ export function Icicle({ page, onRow }: Props) {
     return { low: Math.min(...all, 0), high: Math.max(...all, 1) };
   }, [frames]);
 
-  const top = (frame: Frame) => (inverted ? levels - 1 - frame.depth : frame.depth) * HEIGHT;
+  const top = (frame: Frame) => (inverted ? levels - 1 - frame.depth : frame.depth) * rowHeight;
 
   useEffect(() => {
     if (!canvas.current || width === 0) return;
@@ -94,7 +96,7 @@ export function Icicle({ page, onRow }: Props) {
     const faint = hatch(context, 0.13);
     const paper = colour("paper");
     const searching = search.trim() !== "";
-    context.font = "12px system-ui, sans-serif";
+    context.font = `${12 * scale}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     for (const frame of frames) {
       const x = frame.x * width;
@@ -108,27 +110,27 @@ export function Icicle({ page, onRow }: Props) {
       const dim = searching && !found.some((f) => f === frame || isWithin(frame, f));
       context.globalAlpha = dim ? 0.22 : 1;
       context.fillStyle = fill;
-      context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), HEIGHT - 1);
+      context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), rowHeight - 1);
       const lines = !frame.resolvable || frame.kind === "unattributed" ? strong : frame.estimated ? faint : null;
       if (lines) {
         context.fillStyle = lines;
-        context.fillRect(x, y, Math.max(w - 1, 0.5), HEIGHT - 1);
+        context.fillRect(x, y, Math.max(w - 1, 0.5), rowHeight - 1);
       }
       const text = cut(context, frame.name, w - 9);
       if (text) {
         if (lines === strong) {
           context.fillStyle = fill;
-          context.fillRect(x + 2, y + 3, Math.min(context.measureText(text).width + 5, w - 5), HEIGHT - 7);
+          context.fillRect(x + 2, y + 3, Math.min(context.measureText(text).width + 5, w - 5), rowHeight - 7);
         }
         context.fillStyle = inkOn(fill);
-        context.fillText(text, x + 4, y + HEIGHT / 2);
+        context.fillText(text, x + 4, y + rowHeight / 2);
       }
       context.globalAlpha = 1;
     }
     if (focus && frames.includes(focus)) {
       context.strokeStyle = paper;
       context.lineWidth = 4;
-      const box = [focus.x * width + 1, top(focus) + 1, Math.max(focus.width * width - 2, 2), HEIGHT - 3] as const;
+      const box = [focus.x * width + 1, top(focus) + 1, Math.max(focus.width * width - 2, 2), rowHeight - 3] as const;
       context.strokeRect(...box);
       context.strokeStyle = colour("ink");
       context.lineWidth = 2;
@@ -139,7 +141,7 @@ export function Icicle({ page, onRow }: Props) {
   const at = (event: MouseEvent): Frame | null => {
     const box = canvas.current!.getBoundingClientRect();
     const x = (event.clientX - box.left) / box.width;
-    const level = Math.floor((event.clientY - box.top) / HEIGHT);
+    const level = Math.floor((event.clientY - box.top) / rowHeight);
     const depth = inverted ? levels - 1 - level : level;
     return frames.find((f) => f.depth === depth && x >= f.x && x < f.x + f.width) ?? null;
   };

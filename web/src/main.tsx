@@ -1,34 +1,55 @@
 import { render } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Balance } from "./balance_view";
-import { readPage, type Page } from "./data";
+import { BenchSections } from "./bench_view";
+import { ComparisonSections } from "./comparison_view";
+import { isRun, readPage, type Page } from "./data";
 import { Icicle } from "./icicle_view";
+import { JobSections } from "./job_view";
+import type { Results } from "./results";
 import "./style.css";
+import { SweepSections } from "./sweep_view";
 import { Tables, type TableName } from "./tables_view";
 import { ThemeVersion, useTheme, type Theme } from "./theme";
 import { Timeline } from "./timeline_view";
 
-function App({ page, tools }: { page: Page; tools: Element | null }) {
+function App({ page, tools }: { page: Page | Results; tools: Element | null }) {
   const [theme, setTheme, version] = useTheme();
+  if (tools) render(<ThemeSwitch theme={theme} onChange={setTheme} />, tools);
+  return (
+    <ThemeVersion.Provider value={version}>
+      {isRun(page) ? <RunSections page={page} /> : <ResultSections page={page} />}
+    </ThemeVersion.Provider>
+  );
+}
+
+function RunSections({ page }: { page: Page }) {
   const [table, setTable] = useState<TableName>("layer");
   const [filter, setFilter] = useState("");
-  const tables = useRef<HTMLDivElement>(null);
   const choose = (name: TableName) => {
     setTable(name);
     setFilter("");
   };
-  if (tools) render(<ThemeSwitch theme={theme} onChange={setTheme} />, tools);
   return (
-    <ThemeVersion.Provider value={version}>
+    <>
       <Balance page={page} />
       {page.activity && page.stacks.length > 0 && (
         <Icicle page={page} onRow={(by, name) => { setTable(by); setFilter(name); }} />
       )}
       {page.timeline && <Timeline page={page} />}
-      <div ref={tables}>
-        <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter} />
-      </div>
-    </ThemeVersion.Provider>
+      <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter} />
+    </>
+  );
+}
+
+function ResultSections({ page }: { page: Results }) {
+  return (
+    <>
+      {page.comparison && <ComparisonSections comparison={page.comparison} />}
+      {page.recommendation && <SweepSections sweeps={page.recommendation.sweeps} runs={page.sweep_runs ?? []} />}
+      {page.bench && <BenchSections cases={page.bench.cases} />}
+      {page.job && <JobSections hosts={page.job.hosts} ranks={page.job.ranks} />}
+    </>
   );
 }
 

@@ -48,7 +48,8 @@ export const roundText = (s: number): string => secondsText(s).replace(/\.0+(?= 
 // A time on an axis: in the unit of its neighbours, so that an axis has one unit.
 export function axisText(s: number, ticks: number[]): string {
   const most = Math.max(...ticks.map(Math.abs));
-  if (most >= 100) return s === 0 ? "0" : s < 0 ? `-${roundText(-s)}` : roundText(s);
+  const whole = (t: number) => roundText(t).replace(/ 0 (s|min)$/, "");
+  if (most >= 100) return s === 0 ? "0" : s < 0 ? `-${whole(-s)}` : whole(s);
   if (most < 1) return `${Number((s * 1e3).toFixed(3))} ms`;
   return `${Number(s.toFixed(6))} s`;
 }

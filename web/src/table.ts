@@ -10,6 +10,7 @@ export interface Column<T> {
   hidden?: boolean; // at first
   value: (row: T) => Cell; // sorted by, and copied with all digits
   show?: (row: T) => string; // on the page
+  below?: (row: T) => string | null; // in small letters under it, on the page
   low?: (row: T) => number | null; // of an interval bar
   high?: (row: T) => number | null;
   unsure?: (row: T) => boolean; // only the interval is drawn

@@ -140,6 +140,7 @@ function TableCell<T>({ column, row, most }: { column: Column<T>; row: T; most: 
   return (
     <td class={column.numeric ? "number" : column.wide ? "text wide" : "text"} title={column.numeric ? String(value ?? "") : text}>
       <span>{text}</span>
+      {column.below?.(row) && <small>{column.below(row)}</small>}
       {high !== null && low !== null && most > 0 && (
         <span class="cell-bar" aria-hidden="true">
           {!column.unsure?.(row) && typeof value === "number" && value > 0 && <i style={{ width: `${(100 * value) / most}%` }} />}

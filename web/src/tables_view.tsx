@@ -27,7 +27,8 @@ function showEnergy(row: DeviceRow): string {
 function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): Column<DeviceRow>[] {
   const number = { numeric: true };
   const columns: Column<DeviceRow>[] = [
-    { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name) },
+    { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
+      below: (r) => (by === "kernel" ? r.detail : null) },
     { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
@@ -44,8 +45,8 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
     { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
       show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
-    { key: "busy_seconds", title: "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
-    { key: "launches", title: "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
+    { key: "busy_seconds", title: tree ? "own time" : "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
+    { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
     { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
       show: (r) => (r.mean_watts === null || r.resolvable === false ? "" : numberText(r.mean_watts)) },
     { key: "energy_per_launch_joules", title: "J per launch", ...number, hidden: by !== "kernel",
@@ -53,7 +54,7 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       show: (r) => (r.energy_per_launch_joules === null || r.resolvable === false ? "" : joulesText(r.energy_per_launch_joules)) },
     { key: "calls", title: "calls", ...number, hidden: true, value: (r) => r.calls, show: (r) => (r.calls === null ? "" : countText(r.calls)) },
     { key: "provenance", title: "provenance", hidden: true, value: (r) => r.provenance },
-    { key: "detail", title: by === "kernel" ? "grid x block" : "detail", hidden: by === "phase", value: (r) => r.detail },
+    { key: "detail", title: by === "kernel" ? "grid x block" : "detail", hidden: by === "phase" || by === "kernel", value: (r) => r.detail },
     { key: "reason", title: "reason", value: (r) => r.reason, hidden: by === "layer" },
   ];
   return columns;

@@ -1,13 +1,13 @@
 // Windows, isolated re-runs and reduced clocks under the power charts.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cut, inkOn, prepare, useWidth } from "./canvas";
+import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
 import { GUTTER, MARGIN, type Range } from "./chart";
 import type { Page } from "./data";
 import { countText, errorText, joulesText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
 
-const HEIGHT = 20;
+const ROW = 20;
 const COLOURS = ["#3d8fd1", "#e0762b", "#1fa882", "#d28fb5", "#e8b23a", "#7cc4ec", "#a9b0b8", "#efe26a"];
 
 interface Span {
@@ -77,45 +77,47 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(holder);
+  const scale = textScale();
+  const rowHeight = Math.round(ROW * scale);
   const theme = useContext(ThemeVersion);
   const plot = Math.max(width - GUTTER - MARGIN, 10);
   const edge = (t: number) => GUTTER + (plot * (t - range.begin)) / (range.end - range.begin);
 
   useEffect(() => {
     if (!canvas.current || width === 0) return;
-    const context = prepare(canvas.current, width, rows.length * HEIGHT);
-    context.font = "11px system-ui, sans-serif";
+    const context = prepare(canvas.current, width, rows.length * rowHeight);
+    context.font = `${11 * scale}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.save();
     context.beginPath();
-    context.rect(GUTTER, 0, plot, rows.length * HEIGHT);
+    context.rect(GUTTER, 0, plot, rows.length * rowHeight);
     context.clip();
     spans.forEach((span, i) => {
       const x = edge(span.begin);
       const w = Math.max(edge(span.begin + span.length) - x, 1);
       if (x > width || x + w < GUTTER) return;
-      const y = span.row * HEIGHT;
+      const y = span.row * rowHeight;
       context.fillStyle = span.fill;
-      context.fillRect(x, y + 1, w > 3 ? w - 1 : w, HEIGHT - 2);
+      context.fillRect(x, y + 1, w > 3 ? w - 1 : w, rowHeight - 2);
       const from = Math.max(x, GUTTER);
       const text = cut(context, span.text, Math.min(x + w, width) - from - 8);
       context.fillStyle = inkOn(span.fill);
-      if (text) context.fillText(text, from + 4, y + HEIGHT / 2);
+      if (text) context.fillText(text, from + 4, y + rowHeight / 2);
       if (i === focus) {
         context.strokeStyle = colour("ink");
         context.lineWidth = 2;
-        context.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), HEIGHT - 3);
+        context.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), rowHeight - 3);
       }
     });
     if (selection) {
       context.fillStyle = colour("selected");
-      context.fillRect(edge(selection.begin), 0, edge(selection.end) - edge(selection.begin), rows.length * HEIGHT);
+      context.fillRect(edge(selection.begin), 0, edge(selection.end) - edge(selection.begin), rows.length * rowHeight);
     }
     context.restore();
     context.fillStyle = colour("soft");
     context.textAlign = "right";
     rows.forEach((row, i) => {
-      context.fillText(cut(context, row, GUTTER - 4), GUTTER - 6, i * HEIGHT + HEIGHT / 2);
+      context.fillText(cut(context, row, GUTTER - 4), GUTTER - 6, i * rowHeight + rowHeight / 2);
     });
   }, [spans, rows, width, range.begin, range.end, selection, focus, theme]);
 
@@ -123,7 +125,7 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   const at = (event: MouseEvent): number | null => {
     const box = canvas.current!.getBoundingClientRect();
     const t = range.begin + ((event.clientX - box.left - GUTTER) / plot) * (range.end - range.begin);
-    const row = Math.floor((event.clientY - box.top) / HEIGHT);
+    const row = Math.floor((event.clientY - box.top) / rowHeight);
     const slack = (2 * (range.end - range.begin)) / plot;
     for (let i = spans.length - 1; i >= 0; --i) {
       const s = spans[i];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { partsOf } from "../src/balance";
-import { readPage, SCHEMA, type PowerTrack } from "../src/data";
+import { readPage, SCHEMA, type Page, type PowerTrack } from "../src/data";
 import { kindOf, shortName } from "../src/kinds";
 import { energyOf, powerAt } from "../src/selection";
 import { domain, tracedPage } from "./fixture";
@@ -83,7 +83,7 @@ describe("readPage", () => {
     const page = JSON.parse(JSON.stringify(tracedPage()));
     const packed = { keys: ["number", "name"], rows: [[0, "a\u202eb"]] };
     for (const tables of Object.values<{ rows: unknown }[]>(page.activity)) tables[0].rows = packed;
-    const read = readPage(JSON.stringify(page));
+    const read = readPage(JSON.stringify(page)) as Page;
     expect(read.activity!.kernel[0].rows).toEqual([{ number: 0, name: "a\ufffdb" }]);
   });
 });

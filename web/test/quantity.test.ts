@@ -32,5 +32,6 @@ describe("times of an axis", () => {
     expect(text([-0.5, 0, 0.25])).toEqual(["-500 ms", "0 ms", "250 ms"]);
     expect(text([-1, 0, 0.5, 2.25])).toEqual(["-1 s", "0 s", "0.5 s", "2.25 s"]);
     expect(text([0, 60, 150])).toEqual(["0", "60 s", "2 min 30 s"]);
+    expect(text([-600, 0, 600, 3600])).toEqual(["-10 min", "0", "10 min", "1 h"]);
   });
 });

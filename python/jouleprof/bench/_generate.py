@@ -4,7 +4,7 @@ import dataclasses
 import time
 from typing import List
 
-from ._blocks import quantile, relative_half_width
+from ._blocks import distribution, quantile, relative_half_width
 from ._latency import _LAG_NANOSECONDS, _is_within
 
 
@@ -109,6 +109,6 @@ def latency_of(requests, spread):
         "mean_relative_error_ratio": spread,
         "p50_seconds": quantile(whole, 0.5), "p90_seconds": quantile(whole, 0.9),
         "p99_seconds": quantile(whole, 0.99), "quantiles_of_iterations": 1,
-        "blocks": len(requests), "iterations_per_block": 1,
+        "blocks": len(requests), "iterations_per_block": 1, "distribution_seconds": distribution(whole),
         **quantiles(first, "first_token"), **quantiles(gaps, "inter_token"),
     }

@@ -4,7 +4,7 @@ import dataclasses
 import time
 from typing import List, Optional
 
-from ._blocks import Block, quantile, relative_half_width, run_block
+from ._blocks import Block, distribution, quantile, relative_half_width, run_block
 
 _LAG_NANOSECONDS = 400_000_000  # the sensors have reported what is older
 
@@ -84,4 +84,5 @@ def latency_of(steady, device):
         "quantiles_of_iterations": first.group,
         "blocks": len(steady.blocks),
         "iterations_per_block": first.count,
+        "distribution_seconds": distribution(groups),
     }

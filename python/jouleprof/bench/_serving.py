@@ -2,7 +2,7 @@
 
 import time
 
-from ._blocks import quantile, relative_half_width
+from ._blocks import distribution, quantile, relative_half_width
 from ._workload import Refused
 
 RULES = ("ml.energy",)
@@ -94,5 +94,5 @@ def _latency_of(times):
         "mean_relative_error_ratio": relative_half_width(times),
         "p50_seconds": quantile(ordered, 0.5), "p90_seconds": quantile(ordered, 0.9),
         "p99_seconds": quantile(ordered, 0.99), "quantiles_of_iterations": 1,
-        "blocks": len(times), "iterations_per_block": 1,
+        "blocks": len(times), "iterations_per_block": 1, "distribution_seconds": distribution(ordered),
     }

@@ -58,14 +58,15 @@ class Builder {
   };
 
   Attributed attributed(const CallingRank& rank) const {
+    Attributed found;
     for (const auto& profile : activity_) {
       if (profile.domain.id != rank.domain) continue;
       for (const auto& process : profile.by_process) {
         if (process.trace == rank.trace) return {&profile, &process};
       }
-      return {&profile, nullptr};
+      if (found.profile == nullptr) found.profile = &profile;
     }
-    return {};
+    return found;
   }
 
   void add_rank(std::size_t r) {

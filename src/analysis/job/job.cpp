@@ -3,75 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "model/window_sum.h"
+#include "analysis/job/job_clocks.h"
+#include "analysis/job/job_rows.h"
+#include "analysis/job/job_sums.h"
 
 namespace jouleprof::analysis {
 namespace {
 
 using model::DomainKind;
-using model::Measurement;
 using Named = JobBuilder::Named;
-
-bool contains_others(DomainKind kind) {
-  return kind == DomainKind::kPlatform || kind == DomainKind::kModule;
-}
-
-bool is_part(const model::Profile& profile, const model::Domain& domain) {
-  if (!domain.parent) return false;
-  return std::none_of(profile.domains.begin(), profile.domains.end(), [&](const auto& other) {
-    return other.domain.id == *domain.parent && contains_others(other.domain.kind);
-  });
-}
-
-bool is_counted(const model::Profile& profile, const model::Domain& domain) {
-  return !is_part(profile, domain) && !contains_others(domain.kind);
-}
-
-std::string label_of(const model::Domain& domain) {
-  const bool is_plain = domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu;
-  return is_plain ? domain.device
-                  : std::string(model::to_string(domain.kind)) + " " + domain.device;
-}
-
-// Adds `m` to `sum`. Errors add linearly, as if all sensors erred to one side.
-void add(std::optional<Measurement>& sum, const Measurement& m) {
-  if (!sum) {
-    sum = m;
-    return;
-  }
-  const double gain = model::gain_joules(*sum) + model::gain_joules(m);
-  sum->energy += m.energy;
-  sum->repeatability += m.repeatability;
-  sum->error = Energy::joules(std::hypot(sum->repeatability.joules(), gain));
-  sum->provenance = model::combine(sum->provenance, m.provenance);
-  if (sum->sensor != m.sensor) sum->sensor += " + " + m.sensor;
-  if (sum->method != m.method) sum->method += " + " + m.method;
-}
-
-// A recording of the host, with its place among the others in the order of time.
-struct Placed {
-  const Named* named;
-  const model::Profile* profile;
-};
 
 class HostBuilder {
  public:
-  HostBuilder(std::vector<Placed> placed, JobHost& out) : placed_(std::move(placed)), out_(out) {}
+  HostBuilder(std::span<const Placed> placed, JobHost& out) : placed_(placed), out_(out) {}
 
   Result<void> build() {
     cover();
     // A domain that one recording could not see may be visible to another.
-    std::vector<std::pair<std::string, std::string>> known;
+    std::vector<DomainKey> known;
     for (const auto& [named, profile] : placed_) {
       for (const auto& d : profile->domains) {
         if (!d.domain.visible) continue;
-        const std::string label = label_of(d.domain);
-        const std::pair key(label, d.domain.uuid.empty() ? label : d.domain.uuid);
+        const DomainKey key = key_of(d.domain);
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         known.push_back(key);
         if (auto added = add_domain(key, is_counted(*profile, d.domain)); !added) return added;
@@ -112,17 +69,13 @@ class HostBuilder {
     out_.clock_change = std::max<Duration>(out_.clock_change, offset(*most) - offset(*least));
   }
 
-  Result<void> add_domain(const std::pair<std::string, std::string>& key, bool counted) {
-    JobDomain sum{key.first, key.second, {}, "", counted};
+  Result<void> add_domain(const DomainKey& key, bool counted) {
+    JobDomain sum{key.label, key.identity, {}, "", counted};
     std::optional<HostTime> until;
     for (const auto& [named, profile] : placed_) {
       for (std::size_t i = 0; i < profile->domains.size(); ++i) {
         const auto& d = profile->domains[i];
-        const std::string label = label_of(d.domain);
-        if (!d.domain.visible || label != key.first ||
-            (d.domain.uuid.empty() ? label : d.domain.uuid) != key.second) {
-          continue;
-        }
+        if (!d.domain.visible || key_of(d.domain) != key) continue;
         if (!d.energy) {
           if (sum.reason.empty()) sum.reason = named->name + ": " + d.reason;
           continue;
@@ -139,7 +92,7 @@ class HostBuilder {
     return {};
   }
 
-  std::vector<Placed> placed_;
+  std::span<const Placed> placed_;
   JobHost& out_;
 };
 
@@ -160,7 +113,7 @@ class RankRows {
       traced_.try_emplace(trace.pid, trace.rank);
       row(trace.rank);
     }
-    for (const auto& process : profile_.processes) add(process);
+    for (const auto& process : profile_.processes) add_process(process);
     add_kernels();
     add_collectives();
     if (rows_.empty()) row(profile_.run.rank);
@@ -186,7 +139,7 @@ class RankRows {
     if (more) sum = sum.value_or(T{}) + *more;
   }
 
-  void add(const model::ProcessProfile& process) {
+  void add_process(const model::ProcessProfile& process) {
     const auto& p = process.process;
     const auto found = traced_.find(p.own_pid.value_or(p.pid));
     JobRank& out = row(found != traced_.end() ? found->second
@@ -261,6 +214,16 @@ class RankRows {
 
 }  // namespace
 
+// Of machines with collectives, as they were added.
+struct JobBuilder::Clocks {
+  std::vector<HostCalls> hosts;
+};
+
+JobBuilder::JobBuilder(JobRules rules) : rules_(rules), clocks_(std::make_unique<Clocks>()) {}
+JobBuilder::JobBuilder(JobBuilder&&) noexcept = default;
+JobBuilder& JobBuilder::operator=(JobBuilder&&) noexcept = default;
+JobBuilder::~JobBuilder() = default;
+
 Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   const auto& first = recordings.front().run.recording().run;
   std::vector<Placed> placed;
@@ -297,9 +260,84 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
   }
   host.boot_id = first.boot_id;
   job_.recordings += recordings.size();
-  if (auto built = HostBuilder(std::move(placed), host).build(); !built) return built;
+  if (auto built = HostBuilder(placed, host).build(); !built) return built;
+  auto calls = host_calls(placed);
+  if (!calls) return forward_error(calls);
+  if (*calls) clocks_->hosts.push_back(std::move(**calls));
+  add_windows(placed, job_);
+  add_layers(placed, job_);
+  add_shares(placed, host, rules_, job_);
   job_.hosts.push_back(std::move(host));
   return {};
+}
+
+namespace {
+
+// Of ranks that waited for ranks of other machines.
+void set_collectives(const model::CollectiveProfile& found, std::vector<JobRank>& ranks) {
+  for (auto& rank : ranks) {
+    if (!rank.rank.global) continue;
+    std::optional<Duration> waiting;
+    std::optional<Duration> transfer;
+    std::optional<model::Measurement> waiting_energy;
+    std::optional<model::Measurement> transfer_energy;
+    for (const auto& own : found.ranks) {
+      if (own.rank.global != rank.rank.global || own.matched == 0) continue;
+      waiting = waiting.value_or(Duration{}) + own.waiting;
+      transfer = transfer.value_or(Duration{}) + own.transfer;
+      if (own.waiting_energy) add(waiting_energy, *own.waiting_energy);
+      if (own.transfer_energy) add(transfer_energy, *own.transfer_energy);
+    }
+    if (!waiting) continue;
+    rank.waiting = waiting;
+    rank.transfer = transfer;
+    rank.waiting_energy = waiting_energy;
+    rank.transfer_energy = transfer_energy;
+  }
+}
+
+}  // namespace
+
+// Puts the machines on one clock, where their collectives allow it.
+void JobBuilder::align() {
+  auto& hosts = clocks_->hosts;
+  if (hosts.size() < 2) return;
+  std::stable_sort(hosts.begin(), hosts.end(), [](const HostCalls& a, const HostCalls& b) {
+    return std::tie(a.host, a.boot_id) < std::tie(b.host, b.boot_id);
+  });
+  std::vector<ClockLine> lines;
+  std::map<std::string, ClockLine> by_boot{{hosts[0].boot_id, ClockLine{}}};
+  const ClockMap reference(hosts[0].recording.clock_points);
+  for (std::size_t h = 1; h < hosts.size(); ++h) {
+    const auto line = fit_clock(hosts[0], hosts[h]);
+    if (!line) {
+      job_.warnings.push_back("clocks are not aligned: " + line.error().message);
+      return;
+    }
+    const ClockMap own(hosts[h].recording.clock_points);
+    const Duration offset =
+        own.to_real(line->from) - reference.to_real(line->to_reference(line->from));
+    for (auto& host : job_.hosts) {
+      if (host.boot_id != hosts[h].boot_id) continue;
+      host.clock = {hosts[0].host, seconds(offset), line->drift,
+                    line->error,   line->residual,  line->calls};
+    }
+    by_boot[hosts[h].boot_id] = *line;
+    lines.push_back(*line);
+  }
+  if (const auto found = collectives_of_job(hosts, lines); found && found->has_split()) {
+    set_collectives(*found, job_.ranks);
+  }
+  std::optional<HostTime> begin;
+  std::optional<HostTime> end;
+  for (const auto& host : job_.hosts) {
+    const auto line = by_boot.find(host.boot_id);
+    if (line == by_boot.end()) return;  // without collectives: wall clocks say when it ran
+    begin = std::min(begin.value_or(HostTime::max()), line->second.to_reference(host.begin));
+    end = std::max(end.value_or(HostTime::min()), line->second.to_reference(host.end));
+  }
+  job_.elapsed = *end - *begin;
+  job_.is_aligned = true;
 }
 
 Job JobBuilder::finish() && {
@@ -310,6 +348,7 @@ Job JobBuilder::finish() && {
     const auto number = [](const JobRank& r) { return r.rank.global.value_or(UINT32_MAX); };
     return std::tuple(number(a), a.host, a.recording) < std::tuple(number(b), b.host, b.recording);
   });
+  finish_rows(job_);
   std::optional<RealTime> ended;
   bool all_timed = true;
   for (const auto& host : job_.hosts) {
@@ -332,6 +371,7 @@ Job JobBuilder::finish() && {
     }
   }
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
+  align();
   return std::move(job_);
 }
 

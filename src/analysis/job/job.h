@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,17 @@ struct JobDomain {
   bool is_counted = true;                    // in the total: contains and is in no other domain
 };
 
+// The clock of a machine against the reference's, by the collectives that ranks of both took part
+// in.
+struct HostClock {
+  std::string reference;        // the machine; its own offset is 0
+  double offset_seconds = 0;    // its wall clock less the reference's, at the first collective
+  double drift = 0;             // of its steady clock: seconds in a second
+  double error_seconds = 0;     // bound of what the alignment can be wrong by
+  double residual_seconds = 0;  // root mean square of the collectives' ends about the line
+  std::size_t calls = 0;
+};
+
 struct JobHost {
   std::string host;  // several, where containers of one machine have names of their own
   std::string boot_id;
@@ -34,9 +46,9 @@ struct JobHost {
   HostTime end{};                           // of the last one's
   Duration covered{};                       // the union of the recordings' times
   std::optional<RealTime> began;            // by the host's wall clock
-  // By how much its wall clock moved against its steady clock while it was recorded. The offset of
-  // the wall clocks of hosts is not in recordings.
+  // By how much its wall clock moved against its steady clock while it was recorded.
   Duration clock_change{};
+  std::optional<HostClock> clock;  // absent: no collectives in common with another machine
 };
 
 // The processes of one rank in one recording. Their energies are shares of the host's dynamic
@@ -63,13 +75,69 @@ struct JobRank {
   std::optional<double> imbalance;
 };
 
+// A figure over ranks or recordings.
+struct Spread {
+  std::size_t of = 0;  // how many have the figure
+  double least = 0;
+  double mean = 0;
+  double most = 0;
+  double deviation = 0;  // sample standard deviation; 0 of one
+  std::string most_in;   // the rank or recording with the most
+};
+
+// All windows of one name, over the ranks. A rank is a recording where processes have no number.
+struct JobWindow {
+  std::string name;
+  std::size_t count = 0;
+  std::optional<model::Measurement> energy;  // each device and time once
+  // Of a rank, over the windows that it opened: all energy of their devices. Ranks that share a
+  // device each have its energy, so that the sum over ranks can exceed `energy`.
+  Spread joules;
+  Spread seconds;
+};
+
+// A layer of one name. Energy of its own kernels, over the recordings.
+struct JobLayer {
+  std::string name;
+  std::uint64_t launches = 0;
+  std::optional<model::Measurement> energy;
+  Spread joules;   // of a recording
+  Spread seconds;  // busy time in a recording
+};
+
+// What a job is charged with, of the recordings of one or several jobs:
+//   charged = dynamic + rest. `dynamic`: the shares of its processes. `rest`: what remains of the
+// devices that it could see: energy at rest and unattributed energy. Jobs of one host share that by
+// their recorded time; of CPUs and DRAM a job without the whole host has JobRules::machine_share.
+struct JobShare {
+  std::string job;  // Slurm's number; empty: none
+  std::size_t hosts = 0;
+  std::size_t recordings = 0;
+  std::size_t ranks = 0;
+  Duration recorded{};  // the sum over hosts
+  Energy dynamic;
+  Energy rest;
+  Energy charged() const { return dynamic + rest; }
+};
+
+struct JobRules {
+  std::optional<double> machine_share;  // of the rest of CPUs and DRAM; absent: all
+};
+
 struct Job {
-  std::vector<JobHost> hosts;  // by name and boot
-  std::vector<JobRank> ranks;  // by number, then by host and recording
+  std::vector<JobHost> hosts;      // by name and boot
+  std::vector<JobRank> ranks;      // by number, then by host and recording
+  std::vector<JobWindow> windows;  // by energy
+  std::vector<JobLayer> layers;    // by energy
+  // Together with `others` and `not_charged` they are the total, exactly.
+  std::vector<JobShare> shares;
+  Energy others;       // dynamic energy of processes outside of the recorded commands
+  Energy not_charged;  // the rest of CPUs and DRAM beyond the rules' share
   std::optional<model::Measurement> total;
   std::optional<RealTime> began;    // of all hosts
   std::optional<Duration> elapsed;  // from the first begin to the last end, by the wall clocks
   std::size_t recordings = 0;
+  bool is_aligned = false;  // `elapsed` and waiting are by the collectives' clocks, not wall clocks
   std::size_t without_energy = 0;  // domains without one
   std::vector<std::string> warnings;
 };
@@ -77,17 +145,28 @@ struct Job {
 // Adds one host after the other, so that the recordings of only one need to be in memory.
 class JobBuilder {
  public:
+  JobBuilder(JobBuilder&&) noexcept;
+  JobBuilder& operator=(JobBuilder&&) noexcept;
+  ~JobBuilder();
+
   struct Named {
     std::string name;  // of its file
     Run run;
   };
+  explicit JobBuilder(JobRules rules = {});
+
   // All recordings of one host and boot; not empty. Errors: as Run::span's and Run::profile's;
   // corrupt for recordings of several hosts or boots.
   Result<void> add_host(const std::vector<Named>& recordings);
   Job finish() &&;
 
  private:
+  struct Clocks;
+  void align();
+
+  JobRules rules_;
   Job job_;
+  std::unique_ptr<Clocks> clocks_;
 };
 
 }  // namespace jouleprof::analysis

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -155,6 +157,128 @@ TEST(Job, RanksHaveTheSharesOfTheirProcesses) {
   EXPECT_EQ(job.ranks[0].energy, shares);
   EXPECT_GT(shares, Energy{});
   EXPECT_EQ(job.without_energy, 2u);  // the GPUs, which were not read
+}
+
+Energy sum_of(const Job& job) {
+  Energy sum = job.others + job.not_charged;
+  for (const auto& share : job.shares) sum += share.charged();
+  return sum;
+}
+
+model::Recording with_processes(const std::string& slurm_job, const std::string& boot = "boot1") {
+  Recorded run;
+  run.read_gpu();
+  run.read_cpu();
+  run.add_processes();
+  run.recording.run.boot_id = boot;
+  run.recording.run.rank.job = slurm_job;
+  run.recording.domains[0].uuid = "GPU-1";
+  return std::move(run.recording);
+}
+
+TEST(JobShares, AreTheTotalToTheMicrojoule) {
+  const Job job = job_of({{with_processes("7")}, {with_processes("7", "boot2")}});
+  ASSERT_EQ(job.shares.size(), 1u);
+  EXPECT_EQ(job.shares[0].job, "7");
+  EXPECT_EQ(job.shares[0].hosts, 2u);
+  EXPECT_EQ(job.shares[0].recorded, std::chrono::seconds{20});
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  EXPECT_GT(job.shares[0].dynamic, Energy{});
+  EXPECT_GT(job.others, Energy{});  // the desktop
+  EXPECT_EQ(job.not_charged, Energy{});
+}
+
+TEST(JobShares, OfAPartOfAHostHaveThatPartOfTheRestOfItsProcessors) {
+  const Job all = job_of({{with_processes("7")}});
+  JobBuilder builder(JobRules{0.25});
+  ASSERT_TRUE(builder.add_host(named({with_processes("7")})));
+  const Job job = std::move(builder).finish();
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  EXPECT_EQ(job.shares[0].dynamic, all.shares[0].dynamic);
+  // The rest of the package is its energy without that of processes; the GPU's is charged in full.
+  const auto profile = profile_of(with_processes("7"));
+  const auto& package = profile->domains[1];
+  const Energy rest = *package.idle_part + *package.unattributed;
+  EXPECT_NEAR(job.not_charged.joules(), 0.75 * rest.joules(), 1e-6);
+  EXPECT_EQ(job.shares[0].rest, all.shares[0].rest - job.not_charged);
+}
+
+TEST(JobShares, TwoJobsOfOneHostShareItsRestOnce) {
+  const auto other = [] {
+    auto recording = with_processes("8");
+    recording.run.work_end = at(8);
+    return recording;
+  };
+  const Job job = job_of({{with_processes("7"), other()}});
+  ASSERT_EQ(job.shares.size(), 2u);
+  EXPECT_EQ(sum_of(job), job.total->energy);
+  // By recorded time: 10 s and 5 s.
+  EXPECT_NEAR(job.shares[0].rest.joules(), 2 * job.shares[1].rest.joules(), 1e-5);
+}
+
+// Two ranks with a window each, of 2 s and 4 s; they overlap for 1 s.
+model::Recording with_windows(const model::DeviceSet& first = {},
+                              const model::DeviceSet& second = {}) {
+  auto recording = recorded(3, 13);
+  for (const std::uint32_t rank : {0u, 1u}) {
+    model::Process process;
+    process.id = model::ProcessId{20 + rank};
+    process.pid = static_cast<pid_t>(200 + rank);
+    process.in_tree = true;
+    process.start = at(3);
+    process.rank.global = rank;
+    recording.processes.push_back(process);
+    model::Window window;
+    window.name = "step";
+    window.pid = process.pid;
+    window.begin = at(rank == 0 ? 4 : 5);
+    window.end = at(rank == 0 ? 6 : 9);
+    window.devices = rank == 0 ? first : second;
+    recording.windows.push_back(window);
+  }
+  return recording;
+}
+
+TEST(JobWindows, CountADeviceOnceAndSpreadOverRanks) {
+  const Job job = job_of({{with_windows()}});
+  ASSERT_EQ(job.windows.size(), 1u);
+  const auto& step = job.windows[0];
+  EXPECT_EQ(step.count, 2u);
+  EXPECT_NEAR(step.energy->energy.joules(), 5 * 600, 10);  // from 4 s to 9 s
+  EXPECT_EQ(step.seconds.of, 2u);
+  EXPECT_DOUBLE_EQ(step.seconds.least, 2);
+  EXPECT_DOUBLE_EQ(step.seconds.mean, 3);
+  EXPECT_DOUBLE_EQ(step.seconds.most, 4);
+  EXPECT_NEAR(step.seconds.deviation, std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(step.seconds.most_in, "1");
+  EXPECT_NEAR(step.joules.mean, 3 * 600, 10);
+}
+
+TEST(JobWindows, HaveTheDevicesOfTheirMonitors) {
+  const model::DeviceSet board({model::DomainId{0}});
+  const model::DeviceSet package({model::DomainId{1}});
+  const Job job = job_of({{with_windows(board, package)}});
+  EXPECT_NEAR(job.windows[0].energy->energy.joules(), 2 * 500 + 4 * 100, 8);
+  EXPECT_NEAR(job.windows[0].joules.most, 1000, 6);
+  EXPECT_EQ(job.windows[0].joules.most_in, "0");
+}
+
+TEST(JobWindows, OfSeveralRecordersOfAHostCountOnce) {
+  const Job one = job_of({{with_windows()}});
+  const Job two = job_of({{with_windows(), with_windows()}});
+  EXPECT_EQ(two.windows[0].energy->energy, one.windows[0].energy->energy);
+  const Job hosts = job_of({{with_windows()}, {recorded(3, 13, "node2", "boot2", "GPU-2")}});
+  EXPECT_EQ(hosts.windows[0].energy->energy, one.windows[0].energy->energy);
+}
+
+TEST(JobWindows, OfTwoHostsAddUp) {
+  auto other = with_windows();
+  other.run.boot_id = "boot2";
+  for (auto& process : other.processes) process.rank.global = *process.rank.global + 2;
+  const Job job = job_of({{with_windows()}, {other}});
+  EXPECT_EQ(job.windows[0].seconds.of, 4u);
+  const Energy of_one = job_of({{with_windows()}}).windows[0].energy->energy;
+  EXPECT_EQ(job.windows[0].energy->energy, of_one + of_one);
 }
 
 TEST(Job, ErrorsOfHostsAddLinearly) {

@@ -20,11 +20,12 @@ ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain&
   }
 }
 
-std::optional<double> ClockLimits::held_share(HostTime begin, HostTime end) const {
+std::optional<double> ClockLimits::held_share(HostTime begin, HostTime end,
+                                              const ReplayTime& replays) const {
   double held = 0;
   double all = 0;
   for (const Interval& s : intervals_) {
-    if (s.end <= begin || s.begin >= end) continue;
+    if (s.end <= begin || s.begin >= end || replays.holds(s.begin)) continue;
     const double length = seconds(std::min(s.end, end) - std::max(s.begin, begin));
     all += length;
     if (s.held) held += length;

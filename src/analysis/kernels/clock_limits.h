@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/activity/replay_time.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
@@ -13,8 +14,9 @@ class ClockLimits {
  public:
   ClockLimits(const model::Recording& recording, const model::Domain& domain);
 
-  // The share of [begin, end] in which clocks were reduced; absent without readings.
-  std::optional<double> held_share(HostTime begin, HostTime end) const;
+  // The share of [begin, end] outside of isolated re-runs in which clocks were reduced; absent
+  // without readings.
+  std::optional<double> held_share(HostTime begin, HostTime end, const ReplayTime& replays) const;
 
  private:
   struct Interval {

@@ -65,7 +65,7 @@ class Attribution {
     const auto& last = table_.bins.back();
     held_ = ClockLimits(recording_, out_.domain)
                 .held_share(table_.time.host_of(table_.bins.front().begin),
-                            table_.time.host_of(last.begin + last.width))
+                            table_.time.host_of(last.begin + last.width), table_.replay_time)
                 .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     out_.warnings = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);

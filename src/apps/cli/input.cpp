@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/gzip/gzip_stream.h"
 #include "base/text.h"
+#include "recording/merge/merged_file.h"
 #include "recording/reader.h"
 #include "recording/sweep_file.h"
 
@@ -41,15 +42,17 @@ Result<analysis::Part> Input::part() const {
 
 namespace {
 
-// The recording of one run of a sweep, by way of a file that is removed again.
-Result<model::Recording> read_run(const std::string& sweep, unsigned run) {
+// The recording of one run of a sweep or of a merged file, by way of a file that is removed again.
+Result<model::Recording> read_run(const std::string& file, unsigned run, bool is_merged) {
   std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
     return tl::unexpected(system_error("cannot make a temporary folder", errno));
   }
   const auto path = std::filesystem::path(folder) / "run.jprof";
   Result<model::Recording> recording;
-  if (const auto extracted = recording::extract_run(sweep, run, path); extracted) {
+  const auto extracted = is_merged ? recording::extract_part(file, run, path)
+                                   : recording::extract_run(file, run, path);
+  if (extracted) {
     recording = recording::read_recording(path);
   } else {
     recording = tl::unexpected(extracted.error());
@@ -62,14 +65,22 @@ Result<model::Recording> read_run(const std::string& sweep, unsigned run) {
 }  // namespace
 
 Result<analysis::Run> Input::open() const {
-  if (const bool is_sweep = recording::is_sweep_file(file); is_sweep != (run > 0)) {
+  const bool is_sweep = recording::is_sweep_file(file);
+  const bool is_merged = !is_sweep && recording::is_merged_file(file);
+  if (run == 0 && (is_sweep || is_merged)) {
     return fail(Errc::kInvalidArgument,
                 is_sweep ? fmt::format("{0} is a sweep: give one of its runs with --run N, or use "
                                        "jouleprof recommend {0}",
                                        file)
-                         : fmt::format("{} is not a sweep, so that it has no --run", file));
+                         : fmt::format("{0} holds several recordings: give one with --run N, or "
+                                       "use jouleprof report {0}",
+                                       file));
   }
-  auto recording = run > 0 ? read_run(file, run) : recording::read_recording(file);
+  if (run > 0 && !is_sweep && !is_merged) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is one recording, so that it has no --run", file));
+  }
+  auto recording = run > 0 ? read_run(file, run, is_merged) : recording::read_recording(file);
   if (!recording) return forward_error(recording);
   if (no_memory) recording->remembered.clear();
   return analysis::Run(std::move(*recording));

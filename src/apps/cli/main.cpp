@@ -2,12 +2,18 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/exit_status.h"
+#include "base/last_resort.h"
 
 namespace {
+
+constexpr const char* kWaitWord = "wait-for-command";  // a word of the tool's own, not a verb
 
 // A stream that is closed must not become a file of ours. What is written to such a stream fails,
 // and a command finds it closed.
@@ -30,6 +36,19 @@ void survive_file_size_limit() {
   action.sa_handler = [](int) {};
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGXFSZ, &action, nullptr);
+}
+
+// Before anything that could ask for memory. The C library passes main()'s arguments.
+__attribute__((constructor(101))) void keep_commands(int argc, char** argv, char**) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (verb == kWaitWord && argc == 3) ::_exit(jouleprof::last_resort::wait_for(std::atoi(argv[2])));
+  const bool has_command = verb == "run" || verb == "apply";
+  jouleprof::last_resort::install(
+      has_command ? jouleprof::cli::kNotStarted : jouleprof::cli::kInternalError, kWaitWord);
+  if (verb != "run") return;  // `apply` must not run it at other settings
+  for (int i = 2; i + 1 < argc; ++i) {
+    if (argv[i] == std::string_view("--")) return jouleprof::last_resort::has_to_run(argv + i + 1);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/new_file.h"
 #include "base/text.h"
 
 namespace jouleprof::cli {
@@ -53,11 +54,30 @@ std::filesystem::path default_recording_name(const std::vector<std::string>& com
     }
     if (!named.stem().empty()) stem = named.stem().string();
   }
-  std::filesystem::path path = stem + ".jprof";
+  const std::filesystem::path path = stem + ".jprof";
   std::error_code ignored;
-  for (int n = 2; std::filesystem::exists(path, ignored); ++n)
-    path = fmt::format("{}-{}.jprof", stem, n);
-  return path;
+  return std::filesystem::exists(path, ignored) ? next_name(path) : path;
+}
+
+std::filesystem::path next_name(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::path next;
+  for (int n = 2; next.empty() || std::filesystem::exists(next, ignored); ++n) {
+    next = path;
+    next.replace_filename(
+        fmt::format("{}-{}{}", path.stem().string(), n, path.extension().string()));
+  }
+  return next;
+}
+
+bool is_name_of(const std::filesystem::path& name, const std::filesystem::path& path) {
+  if (is_same_file(name, path)) return true;
+  std::error_code err;
+  const auto folder = std::filesystem::absolute(path, err).parent_path();
+  if (name.parent_path() != folder || name.extension() != path.extension()) return false;
+  const std::string stem = name.stem().string();
+  const std::string first = path.stem().string() + '-';
+  return stem.starts_with(first) && parse_integer(stem.substr(first.size())).value_or(0) > 1;
 }
 
 Result<std::optional<Power>> parse_cpu_tdp(const std::string& text) {

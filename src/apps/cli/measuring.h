@@ -42,6 +42,11 @@ class Destination {
 // "train.jprof", then "train-2.jprof", ...
 std::filesystem::path default_recording_name(const std::vector<std::string>& command);
 
+// A name that no file has yet: "x.jprof" becomes "x-2.jprof", then "x-3.jprof", ...
+std::filesystem::path next_name(const std::filesystem::path& path);
+// Whether `name` is `path` itself or one that next_name() made of it.
+bool is_name_of(const std::filesystem::path& name, const std::filesystem::path& path);
+
 // How often processes on GPUs are wanted: as session::SessionOptions'.
 inline constexpr Duration kProcessPeriod = std::chrono::milliseconds{900};
 

@@ -1,5 +1,6 @@
 #include "recording/merge/merged_file.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 #include <SQLiteCpp/Statement.h>
@@ -19,6 +20,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "recording/claim.h"
+#include "recording/open.h"
 #include "recording/packed.h"
 #include "recording/reader.h"
 #include "recording/sqlite_file.h"
@@ -76,19 +78,28 @@ std::string_view blob_of(const SQLite::Column& column) {
   return {static_cast<const char*>(column.getBlob()), static_cast<std::size_t>(column.getBytes())};
 }
 
-// A file of bytes that the reader of recordings can open; removed again.
+Result<void> write_bytes(const fs::path& path, std::string_view bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) return fail(Errc::kUnavailable, "cannot write " + path.string());
+  return {};
+}
+
+// The name of a file that the reader of recordings can open; removed again.
 class TemporaryRecording {
  public:
-  static Result<TemporaryRecording> write(std::string_view bytes) {
+  static Result<TemporaryRecording> create() {
     std::string folder = (fs::temp_directory_path() / "jouleprof-XXXXXX").string();
     if (::mkdtemp(folder.data()) == nullptr) {
       return tl::unexpected(system_error("cannot make a temporary folder", errno));
     }
-    TemporaryRecording made(folder);
-    std::ofstream out(made.path(), std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out) return fail(Errc::kUnavailable, "cannot write " + made.path().string());
+    return TemporaryRecording(folder);
+  }
+  static Result<TemporaryRecording> write(std::string_view bytes) {
+    auto made = create();
+    if (!made) return made;
+    if (auto written = write_bytes(made->path(), bytes); !written) return forward_error(written);
     return made;
   }
   TemporaryRecording(TemporaryRecording&& other) noexcept : folder_(std::move(other.folder_)) {
@@ -106,6 +117,29 @@ class TemporaryRecording {
   std::string folder_;
 };
 
+// The bytes of a recording whose writer was killed, with what is in its write-ahead log only.
+// Errors: unavailable while it is written.
+Result<std::string> bytes_of_cut_off(const fs::path& path) {
+  if (const auto claim = Claim::take(path, true); !claim) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} is still written to, or cannot be locked ({}); merge it when the "
+                            "run has ended",
+                            path.string(), claim.error().message));
+  }
+  const auto source = open_recording(path);
+  if (!source) return forward_error(source);
+  const auto file = TemporaryRecording::create();
+  if (!file) return forward_error(file);
+  try {
+    SQLite::Database copy(file->path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup(copy, *source->db).executeStep();
+    copy.exec("PRAGMA journal_mode = DELETE");
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("read " + path.string(), e, nullptr));
+  }
+  return read_file(file->path());
+}
+
 // Writes parts into a new file.
 class Merger {
  public:
@@ -120,14 +154,9 @@ class Merger {
     if (is_merged_file(path)) return add_merged(path);
     auto recording = read_recording(path);
     if (!recording) return forward_error(recording);
-    if (std::error_code error; fs::exists(side_file(path, kWalSuffix), error)) {
-      return fail(Errc::kUnavailable,
-                  fmt::format("{} is still written to, or its writer was killed; merge it when the "
-                              "run has ended, or after `sqlite3 {} 'PRAGMA "
-                              "wal_checkpoint(TRUNCATE)'`",
-                              path.string(), path.string()));
-    }
-    const auto bytes = read_file(path);
+    std::error_code error;
+    const bool has_log = fs::exists(side_file(path, kWalSuffix), error);
+    const auto bytes = has_log ? bytes_of_cut_off(path) : read_file(path);
     if (!bytes) return forward_error(bytes);
     return add({path.filename().string(), recording->run.host, recording->run.boot_id}, *bytes,
                path.string());
@@ -251,6 +280,24 @@ Result<std::vector<MergedPart>> merged_parts(const fs::path& path) {
       parts.push_back({rows.getColumn(0), rows.getColumn(1), rows.getColumn(2)});
     }
     return parts;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+  }
+}
+
+Result<void> extract_part(const fs::path& path, unsigned number, const fs::path& to) {
+  const auto db = open_merged(path);
+  if (!db) return forward_error(db);
+  try {
+    SQLite::Statement row(**db,
+                          std::string("SELECT recording FROM part") + kOrder + " LIMIT 1 OFFSET ?");
+    row.bind(1, static_cast<std::int64_t>(number) - 1);
+    if (number == 0 || !row.executeStep()) {
+      return fail(Errc::kNotFound, fmt::format("{} has no recording {}", path.string(), number));
+    }
+    const auto bytes = unpack(blob_of(row.getColumn(0)));
+    if (bytes) return write_bytes(to, *bytes);
+    return fail(Errc::kCorrupt, fmt::format("{}: recording {} is damaged", path.string(), number));
   } catch (const SQLite::Exception& e) {
     return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
   }

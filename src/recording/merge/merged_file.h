@@ -30,15 +30,21 @@ bool is_one_machine(const MergedPart& a, const MergedPart& b);
 bool is_merged_file(const std::filesystem::path& path);
 
 // Writes the recordings in `inputs`, which may be merged files, into `output`. Returns how many
-// they are. Reads one recording at a time. Errors: invalid_argument where the same recording comes
-// twice, which it names, or `output` exists and may not be replaced; as read_recording's. Where it
-// fails there is no `output`.
+// they are. Reads one recording at a time. One whose writer was killed is taken up to its last
+// commit. Errors: unavailable for one that is being written; invalid_argument where the same
+// recording comes twice, which it names, or `output` exists and may not be replaced; as
+// read_recording's. Where it fails there is no `output`.
 Result<std::size_t> merge_recordings(const std::vector<std::filesystem::path>& inputs,
                                      const std::filesystem::path& output, bool overwrite);
 
 // The recordings of a merged file, by boot, host, name and content. Errors: as
 // read_sweep's.
 Result<std::vector<MergedPart>> merged_parts(const std::filesystem::path& path);
+
+// Writes one of merged_parts, by its number from 1, into the file `to`. Errors: as merged_parts;
+// not_found for another number; of writing.
+Result<void> extract_part(const std::filesystem::path& path, unsigned number,
+                          const std::filesystem::path& to);
 
 // Calls `each` with the recordings of one machine at a time, in the order of merged_parts.
 // Errors: as read_recording's.

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -113,6 +116,35 @@ TEST_F(Merge, NamesADamagedPartAndANewerVersion) {
   EXPECT_THAT(read.error().message, HasSubstr("a.jprof is damaged"));
   run_sql(at("m"), "PRAGMA user_version = 99");
   EXPECT_EQ(merged_parts(at("m")).error().code, Errc::kUnsupported);
+}
+
+TEST_F(Merge, ExtractsARecordingByItsNumber) {
+  const auto a = record("a.jprof", 1, "node1", "boot1");
+  const auto b = record("b.jprof", 2, "node2", "boot2");
+  ASSERT_TRUE(merge_recordings({b, a}, at("m"), false));
+  EXPECT_TRUE(extract_part(at("m"), 1, at("first")));
+  EXPECT_TRUE(extract_part(at("m"), 2, at("second")));
+  EXPECT_EQ(bytes_of(at("first")), bytes_of(a));
+  EXPECT_EQ(bytes_of(at("second")), bytes_of(b));
+  for (const unsigned none : {0U, 3U}) {
+    EXPECT_EQ(extract_part(at("m"), none, at("none")).error().code, Errc::kNotFound);
+  }
+}
+
+// What was committed is in the write-ahead log only.
+TEST_F(Merge, TakesARecordingWhoseWriterWasKilled) {
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    Writer open = writer_with_sensor(at("killed.jprof"));
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(writer, nullptr, 0);
+  ASSERT_TRUE(fs::exists(at("killed.jprof-wal")));
+  recordings_["killed.jprof"] = *read_recording(at("killed.jprof"));
+  ASSERT_FALSE(recordings_["killed.jprof"].sensors.empty());
+  const auto merged = merge_recordings({at("killed.jprof")}, at("m"), false);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(machines(at("m")), (std::vector<std::vector<std::string>>{{"killed.jprof"}}));
 }
 
 TEST_F(Merge, RefusesARecordingThatIsStillWritten) {

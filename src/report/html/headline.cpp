@@ -7,7 +7,8 @@
 
 #include "report/cells.h"
 #include "report/cost_lines.h"
-#include "report/html/markup.h"
+#include "report/headline_text.h"
+#include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -20,87 +21,24 @@ using model::Measurement;
 using model::Profile;
 using model::Provenance;
 
-std::string command_text(const model::RunInfo& run) {
-  std::string text;
-  for (const auto& word : run.command) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
-}
-
 std::string watts_text(const std::optional<Power>& power) {
   return power ? number_text(power->watts()) : "";
-}
-
-std::string kilowatt_hours_text(Energy e) {
-  const double kwh = e.joules() / 3.6e6;
-  if (kwh == 0) return "0 kWh";
-  const int digits = static_cast<int>(std::floor(std::log10(std::abs(kwh))));
-  return fmt::format("{:.{}f} kWh", kwh, std::clamp(3 - digits, 0, 12));
-}
-
-std::string error_text(Energy error, Energy of) {
-  if (of <= Energy{}) return "±" + energy_text(error);
-  return "±" + percent_text(error.joules() / of.joules());
-}
-
-std::string interval_text(const Measurement& m) {
-  return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
-}
-
-std::string badge(Provenance provenance) {
-  return fmt::format(R"(<span class="badge {0}">{1}</span>)", to_string(provenance),
-                     provenance_word(provenance));
-}
-
-std::string element(std::string_view tag, std::string_view kind, std::string_view text) {
-  return fmt::format("<{0} class=\"{1}\">{2}</{0}>\n", tag, kind, markup_text(text));
-}
-
-std::string run_line(const Profile& profile) {
-  const auto& run = profile.run;
-  std::string text;
-  if (run.exit_status) {
-    text = fmt::format("exit status {}", *run.exit_status);
-    if (*run.exit_status > 128 && *run.exit_status <= 192) {
-      text += fmt::format(" (signal {})", *run.exit_status - 128);
-    }
-  } else {
-    text = run.source.empty() ? "no command" : "source: " + run.source;
-  }
-  if (profile.start_time != RealTime{}) {
-    text += ", started " + utc_seconds_text(profile.start_time);
-  }
-  if (!run.host.empty()) text += " on " + run.host;
-  const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
-                                          (run.work_end && profile.end < *run.work_end));
-  if (is_part) {
-    text +=
-        fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
-                    duration_text(profile.end - *run.work_begin));
-  }
-  return text;
 }
 
 std::string alerts(const Profile& profile) {
   std::string html;
   if (profile.simulated) {
-    html += element("p", "alert",
-                    "SIMULATED: these figures come from a simulated device. Nothing was measured.");
+    html += element("p", "alert", kSimulatedText);
   }
   if (!profile.run.complete) {
-    html +=
-        element("p", "alert",
-                "CUT OFF: the recording was not closed in order; its last moments are missing.");
+    html += element("p", "alert", kCutOffText);
   }
   return html;
 }
 
-// The highest peak of a device that counts, with the device's name.
 std::string peak_html(const Total& total) {
-  const DomainProfile* highest = nullptr;
-  for (const DomainProfile* d : total.counted) {
-    if (d->peak_power && (!highest || *d->peak_power > *highest->peak_power)) highest = d;
-  }
-  if (!highest) return "";
+  const DomainProfile* highest = highest_peak(total);
+  if (highest == nullptr) return "";
   return fmt::format("<div><dt>peak power, {}</dt><dd>{} <small>W</small></dd></div>\n",
                      markup_text(highest->domain.device), watts_text(highest->peak_power));
 }
@@ -112,8 +50,9 @@ std::string figures(const Profile& profile, const Total& total) {
     html += fmt::format(
         "<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}</p>\n"
         "<p class=\"interval\">95 % interval {} · {} · repeatability {}</p>\n",
-        energy_text(m.energy), error_text(m.error, m.energy), badge(m.provenance), interval_text(m),
-        kilowatt_hours_text(m.energy), error_text(m.repeatability, m.energy));
+        energy_text(m.energy), error_text(m.error, m.energy), badge(m.provenance),
+        energy_interval_text(m), kilowatt_hours_text(m.energy),
+        error_text(m.repeatability, m.energy));
   } else {
     html +=
         "<p class=\"energy\"><strong>no energy</strong> " + badge(Provenance::kUnavailable) +
@@ -130,22 +69,6 @@ std::string figures(const Profile& profile, const Total& total) {
   }
   html += peak_html(total);
   return html + "</dl>\n</div>\n";
-}
-
-std::string coverage(const Profile& profile, const Total& total) {
-  if (!total.energy) return "";
-  const auto labels = labels_of(profile);
-  const auto label = [&](const DomainProfile* d) {
-    return labels[static_cast<std::size_t>(d - profile.domains.data())];
-  };
-  std::string text = "Total: ";
-  for (std::size_t i = 0; i < total.counted.size(); ++i) {
-    text += (i > 0 ? " + " : "") + label(total.counted[i]);
-  }
-  for (const auto& excluded : total.excluded) {
-    text += fmt::format("; without {} ({})", label(excluded.domain), excluded.why);
-  }
-  return element("p", "coverage", text + ".");
 }
 
 std::string domain_row(const DomainProfile& d, const std::string& label) {
@@ -245,7 +168,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
   }
   html += element("p", "soft", run_line(profile));
   html += figures(profile, total);
-  html += coverage(profile, total);
+  if (total.energy) html += element("p", "coverage", coverage_text(profile, total));
   if (costs != nullptr) {
     for (const auto& line : cost_lines(*costs, false)) {
       html += element("p", "coverage", line.label + ": " + line.words);

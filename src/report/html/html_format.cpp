@@ -1,16 +1,12 @@
-// One page with everything in it: src/report/html/template.html is built from web/ and has three
-// marks, which are replaced here.
-#include <array>
+// A run as one page with everything in it.
 #include <optional>
 #include <utility>
 
 #include "report/format.h"
 #include "report/html/headline.h"
-#include "report/html/markup.h"
+#include "report/html/page.h"
 #include "report/html/page_data.h"
-#include "report/html/redaction.h"
-#include "report/html/template.h"
-#include "report/markup_text.h"
+#include "report/redaction.h"
 
 namespace jouleprof::report {
 namespace {
@@ -29,23 +25,13 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     if (options.redact && series) series->file = "(redacted)";
   }
   const Costs* shown = costs ? &*costs : nullptr;
-  const auto data = page_data(run, part, options, profile, shown);
+  auto data = page_data(run, part, options, profile, shown);
   if (!data) return tl::unexpected(data.error());
-  const std::array<std::pair<std::string_view, std::string>, 4> parts{
-      {{"<!--jouleprof:title-->", markup_text(page_title(profile, options.redact))},
-       {"<!--jouleprof:headline-->", headline_html(profile, options, shown)},
-       {"<!--jouleprof:provenance-->", provenance_html(profile, options)},
-       {"<!--jouleprof:data-->", script_json(*data)}}};
-  std::string_view rest = kTemplate;
-  for (const auto& [mark, text] : parts) {
-    const auto at = rest.find(mark);
-    if (at == std::string_view::npos) {
-      return fail(Errc::kInternal, "the page's template lacks " + std::string(mark));
-    }
-    out << rest.substr(0, at) << text;
-    rest.remove_prefix(at + mark.size());
-  }
-  out << rest;
+  auto page =
+      assemble_page({page_title(profile, options.redact), headline_html(profile, options, shown),
+                     provenance_html(profile, options), std::move(*data)});
+  if (!page) return forward_error(page);
+  out << *page;
   return {};
 }
 

@@ -145,6 +145,8 @@ TEST(HtmlFormat, RedactLeavesOutWhoAndWhere) {
   recording.run.working_directory = "/home/erika";
   recording.run.trace_folder = "/tmp/spool-of-erika";
   recording.run.boot_id = "boot-of-erika";
+  recording.run.user = "erika";
+  recording.run.node_list = "node-of-erika[1-2]";
   recording.domains[0].uuid = "GPU-of-erika";
   for (auto& trace : recording.traces) {
     for (auto& device : trace.devices) device.uuid = "GPU-of-erika";

@@ -9,7 +9,7 @@
 #include "report/activity_view.h"
 #include "report/html/gauge_track.h"
 #include "report/html/markup.h"
-#include "report/html/power_track.h"
+#include "report/html/power_json.h"
 #include "report/html/span_track.h"
 #include "report/json/activity_json.h"
 #include "report/json/profile_json.h"
@@ -128,7 +128,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   Json timeline;
   timeline["begin_seconds"] = seconds_json(span->begin - origin);
   timeline["end_seconds"] = seconds_json(span->end - origin);
-  timeline["power"] = power_tracks(run, part, origin, kMostSteps);
+  timeline["power"] = power_json(power_tracks(run, part, origin, kMostSteps), origin);
   timeline["gauges"] = gauge_tracks(run, shown, origin, kMostGaugePoints);
   timeline["clock_limits"] = clock_limit_tracks(run, shown, origin);
   timeline["windows"] = window_track(run, *span, origin, kMostWindowBlocks);

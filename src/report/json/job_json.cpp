@@ -1,6 +1,7 @@
 #include "report/job.h"
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/wall_json.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -26,6 +27,18 @@ Json host_json(const analysis::JobHost& host) {
   j["start_time"] = host.began ? Json(utc_text(*host.began)) : Json(nullptr);
   j["recorded_seconds"] = seconds_json(host.covered);
   j["clock_change_seconds"] = seconds_json(host.clock_change);
+  if (const auto& clock = host.clock) {
+    Json c;
+    c["reference"] = text_json(clock->reference);
+    c["offset_seconds"] = number_json(clock->offset_seconds);
+    c["drift_ratio"] = number_json(clock->drift);
+    c["error_seconds"] = number_json(clock->error_seconds);
+    c["residual_seconds"] = number_json(clock->residual_seconds);
+    c["collectives"] = clock->calls;
+    j["clock"] = std::move(c);
+  } else {
+    j["clock"] = nullptr;
+  }
   add_energy(j, host.total);
   j["domains"] = Json::array();
   for (const auto& domain : host.domains) {
@@ -69,22 +82,85 @@ Json rank_json(const analysis::JobRank& rank) {
   return j;
 }
 
+Json spread_json(const analysis::Spread& spread) {
+  if (spread.of == 0) return nullptr;
+  Json j;
+  j["of"] = spread.of;
+  j["least"] = number_json(spread.least);
+  j["mean"] = number_json(spread.mean);
+  j["most"] = number_json(spread.most);
+  j["standard_deviation"] = number_json(spread.deviation);
+  j["most_in"] = text_json(spread.most_in);
+  return j;
+}
+
+Json share_json(const analysis::JobShare& share) {
+  Json j;
+  j["job"] = text_json(share.job);
+  j["hosts"] = share.hosts;
+  j["recordings"] = share.recordings;
+  j["ranks"] = share.ranks;
+  j["recorded_seconds"] = seconds_json(share.recorded);
+  j["charged_joules"] = joules_json(share.charged());
+  j["dynamic_joules"] = joules_json(share.dynamic);
+  j["rest_joules"] = joules_json(share.rest);
+  return j;
+}
+
+Json window_json(const analysis::JobWindow& window) {
+  Json j;
+  j["name"] = text_json(window.name);
+  j["count"] = window.count;
+  add_energy(j, window.energy);
+  j["rank_joules"] = spread_json(window.joules);
+  j["rank_seconds"] = spread_json(window.seconds);
+  return j;
+}
+
+Json layer_json(const analysis::JobLayer& layer) {
+  Json j;
+  j["name"] = text_json(layer.name);
+  j["launches"] = layer.launches;
+  add_energy(j, layer.energy);
+  j["recording_joules"] = spread_json(layer.joules);
+  j["recording_seconds"] = spread_json(layer.seconds);
+  return j;
+}
+
+template <class T>
+Json list_json(const std::vector<T>& rows, Json (*row_json)(const T&)) {
+  Json list = Json::array();
+  for (const auto& row : rows) list.push_back(row_json(row));
+  return list;
+}
+
 }  // namespace
 
-std::string job_to_json(const analysis::Job& job, const JobOptions& options) {
+Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
   Json j;
   j["schema"] = kSchema;
   j["recordings"] = job.recordings;
   j["start_time"] = job.began ? Json(utc_text(*job.began)) : Json(nullptr);
   j["elapsed_seconds"] = optional_json(job.elapsed, seconds_json);
+  j["aligned"] = job.is_aligned;
   add_energy(j, job.total);
   j["domains_without_energy"] = job.without_energy;
-  j["hosts"] = Json::array();
-  for (const auto& host : job.hosts) j["hosts"].push_back(host_json(host));
-  j["ranks"] = Json::array();
-  for (const auto& rank : job.ranks) j["ranks"].push_back(rank_json(rank));
+  j["hosts"] = list_json(job.hosts, host_json);
+  j["ranks"] = list_json(job.ranks, rank_json);
+  j["jobs"] = list_json(job.shares, share_json);
+  j["others_joules"] = joules_json(job.others);
+  j["not_charged_joules"] = joules_json(job.not_charged);
+  j["machine_share_ratio"] = optional_json(options.rules.machine_share, number_json);
+  j["windows"] = list_json(job.windows, window_json);
+  j["layers"] = list_json(job.layers, layer_json);
   const auto costs = costs_of(job, options.costs);
   j["costs"] = costs ? costs_json(*costs) : Json(nullptr);
+  j["walls"] = Json::array();
+  for (const auto& [host, log] : options.walls) {
+    const auto wall = compare_wall(job, host, log);
+    if (!wall) return forward_error(wall);
+    j["walls"].push_back(wall_json(*wall));
+  }
   j["warnings"] = job.warnings;
   return write_json(j) + '\n';
 }

@@ -1,6 +1,7 @@
 #include "report/collectives.h"
 #include "report/format.h"
 #include "report/traced.h"
+#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {
@@ -19,13 +20,20 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     if (!made) return forward_error(made);
     costs = std::move(*made);
   }
+  std::optional<WallComparison> wall;
+  if (options.wall && !options.by) {
+    auto made = compare_wall(run, part, *options.wall);
+    if (!made) return forward_error(made);
+    wall = std::move(*made);
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
       [&](const auto& profile) {
         const auto per =
             options.per ? std::optional(per_unit(profile, *options.per)) : std::nullopt;
-        return to_json(profile, costs ? &*costs : nullptr, per ? &*per : nullptr);
+        return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr,
+                       per ? &*per : nullptr);
       });
 }
 

@@ -4,6 +4,7 @@
 
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/wall_json.h"
 #include "report/json/window_json.h"
 #include "report/quantity.h"
 #include "report/render.h"
@@ -210,6 +211,14 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["tool_version"] = text_json(run.tool_version);
   j["source"] = text_json(run.source);
   j["host"] = text_json(run.host);
+  j["boot_id"] = text_json(run.boot_id);
+  j["user"] = text_json(run.user);
+  j["job"] = text_json(run.rank.job);
+  j["step"] = text_json(run.rank.step);
+  j["node_list"] = text_json(run.node_list);
+  j["launcher"] = text_json(run.rank.launcher);
+  j["rank"] = optional_json(run.rank.global);
+  j["world_size"] = optional_json(run.rank.world_size);
   j["command"] = run.command;
   j["working_directory"] = text_json(run.working_directory);
   j["pid"] = optional_json(run.pid);
@@ -240,8 +249,11 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   return j;
 }
 
-std::string to_json(const Profile& profile, const Costs* costs, const PerUnit* per) {
-  return write_json(profile_document(profile, costs, per)) + '\n';
+std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall,
+                    const PerUnit* per) {
+  Json j = profile_document(profile, costs, per);
+  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  return write_json(j) + '\n';
 }
 
 }  // namespace jouleprof::report

@@ -1,17 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/cells.h"
 #include "report/job.h"
 #include "report/quantity.h"
 #include "report/text/table.h"
+#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {
 
 using analysis::Job;
 using Lines = std::vector<std::string>;
+
+constexpr std::size_t kShownRows = 12;
 
 class Writer {
  public:
@@ -26,8 +30,10 @@ class Writer {
     lines_.emplace_back();
     if (options_.by == JobBy::kHost) {
       hosts();
-    } else {
+    } else if (options_.by == JobBy::kRank) {
       ranks();
+    } else {
+      jobs();
     }
     lines_.emplace_back();
     total();
@@ -62,7 +68,11 @@ class Writer {
       note("time",
            fmt::format("{}, from {}", duration_text(*job_.elapsed), utc_seconds_text(*job_.began)));
     }
-    if (job_.hosts.size() > 1) {
+    if (job_.hosts.size() > 1) clocks();
+  }
+
+  void clocks() {
+    if (!job_.is_aligned) {
       Duration change{};
       for (const auto& host : job_.hosts) change = std::max(change, host.clock_change);
       note(
@@ -71,7 +81,22 @@ class Writer {
                       "{} during the recordings; their offset is not recorded. Energies do not "
                       "depend on it",
                       duration_text(change)));
+      return;
     }
+    const analysis::HostClock* worst = nullptr;
+    double offset = 0;
+    for (const auto& host : job_.hosts) {
+      if (!host.clock) continue;
+      offset = std::max(offset, std::abs(host.clock->offset_seconds));
+      if (worst == nullptr || host.clock->error_seconds > worst->error_seconds) {
+        worst = &*host.clock;
+      }
+    }
+    if (worst == nullptr) return;
+    note("clocks", fmt::format("of machines are aligned by {} collectives, to {} or better; wall "
+                               "clocks differ by up to {}",
+                               worst->calls, duration_text(duration_of(worst->error_seconds)),
+                               duration_text(duration_of(offset))));
   }
 
   void hosts() {
@@ -150,6 +175,61 @@ class Writer {
          "slower ranks, in kernels. Imbalance: time in other kernels against the ranks' mean");
   }
 
+  void jobs() {
+    Table table({"job", "hosts", "ranks", "recorded", "dynamic", "rest", "charged"});
+    for (const auto& share : job_.shares) {
+      table.add({{share.job.empty() ? "-" : printable(share.job, text_.ascii), Style::kBold},
+                 {std::to_string(share.hosts)},
+                 {share.ranks > 0 ? std::to_string(share.ranks) : "-"},
+                 {duration_text(share.recorded)},
+                 {energy_text(share.dynamic)},
+                 {energy_text(share.rest)},
+                 {energy_text(share.charged())}});
+    }
+    add(table);
+    std::string rule =
+        "charged: the dynamic energy of the job's processes, and once for each host the rest of "
+        "the devices that its commands could see (at rest, unattributed)";
+    if (const auto& share = options_.rules.machine_share) {
+      rule += fmt::format("; of CPUs and DRAM {} of the rest, {} is not charged",
+                          percent_text(*share), energy_text(job_.not_charged));
+    }
+    if (job_.shares.size() > 1) rule += "; jobs on one host share its rest by recorded time";
+    note("", rule);
+    if (job_.others != Energy{}) {
+      note("others", fmt::format("{} of processes outside of the recorded commands: not charged",
+                                 energy_text(job_.others)));
+    }
+    rows("window", "ranks", "of a rank", job_.windows);
+    rows("layer", "recordings", "of a recording", job_.layers);
+  }
+
+  // Windows or layers over ranks or recordings.
+  template <class Row>
+  void rows(const std::string& title, const std::string& places, const std::string& each,
+            const std::vector<Row>& all) {
+    if (all.empty()) return;
+    lines_.emplace_back();
+    Table table({"<" + title, places, "energy", "95 %", each, "spread", "most", "<in"});
+    for (std::size_t i = 0; i < std::min(all.size(), kShownRows); ++i) {
+      const auto& row = all[i];
+      const auto& joules = row.joules;
+      const bool is_known = joules.of > 0;
+      table.add({{printable(row.name, text_.ascii)},
+                 {std::to_string(std::max(joules.of, row.seconds.of))},
+                 {row.energy ? energy_text(row.energy->energy) : "-"},
+                 {row.energy ? error_of(*row.energy) : "-"},
+                 {is_known ? energy_text(Energy::joules(joules.mean)) : "-"},
+                 {is_known && joules.mean > 0 ? percent_text(joules.deviation / joules.mean) : "-"},
+                 {is_known ? energy_text(Energy::joules(joules.most)) : "-"},
+                 {printable(joules.most_in, text_.ascii)}});
+    }
+    add(table);
+    if (all.size() > kShownRows) {
+      note("", fmt::format("{} more; all are in --json", all.size() - kShownRows));
+    }
+  }
+
   void total() {
     if (!job_.total) {
       note("total", "unavailable: no machine has a domain with an energy");
@@ -175,8 +255,15 @@ class Writer {
 
 }  // namespace
 
-std::string job_to_text(const Job& job, const JobOptions& options, const TextOptions& text) {
-  return Writer(job, options, text).write();
+Result<std::string> job_to_text(const Job& job, const JobOptions& options,
+                                const TextOptions& text) {
+  std::string all = Writer(job, options, text).write();
+  for (const auto& [host, log] : options.walls) {
+    const auto wall = compare_wall(job, host, log);
+    if (!wall) return forward_error(wall);
+    all += wall_to_text(*wall, text);
+  }
+  return all;
 }
 
 }  // namespace jouleprof::report

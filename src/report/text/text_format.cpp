@@ -1,6 +1,7 @@
 #include "report/collectives.h"
 #include "report/format.h"
 #include "report/traced.h"
+#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {
@@ -18,6 +19,11 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     const auto made = costs_of(run, part, options.costs);
     if (!made) return forward_error(made);
     costs = costs_to_text(*made, options.text);
+  }
+  if (options.wall && !options.by) {
+    const auto made = compare_wall(run, part, *options.wall);
+    if (!made) return forward_error(made);
+    costs += wall_to_text(*made, options.text);
   }
   return write_table_or_summary(
       run, part, options, out,

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "session/machine/share_uses.h"
 #include "base/threads.h"
+#include "session/machine/share_uses.h"
 
 namespace jouleprof::session {
 namespace {

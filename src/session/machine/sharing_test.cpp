@@ -9,11 +9,11 @@
 
 #include "analysis/timeline/timeline.h"
 #include "base/local_socket.h"
+#include "base/threads.h"
 #include "meters/shared/shared_meter.h"
 #include "session/machine/machine_service.h"
 #include "session/sampling/fake_meter.h"
 #include "session/sampling/memory_sink.h"
-#include "base/threads.h"
 #include "session/sampling/visible_devices.h"
 #include "tests/support/temp_tree.h"
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/last_resort.h"
 #include "base/text.h"
 
 namespace jouleprof::session {
@@ -138,6 +139,7 @@ Child::~Child() {
 
 std::optional<StartFailure> Child::release() {
   const char byte = 'g';
+  last_resort::has_started(pid_);
   [[maybe_unused]] const ssize_t reported = ::send(go_, &byte, 1, MSG_NOSIGNAL);
   ::close(std::exchange(go_, -1));
   // A successful exec closes the other end without a word.
@@ -163,7 +165,9 @@ int Child::reap() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   reaped_ = true;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  last_resort::has_ended(code);
+  return code;
 }
 
 void Child::send(int signal) const {

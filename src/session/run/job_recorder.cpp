@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <functional>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "session/run/child.h"
 #include "session/run/signals.h"
 #include "session/windows/session_socket.h"
@@ -27,6 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr Duration kIdlePatience = 10min;  // the recorder measures idle power first
 constexpr Duration kLeavePatience = 5s;
+constexpr const char* kStarting = "starting";  // in place of a socket
+constexpr auto kLateness = 1h;  // of a job's process that starts after others have ended
 
 std::string text_of(const spans::Variable& variable, const char* name) {
   const char* value = variable(name);
@@ -38,7 +42,7 @@ fs::path file_of(const fs::path& folder, const std::string& key) {
          fmt::format("jouleprof-job-{}-{:016x}", ::geteuid(), std::hash<std::string>{}(key));
 }
 
-// A file of this user that nobody else can write to; -1: it is none.
+// A file of this user that no other user can write to; -1: it is none.
 int open_own(const fs::path& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return -1;
@@ -50,6 +54,48 @@ int open_own(const fs::path& path, int flags) {
   ::close(fd);
   errno = EPERM;
   return -1;
+}
+
+// What a recorder publishes, each on a line of its own.
+struct Published {
+  fs::path socket;  // empty: it has ended
+  fs::path recording;
+  std::string launcher;
+};
+
+// Empty where it is not whole.
+Published read_published(int fd) {
+  std::string text(2 * 4096 + 2, '\0');
+  const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  const auto lines = split(text, '\n');
+  if (lines.size() != 4) return {};  // the last is what follows the last line's end
+  return {fs::path(lines[0]), fs::path(lines[1]), std::string(lines[2])};
+}
+
+// Separates jobs of one key: the run id and address of torchrun are often those of the last job.
+// Slurm's number of the step is of one job only.
+std::string launcher_here() {
+  const model::Rank rank = spans::rank_of();
+  return rank.job.empty() ? std::to_string(::getppid()) : "slurm";
+}
+
+// Removes what recorders left that ended long ago.
+void tidy(const fs::path& folder) {
+  std::error_code err;
+  const std::string own = fmt::format("jouleprof-job-{}-", ::geteuid());
+  const auto old = fs::file_time_type::clock::now() - kLateness;
+  for (auto file = fs::directory_iterator(folder, err); !err && file != fs::directory_iterator();
+       file.increment(err)) {
+    if (!file->path().filename().string().starts_with(own)) continue;
+    std::error_code ignored;
+    const auto written = fs::last_write_time(file->path(), ignored);
+    if (ignored || written > old) continue;
+    const int fd = open_own(file->path(), O_RDWR);
+    if (fd < 0) continue;
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(file->path().c_str());
+    ::close(fd);
+  }
 }
 
 // Whether the path still leads to the open file: the recorder before may have removed it.
@@ -163,8 +209,14 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
       return std::optional<RecorderLock>();
     }
     if (is_at(fd, path)) {
+      const Published before = read_published(fd);
       (void)!::ftruncate(fd, 0);
-      return std::optional<RecorderLock>(RecorderLock(path, fd));
+      RecorderLock lock(path, fd);
+      if (before.launcher == launcher_here()) {
+        lock.left_ = {before.recording, !before.socket.empty()};
+      }
+      tidy(folder);
+      return std::optional<RecorderLock>(std::move(lock));
     }
     ::close(fd);
   }
@@ -173,23 +225,36 @@ Result<std::optional<RecorderLock>> RecorderLock::take(const fs::path& folder,
 fs::path RecorderLock::socket(const fs::path& folder, const std::string& key) {
   const int fd = open_own(file_of(folder, key), O_RDONLY);
   if (fd < 0) return {};
-  std::string text(4096, '\0');
-  const ssize_t n = ::read(fd, text.data(), text.size());
+  const auto published = read_published(fd);
   ::close(fd);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  // The line's end says that it is whole.
-  return text.ends_with('\n') ? fs::path(text.substr(0, text.size() - 1)) : fs::path();
+  return published.socket == kStarting ? fs::path() : published.socket;
 }
 
 RecorderLock::~RecorderLock() {
   if (fd_ < 0) return;
-  ::unlink(path_.c_str());
+  if (recording_.empty()) {
+    ::unlink(path_.c_str());
+  } else {
+    write({});
+  }
   ::close(fd_);
 }
 
-void RecorderLock::publish(const fs::path& socket) {
-  const std::string line = socket.string() + '\n';
-  (void)!::pwrite(fd_, line.data(), line.size(), 0);
+void RecorderLock::announce(const fs::path& recording) {
+  recording_ = recording;
+  write(kStarting);
+}
+
+void RecorderLock::publish(const fs::path& socket, const fs::path& recording) {
+  recording_ = recording;
+  write(socket);
+}
+
+void RecorderLock::write(const fs::path& socket) const {
+  const std::string lines =
+      fmt::format("{}\n{}\n{}\n", socket.string(), recording_.string(), launcher_here());
+  (void)!::ftruncate(fd_, 0);
+  (void)!::pwrite(fd_, lines.data(), lines.size(), 0);
 }
 
 fs::path recorder_folder() {
@@ -205,10 +270,11 @@ Result<Membership> join_recorder(const fs::path& socket, const Environment& envi
   return made;
 }
 
-Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership) {
-  const int fd = membership.fd;
+Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership,
+                                const Succeed& succeed) {
+  int fd = membership.fd;
   struct Closer {
-    int fd;
+    int& fd;
     ~Closer() { ::close(fd); }
   } const closer{fd};
   auto signals = SignalStream::create();
@@ -223,17 +289,27 @@ Result<JoinedResult> run_joined(const std::vector<std::string>& command, Members
     result.start_error = failure->error;
     return result;
   }
+  bool is_member = true;
   while (!child->has_ended()) {
     while (const auto signal = (*signals)->next()) {
       if (signal->sent) child->send(signal->number);
       if (signal->number == SIGTSTP) (*signals)->stop_self();
     }
     if (child->has_ended()) break;
-    if (result.was_recorded && has_ended(fd)) result.was_recorded = false;
-    (*signals)->wait(HostClock::now() + 1h, result.was_recorded ? fd : -1);
+    if (is_member && has_ended(fd)) {
+      is_member = false;
+      auto next = succeed ? succeed(child->pid(), *signals) : Succession{};
+      result.was_recorded = next.was_recorded || next.membership.has_value();
+      if (*signals == nullptr) break;  // a session of this process lasted until the command's end
+      if (next.membership) {
+        ::close(std::exchange(fd, next.membership->fd));
+        is_member = true;
+      }
+    }
+    (*signals)->wait(HostClock::now() + 1h, is_member ? fd : -1);
   }
   // It is still readable: the recorder takes its last figures, and then ends the connection.
-  if (result.was_recorded) {
+  if (is_member) {
     result.was_recorded = !has_ended(fd) && send_with_descriptor(fd, encode(Leave{}), -1);
     if (result.was_recorded) (void)wait_for(fd, HostClock::now() + kLeavePatience);
   }

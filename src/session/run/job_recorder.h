@@ -6,6 +6,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include "base/result.h"
 #include "session/run/session.h"
+#include "session/run/signals.h"
 #include "spans/procs/identity.h"
 
 namespace jouleprof::session {
@@ -33,18 +36,34 @@ class RecorderLock {
   static std::filesystem::path socket(const std::filesystem::path& folder, const std::string& key);
 
   RecorderLock(RecorderLock&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        recording_(std::move(other.recording_)),
+        left_(std::move(other.left_)) {}
   RecorderLock& operator=(RecorderLock&&) = delete;
   RecorderLock(const RecorderLock&) = delete;
-  ~RecorderLock();  // removes the file
+  ~RecorderLock();  // leaves the name of the recording for processes that come later
 
-  void publish(const std::filesystem::path& socket);
+  // As soon as the recording exists, so that a successor of a recorder that is killed knows it.
+  void announce(const std::filesystem::path& recording);
+  // `recording`: its file, absolute; empty: none.
+  void publish(const std::filesystem::path& socket, const std::filesystem::path& recording);
+
+  // What the job's recorder before this one left.
+  struct Left {
+    std::filesystem::path recording;  // empty: nothing
+    bool was_killed = false;
+  };
+  const Left& left() const { return left_; }
 
  private:
   RecorderLock(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  void write(const std::filesystem::path& socket) const;
 
   std::filesystem::path path_;
   int fd_ = -1;
+  std::filesystem::path recording_;
+  Left left_;
 };
 
 // /dev/shm, which all processes of a host share, or the temporary files.
@@ -53,7 +72,7 @@ std::filesystem::path recorder_folder();
 struct JoinedResult {
   int exit_status = 0;  // the command's
   std::optional<Error> start_error;
-  bool was_recorded = true;  // false: the recorder ended before the command
+  bool was_recorded = true;  // false: the recorder ended before the command, and none followed
 };
 
 // What the recorder said as it let the process in.
@@ -65,12 +84,21 @@ struct Membership {
 };
 
 // Asks the recorder that listens on `socket`. Waits for the begin of its work. Errors: unavailable
-// (it takes nobody any more, or has ended), unsupported (another version).
+// (it takes no more members, or has ended), unsupported (another version).
 Result<Membership> join_recorder(const std::filesystem::path& socket,
                                  const Environment& environment = process_environment);
 
+// What follows when the recorder dies while the command runs.
+struct Succession {
+  std::optional<Membership> membership;  // of the recorder that followed
+  bool was_recorded = false;             // by this process, up to the command's end
+};
+// `signals` is to be given up before a session of this process.
+using Succeed = std::function<Succession(pid_t command, std::unique_ptr<SignalStream>& signals)>;
+
 // Starts the command, passes signals on and waits for its end. Closes the connection. Errors: as
 // Child::prepare's.
-Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership);
+Result<JoinedResult> run_joined(const std::vector<std::string>& command, Membership membership,
+                                const Succeed& succeed = nullptr);
 
 }  // namespace jouleprof::session

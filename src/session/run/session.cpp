@@ -235,8 +235,24 @@ Result<Outcome> run_command(const SessionOptions& options, Engine& engine, Signa
   return outcome;
 }
 
-Outcome run_attached(pid_t pid, Engine& engine) {
+// Passes signals on to the job's command, and lets the other processes of the job join.
+void lead_job(const SessionOptions& options, pid_t pid, Engine& engine, SignalStream& signals) {
+  engine.child = pid;
+  engine.on_signal = [pid, &signals](const Signal& signal) {
+    if (signal.sent) ::kill(pid, signal.number);
+    if (signal.number == SIGTSTP) signals.stop_self();
+  };
+  if (engine.windows == nullptr || !options.on_socket) return;
+  options.on_socket(engine.windows->path());
+  std::error_code err;
+  const auto& path = options.trace.recording;
+  engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(), {}});
+}
+
+Outcome run_attached(const SessionOptions& options, Engine& engine, SignalStream& signals) {
+  const pid_t pid = *options.attach;
   const EndWatch end(pid);
+  if (options.owns_attached) lead_job(options, pid, engine, signals);
   engine.processes.follow({.root = pid});
   engine.restart_snapshots();
   engine.run.pid = pid;
@@ -245,6 +261,7 @@ Outcome run_attached(pid_t pid, Engine& engine) {
   engine.serve(
       HostTime::max(), [&end] { return end.has_ended(); }, end.fd());
   engine.run.work_end = HostClock::now();
+  if (options.owns_attached) wait_for_members(engine);
   engine.look_at_processes(true);
   engine.post_run();
   if (end.has_ended()) name_survivors(engine);
@@ -304,7 +321,7 @@ Result<SessionResult> run(const SessionOptions& options,
   auto signals = SignalStream::create();
   if (!signals) return forward_error(signals);
   Result<std::unique_ptr<WindowServer>> windows{nullptr};
-  if (!options.command.empty() && !options.attach) {
+  if (!options.command.empty() && (!options.attach || options.owns_attached)) {
     std::vector<OfferedDomain> offered;
     for (std::size_t i = 0; i < joined.size(); ++i) {
       if (usable[i]) offered.push_back({joined[i], keep[joined[i].id]});
@@ -329,6 +346,7 @@ Result<SessionResult> run(const SessionOptions& options,
   if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
   for (const auto& warning : visibility.warnings) engine.warn(warning);
+  for (const auto& remark : options.remarks) engine.warn(remark);
   if (!not_traced.empty()) engine.warn(std::move(not_traced));
   if (!windows) {
     engine.warn(
@@ -337,7 +355,7 @@ Result<SessionResult> run(const SessionOptions& options,
 
   Result<Outcome> outcome = Outcome{};
   if (options.attach) {
-    outcome = run_attached(*options.attach, engine);
+    outcome = run_attached(options, engine, **signals);
   } else if (options.command.empty()) {
     outcome = run_machine(options, engine);
   } else {

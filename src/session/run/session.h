@@ -41,6 +41,10 @@ struct SessionOptions {
   // without both, the machine.
   std::vector<std::string> command;
   std::optional<pid_t> attach;
+  // `attach` is a child of this process, started by it as one of a job's commands: signals are
+  // passed on to it, others of the job may join (on_socket), and its status is left for the caller.
+  // `command` is then what it runs.
+  bool owns_attached = false;
 
   Duration idle_before = std::chrono::seconds{1};  // of a command
   Duration idle_after = std::chrono::seconds{1};
@@ -52,6 +56,7 @@ struct SessionOptions {
   std::vector<std::string> devices;  // as select_devices(); empty: all
   bool use_cgroup = true;            // put the command into a cgroup of its own where possible
   std::string tool_version;
+  std::vector<std::string> remarks;  // warnings to record
   TraceOptions trace;
 
   // The machine: ends after this long, or after so many snapshots, or when `stop` says so.

@@ -1,5 +1,6 @@
 #include "session/sampling/recording_sink.h"
 
+#include <new>
 #include <utility>
 
 #include "recording/reader.h"
@@ -20,16 +21,37 @@ Result<std::unique_ptr<RecordingSink>> RecordingSink::create(const std::filesyst
 
 void RecordingSink::begin_file() {
   const std::filesystem::path path = claim_->path();
-  auto writer = recording::Writer::create(std::move(*std::exchange(claim_, std::nullopt)));
-  if (!writer) {
-    trouble_ = writer.error();
-    return;
+  old_.emplace(OldFile::keep(path));
+  Result<void> begun;
+  try {
+    begun = begin_at(path);
+  } catch (const std::bad_alloc&) {
+    begun = fail(Errc::kUnavailable, "out of memory");
   }
+  if (begun) return;
+  if (has_file_) return go_on_in_memory(begun.error());
+  trouble_ = begun.error();  // what has the name now is not ours
+  if (old_) old_->put_back();
+  old_.reset();
+}
+
+Result<void> RecordingSink::begin_at(const std::filesystem::path& path) {
+  auto writer = recording::Writer::create(std::move(*std::exchange(claim_, std::nullopt)));
+  if (!writer) return forward_error(writer);
   path_ = path;
   writer_.emplace(std::move(*writer));
   has_file_ = true;
-  const auto written = recording::append_recording(*writer_, memory_.recording);
-  if (!written) go_on_in_memory(written.error());
+  auto written = recording::append_recording(*writer_, memory_.recording);
+  return written ? commit_file() : written;
+}
+
+Result<void> RecordingSink::commit_file() {
+  auto committed = writer_->commit();
+  if (!committed) return committed;
+  if (old_ && memory_.recording.readings.empty()) return {};  // it may still have to go
+  old_.reset();
+  memory_.forget_series();
+  return {};
 }
 
 Result<void> RecordingSink::set_run(const model::RunInfo& run) {
@@ -50,11 +72,7 @@ Result<void> RecordingSink::commit() {
   // Nothing is computed of a monitor's recording at its end, which may be years away.
   if (trouble_ && memory_.recording.run.source == "monitor") memory_.forget_series();
   if (!writer_) return {};
-  if (auto committed = writer_->commit(); !committed) {
-    go_on_in_memory(committed.error());
-  } else {
-    memory_.forget_series();
-  }
+  if (auto committed = commit_file(); !committed) go_on_in_memory(committed.error());
   return {};
 }
 
@@ -62,6 +80,7 @@ Result<void> RecordingSink::finish() {
   if (writer_) {
     const auto finished = writer_->finish();
     if (finished) {
+      old_.reset();
       writer_.reset();
       return {};
     }
@@ -80,11 +99,11 @@ Result<void> RecordingSink::finish() {
 void RecordingSink::go_on_in_memory(const Error& error) {
   trouble_ = error;
   writer_.reset();
+  if (old_) return remove();  // memory has all
   auto kept = recording::read_recording(path_);
-  has_file_ = kept.has_value();
-  if (!kept) {
-    memory_.recording.traces.clear();  // parts without a beginning
-    return remove();
+  if (!kept) {  // even reading it needs a disk that is not full
+    is_unreadable_ = true;
+    return;
   }
   const MemorySink rest = std::exchange(memory_, MemorySink());
   memory_.recording = std::move(*kept);
@@ -93,7 +112,7 @@ void RecordingSink::go_on_in_memory(const Error& error) {
 }
 
 Result<model::Recording> RecordingSink::recording() const {
-  if (has_file_ && !trouble_) return recording::read_recording(path_);
+  if (has_file_ && (!trouble_ || is_unreadable_)) return recording::read_recording(path_);
   return memory_.recording;
 }
 
@@ -102,6 +121,8 @@ void RecordingSink::remove() {
   claim_.reset();
   has_file_ = false;
   if (!path_.empty()) recording::remove_recording(path_);
+  if (old_) old_->put_back();
+  old_.reset();
 }
 
 }  // namespace jouleprof::session

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/new_file.h"
 #include "recording/writer.h"
 #include "session/sampling/memory_sink.h"
 #include "session/sampling/sink.h"
@@ -12,8 +13,9 @@
 namespace jouleprof::session {
 
 // A file that is to be replaced stays until the work begins (RunInfo::work_begin); what comes
-// before is kept in memory. When the file takes no more, all that it has and all that follows is
-// kept in memory, so that the figures of the run are still there at its end.
+// before is kept in memory. It comes back where the new one gets no readings. When the file takes
+// no more, all that it has and all that follows is kept in memory, so that the figures of the run
+// are still there at its end.
 class RecordingSink final : public Sink {
  public:
   // Errors: as Claim::take's and Writer::create's.
@@ -62,13 +64,17 @@ class RecordingSink final : public Sink {
     return change([&items](auto& sink) { return sink.append(items); });
   }
   void begin_file();
+  Result<void> begin_at(const std::filesystem::path& path);
+  Result<void> commit_file();
   void go_on_in_memory(const Error& error);
 
   std::optional<recording::Claim> claim_;  // until the file is begun
   std::filesystem::path path_;
   std::optional<recording::Writer> writer_;
-  MemorySink memory_;  // all, or with a writer what is not committed
+  std::optional<OldFile> old_;  // until the new one is a recording
+  MemorySink memory_;           // all, or with a writer what is not committed
   bool has_file_ = false;
+  bool is_unreadable_ = false;  // now; and memory has only what came later
   std::optional<Error> trouble_;
 };
 

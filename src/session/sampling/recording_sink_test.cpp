@@ -28,6 +28,27 @@ model::Readings powers(int from, int count) {
   return readings;
 }
 
+// No file grows beyond `bytes`.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_ = nullptr;
+};
+
 void describe(Sink& sink) {
   model::RunInfo run;
   run.source = "run";
@@ -72,25 +93,41 @@ TEST(RecordingSink, RemovingOneThatNeverBeganKeepsTheOldFile) {
   EXPECT_EQ(read_file(tree / "x.jprof"), "old");
 }
 
+TEST(RecordingSink, AFileThatTakesNoMoreIsTheOldOneAgain) {
+  const TempTree tree({{"x.jprof", "old"}});
+  auto sink = RecordingSink::create(tree / "x.jprof", true);
+  ASSERT_TRUE(sink) << sink.error().message;
+  describe(**sink);
+  ASSERT_TRUE((*sink)->append(powers(0, 30'000)));
+  model::RunInfo run;
+  run.work_begin = HostTime{std::chrono::seconds{30}};
+  {
+    const FileSizeLimit limit(300'000);
+    ASSERT_TRUE((*sink)->set_run(run));
+    ASSERT_TRUE((*sink)->append(powers(30'000, 1000)));
+    EXPECT_FALSE((*sink)->finish());
+  }
+  EXPECT_FALSE((*sink)->has_file());
+  EXPECT_EQ(read_file(tree / "x.jprof"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(tree.root()), {}),
+            1);  // no other file
+  EXPECT_TRUE((*sink)->recording()->readings == powers(0, 31'000));
+}
+
 TEST(RecordingSink, GoesOnInMemoryWhereTheDiskIsFull) {
   const TempTree tree;
   auto sink = RecordingSink::create(tree / "x.jprof", false);
   ASSERT_TRUE(sink) << sink.error().message;
   describe(**sink);
   ASSERT_TRUE((*sink)->commit());
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{300'000, before.rlim_max};
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto limit = std::make_optional<FileSizeLimit>(300'000);
   constexpr int kAll = 50'000;
   for (int n = 0; n < kAll; n += 1000) {
     ASSERT_TRUE((*sink)->append(powers(n, 1000)));
     ASSERT_TRUE((*sink)->commit());
   }
   const auto finished = (*sink)->finish();
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
 
   ASSERT_FALSE(finished);
   EXPECT_EQ((*sink)->trouble(), finished.error());

@@ -58,7 +58,7 @@ class WindowServer {
   // Whether members want to leave. They wait until they are released.
   bool has_leaving() const { return leaving_; }
   void release_leaving();
-  // Lets nobody in any more, unless there are members: then false, and nothing changes.
+  // Lets no more programs in, unless there are members: then false, and nothing changes.
   bool end_admission();
 
   // Takes in what programs have sent, answers all questions as far as that can be done, and ends

@@ -1,11 +1,14 @@
 #include "spans/procs/identity.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace jouleprof::spans {
 namespace {
@@ -64,6 +67,24 @@ model::Rank rank_in(std::string_view environment) {
     const auto at = ended.find(entry);
     return at == ended.npos ? nullptr : ended.c_str() + at + entry.size();
   });
+}
+
+// Not by getpwuid, which a static program cannot use everywhere: users of a directory service have
+// their name in the environment.
+std::string user_here(const std::filesystem::path& passwd) {
+  const std::string number = std::to_string(::geteuid());
+  const auto text = read_file(passwd);
+  for (const auto line : split(text ? *text : std::string(), '\n')) {
+    const auto fields = split(line, ':');
+    if (fields.size() > 2 && fields[2] == number) return std::string(fields[0]);
+  }
+  const std::string named = text_of(::getenv, "USER");
+  return named.empty() ? number : named;
+}
+
+std::string node_list_of(const Variable& variable) {
+  std::string nodes = text_of(variable, "SLURM_JOB_NODELIST");
+  return nodes.empty() ? text_of(variable, "SLURM_NODELIST") : nodes;
 }
 
 std::string boot_id(const std::filesystem::path& proc) {

@@ -1,7 +1,9 @@
 #include "spans/procs/identity.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "tests/support/temp_tree.h"
@@ -31,6 +33,27 @@ TEST(Identity, EachLauncherSetsItsOwnVariables) {
                      {"SLURM_JOB_ID", "4711"},
                      {"SLURM_STEP_ID", "0"}}),
             (model::Rank{7, 3, 16, "slurm", "4711", "0"}));
+}
+
+TEST(Identity, UsersHaveTheirNameOrTheirNumber) {
+  const TempTree tree;
+  const std::string number = std::to_string(::geteuid());
+  tree.write("passwd", "other:x:" + number + "1:0::/:/bin/sh\nada:x:" + number + ":0::/:/bin/sh\n");
+  EXPECT_EQ(user_here(tree.root() / "passwd"), "ada");
+  const char* named = std::getenv("USER");
+  EXPECT_EQ(user_here(tree.root() / "absent"), named != nullptr && *named != 0 ? named : number);
+}
+
+TEST(Identity, NodesAreThoseOfTheJob) {
+  const auto nodes_in = [](const std::map<std::string, std::string>& environment) {
+    return node_list_of([&](const char* name) {
+      const auto found = environment.find(name);
+      return found != environment.end() ? found->second.c_str() : nullptr;
+    });
+  };
+  EXPECT_EQ(nodes_in({{"SLURM_JOB_NODELIST", "n[1-4]"}, {"SLURM_NODELIST", "n1"}}), "n[1-4]");
+  EXPECT_EQ(nodes_in({{"SLURM_NODELIST", "n1"}}), "n1");
+  EXPECT_EQ(nodes_in({}), "");
 }
 
 // srun starts one torchrun on each host, which starts one process for each GPU.

@@ -30,6 +30,7 @@ describe("the page in a browser", { skip: missing }, () => {
       env: { ...process.env, HOME: folder, XDG_STATE_HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent", ...environment },
     });
     assert.equal(done.status, 0, done.stderr);
+    return done.stdout;
   };
   const write = (name, recording) => {
     pages[name] = join(folder, `${name}.html`);
@@ -57,8 +58,30 @@ describe("the page in a browser", { skip: missing }, () => {
     write("kernels", join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof"));
     tool(["run", "-o", "cpu.jprof", "--", "true"]);
     write("cpu", join(folder, "cpu.jprof"));
+    // The tool is killed while it records.
+    spawnSync(TOOL, ["run", "-o", "cut.jprof", "--", "sleep", "3"], {
+      cwd: folder, timeout: 2000, killSignal: "SIGKILL", env: { ...process.env, HOME: folder, JOULEPROF_NVML_LIBRARY: "/nonexistent" },
+    });
+    write("cut", join(folder, "cut.jprof"));
+    // Nothing has an energy: every figure is absent, with a reason.
+    changedData("nothing", "cpu", ({ profile }) => {
+      const total = profile.total;
+      Object.assign(total, { provenance: "unavailable", energy_joules: null, interval_joules: null, of: [] });
+      for (const d of profile.domains) {
+        for (const key of Object.keys(d)) if (key.endsWith("_joules") || key.endsWith("_watts")) d[key] = null;
+        for (const key of Object.keys(d.balance)) d.balance[key] = null;
+        d.reason = "no sensor";
+      }
+    });
     tool(["import", join(SOURCE, "tests/fixtures/imports/zeus_sweep.csv"), "-o", "sweep.jprof"]);
     write("import", join(folder, "sweep.jprof"));
+    pages.sweep = join(folder, "sweep.html");
+    tool(["recommend", "sweep.jprof", "--html", pages.sweep]);
+    pages.comparison = join(folder, "comparison.html");
+    tool(["compare", join(SOURCE, "examples/h200-kernels.jprof"), join(SOURCE, "examples/h200-deit.jprof"),
+      "--accept", "work_differs", "--html", pages.comparison]);
+    tool(["merge", join(SOURCE, "examples/h200-kernels.jprof"), "cpu.jprof", "-o", "all.jprof"]);
+    write("job", join(folder, "all.jprof"));
     const scenario = join(folder, "scenario.json");
     writeFileSync(scenario, JSON.stringify({ devices: [{ generation: "hopper" }, { generation: "hopper" }] }));
     if (process.env.JOULEPROF_SIM) {
@@ -81,6 +104,33 @@ describe("the page in a browser", { skip: missing }, () => {
       windows.lanes = 1;
       windows.names = ["step"];
       windows.blocks = Array.from({ length: 10000 }, (_, i) => [0, 0, i * 1e-3, 9e-4, 1, null]);
+    });
+    // As of a recording with layers on both sides.
+    changedData("layers", "comparison", ({ comparison }) => {
+      const difference = (name, before, after, verdict) => ({
+        ...comparison.energy, name, detail: "<Linear>", before_joules: before, after_joules: after,
+        change_ratio: after / before - 1, interval_ratio: [after / before - 1.02, after / before - 0.98], verdict,
+      });
+      comparison.by = "layer";
+      comparison.energy = difference("energy", 1000, 800, "lower");
+      comparison.rows = [
+        difference("model", 900, 700, "lower"), difference("model.a", 400, 402, "same"), difference("model.b", 500, 298, "lower"),
+      ];
+      comparison.unmatched = [{ side: "after", name: "model.new", detail: null, count: 1, energy_joules: 50, reason: null }];
+    });
+    changedData("bench", "comparison", (data) => {
+      delete data.comparison;
+      const per = (joules) => ({ energy_joules: joules, interval_joules: [0.95 * joules, 1.05 * joules], provenance: "measured" });
+      data.bench = { cases: [{
+        workload: "deit-b", mode: "eager", batch: 8, energy_device: "gpu0", energy_reason: null,
+        latency: {
+          median_seconds: 2e-3, p50_seconds: 2e-3, p90_seconds: 2.1e-3, p99_seconds: 3e-3, quantiles_of_iterations: 1,
+          distribution_seconds: Array.from({ length: 200 }, (_, i) => 1.9e-3 + i * 1e-6),
+        },
+        energy: { profile: {}, per: [{
+          phase: null, unit: "token", count: 10, device: per(4e-4), total: per(5e-4), rest: per(1e-4), held: per(1e-4), active: per(2e-4),
+        }] },
+      }] };
     });
     changed("damaged", "example", (block) => block.slice(0, block.length / 2));
     browser = await chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox"] });
@@ -144,6 +194,13 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
+  it("says that a recording was cut off", async () => {
+    const { tab, problems, close } = await open("cut");
+    assert.match(await tab.locator("#headline .alert").innerText(), /CUT OFF/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
   it("shows the energy of a selection", async () => {
     const { tab, problems, close } = await open("example");
     await tab.getByLabel("Selection from, in seconds").fill("12");
@@ -180,6 +237,104 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.match(before, /<\/script><img src=x onerror=alert\(1\)> kernel/);
     await tab.getByRole("columnheader", { name: /^energy/ }).getByRole("button").click();
     assert.notEqual(await first(), before);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  // Of a text such as "8.947 kJ": the value, and half of its last printed digit.
+  const joules = (text) => {
+    const [, number, unit] = /(-?[\d.]+) (mJ|J|kJ|MJ)/.exec(text);
+    const scale = { mJ: 1e-3, J: 1, kJ: 1e3, MJ: 1e6 }[unit];
+    return [Number(number) * scale, 0.5001 * scale * 10 ** -(number.split(".")[1]?.length ?? 0)];
+  };
+  const same = (text, value) => {
+    const [shown, digit] = joules(text);
+    assert.ok(Math.abs(shown - value) <= digit, `${text} is not ${value}`);
+  };
+
+  it("has the figures of report --json to their printed digits", async () => {
+    const recording = join(SOURCE, "examples/h200-kernels.jprof");
+    write("own", recording);
+    const report = JSON.parse(tool(["report", recording, "--json"]));
+    const kernels = JSON.parse(tool(["report", recording, "--by", "kernel", "--json"])).devices[0].rows;
+    const { tab, close } = await open("own");
+    same(await tab.locator(".hero .energy").innerText(), report.total.energy_joules);
+    const known = report.domains.filter((d) => d.energy_joules !== null);
+    const devices = await tab.locator("#headline .devices tbody tr").allInnerTexts();
+    known.forEach((d) => same(devices.find((row) => row.startsWith(d.domain === "gpu_memory" ? "gpu_memory" : d.device)).split("\t")[1], d.energy_joules));
+    const bars = await tab.locator(".balance-row").all();
+    const outer = known.filter((d) => d.parent === null);
+    assert.equal(bars.length, outer.length);
+    for (const [i, d] of outer.entries()) {
+      same(await bars[i].locator(".sum").innerText(), d.energy_joules);
+      const parts = await bars[i].locator(".legend li").allInnerTexts();
+      same(parts.find((p) => p.startsWith("rest")), d.rest_joules);
+      let sum = 0;
+      let digits = 0;
+      for (const part of parts) {
+        const [shown, digit] = joules(part);
+        sum += shown;
+        digits += digit;
+      }
+      assert.ok(Math.abs(sum - d.energy_joules) <= digits, `parts of ${d.device}: ${sum}`);
+    }
+    const rows = await tab.locator("#panel tbody tr").allInnerTexts();
+    assert.equal(rows.length, kernels.length);
+    const resolved = kernels.filter((k) => k.resolvable).sort((a, b) => b.energy_joules - a.energy_joules);
+    same(rows[0], resolved[0].energy_joules);
+    for (const kernel of kernels.filter((k) => !k.resolvable)) {
+      const [, digit] = joules("1.000 J");
+      assert.ok(rows.some((row) => row.includes("≤") && Math.abs(joules(row.split("≤")[1])[0] - kernel.interval_joules[1]) <= Math.max(digit, 1e-3 * kernel.interval_joules[1])), kernel.name);
+    }
+    await close();
+  });
+
+  it("has tables of kernels and processes that are not cut off at 1280 px", async () => {
+    for (const name of ["kernels", "own"]) {
+      const { tab, close } = await open(name);
+      const over = await tab.evaluate(() => [...document.querySelectorAll(".scroll")].map((e) => e.scrollWidth - e.clientWidth));
+      assert.deepEqual(over.filter((px) => px > 0), [], name);
+      await close();
+    }
+  });
+
+  it("shows a comparison as a differential flame graph", async () => {
+    const { tab, problems, close } = await open("layers");
+    const frames = tab.locator(".diff .frame-box");
+    assert.equal(await frames.count(), 6);  // total, model, its three, and the rest
+    const box = async (name) => (await tab.locator(`.diff .frame-box[aria-label^="${name}:"]`).boundingBox()).width;
+    assert.ok(Math.abs(await box("model") / await box("total") - 700 / 800) < 0.01);
+    assert.match(await tab.locator('.diff [aria-label^="model.a:"]').getAttribute("class"), /unclear/);
+    assert.match(await tab.locator('.diff [aria-label^="model.b:"]').getAttribute("class"), /lower/);
+    await frames.first().focus();
+    await tab.keyboard.press("ArrowRight");
+    assert.match(await tab.locator("p.frame").innerText(), /^model\b[\s\S]*900\.0 J before · 700\.0 J after · -200\.0 J/);
+    await tab.getByLabel("Width").selectOption("change");
+    await tab.locator('.diff [aria-label^="model.b:"]').click();
+    assert.equal(await tab.getByLabel("Filter rows").inputValue(), "model.b");
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("shows a sweep with every run, its Pareto front and the recommended setting", async () => {
+    const { tab, problems, close } = await open("sweep");
+    const found = JSON.parse(tool(["recommend", "sweep.jprof", "--json"]));
+    const samples = found.sweeps.flatMap((s) => s.points.flatMap((p) => p.samples)).length;
+    assert.equal(await tab.locator("circle.raw").count(), samples * 5);  // the front, and four panels
+    const best = await tab.locator("g.best text").allTextContents();
+    found.sweeps.forEach((s, i) => assert.equal(best[i], `${s.recommended} W ★`));
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("shows latencies and energies of a benchmark", async () => {
+    const { tab, problems, close } = await open("bench");
+    const counts = await tab.locator("rect.bin title").evaluateAll((all) => all.map((t) => Number(t.textContent.split(": ")[1])));
+    assert.equal(counts.reduce((a, b) => a + b, 0), 200);
+    const [bar, track] = [await tab.locator(".bench-case .parts").boundingBox(), await tab.locator(".bench-case .track").boundingBox()];
+    assert.ok(Math.abs(bar.width / track.width - 1 / 1.05) < 0.01);
+    const last = await tab.locator(".bench-case .parts .part").last().boundingBox();
+    assert.ok(Math.abs(last.x + last.width - bar.x - bar.width) < 2);  // the parts fill the bar
     assert.deepEqual(problems, []);
     await close();
   });

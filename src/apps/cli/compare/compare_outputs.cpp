@@ -3,6 +3,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
+#include "report/pages.h"
 
 namespace jouleprof::cli {
 
@@ -10,6 +11,7 @@ void CompareOutputs::declare(CLI::App& app) {
   app.add_option("--top", top, "");
   auto* as_json = app.add_flag("--json", json, "");
   app.add_flag("--github", github, "")->excludes(as_json);
+  app.add_option("--html", html, "");
   app.add_option("--markdown", markdown, "");
   app.add_option("--junit", junit, "");
   app.add_option("--benchmark", benchmark, "");
@@ -17,7 +19,7 @@ void CompareOutputs::declare(CLI::App& app) {
 
 Result<void> CompareOutputs::check(const std::vector<std::string>& inputs) const {
   std::vector<std::string> others = inputs;
-  for (const auto& path : {markdown, junit, benchmark}) {
+  for (const auto& path : {html, markdown, junit, benchmark}) {
     if (path.empty()) continue;
     if (auto possible = check_output({path, true, others}); !possible) return possible;
     others.push_back(path);
@@ -37,6 +39,11 @@ int CompareOutputs::write(report::ComparisonReport report,
                           : report::comparison_to_text(report, text_options(STDOUT_FILENO));
   if (github) text += report::comparison_to_github(report);
   to("", text);
+  if (!html.empty()) {
+    const auto page = report::comparison_to_html(report, {JOULEPROF_VERSION, ""});
+    if (!page) return complain(page.error(), kInternalError);
+    to(html, *page);
+  }
   if (!markdown.empty()) to(markdown, report::comparison_to_markdown(report));
   if (!junit.empty()) to(junit, report::comparison_to_junit(report));
   if (!benchmark.empty()) to(benchmark, report::comparison_to_benchmark(report));

@@ -14,6 +14,7 @@ namespace jouleprof::cli {
 struct CompareOutputs {
   bool json = false;
   bool github = false;
+  std::string html;
   std::string markdown;
   std::string junit;
   std::string benchmark;

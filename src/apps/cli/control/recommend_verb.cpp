@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "recording/sweep_file.h"
+#include "report/cells.h"
+#include "report/pages.h"
 #include "report/recommendation.h"
 #include "report/svg/sweep_svg.h"
 
@@ -29,6 +31,7 @@ class RecommendVerb : public Verb {
     app.add_option("--price", price_, "")->needs(hours);
     app.add_option("--carbon", carbon_, "")->needs(hours);
     app.add_option("--profile", profile_, "");
+    app.add_option("--html", html_, "");
     app.add_option("--svg", svg_, "");
     app.add_flag("--json", json_, "");
   }
@@ -52,6 +55,13 @@ class RecommendVerb : public Verb {
     for (auto& advised : sweeps) {
       advised.advice = analysis::recommend(advised.sweep, options->choice);
       any = any || advised.advice;
+    }
+    if (!html_.empty()) {
+      const auto page = report::recommendation_to_html(
+          sweeps, *options, runs_,
+          {JOULEPROF_VERSION, "jouleprof recommend " + report::shell_word(input_.file)});
+      if (!page) return complain(page.error(), kInternalError);
+      if (const int status = write_file(html_, *page); status != kDone) return status;
     }
     if (const int status = write_files(sweeps); status != kDone) return status;
     const auto written = write_output(
@@ -83,8 +93,11 @@ class RecommendVerb : public Verb {
   }
 
   int write_file(const std::string& path, const std::string& text) const {
-    const auto& other = path == svg_ ? profile_ : svg_;
-    const auto written = write_output({path, true, {input_.file, other}}, text);
+    std::vector<std::string> others{input_.file};
+    for (const auto& other : {html_, svg_, profile_}) {
+      if (!other.empty() && &other != &path && other != path) others.push_back(other);
+    }
+    const auto written = write_output({path, true, others}, text);
     return written ? kDone : complain(written.error(), kCannotWrite);
   }
 
@@ -157,6 +170,7 @@ class RecommendVerb : public Verb {
   std::vector<model::SweepRun> runs_;
   std::string profile_;
   std::string svg_;
+  std::string html_;
   bool json_ = false;
 };
 

@@ -25,7 +25,8 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
   if (!parsed) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("--by {}: give kernel, layer, range, phase, collective, rank or host", by));
+        fmt::format("--by {}: give kernel, layer, range, phase, collective, host, rank or job",
+                    by));
   }
   options.by = *parsed;
   if (!sort.empty()) {

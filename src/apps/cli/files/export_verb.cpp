@@ -2,6 +2,7 @@
 
 #include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
+#include "apps/cli/files/tables_export.h"
 #include "apps/cli/input.h"
 #include "apps/cli/verb.h"
 
@@ -16,13 +17,20 @@ class ExportVerb : public Verb {
     input_.declare(app);
     std::vector<std::string> names;
     for (const report::Format* format : report::formats()) names.emplace_back(format->name);
+    names.emplace_back(kParquet);
     app.add_option("--format", format_, "")->check(CLI::IsMember(names));
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
     choice_.declare(app);
+    app.add_option("--tables", tables_, "");
+    app.add_option("--python", python_, "")->envname("JOULEPROF_PYTHON");
   }
 
   int run(const std::vector<std::string>&) override {
+    if (format_ == kParquet) return run_tables();
+    if (!tables_.empty()) {
+      return complain({Errc::kInvalidArgument, "--tables is of --format parquet"}, kUsageError);
+    }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
     if (!choice_.by.empty()) {
@@ -40,6 +48,23 @@ class ExportVerb : public Verb {
   }
 
  private:
+  static constexpr const char* kParquet = "parquet";  // of many files, so that it is no Format
+
+  int run_tables() const {
+    if (output_.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       "--format parquet writes files into a folder: give it with -o FOLDER"},
+                      kUsageError);
+    }
+    if (!choice_.by.empty() || !input_.from.empty() || !input_.to.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       "--format parquet has all tables of the whole recording: leave out --by, "
+                       "--from and --to"},
+                      kUsageError);
+    }
+    return export_tables({input_.file, input_.run, output_, tables_, python_});
+  }
+
   const report::Format& chosen_format() const {
     if (const auto* named = report::find_format(format_)) return *named;
     const auto* of_file = report::format_of_file(output_);
@@ -51,6 +76,8 @@ class ExportVerb : public Verb {
   std::string format_;  // empty: by the output's name
   std::string output_;
   bool force_ = false;
+  std::string tables_;
+  std::string python_ = "python3";
 };
 
 }  // namespace

@@ -1,13 +1,16 @@
-// The report of a job: of a merged file, or of one recording.
+// The report of a job: of recordings and merged files.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "apps/cli/output.h"
 #include "report/job.h"
 
 namespace jouleprof::cli {
 
-// Writes to stdout. Returns the exit status.
-int report_job(const std::string& file, const report::JobOptions& options, bool json);
+// Writes a page to `html`, or else to stdout. Returns the exit status.
+int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
+               const Output& html);
 
 }  // namespace jouleprof::cli

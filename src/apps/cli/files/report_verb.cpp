@@ -1,4 +1,9 @@
+#include <fmt/format.h>
+
+#include <array>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "apps/cli/browser.h"
 #include "apps/cli/cost_choice.h"
@@ -8,7 +13,9 @@
 #include "apps/cli/input.h"
 #include "apps/cli/terminal.h"
 #include "apps/cli/verb.h"
+#include "apps/cli/wall_choice.h"
 #include "recording/merge/merged_file.h"
+#include "report/svg/png.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -22,11 +29,16 @@ class ReportVerb : public Verb {
     auto* json = app.add_flag("--json", json_, "");
     auto* csv = app.add_flag("--csv", csv_, "")->excludes(json);
     auto* html = app.add_option("--html", html_, "")->excludes(json)->excludes(csv);
+    app.add_option("--svg", svg_, "")->excludes(json)->excludes(csv);
+    app.add_option("--png", png_, "")->excludes(json)->excludes(csv);
     app.add_flag("--open", open_, "")->needs(html);
-    app.add_flag("--redact", redact_, "")->needs(html);
-    app.add_flag("-f,--force", force_, "")->needs(html);
+    app.add_flag("--redact", redact_, "");
+    app.add_flag("-f,--force", force_, "");
     choice_.declare(app);
     costs_.declare(app);
+    wall_.declare(app);
+    app.add_option("MORE", more_, "");
+    app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
     app.add_option("--per", per_, "");
   }
 
@@ -34,8 +46,16 @@ class ReportVerb : public Verb {
     auto costs = costs_.factors();
     if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     const auto of_job = report::parse_job_by(choice_.by);
-    if (of_job || recording::is_merged_file(input_.file)) {
-      return run_job({of_job.value_or(report::JobBy::kHost), std::move(*costs)});
+    if (of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file))) {
+      auto walls = wall_.of_job();
+      if (!walls) return complain(walls.error(), status_of_input(walls.error()));
+      return run_job({of_job.value_or(report::JobBy::kHost),
+                      std::move(*costs),
+                      {rest_share_},
+                      std::move(*walls)});
+    }
+    if (rest_share_) {
+      return complain({Errc::kInvalidArgument, "--rest-share is of --by job"}, kUsageError);
     }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
@@ -52,32 +72,52 @@ class ReportVerb : public Verb {
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
+    auto wall = wall_.of_run();
+    if (!wall) return complain(wall.error(), status_of_input(wall.error()));
+    if (*wall && (csv_ || !html_.empty() || !choice_.by.empty())) {
+      return complain({Errc::kInvalidArgument,
+                       "--wall is of the summary as text and JSON: leave out --by, --csv and "
+                       "--html"},
+                      kUsageError);
+    }
+    options.wall = std::move(*wall);
     if (costs->any() && (csv_ || !choice_.by.empty())) {
       return complain({Errc::kInvalidArgument,
                        "--price and --carbon are of the summary: leave out --by and --csv"},
                       kUsageError);
     }
     options.costs = std::move(*costs);
+    const bool has_files = !html_.empty() || !svg_.empty() || !png_.empty();
     if (!per_.empty()) {
-      if (csv_ || !html_.empty() || !choice_.by.empty()) {
+      if (csv_ || has_files || !choice_.by.empty()) {
         return complain({Errc::kInvalidArgument,
-                         "--per is of the summary as text and JSON: leave out --by, --csv and "
-                         "--html"},
+                         "--per is of the summary as text and JSON: leave out --by, --csv, --html, "
+                         "--svg and --png"},
                         kUsageError);
       }
       auto per = report::parse_unit_count(per_);
       if (!per) return complain(per.error(), kUsageError);
       options.per = std::move(*per);
     }
-    if (!html_.empty() && !choice_.by.empty()) {
+    if (has_files && !choice_.by.empty()) {
       return complain({Errc::kInvalidArgument,
-                       "--html has the tables of every --by; leave out --by, --sort, --top and "
-                       "--depth"},
+                       "a page has the tables of every --by, and a figure has none; leave out "
+                       "--by, --sort, --top and --depth"},
                       kUsageError);
+    }
+    if (!has_files && (redact_ || force_)) {
+      return complain({Errc::kInvalidArgument, fmt::format("{} is of --html, --svg and --png",
+                                                           redact_ ? "--redact" : "--force")},
+                      kUsageError);
+    }
+    if (!png_.empty()) {
+      if (const auto possible = report::check_png(); !possible) {
+        return complain(possible.error(), kCannotWrite);
+      }
     }
     const auto run = input_.open();
     if (!run) return complain(run.error(), status_of_input(run.error()));
-    if (!html_.empty()) return write_page(*run, options);
+    if (has_files) return write_files(*run, options);
     const auto* format = report::find_format(json_ ? "json" : csv_ ? "domains" : "text");
     return write_run(*run, input_, *format, options, Output{});
   }
@@ -95,7 +135,8 @@ class ReportVerb : public Verb {
     std::string refused;
     if (is_table) refused = "--by " + choice_.by;
     if (csv_) refused = "--csv";
-    if (!html_.empty()) refused = "--html";
+    if (!svg_.empty() || !png_.empty()) refused = "--svg and --png";
+    if (redact_) refused = "--redact";
     if (!choice_.sort.empty() || choice_.top || choice_.depth)
       refused = "--sort, --top and --depth";
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
@@ -103,21 +144,35 @@ class ReportVerb : public Verb {
     if (options.costs.series) refused = "--carbon FILE";
     if (!per_.empty()) refused = "--per";
     if (!refused.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       refused + " is of one recording and not of a job of several: give --by host "
-                                 "or --by rank, and a number with --carbon"},
-                      kUsageError);
+      return complain(
+          {Errc::kInvalidArgument,
+           refused + " is of one recording and not of a job of several: give --by host, "
+                     "rank or job, and a number with --carbon"},
+          kUsageError);
     }
-    return report_job(input_.file, options, json_);
+    std::vector<std::string> files{input_.file};
+    files.insert(files.end(), more_.begin(), more_.end());
+    const int status = report_job(files, options, json_, {html_, force_, files});
+    if (status != kDone || !open_) return status;
+    const auto opened = open_in_browser(html_);
+    return opened ? kDone : complain(opened.error(), kDone);
   }
 
-  int write_page(const analysis::Run& run, report::FormatOptions options) const {
+  // None may replace the recording or another of them.
+  int write_files(const analysis::Run& run, report::FormatOptions options) const {
     options.redact = redact_;
     options.text.recording_path = redact_ ? "" : std::filesystem::path(input_.file).filename();
-    const auto& format = *report::find_format("html");
-    const int status =
-        write_run(run, input_, format, options, {html_, force_, {input_.file, costs_.carbon}});
-    if (status != kDone || !open_) return status;
+    std::vector<std::string> others{input_.file, costs_.carbon};
+    const std::array<std::pair<const char*, std::string>, 3> files{
+        {{"html", html_}, {"svg", svg_}, {"png", png_}}};
+    for (const auto& [format, path] : files) {
+      if (path.empty()) continue;
+      const int status =
+          write_run(run, input_, *report::find_format(format), options, {path, force_, others});
+      if (status != kDone) return status;
+      others.push_back(path);
+    }
+    if (!open_) return kDone;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);
   }
@@ -125,10 +180,15 @@ class ReportVerb : public Verb {
   Input input_;
   ActivityChoice choice_;
   CostChoice costs_;
+  WallChoice wall_;
+  std::vector<std::string> more_;  // files
+  std::optional<double> rest_share_;
   std::string per_;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;
+  std::string svg_;
+  std::string png_;
   bool open_ = false;
   bool redact_ = false;
   bool force_ = false;

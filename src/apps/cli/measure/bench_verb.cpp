@@ -14,6 +14,7 @@
 #include "meters/all/open_meters.h"
 #include "report/activity.h"
 #include "report/bench.h"
+#include "report/pages.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {
@@ -42,6 +43,7 @@ class BenchVerb : public Verb {
     app.add_option("--depth", depth_, "")->needs(layers)->check(above_zero());
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
+    app.add_option("--html", html_, "");
     auto* json = app.add_flag("--json", json_, "");
     app.add_flag("--csv", csv_, "")->excludes(json);
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
@@ -51,6 +53,11 @@ class BenchVerb : public Verb {
   }
 
   int run(const std::vector<std::string>&) override {
+    if (!html_.empty()) {
+      if (const auto possible = check_output({html_, force_, {output_}}); !possible) {
+        return complain(possible.error(), kUsageError);
+      }
+    }
     const BenchResult result;
     const auto path = result.path();
     if (!path) return complain(path.error(), kCannotWrite);
@@ -167,6 +174,13 @@ class BenchVerb : public Verb {
     if (layers_ && !json_ && !csv_) text += layer_text(run, results, options);
     const auto written = write_output(Output{}, text);
     if (!written) return complain(written.error(), kCannotWrite);
+    if (!html_.empty()) {
+      const auto page = report::bench_to_html(*document, results, {JOULEPROF_VERSION, ""});
+      if (!page) return complain(page.error(), kInternalError);
+      if (const auto made = write_output({html_, true, {}}, *page); !made) {
+        return complain(made.error(), kCannotWrite);
+      }
+    }
     if (const auto kept = destination.kept(); !kept.empty()) {
       say("jouleprof: wrote {}; next: jouleprof report {}\n", kept.string(), kept.string());
     }
@@ -204,6 +218,7 @@ class BenchVerb : public Verb {
   std::optional<std::size_t> depth_;
   std::string output_;
   bool force_ = false;
+  std::string html_;
   bool json_ = false;
   bool csv_ = false;
   std::vector<std::string> devices_;

@@ -1,6 +1,7 @@
 #include "apps/cli/measure/job_member.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kPatience = 60s;
 constexpr Duration kLookAgain = 50ms;
+constexpr Duration kPatienceWithNext = 20s;  // to open its meters and its file
 
 }  // namespace
 
@@ -58,8 +60,35 @@ JobPlace find_job_place() {
   return place;
 }
 
+JobPlace find_next_place(pid_t command) {
+  JobPlace place;
+  const std::string key = session::job_key();
+  const auto folder = session::recorder_folder();
+  for (const HostTime last = HostClock::now() + kPatienceWithNext; HostClock::now() < last;
+       std::this_thread::sleep_for(kLookAgain)) {
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(command), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != 0) {
+      break;
+    }
+    auto lock = session::RecorderLock::take(folder, key);
+    if (!lock) break;
+    if (*lock) {
+      place.lock.emplace(std::move(**lock));
+      break;
+    }
+    const auto socket = session::RecorderLock::socket(folder, key);
+    if (socket.empty()) continue;
+    if (auto membership = session::join_recorder(socket)) {
+      place.membership = std::move(*membership);
+      break;
+    }
+  }
+  return place;
+}
+
 int run_as_member(const std::vector<std::string>& command, session::Membership membership,
-                  bool traced, bool quiet) {
+                  bool traced, bool quiet, const session::Succeed& succeed) {
   const pid_t recorder = membership.recorder;
   const std::string file = membership.recording;
   const std::string prefix = fmt::format("{}=", session::kTraceVariable);
@@ -74,7 +103,7 @@ int run_as_member(const std::vector<std::string>& command, session::Membership m
     say("jouleprof: kernels are not traced: the recorder of this job was started without "
         "--kernels or --layers; give all processes the same options\n");
   }
-  const auto result = session::run_joined(command, std::move(membership));
+  const auto result = session::run_joined(command, std::move(membership), succeed);
   if (!result) return complain(result.error(), kNotStarted);
   if (result->start_error) return complain(*result->start_error, result->exit_status);
   if (!result->was_recorded) {

@@ -19,9 +19,13 @@ struct JobPlace {
 // process is then alone.
 JobPlace find_job_place();
 
+// The same for the running command of a member whose recorder died: nothing is said, and the wait
+// is short.
+JobPlace find_next_place(pid_t command);
+
 // Runs the command as a member. Returns the exit status. `traced`: the user asked for kernels or
 // layers.
 int run_as_member(const std::vector<std::string>& command, session::Membership membership,
-                  bool traced, bool quiet);
+                  bool traced, bool quiet, const session::Succeed& succeed);
 
 }  // namespace jouleprof::cli

@@ -85,13 +85,11 @@ class RunVerb : public Verb {
     if (!options) return complain(options.error(), kNotStarted);
     JobPlace place = pid_ ? JobPlace{} : find_job_place();
     if (place.membership) {
-      return run_as_member(command, std::move(*place.membership), is_traced(), quiet_);
+      return run_as_member(
+          command, std::move(*place.membership), is_traced(), quiet_,
+          [&](pid_t child, auto& signals) { return succeed(child, *options, signals); });
     }
-    if (place.lock) {
-      options->on_socket = [&lock = *place.lock](const std::filesystem::path& socket) {
-        lock.publish(socket);
-      };
-    }
+    if (place.lock) lead(*place.lock, *options);
     Result<session::SessionResult> result;
     Destination destination;
     std::unique_ptr<session::OutputTap> tap;
@@ -117,6 +115,77 @@ class RunVerb : public Verb {
   }
 
  private:
+  // As the job's recorder on this host: others find the session by the lock.
+  void lead(session::RecorderLock& lock, session::SessionOptions& options) {
+    take_over(lock, options);
+    lock_ = &lock;
+    options.on_socket = [&lock, &options](const std::filesystem::path& socket) {
+      std::error_code err;
+      const auto& path = options.trace.recording;
+      lock.publish(socket, path.empty() ? path : std::filesystem::absolute(path, err));
+    };
+  }
+
+  // To who follows if this process is killed.
+  void announce(const Destination& destination) {
+    std::error_code err;
+    if (lock_ == nullptr || destination.path().empty()) return;
+    lock_->announce(std::filesystem::absolute(destination.path(), err));
+  }
+
+  // The recorder died, and the command runs: the first process of the job to notice records from
+  // now on, and the others join it.
+  session::Succession succeed(pid_t child, const session::SessionOptions& options,
+                              std::unique_ptr<session::SignalStream>& signals) {
+    JobPlace place = find_next_place(child);
+    if (place.membership) return {std::move(place.membership), false};
+    if (!place.lock) return {};
+    session::SessionOptions rest = options;
+    rest.attach = child;
+    rest.owns_attached = true;
+    rest.trace = {};
+    rest.remarks.push_back(
+        "windows and kernels of commands that ran when the job's recorder was killed are not in "
+        "this recording, nor is that recorder's own command");
+    lead(*place.lock, rest);
+    Destination destination;
+    auto meters = open();
+    auto opened = open_destination(rest.command);
+    if (!meters || !opened) return {};
+    destination = std::move(*opened);
+    rest.trace.recording = destination.path();
+    announce(destination);
+    signals.reset();
+    const auto result = session::run(rest, std::move(meters->meters), &destination.sink());
+    if (!result) {
+      destination.remove();
+      if (auto again = session::SignalStream::create()) signals = std::move(*again);
+      return {};
+    }
+    if (result->sink_error) complain(*result->sink_error, kCannotWrite);
+    conclude(destination);
+    return {std::nullopt, true};
+  }
+
+  // After another recorder of the job, which was killed or had no more commands. Its file stays.
+  void take_over(const session::RecorderLock& lock, session::SessionOptions& options) {
+    const auto& left = lock.left();
+    std::error_code err;
+    if (left.recording.empty() || !std::filesystem::exists(left.recording, err)) return;
+    const bool exists = std::filesystem::exists(output_, err);
+    if (exists && is_name_of(left.recording, output_)) output_ = next_name(output_);
+    const std::string before = report::printable(left.recording.string());
+    if (left.was_killed) {
+      options.remarks.push_back(
+          fmt::format("the job's recorder on this host was killed; what it recorded is in {}, and "
+                      "the time between the two recordings is in neither",
+                      before));
+      say("jouleprof: {}\n", options.remarks.back());
+    } else if (!quiet_) {
+      say("jouleprof: other processes of this job on this host are in {}\n", before);
+    }
+  }
+
   Result<session::SessionOptions> session_options(const std::vector<std::string>& command) const {
     session::SessionOptions options;
     options.command = command;
@@ -263,6 +332,7 @@ class RunVerb : public Verb {
     if (!opened) return forward_error(opened);
     destination = std::move(*opened);
     options.trace.recording = destination.path();
+    announce(destination);
     StatusBar bar(!quiet_);
     if (bar.width() > 0) {
       options.on_snapshot = [&bar](const model::Snapshot& snapshot) {
@@ -368,6 +438,7 @@ class RunVerb : public Verb {
   std::string cpu_tdp_;
   bool no_service_ = false;
   bool quiet_ = false;
+  session::RecorderLock* lock_ = nullptr;  // of the job's recorder
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "report/html/redaction.h"
+#include "report/redaction.h"
 
 #include <algorithm>
 #include <string>
@@ -84,6 +84,8 @@ model::Profile redacted(model::Profile profile) {
   profile.run.working_directory.clear();
   profile.run.trace_folder.clear();
   profile.run.boot_id.clear();
+  profile.run.user.clear();
+  profile.run.node_list.clear();
   return profile;
 }
 

@@ -1,10 +1,8 @@
-#include "report/html/power_track.h"
+#include "report/power_track.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-
-#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
@@ -40,13 +38,11 @@ Duration resolution_of(const model::Recording& recording, const model::Domain& d
   return std::max(round_step(finest.value_or(usual) * 3 / 4), kGpuStep);
 }
 
-Json watts_json(double watts) { return decimal(fixed_decimal(watts, 1)); }
-
 class Track {
  public:
   Track(const analysis::Run& run, const analysis::Part& part, std::size_t domain, HostTime origin,
         std::size_t steps)
-      : run_(run), part_(part), domain_(domain), origin_(origin) {
+      : run_(run), part_(part), domain_(domain) {
     const model::Domain& d = run.recording().domains[domain];
     fine_ = resolution_of(run.recording(), d);
     // A coarse curve finds the length.
@@ -62,74 +58,56 @@ class Track {
     steps_ = run.curve(domain, step_, part_);
   }
 
-  Json json() {
-    if (steps_.empty()) return nullptr;
-    Json j;
-    j["id"] = static_cast<std::uint32_t>(run_.recording().domains[domain_].id);
-    j["begin_seconds"] = decimal(fixed_decimal(seconds(steps_.front().begin - origin_), 6));
-    j["end_seconds"] = decimal(fixed_decimal(seconds(steps_.back().end - origin_), 6));
-    j["step_seconds"] = decimal(fixed_decimal(seconds(step_), 3));
-    j["resolution_seconds"] = decimal(fixed_decimal(seconds(fine_), 3));
-    add_steps(j);
-    if (step_ >= 2 * fine_) add_extremes(j);
-    return j;
+  std::optional<PowerTrack> track() const {
+    if (steps_.empty()) return {};
+    PowerTrack track;
+    track.id = run_.recording().domains[domain_].id;
+    track.begin = steps_.front().begin;
+    track.end = steps_.back().end;
+    track.step = step_;
+    track.resolution = fine_;
+    add_steps(track);
+    if (step_ >= 2 * fine_) add_extremes(track);
+    return track;
   }
 
  private:
-  // Time without readings has null steps, so that a step's place is its time.
+  // Time without readings has absent steps, so that a step's place is its time.
   std::size_t place_of(HostTime t) const {
     return static_cast<std::size_t>((t - steps_.front().begin) / step_);
   }
 
-  void add_steps(Json& j) const {
-    const std::size_t count = place_of(steps_.back().begin) + 1;
-    std::vector<Json> energy(count, nullptr);
-    std::vector<Json> error(count, nullptr);
-    std::vector<Json> repeatability(count, nullptr);
-    double gain = 0;
+  void add_steps(PowerTrack& track) const {
+    track.steps.resize(place_of(steps_.back().begin) + 1);
     for (const auto& step : steps_) {
       const auto own = run_.energy(domain_, step.begin, step.end);
       const auto so_far = run_.energy(domain_, steps_.front().begin, step.end);
       if (!own || !so_far) continue;
-      energy[place_of(step.begin)] = own->energy.microjoules();
-      error[place_of(step.begin)] = own->error.microjoules();
-      repeatability[place_of(step.begin)] = so_far->repeatability.microjoules();
+      track.steps[place_of(step.begin)] = {own->energy, own->error, so_far->repeatability};
       const double e = so_far->error.joules();
       const double r = so_far->repeatability.joules();
       if (so_far->energy > Energy{}) {
-        gain = std::sqrt(std::max(e * e - r * r, 0.0)) / so_far->energy.joules();
+        track.calibration_ratio = std::sqrt(std::max(e * e - r * r, 0.0)) / so_far->energy.joules();
       }
     }
-    j["energy_microjoules"] = std::move(energy);
-    j["error_microjoules"] = std::move(error);
-    j["repeatability_microjoules"] = std::move(repeatability);
-    j["calibration_ratio"] = number_json(gain);
   }
 
-  void add_extremes(Json& j) const {
-    const std::size_t count = place_of(steps_.back().begin) + 1;
-    std::vector<std::optional<std::pair<double, double>>> extremes(count);
+  void add_extremes(PowerTrack& track) const {
+    track.extremes.resize(track.steps.size());
     for (const auto& fine : run_.curve(domain_, fine_, part_)) {
       if (fine.begin < steps_.front().begin) continue;
       const std::size_t at = place_of(fine.begin);
-      if (at >= count) continue;
+      if (at >= track.extremes.size()) continue;
       const double watts = fine.power.watts();
-      auto& e = extremes[at];
+      auto& e = track.extremes[at];
       e = e ? std::pair(std::min(e->first, watts), std::max(e->second, watts))
             : std::pair(watts, watts);
-    }
-    j["low_watts"] = Json::array();
-    j["high_watts"] = Json::array();
-    for (const auto& e : extremes) {
-      j["low_watts"].push_back(e ? watts_json(e->first) : Json(nullptr));
-      j["high_watts"].push_back(e ? watts_json(e->second) : Json(nullptr));
     }
   }
 
   const analysis::Run& run_;
   analysis::Part part_;
   std::size_t domain_;
-  HostTime origin_;
   Duration fine_{};
   Duration step_{};
   std::vector<model::PowerStep> steps_;
@@ -137,12 +115,13 @@ class Track {
 
 }  // namespace
 
-Json power_tracks(const analysis::Run& run, const analysis::Part& part, HostTime origin,
-                  std::size_t steps) {
-  Json tracks = Json::array();
+std::vector<PowerTrack> power_tracks(const analysis::Run& run, const analysis::Part& part,
+                                     HostTime origin, std::size_t steps) {
+  std::vector<PowerTrack> tracks;
   for (std::size_t i = 0; i < run.recording().domains.size(); ++i) {
-    Json track = Track(run, part, i, origin, steps).json();
-    if (!track.is_null()) tracks.push_back(std::move(track));
+    if (auto track = Track(run, part, i, origin, steps).track()) {
+      tracks.push_back(std::move(*track));
+    }
   }
   return tracks;
 }

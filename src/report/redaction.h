@@ -1,4 +1,4 @@
-// What --redact leaves out of a page.
+// What --redact leaves out of a page or figure.
 #pragma once
 
 #include "model/profile.h"

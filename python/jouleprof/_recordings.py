@@ -1,0 +1,67 @@
+"""Many recordings as one: `jouleprof.open_all("jobs/**/*.jprof")`."""
+
+import concurrent.futures
+import glob
+import os
+import warnings
+from collections.abc import Sequence
+
+from ._errors import Error, NotFound
+from ._recording import open_recording
+from ._tables import Tables
+
+_MOST_TOOLS = 8  # at once
+
+
+def open_all(pattern):
+    """The recordings that a pattern such as "jobs/**/*.jprof", or a list of paths, names; also those in merged files.
+
+    Files that cannot be read are in `unreadable`, with a warning."""
+    paths = sorted(glob.glob(os.fspath(pattern), recursive=True)) if isinstance(pattern, (str, os.PathLike)) else pattern
+    if not paths:
+        raise NotFound(f"no file matches {pattern}")
+    found = []
+    for path in paths:
+        opened = open_recording(path)
+        found.extend(opened.parts or [opened])
+    return Recordings(found)
+
+
+class Recordings(Tables, Sequence):
+    """A sequence of Recording with the tables of all of them. `unreadable`: reasons by path."""
+
+    def __init__(self, recordings):
+        self._recordings = list(recordings)
+        self._checked = False
+        self.unreadable = {}
+
+    def _parts(self, table):
+        return [part for parts in self._each(lambda recording: recording._parts(table)) for part in parts]
+
+    def _each(self, ask):
+        """In order. What cannot be read is left out from then on."""
+        def guarded(recording):
+            try:
+                return recording, ask(recording), None
+            except Error as error:
+                return recording, None, error
+
+        workers = min(_MOST_TOOLS, os.cpu_count() or 1)
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            done = list(pool.map(guarded, self._recordings))
+        for recording, _, error in done:
+            if error is not None:
+                self.unreadable[recording.path] = str(error)
+                warnings.warn(f"{recording.path} is left out: {error}", stacklevel=4)
+        self._recordings = [recording for recording, _, error in done if error is None]
+        return [found for _, found, error in done if error is None]
+
+    def __len__(self):
+        return len(self._recordings)
+
+    def __getitem__(self, index):
+        found = self._recordings[index]
+        return Recordings(found) if isinstance(index, slice) else found
+
+    def __repr__(self):
+        return f"<jouleprof.Recordings: {len(self)}>"

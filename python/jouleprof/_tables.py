@@ -1,0 +1,117 @@
+"""Tables of one recording or of many, as Arrow, pandas and polars, and as Parquet files."""
+
+import datetime
+import importlib
+import os
+
+from . import _schemas
+from ._errors import InvalidArgument, Unavailable
+
+TABLES = tuple(_schemas.COLUMNS)
+_WITH_ARROW = "'jouleprof[tables]'"
+
+
+class Tables:
+    """What has `_typed_rows(table)`: a list of (identity, report, rows) of recordings."""
+
+    def rows(self, table):
+        """A list of dictionaries. Absent figures are None."""
+        check(table)
+        return [row for _, _, rows in self._parts(table) for row in rows]
+
+    def frame(self, table):
+        """rows() as a pandas data frame."""
+        check(table)
+        pandas = needed("pandas", "'jouleprof[frames]'", "a data frame")
+        return pandas.DataFrame(self.rows(table))
+
+    def arrow(self, table):
+        """A pyarrow.Table. Its columns and their types do not depend on the recording."""
+        check(table)
+        pyarrow = needed("pyarrow", _WITH_ARROW, "an Arrow table")
+        return pyarrow.concat_tables([_arrow(table, name, rows) for name, _, rows in self._parts(table)]
+                                     or [_schemas.arrow_schema(table).empty_table()])
+
+    def polars(self, table):
+        """A polars.DataFrame, with the columns of arrow()."""
+        check(table)
+        return needed("polars", f"polars {_WITH_ARROW}", "a polars data frame").from_arrow(self.arrow(table))
+
+    def write_parquet(self, folder, tables=TABLES):
+        """Writes FOLDER/TABLE/day=DAY/job=JOB/RECORDING.parquet, a file for each recording and table that has rows.
+
+        Writing a recording again replaces its files. Returns the number of files."""
+        needed("pyarrow", _WITH_ARROW, "a Parquet file")
+        for table in tables:
+            check(table)
+        return sum(_write(folder, table, part) for table in tables for part in self._parts(table))
+
+    def __getattr__(self, name):
+        if name in TABLES:
+            return self.frame(name)
+        raise AttributeError(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *TABLES]
+
+
+def check(table):
+    if table not in TABLES:
+        raise InvalidArgument(f"no table '{table}'; there are: {', '.join(TABLES)}")
+
+
+def needed(module, packages, what):
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise Unavailable(f"{what} needs {module}: pip install {packages}; rows() does not") from error
+
+
+def _arrow(table, name, rows):
+    import pyarrow
+
+    schema = _schemas.arrow_schema(table)
+    columns = [pyarrow.array([name] * len(rows), pyarrow.string())]
+    for field in list(schema)[1:]:
+        columns.append(pyarrow.array([_value(field.name, row.get(field.name)) for row in rows], field.type))
+    return pyarrow.Table.from_arrays(columns, schema=schema)
+
+
+def _value(column, value):
+    if value is None:
+        return None
+    kind = _schemas.type_of(column)
+    if kind == "integer":
+        return int(value)
+    if kind == "float":
+        return float(value)
+    if kind == "time":
+        return _nanoseconds(value)
+    return value
+
+
+def _nanoseconds(text):
+    """Of "2026-11-22T02:03:02.123456789Z", since 1970."""
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    begin = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
+    return int(begin.timestamp()) * 1_000_000_000 + int((fraction + "0" * 9)[:9])
+
+
+def _write(folder, table, part):
+    """The number of files."""
+    import pyarrow.parquet
+
+    name, report, rows = part
+    if not rows:
+        return 0
+    day = (report["start_time"] or "")[:10] or "unknown"
+    place = os.path.join(os.fspath(folder), table, f"day={day}", f"job={_folder_name(report.get('job') or 'none')}")
+    os.makedirs(place, exist_ok=True)
+    path = os.path.join(place, f"{name}.parquet")
+    pyarrow.parquet.write_table(_arrow(table, name, rows), f"{path}.part")
+    os.replace(f"{path}.part", path)  # readers see whole files only
+    return 1
+
+
+def _folder_name(job):
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in job)

@@ -1,0 +1,37 @@
+// What the parts of a job's analysis share. Private to this folder.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "analysis/job/job.h"
+
+namespace jouleprof::analysis {
+
+// A recording of a host, with its place among the others in the order of time.
+struct Placed {
+  const JobBuilder::Named* named;
+  const model::Profile* profile;
+};
+
+// By which recordings of one host have the same domain: the GPU's UUID, else its label.
+struct DomainKey {
+  std::string label;  // "gpu0", "dram package-0"
+  std::string identity;
+
+  auto operator<=>(const DomainKey&) const = default;
+};
+DomainKey key_of(const model::Domain& domain);
+
+// In a total: contains and is in no other domain.
+bool is_counted(const model::Profile& profile, const model::Domain& domain);
+
+// Adds `m` to `sum`. Errors add linearly, as if all sensors erred to one side.
+void add(std::optional<model::Measurement>& sum, const model::Measurement& m);
+
+// The rank of each process of a recording by its id in the tool's namespace: by its trace, or by
+// the environment that it was started with.
+std::map<pid_t, model::Rank> ranks_of_processes(const Placed& placed);
+
+}  // namespace jouleprof::analysis

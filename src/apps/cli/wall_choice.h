@@ -1,0 +1,27 @@
+// The options of wall meters.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/wall_log.h"
+
+namespace jouleprof::cli {
+
+struct WallChoice {
+  std::vector<std::string> files;  // "FILE", or of a job "MACHINE=FILE"
+  std::string column;
+
+  void declare(CLI::App& app);
+  // Of one recording; absent where none was given. Errors: invalid_argument; as read_file's and
+  // read_wall_log's.
+  Result<std::optional<model::WallLog>> of_run() const;
+  // Of a job, by machine. Errors: the same.
+  Result<std::vector<std::pair<std::string, model::WallLog>>> of_job() const;
+};
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,27 @@
+// What becomes of the measured command when this program cannot go on: no memory is left, or an
+// exception that is not caught. The command runs nevertheless, and its exit status comes back.
+#pragma once
+
+#include <sys/types.h>
+
+namespace jouleprof::last_resort {
+
+// From now on std::terminate() says so on stderr and ends the program with `status`, not with a
+// signal. Before that it runs the command, or waits for it, as far as the calls below have
+// announced one. It waits as a new program that asks for no memory and has no other threads: this
+// one, called with `wait_word` and the number of the child, which has to call wait_for() then.
+// Null: it waits as it is.
+void install(int status, const char* wait_word);
+// Waits for this child and passes on the signals that ask it to end. Returns its exit status.
+int wait_for(pid_t child);
+
+// `command`: a program and its arguments, which must stay where they are; ends with a null pointer.
+// It takes this process's place.
+void has_to_run(char* const* command);
+// It runs as this child: its exit status is the program's. Nothing where no command has to run, as
+// in a sweep, whose commands are its own.
+void has_started(pid_t child);
+// It has ended with this exit status. Nothing likewise.
+void has_ended(int status);
+
+}  // namespace jouleprof::last_resort

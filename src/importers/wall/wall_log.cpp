@@ -1,0 +1,302 @@
+#include "importers/wall/wall_log.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/lines.h"
+#include "importers/wall/wall_time.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using model::WallLog;
+using nlohmann::json;
+
+constexpr double kMostWatts = 1e7;
+constexpr std::size_t kDeepest = 16;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+// A column's name as it is compared: "#activepow1" and "Active Power 1" alike.
+std::string plain(std::string_view name) {
+  std::string out = lower(trim(name));
+  std::erase_if(out, [](char c) { return c == '#' || c == ' ' || c == '_' || c == '"'; });
+  return out;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file, const std::string& column)
+      : text_(text), column_(column) {
+    log_.file = file;
+  }
+
+  Result<WallLog> read() {
+    Result<void> done;
+    if (text_.find("Instantaneous power reading") != text_.npos) {
+      done = read_ipmi();
+    } else if (trim(text_).starts_with('{')) {
+      done = read_json();
+    } else {
+      done = read_csv();
+    }
+    if (!done) return forward_error(done);
+    return finish();
+  }
+
+ private:
+  tl::unexpected<Error> damaged(std::size_t line, std::string_view what) const {
+    return fail(Errc::kCorrupt, fmt::format("{}, line {}: {}", log_.file, line, what));
+  }
+
+  Result<void> add(std::size_t line, RealTime at, double watts) {
+    if (!std::isfinite(watts) || watts < 0 || watts > kMostWatts) {
+      return damaged(line, fmt::format("{} W is no power of a machine", watts));
+    }
+    log_.readings.push_back({at, watts});
+    return {};
+  }
+
+  // Each reading is a block of lines; one with the time may come before it.
+  Result<void> read_ipmi() {
+    log_.format = "ipmi";
+    std::optional<RealTime> before;
+    std::optional<double> watts;
+    bool by_bmc = false;
+    for (Lines lines(text_); lines.next();) {
+      const auto line = trim(lines.text());
+      const auto colon = line.find(':');
+      const auto value = colon == line.npos ? std::string_view() : trim(line.substr(colon + 1));
+      if (line.starts_with("Instantaneous power reading")) {
+        watts = parse_number(value.substr(0, value.find(' ')));
+        if (!watts) return damaged(lines.number(), "no watts in the reading");
+        if (!before) continue;
+        if (auto added = add(lines.number(), *before, *watts); !added) return added;
+        before.reset();
+        watts.reset();
+      } else if (line.starts_with("IPMI timestamp")) {
+        if (!watts) continue;  // it had a time before
+        const auto at = parse_ipmi_time(value);
+        if (!at) return damaged(lines.number(), fmt::format("{} is no time", show(value)));
+        if (auto added = add(lines.number(), *at, *watts); !added) return added;
+        by_bmc = true;
+        watts.reset();
+      } else if (const auto at = parse_wall_time(line)) {
+        before = at;
+      }
+    }
+    if (by_bmc) {
+      log_.warnings.push_back(
+          "times are of the BMC's clock, in whole seconds, taken as UTC; write `date +%s.%N` "
+          "before "
+          "each reading for better ones");
+    }
+    return {};
+  }
+
+  Result<void> read_json() {
+    log_.format = "redfish";
+    for (Lines lines(text_); lines.next();) {
+      const auto line = trim(lines.text());
+      if (line.empty()) continue;
+      const json object = json::parse(line, nullptr, false);
+      if (object.is_discarded()) {
+        if (!lines.ended()) {
+          log_.warnings.push_back(cut_off_warning(log_.file, lines.number()));
+          break;
+        }
+        return damaged(lines.number(), "no JSON; one object a line is needed");
+      }
+      const auto watts = find_watts(object, 0);
+      if (!watts) continue;  // the BMC had none
+      const auto at = find_time(object);
+      if (!at) {
+        return damaged(lines.number(),
+                       "no time: give the object a key 'time' with seconds since 1970 or ISO 8601");
+      }
+      if (auto added = add(lines.number(), *at, *watts); !added) return added;
+    }
+    return {};
+  }
+
+  // Redfish's resources Power and EnvironmentMetrics.
+  static std::optional<double> find_watts(const json& value, std::size_t depth) {
+    if (depth > kDeepest) return std::nullopt;
+    if (value.is_object()) {
+      if (const auto found = value.find("PowerConsumedWatts");
+          found != value.end() && found->is_number()) {
+        return found->get<double>();
+      }
+      if (const auto found = value.find("PowerWatts"); found != value.end()) {
+        if (found->is_number()) return found->get<double>();
+        if (found->is_object() && found->contains("Reading") && (*found)["Reading"].is_number()) {
+          return (*found)["Reading"].get<double>();
+        }
+      }
+    }
+    if (!value.is_structured()) return std::nullopt;
+    for (const auto& inner : value) {
+      if (const auto found = find_watts(inner, depth + 1)) return found;
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<RealTime> find_time(const json& object) {
+    for (const auto* key : {"time", "timestamp", "Timestamp", "@timestamp", "date", "DateTime"}) {
+      const auto found = object.find(key);
+      if (found == object.end()) continue;
+      if (found->is_string()) return parse_wall_time(found->get<std::string>());
+      if (found->is_number()) return parse_wall_time(found->dump());
+    }
+    return std::nullopt;
+  }
+
+  Result<void> read_csv() {
+    Lines lines(text_);
+    std::vector<std::string> head;
+    std::optional<std::size_t> time;
+    // Lines of the meter's program may come before the header.
+    while (!time && lines.next()) {
+      auto fields = split_csv(trim(lines.text()));
+      if (!fields) continue;
+      head = std::move(*fields);
+      time = time_column(head);
+    }
+    if (!time) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} is not recognised: a log of wattmetre-read, of `ipmitool dcmi "
+                              "power reading`, of Redfish as JSON lines, or a CSV file with a "
+                              "column 'time' is needed",
+                              log_.file));
+    }
+    const auto frame = find(head, [](const std::string& name) { return name == "frameisok"; });
+    log_.format = frame ? "wattmetre-read" : "csv";
+    const auto candidates = power_columns(head);
+    if (candidates.empty()) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} has no column of power{}; it has: {}", log_.file,
+                              column_.empty() ? "" : " '" + column_ + "'", fmt::join(head, ", ")));
+    }
+    std::vector<std::vector<WallLog::Reading>> readings(candidates.size());
+    while (lines.next()) {
+      const auto line = trim(lines.text());
+      if (line.empty()) continue;
+      const auto fields = split_csv(line);
+      if (!lines.ended()) {
+        log_.warnings.push_back(cut_off_warning(log_.file, lines.number()));
+        break;
+      }
+      if (!fields || fields->size() <= *time) return damaged(lines.number(), "fields are missing");
+      if (frame && fields->size() > *frame && lower(trim((*fields)[*frame])) != "true") continue;
+      const auto at = parse_wall_time((*fields)[*time]);
+      if (!at) {
+        return damaged(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));
+      }
+      for (std::size_t c = 0; c < candidates.size(); ++c) {
+        const auto text =
+            candidates[c] < fields->size() ? trim((*fields)[candidates[c]]) : std::string_view();
+        if (text.empty()) continue;
+        const auto watts = parse_number(text);
+        if (!watts) return damaged(lines.number(), fmt::format("{} is no power", show(text)));
+        log_.readings.swap(readings[c]);
+        auto added = add(lines.number(), *at, *watts);
+        log_.readings.swap(readings[c]);
+        if (!added) return added;
+      }
+    }
+    return choose(head, candidates, readings);
+  }
+
+  static std::optional<std::size_t> find(const std::vector<std::string>& head,
+                                         const std::function<bool(const std::string&)>& fits) {
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      if (fits(plain(head[i]))) return i;
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<std::size_t> time_column(const std::vector<std::string>& head) {
+    return find(head, [](const std::string& name) {
+      return name == "time" || name == "timestamp" || name == "date" || name == "datetime" ||
+             name == "timeunixseconds" || name == "epoch" || name == "timeutc";
+    });
+  }
+
+  std::vector<std::size_t> power_columns(const std::vector<std::string>& head) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      const std::string name = plain(head[i]);
+      const bool is_power = name.starts_with("activepow") || name == "power" || name == "watts" ||
+                            name == "powerwatts" || name == "powerw" || name == "power(w)" ||
+                            name == "w" || name == "watt";
+      if (column_.empty() ? is_power : name == plain(column_)) found.push_back(i);
+    }
+    return found;
+  }
+
+  Result<void> choose(const std::vector<std::string>& head,
+                      const std::vector<std::size_t>& candidates,
+                      std::vector<std::vector<WallLog::Reading>>& readings) {
+    std::vector<std::size_t> used;
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      if (std::any_of(readings[c].begin(), readings[c].end(),
+                      [](const auto& r) { return r.watts > 0; })) {
+        used.push_back(c);
+      }
+    }
+    if (candidates.size() > 1 && used.size() != 1) {
+      std::vector<std::string> names;
+      for (const auto c : candidates) names.push_back(head[c]);
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} has several columns of power: name one with --wall-column: {}",
+                              log_.file, fmt::join(names, ", ")));
+    }
+    const std::size_t chosen = candidates.size() == 1 ? 0 : used.front();
+    log_.column = std::string(trim(head[candidates[chosen]]));
+    if (log_.column.starts_with('#')) log_.column.erase(0, 1);
+    log_.readings = std::move(readings[chosen]);
+    return {};
+  }
+
+  Result<WallLog> finish() {
+    auto& readings = log_.readings;
+    std::stable_sort(readings.begin(), readings.end(),
+                     [](const auto& a, const auto& b) { return a.at < b.at; });
+    // A BMC repeats its last value under the same time.
+    readings.erase(std::unique(readings.begin(), readings.end(),
+                               [](const auto& a, const auto& b) { return a.at == b.at; }),
+                   readings.end());
+    if (readings.size() < 2) {
+      return fail(Errc::kUnavailable,
+                  fmt::format("{} has fewer than two readings of power", log_.file));
+    }
+    return std::move(log_);
+  }
+
+  std::string_view text_;
+  const std::string& column_;
+  WallLog log_;
+};
+
+}  // namespace
+
+Result<WallLog> read_wall_log(std::string_view text, const std::string& file,
+                              const std::string& column) {
+  return Reader(text, file, column).read();
+}
+
+}  // namespace jouleprof::importers

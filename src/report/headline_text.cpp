@@ -1,0 +1,87 @@
+#include "report/headline_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/cells.h"
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+
+using model::DomainProfile;
+using model::Measurement;
+using model::Profile;
+
+std::string command_text(const model::RunInfo& run) {
+  std::string text;
+  for (const auto& word : run.command) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+std::string kilowatt_hours_text(Energy e) {
+  const double kwh = e.joules() / 3.6e6;
+  if (kwh == 0) return "0 kWh";
+  const int digits = static_cast<int>(std::floor(std::log10(std::abs(kwh))));
+  return fmt::format("{:.{}f} kWh", kwh, std::clamp(3 - digits, 0, 12));
+}
+
+std::string error_text(Energy error, Energy of) {
+  if (of <= Energy{}) return "±" + energy_text(error);
+  return "±" + percent_text(error.joules() / of.joules());
+}
+
+std::string energy_interval_text(const Measurement& m) {
+  return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
+}
+
+std::string run_line(const Profile& profile) {
+  const auto& run = profile.run;
+  std::string text;
+  if (run.exit_status) {
+    text = fmt::format("exit status {}", *run.exit_status);
+    if (*run.exit_status > 128 && *run.exit_status <= 192) {
+      text += fmt::format(" (signal {})", *run.exit_status - 128);
+    }
+  } else {
+    text = run.source.empty() ? "no command" : "source: " + run.source;
+  }
+  if (profile.start_time != RealTime{}) {
+    text += ", started " + utc_seconds_text(profile.start_time);
+  }
+  if (!run.host.empty()) text += " on " + run.host;
+  const bool is_part = run.work_begin && (profile.begin > *run.work_begin ||
+                                          (run.work_end && profile.end < *run.work_end));
+  if (is_part) {
+    text +=
+        fmt::format(", from {} to {} of the run", duration_text(profile.begin - *run.work_begin),
+                    duration_text(profile.end - *run.work_begin));
+  }
+  return text;
+}
+
+std::string coverage_text(const Profile& profile, const Total& total) {
+  const auto labels = labels_of(profile);
+  const auto label = [&](const DomainProfile* d) {
+    return labels[static_cast<std::size_t>(d - profile.domains.data())];
+  };
+  std::string text = "Total: ";
+  for (std::size_t i = 0; i < total.counted.size(); ++i) {
+    text += (i > 0 ? " + " : "") + label(total.counted[i]);
+  }
+  for (const auto& excluded : total.excluded) {
+    text += fmt::format("; without {} ({})", label(excluded.domain), excluded.why);
+  }
+  return text + ".";
+}
+
+const DomainProfile* highest_peak(const Total& total) {
+  const DomainProfile* highest = nullptr;
+  for (const DomainProfile* d : total.counted) {
+    if (d->peak_power && (!highest || *d->peak_power > *highest->peak_power)) highest = d;
+  }
+  return highest;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,29 @@
+// Phrases of a run's headline, which its page and its figure share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/profile.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+
+inline constexpr std::string_view kSimulatedText =
+    "SIMULATED: these figures come from a simulated device. Nothing was measured.";
+inline constexpr std::string_view kCutOffText =
+    "CUT OFF: the recording was not closed in order; its last moments are missing.";
+
+std::string command_text(const model::RunInfo& run);  // as a shell reads it; may be empty
+// "exit status 0, started ... on HOST", and the part where it is one.
+std::string run_line(const model::Profile& profile);
+std::string kilowatt_hours_text(Energy e);  // "0.002623 kWh"
+// "±5.0 %"; in joules of an energy that is not positive.
+std::string error_text(Energy error, Energy of);
+std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
+// The domains of the total, and what it lacks.
+std::string coverage_text(const model::Profile& profile, const Total& total);
+// Of the domains that count, that with the greatest power; nullptr where none is known.
+const model::DomainProfile* highest_peak(const Total& total);
+
+}  // namespace jouleprof::report

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include "report/cost_lines.h"
+#include "report/headline_text.h"
+#include "report/html/page.h"
+#include "report/markup_text.h"
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+namespace {
+
+std::string energy_cell(const std::optional<model::Measurement>& m) {
+  return m ? energy_text(m->energy) : "unavailable";
+}
+std::string error_cell(const std::optional<model::Measurement>& m) {
+  return m ? error_text(m->error, m->energy) : "";
+}
+std::string provenance_cell(const std::optional<model::Measurement>& m) {
+  return m ? provenance_word(m->provenance) : "";
+}
+
+std::string hosts_table(const analysis::Job& job) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& host : job.hosts) {
+    rows.push_back({host.host, std::to_string(host.recordings.size()), duration_text(host.covered),
+                    energy_cell(host.total), error_cell(host.total), provenance_cell(host.total)});
+  }
+  return figure_table("Energy by host",
+                      {"host", "recordings", "time", "energy", "95 %", "provenance"}, rows);
+}
+
+}  // namespace
+
+Result<std::string> job_to_html(const analysis::Job& job, const JobOptions& job_options,
+                                const PageOptions& options) {
+  std::string html = "<h1>Energy of a job</h1>\n";
+  std::string line = fmt::format("{} recordings of {} {}", job.recordings, job.hosts.size(),
+                                 job.hosts.size() == 1 ? "machine" : "machines");
+  if (job.began && job.elapsed) {
+    line += fmt::format(", {} from {}", duration_text(*job.elapsed), utc_seconds_text(*job.began));
+  }
+  html += element("p", "soft", line);
+  if (job.total) {
+    html += hero(energy_text(job.total->energy), error_text(job.total->error, job.total->energy),
+                 badge(job.total->provenance),
+                 fmt::format("95 % interval {} · {}", energy_interval_text(*job.total),
+                             kilowatt_hours_text(job.total->energy)));
+  } else {
+    html += hero("no energy", "", badge(model::Provenance::kUnavailable),
+                 "No domain's energy is known; the table of hosts has the reasons.");
+  }
+  const auto costs = costs_of(job, job_options.costs);
+  if (costs) {
+    for (const auto& cost : cost_lines(*costs, false)) {
+      html += element("p", "coverage", cost.label + ": " + cost.words);
+    }
+  }
+  html += hosts_table(job);
+  for (const auto& warning : job.warnings) html += element("p", "coverage", "warning: " + warning);
+  PageParts parts{"Energy of a job", html, page_foot(options), page_head(options)};
+  const auto document = job_to_json(job, job_options);
+  if (!document) return forward_error(document);
+  parts.data["job"] = Json::parse(*document);
+  return assemble_page(parts);
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,54 @@
+// A wall meter, compared with the domains of a run: a scope of its own, in no total.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/job/job.h"
+#include "analysis/run.h"
+#include "base/result.h"
+#include "model/wall_log.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+// What the meter reported between two times. Power between two readings is on the line through
+// them.
+struct WallEnergy {
+  RealTime begin{};  // of the part that the log covers
+  RealTime end{};
+  Energy energy;
+  std::size_t readings = 0;  // within the part
+  Duration longest_pause{};  // between readings in or around the part
+};
+
+// Errors: unavailable where the log covers nothing of the time.
+Result<WallEnergy> wall_energy(const model::WallLog& log, RealTime begin, RealTime end);
+
+struct WallComparison {
+  std::string host;    // of a job; empty: of the run
+  model::WallLog log;  // without its readings
+  WallEnergy wall;
+  Duration uncovered{};                          // of the run's time
+  std::optional<model::Measurement> components;  // the total over the same time
+  std::vector<std::string> domains;              // that it is of
+
+  // The components' share of the wall's energy; above 1 where sensors contradict the meter.
+  std::optional<double> explained() const;
+};
+
+// Of the total over the part of the run that the log covers. Errors: as Run::profile's and
+// wall_energy's; unavailable where the run has no wall clock.
+Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Part& part,
+                                    const model::WallLog& log);
+
+// Of a machine of a job. Errors: not_found for a machine that the job does not have; unavailable
+// where the log does not cover its time.
+Result<WallComparison> compare_wall(const analysis::Job& job, const std::string& host,
+                                    const model::WallLog& log);
+
+std::string wall_to_text(const WallComparison& wall, const TextOptions& text);
+
+}  // namespace jouleprof::report

@@ -1,0 +1,184 @@
+"""Tables of recordings as Arrow, polars and Parquet: jouleprof.open, open_all, export --format parquet."""
+
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+import jouleprof
+from jouleprof import _schemas
+from jouleprof._tables import TABLES
+
+TOOL = os.environ.get("JOULEPROF_TOOL")
+pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+KERNELS = EXAMPLES / "h200-kernels.jprof"
+DEIT = EXAMPLES / "h200-deit.jprof"
+
+# Columns of rows() that no table for Arrow has: they depend on the recording, or are in another table.
+LEFT_OUT = {
+    "runs": {"schema", "offset_seconds", "costs", "wall", "overhead_cpu_ratio"},
+    "domains": {"held_power_error_watts", "held_power_observed", "held_power_source", "held_power_temperature_celsius",
+                "rest_power_error_watts", "rest_power_observed", "rest_power_source",
+                "rest_power_temperature_celsius", "held_power", "rest_power"},
+    "samples": set(), "gauges": set(),
+}
+
+
+@pytest.fixture(autouse=True)
+def tool(monkeypatch):
+    monkeypatch.setenv("JOULEPROF_TOOL", TOOL)
+
+
+@pytest.fixture
+def arrow():
+    return pytest.importorskip("pyarrow", reason="the Python module pyarrow is missing (pip install pyarrow)")
+
+
+def merge(output, *inputs):
+    subprocess.run([TOOL, "merge", "-q", *inputs, "-o", output], check=True)
+    return output
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_column_is_forgotten(table):
+    """What the tool reports is in the schema, or in LEFT_OUT."""
+    rows = jouleprof.open(KERNELS).rows(table)
+    if not rows:
+        pytest.skip(f"{KERNELS.name} has no {table}")
+    columns = {name for row in rows for name in row}
+    dynamic = {name for name in columns if table == "processes" and name.endswith("_joules") and name != "energy_joules"}
+    missing = columns - set(_schemas.COLUMNS[table]) - LEFT_OUT.get(table, set()) - dynamic
+    assert not missing, missing
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_arrow_has_the_values_of_the_rows(arrow, table):
+    recording = jouleprof.open(KERNELS)
+    rows, found = recording.rows(table), recording.arrow(table)
+    identity = _schemas.identity(recording.report())
+    assert found.num_rows == len(rows)
+    assert found.schema.equals(_schemas.arrow_schema(table), check_metadata=True)
+    assert found.schema.metadata[b"jouleprof.schema"] == b"jouleprof.tables/1"
+    for row, made in zip(rows, found.to_pylist()):
+        assert made.pop("recording") == identity
+        for name, value in made.items():
+            if name != "start_time":
+                assert value == row.get(name), name
+
+
+def test_times_keep_their_nanoseconds(arrow):
+    (row,) = jouleprof.open(KERNELS).rows("runs")
+    found = jouleprof.open(KERNELS).arrow("runs")["start_time"][0]
+    assert found.type == arrow.timestamp("ns", tz="UTC")
+    text = row["start_time"]
+    assert found.value % 1_000_000_000 == int((text.partition(".")[2].rstrip("Z") + "0" * 9)[:9])
+    assert found.as_py().strftime("%Y-%m-%dT%H:%M:%S") == text[:19]
+
+
+def test_polars(arrow):
+    pytest.importorskip("polars", reason="the Python module polars is missing (pip install polars)")
+    recording = jouleprof.open(KERNELS)
+    assert recording.polars("domains")["energy_joules"].to_list() == [d["energy_joules"] for d in recording.rows("domains")]
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(jouleprof.Unavailable, match="pip install 'jouleprof"):
+        jouleprof.open(KERNELS).arrow("runs")
+    with pytest.raises(jouleprof.Unavailable, match="pip install 'jouleprof"):
+        jouleprof.open(KERNELS).write_parquet("x")
+
+
+def test_many_recordings_are_one_table(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    shutil.copy(KERNELS, tmp_path / "a" / "b" / "k.jprof")
+    shutil.copy(DEIT, tmp_path / "a" / "d.jprof")
+    found = jouleprof.open_all(tmp_path / "**" / "*.jprof")
+    assert [os.path.basename(r.path) for r in found] == ["k.jprof", "d.jprof"]
+    assert len(found) == 2 and isinstance(found[1:], jouleprof.Recordings)
+    totals = [row["total_energy_joules"] for row in found.rows("runs")]
+    assert totals == [jouleprof.open(path).rows("runs")[0]["total_energy_joules"] for path in (KERNELS, DEIT)]
+    assert len(found.rows("domains")) == 8
+    with pytest.raises(jouleprof.NotFound, match="no file matches"):
+        jouleprof.open_all(str(tmp_path / "*.none"))
+
+
+def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
+    merged = merge(tmp_path / "job.jprof", KERNELS, DEIT)
+    job = jouleprof.open(merged)
+    assert len(job.parts) == 2
+    assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/1"
+    assert sum(row["total_energy_joules"] for row in job.rows("runs")) == pytest.approx(job.report()["energy_joules"])
+    # One of them has no kernels.
+    assert [row["name"] for row in job.rows("kernels")] == [row["name"] for row in jouleprof.open(KERNELS).rows("kernels")]
+    assert job.parts[0].total("gpu0").joules in [jouleprof.open(p).total("gpu0").joules for p in (KERNELS, DEIT)]
+    assert len(jouleprof.open_all([merged, KERNELS])) == 3
+    with pytest.raises(ValueError, match="holds 2 recordings"):
+        job.total("gpu0")
+    with pytest.raises(jouleprof.Corrupt, match="has no recording 3"):
+        jouleprof.open(merged, run=3).rows("runs")
+
+
+def test_a_damaged_file_is_left_out_and_named(tmp_path):
+    shutil.copy(KERNELS, tmp_path / "a.jprof")
+    (tmp_path / "b.jprof").write_bytes(b"nothing")
+    found = jouleprof.open_all(tmp_path / "*.jprof")
+    with pytest.warns(UserWarning, match="b.jprof is left out"):
+        assert len(found.rows("runs")) == 1
+    assert list(found.unreadable) == [str(tmp_path / "b.jprof")] and len(found) == 1
+
+
+def read_parquet(arrow, folder, table):
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(folder / table, partitioning="hive").to_table().to_pylist()
+
+
+def with_job(path, job):
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE identity SET job = ?", (job,))
+
+
+def test_parquet_is_partitioned_by_day_and_job(arrow, tmp_path):
+    shutil.copy(KERNELS, tmp_path / "a.jprof")
+    shutil.copy(KERNELS, tmp_path / "b.jprof")
+    with_job(tmp_path / "b.jprof", "47/11")
+    found = jouleprof.open_all(tmp_path / "*.jprof")
+    assert found.write_parquet(tmp_path / "out", ["runs", "kernels", "windows"]) == 4  # there are no windows
+    (day,) = {row["start_time"][:10] for row in found.rows("runs")}
+    files = {str(path.parent.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet")}
+    assert files == {f"{table}/day={day}/job={job}" for table in ("runs", "kernels") for job in ("none", "47_11")}
+    rows = read_parquet(arrow, tmp_path / "out", "kernels")
+    assert len(rows) == 2 * len(jouleprof.open(KERNELS).rows("kernels"))
+    runs = {row["recording"]: row for row in read_parquet(arrow, tmp_path / "out", "runs")}
+    assert {runs[row["recording"]]["job"] for row in rows} == {"none", "47_11"}
+    # Again: the same files.
+    assert jouleprof.open(tmp_path / "a.jprof").write_parquet(tmp_path / "out", ["runs"]) == 1
+    assert len(read_parquet(arrow, tmp_path / "out", "runs")) == 2
+
+
+def export(*arguments, **environment):
+    return subprocess.run([TOOL, "export", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False, env=os.environ | environment)
+
+
+def test_export_starts_the_package(arrow, tmp_path):
+    done = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert len(read_parquet(arrow, tmp_path / "out", "kernels")) == len(jouleprof.open(KERNELS).rows("kernels"))
+    assert "runs" in os.listdir(tmp_path / "out")
+
+
+def test_export_says_what_is_missing(tmp_path):
+    done = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON="/nonexistent/python3")
+    assert done.returncode != 0 and "JOULEPROF_PYTHON" in done.stderr
+    bare = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON=sys.executable, PYTHONPATH="")
+    if bare.returncode != 0:
+        assert "pip install 'jouleprof[tables]'" in bare.stderr
+    assert "-o FOLDER" in export(KERNELS, "--format", "parquet").stderr
+    assert not (tmp_path / "out").exists() or bare.returncode == 0
