@@ -65,7 +65,7 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
 TEST(ProfileJson, EveryKeyOfAUnitIsDocumented) {
   const model::Profile profile = gpu_profile();
   const PerUnit per = per_unit(profile, {100, "image"});
-  const json j = json::parse(to_json(profile, nullptr, &per))["per_unit"];
+  const json j = json::parse(to_json(profile, nullptr, nullptr, &per))["per_unit"];
   std::set<std::string> keys;
   for (const auto& [key, value] : j.items()) keys.insert("per_unit." + key);
   EXPECT_EQ(keys, documented("the object `per_unit`"));

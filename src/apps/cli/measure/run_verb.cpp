@@ -377,8 +377,8 @@ class RunVerb : public Verb {
     if (const auto& activity = run.activity()) memory.store(*activity);
     const auto per = unit_ ? std::optional(report::per_unit(*profile, *unit_)) : std::nullopt;
     if (!json_.empty()) {
-      const auto written = write_output({json_, true, {}},
-                                        report::to_json(*profile, nullptr, per ? &*per : nullptr));
+      const auto written = write_output(
+          {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
     if (!html_.empty()) write_page(run, destination);
