@@ -53,6 +53,7 @@ using DeviceGetEncoderUtilization = Return(Device device, unsigned* percent, uns
 using DeviceGetDecoderUtilization = Return(Device device, unsigned* percent, unsigned* period_us);
 using DeviceGetJpgUtilization = Return(Device device, unsigned* percent, unsigned* period_us);
 using DeviceGetOfaUtilization = Return(Device device, unsigned* percent, unsigned* period_us);
+using DeviceGetFanSpeed = Return(Device device, unsigned* percent);
 using DeviceGetTemperature = Return(Device device, TemperatureSensor sensor, unsigned* celsius);
 using DeviceGetTemperatureV = Return(Device device, Temperature* temperature);
 using DeviceGetTemperatureThreshold = Return(Device device, TemperatureThreshold threshold,

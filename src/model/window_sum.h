@@ -5,11 +5,15 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "model/profile.h"
 
 namespace jouleprof::model {
+
+// The reason of a WindowEnergy without a window: no figure is missing.
+inline constexpr std::string_view kNoWindowMeasures = "no window of this name measures this device";
 
 // The gain error's part of a measurement's interval, in joules: gain^2 = error^2 - repeatability^2.
 inline double gain_joules(const Measurement& m) {

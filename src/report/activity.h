@@ -26,6 +26,7 @@ struct ActivityOptions {
   std::optional<ActivitySort> sort;
   std::optional<std::size_t> top;    // of each device, so many rows; none: all
   std::optional<std::size_t> depth;  // of a tree, so many levels; none: all
+  bool fold = false;  // layers that differ only in numbers are one row (fold_layers.h)
 };
 
 // A section a device: what was measured, a table, how it all adds up, and warnings. A device

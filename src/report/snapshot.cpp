@@ -42,6 +42,7 @@ std::span<const std::string_view> snapshot_figures() {
                                      gauge::kPowerLimit,
                                      gauge::kTemperature,
                                      gauge::kMemoryTemperature,
+                                     gauge::kFanSpeed,
                                      kUtilisation,
                                      gauge::kMemoryUtilisation,
                                      gauge::kEncoderUtilisation,

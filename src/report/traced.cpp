@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
+
+#include "report/fold_layers.h"
 
 namespace jouleprof::report {
 
@@ -36,6 +39,12 @@ Result<void> write_table_or_summary(
   if (options.by) {
     const auto activity = traced_activity(run, part);
     if (!activity) return tl::unexpected(activity.error());
+    if (options.by->fold) {
+      std::vector<model::ActivityProfile> folded;
+      for (const auto& profile : **activity) folded.push_back(fold_layers(profile));
+      out << table(folded);
+      return {};
+    }
     out << table(**activity);
     return {};
   }

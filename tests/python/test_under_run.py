@@ -88,3 +88,26 @@ def exported(tool, path, *part):
                           stdout=subprocess.PIPE, text=True)
     return [row for row in csv.DictReader(done.stdout.splitlines())
             if row["name"] == "step" and (row["device"], row["domain"]) == ("gpu0", "gpu")]
+
+
+RANKS = """
+import time, jouleprof
+monitors = [jouleprof.Monitor(f"gpu{i}") for i in (0, 1)]
+windows = [m.begin_window("train") for m in monitors]
+time.sleep(1)
+for m in monitors: m.end_window("train")
+"""
+
+
+def test_windows_of_monitors_with_other_devices_share_no_figure(machine, tmp_path):
+    """Two windows of 1 s, one on a board of 250 W and one on 400 W: 325 J each, 650 J in all."""
+    if not os.path.exists(os.environ.get("JOULEPROF_TOOL", "")):
+        pytest.skip("JOULEPROF_TOOL is not built")
+    machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 400})
+    subprocess.run([os.environ["JOULEPROF_TOOL"], "run", "-q", "--idle", "0s", "-o", tmp_path / "x.jprof", "--",
+                    sys.executable, "-c", RANKS], check=True)
+    text = subprocess.run([os.environ["JOULEPROF_TOOL"], "report", tmp_path / "x.jprof"], check=True, text=True,
+                          capture_output=True).stdout
+    row = next(line for line in text.splitlines() if line.startswith("train")).split()
+    assert row[1] == "2" and row[3] == "s" and row[5] == "J", text
+    assert float(row[4]) == pytest.approx(325 * float(row[2]), rel=0.02), text

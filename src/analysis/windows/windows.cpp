@@ -201,7 +201,7 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
           if (w->devices.contains(out.domain)) here.push_back(w);
         }
         if (here.empty()) {
-          out.reason = "no window of this name measures this device";
+          out.reason = std::string(model::kNoWindowMeasures);
           continue;
         }
         add_up(SharedTime(here), *timelines[d], d < levels.size() ? &levels[d] : nullptr, nullptr,

@@ -41,6 +41,7 @@ struct FakeGpu {
   unsigned power_usage_mw = 250'000;
   abi::Return temperature_code = abi::Return::kSuccess;
   unsigned temperature = 41;
+  std::optional<unsigned> fan_percent;  // absent: no fan of its own
   abi::Return processes_code = abi::Return::kSuccess;
   std::vector<abi::ProcessInfo> compute;
   std::vector<abi::ProcessInfo> graphics;
@@ -194,6 +195,11 @@ inline NvmlApi FakeNvml::api() {
   a.temperature = [](Device d, abi::TemperatureSensor, unsigned* c) {
     *c = of(d).temperature;
     return of(d).all != Return::kSuccess ? of(d).all : of(d).temperature_code;
+  };
+  a.fan_speed = [](Device d, unsigned* percent) {
+    *percent = of(d).fan_percent.value_or(0);
+    if (of(d).all != Return::kSuccess) return of(d).all;
+    return of(d).fan_percent ? Return::kSuccess : Return::kNotSupported;
   };
   a.utilisation = [](Device d, abi::Utilization* u) { return *u = {87, 35}, of(d).all; };
   a.power_limit = [](Device d, unsigned* mw) { return *mw = 700'000, of(d).all; };

@@ -51,6 +51,15 @@ Return temperature(const NvmlApi& api, Device device, GaugeValues& values) {
   return code;
 }
 
+// Boards that the machine's fans cool have none of their own.
+Return fan_speed(const NvmlApi& api, Device device, GaugeValues& values) {
+  if (!api.fan_speed) return Return::kFunctionNotFound;
+  unsigned percent = 0;
+  const Return code = api.fan_speed(device, &percent);
+  values[0] = ratio(percent);
+  return code;
+}
+
 Return utilisation(const NvmlApi& api, Device device, GaugeValues& values) {
   if (!api.utilisation) return Return::kFunctionNotFound;
   abi::Utilization u{};
@@ -131,6 +140,7 @@ const std::vector<GaugeCall>& gauge_calls() {
       {"nvmlDeviceGetClockInfo", {g::kSmClock, {}}, clock<abi::ClockType::kSm>},
       {"nvmlDeviceGetClockInfo", {g::kMemoryClock, {}}, clock<abi::ClockType::kMem>},
       {"nvmlDeviceGetTemperature", {g::kTemperature, {}}, temperature},
+      {"nvmlDeviceGetFanSpeed", {g::kFanSpeed, {}}, fan_speed},
       {"nvmlDeviceGetUtilizationRates", {g::kGpuUtilisation, g::kMemoryUtilisation}, utilisation},
       {"nvmlDeviceGetEncoderUtilization",
        {g::kEncoderUtilisation, {}},

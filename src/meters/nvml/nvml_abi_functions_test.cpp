@@ -67,6 +67,7 @@ SAME_FUNCTION(DeviceGetEncoderUtilization);
 SAME_FUNCTION(DeviceGetDecoderUtilization);
 SAME_FUNCTION(DeviceGetJpgUtilization);
 SAME_FUNCTION(DeviceGetOfaUtilization);
+SAME_FUNCTION(DeviceGetFanSpeed);
 SAME_FUNCTION(DeviceGetTemperature);
 SAME_FUNCTION(DeviceGetTemperatureV);
 SAME_FUNCTION(DeviceGetTemperatureThreshold);

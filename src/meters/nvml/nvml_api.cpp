@@ -40,6 +40,7 @@ void bind_sensors(const DynLib& lib, NvmlApi& api) {
   bind(lib, api.clock_info, {"nvmlDeviceGetClockInfo"});
   bind(lib, api.temperature, {"nvmlDeviceGetTemperature"});
   bind(lib, api.temperature_v, {"nvmlDeviceGetTemperatureV"});
+  bind(lib, api.fan_speed, {"nvmlDeviceGetFanSpeed"});
   bind(lib, api.utilisation, {"nvmlDeviceGetUtilizationRates"});
   bind(lib, api.encoder_utilisation, {"nvmlDeviceGetEncoderUtilization"});
   bind(lib, api.decoder_utilisation, {"nvmlDeviceGetDecoderUtilization"});

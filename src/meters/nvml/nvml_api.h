@@ -39,6 +39,7 @@ struct NvmlApi {
   abi::fn::DeviceGetClockInfo* clock_info = nullptr;
   abi::fn::DeviceGetTemperature* temperature = nullptr;
   abi::fn::DeviceGetTemperatureV* temperature_v = nullptr;
+  abi::fn::DeviceGetFanSpeed* fan_speed = nullptr;
   abi::fn::DeviceGetUtilizationRates* utilisation = nullptr;
   abi::fn::DeviceGetEncoderUtilization* encoder_utilisation = nullptr;
   abi::fn::DeviceGetDecoderUtilization* decoder_utilisation = nullptr;

@@ -66,7 +66,21 @@ TEST_F(NvmlReadingTest, GaugesAreInSiUnits) {
   EXPECT_EQ(value(model::gauge::kPowerLimit), 700);
   EXPECT_EQ(value(model::gauge::kClockEventReasons), 4);
   EXPECT_FALSE(gauge(model::gauge::kEncoderUtilisation));
+  EXPECT_FALSE(gauge(model::gauge::kFanSpeed));
   EXPECT_EQ(out.powers.size(), 3u);  // instant, average and the memory's average
+}
+
+TEST_F(NvmlReadingTest, BoardsWithAFanHaveItsSpeed) {
+  add_hopper().fan_percent = 35;
+  open();
+  model::Readings out;
+  meter_->read(*probe("gpu0 state"), out);
+  ASSERT_TRUE(gauge(model::gauge::kFanSpeed));
+  const auto fan = std::find_if(out.gauges.begin(), out.gauges.end(), [&](const auto& r) {
+    return r.sensor == gauge(model::gauge::kFanSpeed)->id;
+  });
+  ASSERT_NE(fan, out.gauges.end());
+  EXPECT_EQ(fan->value, 0.35);
 }
 
 TEST(NvmlClockReasons, AreTranslatedAndUnknownBitsLeftOut) {

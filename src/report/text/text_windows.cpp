@@ -64,25 +64,34 @@ std::vector<Column> columns_of(const TextContext& c, const Groups& groups) {
 std::optional<Measurement> mean_in(const WindowGroup& group, const Column& column) {
   Measurement sum;
   sum.provenance = model::Provenance::kUnavailable;
+  bool any = false;
   for (const std::size_t d : column.domains) {
     const WindowEnergy& e = group.energies[d];
+    if (e.reason == model::kNoWindowMeasures) continue;
     if (e.count == 0) return std::nullopt;
-    if (e.reported) sum.energy += mean_of(*e.reported, e.count);
+    // Windows of monitors with other devices took nothing of this one.
+    const std::size_t windows = e.reason.empty() ? group.count : e.count;
+    any = true;
+    if (e.reported) sum.energy += mean_of(*e.reported, windows);
     if (!e.energy) continue;
-    const Measurement mean = mean_of(*e.energy, e.count);
+    const Measurement mean = mean_of(*e.energy, windows);
     sum.energy += mean.energy;
     sum.error += mean.error;
     sum.repeatability += mean.repeatability;
     sum.provenance = combine(sum.provenance, mean.provenance);
   }
+  if (!any) return std::nullopt;
   return sum;
 }
 
 std::optional<Energy> total_in(const WindowGroup& group, const Column& column) {
+  if (!mean_in(group, column)) return std::nullopt;
   Energy sum;
   for (const std::size_t d : column.domains) {
     const WindowEnergy& e = group.energies[d];
-    if (e.count < group.count) return std::nullopt;
+    if (e.count < group.count && !e.reason.empty() && e.reason != model::kNoWindowMeasures) {
+      return std::nullopt;
+    }
     sum += e.energy ? e.energy->energy : e.reported.value_or(Energy{});
   }
   return sum;
@@ -99,6 +108,9 @@ WindowGroup folded(const Groups& groups) {
     for (std::size_t d = 0; d < rest.energies.size(); ++d) {
       const WindowEnergy& e = group->energies[d];
       rest.energies[d].count += e.count;
+      if (e.reason != model::kNoWindowMeasures && rest.energies[d].reason.empty()) {
+        rest.energies[d].reason = e.reason;
+      }
       if (e.energy) sums[d].add(*e.energy);
       if (e.reported)
         rest.energies[d].reported = rest.energies[d].reported.value_or(Energy{}) + *e.reported;
@@ -240,6 +252,7 @@ class Block {
         for (const WindowGroup* group : shown) {
           const WindowEnergy& e = group->energies[d];
           if (e.count == group->count || e.reason.empty()) continue;
+          if (e.reason == model::kNoWindowMeasures) continue;
           table.add_text({c_.labels[d], Style::kAttention},
                          {fmt::format("{} of {} '{}' without a figure: {}", group->count - e.count,
                                       group->count, c_.safe(group->name), c_.safe(e.reason)),

@@ -15,6 +15,7 @@ void ActivityChoice::declare(CLI::App& app) {
   auto* asked = app.add_option("--by", by, "");
   app.add_option("--sort", sort, "")->needs(asked);
   app.add_option("--top", top, "")->needs(asked);
+  app.add_flag("--fold", fold, "")->needs(asked);
   app.add_option("--depth", depth, "")->needs(asked)->check(above_zero());
 }
 
@@ -38,6 +39,10 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
   options.top = top;
   if (!top && !all) options.top = kUsualTop;
   options.depth = depth;
+  options.fold = fold;
+  if (fold && options.by != report::ActivityBy::kLayer) {
+    return fail(Errc::kInvalidArgument, "--fold is of --by layer");
+  }
   return options;
 }
 

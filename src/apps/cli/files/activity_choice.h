@@ -15,6 +15,7 @@ struct ActivityChoice {
   std::string sort;
   std::optional<std::size_t> top;
   std::optional<std::size_t> depth;
+  bool fold = false;
 
   void declare(CLI::App& app);
   // `all`: rows are not limited where the user did not say how many. Errors: invalid_argument.
