@@ -247,7 +247,6 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
   j["warnings"] = profile.warnings;
-  j["wall"] = nullptr;
   return j;
 }
 
