@@ -21,8 +21,8 @@ COLUMNS = {
              "total_active_joules", "total_dynamic_joules", "total_mean_watts", "overhead_cpu_seconds",
              "overhead_wall_seconds", "overhead_peak_memory_bytes"),
     "domains": ("label", "domain", "device", "name", "uuid", "visible", "counted", *_ENERGY, *_LEVELS,
-                "levels_reason", "dynamic_joules", "rest_power_watts", "held_power_watts", "mean_watts", "peak_watts",
-                "peak_window_seconds", "sensor", "method", "reason"),
+                "levels_reason", "shares_include_rest", "dynamic_joules", "rest_power_watts", "held_power_watts",
+                "mean_watts", "peak_watts", "peak_window_seconds", "sensor", "method", "reason"),
     "processes": ("pid", "own_pid", "parent_pid", "name", "command_line", "start_seconds", "end_seconds",
                   "cpu_seconds", "energy_joules", "provenance", "peak_pss_bytes", "peak_uss_bytes",
                   "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
@@ -41,7 +41,7 @@ COLUMNS = {
 _FLOATS = ("_joules", "_watts", "_seconds", "_ratio", "_hertz", "_celsius")
 _INTEGERS = {"rank", "world_size", "pid", "own_pid", "parent_pid", "thread", "exit_status", "number", "parent", "calls",
              "launches", "group", "parameters", "macs"}
-_FLAGS = {"complete", "simulated", "visible", "counted", "resolvable", "remembered"}
+_FLAGS = {"complete", "simulated", "visible", "counted", "shares_include_rest", "resolvable", "remembered"}
 
 
 def type_of(column):

@@ -132,7 +132,7 @@ def check_one_recording(job, file, ranks):
 @pytest.mark.parametrize("variables", [torchrun, slurm])
 def test_eight_ranks_are_one_recording(job, variables):
     for rank in range(8):
-        job.start(variables(rank, 8), cpu=0.1, status=rank + 1)
+        job.start(variables(rank, 8), cpu=0.1, wall=1, status=rank + 1)
     assert job.wait() == list(range(1, 9))
     rows = check_one_recording(job, job.file(), 8)
     assert all(row["cpu_seconds"] >= decimal.Decimal("0.09") for row in rows.values())
@@ -278,7 +278,7 @@ def test_a_launcher_starts_the_tool(gpu):
     launched = Job(gpu)
     gpu.environment["PATH"] = os.path.dirname(TOOL) + os.pathsep + gpu.environment["PATH"]
     done = gpu_run(gpu, sys.executable, LAUNCHER, 4, TOOL, "run", "-q", "--idle", "0s", "-o", "job.%h.jprof", "--",
-                   sys.executable, "-c", PROGRAM, 0.2, 0, 5)
+                   sys.executable, "-c", PROGRAM, 0.2, 1, 5)
     assert done.returncode == 5, done.err
     check_one_recording(launched, launched.file(), 4)
 
@@ -294,7 +294,7 @@ def test_the_tool_starts_a_launcher(gpu):
 def test_mpirun(gpu):
     allow = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     done = gpu_run(gpu, "mpirun", *allow, "--oversubscribe", "-n", 4, TOOL, "run", "-q", "--idle", "0s",
-                   "-o", "job.%h.jprof", "--", sys.executable, "-c", PROGRAM, 0.2, 0, 0)
+                   "-o", "job.%h.jprof", "--", sys.executable, "-c", PROGRAM, 0.2, 1, 0)
     assert done.returncode == 0, done.err
     launched = Job(gpu)
     rows = check_one_recording(launched, launched.file(), 4)

@@ -91,7 +91,7 @@ def srun(gpu):
 
 def test_tasks_of_all_nodes_of_a_machine_are_one_recording(gpu, srun):
     done = srun("-N2", "--ntasks-per-node", 4, TOOL, "run", "-q", "--idle", "0s", "-o", "job.%h.%j.jprof", "--",
-                sys.executable, "-c", PROGRAM, 0.2, 0, 0)
+                sys.executable, "-c", PROGRAM, 0.2, 1, 0)
     assert done.returncode == 0, done.stderr
     job = Job(gpu)
     rows = check_one_recording(job, job.file(), 8)
@@ -107,4 +107,5 @@ def test_the_status_of_a_task_is_that_of_its_command(gpu, srun):
     done = srun("-N1", "-n2", TOOL, "run", "-q", "--idle", "0s", "-o", "job.%h.jprof", "--", sys.executable, "-c",
                 program)
     assert done.returncode == 3, done.stderr
-    assert exact(gpu, Job(gpu).file())["complete"]
+    # A task that starts after the other has ended has a file of its own.
+    assert all(exact(gpu, name)["complete"] for name in Job(gpu).files())

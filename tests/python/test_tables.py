@@ -21,7 +21,7 @@ DEIT = EXAMPLES / "h200-deit.jprof"
 
 # Columns of rows() that no table for Arrow has: they depend on the recording, or are in another table.
 LEFT_OUT = {
-    "runs": {"schema", "offset_seconds", "costs", "wall", "overhead_cpu_ratio"},
+    "runs": {"schema", "offset_seconds", "costs", "wall", "per_unit", "overhead_cpu_ratio"},
     "domains": {"held_power_error_watts", "held_power_observed", "held_power_source", "held_power_temperature_celsius",
                 "rest_power_error_watts", "rest_power_observed", "rest_power_source",
                 "rest_power_temperature_celsius", "held_power", "rest_power"},
@@ -51,7 +51,8 @@ def test_no_column_is_forgotten(table):
     if not rows:
         pytest.skip(f"{KERNELS.name} has no {table}")
     columns = {name for row in rows for name in row}
-    dynamic = {name for name in columns if table == "processes" and name.endswith("_joules") and name != "energy_joules"}
+    shares = {name for name in columns if name.endswith("_joules") and name != "energy_joules"}
+    dynamic = shares if table == "processes" else set()
     missing = columns - set(_schemas.COLUMNS[table]) - LEFT_OUT.get(table, set()) - dynamic
     assert not missing, missing
 
@@ -83,7 +84,8 @@ def test_times_keep_their_nanoseconds(arrow):
 def test_polars(arrow):
     pytest.importorskip("polars", reason="the Python module polars is missing (pip install polars)")
     recording = jouleprof.open(KERNELS)
-    assert recording.polars("domains")["energy_joules"].to_list() == [d["energy_joules"] for d in recording.rows("domains")]
+    energies = [domain["energy_joules"] for domain in recording.rows("domains")]
+    assert recording.polars("domains")["energy_joules"].to_list() == energies
 
 
 def test_without_pyarrow(monkeypatch):
@@ -115,7 +117,7 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/1"
     assert sum(row["total_energy_joules"] for row in job.rows("runs")) == pytest.approx(job.report()["energy_joules"])
     # One of them has no kernels.
-    assert [row["name"] for row in job.rows("kernels")] == [row["name"] for row in jouleprof.open(KERNELS).rows("kernels")]
+    assert job.rows("kernels") == jouleprof.open(KERNELS).rows("kernels")
     assert job.parts[0].total("gpu0").joules in [jouleprof.open(p).total("gpu0").joules for p in (KERNELS, DEIT)]
     assert len(jouleprof.open_all([merged, KERNELS])) == 3
     with pytest.raises(ValueError, match="holds 2 recordings"):
@@ -177,7 +179,8 @@ def test_export_starts_the_package(arrow, tmp_path):
 def test_export_says_what_is_missing(tmp_path):
     done = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON="/nonexistent/python3")
     assert done.returncode != 0 and "JOULEPROF_PYTHON" in done.stderr
-    bare = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON=sys.executable, PYTHONPATH="")
+    bare = export(KERNELS, "--format", "parquet", "-o", tmp_path / "out", JOULEPROF_PYTHON=sys.executable,
+                  PYTHONPATH="")
     if bare.returncode != 0:
         assert "pip install 'jouleprof[tables]'" in bare.stderr
     assert "-o FOLDER" in export(KERNELS, "--format", "parquet").stderr
