@@ -154,6 +154,14 @@ def test_without_librsvg_the_error_names_its_package(gpu):
     assert not (gpu.folder / "x.png").exists()
 
 
+def test_run_writes_it_as_report_does(gpu):
+    gpu("run", "-q", "-o", "x.jprof", "--svg", "run.svg", "--", "sleep", "0.5")
+    gpu("report", "x.jprof", "--svg", "report.svg")
+    assert (gpu.folder / "run.svg").read_text() == (gpu.folder / "report.svg").read_text()
+    refused = gpu("run", "--svg", "run.svg", "--", "touch", "started", status=125)
+    assert "--force" in refused.err and not (gpu.folder / "started").exists()
+
+
 def test_export_writes_it_too(tool):
     shutil.copy(SOURCE / EXAMPLES[0], tool.folder / "x.jprof")
     exported = tool("export", "x.jprof", "--format", "svg").out

@@ -1,10 +1,10 @@
 // Makes calls of the C library fail: preload it into the tool.
 //
 // JOULEPROF_FAULTS is a list of CALL:N:ERROR, separated by commas: the N-th such call from now on
-// fails with this errno; "N+" also all that follow. The errno "short" writes one byte only, "hang"
-// never returns. JOULEPROF_FAULT_LOG names a file that gets a line "CALL:N" for each fault that
-// happened, and at the end one "calls CALL:N" with the number of such calls.
-// Programs other than jouleprof, such as the measured command, are left alone.
+// fails with this errno; "N+" also all that follow. The errno "short" writes half of the bytes,
+// "hang" never returns. JOULEPROF_FAULT_LOG names a file that gets a line "CALL:N" for each fault
+// that happened, and at the end one "calls CALL:N" with the number of such calls. Programs other
+// than jouleprof, such as the measured command, are left alone.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -123,7 +123,7 @@ static int can_fail(int fd) {
 
 #define WRITE(name, ...)                                \
   const int failed = can_fail(fd) ? fails("write") : 0; \
-  if (failed == kShort && n > 1) n = 1;                 \
+  if (failed == kShort && n > 1) n /= 2;                \
   if (failed > 0) return errno = failed, -1;            \
   return NEXT(name)(__VA_ARGS__)
 

@@ -48,8 +48,16 @@ def test_joules_of_an_iteration_are_power_times_the_window_over_iterations(machi
     machine.gpus(CONSTANT)
     path = machine.folder / "kept.jprof"
     done = bench("bench_workloads:short", "--device", "cuda:0", "--batch", "2,5", *QUICK, "--json",
-                 "-o", str(path))
+                 "-o", str(path), "--html", str(machine.folder / "bench.html"))
     result = json.loads(done.stdout)
+    page = (machine.folder / "bench.html").read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    without_layers = json.loads(done.stdout)["cases"]
+    for case in without_layers:
+        case["model"].pop("layers")
+    assert data["bench"]["cases"] == without_layers
+    assert all(len(case["latency"]["distribution_seconds"]) > 1 for case in data["bench"]["cases"])
+    assert "SIMULATED" in page.split('id="data"')[0]
     assert result["schema"] == "jouleprof.bench/1"
     assert [case["batch"] for case in result["cases"]] == [2, 5]
     for case in result["cases"]:

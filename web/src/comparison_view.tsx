@@ -4,8 +4,9 @@ import { useWidth } from "./canvas";
 import { buildDiff, changeOf, isClear, layOutDiff, type DiffFrame, type DiffWidth } from "./diff";
 import { Choice } from "./icicle_view";
 import { place, paddedAxis, tickText, ticks } from "./plot";
-import { joulesText } from "./quantity";
-import type { Comparison, Difference } from "./results";
+import { shortName } from "./kinds";
+import { countText, joulesText } from "./quantity";
+import type { Comparison, Difference, Unmatched } from "./results";
 import type { Column } from "./table";
 import { Table } from "./table_view";
 
@@ -25,7 +26,7 @@ function shortest(name: string, without: string, most: number): string {
   return without.length <= most ? without : `…${without.slice(1 - most)}`;
 }
 
-function Intervals({ rows, within, width }: { rows: Difference[]; within: number; width: number }) {
+function Intervals({ rows, within, width, byKernel }: { rows: Difference[]; within: number; width: number; byKernel: boolean }) {
   const values = rows.flatMap((d) => [...(d.interval_ratio ?? []), d.change_ratio]).filter((v): v is number => v !== null);
   if (values.length === 0 || width === 0) return null;
   const room = Math.min(220, width * 0.38);
@@ -42,12 +43,13 @@ function Intervals({ rows, within, width }: { rows: Difference[]; within: number
       ))}
       {rows.map((d, i) => {
         const y = i * line + line / 2;
-        const name = d.detail ? `${d.name} ${d.detail}` : d.name;
+        const own = byKernel ? shortName(d.name) : d.name;
+        const name = d.detail ? `${own} ${d.detail}` : own;
         const most = Math.max(4, Math.floor(room / 7.2) - 1);
         return (
           <g key={i} class={`change ${d.verdict}`}>
             <title>{`${name}: ${changeText(d.change_ratio)}, 95 % ${intervalOfChange(d)}, ${d.verdict}`}</title>
-            <text class="name" x={0} y={y + 4}>{shortest(name, d.name, most)}</text>
+            <text class="name" x={0} y={y + 4}>{shortest(name, own, most)}</text>
             {d.interval_ratio && (
               <line class="range" x1={place(axis, d.interval_ratio[0])} x2={place(axis, d.interval_ratio[1])} y1={y} y2={y} />
             )}
@@ -121,16 +123,30 @@ function DiffIcicle({ comparison, onRow }: { comparison: Comparison; onRow: (nam
           );
         })}
       </div>
-      <p class="frame" aria-live="polite"><b>{focus.name}</b> {focus.detail && <span class="soft">{focus.detail}</span>}<br />{describe(focus)}</p>
+      <p class="frame" aria-live="polite"><b>{focus.name.length > 600 ? `${focus.name.slice(0, 600)}…` : focus.name}</b> {focus.detail && <span class="soft">{focus.detail}</span>}<br />{describe(focus)}</p>
     </section>
   );
 }
 
+const nameColumn = (by: string): Column<{ name: string; detail: string | null }> => ({
+  key: "name", title: by, wide: true, value: (d) => d.name,
+  show: (d) => (by === "kernel" ? shortName(d.name) : d.name), below: (d) => (by === "kernel" ? d.detail : null),
+});
+
+const unmatchedColumns = (by: string): Column<Unmatched>[] => [
+  nameColumn(by),
+  { key: "detail", title: "detail", hidden: by === "kernel", value: (u) => u.detail },
+  { key: "side", title: "only", value: (u) => u.side },
+  { key: "count", title: by === "window" ? "number" : by === "layer" ? "calls" : "launches", numeric: true, value: (u) => u.count, show: (u) => countText(u.count) },
+  { key: "energy_joules", title: "energy, first run", numeric: true, value: (u) => u.energy_joules,
+    show: (u) => (u.energy_joules === null ? (u.reason ?? "unavailable").replace(/_/g, " ") : joulesText(u.energy_joules)) },
+];
+
 function columns(by: string): Column<Difference>[] {
   const joules = (v: number | null | undefined) => (v == null ? "" : joulesText(v));
   return [
-    { key: "name", title: by, wide: true, value: (d) => d.name },
-    { key: "detail", title: "detail", value: (d) => d.detail },
+    nameColumn(by),
+    { key: "detail", title: "detail", hidden: by === "kernel", value: (d) => d.detail },
     { key: "before_joules", title: "before", numeric: true, value: (d) => d.before_joules ?? null, show: (d) => joules(d.before_joules) },
     { key: "after_joules", title: "after", numeric: true, value: (d) => d.after_joules ?? null, show: (d) => joules(d.after_joules) },
     { key: "change_joules", title: "change", numeric: true,
@@ -153,6 +169,7 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
   const width = useWidth(holder);
   const [filter, setFilter] = useState("");
   const cells = useMemo(() => columns(comparison.by), [comparison]);
+  const oneSided = useMemo(() => unmatchedColumns(comparison.by), [comparison]);
   return (
     <>
       <section aria-labelledby="verdicts">
@@ -163,23 +180,25 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
         </p>
         <div ref={holder}>
           <Intervals rows={[comparison.energy, comparison.time, comparison.power, ...comparison.rows.slice(0, MOST_ROWS)]}
-            within={comparison.same_within_ratio} width={width} />
+            within={comparison.same_within_ratio} width={width} byKernel={comparison.by === "kernel"} />
         </div>
       </section>
       {comparison.rows.length + comparison.unmatched.length > 0 && (
         <>
           <DiffIcicle comparison={comparison} onRow={setFilter} />
-          <section aria-labelledby="rows">
-            <h2 id="rows">Rows</h2>
-            <Table name="rows" rows={comparison.rows} columns={cells} filter={filter} onFilter={setFilter} />
-            {comparison.unmatched.length > 0 && (
-              <p class="soft">
-                On one side only: {comparison.unmatched.slice(0, 20)
-                  .map((u) => `${u.name} (${u.side}${u.energy_joules === null ? "" : `, ${joulesText(u.energy_joules)}`})`).join(", ")}
-                {comparison.unmatched.length > 20 ? ", ..." : ""}
-              </p>
-            )}
-          </section>
+          {comparison.rows.length > 0 && (
+            <section aria-labelledby="rows">
+              <h2 id="rows">Rows</h2>
+              <Table name="rows" rows={comparison.rows} columns={cells} filter={filter} onFilter={setFilter} />
+            </section>
+          )}
+          {comparison.unmatched.length > 0 && (
+            <section aria-labelledby="unmatched">
+              <h2 id="unmatched">Rows of one side only</h2>
+              <Table name="rows of one side" rows={comparison.unmatched} columns={oneSided} order={{ key: "energy_joules", down: true }}
+                filter={filter} onFilter={setFilter} />
+            </section>
+          )}
         </>
       )}
     </>

@@ -1,4 +1,5 @@
 // Two sides as one icicle: what the whole is made of, and by how much each part changed.
+import { shortName } from "./kinds";
 import type { Comparison, Difference, Verdict } from "./results";
 
 export type DiffWidth = "after" | "before" | "change";
@@ -60,6 +61,7 @@ export function buildDiff(comparison: Comparison): DiffFrame {
   for (const f of frames) {
     const holder = isTree ? holderOf(f.name, known) : undefined;
     if (holder) f.label = f.name.slice(holder.name.length + 1);
+    else if (comparison.by === "kernel") f.label = shortName(f.name);
     (holder ?? root).children.push(f);
   }
   if (frames.length > 0 && comparison.by !== "window") {

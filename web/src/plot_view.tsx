@@ -28,7 +28,7 @@ export function Plot({ width, height, across, up, name, acrossTitle, upTitle, ac
             <text class="tick" x={across.from - 6} y={place(up, value) + 4} text-anchor="end">{(upText ?? tickText)(value)}</text>
           </g>
         ))}
-        {ticks(across.low, across.high, Math.max(2, Math.min(6, Math.floor(width / 90)))).map((value) => (
+        {ticks(across.low, across.high, Math.max(2, Math.min(6, Math.floor(width / 60)))).map((value) => (
           <text key={value} class="tick" x={place(across, value)} y={up.from + 16} text-anchor="middle">
             {(acrossText ?? tickText)(value)}
           </text>

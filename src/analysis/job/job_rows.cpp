@@ -177,6 +177,7 @@ class HostShares {
     std::optional<Energy> others;
     bool is_machine = false;
     std::size_t recordings = 0;
+    Processes seen;
     for (const auto& p : placed_) {
       for (const auto& d : p.profile->domains) {
         if (!d.domain.visible || !d.energy || key_of(d.domain) != key) continue;
@@ -184,7 +185,7 @@ class HostShares {
         if (std::find(seeing.begin(), seeing.end(), &of_job) == seeing.end()) {
           seeing.push_back(&of_job);
         }
-        const Energy dynamic = dynamic_of(*p.profile, d.domain.id);
+        const Energy dynamic = dynamic_of(*p.profile, d.domain.id, seen);
         of_job.dynamic += dynamic;
         left -= dynamic;
         others = d.others;
@@ -229,9 +230,17 @@ class HostShares {
     Energy rest;
   };
 
-  static Energy dynamic_of(const model::Profile& profile, model::DomainId domain) {
+  // By pid and begin: the end of the last recording that has it.
+  using Processes = std::map<std::pair<pid_t, HostTime>, HostTime>;
+
+  // Without processes that another recording has at the same time.
+  static Energy dynamic_of(const model::Profile& profile, model::DomainId domain, Processes& seen) {
     Energy sum;
     for (const auto& process : profile.processes) {
+      const auto [known, is_new] =
+          seen.try_emplace({process.process.pid, process.process.start}, profile.end);
+      if (!is_new && profile.begin < known->second) continue;
+      known->second = profile.end;
       for (const auto& share : process.shares) {
         if (share.domain == domain) sum += share.energy;
       }

@@ -203,10 +203,34 @@ TEST(JobShares, OfAPartOfAHostHaveThatPartOfTheRestOfItsProcessors) {
   EXPECT_EQ(job.shares[0].rest, all.shares[0].rest - job.not_charged);
 }
 
+TEST(JobShares, CountAProcessOfSeveralRecordingsOnce) {
+  const Job one = job_of({{with_processes("7")}});
+  const Job two = job_of({{with_processes("7"), with_processes("7")}});
+  EXPECT_EQ(two.shares[0].dynamic, one.shares[0].dynamic);
+  EXPECT_EQ(sum_of(two), two.total->energy);
+  EXPECT_EQ(two.total->energy, one.total->energy);
+}
+
+// As after a recorder that was killed.
+TEST(JobShares, HaveAProcessOfRecordingsThatFollowOneAnotherInBoth) {
+  const auto part = [](double from, double to) {
+    auto recording = with_processes("7");
+    recording.run.work_begin = at(from);
+    recording.run.work_end = at(to);
+    return recording;
+  };
+  const Job whole = job_of({{part(3, 13)}});
+  const Job parts = job_of({{part(3, 8), part(8, 13)}});
+  EXPECT_NEAR(parts.shares[0].dynamic.joules(), whole.shares[0].dynamic.joules(),
+              0.02 * whole.shares[0].dynamic.joules());
+  EXPECT_EQ(sum_of(parts), parts.total->energy);
+}
+
 TEST(JobShares, TwoJobsOfOneHostShareItsRestOnce) {
   const auto other = [] {
     auto recording = with_processes("8");
     recording.run.work_end = at(8);
+    for (auto& process : recording.processes) process.pid += 1000;
     return recording;
   };
   const Job job = job_of({{with_processes("7"), other()}});

@@ -242,6 +242,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
                               total.counter, total.integral);
   j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
+  j["wall"] = nullptr;  // only to_json() has it
   j["findings"] = Json::array();
   for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
   j["overhead"] = optional_json(profile.overhead, overhead_json);
@@ -252,7 +253,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
 std::string to_json(const Profile& profile, const Costs* costs, const WallComparison* wall,
                     const PerUnit* per) {
   Json j = profile_document(profile, costs, per);
-  j["wall"] = wall != nullptr ? wall_json(*wall) : Json(nullptr);
+  if (wall != nullptr) j["wall"] = wall_json(*wall);
   return write_json(j) + '\n';
 }
 

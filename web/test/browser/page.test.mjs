@@ -311,7 +311,7 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.match(await tab.locator("p.frame").innerText(), /^model\b[\s\S]*900\.0 J before · 700\.0 J after · -200\.0 J/);
     await tab.getByLabel("Width").selectOption("change");
     await tab.locator('.diff [aria-label^="model.b:"]').click();
-    assert.equal(await tab.getByLabel("Filter rows").inputValue(), "model.b");
+    assert.equal(await tab.getByLabel("Filter rows", { exact: true }).inputValue(), "model.b");
     assert.deepEqual(problems, []);
     await close();
   });

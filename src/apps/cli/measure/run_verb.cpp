@@ -47,6 +47,7 @@ class RunVerb : public Verb {
     app.add_flag("--no-record", no_record_, "")->excludes(output);
     app.add_option("--json", json_, "");
     app.add_option("--html", html_, "");
+    app.add_option("--svg", svg_, "");
     app.add_option("--per", per_, "");
     app.add_option("--per-regex", per_regex_, "");
     app.add_option("--pid", pid_, "")->check(above_zero());
@@ -307,8 +308,8 @@ class RunVerb : public Verb {
 
   Result<void> check_outputs(const std::vector<std::string>& command) const {
     std::vector<std::string> others = command;
-    for (const auto& [path, overwrite] :
-         {std::pair(output_, true), std::pair(json_, true), std::pair(html_, force_)}) {
+    for (const auto& [path, overwrite] : {std::pair(output_, true), std::pair(json_, true),
+                                          std::pair(html_, force_), std::pair(svg_, force_)}) {
       if (path.empty()) continue;
       if (auto possible = check_output({path, overwrite, others}); !possible) return possible;
       others.push_back(path);
@@ -381,7 +382,8 @@ class RunVerb : public Verb {
           {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
-    if (!html_.empty()) write_page(run, destination);
+    if (!html_.empty()) write_as("html", html_, run, destination);
+    if (!svg_.empty()) write_as("svg", svg_, run, destination);
     if (quiet_) return;
     auto text = text_options(STDERR_FILENO);
     text.recording_path = destination.kept().string();
@@ -390,11 +392,12 @@ class RunVerb : public Verb {
     if (is_traced()) show_kernels(run, destination);
   }
 
-  void write_page(const analysis::Run& run, const Destination& destination) const {
+  static void write_as(const char* format, const std::string& path, const analysis::Run& run,
+                       const Destination& destination) {
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
     options.text.recording_path = destination.kept().filename().string();
-    write_run(run, Input{}, *report::find_format("html"), options, {html_, true, {}});
+    write_run(run, Input{}, *report::find_format(format), options, {path, true, {}});
   }
 
   // The first few, and how to see the rest.
@@ -419,6 +422,7 @@ class RunVerb : public Verb {
   bool no_record_ = false;
   std::string json_;
   std::string html_;
+  std::string svg_;
   std::string per_;
   std::string per_regex_;
   std::optional<report::UnitCount> unit_;
