@@ -96,6 +96,7 @@ TEST(Combine, AWattmeterAndAllGpusTogetherAreNotCountedTwice) {
   ASSERT_TRUE(recording) << recording.error().message;
   for (const auto& domain : recording->domains) {
     if (domain.device == "gpu0") {
+      ASSERT_TRUE(domain.parent);
       EXPECT_EQ(recording->domains[static_cast<std::size_t>(*domain.parent)].device, "gpus");
     } else {
       EXPECT_FALSE(domain.parent) << domain.device;
