@@ -27,9 +27,9 @@ struct LogDevice {
 
 struct LogRow {
   Duration stamp{};
-  std::size_t device = 0;                     // index of `devices`
+  std::size_t device = 0;                          // index of `devices`
   std::vector<std::optional<double>> values = {};  // one for each column, in the log's units
-  bool starts_section = false;                // the tool was not recording just before
+  bool starts_section = false;                     // the tool was not recording just before
 };
 
 struct DeviceLog {

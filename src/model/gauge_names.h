@@ -17,7 +17,7 @@ inline constexpr std::string_view kJpegUtilisation = "jpeg_utilisation_ratio";
 inline constexpr std::string_view kOfaUtilisation = "ofa_utilisation_ratio";
 inline constexpr std::string_view kMemoryUsed = "memory_used_bytes";
 inline constexpr std::string_view kPowerLimit = "power_limit_watts";
-inline constexpr std::string_view kFanSpeed = "fan_speed_ratio";  // of the greatest
+inline constexpr std::string_view kFanSpeed = "fan_speed_ratio";               // of the greatest
 inline constexpr std::string_view kClockEventReasons = "clock_event_reasons";  // clock_reasons.h
 // Processes that hold a context on a GPU, as its driver lists them to the tool: in a container it
 // may leave out those of other containers.
