@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -86,9 +87,10 @@ def test_a_full_stdout_is_an_error_with_words(gpu, verb):
 
 
 def test_a_closed_stream_is_closed_for_the_command(gpu):
-    script = '"$TOOL" run -q --idle 0 --no-record -- ls -l /proc/self/fd {} > out'
-    shell(gpu, script.format("2>&-"))
-    assert " 2 -> " not in (gpu.folder / "out").read_text()
+    script = """"$TOOL" run -q --idle 0 --no-record -- sh -c 'test -e /proc/$$/fd/2 && echo open || echo closed' > out {}"""
+    for stderr, state in (("2>&-", "closed"), ("", "open")):
+        shell(gpu, script.format(stderr))
+        assert (gpu.folder / "out").read_text() == state + "\n"
 
 
 def test_the_file_size_limit(gpu):
@@ -201,14 +203,22 @@ def test_a_configuration_that_is_no_file(tool):
     assert piped.returncode == 0, piped.stderr
 
 
-def test_a_home_that_may_not_be_entered(gpu):
-    home = gpu.folder / "home"
+@pytest.fixture
+def public_folder():
+    """A folder that every user may enter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_a_home_that_may_not_be_entered(gpu, public_folder):
+    home = public_folder / "home"
     home.mkdir()
     home.chmod(0)
-    work = gpu.folder / "work"
+    work = public_folder / "work"
     work.mkdir()
     work.chmod(0o777)
-    gpu.folder.chmod(0o755)
     script = (f'cd {work}; HOME={home} "$TOOL" run --idle 0 -- sh -c "echo ran > ran; exit 3"')
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

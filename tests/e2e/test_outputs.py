@@ -61,14 +61,13 @@ def test_an_input_is_never_the_output(recorded, command):
 
 @pytest.mark.parametrize("command", [
     "export x.jprof --from 1h -f -o old",
-    "export x.jprof --by kernel -f -o old",
     "report x.jprof --html old -f --from 1h",
     "import broken.csv -f -o old",
     "annotate broken.json --power x.jprof -f -o old",
     "merge x.jprof broken.csv -f -o old",
     "run -f -o old -- /no/such/program",
     "run -f -o old --devices gpu7 -- true",
-    "sweep -f -o old -- true",
+    "sweep -f -o old -- /no/such/program",
 ])
 def test_a_failure_leaves_the_old_file(recorded, command):
     folder = recorded.folder
