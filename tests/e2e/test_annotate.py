@@ -73,9 +73,7 @@ def torch_trace(rows):
 
 
 ADDED_EVENT = re.compile(r',\n  \{[^\n]*"cat": "jouleprof"[^\n]*\}')
-ADDED_ARGS = re.compile(
-    r', "energy \(J\)": [^,}]*(, "(energy [^"]*|power [^"]*|kernels|energy)": ("[^"]*"|[-+.0-9e]*))*'
-    r'(?=\s*\})')
+ADDED_ARGS = re.compile(r'(, "(energy( [^"]*)?|power [^"]*|kernels)": ("[^"]*"|[-+.0-9e]*))+(?=\s*\})')
 
 
 def without_ours(text):
@@ -105,25 +103,31 @@ def test_annotation_changes_nothing_else(mix):
     (mix.folder / "t.json").write_text(text)
     mix("annotate", "t.json", "--power", "mix.jprof", "-o", "a.json")
     annotated = (mix.folder / "a.json").read_text()
-    assert without_ours(annotated) == text
+    is_same = without_ours(annotated) == text  # pytest would compare these megabytes line by line
+    assert is_same
     events = json.loads(annotated)["traceEvents"]
     kernels = [e for e in events if e.get("cat", "").startswith(("kernel", "gpu_mem"))]
     assert len(kernels) == len(rows)
     sums = {}
     for event in kernels:
         args = event["args"]
+        if args.get("energy", "").startswith("not resolvable"):
+            assert args["energy high (J)"] > 0 and "energy (J)" not in args
+            continue
         assert 0 <= args["energy low (J)"] <= args["energy (J)"] <= args["energy high (J)"]
         of_name = sums.setdefault(event["name"], [0, 0])
         of_name[0] += args["energy (J)"]
         of_name[1] += 1
     (own,) = [e["args"] for e in events if e["name"] == "jouleprof"]
     total = sum(energy for energy, _ in sums.values())
-    assert total == pytest.approx(own["gpu0"]["kernels (J)"], rel=1e-3)
+    # The rest belongs to kernels that are not resolvable.
+    assert 0.98 * own["gpu0"]["kernels (J)"] < total < 1.001 * own["gpu0"]["kernels (J)"]
     # Looped alone, a launch took 89.14 and 52.66 mJ with the idle power of 125.5 W.
     for name, truth, duration in (("Memcpy DtoD", 89.14e-3, 178.0e-6), ("layer_norm", 52.66e-3, 80.9e-6)):
         (energy,) = [e / n for key, (e, n) in sums.items() if name in key]
         assert energy + 125.5 * duration == pytest.approx(truth, rel=0.05), name
-    operators = [e["args"]["energy (J)"] for e in events if e.get("cat") == "cpu_op"]
+    operators = [e["args"]["energy (J)"] for e in events
+                 if e.get("cat") == "cpu_op" and "energy (J)" in e["args"]]
     assert sum(operators) == pytest.approx(total, rel=1e-3)
     watts = [e["args"]["watts"] for e in events if e["ph"] == "C"]
     assert 900 < len(watts) < 1100 and sum(watts) / len(watts) == pytest.approx(624.6, rel=0.01)

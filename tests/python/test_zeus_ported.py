@@ -59,6 +59,17 @@ def test_indices_are_those_that_cuda_sees(gpus, monkeypatch, tmp_path, visible, 
         monitor.monitor.close()
 
 
+def final_rows(log):
+    """The rows, once the log's thread has filled in all energies."""
+    for _ in range(100):
+        with open(log, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if all(value for row in rows for value in row.values()):
+            break
+        time.sleep(0.1)
+    return rows
+
+
 def test_windows_in_a_row_overlapping_and_nested(gpus, tmp_path):
     log = tmp_path / "log.csv"
     monitor = ZeusMonitor(cpu_indices=[], log_file=log)
@@ -110,8 +121,7 @@ def test_windows_in_a_row_overlapping_and_nested(gpus, tmp_path):
         assert watts_of(measurement) == {i: pytest.approx(watts, rel=0.02) for i, watts in enumerate(WATTS)}, name
         assert measurement.total_energy == pytest.approx(sum(WATTS) * measurement.time, rel=0.02)
     monitor.monitor.close()
-    with open(log, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = final_rows(log)
     assert [row["window_name"] for row in rows] == [name for name, _ in ended]
     for row, (name, measurement) in zip(rows, ended):
         assert began[name][0] <= float(row["start_time"]) <= began[name][1]

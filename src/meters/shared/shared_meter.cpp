@@ -38,7 +38,7 @@ Result<std::unique_ptr<SharedMeter>> SharedMeter::open(SharedOptions options) {
   if (const auto greeted = meter->greet(); !greeted) {
     Error error = greeted.error();
     error.message =
-        fmt::format("the service at {}: {}", meter->options_.path.string(), error.message);
+        fmt::format("{} (the service at {})", error.message, meter->options_.path.string());
     return tl::unexpected(std::move(error));
   }
   return meter;
