@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -32,6 +33,14 @@ std::thread start_without_signals(Work&& work) {
   };
   const Masked masked;
   return std::thread(std::forward<Work>(work));
+}
+
+// For poll(): how long it is until `t`, rounded up, an hour at most; HostTime::max(): for ever.
+inline int milliseconds_until(HostTime t) {
+  if (t == HostTime::max()) return -1;
+  constexpr Duration kMost = std::chrono::hours{1};
+  const Duration left = std::clamp<Duration>(t - HostClock::now(), Duration{}, kMost);
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
 // For wait_until: libstdc++'s and libc++'s steady clock is CLOCK_MONOTONIC, as is ours.

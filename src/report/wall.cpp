@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/job/job_sums.h"
 #include "model/window_sum.h"
 #include "report/quantity.h"
 #include "report/total.h"
@@ -24,19 +25,6 @@ WallComparison described(const model::WallLog& log) {
   out.log = log;
   out.log.readings.clear();
   return out;
-}
-
-// Errors add linearly, as in the total.
-void add(std::optional<model::Measurement>& sum, const model::Measurement& m) {
-  if (!sum) {
-    sum = m;
-    return;
-  }
-  const double gain = model::gain_joules(*sum) + model::gain_joules(m);
-  sum->energy += m.energy;
-  sum->repeatability += m.repeatability;
-  sum->error = Energy::joules(std::hypot(sum->repeatability.joules(), gain));
-  sum->provenance = model::combine(sum->provenance, m.provenance);
 }
 
 }  // namespace
@@ -101,7 +89,7 @@ Result<WallComparison> compare_wall(const analysis::Run& run, const analysis::Pa
     const auto place = static_cast<std::size_t>(domain - profile->domains.data());
     const auto energy = run.energy(place, from, to);
     if (!energy) return forward_error(energy);
-    add(out.components, *energy);
+    analysis::add(out.components, *energy);
     out.domains.push_back(labels.at(place));
   }
   return out;

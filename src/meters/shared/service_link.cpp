@@ -11,19 +11,13 @@
 #include <utility>
 
 #include "base/local_socket.h"
+#include "base/threads.h"
 
 namespace jouleprof::meters::shared {
 namespace {
 
-using namespace std::chrono_literals;
-
 tl::unexpected<Error> gone() {
   return fail(Errc::kUnavailable, "the service that shared its sensors has stopped");
-}
-
-int milliseconds_until(HostTime t) {
-  const Duration left = std::clamp<Duration>(t - HostClock::now(), 0s, 1h);
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
 }  // namespace

@@ -145,12 +145,7 @@ bool ShareServer::wait() {
     const bool has_unsent = !client.unsent.empty();
     fds.push_back({client.fd, static_cast<short>(has_unsent ? POLLIN | POLLOUT : POLLIN), 0});
   }
-  int timeout = -1;
-  if (next != HostTime::max()) {
-    const Duration left = std::clamp<Duration>(next - HostClock::now(), 0s, 1h);
-    timeout = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
-  }
-  ::poll(fds.data(), fds.size(), timeout);
+  ::poll(fds.data(), fds.size(), milliseconds_until(next));
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t n = ::read(wake_fd_, &count, sizeof count);
   const std::lock_guard lock(mutex_);
