@@ -42,7 +42,10 @@ void write(const Json& value, std::size_t indent, std::size_t depth, std::string
 // its binary values, which JSON has no form for, carry the digits instead.
 Json decimal(std::string_view text) {
   if (text.empty()) return nullptr;
-  return Json::binary(std::vector<std::uint8_t>(text.begin(), text.end()));
+  // Json::binary() crashes where memory runs out in it (nlohmann 3.11).
+  Json out(Json::value_t::binary);
+  out.get_binary() = Json::binary_t({text.begin(), text.end()});
+  return out;
 }
 
 Json joules_json(Energy e) { return decimal(joules_decimal(e)); }

@@ -24,11 +24,6 @@ constexpr std::size_t kMostWaiting = 1'000'000;  // windows, while the tool does
 constexpr std::uint32_t kNamesInPacket = 16;
 constexpr std::size_t kLongestName = 500;  // bytes; escaped, they still fit into a packet
 
-int milliseconds_until(HostTime t) {
-  const Duration left = std::clamp<Duration>(t - HostClock::now(), 0s, 1h);
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
-}
-
 Error tool_is_gone() {
   return {Errc::kUnavailable,
           "the `jouleprof run` that measured this program has ended or was killed; a monitor "

@@ -73,8 +73,8 @@ model::Rank rank_in(std::string_view environment) {
 // their name in the environment.
 std::string user_here(const std::filesystem::path& passwd) {
   const std::string number = std::to_string(::geteuid());
-  const auto text = read_file(passwd);
-  for (const auto line : split(text ? *text : std::string(), '\n')) {
+  const std::string text = read_file(passwd).value_or(std::string());
+  for (const auto line : split(text, '\n')) {
     const auto fields = split(line, ':');
     if (fields.size() > 2 && fields[2] == number) return std::string(fields[0]);
   }
