@@ -185,7 +185,7 @@ def all_cases(bench):
             for error in errors:
                 for ever in ("", "+"):
                     if error == "EINTR" and ever:
-                        continue  # whoever repeats the call would do so for ever
+                        continue  # a loop that repeats the call would not end
                     n = 1
                     while n <= calls.get(call, 0):
                         yield scenario, f"{call}:{n}{ever}:{error}"

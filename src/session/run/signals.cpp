@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/file.h"
+#include "base/threads.h"
 
 namespace jouleprof::session {
 namespace {
@@ -95,11 +96,7 @@ std::optional<Signal> SignalStream::next() {
 
 void SignalStream::wait(HostTime deadline, int other_fd) {
   std::array<pollfd, 2> fds{{{pipe_read.load(), POLLIN, 0}, {other_fd, POLLIN, 0}}};
-  const Duration left =
-      std::clamp<Duration>(deadline - HostClock::now(), Duration{}, std::chrono::hours{1});
-  // Rounded up: waking before the deadline would only mean another wait.
-  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  ::poll(fds.data(), fds.size(), static_cast<int>(milliseconds));
+  ::poll(fds.data(), fds.size(), milliseconds_until(deadline));
   char bytes[256];
   while (::read(fds[0].fd, bytes, sizeof bytes) > 0) {
   }
