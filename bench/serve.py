@@ -22,18 +22,25 @@ import time
 WORK = "while (1) { select undef, undef, undef, 2; for (1..20000) {} }"
 
 
+def received(connection):
+    data = connection.recv(1 << 20)
+    if not data:
+        raise ConnectionError("the service closed the connection")
+    return data
+
+
 def scrape(connection, page="/metrics"):
     begin = time.perf_counter()
     connection.sendall(f"GET {page} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     data = b""
     while b"\r\n\r\n" not in data:
-        data += connection.recv(1 << 20)
+        data += received(connection)
     head, _, body = data.partition(b"\r\n\r\n")
     size = int(re.search(rb"(?i)content-length: (\d+)", head).group(1))
     parts = [body]
     got = len(body)
     while got < size:
-        parts.append(connection.recv(1 << 20))
+        parts.append(received(connection))
         got += len(parts[-1])
     return time.perf_counter() - begin, b"".join(parts).decode()
 

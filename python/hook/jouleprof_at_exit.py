@@ -33,7 +33,7 @@ class AtExit:
         self.library = library
         self.seconds = seconds
         self.side = None
-        self.calls = {}  # by address of the model: {shapes: Call}
+        self.calls = {}  # by address of the model: {shapes: Call}; the last has all further shapes, too
         self.bytes = 0
         self.full = False
         self._process = os.getpid()
@@ -49,9 +49,11 @@ class AtExit:
                 return
             calls = self.calls[id(model)] = {}
         elif len(calls) == _MOST_CALLS:
+            next(reversed(calls.values())).count += 1
             return
         shapes = (names, self.replay.shape(self.torch, values))
         if shapes in calls:
+            calls[shapes].count += 1
             return
         self.bytes += sum(tensor.numel() * tensor.element_size()
                           for tensor in self.replay.tensors(self.torch, values))
@@ -104,16 +106,12 @@ class AtExit:
         try:
             time.sleep(self.replay.SETTLE_SECONDS)
             with self.replay.unchanged(self.torch, models):
-                for call in kept:
-                    with call.state():
-                        kinds.find(call.module, call)
-                    kinds.wait(call.devices())
+                weights = [self._weight(kinds, call) for call in kept]
                 self.side.replayed(-1.0, 0)
                 self._announce()
                 begin = time.perf_counter()
-                for call in kept:
-                    kernels.replay(call, self.side, self.seconds,
-                                   begin + _FIRST_SHARE * _MOST_SECONDS)
+                for call, until in shared_time(kept, weights, begin + _FIRST_SHARE * _MOST_SECONDS):
+                    kernels.replay(call, self.side, self.seconds, until)
                 end = begin + _MOST_SECONDS
                 layer, _ = self.side.names.layers.get(id(models[0]), (None, None))
                 if layer is not None:
@@ -124,6 +122,14 @@ class AtExit:
         failed = sorted(kinds.failed) + kernels.failed + self.steps.failed
         return f"not re-run in isolation: {', '.join(failed)}" if failed else None
 
+    def _weight(self, kinds, call):
+        """About how long the program spent in such calls, in seconds."""
+        begin = time.perf_counter()
+        with call.state():
+            kinds.find(call.module, call)
+        kinds.wait(call.devices())
+        return call.count * (time.perf_counter() - begin)
+
     def _announce(self):
         if sys.stderr is not None and sys.stderr.isatty():
             print(f"jouleprof: re-runs kernels and layers in isolation, {self.seconds:g} s each, for up "
@@ -132,6 +138,16 @@ class AtExit:
     def _is_trained(self, module):
         return bool(self.steps.optimizers) or any(
             part.grad is not None for part in module.parameters())
+
+
+def shared_time(calls, weights, end, clock=time.perf_counter):
+    """Pairs of a call and the time (of `clock`) until which its kernels may be re-run: those with the
+    largest weight first, each with its share of the time that is left until `end`."""
+    left = sum(weights)
+    for weight, call in sorted(zip(weights, calls), key=lambda pair: -pair[0]):
+        now = clock()
+        yield call, now + (end - now) * (weight / left if left > 0 else 1)
+        left -= weight
 
 
 def compiled(model):

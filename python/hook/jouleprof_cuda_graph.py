@@ -64,6 +64,15 @@ class Driver:
         self._call("cuGraphKernelNodeGetParams_v2", _Handle(node), ctypes.byref(params))
         return params
 
+    def name(self, node):
+        """Of a kernel's node; empty where the driver does not know it (before CUDA 12.3)."""
+        params, found = self.kernel(node), ctypes.c_char_p()
+        function, handle = ("cuKernelGetName", params.kernel) if params.kernel else ("cuFuncGetName", params.function)
+        if not handle or not hasattr(self._library, function):
+            return ""
+        status = getattr(self._library, function)(ctypes.byref(found), _Handle(handle))
+        return (found.value or b"").decode(errors="replace") if status == 0 else ""
+
     @contextlib.contextmanager
     def only(self, graph, kept):
         """An executable copy of a graph with only these nodes, which include all their dependencies."""

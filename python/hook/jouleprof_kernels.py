@@ -4,17 +4,27 @@ The pass is captured as a CUDA graph. One kernel's node, with the memsets before
 of many copies, which runs in a loop. This separates the power of kernels that always run together.
 One kernel in one grid may do work of several sizes with different power: nodes whose times differ are
 re-run separately. The longest in the pass come first: they narrow the energies most.
+
+A matrix product that only streams weights is faster when it runs on the same ones again, because they
+are in the cache by then, and draws other power. Its loop runs all products of its size in turn.
 """
 
 import math
+import re
 import time
 
-_PAUSE_SECONDS = 0.15  # before each loop: idle, with the GPU as warm as it is
-_GRAPH_SECONDS = 0.02  # about how long one graph of copies takes, and as long a rest
+_PAUSE_SECONDS = 0.1   # before each loop: idle, with the GPU as warm as it is
+_BURST_SECONDS = 0.02  # about how long copies run without a pause, and as long a rest
+_GRAPH_SECONDS = 0.004 # about how long one graph of copies takes
 _MOST_COPIES = 16384
-_TIMED_SECONDS = 0.004 # about how long one graph takes of those by which a node is timed
-_TIMED_LAUNCHES = 5
-_MOST_TIMING = 5       # seconds, of a pass: then the first node of each kind is enough
+_LEAST_SECONDS = 0.12  # of a loop, where time is short
+_LOOP_COSTS = 0.15     # seconds: about what each loop takes in addition
+_ALL_BUT = 0.02        # of a pass's time: its kernels take no time from the others
+_TIMED_SECONDS = 0.002 # about how long one graph takes of those by which a node is timed
+_TIMED_LAUNCHES = 4
+_MOST_TIMING = 3       # seconds, of all passes: then the first node of each kind is enough
+_MATRIX_PRODUCT = re.compile("gemm|gemv|nvjet|cutlass|xmma|cublas", re.IGNORECASE)
+_MOST_PRODUCTS = 1024  # of one size
 _SAME_TIME = 1.1       # ratio of times up to which two nodes count as one size
 _MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
@@ -32,6 +42,7 @@ class Kinds:
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
         self.failed = []      # why passes or kernels were not re-run; each once
+        self.timing = 0.0     # seconds that nodes were timed
         self._sizes = {}      # by kind: the _Size of each that was found
 
     def replay(self, call, side, seconds, end=math.inf):
@@ -80,13 +91,21 @@ class Kinds:
 
 
 class _Size:
-    """Nodes of one kind that take the same time: `once` seconds each, `all` seconds in the pass that
-    has the first of them, which is the last one of `nodes`. The others are memsets before it."""
+    """Launches of one kind that take the same time: `once` seconds each, `all` seconds in the pass that
+    has the first of them. `each`: their nodes in that pass, a kernel after the memsets before it."""
 
-    def __init__(self, nodes, once):
-        self.nodes = nodes
+    def __init__(self, nodes, once, found_by):
         self.once = once
         self.all = once
+        self.each = [nodes]
+        self.loop = nodes  # what a loop repeats
+        self.found_by = found_by
+        self.seconds = 0.0  # that it looped
+
+    def add(self, nodes, once, found_by):
+        self.all += once
+        if found_by is self.found_by:
+            self.each.append(nodes)
 
 
 class _Pass:
@@ -121,15 +140,16 @@ class _Pass:
         late, changed = 0, 0
         found = sorted(self._find(nodes, end), key=lambda size: -size.all)
         least = _LEAST_SHARE * sum(size.all for size in found)
-        for size in found:
-            if time.perf_counter() + seconds > end:
+        found = [size for size in found if size.all >= least]
+        planned = loop_seconds([size.all for size in found], seconds, end - time.perf_counter())
+        for size, size.seconds in zip(found, planned):
+            if time.perf_counter() + size.seconds > end:
                 late += 1
-            elif size.all >= least:
-                if self._does_the_same_again(size.nodes):
-                    self._loop(size, seconds)
-                    self.looped.append(size)
-                else:
-                    changed += 1
+            elif self._prepare(size):
+                self._loop(size, size.seconds)
+                self.looped.append(size)
+            else:
+                changed += 1
         if late > 0:
             self.kinds.fail(f"{late} kernels, for which there was no time left")
         if changed > 0:
@@ -138,28 +158,28 @@ class _Pass:
     def _find(self, nodes, end):
         """The sizes of kernels that no earlier pass had. Kernels that could not be timed before `end`
         are of unknown size: they come last."""
-        found, timing = [], 0.0
+        found = []
         for node in nodes:
             if self.kinds_of[node] != self.driver.KERNEL:
                 continue
             sizes = self.kinds.sizes(self.driver.kernel(node))
             start = time.perf_counter()
-            if sizes and (len(sizes) == _MOST_SIZES or timing > _MOST_TIMING or start > end):
-                sizes[0].all += sizes[0].once
+            if sizes and (len(sizes) == _MOST_SIZES or self.kinds.timing > _MOST_TIMING or start > end):
+                sizes[0].add([*self._fed_by(node), node], sizes[0].once, self)
                 continue
             again = [*self._fed_by(node), node]
             if start > end:
-                sizes.append(_Size(again, 0.0))
+                sizes.append(_Size(again, 0.0, self))
                 found.append(sizes[0])
                 continue
             once = self._time(again, sizes)
-            timing += time.perf_counter() - start
+            self.kinds.timing += time.perf_counter() - start
             same = [size for size in sizes
                     if max(once, size.once) <= _SAME_TIME * min(once, size.once)]
             if same:
-                same[0].all += once
+                same[0].add(again, once, self)
                 continue
-            sizes.append(_Size(again, once))
+            sizes.append(_Size(again, once, self))
             found.append(sizes[-1])
         return found
 
@@ -167,7 +187,7 @@ class _Pass:
         for size in self.looped:
             if time.perf_counter() + seconds > end:
                 return
-            self._run_until(size.nodes[-1])
+            self._arrange(size.loop)
             self._loop(size, seconds)
 
     def _fed_by(self, node):
@@ -212,28 +232,52 @@ class _Pass:
                 least = min(least, time.perf_counter() - start)
         return max(least / copies, 1e-7)
 
+    def _prepare(self, size):
+        """Chooses what a loop of this size repeats. False: it changes what it reads."""
+        all_in_turn = [node for nodes in size.each[:_MOST_PRODUCTS] for node in nodes]
+        count = min(len(size.each), _MOST_PRODUCTS)
+        if count > 1 and _MATRIX_PRODUCT.search(self.driver.name(size.each[0][-1])):
+            self._arrange(all_in_turn)
+            once = self._time_copies(all_in_turn, max(int(_TIMED_SECONDS / size.once) // count, 1)) / count
+            if once > _SAME_TIME * size.once and self._does_the_same_again(all_in_turn):
+                size.loop, size.once = all_in_turn, once
+                return True
+        return self._does_the_same_again(size.each[0])
+
     def _does_the_same_again(self, nodes):
-        self._run_until(nodes[-1])
+        self._arrange(nodes)
         before = self._memory()
         with self.driver.repeated(nodes, 8) as few:
             self._launch(few)
         return self._memory() == before
 
+    def _arrange(self, nodes):
+        """Makes the inputs of these nodes those of the pass. Of several launches the later ones may
+        overwrite inputs of the earlier ones: their first turn does."""
+        self._run_until(nodes[-1])
+        if sum(self.kinds_of[node] == self.driver.KERNEL for node in nodes) > 1:
+            with self.driver.repeated(nodes, 1) as once:
+                self._launch(once)
+
     def _loop(self, size, seconds):
-        copies = min(max(int(_GRAPH_SECONDS / size.once), 1), _MOST_COPIES)
-        with self.driver.repeated(size.nodes, copies) as many:
+        launches = sum(self.kinds_of[node] == self.driver.KERNEL for node in size.loop)
+        turn = size.once * launches
+        copies = min(max(int(_GRAPH_SECONDS / turn), 1), max(_MOST_COPIES // launches, 1))
+        burst = max(round(_BURST_SECONDS / (copies * turn)), 1)
+        with self.driver.repeated(size.loop, copies) as many:
             self._launch(many)
             time.sleep(_PAUSE_SECONDS)
             self.side.replayed(-1.0, 0)
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
                 start = time.perf_counter()
-                self._launch(many)
+                self._launch(many, burst)
                 time.sleep(time.perf_counter() - start)  # keeps the GPU below its power limit
         self.side.replayed(self.layer, 0)
 
-    def _launch(self, executable):
-        self.driver.launch(executable, self.stream.cuda_stream)
+    def _launch(self, executable, times=1):
+        for _ in range(times):
+            self.driver.launch(executable, self.stream.cuda_stream)
         self.wait()
 
     def wait(self):
@@ -247,6 +291,32 @@ class _Pass:
         views = [self.torch.as_tensor(_Memory(segment["address"], segment["total_size"]),
                                       device="cuda") for segment in found]
         return [checksum(self.torch, data) for data in (*views, *self.given)]
+
+
+def loop_seconds(times, most, left):
+    """How long each kernel runs in a loop, `most` at most, in `left` seconds. `times`: what it takes in a
+    pass, the longest first. The error of its energy falls with the square root of the loop's length, so
+    that the sum of all errors is least with lengths as time^(2/3)."""
+    rest = sum(times)
+    all_but = _ALL_BUT * rest
+    counted = 0
+    for took in times:
+        if rest <= all_but:
+            break
+        rest -= took
+        counted += 1
+    left -= counted * _LOOP_COSTS
+
+    def lengths(scale):
+        return [min(max(scale * took ** (2 / 3), _LEAST_SECONDS), most) for took in times]
+
+    low, high = 0.0, most / times[-1] ** (2 / 3) if times and times[-1] > 0 else 0.0
+    if sum(lengths(high)[:counted]) <= left:
+        return lengths(high)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(lengths(middle)[:counted]) <= left else (low, middle)
+    return lengths(low)
 
 
 class _Memory:

@@ -29,6 +29,7 @@ class Call:
         self.module = module
         self.args = args
         self.kwargs = kwargs
+        self.count = 1  # how often the program made such a call
         self.inference = torch.is_inference_mode_enabled()
         self.autocast = _autocast(torch)
         self.trains = torch.is_grad_enabled() and any(

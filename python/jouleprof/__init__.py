@@ -16,7 +16,6 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
         "jouleprof does not support free-threaded Python: the package relies on the GIL. "
         "Use the default build of this Python version.")
 
-from ._default import measure, monitor, steps, total, window
 from ._energy import Domain, Energy
 from ._errors import (
     Corrupt,
@@ -30,9 +29,11 @@ from ._errors import (
     Unsupported,
 )
 from ._factors import Cost, Factors
+from ._live.default import measure, monitor, steps, total, window
+from ._live.monitor import Monitor
+from ._live.window import Window
 from ._measurement import Measurement, Total
 from ._metrics import metrics
-from ._monitor import Monitor
 from ._native import now
 from ._power import Power
 from ._power_limit import (
@@ -41,12 +42,11 @@ from ._power_limit import (
     PowerLimitOptimizer,
     ZeusCost,
 )
-from ._recording import Recording
-from ._recording import open_recording as open
-from ._recordings import Recordings, open_all
-from ._reports import Report, report
+from ._recorded.recording import Recording
+from ._recorded.recording import open_recording as open
+from ._recorded.recordings import Recordings, open_all
+from ._recorded.reports import Report, report
 from ._snapshot import DomainSnapshot, Snapshot
-from ._window import Window
 
 __all__ = [
     "Corrupt", "Cost", "Domain", "DomainSnapshot", "Energy", "Error", "Factors", "Internal", "InvalidArgument",

@@ -13,7 +13,7 @@ def metrics(source=None, prefix="energy/"):
     not in the dictionary.
     """
     if source is None:
-        from ._default import monitor
+        from ._live.default import monitor
 
         source = monitor()
     if isinstance(source, Measurement):

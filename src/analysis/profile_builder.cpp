@@ -40,9 +40,7 @@ class ProfileBuilder {
     profile_.end = end_;
     profile_.start_time = ClockMap(recording_.clock_points).to_real(begin_);
     profile_.overhead = recording_.overhead;
-    for (const auto& s : recording_.sensors) {
-      profile_.simulated = profile_.simulated || s.provenance == model::Provenance::kSimulated;
-    }
+    profile_.simulated = model::is_simulated(recording_);
     for (auto& text : recording_warnings(recording_, begin_, end_)) warn(std::move(text));
     add_process_list();
     for (std::size_t i = 0; i < recording_.domains.size(); ++i) {

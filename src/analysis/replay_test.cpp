@@ -54,6 +54,29 @@ TEST(Replay, SeparatesCollinearKernels) {
   }
 }
 
+// As in generation: launches of some microseconds, and long waits for the host, which draw 2 W more
+// than the idle power.
+TEST(Replay, SeparatesKernelsOfAProgramThatWaits) {
+  SyntheticRun run;
+  run.kernels = {{260, 7e-6, 200e-6}, {120, 5e-6, 200e-6}, {200, 6e-6, 200e-6}};
+  run.together = true;
+  run.seconds = 20;
+  run.waiting = 2;
+  run.alone = 0.4;
+  run.alone_pause = 1e-6;
+  for (run.seed = 1; run.seed <= 3; ++run.seed) {
+    const auto made = synthesise(run);
+    const auto p = only_activity(made.recording);
+    for (std::size_t k = 0; k < run.kernels.size(); ++k) {
+      const auto& known = row(p, "kernel " + std::to_string(k));
+      EXPECT_TRUE(known.resolvable) << known.name;
+      EXPECT_LT(std::abs(known.energy->energy.joules() - made.joules[k]),
+                known.energy->repeatability.joules())
+          << known.name;
+    }
+  }
+}
+
 TEST(Replay, IsInNoFigureOfTheProgram) {
   SyntheticRun run = repeated_model();
   const auto without = only_activity(synthesise(run).recording);

@@ -35,12 +35,14 @@ struct SyntheticRun {
   double wander = 0;         // of a burst's power: one sigma of what its kernel's differs by
   double cap = 0;            // power limit of the board in watts; 0: none
   double reasons_every = 2;  // seconds between two readings of the clock reasons, where capped
+  double waiting = 0;        // watts above idle between a burst's launches
   bool together = false;     // all kernels in each burst, in turn: collinear
   double overlapped =
       0;  // the share of bursts that another kernel's overlap, on a second stream ...
   double overlapped_watts = 1;  // ... where both draw so many times the mean of their powers
   double alone = 0;             // seconds for which each kernel's layer is replayed afterwards ...
   double alone_watts = 1;       // ... where each draws so many times its power
+  double alone_pause = -1;      // ... with such pauses between launches, in seconds; -1: its own
   std::vector<double> alone_longer;  // ... where its launches take so many times as long
   GpuSensors sensors{.window = 0.003, .lag = 0.0027, .rise = 0.014};
   unsigned seed = 1;
@@ -186,7 +188,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
         t += taken + k.pause;
         out.busy[which] += taken;
         out.joules[which] += energy;
-        joules += energy;
+        joules += energy + run.waiting * k.pause;
       }
       if (clocks.can_be_held() && t - truth.end() > 0.002) reported();
     }
@@ -216,7 +218,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       const auto& kernel = run.kernels[k];
       const double longer = run.alone_longer.empty() ? 1 : run.alone_longer[k];
       const double length = longer * kernel.length;
-      const double period = length + kernel.pause;
+      const double period = length + (run.alone_pause < 0 ? kernel.pause : run.alone_pause);
       const auto calls = static_cast<std::uint64_t>(run.alone / period);
       t = truth.end();
       for (std::uint64_t i = 0; i < calls; ++i) {

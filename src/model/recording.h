@@ -130,4 +130,7 @@ struct Recording {
   std::vector<RememberedKernel> remembered;
 };
 
+// A sensor belonged to a simulated device: nothing was measured.
+bool is_simulated(const Recording& recording);
+
 }  // namespace jouleprof::model

@@ -68,8 +68,9 @@ struct SweepRun {
   std::optional<double> limited_by_power;
   std::optional<double> limited_by_heat;
 
-  std::string unranked;  // why it is not ranked; empty: it is
-  std::string remark;    // on a run that is ranked
+  bool simulated = false;  // a sensor belonged to a simulated device: nothing was measured
+  std::string unranked;    // why it is not ranked; empty: it is
+  std::string remark;      // on a run that is ranked
 
   bool is_warm_up() const { return block == 0; }
   bool is_ranked() const { return !is_warm_up() && unranked.empty() && seconds && joules; }

@@ -122,6 +122,7 @@ def test_a_sweep_ranks_its_settings_and_restores_the_limit_found(machine):
     assert machine.limit() == 650
     assert machine.records() == []
     sweep = machine.recommendation()
+    assert sweep["simulated"] and machine("recommend", "sweep.jprof").out.startswith("SIMULATED: ")
     assert [p["setting"] for p in sweep["points"]] == [700, 400, 200]
     assert sweep["points"][2]["mean_watts"] == pytest.approx(200, rel=0.02)
     assert sweep["recommended"] == 200

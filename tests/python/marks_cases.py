@@ -1,7 +1,7 @@
 """What tests of marks on a fake GPU share."""
 
 from fake_torch import Clock, FakeTorch
-from jouleprof._marks import Marker
+from jouleprof._live.marks import Marker
 
 MS = 1_000_000
 

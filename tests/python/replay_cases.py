@@ -66,6 +66,21 @@ def kernels():
     Net()(torch.randn(4, 8))
 
 
+def generating():
+    """A model that is called once with a prompt, then with inputs that grow. The stand-in notes the number
+    of calls that stand for each re-run, and whether it gets nearly all of the time."""
+    given = []
+
+    def replay(kinds, call, side, seconds, end):
+        given.append((call.count, end - REPLAY.time.perf_counter() > 10))
+
+    sys.modules["_jouleprof_kernels"].Kinds.replay = replay
+    model = Net()
+    for length in [64, 1, 2, 64, *range(3, 100)]:
+        model(torch.randn(length, 8))
+    AFTER.append(lambda: print(given[0], sorted(count for count, _ in given)))
+
+
 def failed():
     Net()(torch.randn(4, 8))
     raise ValueError("mine")

@@ -79,7 +79,7 @@ def test_a_window_inside_leaves_the_graph_whole(gpu, compiled, make):
 
 def test_the_default_monitor_is_not_opened_for_it(machine, compiled):
     compile, graphs = compiled
-    from jouleprof import _default
+    from jouleprof._live import default
 
     def function(x):
         with jouleprof.window("inner") as inside:
@@ -88,7 +88,7 @@ def test_the_default_monitor_is_not_opened_for_it(machine, compiled):
 
     with pytest.warns(RuntimeWarning):
         _, inside = compile(function)(torch.ones(3))
-    assert _default._monitor is None and len(graphs) == 1
+    assert default._monitor is None and len(graphs) == 1
     with pytest.raises(jouleprof.Unavailable, match="around the call of the function"):
         inside.energy
 

@@ -8,7 +8,6 @@ import time
 import pytest
 
 import jouleprof
-from conftest import CONSTANT
 
 
 def test_sixteen_threads(gpu):

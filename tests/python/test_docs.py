@@ -38,7 +38,7 @@ def test_examples(machine, heading, monkeypatch):
     try:
         exec("\n".join(examples()[heading]), {"__name__": "__main__"})
     finally:
-        from jouleprof._monitor import _open_monitors
+        from jouleprof._live.monitor import _open_monitors
 
         for monitor in list(_open_monitors):
             monitor.close()

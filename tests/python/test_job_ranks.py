@@ -49,7 +49,7 @@ def merged_window(folder, *recordings):
 
 
 def test_ranks_of_one_host(machine):
-    from jouleprof._ranks import combined
+    from jouleprof._live.ranks import combined
 
     folder = machine.gpus(CONSTANT).folder
     begin = time.time() + 2
@@ -64,7 +64,7 @@ def test_ranks_of_one_host(machine):
 
 
 def test_ranks_of_two_hosts(machine):
-    from jouleprof._ranks import combined
+    from jouleprof._live.ranks import combined
 
     folder = machine.gpus(CONSTANT).folder
     for rank in range(2):

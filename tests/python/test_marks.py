@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from fake_torch import Clock, FakeTorch, FakeTorchWithCore
-from jouleprof._marks import Marker
+from jouleprof._live.marks import Marker
 from marks_cases import MS, marker_on, near
 
 

@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 import jouleprof
-from jouleprof import _ranks, _text
+from jouleprof._live import ranks
+from jouleprof import _text
 from jouleprof._energy import total_of, total_of_ranks
 
 GPU0 = jouleprof.Domain("gpu", "gpu0", "H100", "GPU-a", "", 0, 0)
@@ -142,11 +143,11 @@ def test_ranks_gains_add_up_and_repeatabilities_in_quadrature():
 def test_ranks_count_a_device_once():
     first = measurement(energy(GPU0, 100), energy(CPU, 20, 0, 0, "estimated"), time=2.0)
     second = measurement(energy(GPU1, 200), energy(CPU, 21, 0, 0, "estimated"), time=2.5)
-    one_host = _ranks.combined([("a", first), ("a", second)])
+    one_host = ranks.combined([("a", first), ("a", second)])
     assert one_host.total.joules == 320
     assert one_host.time == 2.5
     assert one_host.total.provenance == "estimated"
-    two_hosts = _ranks.combined([("a", first), ("b", second)])
+    two_hosts = ranks.combined([("a", first), ("b", second)])
     assert two_hosts.total.joules == 341
     assert two_hosts["b:gpu1"].joules == 200
 
@@ -154,7 +155,7 @@ def test_ranks_count_a_device_once():
 def test_ranks_need_torch_distributed(monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "torch", raising=False)
     with pytest.raises(jouleprof.Unavailable, match="distributed"):
-        _ranks.sum_over_ranks(WHOLE)
+        ranks.sum_over_ranks(WHOLE)
 
 
 def test_errors_are_one_tree():

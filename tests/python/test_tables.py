@@ -10,8 +10,8 @@ import sys
 import pytest
 
 import jouleprof
-from jouleprof import _schemas
-from jouleprof._tables import TABLES
+from jouleprof._recorded import schemas
+from jouleprof._recorded.tables import TABLES
 
 TOOL = os.environ.get("JOULEPROF_TOOL")
 pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
@@ -53,7 +53,7 @@ def test_no_column_is_forgotten(table):
     columns = {name for row in rows for name in row}
     shares = {name for name in columns if name.endswith("_joules") and name != "energy_joules"}
     dynamic = shares if table == "processes" else set()
-    missing = columns - set(_schemas.COLUMNS[table]) - LEFT_OUT.get(table, set()) - dynamic
+    missing = columns - set(schemas.COLUMNS[table]) - LEFT_OUT.get(table, set()) - dynamic
     assert not missing, missing
 
 
@@ -61,9 +61,9 @@ def test_no_column_is_forgotten(table):
 def test_arrow_has_the_values_of_the_rows(arrow, table):
     recording = jouleprof.open(KERNELS)
     rows, found = recording.rows(table), recording.arrow(table)
-    identity = _schemas.identity(recording.report())
+    identity = schemas.identity(recording.report())
     assert found.num_rows == len(rows)
-    assert found.schema.equals(_schemas.arrow_schema(table), check_metadata=True)
+    assert found.schema.equals(schemas.arrow_schema(table), check_metadata=True)
     assert found.schema.metadata[b"jouleprof.schema"] == b"jouleprof.tables/1"
     for row, made in zip(rows, found.to_pylist()):
         assert made.pop("recording") == identity

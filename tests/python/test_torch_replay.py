@@ -39,6 +39,11 @@ def test_kernels_are_re_run_before_the_layers(tmp_path):
     assert process.problem == "replay: not re-run in isolation: kernels of Net: 0.02"
 
 
+def test_the_calls_that_took_longest_get_most_of_the_time(tmp_path):
+    done, _ = replayed(tmp_path, "generating")
+    assert (done.stdout, done.stderr) == ("(97, True) [1, 1, 2, 97]\n", "")
+
+
 def test_replays_follow_one_another_and_are_no_calls(tmp_path):
     _, process = replayed(tmp_path, "local_model")
     first, *rest = process.replays

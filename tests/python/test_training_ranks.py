@@ -2,7 +2,7 @@
 
 import pytest
 
-from jouleprof import _ranks
+from jouleprof._live import ranks
 from jouleprof.callbacks import _training
 
 
@@ -38,7 +38,7 @@ def training(gpu, windows):
     return made
 
 
-def ranks(monkeypatch, others):
+def other_ranks(monkeypatch, others):
     """`others`: what each other rank has known so far, by the call."""
     calls = iter(others)
     monkeypatch.setattr(_training, "_gathered", lambda known: [("host", known), ("other", next(calls))])
@@ -47,20 +47,20 @@ def ranks(monkeypatch, others):
 def test_a_figure_is_logged_once_every_rank_knows_it(gpu, measurements, monkeypatch):
     a, b, c = measurements
     mine = training(gpu, [Window(a), Window(b), Window(c, is_known=False)])
-    ranks(monkeypatch, [[(a, 10)], [(b, 10), (c, 10)]])
+    other_ranks(monkeypatch, [[(a, 10)], [(b, 10), (c, 10)]])
     (first,) = mine.finished(wait=False)
-    expected = _ranks.combined([("host", a), ("other", a)])
+    expected = ranks.combined([("host", a), ("other", a)])
     assert first[1]["energy/epoch_joules"] == expected.total.joules
     assert first[1]["energy/epoch_joules_per_token"] == expected.total.joules / 20
     (second,) = mine.finished(wait=False)
-    assert second[1]["energy/epoch_joules"] == _ranks.combined([("host", b), ("other", b)]).total.joules
+    assert second[1]["energy/epoch_joules"] == ranks.combined([("host", b), ("other", b)]).total.joules
     assert [m.name for m in mine.epochs] == ["a", "b"]
 
 
 def test_nothing_is_logged_while_one_rank_knows_nothing(gpu, measurements, monkeypatch):
     a, b, _ = measurements
     mine = training(gpu, [Window(a), Window(b)])
-    ranks(monkeypatch, [[], [(a, 0), (b, 0)]])
+    other_ranks(monkeypatch, [[], [(a, 0), (b, 0)]])
     assert mine.finished(wait=False) == []
     assert len(mine.finished(wait=True)) == 2
 

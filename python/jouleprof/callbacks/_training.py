@@ -3,7 +3,8 @@
 import dataclasses
 import sys
 
-from .. import _default, _metrics, _ranks
+from .. import _metrics
+from .._live import default, ranks
 
 
 @dataclasses.dataclass
@@ -20,7 +21,7 @@ class Training:
     """Windows that have ended wait in a queue for their energy, so that the training does not."""
 
     def __init__(self, monitor, factors):
-        self.monitor = monitor if monitor is not None else _default.monitor()
+        self.monitor = monitor if monitor is not None else default.monitor()
         self._factors = factors
         self.start()
 
@@ -68,7 +69,7 @@ class Training:
             if len(gathered) == 1:
                 measurement = known[i][0]
             else:
-                measurement = _ranks.combined([(host, of_rank[i][0]) for host, of_rank in gathered])
+                measurement = ranks.combined([(host, of_rank[i][0]) for host, of_rank in gathered])
             tokens = sum(of_rank[i][1] for _, of_rank in gathered)
             if part.kind == "epoch":
                 self.epochs.append(measurement)
@@ -111,4 +112,4 @@ def _gathered(known):
     if (distributed is None or not distributed.is_available() or not distributed.is_initialized()
             or distributed.get_world_size() == 1):
         return [("", known)]
-    return _ranks.gathered(known)
+    return ranks.gathered(known)

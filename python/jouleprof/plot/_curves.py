@@ -2,8 +2,8 @@
 
 import os
 
+from .._recorded.curves import read_curves
 from ._figure import COLOURS, finish, new_figure
-from .._curves import read_curves
 
 
 def power(*paths, output=None, domains=None):

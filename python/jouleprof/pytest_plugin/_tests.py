@@ -99,7 +99,7 @@ class EnergyTests:
     def _monitor(self, devices):
         key = devices if devices is None or isinstance(devices, str) else tuple(devices)
         if key not in self._monitors:
-            from .._monitor import Monitor
+            from .._live.monitor import Monitor
 
             self._monitors[key] = Monitor(devices)
         return self._monitors[key]

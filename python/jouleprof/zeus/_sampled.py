@@ -5,7 +5,7 @@ import collections
 import threading
 
 from .._errors import Error, InvalidArgument
-from .._monitor import Monitor
+from .._live.monitor import Monitor
 
 
 class Sampled:

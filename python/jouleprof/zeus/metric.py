@@ -8,8 +8,8 @@ import queue
 import threading
 import weakref
 
-from .. import _sync
 from .._errors import Error, InvalidArgument
+from .._live import sync
 from ._push import Family, Gateway, Histogram
 from .monitor.energy import ZeusMonitor
 from .monitor.power import PowerMonitor
@@ -137,7 +137,7 @@ def _begin(running, name, gpus, sync_execution, run):
     if name in running:
         raise InvalidArgument(f"window '{name}' is open already")
     if sync_execution:
-        _sync.function_of("torch")(gpus)
+        sync.function_of("torch")(gpus)
     stopping = threading.Event()
     thread = threading.Thread(target=run, args=(name, stopping), name="jouleprof-push", daemon=True)
     running[name] = thread, stopping
@@ -148,7 +148,7 @@ def _end(running, name, gpus, sync_execution):
     if name not in running:
         raise InvalidArgument(f"no window '{name}' is open")
     if sync_execution:
-        _sync.function_of("torch")(gpus)
+        sync.function_of("torch")(gpus)
     thread, stopping = running.pop(name)
     stopping.set()
     thread.join(30)

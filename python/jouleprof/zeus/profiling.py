@@ -3,9 +3,9 @@
 import dataclasses
 from typing import List, Optional
 
-from .. import _sync
 from .._errors import InvalidArgument, Unavailable
-from .._monitor import Monitor
+from .._live import sync
+from .._live.monitor import Monitor
 
 __all__ = ["ProfilingResult", "ZeusProfilingService"]
 
@@ -39,11 +39,11 @@ class ZeusProfilingService:
         self._stack = []
 
     def push_window(self):
-        _sync.function_of("torch")(self.gpu_indices)
+        sync.function_of("torch")(self.gpu_indices)
         self._stack.append(self.monitor.window("", False).__enter__())
 
     def pop_window(self):
-        _sync.function_of("torch")(self.gpu_indices)
+        sync.function_of("torch")(self.gpu_indices)
         if not self._stack:
             raise _EmptyStack("no window was pushed: call push_window() first")
         window = self._stack.pop()

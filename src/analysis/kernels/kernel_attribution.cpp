@@ -68,10 +68,11 @@ class Attribution {
                             table_.time.host_of(last.begin + last.width), table_.replay_time)
                 .value_or(0);
     const SmClocks clocks(recording_, out_.domain, table_, held_);
-    out_.warnings = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
-    const auto model =
-        KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
-                         timeline_.time_constant(), clocks.power_variation(), known(clocks));
+    auto check = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
+    out_.warnings = std::move(check.warnings);
+    const auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                                        timeline_.time_constant(), clocks.power_variation(),
+                                        known(clocks), check.deviating);
     if (!model) {
       attribute_nothing();
       return std::move(out_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "analysis/kernels/memory_check.h"
@@ -24,6 +25,8 @@ constexpr double kPriorWidth = 0.5;
 constexpr double kVariantWidth = 0.2;
 constexpr double kOverlappedWidth = 0.5;
 constexpr int kReplayRounds = 2;
+constexpr int kBoundRounds = 4;
+constexpr double kNegligible = 1e-6;     // watts
 constexpr double kIdleBetweenSigma = 4;  // watts
 constexpr double kModelError = 0.035;    // of a signature's energy
 // Of its energy in overlapped time, where power depends on the other kernels: the energies of
@@ -33,7 +36,14 @@ constexpr double kHeadroom = 1.3;         // times the highest observed power, o
 constexpr double kAboveMean = 3;          // times the mean busy power, where no limit is known
 constexpr double kUnresolved = 0.5;       // of the energy, as a 95 % half-width
 constexpr double kAnticorrelated = -0.3;  // correlation of errors within a group
-constexpr double kWider = 1.25;           // the interval without earlier runs: rests on them
+constexpr double kNormal95 = 1.96;
+constexpr double kWider = 1.25;  // the interval without earlier runs: rests on them
+
+void mark_reruns(const ActivityTable& table, PowerRows& rows) {
+  for (PowerRow& row : rows.rows) {
+    row.in_rerun = table.replay_time.holds(table.time.host_of((row.begin + row.end) / 2));
+  }
+}
 
 }  // namespace
 
@@ -84,13 +94,16 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
                                             std::span<const ObservedPower> observed,
                                             const IdleHint& idle, double limit_watts,
                                             double time_constant, double clock_variation,
-                                            std::vector<KnownKernel> known) {
+                                            std::vector<KnownKernel> known,
+                                            std::span<const DeviatingKernel> deviating) {
   if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
   const SensorTiming timing = fit_timing(table, observed, time_constant, clock_variation);
   PowerRows rows = power_rows(table, model.column_of_, model.columns_, observed, timing);
   if (rows.rows.empty()) return std::nullopt;
+  mark_reruns(table, rows);
+  model.deviating_.assign(deviating.begin(), deviating.end());
 
   double seconds = 0;
   double joules = 0;
@@ -132,21 +145,51 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
     others = power_rows(table, model.column_of_, model.columns_, observed, other);
     also = &others;
   }
-  model.solution_ = solve_power(rows, priors, also);
+  model.solve(rows, priors, also);
   for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
     const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
     const VectorXd watts = model.solution_.watts;
     set_replay_scale(rows, table.replays, column, watts);
     set_replay_scale(others, table.replays, column, watts);
-    model.solution_ = solve_power(rows, priors, also);
+    model.solve(rows, priors, also);
   }
   model.clock_variation_ = clock_variation;
   model.solve_with_known(rows, priors, also, std::move(known));
   return model;
 }
 
+void KernelModel::solve(const PowerRows& rows, std::vector<PowerPrior>& priors,
+                        const PowerRows* others, std::span<const KnownPower> known) {
+  // Columns that add to that of a signature: those of its variants and of its overlapped time.
+  std::vector<std::pair<Index, Index>> added;
+  const auto add = [&](std::size_t id, std::size_t kernel_class) {
+    if (column_of_[id] == model::kNone) return;
+    added.emplace_back(1 + Index{column_of_[id]}, 1 + Index{column_of_[kernel_class]});
+  };
+  const std::size_t classes = table_->classes.size();
+  for (std::size_t v = 0; v < table_->variants.size(); ++v) {
+    add(classes + v, table_->variants[v].kernel_class);
+  }
+  for (std::size_t k = 0; k < classes; ++k) add(table_->overlapped(k), k);
+  for (int round = 0; round < kBoundRounds; ++round) {
+    solution_ = solve_power(rows, priors, others, known);
+    std::map<Index, double> lowest;  // the pooled column of overlapped time adds to several
+    for (const auto& [column, of] : added) {
+      const double bound = -solution_.watts[of];
+      const auto [at, is_new] = lowest.try_emplace(column, bound);
+      if (!is_new) at->second = std::max(at->second, bound);
+    }
+    bool inside = true;
+    for (const auto& [column, bound] : lowest) {
+      inside = inside && solution_.watts[column] >= bound - kNegligible;
+      priors[static_cast<std::size_t>(column)].lowest = bound;
+    }
+    if (inside) return;
+  }
+}
+
 // What the readings say alone comes first: what contradicts them is left out.
-void KernelModel::solve_with_known(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
                                    const PowerRows* others, std::vector<KnownKernel> known) {
   std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
   if (known.empty()) return;
@@ -165,7 +208,7 @@ void KernelModel::solve_with_known(const PowerRows& rows, const std::vector<Powe
   }
   if (powers.empty()) return;
   own_ = std::move(solution_);
-  solution_ = solve_power(rows, priors, others, powers);
+  solve(rows, priors, others, powers);
 }
 
 KnownPower KernelModel::power_of(const KnownKernel& known) const {
@@ -240,6 +283,24 @@ bool KernelModel::rests_on_known(std::span<const Use> uses) const {
   return own_ && energy_by(*own_, uses).sigma > kWider * energy_of(uses).sigma;
 }
 
+std::size_t KernelModel::own_column(const Use& use) const {
+  std::uint32_t column = column_of_[use.kernel_class];
+  if (use.variant != model::kNone) {
+    const auto variant = column_of_[table_->classes.size() + use.variant];
+    if (variant != model::kNone) column = variant;
+  }
+  return 1 + std::size_t{column};
+}
+
+double KernelModel::deviation_of(const Use& use) const {
+  double most = 0;
+  for (const DeviatingKernel& d : deviating_) {
+    const bool is_of = d.kernel_class == use.kernel_class && d.variant == use.variant;
+    if (is_of) most = std::max(most, std::abs(d.ratio));
+  }
+  return most;
+}
+
 KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
                                              std::span<const Use> uses) const {
   const VectorXd factor = factor_of(uses);
@@ -248,8 +309,14 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
     double joules = 0;
     each_factor(use, [&](Index i, double seconds) { joules += solution.watts[i] * seconds; });
     own += std::pow(kModelError * joules, 2);
-    if (use.busy > 0) own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
-    own += std::pow(kIdleBetweenSigma * use.idle_between, 2);
+    own += std::pow(deviation_of(use) * joules / kNormal95, 2);
+    if (use.busy <= 0) continue;
+    own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
+    // Where the kernel also ran in isolation, the program's idle power between launches matters
+    // less.
+    own += std::pow(kIdleBetweenSigma * use.idle_between / use.busy *
+                        solution.shift_by_program(factor_of({&use, 1}), own_column(use)),
+                    2);
   }
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);

@@ -9,6 +9,7 @@
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/power_regression.h"
 #include "analysis/kernels/power_rows.h"
+#include "analysis/kernels/replay_check.h"
 
 namespace jouleprof::analysis {
 
@@ -47,12 +48,13 @@ class KernelModel {
   // `limit_watts`: the board's power limit, 0 where it is not known. `clock_variation`: relative
   // standard deviation of all kernels' power due to changing clocks; the regression could mistake
   // it for differences among kernels. `known`: by earlier runs; those that this run contradicts are
-  // not used. Absent without rows. `table` outlives the model.
+  // not used. `deviating`: widens their energies. Absent without rows. `table` outlives the model.
   static std::optional<KernelModel> fit(const ActivityTable& table,
                                         std::span<const ObservedPower> observed,
                                         const IdleHint& idle, double limit_watts,
                                         double time_constant, double clock_variation,
-                                        std::vector<KnownKernel> known = {});
+                                        std::vector<KnownKernel> known = {},
+                                        std::span<const DeviatingKernel> deviating = {});
 
   Estimate energy_of(std::span<const Use> uses) const;
   // The same from this run's readings alone.
@@ -82,12 +84,18 @@ class KernelModel {
  private:
   explicit KernelModel(const ActivityTable& table) : table_(&table) {}
   void choose_columns();
+  // No kernel's power is negative, also where it differs from its signature's.
+  void solve(const PowerRows& rows, std::vector<PowerPrior>& priors, const PowerRows* others,
+             std::span<const KnownPower> known = {});
   template <class Add>
   void each_factor(const Use& use, Add add) const;
   Eigen::VectorXd factor_of(std::span<const Use> uses) const;
   Estimate energy_by(const PowerSolution& solution, std::span<const Use> uses) const;
   KnownPower power_of(const KnownKernel& known) const;
-  void solve_with_known(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+  // The column in which a use's power differs from that of all others.
+  std::size_t own_column(const Use& use) const;
+  double deviation_of(const Use& use) const;  // relative, at 95 %
+  void solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
                         const PowerRows* others, std::vector<KnownKernel> known);
 
   const ActivityTable* table_;
@@ -96,6 +104,7 @@ class KernelModel {
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
   double clock_variation_ = 0;
+  std::vector<DeviatingKernel> deviating_;
   PowerSolution solution_;
   std::optional<PowerSolution> own_;  // without earlier runs; absent: as solution_
   std::vector<KnownKernel> known_;

@@ -53,6 +53,7 @@ class Solver {
     out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
     out.robust = factor.solve(factor.solve(cluster_scores()).transpose()) + idle;
     out.influence = influence(factor, watts);
+    if (any_rerun() || !known_.empty()) out.program_shift = factor.solve(program_information());
     out.alternative_shift =
         others == nullptr ? VectorXd::Zero(n_) : alternative_shift(factor, watts, *others);
     out.counter_sigma = errors_.counter_sigma();
@@ -104,6 +105,21 @@ class Solver {
         }
       }
     }
+  }
+
+  bool any_rerun() const {
+    return std::any_of(rows_.rows.begin(), rows_.rows.end(),
+                       [](const PowerRow& row) { return row.in_rerun; });
+  }
+
+  MatrixXd program_information() const {
+    MatrixXd out = MatrixXd::Zero(n_, n_);
+    errors_.whitened([](std::size_t) { return 0.0; },
+                     [&](std::size_t i, const VectorXd& row, double, double weight) {
+                       if (rows_.rows[i].in_rerun) return;
+                       out.selfadjointView<Eigen::Lower>().rankUpdate(row, weight);
+                     });
+    return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }
 
   // The minimum of x'Ax/2 - b'x within the bounds: the unbounded one where it satisfies them, else
@@ -216,6 +232,11 @@ class Solver {
 
 double PowerSolution::variance(const VectorXd& factor) const {
   return std::max(factor.dot(covariance * factor), factor.dot(robust * factor));
+}
+
+double PowerSolution::shift_by_program(const VectorXd& factor, std::size_t column) const {
+  const auto k = static_cast<Index>(column);
+  return program_shift.size() == 0 ? factor[k] : factor.dot(program_shift.col(k));
 }
 
 double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {

@@ -40,6 +40,9 @@ struct PowerSolution {
   Eigen::MatrixXd influence;
   // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
   Eigen::VectorXd alternative_shift;
+  // Column k: the shift of `watts` if column k drew 1 W more in the program's own rows, but not in
+  // isolated re-runs. Empty without rows of re-runs and known powers: nearly the identity then.
+  Eigen::MatrixXd program_shift;
   double counter_sigma = 0;  // watts: error of a counter's row over one update
   double sample_sigma = 0;   // watts: error of a sample's row
   double explained = 0;      // R^2 of all rows, weighted by their lengths
@@ -50,6 +53,8 @@ struct PowerSolution {
   // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
   // up to `ratio`, in either direction.
   double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
+  // The shift of `factor . watts` for the 1 W of program_shift.
+  double shift_by_program(const Eigen::VectorXd& factor, std::size_t column) const;
 };
 
 // Estimates the watts of

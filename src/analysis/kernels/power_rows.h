@@ -27,6 +27,7 @@ struct PowerRow {
   double watts = 0;
   bool counter = false;
   std::size_t first = 0;  // its terms go up to the next row's
+  bool in_rerun = false;  // not of the program's own time
 };
 
 struct PowerRows {

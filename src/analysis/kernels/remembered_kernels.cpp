@@ -14,7 +14,8 @@ constexpr double kLaunchApart = 0.07;  // of the time of a launch: as between va
 constexpr double kClockApart = 0.03;   // of the SM clock: 6 to 8 % of the power
 constexpr double kPriorRuns = 2;       // that kBetweenRuns is worth
 constexpr double kLeastBetween = 0.02;
-constexpr double kResolved = 0.2;        // of the power, as a 95 % half-width
+constexpr double kResolved = 0.2;        // of the power, as a 95 % half-width ...
+constexpr double kResolvedWatts = 10;    // ... or in watts: kernels that hardly draw any
 constexpr double kMostOverlapped = 0.2;  // of the busy time
 
 bool is_near(double a, double b, double apart) {
@@ -104,7 +105,8 @@ std::vector<RememberedKernel> resolved_kernels(const std::string& board, const A
       use.overlapped = 0;
       const auto own = model.own_energy_of({&use, 1});
       if (use.busy <= 0 || launch <= 0 || own.joules <= 0) continue;
-      if (1.96 * own.sigma > kResolved * own.joules) continue;
+      const double half_width = 1.96 * own.sigma;
+      if (half_width > std::max(kResolved * own.joules, kResolvedWatts * use.busy)) continue;
       out.push_back({board,
                      c.key,
                      duration_of(launch),

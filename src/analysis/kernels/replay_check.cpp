@@ -14,8 +14,9 @@
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kMostApart = 0.1;  // of the time in place
-constexpr double kMostHeld = 0.03;  // the same, of a slot: a power limit slows kernels
+constexpr double kMostApart = 0.1;     // of the time in place
+constexpr double kMostOfKernel = 0.3;  // the same, of a kernel's re-run, with a wider interval
+constexpr double kMostHeld = 0.03;     // the same, of a slot: a power limit slows kernels
 constexpr std::size_t kMostNamed = 10;
 
 using ByClass = ActivityTable::Replay::ByClass;
@@ -62,36 +63,47 @@ ByClass passes_like(const model::Recording& recording, const ActivityTable& tabl
   return has_backward ? both : forward;
 }
 
-// The layer, or the kernel with most busy time.
+// The kernel that a re-run of one is of: the one with most busy time.
+std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
+  return std::max_element(
+             replay.ran.begin(), replay.ran.end(),
+             [](const auto& a, const auto& b) { return a.second.busy < b.second.busy; })
+      ->first;
+}
+
+// Of the layer, or of the kernel.
 std::string name_of(const model::Recording& recording, const ActivityTable& table,
                     const ActivityTable::Replay& replay) {
   if (!replay.of_kernel || replay.ran.empty()) {
     return recording.traces[replay.trace].layers[replay.layer].name;
   }
-  const auto most =
-      std::max_element(replay.ran.begin(), replay.ran.end(),
-                       [](const auto& a, const auto& b) { return a.second.busy < b.second.busy; });
-  return demangle(table.classes[most->first].key.name);
+  return demangle(table.classes[kernel_of(replay)].key.name);
 }
 
 }  // namespace
 
-std::vector<std::string> drop_deviating_replays(const model::Recording& recording,
-                                                const ActivityTable& table, const SmClocks& clocks,
-                                                std::vector<ObservedPower>& observed) {
+ReplayCheck drop_deviating_replays(const model::Recording& recording, const ActivityTable& table,
+                                   const SmClocks& clocks, std::vector<ObservedPower>& observed) {
   const auto drop = [&](double begin, double end) {
     std::erase_if(observed, [&](const ObservedPower& s) { return s.end > begin && s.begin < end; });
   };
   if (table.replays.empty()) return {};
   if (auto why = clocks.why_replays_differ()) {
     for (const auto& replay : table.replays) drop(replay.begin, replay.end);
-    return {std::move(*why)};
+    return {{std::move(*why)}, {}};
   }
-  std::vector<std::string> deviating;
+  ReplayCheck out;
+  std::vector<std::string> dropped;
   for (const auto& replay : table.replays) {
     const auto in_program = passes_like(recording, table, replay);
     const double more = longer(in_program, replay.ran);
-    if (std::abs(more) <= kMostApart) {
+    const bool of_kernel = replay.of_kernel && !replay.ran.empty();
+    if (std::abs(more) <= (of_kernel ? kMostOfKernel : kMostApart)) {
+      if (std::abs(more) > kMostApart) {
+        const std::uint32_t kernel = kernel_of(replay);
+        out.deviating.push_back({kernel, replay.variant_of(kernel), more});
+        continue;
+      }
       for (std::size_t i = 0; i < replay.slots.size(); ++i) {
         if (longer(in_program, replay.slots[i]) > kMostHeld) {
           const double begin = replay.begin + static_cast<double>(i) * replay.kSlot;
@@ -100,17 +112,17 @@ std::vector<std::string> drop_deviating_replays(const model::Recording& recordin
       }
       continue;
     }
-    deviating.push_back(
-        fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
+    dropped.push_back(fmt::format("{} ({:+.0f} %)", name_of(recording, table, replay), 100 * more));
     drop(replay.begin, replay.end);
   }
-  if (deviating.empty()) return {};
-  const std::size_t more = deviating.size() > kMostNamed ? deviating.size() - kMostNamed : 0;
-  deviating.resize(std::min(deviating.size(), kMostNamed));
-  return {
+  if (dropped.empty()) return out;
+  const std::size_t more = dropped.size() > kMostNamed ? dropped.size() - kMostNamed : 0;
+  dropped.resize(std::min(dropped.size(), kMostNamed));
+  out.warnings.push_back(
       fmt::format("isolated re-runs not used, because their kernels took another time than in the "
                   "program: {}{}",
-                  fmt::join(deviating, ", "), more > 0 ? fmt::format(" and {} more", more) : "")};
+                  fmt::join(dropped, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+  return out;
 }
 
 }  // namespace jouleprof::analysis

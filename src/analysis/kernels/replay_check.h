@@ -11,15 +11,25 @@
 
 namespace jouleprof::analysis {
 
+// A kernel whose re-run took another time than in place, by at most 30 %, and is used nevertheless.
+struct DeviatingKernel {
+  std::uint32_t kernel_class = 0;
+  std::uint32_t variant = model::kNone;
+  double ratio = 0;  // of the times, less 1: its power in place may differ by as much
+};
+
+struct ReplayCheck {
+  std::vector<std::string> warnings;
+  std::vector<DeviatingKernel> deviating;
+};
+
 // Removes from `observed` the readings of isolated re-runs that do not represent the program:
 //  - a re-run of a layer or kernel whose time per launch differs by more than 10 % from that in the
 //    layer's forward passes (with kernels that only its backward passes have: in both): other work
-//    or a warmer cache, and other power;
+//    or a warmer cache, and other power; of a kernel, by more than 30 %;
 //  - of the other re-runs, slots in which launches were slower than in place, as at a power limit;
 //  - all re-runs on `domain`, where the clocks differed from the program's.
-// Returns warnings.
-std::vector<std::string> drop_deviating_replays(const model::Recording& recording,
-                                                const ActivityTable& table, const SmClocks& clocks,
-                                                std::vector<ObservedPower>& observed);
+ReplayCheck drop_deviating_replays(const model::Recording& recording, const ActivityTable& table,
+                                   const SmClocks& clocks, std::vector<ObservedPower>& observed);
 
 }  // namespace jouleprof::analysis

@@ -47,7 +47,10 @@ struct TwoLayers {
       observed[i].begin = 1 + static_cast<double>(i);
       observed[i].end = observed[i].begin + 0.5;
     }
-    return drop_deviating_replays(recording, table, SmClocks(recording, {}, table, 0), observed);
+    auto found =
+        drop_deviating_replays(recording, table, SmClocks(recording, {}, table, 0), observed);
+    deviating = found.deviating;
+    return found.warnings;
   }
 
   model::Recording recording;
@@ -56,6 +59,7 @@ struct TwoLayers {
   ActivityTable::Replay::ByClass more;  // signatures that ran, too
   std::map<std::uint32_t, std::uint32_t> variants;
   std::vector<ObservedPower> observed;
+  std::vector<DeviatingKernel> deviating;
 };
 
 TEST(ReplayCheck, ASharedSignatureHasTheTimeOfTheReRunLayer) {
@@ -71,6 +75,17 @@ TEST(ReplayCheck, AKernelsReRunHasItsTimeInTheWholeModelAndItsName) {
   EXPECT_THAT(two.replayed(0, 20e-6, true), IsEmpty());  // the mean of both layers
   EXPECT_THAT(two.replayed(0, 30e-6, true), ElementsAre(HasSubstr("gemm(float*) (+50 %)")));
   EXPECT_EQ(two.observed.size(), 2u);
+}
+
+TEST(ReplayCheck, AKernelWithASlightlyDifferentTimeIsUsedAndNoted) {
+  TwoLayers two;
+  EXPECT_THAT(two.replayed(0, 24e-6, true), IsEmpty());
+  EXPECT_EQ(two.observed.size(), 3u);
+  ASSERT_EQ(two.deviating.size(), 1u);
+  EXPECT_EQ(two.deviating[0].kernel_class, 0u);
+  EXPECT_NEAR(two.deviating[0].ratio, 0.2, 1e-9);
+  two.replayed(0, 21e-6, true);
+  EXPECT_THAT(two.deviating, IsEmpty());
 }
 
 TEST(ReplayCheck, SlotsSlowedByThePowerLimitAreDropped) {

@@ -118,6 +118,7 @@ Sweep sweep_of(const model::SweepPlan& plan, const std::vector<model::SweepRun>&
     if (unranked) sweep.unranked.push_back(std::move(*unranked));
   }
   for (const auto& run : runs) {
+    sweep.simulated = sweep.simulated || run.simulated;
     const bool is_named =
         std::any_of(sweep.unranked.begin(), sweep.unranked.end(),
                     [&](const auto& unranked) { return unranked.setting == run.setting; });
@@ -161,7 +162,10 @@ std::vector<Sweep> sweeps_of(const model::Recording& recording) {
     }
     add(sweep, *setting, {seconds(window.duration), *joules, {}});
   }
-  for (Sweep& sweep : sweeps) sort(sweep);
+  for (Sweep& sweep : sweeps) {
+    sort(sweep);
+    sweep.simulated = model::is_simulated(recording);
+  }
   return sweeps;
 }
 

@@ -42,6 +42,7 @@ struct Sweep {
   std::size_t left_out = 0;                          // windows without a time or an energy
   std::vector<UnrankedSetting> unranked = {};        // of our own sweep, highest first
   std::optional<double> found = {};                  // the setting before our own sweep
+  bool simulated = false;                            // by simulated devices, in part at least
 };
 
 // The ranked runs of our own sweep, without limits that the work never reached: the reference

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/knob_words.h"
+#include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
@@ -78,6 +79,7 @@ Result<std::string> recommendation_to_html(const std::vector<AdvisedSweep>& swee
                                            const std::vector<model::SweepRun>& runs,
                                            const PageOptions& options) {
   std::string html;
+  if (sweeps.front().sweep.simulated) html = element("p", "alert", kSimulatedText);
   for (const auto& advised : sweeps) html += sweep_html(advised, html.empty() ? "h1" : "h2");
   PageParts parts{sweeps.size() == 1 ? name_of(sweeps.front()) : "Sweeps", html, page_foot(options),
                   page_head(options)};

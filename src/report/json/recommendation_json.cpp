@@ -43,6 +43,7 @@ Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& option
   for (const auto& label : advised.sweep.labels) {
     j["labels"].push_back({{"name", label.name}, {"value", label.value}});
   }
+  j["simulated"] = advised.sweep.simulated;
   j["left_out"] = advised.sweep.left_out;
   const auto& advice = advised.advice;
   j["reason"] = advice ? Json(nullptr) : Json(advice.error().message);

@@ -152,7 +152,7 @@ std::string sweep_svg(const AdvisedSweep& advised, const std::vector<model::Swee
   std::optional<double> best;
   if (advised.advice) best = advised.advice->points[advised.advice->best].point->setting;
   const std::string title =
-      fmt::format("Sweep of the {}{}", knob,
+      fmt::format("{}Sweep of the {}{}", advised.sweep.simulated ? "SIMULATED. " : "", knob,
                   best ? fmt::format(": {:g} {} recommended", *best, units) : std::string{});
   Drawing drawing(
       fmt::format(".title{{font-weight:bold}}.grid{{stroke:#ddd}}.raw{{fill:{};fill-opacity:0.45}}"

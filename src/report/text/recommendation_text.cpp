@@ -5,6 +5,7 @@
 
 #include "model/knob_words.h"
 #include "report/cells.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 #include "report/recommendation.h"
 #include "report/text/table.h"
@@ -78,6 +79,10 @@ void add_note(Lines& lines, const char* label, const std::string& words, const T
   lines.insert(lines.end(), made.begin() + 1, made.end());
 }
 
+void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions& text) {
+  if (sweep.simulated) lines.push_back(paint(std::string(kSimulatedText), Style::kAlarm, text.colour));
+}
+
 void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily,
                const TextOptions& text) {
   const double kwh = saved_joules_per_day(advice, daily) / kJoulesPerKilowattHour;
@@ -131,6 +136,7 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
           const TextOptions& text) {
   const auto& [sweep, advice] = advised;
   Lines lines;
+  add_simulated(lines, sweep, text);
   std::size_t samples = 0;
   for (const auto& point : sweep.points) samples += point.samples.size();
   add_note(lines, "sweep",
@@ -204,6 +210,7 @@ std::string heading_of(std::string label) {
 Lines several(const std::vector<AdvisedSweep>& sweeps, const RecommendationOptions& options,
               const TextOptions& text) {
   Lines lines;
+  add_simulated(lines, sweeps.front().sweep, text);
   add_note(lines, "sweeps", fmt::format("{}, each with its own work", sweeps.size()), text);
   add_note(lines, "objective", objective_text(options.choice), text);
   lines.emplace_back();

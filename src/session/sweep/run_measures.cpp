@@ -65,6 +65,7 @@ std::optional<double> mean_gauge(const model::Recording& recording, std::string_
 void fill_state(const analysis::Run& run, const analysis::PartSpan& span,
                 const analysis::Part& part, SweepRun& out) {
   const auto& recording = run.recording();
+  out.simulated = model::is_simulated(recording);
   const auto same = [](double value) { return value; };
   const auto mean = [&](std::string_view name) { return mean_gauge(recording, name, span, same); };
   if (const auto hertz = mean(model::gauge::kSmClock)) out.sm_megahertz = *hertz * 1e-6;

@@ -71,6 +71,10 @@ TEST(RunMeasures, TheCommandIsTheWork) {
   EXPECT_NEAR(*run.sm_megahertz, (4 * 1500 + 5 * 1900) / 9.0, 1e-6);
   EXPECT_EQ(run.limited_by_heat, 0);
   EXPECT_FALSE(run.sm_utilisation);
+  EXPECT_FALSE(run.simulated);
+  auto simulated = recording();
+  simulated.sensors.front().provenance = model::Provenance::kSimulated;
+  EXPECT_TRUE(measured({}, {}, simulated).simulated);
 }
 
 TEST(RunMeasures, IterationsOfABenchmarkAreTheWork) {

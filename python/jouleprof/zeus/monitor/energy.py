@@ -4,11 +4,11 @@ import dataclasses
 import logging
 import time as _time
 
-from ... import _provisional, _sync
 from ..._errors import InvalidArgument, Unavailable
+from ..._live import provisional, sync
+from ..._live.monitor import Monitor
+from ..._live.window import Window
 from ..._measurement import Measurement as _Whole
-from ..._monitor import Monitor
-from ..._window import Window
 from .._devices import Cpus, Gpus, is_of_sensor
 from .._figures import ByGpu
 from .._log import Log
@@ -44,7 +44,7 @@ class Measurement:
         # Reached only for what is not there yet.
         if "_window" not in self.__dict__ or name not in _FIELDS:
             raise AttributeError(name)
-        measured, is_final = _provisional.energy_now(self._window)
+        measured, is_final = provisional.energy_now(self._window)
         fields = self._fields_of(measured)
         if is_final:
             self.__dict__.update(fields)
@@ -83,7 +83,7 @@ class Measurement:
     def jouleprof(self):
         """The whole measurement, with intervals and provenance; None of a cancelled window."""
         window = self.__dict__.get("_window")
-        return None if window is None else _provisional.energy_now(window)[0]
+        return None if window is None else provisional.energy_now(window)[0]
 
     def __reduce__(self):
         self.wait()  # a copy could not settle any more
@@ -97,7 +97,7 @@ def _of_sensors(measured, kind, places):
     """Without estimates: a plain number could not say that it is one."""
     energies = [e for e in measured.energies if e.domain.kind == kind]
     found = {i: e.joules for i, e in enumerate(energies)
-             if i in places and (is_of_sensor(e) or e.method == _provisional.METHOD)}
+             if i in places and (is_of_sensor(e) or e.method == provisional.METHOD)}
     return found or None
 
 
@@ -212,7 +212,7 @@ class ZeusMonitor:
         if sync_execution and self.gpu_indices:
             if self.sync_with not in ("torch", "jax", "cupy"):
                 raise Unavailable(f"no framework is called '{self.sync_with}'")
-            _sync.function_of(self.sync_with)(self.gpu_indices)
+            sync.function_of(self.sync_with)(self.gpu_indices)
 
 
 class _TimeOnly(Window):

@@ -1,9 +1,9 @@
 """The energy of a window that the sensors have not reported in full yet: at once, with a wide interval."""
 
-from ._energy import Energy
-from ._errors import Error
-from ._measurement import Measurement
-from ._native import now
+from .._energy import Energy
+from .._errors import Error
+from .._measurement import Measurement
+from .._native import now
 
 # The sensors of a GPU report an interval up to 0.12 s after it.
 _LAG = 150_000_000

@@ -2,8 +2,8 @@
 
 import sys
 
-from ._errors import InvalidArgument, Unavailable
-from ._marks import torch_with_cuda
+from .._errors import InvalidArgument, Unavailable
+from .marks import torch_with_cuda
 
 
 def synchronise(devices):

@@ -5,14 +5,14 @@ import io
 import json
 import os
 
-from . import _flat, _schemas
-from ._curves import read_curves
-from ._energy import Domain, Energy
-from ._errors import Corrupt, InvalidArgument, NotFound
-from ._merged import count_of_parts
-from ._power import Power
-from ._tables import Tables, check
-from ._tool import run_tool
+from .._energy import Domain, Energy
+from .._errors import Corrupt, InvalidArgument, NotFound
+from .._power import Power
+from .._tool import run_tool
+from . import flat, schemas
+from .curves import read_curves
+from .merged import count_of_parts
+from .tables import Tables, check
 
 _BY = {"kernels": "kernel", "layers": "layer", "ranges": "range", "phases": "phase"}
 _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
@@ -44,8 +44,8 @@ class Recording(Tables):
         if table in _EXPORTS:
             return _of_csv(self._tool("export", "--format", _EXPORTS[table]))
         if table in _BY:
-            return _flat.activity(self._json("--by", _BY[table]))
-        rows = getattr(_flat, table)(self.report())
+            return flat.activity(self._json("--by", _BY[table]))
+        rows = getattr(flat, table)(self.report())
         if table == "runs":
             rows[0]["path"] = self.path
         return rows
@@ -54,7 +54,7 @@ class Recording(Tables):
         if self.parts:
             return [found for part in self.parts for found in part._parts(table)]
         report = self.report()
-        return [(_schemas.identity(report), report, self._rows_if_traced(table))]
+        return [(schemas.identity(report), report, self._rows_if_traced(table))]
 
     def rows(self, table):
         """A list of dictionaries. Absent figures are None."""
@@ -112,7 +112,7 @@ class Recording(Tables):
         found = self.report(start, end)
         if name == "total":
             return found["total"], found["duration_seconds"]
-        domains = {_flat.label(d): d for d in found["domains"]}
+        domains = {flat.label(d): d for d in found["domains"]}
         if name not in domains:
             raise NotFound(f"{self.path} has no domain '{name}'; it has: {', '.join(domains)}")
         return domains[name], found["duration_seconds"]
@@ -155,4 +155,4 @@ def _value(name, cell):
     """Numbers are in the columns that have a unit."""
     if cell == "":
         return None
-    return float(cell) if _flat.has_unit(name) else cell
+    return float(cell) if flat.has_unit(name) else cell

@@ -4,7 +4,7 @@ import collections
 import sys
 import threading
 
-from ._clock_map import ClockMap, event_class
+from .clock_map import ClockMap, event_class
 
 _SETTLE_NANOSECONDS = 250_000_000  # how often completed events are looked for
 _SETTLE_COUNT = 64  # or after so many more marks

@@ -4,10 +4,10 @@ import datetime
 import importlib
 import os
 
-from . import _schemas
-from ._errors import InvalidArgument, Unavailable
+from .._errors import InvalidArgument, Unavailable
+from . import schemas
 
-TABLES = tuple(_schemas.COLUMNS)
+TABLES = tuple(schemas.COLUMNS)
 _WITH_ARROW = "'jouleprof[tables]'"
 
 
@@ -30,7 +30,7 @@ class Tables:
         check(table)
         pyarrow = needed("pyarrow", _WITH_ARROW, "an Arrow table")
         return pyarrow.concat_tables([_arrow(table, name, rows) for name, _, rows in self._parts(table)]
-                                     or [_schemas.arrow_schema(table).empty_table()])
+                                     or [schemas.arrow_schema(table).empty_table()])
 
     def polars(self, table):
         """A polars.DataFrame, with the columns of arrow()."""
@@ -70,7 +70,7 @@ def needed(module, packages, what):
 def _arrow(table, name, rows):
     import pyarrow
 
-    schema = _schemas.arrow_schema(table)
+    schema = schemas.arrow_schema(table)
     columns = [pyarrow.array([name] * len(rows), pyarrow.string())]
     for field in list(schema)[1:]:
         columns.append(pyarrow.array([_value(field.name, row.get(field.name)) for row in rows], field.type))
@@ -80,7 +80,7 @@ def _arrow(table, name, rows):
 def _value(column, value):
     if value is None:
         return None
-    kind = _schemas.type_of(column)
+    kind = schemas.type_of(column)
     if kind == "integer":
         return int(value)
     if kind == "float":

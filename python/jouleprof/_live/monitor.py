@@ -8,18 +8,18 @@ import sys
 import threading
 import weakref
 
-from . import _compiled, _measuring, _opening, _ranks, _sync
-from ._arguments import text, timeout_nanoseconds
-from ._energy import Domain, Energy
-from ._errors import InvalidArgument, NotFound, checked
-from ._marks import Marker, torch_with_cuda
-from ._measurement import Measurement, Total
-from ._native import now as _now
-from ._power import Power
-from ._snapshot import Snapshot, snapshot_of
-from ._stack import Popped
-from ._steps import Steps
-from ._window import Window
+from .._arguments import text, timeout_nanoseconds
+from .._energy import Domain, Energy
+from .._errors import InvalidArgument, NotFound, checked
+from .._measurement import Measurement, Total
+from .._native import now as _now
+from .._power import Power
+from .._snapshot import Snapshot, snapshot_of
+from . import compiled, measuring, opening, ranks, sync
+from .marks import Marker, torch_with_cuda
+from .stack import Popped
+from .steps import Steps
+from .window import Window
 
 _modules = sys.modules
 _open_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
@@ -50,7 +50,7 @@ class Monitor:
             raise InvalidArgument('cuda is "auto", True or False')
         options = {"log": log, "overwrite": overwrite, "shortest_window": shortest_window,
                    "history": history, "own_sampler": own_sampler}
-        self._native, self._domains = _opening.open_native(devices, gpu_indices, options)
+        self._native, self._domains = opening.open_native(devices, gpu_indices, options)
         self._process = os.getpid()
         self._gpus = sorted(
             d.index for d in self.domains if d.index is not None and d.kind == "gpu")
@@ -61,7 +61,7 @@ class Monitor:
         self._lock = threading.Lock()
         self._by_key = {}
         self._stack = []
-        self._synchronise = functools.partial(_sync.synchronise, self._gpus)
+        self._synchronise = functools.partial(sync.synchronise, self._gpus)
         _open_monitors.add(self)
 
     # ---- windows
@@ -69,8 +69,8 @@ class Monitor:
     def window(self, name="", sync_execution=None):
         """A window for a `with`. sync_execution: None: edges on the GPU's timeline where PyTorch uses
         CUDA, the host's elsewhere; True: waits for the GPUs at both ends; False: the host's."""
-        if "torch" in _modules and _compiled.is_compiling():
-            return _compiled.ignored(name)
+        if "torch" in _modules and compiled.is_compiling():
+            return compiled.ignored(name)
         if sync_execution is None:
             mode = self._marker
             if mode is None and self._cuda and "torch" in _modules:
@@ -88,8 +88,8 @@ class Monitor:
     def begin_window(self, key, sync_execution=None, restart=False):
         """Begins a window that `end_window(key)` ends, maybe in another function or thread.
         restart: forget one of this key that is still open, instead of raising InvalidArgument."""
-        if "torch" in _modules and _compiled.is_compiling():
-            _compiled.ignored(key)
+        if "torch" in _modules and compiled.is_compiling():
+            compiled.ignored(key)
             return
         if not restart and key in self._by_key:
             raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
@@ -100,8 +100,8 @@ class Monitor:
     def end_window(self, key, sync_execution=None, cancel=False):
         """Ends it and returns it: a Window with a measurement's fields, found when asked for.
         cancel: forget it and return None. sync_execution: of the end; None: as it was begun."""
-        if "torch" in _modules and _compiled.is_compiling():
-            return _compiled.Ignored(key)
+        if "torch" in _modules and compiled.is_compiling():
+            return compiled.Ignored(key)
         window = self._by_key.pop(key, None)
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")
@@ -126,7 +126,7 @@ class Monitor:
 
     def measure(self, name, sync_execution=None):
         """A decorator: a window of this name around each call of a function or coroutine."""
-        return _measuring.decorator(functools.partial(self.window, name, sync_execution))
+        return measuring.decorator(functools.partial(self.window, name, sync_execution))
 
     def steps(self, loader, name="step", epoch="epoch", sync_execution=None):
         """Iterates over `loader` with a window around each step, and one around all of them."""
@@ -147,7 +147,7 @@ class Monitor:
     def sum_over_ranks(self, measurement, group=None):
         """The measurement of every rank of a torch.distributed group together; every rank calls it,
         and gets the same. A device that several ranks measured counts once."""
-        return _ranks.sum_over_ranks(measurement, group)
+        return ranks.sum_over_ranks(measurement, group)
 
     @staticmethod
     def now():

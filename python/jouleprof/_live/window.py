@@ -2,11 +2,11 @@
 
 import asyncio
 
-from ._arguments import timeout_nanoseconds
-from ._energy import Energy
-from ._errors import InvalidArgument, checked
-from ._measurement import Measurement
-from ._native import now
+from .._arguments import timeout_nanoseconds
+from .._energy import Energy
+from .._errors import InvalidArgument, checked
+from .._measurement import Measurement
+from .._native import now
 
 _REPORTED = 250_000_000  # ns after its end the sensors of a GPU have reported a window, as a rule
 _SILENT = 4_000_000_000  # a sensor that has not answered for so long is not waited for

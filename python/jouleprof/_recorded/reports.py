@@ -4,9 +4,10 @@ import html
 import json
 import os
 
-from . import _flat, _text
-from ._errors import InvalidArgument, NotFound
-from ._tool import run_tool
+from .. import _text
+from .._errors import InvalidArgument, NotFound
+from .._tool import run_tool
+from . import flat
 
 _BY = ("kernel", "layer", "range", "phase", "window")
 
@@ -131,7 +132,7 @@ class WindowReport(Report):
 
 def _window_row(window, energy):
     joules, interval = energy["energy_joules"], energy["interval_joules"]
-    return (window["name"], str(window["count"]), _text.seconds(window["total_seconds"]), _flat.label(energy),
+    return (window["name"], str(window["count"]), _text.seconds(window["total_seconds"]), flat.label(energy),
             _text.joules(joules), _text.interval(joules, None if interval is None else interval[1] - joules),
             _text.joules(energy["mean_joules"]), _mark(energy["provenance"] or "imported"), energy["reason"] or "")
 

@@ -6,9 +6,9 @@ import os
 import warnings
 from collections.abc import Sequence
 
-from ._errors import Error, NotFound
-from ._recording import open_recording
-from ._tables import Tables
+from .._errors import Error, NotFound
+from .recording import open_recording
+from .tables import Tables
 
 _MOST_TOOLS = 8  # at once
 

@@ -3,7 +3,7 @@
 import os
 from typing import List, Optional, Sequence
 
-from ._errors import InvalidArgument
+from .._errors import InvalidArgument
 
 
 def checked_indices(indices: Sequence[int]) -> List[int]:

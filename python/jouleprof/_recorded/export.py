@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from ._errors import Error
-from ._recording import open_recording
-from ._recordings import open_all
-from ._tables import TABLES
+from .._errors import Error
+from .recording import open_recording
+from .recordings import open_all
+from .tables import TABLES
 
 
 def main(arguments):

@@ -7,8 +7,8 @@ is ignored while the function is traced: the graph stays whole, also under fullg
 import sys
 import warnings
 
-from ._errors import Unavailable
-from ._window import Window
+from .._errors import Unavailable
+from .window import Window
 
 _modules = sys.modules
 

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import List
 
-from ._errors import Corrupt, NotFound
-from ._tool import run_tool
+from .._errors import Corrupt, NotFound
+from .._tool import run_tool
 
 
 @dataclass

@@ -4,9 +4,9 @@ import dataclasses
 import socket
 import sys
 
-from ._energy import total_of_ranks
-from ._errors import Unavailable
-from ._measurement import Measurement
+from .._energy import total_of_ranks
+from .._errors import Unavailable
+from .._measurement import Measurement
 
 
 def sum_over_ranks(measurement, group=None):

@@ -4,8 +4,8 @@ import os
 import sys
 import threading
 
-from . import _compiled
-from ._monitor import Monitor
+from . import compiled
+from .monitor import Monitor
 
 _lock = threading.Lock()
 _monitor = None
@@ -33,8 +33,8 @@ def monitor():
 
 def window(name="", sync_execution=None):
     """Monitor.window of the default monitor."""
-    if "torch" in _modules and _compiled.is_compiling():
-        return _compiled.ignored(name)
+    if "torch" in _modules and compiled.is_compiling():
+        return compiled.ignored(name)
     return (_monitor or monitor()).window(name, sync_execution)
 
 
@@ -45,9 +45,9 @@ def total(name, timeout=None):
 
 def measure(name, sync_execution=None):
     """Monitor.measure of the default monitor, which is opened at the first call."""
-    from . import _measuring
+    from . import measuring
 
-    return _measuring.decorator(lambda: window(name, sync_execution))
+    return measuring.decorator(lambda: window(name, sync_execution))
 
 
 def steps(loader, name="step", epoch="epoch", sync_execution=None):

@@ -1,0 +1,1 @@
+"""A program measures itself: the monitor, its windows, and what their timestamps need."""

@@ -1,0 +1,1 @@
+"""Recordings read back: their tables, power curves and reports."""
