@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kStart = R"(
 import sys
 try:
-    from jouleprof._export import main
+    from jouleprof._recorded.export import main
 except ImportError as error:
     sys.exit(f"jouleprof: {sys.executable} cannot import jouleprof ({error}); "
              "pip install 'jouleprof[tables]', or name another Python with --python or JOULEPROF_PYTHON")
