@@ -1,8 +1,9 @@
 // Windows, isolated re-runs and reduced clocks under the power charts.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
-import { GUTTER, MARGIN, type Range } from "./chart";
+import { GUTTER, MARGIN } from "./chart";
 import type { Page } from "./data";
+import type { Range } from "./line";
 import { countText, errorText, joulesText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";

@@ -92,6 +92,7 @@ struct ActivityTable {
   ReplayTime replay_time;  // of the processes that used the device
   std::vector<Replay> replays;
   std::vector<Class> classes;
+  std::vector<std::vector<std::uint32_t>> numbers;  // by trace: of each of its signatures
   std::vector<Variant> variants;  // sorted by signature
   std::vector<Bin> bins;          // of the whole trace, with their entries
   std::vector<Entry> entries;

@@ -215,7 +215,24 @@ class Solver {
 }  // namespace
 
 double PowerSolution::variance(const VectorXd& factor) const {
-  return std::max(factor.dot(covariance * factor), factor.dot(robust * factor));
+  // Most factors are zero: a layer runs few kernel signatures.
+  std::vector<Index> used;
+  for (Index k = 0; k < factor.size(); ++k) {
+    if (factor[k] != 0) used.push_back(k);
+  }
+  double by_model = 0;
+  double by_clusters = 0;
+  for (const Index i : used) {
+    double model_sum = 0;
+    double cluster_sum = 0;
+    for (const Index k : used) {
+      model_sum += covariance(k, i) * factor[k];
+      cluster_sum += robust(k, i) * factor[k];
+    }
+    by_model += factor[i] * model_sum;
+    by_clusters += factor[i] * cluster_sum;
+  }
+  return std::max(by_model, by_clusters);
 }
 
 double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {
