@@ -6,7 +6,8 @@ import type { Axis } from "./plot";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
 
-export const GUTTER = 64;
+// At the left, for the numbers of the axis.
+export const gutter = (): number => Math.round(64 * textScale());
 export const MARGIN = 16; // at the right, for half of the last time
 
 const LEAST = 3; // pixels of a selection; less ends it
@@ -54,11 +55,12 @@ export function Chart(p: Props) {
   const width = useWidth(holder);
   const theme = useContext(ThemeVersion);
   const scale = textScale();
-  const x: Axis = { low: p.range.begin, high: p.range.end, from: GUTTER, to: Math.max(width - MARGIN, GUTTER + 10) };
-  const height = p.height + (p.axis ? Math.round(26 * scale) : 0);
+  const x: Axis = { low: p.range.begin, high: p.range.end, from: gutter(), to: Math.max(width - MARGIN, gutter() + 10) };
+  const plot = Math.round(p.height * scale);
+  const height = plot + (p.axis ? Math.round(26 * scale) : 0);
   useEffect(() => {
     if (!canvas.current || width === 0) return;
-    const y: Axis = { low: 0, high: topOf(p.line, p.limit), from: p.height - 2, to: 6 };
+    const y: Axis = { low: 0, high: topOf(p.line, p.limit), from: plot - 2, to: 6 };
     draw(prepare(canvas.current, width, height), p, x, y, scale);
   }, [width, theme, p.line, p.limit, p.height, p.axis, p.range.begin, p.range.end, p.work.begin]);
 
@@ -100,10 +102,10 @@ export function Chart(p: Props) {
     <div ref={holder} class="chart" role="img" aria-label={p.label} style={{ height: `${height}px` }} {...events}>
       <canvas ref={canvas} />
       {shown && edge(shown.end) > edge(shown.begin) && (
-        <i class="selection" style={{ left: `${edge(shown.begin)}px`, width: `${edge(shown.end) - edge(shown.begin)}px`, height: `${p.height}px` }} />
+        <i class="selection" style={{ left: `${edge(shown.begin)}px`, width: `${edge(shown.end) - edge(shown.begin)}px`, height: `${plot}px` }} />
       )}
       {p.hover !== null && p.hover >= x.low && p.hover <= x.high && (
-        <i class="cursor" style={{ left: `${pixel(p.hover)}px`, height: `${p.height}px` }} />
+        <i class="cursor" style={{ left: `${pixel(p.hover)}px`, height: `${plot}px` }} />
       )}
     </div>
   );

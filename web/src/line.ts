@@ -126,7 +126,7 @@ export class Drawing {
     c.textBaseline = "middle";
     for (const v of ticks(this.y.low, this.y.high, Math.max(1, (this.y.from - this.y.to) / (30 * scale)))) {
       rule(from, place(this.y, v), to, place(this.y, v));
-      c.fillText(tickText(v), from - 6, Math.max(place(this.y, v), 6 * scale));
+      c.fillText(tickText(v), from - 6, Math.min(Math.max(place(this.y, v), 6 * scale), this.y.from - 4 * scale));
     }
     const times = timeTicks({ begin: this.x.low, end: this.x.high }, (to - from) / (84 * scale));
     c.textAlign = "center";
