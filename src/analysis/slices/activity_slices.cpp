@@ -137,12 +137,11 @@ class Slicer {
   void take_bins(HostTime end) {
     classes_.assign(table_.classes.size(), {});
     variants_.assign(table_.variants.size(), 0.0);
-    const double until = std::min(table_.time.seconds_of(end), table_.end);
-    for (; bin_ < table_.bins.size() && table_.bins[bin_].begin < until; ++bin_) {
+    for (; bin_ < table_.bins.size(); ++bin_) {
       const auto& bin = table_.bins[bin_];
-      if (bin.begin < table_.begin || table_.replay_time.holds(table_.time.host_of(bin.begin))) {
-        continue;
-      }
+      const HostTime at = table_.time.host_of(bin.begin);
+      if (at >= end || bin.begin >= table_.end) break;
+      if (bin.begin < table_.begin || table_.replay_time.holds(at)) continue;
       take_bin(bin, std::span(table_.entries).subspan(bin.first, table_.end_of(bin_) - bin.first));
     }
   }
@@ -228,8 +227,8 @@ class Slicer {
     double busy = 0;
     double overlapped = 0;
     const auto weight_of = [&](std::size_t i) {
-      return std::max(
-          model_.joules_of({k, table_.shares[i].variant, busy_[i], overlapped_[i], 0}), 0.0);
+      return std::max(model_.joules_of({k, table_.shares[i].variant, busy_[i], overlapped_[i], 0}),
+                      0.0);
     };
     for (std::size_t i = first; i < last; ++i) {
       weight += weight_of(i);
@@ -261,11 +260,11 @@ class Slicer {
   const KernelModel& model_;
   double gain_;
   const model::Domain& domain_;
-  std::array<SliceRows, 4> lists_;                                  // kernel, layer, range, phase
-  std::array<std::uint32_t, 4> outside_{};                       // their last rows
-  std::vector<std::array<std::uint32_t, 4>> rows_of_;            // by share: in each list
-  std::vector<std::uint32_t> kernel_rows_;                       // by signature
-  std::vector<std::uint32_t> first_variant_;                     // by signature, and one more
+  std::array<SliceRows, 4> lists_;                     // kernel, layer, range, phase
+  std::array<std::uint32_t, 4> outside_{};             // their last rows
+  std::vector<std::array<std::uint32_t, 4>> rows_of_;  // by share: in each list
+  std::vector<std::uint32_t> kernel_rows_;             // by signature
+  std::vector<std::uint32_t> first_variant_;           // by signature, and one more
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> number_;  // share
   std::vector<Chunk> chunks_;  // in order of begin
   std::size_t first_chunk_ = 0;

@@ -30,7 +30,7 @@ struct Both {
   model::ActivityProfile profile;
 };
 
-Both both_of(const Run& run, const Part& part = {}) {
+Both both_of(const analysis::Run& run, const Part& part = {}) {
   const auto& slices = run.activity_slices(kCells, part);
   const auto& activity = run.activity(part);
   EXPECT_TRUE(slices && activity);
@@ -61,7 +61,7 @@ void expect_sums(const std::vector<ActivitySlices::Row>& slices,
 
 TEST(ActivitySlices, SumToTheRows) {
   for (const double overlapped : {0.0, 0.3}) {
-    const Run run(recorded(overlapped));
+    const analysis::Run run(recorded(overlapped));
     const auto [slices, profile] = both_of(run);
     EXPECT_EQ(slices.step, std::chrono::seconds{1});
     EXPECT_GE(slices.count, 20u);
@@ -72,14 +72,14 @@ TEST(ActivitySlices, SumToTheRows) {
 }
 
 TEST(ActivitySlices, HaveNoTimeOfIsolatedReruns) {
-  const Run run(recorded(0, 1.0));
+  const analysis::Run run(recorded(0, 1.0));
   const auto [slices, profile] = both_of(run);
   ASSERT_GT(profile.replay_time, Duration{});
   expect_sums(slices.by_kernel, profile.by_kernel, slices.count);
 }
 
 TEST(ActivitySlices, AreThoseOfThePart) {
-  const Run run(recorded());
+  const analysis::Run run(recorded());
   const auto [slices, profile] = both_of(run);
   const auto begin = run.span()->begin;
   // Edges of slices, some way in.
@@ -90,10 +90,9 @@ TEST(ActivitySlices, AreThoseOfThePart) {
   ASSERT_TRUE(part);
   ASSERT_EQ(part->size(), 1u);
   for (const auto& row : part->front().by_kernel) {
-    const auto known =
-        std::find_if(slices.by_kernel.begin(), slices.by_kernel.end(), [&](const auto& slice) {
-          return profile.by_kernel[slice.row].name == row.name;
-        });
+    const auto known = std::find_if(
+        slices.by_kernel.begin(), slices.by_kernel.end(),
+        [&](const auto& slice) { return profile.by_kernel[slice.row].name == row.name; });
     ASSERT_NE(known, slices.by_kernel.end());
     double joules = 0;
     double error = 0;
@@ -107,7 +106,7 @@ TEST(ActivitySlices, AreThoseOfThePart) {
 }
 
 TEST(ActivitySlices, OfAPartCoverOnlyIt) {
-  const Run run(recorded());
+  const analysis::Run run(recorded());
   const auto [slices, profile] =
       both_of(run, Part{std::chrono::milliseconds{4500}, std::chrono::seconds{9}});
   EXPECT_LE(slices.count, 6u);
@@ -115,7 +114,7 @@ TEST(ActivitySlices, OfAPartCoverOnlyIt) {
 }
 
 TEST(ActivitySlices, FewCellsMakeLongSlices) {
-  const Run run(recorded());
+  const analysis::Run run(recorded());
   const auto& slices = run.activity_slices(1);
   ASSERT_TRUE(slices);
   EXPECT_EQ(slices->front().step, std::chrono::seconds{2});
@@ -124,7 +123,7 @@ TEST(ActivitySlices, FewCellsMakeLongSlices) {
 TEST(ActivitySlices, OfARecordingWithoutATraceAreNone) {
   auto recording = recorded();
   recording.traces.clear();
-  const Run run(std::move(recording));
+  const analysis::Run run(std::move(recording));
   const auto& slices = run.activity_slices(kCells);
   ASSERT_TRUE(slices);
   EXPECT_TRUE(slices->empty());

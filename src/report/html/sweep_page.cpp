@@ -35,8 +35,8 @@ std::string sweep_html(const AdvisedSweep& advised, std::string_view tag, bool r
   std::string html = fmt::format("<{0}>{1}</{0}>\n", tag, markup_text(name_of(advised)));
   if (!advised.advice) {
     const auto& reason = advised.advice.error().message;
-    return html + element("p", "alert",
-                          "No recommendation: " + (redact ? without_paths(reason) : reason));
+    return html +
+           element("p", "alert", "No recommendation: " + (redact ? without_paths(reason) : reason));
   }
   const auto& advice = *advised.advice;
   const auto* words = model::knob_words(advised.sweep.knob);

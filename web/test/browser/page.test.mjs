@@ -235,9 +235,8 @@ describe("the page in a browser", { skip: missing }, () => {
   });
 
   it("has tables of the selection, whose figures are those of report --from --to", async () => {
-    const recording = join(SOURCE, "examples/h200-kernels.jprof");
-    write("selected", recording);
-    const { tab, problems, close } = await open("selected");
+    const recording = join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof");
+    const { tab, problems, close } = await open("kernels");
     const data = JSON.parse(await tab.locator("#data").textContent());
     const [slices] = data.slices;
     const from = slices.begin_seconds + 4 * slices.step_seconds;
@@ -298,8 +297,8 @@ describe("the page in a browser", { skip: missing }, () => {
 
   // docs/page.md: questions and where they are answered.
   it("answers five questions with at most two clicks each", async () => {
-    const { tab, close } = await open("example");
-    // Which layer takes most? No click.
+    const { tab, close } = await open("kernels");
+    // Which kernel, or layer, takes most? No click.
     const rows = await rowsOf(tab);
     assert.ok(rows.length > 0 && /\d J|\d kJ/.test(Object.values(rows[0]).join(" ")));
     // How much went while nothing ran? No click.
@@ -309,6 +308,7 @@ describe("the page in a browser", { skip: missing }, () => {
     // What should I do? No click.
     assert.match(await tab.locator("#headline .findings .step").first().innerText(), /\w/);
     // What did this part cost? One drag.
+    await tab.locator(".chart").first().scrollIntoViewIfNeeded();
     const chart = await tab.locator(".chart").first().boundingBox();
     await tab.mouse.move(chart.x + 200, chart.y + 50);
     await tab.mouse.down();
