@@ -18,7 +18,8 @@ struct PageOptions {
   bool redact = false;  // without names of files, hosts, jobs and commands (result_redaction.h)
 };
 
-// Each page holds what it shows of the document of --json as data; its headline needs no script. Errors: internal.
+// Each page holds what it shows of the document of --json as data; its headline needs no script.
+// Errors: internal.
 Result<std::string> comparison_to_html(const ComparisonReport& whole, const PageOptions& options);
 // `runs`: of our own sweep, for the state of the GPU; may be empty.
 Result<std::string> recommendation_to_html(const std::vector<AdvisedSweep>& sweeps,

@@ -93,8 +93,8 @@ struct ActivityTable {
   std::vector<Replay> replays;
   std::vector<Class> classes;
   std::vector<std::vector<std::uint32_t>> numbers;  // by trace: of each of its signatures
-  std::vector<Variant> variants;  // sorted by signature
-  std::vector<Bin> bins;          // of the whole trace, with their entries
+  std::vector<Variant> variants;                    // sorted by signature
+  std::vector<Bin> bins;                            // of the whole trace, with their entries
   std::vector<Entry> entries;
   std::vector<Share> shares;
   double begin = 0;         // of the part's first non-empty bin
