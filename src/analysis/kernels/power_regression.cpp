@@ -20,6 +20,14 @@ constexpr int kRounds = 4;
 constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;  // watts
 
+// To the lower triangle: weight x row x row'. Few kernels run in the time of one row.
+void add_outer_product(MatrixXd& lower, const VectorXd& row, double weight) {
+  const Index n = row.size();
+  for (Index i = 0; i < n; ++i) {
+    if (row[i] != 0) lower.col(i).tail(n - i) += (weight * row[i]) * row.tail(n - i);
+  }
+}
+
 class Solver {
  public:
   Solver(const PowerRows& rows, const std::vector<PowerPrior>& priors,
@@ -84,7 +92,7 @@ class Solver {
     right_ = VectorXd::Zero(n_);
     errors_.whitened([&](std::size_t i) { return rows_.rows[i].watts; },
                      [&](std::size_t, const VectorXd& row, double value, double weight) {
-                       information_.selfadjointView<Eigen::Lower>().rankUpdate(row, weight);
+                       add_outer_product(information_, row, weight);
                        right_ += weight * value * row;
                      });
     information_ = MatrixXd(information_.selfadjointView<Eigen::Lower>());
