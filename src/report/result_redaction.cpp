@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <map>
 #include <utility>
 #include <vector>
@@ -10,6 +11,11 @@
 
 namespace jouleprof::report {
 namespace {
+
+bool is_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 
 // Numbers in the order of the names' first appearance.
 class Aliases {
@@ -27,13 +33,20 @@ class Aliases {
     replaced.insert(replaced.end(), known_.begin(), known_.end());
   }
 
-  // A sentence that begins with a name, however short it is.
-  void rename_first(std::string& sentence) const {
+  // Names that are whole words, however short they are; a single letter at the begin only.
+  void rename_words(std::string& sentence) const {
     for (const auto& [name, alias] : known_) {
-      const bool begins = sentence.starts_with(name + " ") || sentence.starts_with(name + ":");
-      if (!begins) continue;
-      sentence.replace(0, name.size(), alias);
-      return;
+      for (std::size_t at = 0; (at = sentence.find(name, at)) != std::string::npos;) {
+        const std::size_t end = at + name.size();
+        const bool whole = (at == 0 || !is_of_name(sentence[at - 1])) &&
+                           (end == sentence.size() || !is_of_name(sentence[end]));
+        if (!whole || (name.size() == 1 && at > 0)) {
+          ++at;
+          continue;
+        }
+        sentence.replace(at, name.size(), alias);
+        at += alias.size();
+      }
     }
   }
 
@@ -61,7 +74,7 @@ ComparisonReport redacted(ComparisonReport report) {
   report.before = "before";
   report.after = "after";
   for (auto& condition : c.conditions) {
-    runs.rename_first(condition.text);
+    runs.rename_words(condition.text);
     redactor.redact(condition.text);
   }
   for (auto& row : c.unmatched) redactor.redact(row.row.energy.reason);
@@ -89,8 +102,8 @@ analysis::Job redacted(analysis::Job job) {
   recordings.add_to(replaced);
   const Redactor redactor(std::move(replaced));
   const auto redact = [&](std::string& sentence) {
-    hosts.rename_first(sentence);
-    recordings.rename_first(sentence);
+    recordings.rename_words(sentence);  // first: they may contain a host's name
+    hosts.rename_words(sentence);
     redactor.redact(sentence);
   };
   for (auto& host : job.hosts) {
