@@ -23,6 +23,7 @@
 #include "recording/reader.h"
 #include "recording/writer.h"
 #include "report/format.h"
+#include "report/html/page_data.h"
 
 namespace {
 
@@ -90,6 +91,7 @@ void row(const Case& c, const fs::path& folder) {
   must(recording::write_recording(file, recording_of(c)));
   const double begin = cpu_seconds();
   const analysis::Run run(must(recording::read_recording(file)));
+  must(run.activity_slices(report::kMostSliceCells));  // first, as the page does
   must(run.profile());
   const auto& activity = run.activity();
   const double analysed = cpu_seconds() - begin;

@@ -54,11 +54,12 @@ ROOMS = {
         "activity": _ACTIVITY,
         "kernels": _KERNELS,
         "repeated": _KERNELS | {"repeated"},
+        "slices": _KERNELS | {"slices"},
         "sweep": {"sweep"},
         "bench": {"bench", ""},
         "compare": {"compare", ""},
         "job": {"job", "collectives", ""},
-        "": _KERNELS | _WINDOWS | {"repeated", "findings", "collectives", "live", "sweep", ""},
+        "": _KERNELS | _WINDOWS | {"repeated", "slices", "findings", "collectives", "live", "sweep", ""},
     },
     "session": {
         "sampling": {"sampling"},

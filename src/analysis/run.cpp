@@ -13,6 +13,7 @@
 #include "analysis/processes/traced_split.h"
 #include "analysis/profile_builder.h"
 #include "analysis/repeated/repeated_windows.h"
+#include "analysis/slices/activity_slices.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
@@ -22,6 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Activity = std::vector<model::ActivityProfile>;
+using Slices = std::vector<model::ActivitySlices>;
 
 // One result for each requested part; references to them stay valid.
 template <typename T>
@@ -45,6 +47,7 @@ struct Run::State {
   std::optional<std::vector<std::optional<RepeatedWindows>>> known_repeated;
   Kept<model::Profile> profiles;
   Kept<Activity> activities;
+  Kept<Slices> slices;
   Kept<model::CollectiveProfile> collectives;
 
   Timelines& timelines() {
@@ -154,8 +157,9 @@ struct Run::State {
     return build_profile(input);
   }
 
-  // Traced activity may exceed the readings, so parts are not checked against them.
-  Result<Activity> activity(const Part& part) {
+  // Traced activity may exceed the readings, so parts are not checked against them. `also`: for the
+  // kernels of each GPU.
+  Result<Activity> activity(const Part& part, const OnAttributed& also = {}) {
     Activity out;
     if (recording.traces.empty() || !work()) return out;
     if (part.from && part.to && *part.to <= *part.from) return tl::unexpected(span(part).error());
@@ -168,7 +172,7 @@ struct Run::State {
       auto& timeline = timelines()[i];
       const bool gpu = domain.kind == model::DomainKind::kGpu;
       if (!timeline || (!gpu && domain.kind != model::DomainKind::kCpu)) continue;
-      auto made = gpu ? attribute_kernels(recording, domain, *timeline, levels(i), from, to)
+      auto made = gpu ? attribute_kernels(recording, domain, *timeline, levels(i), from, to, also)
                       : attribute_layer_time(recording, domain, *timeline, levels(i), from, to);
       if (!made) return tl::unexpected(made.error());
       if (*made) out.push_back(std::move(**made));
@@ -199,6 +203,21 @@ const Result<model::CollectiveProfile>& Run::collectives(const Part& part) const
     const auto& made = activity(part);
     if (!made) return forward_error(made);
     return collectives_of(recording(), *made);
+  });
+}
+
+const Result<Slices>& Run::activity_slices(std::size_t most_cells, const Part& part) const {
+  return find_or_make(state_->slices, part, [&]() -> Result<Slices> {
+    Slices out;
+    const auto add = [&](const AttributedKernels& made) {
+      const SliceRequest request{state_->work()->begin, most_cells};
+      out.push_back(analysis::activity_slices(recording(), made.table, made.model, made.rows,
+                                              made.gain, made.profile, request));
+    };
+    auto made = state_->activity(part, add);
+    if (!made) return forward_error(made);
+    find_or_make(state_->activities, part, [&] { return std::move(made); });
+    return out;
   });
 }
 

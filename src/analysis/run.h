@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/activity_profile.h"
+#include "model/activity_slices.h"
 #include "model/collective_profile.h"
 #include "model/power_step.h"
 #include "model/profile.h"
@@ -57,6 +58,12 @@ class Run {
   // for a CPU with timed layers. Empty without any. Errors: invalid_argument when the part is
   // empty; corrupt when an activity chunk cannot be decoded.
   const Result<std::vector<model::ActivityProfile>>& activity(const Part& part = {}) const;
+
+  // Energies of the rows of activity() by time, for each GPU with traced activity; `most_cells`:
+  // energies of one row over one slice, in all. To ask before any activity() or profile() of the
+  // part saves a second attribution. Errors: as activity()'s.
+  const Result<std::vector<model::ActivitySlices>>& activity_slices(std::size_t most_cells,
+                                                                    const Part& part = {}) const;
 
   // Collectives of the traced ranks. Empty without any. Errors: as activity()'s.
   const Result<model::CollectiveProfile>& collectives(const Part& part = {}) const;

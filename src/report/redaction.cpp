@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace jouleprof::report {
@@ -14,7 +15,7 @@ constexpr std::string_view kAfterPath = " \t)'\",;";
 // A shorter word may be an ordinary one.
 constexpr std::size_t kShortest = 3;
 
-void replace_all(std::string& text, const std::string& what) {
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
   if (what.size() < kShortest) return;
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
     std::size_t end = at + what.size();
@@ -22,8 +23,8 @@ void replace_all(std::string& text, const std::string& what) {
     if (end < text.size() && text[end] == '/') {
       end = std::min(text.find_first_of(kAfterPath, end), text.size());
     }
-    text.replace(at, end - at, kRedacted);
-    at += kRedacted.size();
+    text.replace(at, end - at, by);
+    at += by.size();
   }
 }
 
@@ -42,7 +43,7 @@ void replace_paths(std::string& text) {
   }
 }
 
-// What may be named in a sentence, the longest first.
+// What may be named in a sentence.
 std::vector<std::string> secrets_of(const model::Profile& profile) {
   std::vector<std::string> secrets = profile.run.command;
   secrets.push_back(profile.run.host);
@@ -53,19 +54,27 @@ std::vector<std::string> secrets_of(const model::Profile& profile) {
     secrets.push_back(p.process.name);
     secrets.push_back(p.process.command_line);
   }
-  std::sort(secrets.begin(), secrets.end(),
-            [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return secrets;
 }
 
 }  // namespace
 
+Redactor::Redactor(std::vector<std::pair<std::string, std::string>> replaced)
+    : replaced_(std::move(replaced)) {
+  std::stable_sort(replaced_.begin(), replaced_.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+}
+
+void Redactor::redact(std::string& sentence) const {
+  for (const auto& [secret, by] : replaced_) replace_all(sentence, secret, by);
+  replace_paths(sentence);
+}
+
 model::Profile redacted(model::Profile profile) {
-  const auto secrets = secrets_of(profile);
-  const auto redact = [&](std::string& sentence) {
-    for (const auto& secret : secrets) replace_all(sentence, secret);
-    replace_paths(sentence);
-  };
+  std::vector<std::pair<std::string, std::string>> secrets;
+  for (auto& secret : secrets_of(profile)) secrets.emplace_back(std::move(secret), kRedacted);
+  const Redactor redactor(std::move(secrets));
+  const auto redact = [&](std::string& sentence) { redactor.redact(sentence); };
   for (auto& warning : profile.warnings) redact(warning);
   for (auto& finding : profile.findings) {
     redact(finding.text);

@@ -44,7 +44,7 @@ function Intervals({ rows, within, width, byKernel }: { rows: Difference[]; with
       {rows.map((d, i) => {
         const y = i * line + line / 2;
         const own = byKernel ? shortName(d.name) : d.name;
-        const name = d.detail ? `${own} ${d.detail}` : own;
+        const name = d.detail && d.detail !== own ? `${own} ${d.detail}` : own;
         const most = Math.max(4, Math.floor(room / 7.2) - 1);
         return (
           <g key={i} class={`change ${d.verdict}`}>

@@ -152,8 +152,20 @@ export interface PowerTrack {
   high_watts?: (number | null)[];
 }
 
-// lane, name (-1: several), begin, length, count, [domain, microjoules, error][]
-export type Block = [number, number, number, number, number, [number, number, number][] | null];
+// lane, name (-1: several), begin, length, count, [domain, microjoules, error][], and of several
+// windows the sum of their lengths
+export type Block = [number, number, number, number, number, [number, number, number][] | null, number?];
+
+// number of the row, microjoules of one unit, energies of the slices, error ratio, error more, errors
+export type SliceRow = [number, number, number[], number, number, number[] | null];
+
+// Energies by time (src/report/html/slices_json.h).
+export type DeviceSlices = Record<By, SliceRow[]> & {
+  id: number;
+  begin_seconds: number;
+  step_seconds: number;
+  count: number;
+};
 
 export interface Timeline {
   begin_seconds: number;
@@ -174,6 +186,7 @@ export interface Page {
   profile: Profile;
   activity: Record<By, Activity[]> | null;
   stacks: DeviceStacks[];
+  slices: DeviceSlices[];
   timeline: Timeline | null;
 }
 

@@ -7,6 +7,7 @@ import { isRun, readPage, type Page } from "./data";
 import { Icicle } from "./icicle_view";
 import { JobSections } from "./job_view";
 import type { Results } from "./results";
+import type { Selection } from "./selection";
 import "./style.css";
 import { SweepSections } from "./sweep_view";
 import { Tables, type TableName } from "./tables_view";
@@ -26,6 +27,7 @@ function App({ page, tools }: { page: Page | Results; tools: Element | null }) {
 function RunSections({ page }: { page: Page }) {
   const [table, setTable] = useState<TableName>("layer");
   const [filter, setFilter] = useState("");
+  const [selection, setSelection] = useState<Selection | null>(null);
   const choose = (name: TableName) => {
     setTable(name);
     setFilter("");
@@ -36,8 +38,9 @@ function RunSections({ page }: { page: Page }) {
       {page.activity && page.stacks.length > 0 && (
         <Icicle page={page} onRow={(by, name) => { setTable(by); setFilter(name); }} />
       )}
-      {page.timeline && <Timeline page={page} />}
-      <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter} />
+      {page.timeline && <Timeline page={page} selection={selection} onSelect={setSelection} />}
+      <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter}
+        selection={selection} onWhole={() => setSelection(null)} />
     </>
   );
 }

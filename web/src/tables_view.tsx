@@ -2,7 +2,10 @@
 import { useMemo } from "preact/hooks";
 import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./data";
 import { kindOf, shortName } from "./kinds";
-import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { bytesText, countText, errorText, joulesText, numberText, percentText, roundText, secondsText } from "./quantity";
+import { partOf } from "./part";
+import { PartRows, PartWindowTable } from "./part_tables";
+import type { Selection } from "./selection";
 import type { Column } from "./table";
 import { Table } from "./table_view";
 
@@ -146,12 +149,16 @@ interface Props {
   filter: string;
   onChoose: (name: TableName) => void;
   onFilter: (words: string) => void;
+  selection: Selection | null;
+  onWhole: () => void; // ends the selection
 }
 
-export function Tables({ page, chosen, filter, onChoose, onFilter }: Props) {
+export function Tables({ page, chosen, filter, onChoose, onFilter, selection, onWhole }: Props) {
   const names = tablesOf(page);
+  const part = useMemo(() => (selection ? partOf(page, selection) : null), [page, selection]);
   if (names.length === 0) return null;
   const name = names.includes(chosen) ? chosen : names[0];
+  const words = { filter, onFilter };
   const move = (event: KeyboardEvent) => {
     const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (by === 0) return;
@@ -162,6 +169,12 @@ export function Tables({ page, chosen, filter, onChoose, onFilter }: Props) {
   return (
     <section aria-labelledby="tables">
       <h2 id="tables">Tables</h2>
+      {selection && (
+        <p class="selected" role="status">
+          Selection: <b>{secondsText(selection.begin)} to {secondsText(selection.end)}</b>{" "}
+          <button type="button" onClick={onWhole}>Whole run</button>
+        </p>
+      )}
       <div class="tabs" role="tablist" aria-label="Tables" onKeyDown={move}>
         {names.map((n) => (
           <button type="button" key={n} id={`tab-${n}`} role="tab" aria-selected={n === name} aria-controls="panel"
@@ -171,12 +184,23 @@ export function Tables({ page, chosen, filter, onChoose, onFilter }: Props) {
         ))}
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${name}`}>
-        {name === "window" ? <Windows page={page} filter={filter} onFilter={onFilter} />
-          : name === "process" ? <Processes page={page} filter={filter} onFilter={onFilter} />
-            : <Rows page={page} by={name} key={name} filter={filter} onFilter={onFilter} />}
+        {selection && (name === "process" || (name !== "window" && !part)) && (
+          <p><b>Of the whole run, not of the selection.</b> {wholeReason(page, name)}</p>
+        )}
+        {name === "window"
+          ? selection ? <PartWindowTable page={page} selection={selection} {...words} /> : <Windows page={page} {...words} />
+          : name === "process" ? <Processes page={page} {...words} />
+            : selection && part ? <PartRows key={name} page={page} by={name} part={part} {...words} />
+              : <Rows page={page} by={name} key={name} {...words} />}
       </div>
     </section>
   );
+}
+
+function wholeReason(page: Page, name: TableName): string {
+  const slices = page.slices[0];
+  if (name !== "process" && slices) return `The selection has less than half of a slice of ${roundText(slices.step_seconds)}.`;
+  return "This page holds them for the whole run only; the command above has those of the selection.";
 }
 
 interface Filter {

@@ -1,8 +1,9 @@
 // Power over time, and the energy of a selected interval.
 import { useMemo, useState } from "preact/hooks";
-import { Chart, type Line, type Range } from "./chart";
+import { Chart } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
 import { Choice } from "./icicle_view";
+import type { Line, Range } from "./line";
 import { errorText, intervalText, joulesText, roundText, secondsText, wattsText } from "./quantity";
 import { energyOf, powerAt, type Selection } from "./selection";
 import { copyText } from "./table_view";
@@ -55,7 +56,11 @@ function gaugeLine(page: Page, id: number, quantity: string, scale: number): Lin
   return { times: gauge.times, values: gauge.values.map((v) => v * scale) };
 }
 
-export function Timeline({ page }: { page: Page }) {
+export function Timeline({ page, selection, onSelect: setSelection }: {
+  page: Page;
+  selection: Selection | null;
+  onSelect: (selection: Selection | null) => void;
+}) {
   const timeline = page.timeline!;
   const { domains } = page.profile;
   const label = (d: Domain) => page.labels[domains.indexOf(d)];
@@ -66,7 +71,6 @@ export function Timeline({ page }: { page: Page }) {
     return { begin: Math.min(work.begin, ...begins), end: Math.max(work.end, ...ends) };
   }, [page]);
   const [range, setRange] = useState<Range>(whole);
-  const [selection, setSelection] = useState<Selection | null>(null);
   const [hover, setHover] = useState<number | null>(null);
   const [gauge, setGauge] = useState("sm_clock_hertz");
   const lines = useMemo(() => new Map(timeline.power.map((t) => [t.id, lineOf(t)])), [page]);
@@ -116,7 +120,7 @@ export function Timeline({ page }: { page: Page }) {
     event.preventDefault();
     move();
   };
-  const shared = { range, work, selection, onSelect: setSelection, onHover: setHover };
+  const shared = { range, work, selection, hover, onSelect: setSelection, onHover: setHover };
   const last = tracks.length - 1;
   return (
     <section aria-labelledby="timeline" onKeyDown={key}>
@@ -167,7 +171,7 @@ export function Timeline({ page }: { page: Page }) {
       ) : (
         <p class="soft">
           The bands are 95 % intervals; the shaded time is before and after the command. Drag over a
-          chart, or give times above, for the energy of an interval.
+          chart, or give times above, for the energy of an interval; the tables follow.
         </p>
       )}
     </section>
@@ -228,7 +232,8 @@ function SelectionTable({ page, selection }: { page: Page; selection: Selection 
         </table>
       </div>
       <p class="soft">
-        The edges are those of the charts' steps. Everything else of this interval:{" "}
+        The edges are those of the charts' steps. The <a href="#tables">tables</a> show the selection. All of its
+        figures:{" "}
         <code>{command}</code>{" "}
         <button type="button" onClick={async () => setSaid((await copyText(command)) ? "copied" : "not allowed")}>Copy</button>{" "}
         {said}

@@ -1,8 +1,9 @@
 // Windows, isolated re-runs and reduced clocks under the power charts.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
-import { GUTTER, MARGIN, type Range } from "./chart";
+import { gutter, MARGIN } from "./chart";
 import type { Page } from "./data";
+import type { Range } from "./line";
 import { countText, errorText, joulesText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
@@ -80,8 +81,9 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   const scale = textScale();
   const rowHeight = Math.round(ROW * scale);
   const theme = useContext(ThemeVersion);
-  const plot = Math.max(width - GUTTER - MARGIN, 10);
-  const edge = (t: number) => GUTTER + (plot * (t - range.begin)) / (range.end - range.begin);
+  const left = gutter();
+  const plot = Math.max(width - left - MARGIN, 10);
+  const edge = (t: number) => left + (plot * (t - range.begin)) / (range.end - range.begin);
 
   useEffect(() => {
     if (!canvas.current || width === 0) return;
@@ -90,16 +92,16 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
     context.textBaseline = "middle";
     context.save();
     context.beginPath();
-    context.rect(GUTTER, 0, plot, rows.length * rowHeight);
+    context.rect(left, 0, plot, rows.length * rowHeight);
     context.clip();
     spans.forEach((span, i) => {
       const x = edge(span.begin);
       const w = Math.max(edge(span.begin + span.length) - x, 1);
-      if (x > width || x + w < GUTTER) return;
+      if (x > width || x + w < left) return;
       const y = span.row * rowHeight;
       context.fillStyle = span.fill;
       context.fillRect(x, y + 1, w > 3 ? w - 1 : w, rowHeight - 2);
-      const from = Math.max(x, GUTTER);
+      const from = Math.max(x, left);
       const text = cut(context, span.text, Math.min(x + w, width) - from - 8);
       context.fillStyle = inkOn(span.fill);
       if (text) context.fillText(text, from + 4, y + rowHeight / 2);
@@ -117,14 +119,14 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
     context.fillStyle = colour("soft");
     context.textAlign = "right";
     rows.forEach((row, i) => {
-      context.fillText(cut(context, row, GUTTER - 4), GUTTER - 6, i * rowHeight + rowHeight / 2);
+      context.fillText(cut(context, row, left - 4), left - 6, i * rowHeight + rowHeight / 2);
     });
   }, [spans, rows, width, range.begin, range.end, selection, focus, theme]);
 
   if (rows.length === 0) return null;
   const at = (event: MouseEvent): number | null => {
     const box = canvas.current!.getBoundingClientRect();
-    const t = range.begin + ((event.clientX - box.left - GUTTER) / plot) * (range.end - range.begin);
+    const t = range.begin + ((event.clientX - box.left - left) / plot) * (range.end - range.begin);
     const row = Math.floor((event.clientY - box.top) / rowHeight);
     const slack = (2 * (range.end - range.begin)) / plot;
     for (let i = spans.length - 1; i >= 0; --i) {

@@ -59,6 +59,7 @@ export function tracedPage(): Page {
         [2, null, null, 0, 5, 500_000_000, 15_000_000],
       ],
     }],
+    slices: [],
     timeline: null,
   };
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analysis/activity/bin_lattice.h"
 #include "analysis/activity/kernel_variants.h"
@@ -58,6 +59,7 @@ class Builder {
     mix_replays(recording_, variants_, table_.replays, mix_);
     finish_bins();
     finish_shares();
+    table_.numbers = std::move(known_);
     return std::move(table_);
   }
 

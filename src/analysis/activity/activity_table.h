@@ -92,8 +92,9 @@ struct ActivityTable {
   ReplayTime replay_time;  // of the processes that used the device
   std::vector<Replay> replays;
   std::vector<Class> classes;
-  std::vector<Variant> variants;  // sorted by signature
-  std::vector<Bin> bins;          // of the whole trace, with their entries
+  std::vector<std::vector<std::uint32_t>> numbers;  // by trace: of each of its signatures
+  std::vector<Variant> variants;                    // sorted by signature
+  std::vector<Bin> bins;                            // of the whole trace, with their entries
   std::vector<Entry> entries;
   std::vector<Share> shares;
   double begin = 0;         // of the part's first non-empty bin

@@ -109,6 +109,21 @@ std::vector<ActivityRow> ActivityRows::ranges() {
   return rows;
 }
 
+model::Phase ActivityRows::phase_of(const ActivityTable::Share& share) const {
+  const model::Scope* scope = scope_of(share);
+  return scope == nullptr ? model::Phase::kNone : scope->phase;
+}
+
+// Phases in which nothing ran have no row.
+std::uint32_t ActivityRows::phase_row(const ActivityTable::Share& share,
+                                      const std::vector<ActivityRow>& phases) const {
+  const auto name = model::phase_name(phase_of(share));
+  for (std::uint32_t i = 0; i < phases.size(); ++i) {
+    if (phases[i].name == name) return i;
+  }
+  return kNone;
+}
+
 std::vector<ActivityRow> ActivityRows::phases() const {
   std::vector<Row> rows;
   for (const auto phase :
@@ -117,8 +132,7 @@ std::vector<ActivityRow> ActivityRows::phases() const {
   }
   rows.emplace_back().name = "(no phase)";
   rows = filled(std::move(rows), [this](const auto& share) {
-    const model::Scope* scope = scope_of(share);
-    const auto phase = scope == nullptr ? model::Phase::kNone : scope->phase;
+    const auto phase = phase_of(share);
     return phase == model::Phase::kNone ? kNone : static_cast<std::uint32_t>(phase) - 1;
   });
   std::erase_if(rows, [](const Row& row) { return row.launches == 0; });
@@ -128,8 +142,7 @@ std::vector<ActivityRow> ActivityRows::phases() const {
 std::vector<model::ActivityStack> ActivityRows::stacks() const {
   std::map<std::array<std::uint32_t, 4>, model::ActivityStack> sums;
   for (const Portion& portion : portions_) {
-    const model::Scope* scope = scope_of(*portion.share);
-    const auto phase = scope == nullptr ? model::Phase::kNone : scope->phase;
+    const auto phase = phase_of(*portion.share);
     const std::uint32_t kernel = kernel_rows_[portion.share->kernel_class];
     const std::uint32_t layer = layer_row(*portion.share);
     const std::uint32_t range = range_row(*portion.share);

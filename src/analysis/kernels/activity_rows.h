@@ -25,6 +25,13 @@ class ActivityRows {
   // by_kernel, by_layer, by_range, by_phase, stacks, and by_process without idle_between.
   void fill(model::ActivityProfile& out);
 
+  // Indices into the lists that fill() made; kNone: outside of all.
+  std::uint32_t kernel_row(std::uint32_t kernel_class) const { return kernel_rows_[kernel_class]; }
+  std::uint32_t layer_row(const ActivityTable::Share& share) const;
+  std::uint32_t range_row(const ActivityTable::Share& share) const;
+  std::uint32_t phase_row(const ActivityTable::Share& share,
+                          const std::vector<model::ActivityRow>& phases) const;
+
  private:
   using Row = model::ActivityRow;
   // The time and energy of one row itself, or with all rows below it.
@@ -68,8 +75,7 @@ class ActivityRows {
   std::vector<Row> ranges();
   std::vector<Row> phases() const;
   void add_layers(std::size_t trace, std::vector<Row>& rows);
-  std::uint32_t layer_row(const ActivityTable::Share& share) const;
-  std::uint32_t range_row(const ActivityTable::Share& share) const;
+  model::Phase phase_of(const ActivityTable::Share& share) const;
   std::vector<model::ActivityStack> stacks() const;
   std::vector<model::ActivityProcess> processes() const;
 

@@ -44,7 +44,7 @@ class Attribution {
     out_.domain = domain;
   }
 
-  std::optional<model::ActivityProfile> run() {
+  std::optional<model::ActivityProfile> run(const OnAttributed& also) {
     // The last launches may come after the last reading.
     const auto extent = timeline_.extent();
     if (!extent) return std::nullopt;
@@ -85,10 +85,12 @@ class Attribution {
     out_.method = method();
     out_.launches = table_.launches;
     out_.dropped = table_.dropped;
-    ActivityRows(recording_, table_, *model, gain(), out_.measured).fill(out_);
+    ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
+    rows.fill(out_);
     balance(*model);
     remember(*model, clocks);
     warn(*model);
+    if (also) also({table_, *model, rows, gain(), out_});
     return std::move(out_);
   }
 
@@ -330,13 +332,14 @@ BoardLevels with_held_power(BoardLevels levels, const model::ActivityProfile& ac
 
 Result<std::optional<model::ActivityProfile>> attribute_kernels(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
-    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to) {
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to,
+    const OnAttributed& also) {
   auto table = activity_on(recording, domain, from, to);
   if (!table) return tl::unexpected(table.error());
   if (table->empty()) return std::nullopt;
   return Attribution(recording, domain, timeline, levels, std::move(*table),
                      lost_on(recording, domain, {}, {}), lost_on(recording, domain, from, to))
-      .run();
+      .run(also);
 }
 
 }  // namespace jouleprof::analysis

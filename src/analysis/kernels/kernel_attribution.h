@@ -18,8 +18,12 @@
 // `error` adds the sensor's calibration error.
 #pragma once
 
+#include <functional>
 #include <optional>
 
+#include "analysis/activity/activity_table.h"
+#include "analysis/kernels/activity_rows.h"
+#include "analysis/kernels/kernel_model.h"
 #include "analysis/levels/board_levels.h"
 #include "analysis/timeline/timeline.h"
 #include "base/result.h"
@@ -28,15 +32,28 @@
 
 namespace jouleprof::analysis {
 
+// What made an ActivityProfile, for those who ask more of it than the profile holds.
+struct AttributedKernels {
+  const ActivityTable& table;
+  const KernelModel& model;
+  const ActivityRows& rows;
+  double gain;  // the sensor's relative error at 95 %
+  const model::ActivityProfile& profile;
+};
+using OnAttributed = std::function<void(const AttributedKernels&)>;
+
 // Idle energy is split into rest and held by `levels`, with the held power of the regression. What
 // is left above its own error belongs to others where a process that was not traced used the
 // device, else it is unattributed.
+//
+// `also` is called once where kernels have energies.
 //
 // Absent when nothing was traced on the domain, or its power over that time is unavailable. Errors:
 // as activity_on().
 Result<std::optional<model::ActivityProfile>> attribute_kernels(
     const model::Recording& recording, const model::Domain& domain, EnergyTimeline& timeline,
-    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to);
+    const BoardLevels& levels, std::optional<HostTime> from, std::optional<HostTime> to,
+    const OnAttributed& also = {});
 
 // `levels` with the held power that attribution found: the same in all views of a recording.
 BoardLevels with_held_power(BoardLevels levels, const model::ActivityProfile& activity);

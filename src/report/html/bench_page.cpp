@@ -6,6 +6,7 @@
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
+#include "report/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {
@@ -25,9 +26,11 @@ std::string cell(const std::optional<JoulesPer>& per) {
   return small_energy_text(per->joules) + error + (estimated ? " ESTIMATED" : "");
 }
 
-std::string energies(const BenchResult& result) {
+std::string energies(const BenchResult& result, bool redact) {
   if (!result.energy) {
-    return element("p", "alert", "Energy unavailable: " + result.energy.error().message);
+    const auto& reason = result.energy.error().message;
+    return element("p", "alert",
+                   "Energy unavailable: " + (redact ? without_paths(reason) : reason));
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& row : bench_rows(result.bench, *result.energy)) {
@@ -44,7 +47,7 @@ bool is_simulated(const BenchResult& result) {
   return result.energy && result.energy->profile.simulated;
 }
 
-std::string case_html(const BenchResult& result, std::string_view tag) {
+std::string case_html(const BenchResult& result, std::string_view tag, bool redact) {
   const auto& b = result.bench;
   std::string html =
       fmt::format("<{0}>{1}</{0}>\n", tag,
@@ -58,7 +61,7 @@ std::string case_html(const BenchResult& result, std::string_view tag) {
                l.mean_error ? "mean \u00b1" + percent_text(*l.mean_error) : "", "",
                fmt::format("latency, median of {} blocks · p50 {} · p90 {} · p99 {}", l.blocks,
                            seconds_text(l.p50), seconds_text(l.p90), seconds_text(l.p99)));
-  return html + energies(result);
+  return html + energies(result, redact);
 }
 
 }  // namespace
@@ -67,16 +70,28 @@ Result<std::string> bench_to_html(const model::BenchDocument& document,
                                   const std::vector<BenchResult>& results,
                                   const PageOptions& options) {
   std::string html;
-  for (const auto& result : results) html += case_html(result, html.empty() ? "h1" : "h2");
+  for (const auto& result : results) {
+    html += case_html(result, html.empty() ? "h1" : "h2", options.redact);
+  }
   if (std::any_of(results.begin(), results.end(), is_simulated)) {
     html = element("p", "alert", kSimulatedText) + html;
   }
   const std::string workload = results.empty() ? "" : ": " + results.front().bench.workload;
   PageParts parts{"Benchmark" + workload, html, page_foot(options), page_head(options)};
-  parts.data["bench"] = Json::parse(bench_to_json(document, results));
-  // The page has no table of layers.
-  for (Json& each : parts.data["bench"]["cases"]) {
-    if (each.contains("model") && each["model"].is_object()) each["model"].erase("layers");
+  // What the page shows of it.
+  const Json all = Json::parse(bench_to_json(document, results));
+  Json& cases = parts.data["bench"]["cases"] = Json::array();
+  for (const Json& each : all["cases"]) {
+    Json& one = cases.emplace_back();
+    for (const char* key : {"workload", "mode", "batch", "energy_device", "latency"}) {
+      one[key] = each.value(key, Json());
+    }
+    const Json& energy = each["energy"];
+    one["energy"] = energy.is_null() ? energy : Json{{"per", energy["per"]}};
+    one["energy_reason"] = each["energy_reason"];
+    if (options.redact && each["energy_reason"].is_string()) {
+      one["energy_reason"] = without_paths(each["energy_reason"]);
+    }
   }
   return assemble_page(parts);
 }

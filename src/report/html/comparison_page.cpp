@@ -5,6 +5,7 @@
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
+#include "report/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {
@@ -13,7 +14,8 @@ using analysis::Difference;
 
 std::string side(const std::string& title, const std::vector<std::string>& runs) {
   if (runs.size() == 1 && title.empty()) return runs.front();
-  return fmt::format("{} ({} runs)", title.empty() ? runs.front() + " \u2026" : title, runs.size());
+  return fmt::format("{} ({} run{})", title.empty() ? runs.front() + " \u2026" : title, runs.size(),
+                     runs.size() == 1 ? "" : "s");
 }
 
 std::string test_text(const ComparisonReport& report) {
@@ -51,7 +53,8 @@ std::string remarks(const ComparisonReport& report) {
 
 }  // namespace
 
-Result<std::string> comparison_to_html(const ComparisonReport& report, const PageOptions& options) {
+Result<std::string> comparison_to_html(const ComparisonReport& whole, const PageOptions& options) {
+  const ComparisonReport report = options.redact ? redacted(whole) : whole;
   const auto& c = report.comparison;
   const std::string title =
       fmt::format("{} \u2192 {}", side(report.before, c.before), side(report.after, c.after));

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -110,6 +112,40 @@ TEST(HtmlFormat, StacksSumToTheEnergyOfKernels) {
             std::llround(data["activity"]["kernel"][0]["kernels_joules"].get<double>() * 1e6));
 }
 
+TEST(HtmlFormat, SlicesSumToTheRows) {
+  const json data = json::parse(block_of(page_of(traced())));
+  ASSERT_EQ(data["slices"].size(), 1U);
+  const json& slices = data["slices"][0];
+  EXPECT_EQ(slices["id"], data["stacks"][0]["id"]);
+  const json& packed = data["activity"]["kernel"][0]["rows"];
+  const auto column = [&](const char* key) {
+    return static_cast<std::size_t>(std::find(packed["keys"].begin(), packed["keys"].end(), key) -
+                                    packed["keys"].begin());
+  };
+  ASSERT_EQ(slices["kernel"].size(), 4U);
+  for (const json& row : slices["kernel"]) {
+    const double unit = row[1].get<double>() / 1e6;
+    double sum = 0;
+    double absolute = 0;
+    for (const json& energy : row[2]) {
+      sum += unit * energy.get<double>();
+      absolute += unit * std::abs(energy.get<double>());
+    }
+    EXPECT_EQ(row[2].size(), slices["count"].get<std::size_t>());
+    const json& whole = packed["rows"][row[0].get<std::size_t>()];
+    const double joules = whole[column("energy_joules")].get<double>();
+    EXPECT_NEAR(sum, joules, 2e-3 * joules);
+    double bound = row[3].get<double>() * absolute + unit * row[4].get<double>();
+    if (!row[5].is_null()) {
+      bound = 0;
+      for (const json& error : row[5]) bound += unit * error.get<double>();
+    }
+    const double high = whole[column("interval_joules")][1].get<double>();
+    EXPECT_GE(bound, 0.99 * (high - joules));
+    EXPECT_LE(bound, 2 * (high - joules));
+  }
+}
+
 TEST(HtmlFormat, HostileNamesAreText) {
   const std::string hostile = "</script><script>alert(1)</script><!--\xe2\x80\xa8\xff\xe2\x80\xae" +
                               std::string(10'000, 'x');
@@ -217,6 +253,28 @@ TEST(HtmlFormat, ManyWindowsAreJoinedAndCountedOnce) {
   std::size_t windows = 0;
   for (const json& block : track["blocks"]) windows += block[4].get<std::size_t>();
   EXPECT_EQ(windows, 10'000U);
+}
+
+TEST(HtmlFormat, JoinedWindowsOfOneNameHaveTheirSums) {
+  model::Recording recording = traced();
+  const HostTime begin = *recording.run.work_begin;
+  for (int i = 0; i < 10'000; ++i) {
+    model::Window& window = recording.windows.emplace_back();
+    window.name = "step";
+    window.begin = begin + i * std::chrono::microseconds{390};
+    window.end = window.begin + std::chrono::microseconds{380};
+  }
+  const json data = json::parse(block_of(page_of(recording)));
+  double joules = 0;
+  double seconds = 0;
+  for (const json& block : data["timeline"]["windows"]["blocks"]) {
+    ASSERT_EQ(block[5].size(), 1U);
+    joules += block[5][0][1].get<double>() / 1e6;
+    seconds += block[4] == 1 ? block[3].get<double>() : block[6].get<double>();
+  }
+  const json& group = data["profile"]["windows"][0];
+  EXPECT_NEAR(joules, group["energy"][0]["energy_joules"].get<double>(), 0.02 * joules);
+  EXPECT_NEAR(seconds, 3.8, 1e-3);
 }
 
 // The page without data, and what a kernel, a window and a step of the timeline add to it.

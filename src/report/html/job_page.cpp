@@ -5,6 +5,7 @@
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
+#include "report/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {
@@ -31,8 +32,9 @@ std::string hosts_table(const analysis::Job& job) {
 
 }  // namespace
 
-Result<std::string> job_to_html(const analysis::Job& job, const JobOptions& job_options,
+Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& job_options,
                                 const PageOptions& options) {
+  const analysis::Job job = options.redact ? redacted(whole) : whole;
   std::string html = "<h1>Energy of a job</h1>\n";
   std::string line = fmt::format("{} recordings of {} {}", job.recordings, job.hosts.size(),
                                  job.hosts.size() == 1 ? "machine" : "machines");
@@ -60,7 +62,9 @@ Result<std::string> job_to_html(const analysis::Job& job, const JobOptions& job_
   PageParts parts{"Energy of a job", html, page_foot(options), page_head(options)};
   const auto document = job_to_json(job, job_options);
   if (!document) return forward_error(document);
-  parts.data["job"] = Json::parse(*document);
+  // The page shows no more of it.
+  const Json all = Json::parse(*document);
+  parts.data["job"] = {{"hosts", all["hosts"]}, {"ranks", all["ranks"]}};
   return assemble_page(parts);
 }
 

@@ -36,6 +36,7 @@ Json page_head(const PageOptions& options) {
   Json j;
   j["schema"] = "jouleprof.page/1";
   j["version"] = options.version;
+  j["redacted"] = options.redact;
   return j;
 }
 
@@ -43,8 +44,11 @@ std::string page_foot(const PageOptions& options) {
   std::string html =
       fmt::format("<p>Made by jouleprof {}. This file is complete and makes no requests.",
                   markup_text(options.version));
-  if (!options.again.empty()) {
+  if (!options.again.empty() && !options.redact) {
     html += fmt::format(" The same figures: <code>{}</code>", markup_text(options.again));
+  }
+  if (options.redact) {
+    html += " Names of files, hosts and jobs, commands, paths and UUIDs were left out (--redact).";
   }
   return html + "</p>\n";
 }

@@ -10,6 +10,7 @@
 #include "report/html/gauge_track.h"
 #include "report/html/markup.h"
 #include "report/html/power_json.h"
+#include "report/html/slices_json.h"
 #include "report/html/span_track.h"
 #include "report/json/activity_json.h"
 #include "report/json/profile_json.h"
@@ -105,6 +106,7 @@ Json profile_data(const model::Profile& profile, const Costs* costs) {
 Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
                        const FormatOptions& options, const model::Profile& profile,
                        const Costs* costs) {
+  const auto& slices = run.activity_slices(kMostSliceCells, part);
   Json j;
   j["schema"] = "jouleprof.page/1";
   j["version"] = options.version;
@@ -118,6 +120,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   j["stacks"] = Json::array();
   for (const auto& device : *activity) j["stacks"].push_back(stacks_data(device));
   const auto span = run.span(part);
+  j["slices"] = Json::array();
   if (!span) {  // imported windows without a time
     j["timeline"] = nullptr;
     return j;
@@ -136,6 +139,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   if (!replays) return tl::unexpected(replays.error());
   timeline["replays"] = std::move(*replays);
   j["timeline"] = std::move(timeline);
+  if (slices) j["slices"] = slices_json(*slices, origin);
   return j;
 }
 

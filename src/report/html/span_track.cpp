@@ -19,8 +19,7 @@ struct Block {
   int name = 0;
   HostTime begin{};
   HostTime end{};
-  std::size_t count = 1;
-  const Window* window = nullptr;
+  std::vector<const Window*> windows;  // that it stands for
 };
 
 // Windows in order of time; at the same time the longest first, so that it is above those within.
@@ -51,15 +50,14 @@ class Lanes {
     } else if (joins(blocks_[last_[lane]], window)) {
       Block& block = blocks_[last_[lane]];
       block.end = std::max(block.end, window.end);
-      block.count += 1;
-      block.window = nullptr;
+      block.windows.push_back(&window);
       if (block.name != name) block.name = -1;
       ends_[lane] = std::max(ends_[lane], window.end);
       return;
     }
     ends_[lane] = std::max(ends_[lane], window.end);
     last_[lane] = blocks_.size();
-    blocks_.push_back({lane, name, window.begin, window.end, 1, &window});
+    blocks_.push_back({lane, name, window.begin, window.end, {&window}});
   }
 
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -68,7 +66,7 @@ class Lanes {
  private:
   // Both too short to be drawn, and close.
   bool joins(const Block& block, const Window& window) const {
-    const bool brief = block.count > 1 || block.end - block.begin < shortest_;
+    const bool brief = block.windows.size() > 1 || block.end - block.begin < shortest_;
     return brief && window.end - window.begin < shortest_ && window.begin - block.end < shortest_ &&
            window.end - block.begin < 4 * shortest_;
   }
@@ -79,13 +77,24 @@ class Lanes {
   std::vector<Block> blocks_;
 };
 
-Json energies_of(const analysis::Run& run, const Window& window) {
+// Of several windows the sum of the errors: an upper bound.
+Json energies_of(const analysis::Run& run, const Block& block) {
+  if (block.name < 0) return nullptr;
   Json energies = Json::array();
   for (std::size_t d = 0; d < run.recording().domains.size(); ++d) {
-    const auto energy = run.energy(d, window);
-    if (!energy) continue;
-    energies.push_back({static_cast<std::uint32_t>(run.recording().domains[d].id),
-                        energy->energy.microjoules(), energy->error.microjoules()});
+    const auto id = run.recording().domains[d].id;
+    Energy sum;
+    Energy error;
+    const bool known =
+        std::all_of(block.windows.begin(), block.windows.end(), [&](const Window* window) {
+          const auto energy = run.energy(d, *window);
+          if (!energy || !window->devices.contains(id)) return false;
+          sum += energy->energy;
+          error += energy->error;
+          return true;
+        });
+    if (!known) continue;
+    energies.push_back({static_cast<std::uint32_t>(id), sum.microjoules(), error.microjoules()});
   }
   return energies;
 }
@@ -108,9 +117,14 @@ Json window_track(const analysis::Run& run, const analysis::PartSpan& span, Host
   }
   Json list = Json::array();
   for (const Block& block : lanes.blocks()) {
-    list.push_back({block.lane, block.name, time_json(block.begin - origin),
-                    time_json(block.end - block.begin), block.count,
-                    block.window ? energies_of(run, *block.window) : Json(nullptr)});
+    Json& one = list.emplace_back();
+    one = {block.lane, block.name, time_json(block.begin - origin),
+           time_json(block.end - block.begin), block.windows.size()};
+    one.push_back(energies_of(run, block));
+    if (block.windows.size() < 2) continue;
+    Duration total{};
+    for (const Window* window : block.windows) total += window->end - window->begin;
+    one.push_back(time_json(total));
   }
   Json track;
   track["lanes"] = lanes.lanes();

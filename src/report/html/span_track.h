@@ -7,9 +7,10 @@
 namespace jouleprof::report {
 
 // {"names": [...], "blocks": [...], "lanes": n}: each block is [lane, name, begin, length, count,
-// energies]. Times are seconds since `origin`. A block stands for `count` windows: of one window
-// `energies` is [[domain's id, microjoules, error], ...]; windows too short to be drawn are joined,
-// and have none. The name of windows of different names that are joined is -1. Windows that overlap
+// energies], and of several windows the sum of their lengths. Times are seconds since `origin`. A
+// block stands for `count` windows: those too short to be drawn are joined. `energies` is
+// [[domain's id, microjoules, error], ...], an error the sum of the windows'; null for windows of
+// several names. The name of windows of different names that are joined is -1. Windows that overlap
 // are in different lanes.
 Json window_track(const analysis::Run& run, const analysis::PartSpan& span, HostTime origin,
                   std::size_t blocks);

@@ -7,6 +7,7 @@
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
+#include "report/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {
@@ -31,10 +32,12 @@ std::string name_of(const AdvisedSweep& advised) {
   return name;
 }
 
-std::string sweep_html(const AdvisedSweep& advised, std::string_view tag) {
+std::string sweep_html(const AdvisedSweep& advised, std::string_view tag, bool redact) {
   std::string html = fmt::format("<{0}>{1}</{0}>\n", tag, markup_text(name_of(advised)));
   if (!advised.advice) {
-    return html + element("p", "alert", "No recommendation: " + advised.advice.error().message);
+    const auto& reason = advised.advice.error().message;
+    return html +
+           element("p", "alert", "No recommendation: " + (redact ? without_paths(reason) : reason));
   }
   const auto& advice = *advised.advice;
   const auto* words = model::knob_words(advised.sweep.knob);
@@ -79,11 +82,20 @@ Result<std::string> recommendation_to_html(const std::vector<AdvisedSweep>& swee
                                            const std::vector<model::SweepRun>& runs,
                                            const PageOptions& options) {
   std::string html;
-  if (sweeps.front().sweep.simulated) html = element("p", "alert", kSimulatedText);
-  for (const auto& advised : sweeps) html += sweep_html(advised, html.empty() ? "h1" : "h2");
+  for (const auto& advised : sweeps) {
+    html += sweep_html(advised, html.empty() ? "h1" : "h2", options.redact);
+  }
+  if (sweeps.front().sweep.simulated) html = element("p", "alert", kSimulatedText) + html;
   PageParts parts{sweeps.size() == 1 ? name_of(sweeps.front()) : "Sweeps", html, page_foot(options),
                   page_head(options)};
   parts.data["recommendation"] = Json::parse(recommendation_to_json(sweeps, recommendation));
+  for (Json& sweep : parts.data["recommendation"]["sweeps"]) {
+    if (!options.redact) break;
+    if (sweep["reason"].is_string()) sweep["reason"] = without_paths(sweep["reason"]);
+    for (Json& unranked : sweep["unranked"]) {
+      unranked["reason"] = without_paths(unranked["reason"]);
+    }
+  }
   parts.data["sweep_runs"] = runs_json(runs);
   return assemble_page(parts);
 }

@@ -156,6 +156,12 @@ describe("the page in a browser", { skip: missing }, () => {
     await tab.waitForFunction(() => document.querySelector("#app")?.childElementCount > 0);
     return { tab, problems, close: () => context.close() };
   };
+  // Of a text such as "8.947 kJ": the value, and half of its last printed digit.
+  const joules = (text) => {
+    const [, number, unit] = /(-?[\d.]+) (mJ|J|kJ|MJ)/.exec(text) ?? [null, "NaN", "J"];
+    const scale = { mJ: 1e-3, J: 1, kJ: 1e3, MJ: 1e6 }[unit];
+    return [Number(number) * scale, 0.5001 * scale * 10 ** -(number.split(".")[1]?.length ?? 0)];
+  };
   const axe = async (tab) => {
     await tab.evaluate(readFileSync(AXE, "utf8"));
     const { violations } = await tab.evaluate(() => globalThis.axe.run(document));
@@ -207,11 +213,108 @@ describe("the page in a browser", { skip: missing }, () => {
     await tab.getByLabel("Selection from, in seconds").press("Tab");
     await tab.getByLabel("Selection to, in seconds").fill("17");
     await tab.getByLabel("Selection to, in seconds").press("Tab");
-    const text = await tab.locator(".selected").innerText();
+    const text = await tab.locator("div.selected").innerText();
     assert.match(text, /12\.00 s to 17\.00 s/);
     assert.match(text, /gpu0\s+[\d.]+ kJ ±/);
     assert.match(text, /--from 12\.000s --to 17\.000s/);
     assert.deepEqual(problems, []);
+    await close();
+  });
+
+  const select = async (tab, from, to) => {
+    for (const [edge, value] of [["from", from], ["to", to]]) {
+      await tab.getByLabel(`Selection ${edge}, in seconds`).fill(String(value));
+      await tab.getByLabel(`Selection ${edge}, in seconds`).press("Tab");
+    }
+  };
+  // The cells of a table's rows by their column's title.
+  const rowsOf = (tab) => tab.evaluate(() => {
+    const titles = [...document.querySelectorAll("#panel thead th")].map((th) => th.innerText.replace(/ [↑↓]$/, ""));
+    return [...document.querySelectorAll("#panel tbody tr")].map((tr) =>
+      Object.fromEntries([...tr.children].map((td, i) => [titles[i], td.querySelector("span")?.innerText ?? td.innerText])));
+  });
+
+  it("has tables of the selection, whose figures are those of report --from --to", async () => {
+    const recording = join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof");
+    const { tab, problems, close } = await open("kernels");
+    const data = JSON.parse(await tab.locator("#data").textContent());
+    const [slices] = data.slices;
+    const from = slices.begin_seconds + 4 * slices.step_seconds;
+    const to = slices.begin_seconds + 12 * slices.step_seconds;
+    await tab.getByRole("tab", { name: "Kernels" }).click();
+    const whole = (await rowsOf(tab)).length;
+    await select(tab, from, to);
+    const rows = await rowsOf(tab);
+    assert.equal(rows.length, whole);
+    const part = JSON.parse(tool(["report", recording, "--by", "kernel", "--json", "--from", `${from}s`, "--to", `${to}s`])).devices[0].rows;
+    const known = data.activity.kernel[0].rows;
+    const keys = known.keys;
+    let compared = 0;
+    for (const [number, unit, energies] of slices.kernel) {
+      const cells = known.rows.find((r) => r[keys.indexOf("number")] === number);
+      const [name, detail] = [cells[keys.indexOf("name")], cells[keys.indexOf("detail")]];
+      const truth = part.find((r) => r.name === name && r.detail === detail);
+      const held = energies.slice(4, 12).reduce((s, e) => s + e, 0) * unit / 1e6;
+      if (!truth || !truth.resolvable || truth.energy_joules < 1) continue;
+      assert.ok(Math.abs(held - truth.energy_joules) < 0.01 * truth.energy_joules + 0.01, `${name}: ${held} is not ${truth.energy_joules}`);
+      assert.ok(rows.some((r) => Math.abs(joules(r["energy of selection"].split("≤").pop())[0] - held) <= 0.002 * held), `${name}: ${held}`);
+      compared += 1;
+    }
+    assert.ok(compared >= 3, `${compared} kernels`);
+    await tab.getByRole("tab", { name: "Processes" }).click();
+    assert.match(await tab.locator("#panel").innerText(), /Of the whole run, not of the selection/);
+    await tab.locator("section[aria-labelledby=tables]").getByRole("button", { name: "Whole run" }).click();
+    assert.doesNotMatch(await tab.locator("#panel").innerText(), /not of the selection/);
+    assert.deepEqual(await axe(tab), []);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("says where a selection is shorter than what the tables hold", async () => {
+    const { tab, problems, close } = await open("kernels");
+    await tab.getByRole("tab", { name: "Kernels" }).click();
+    await select(tab, 1.1, 1.2);
+    assert.match(await tab.locator("#panel").innerText(), /Of the whole run, not of the selection.*less than half of a slice/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("selects with a finger", async () => {
+    const { tab, problems, close } = await open("example", { viewport: { width: 360, height: 800 }, hasTouch: true, isMobile: true });
+    const chart = tab.locator(".chart").first();
+    await chart.scrollIntoViewIfNeeded();
+    const box = await chart.boundingBox();
+    const point = (type, x) => chart.dispatchEvent(type, {
+      pointerId: 7, pointerType: "touch", isPrimary: true, button: 0, clientX: x, clientY: box.y + 40, bubbles: true });
+    await chart.evaluate((e) => { e.setPointerCapture = () => {}; });  // there is no such finger
+    await point("pointerdown", box.x + 120);
+    await point("pointermove", box.x + 200);
+    await point("pointerup", box.x + 240);
+    assert.match(await tab.locator("div.selected").innerText(), / s to .* s/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  // docs/page.md: questions and where they are answered.
+  it("answers five questions with at most two clicks each", async () => {
+    const { tab, close } = await open("kernels");
+    // Which kernel, or layer, takes most? No click.
+    const rows = await rowsOf(tab);
+    assert.ok(rows.length > 0 && /\d J|\d kJ/.test(Object.values(rows[0]).join(" ")));
+    // How much went while nothing ran? No click.
+    assert.match(await tab.locator(".balance-row .legend").first().innerText(), /(rest|idle)/);
+    // What is uncertain? No click.
+    assert.match(await tab.locator("#headline").innerText(), /95 % interval/);
+    // What should I do? No click.
+    assert.match(await tab.locator("#headline .findings .step").first().innerText(), /\w/);
+    // What did this part cost? One drag.
+    await tab.locator(".chart").first().scrollIntoViewIfNeeded();
+    const chart = await tab.locator(".chart").first().boundingBox();
+    await tab.mouse.move(chart.x + 200, chart.y + 50);
+    await tab.mouse.down();
+    await tab.mouse.move(chart.x + 400, chart.y + 50, { steps: 4 });
+    await tab.mouse.up();
+    assert.match(await tab.locator("div.selected").innerText(), /J ±/);
     await close();
   });
 
@@ -241,12 +344,6 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
-  // Of a text such as "8.947 kJ": the value, and half of its last printed digit.
-  const joules = (text) => {
-    const [, number, unit] = /(-?[\d.]+) (mJ|J|kJ|MJ)/.exec(text);
-    const scale = { mJ: 1e-3, J: 1, kJ: 1e3, MJ: 1e6 }[unit];
-    return [Number(number) * scale, 0.5001 * scale * 10 ** -(number.split(".")[1]?.length ?? 0)];
-  };
   const same = (text, value) => {
     const [shown, digit] = joules(text);
     assert.ok(Math.abs(shown - value) <= digit, `${text} is not ${value}`);

@@ -11,7 +11,8 @@ void CompareOutputs::declare(CLI::App& app) {
   app.add_option("--top", top, "");
   auto* as_json = app.add_flag("--json", json, "");
   app.add_flag("--github", github, "")->excludes(as_json);
-  app.add_option("--html", html, "");
+  auto* page = app.add_option("--html", html, "");
+  app.add_flag("--redact", redact, "")->needs(page);
   app.add_option("--markdown", markdown, "");
   app.add_option("--junit", junit, "");
   app.add_option("--benchmark", benchmark, "");
@@ -40,7 +41,7 @@ int CompareOutputs::write(report::ComparisonReport report,
   if (github) text += report::comparison_to_github(report);
   to("", text);
   if (!html.empty()) {
-    const auto page = report::comparison_to_html(report, {JOULEPROF_VERSION, ""});
+    const auto page = report::comparison_to_html(report, {JOULEPROF_VERSION, "", redact});
     if (!page) return complain(page.error(), kInternalError);
     to(html, *page);
   }

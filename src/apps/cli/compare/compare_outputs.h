@@ -15,6 +15,7 @@ struct CompareOutputs {
   bool json = false;
   bool github = false;
   std::string html;
+  bool redact = false;  // of `html`
   std::string markdown;
   std::string junit;
   std::string benchmark;

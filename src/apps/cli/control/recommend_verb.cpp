@@ -31,7 +31,8 @@ class RecommendVerb : public Verb {
     app.add_option("--price", price_, "")->needs(hours);
     app.add_option("--carbon", carbon_, "")->needs(hours);
     app.add_option("--profile", profile_, "");
-    app.add_option("--html", html_, "");
+    auto* page = app.add_option("--html", html_, "");
+    app.add_flag("--redact", redact_, "")->needs(page);
     app.add_option("--svg", svg_, "");
     app.add_flag("--json", json_, "");
   }
@@ -59,7 +60,7 @@ class RecommendVerb : public Verb {
     if (!html_.empty()) {
       const auto page = report::recommendation_to_html(
           sweeps, *options, runs_,
-          {JOULEPROF_VERSION, "jouleprof recommend " + report::shell_word(input_.file)});
+          {JOULEPROF_VERSION, "jouleprof recommend " + report::shell_word(input_.file), redact_});
       if (!page) return complain(page.error(), kInternalError);
       if (const int status = write_file(html_, *page); status != kDone) return status;
     }
@@ -171,6 +172,7 @@ class RecommendVerb : public Verb {
   std::string profile_;
   std::string svg_;
   std::string html_;
+  bool redact_ = false;
   bool json_ = false;
 };
 

@@ -72,7 +72,8 @@ Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules
 }  // namespace
 
 int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
-               const Output& html) {
+               const JobPage& wanted) {
+  const Output& html = wanted.file;
   if (!html.path.empty()) {
     if (const auto possible = check_output(html); !possible) {
       return complain(possible.error(), kCannotWrite);
@@ -86,7 +87,8 @@ int report_job(const std::vector<std::string>& files, const report::JobOptions& 
   if (!html.path.empty()) {
     const std::string name = std::filesystem::path(files.front()).filename();
     const auto page = report::job_to_html(
-        *job, options, {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name)});
+        *job, options,
+        {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name), wanted.redact});
     if (!page) return complain(page.error(), kInternalError);
     const auto made = write_output(html, *page);
     return made ? kDone : complain(made.error(), kCannotWrite);

@@ -9,8 +9,13 @@
 
 namespace jouleprof::cli {
 
-// Writes a page to `html`, or else to stdout. Returns the exit status.
+struct JobPage {
+  Output file;          // an empty path: none
+  bool redact = false;  // without names of hosts and files
+};
+
+// Writes a page to `page.file`, or else to stdout. Returns the exit status.
 int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
-               const Output& html);
+               const JobPage& page);
 
 }  // namespace jouleprof::cli

@@ -136,13 +136,15 @@ class ReportVerb : public Verb {
     if (is_table) refused = "--by " + choice_.by;
     if (csv_) refused = "--csv";
     if (!svg_.empty() || !png_.empty()) refused = "--svg and --png";
-    if (redact_) refused = "--redact";
     if (!choice_.sort.empty() || choice_.top || choice_.depth)
       refused = "--sort, --top and --depth";
     if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
       refused = "--from, --to, --run";
     if (options.costs.series) refused = "--carbon FILE";
     if (!per_.empty()) refused = "--per";
+    if (redact_ && html_.empty()) {
+      return complain({Errc::kInvalidArgument, "--redact is of --html"}, kUsageError);
+    }
     if (!refused.empty()) {
       return complain(
           {Errc::kInvalidArgument,
@@ -152,7 +154,7 @@ class ReportVerb : public Verb {
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
-    const int status = report_job(files, options, json_, {html_, force_, files});
+    const int status = report_job(files, options, json_, {{html_, force_, files}, redact_});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);

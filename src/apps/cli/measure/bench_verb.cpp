@@ -43,7 +43,8 @@ class BenchVerb : public Verb {
     app.add_option("--depth", depth_, "")->needs(layers)->check(above_zero());
     app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
-    app.add_option("--html", html_, "");
+    auto* page = app.add_option("--html", html_, "");
+    app.add_flag("--redact", redact_, "")->needs(page);
     auto* json = app.add_flag("--json", json_, "");
     app.add_flag("--csv", csv_, "")->excludes(json);
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
@@ -175,7 +176,7 @@ class BenchVerb : public Verb {
     const auto written = write_output(Output{}, text);
     if (!written) return complain(written.error(), kCannotWrite);
     if (!html_.empty()) {
-      const auto page = report::bench_to_html(*document, results, {JOULEPROF_VERSION, ""});
+      const auto page = report::bench_to_html(*document, results, {JOULEPROF_VERSION, "", redact_});
       if (!page) return complain(page.error(), kInternalError);
       if (const auto made = write_output({html_, true, {}}, *page); !made) {
         return complain(made.error(), kCannotWrite);
@@ -219,6 +220,7 @@ class BenchVerb : public Verb {
   std::string output_;
   bool force_ = false;
   std::string html_;
+  bool redact_ = false;
   bool json_ = false;
   bool csv_ = false;
   std::vector<std::string> devices_;

@@ -1,0 +1,28 @@
+// The energies of kernels, layers, ranges and phases of a traced GPU over slices of its time.
+#pragma once
+
+#include <cstddef>
+
+#include "analysis/activity/activity_table.h"
+#include "analysis/kernels/activity_rows.h"
+#include "analysis/kernels/kernel_model.h"
+#include "model/activity_profile.h"
+#include "model/activity_slices.h"
+
+namespace jouleprof::analysis {
+
+// Which slices are wanted. Their edges lie at multiples of their length from `origin` on.
+struct SliceRequest {
+  HostTime origin{};
+  std::size_t most_cells = 0;  // energies of one row over one slice, in all
+};
+
+// `rows` has filled `profile`, of the same table and model. `gain`: the sensor's relative error at
+// 95 %. Slices are 1 s or longer: the interval in which the tracer sums the time of layers. Within
+// it, a layer's part of a kernel's time counts as constant.
+model::ActivitySlices activity_slices(const model::Recording& recording, const ActivityTable& table,
+                                      const KernelModel& model, const ActivityRows& rows,
+                                      double gain, const model::ActivityProfile& profile,
+                                      const SliceRequest& request);
+
+}  // namespace jouleprof::analysis

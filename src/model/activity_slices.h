@@ -1,0 +1,35 @@
+// Where inside a device the energy went, by time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "jouleprof/units.h"
+#include "model/domain.h"
+
+namespace jouleprof::model {
+
+// Energies of rows of an ActivityProfile over equal slices of time, one after the other. Those of a
+// row sum to the row's energy with all rows below it, but for rounding.
+struct ActivitySlices {
+  struct Row {
+    std::uint32_t row = 0;         // index into the profile's list
+    std::vector<Energy> energies;  // of each slice
+    // Half of the 95 % interval of each. The sum over some slices is an upper bound of that of
+    // their energies' sum: the errors of a kernel's power are common to all slices.
+    std::vector<Energy> errors;
+  };
+  DomainId domain{};
+  HostTime begin{};  // of the first slice
+  Duration step{};
+  std::size_t count = 0;
+  // Of the lists of the profile, the rows with the highest energies; greatest first.
+  std::vector<Row> by_kernel;
+  std::vector<Row> by_layer;
+  std::vector<Row> by_range;
+  std::vector<Row> by_phase;
+};
+
+}  // namespace jouleprof::model
