@@ -8,6 +8,7 @@
 
 #include "apps/lib/open_handles.h"
 #include "apps/lib/status.h"
+#include "apps/lib/thread_data.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@ using jouleprof::Result;
 using jouleprof::lib::checked;
 using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
+using jouleprof::lib::open_handles;
 using jouleprof::lib::refuse;
 using jouleprof::lib::without_exceptions;
 
@@ -162,12 +164,6 @@ jouleprof_status give(const std::string& text, char** out, char* error, size_t e
   return JOULEPROF_OK;
 }
 
-// Never destroyed: programs close monitors while they exit.
-jouleprof::lib::OpenHandles<jouleprof_monitor>& open_monitors() {
-  static auto* const kOpen = new jouleprof::lib::OpenHandles<jouleprof_monitor>;
-  return *kOpen;
-}
-
 }  // namespace
 
 jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
@@ -178,6 +174,7 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
                   error_size);
   }
   *monitor = nullptr;
+  jouleprof::lib::keep_thread_data();
   const jouleprof_monitor_options options = complete(given);
   if (options.devices != nullptr && options.gpu_indices != nullptr) {
     return refuse("give devices or gpu_indices, not both", error, error_size);
@@ -197,14 +194,14 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
       made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
                                                            : -1);
     }
-    open_monitors().add(made.get());
+    open_handles<jouleprof_monitor>().add(made.get());
     *monitor = made.release();
     return JOULEPROF_OK;
   });
 }
 
 void jouleprof_monitor_close(jouleprof_monitor* monitor) {
-  if (!open_monitors().remove(monitor)) return;
+  if (!open_handles<jouleprof_monitor>().remove(monitor)) return;
   // A forked child has none of the threads, and locks that may stay held: there is nothing to end.
   if (monitor->pid != getpid()) return;
   (void)without_exceptions(0, [&] {
