@@ -15,8 +15,8 @@
 #include "jouleprof/jouleprof.h"
 #include "meters/all/open_meters.h"
 #include "model/window_sum.h"
-#include "recording/writer.h"
 #include "report/json/snapshot_json.h"
+#include "session/sampling/recording_sink.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
@@ -33,7 +33,6 @@ using jouleprof::lib::refuse;
 using jouleprof::lib::without_exceptions;
 
 struct jouleprof_monitor {
-  std::unique_ptr<jouleprof::recording::Writer> log;  // outlives what writes to it
   std::unique_ptr<jouleprof::session::EnergySource> source;
   std::vector<int> visible_indices;  // by domain
   std::string kind;
@@ -81,18 +80,15 @@ jouleprof_monitor_options complete(const jouleprof_monitor_options* given) {
 }
 
 Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
-    const jouleprof_monitor_options& options,
-    std::unique_ptr<jouleprof::recording::Writer>& writer) {
-  using jouleprof::recording::Writer;
+    const jouleprof_monitor_options& options) {
   if (options.overwrite == 0 && access(options.log, F_OK) == 0) {
     return jouleprof::fail(
         Errc::kInvalidArgument,
         std::string(options.log) + " exists; choose another name for the log or set overwrite");
   }
-  auto created = Writer::create(options.log, {.overwrite = options.overwrite != 0});
+  auto created = jouleprof::session::RecordingSink::create(options.log, options.overwrite != 0);
   if (!created) return forward_error(created);
-  writer = std::make_unique<Writer>(std::move(*created));
-  return std::make_unique<jouleprof::session::WriterSink<Writer>>(*writer);
+  return std::move(*created);
 }
 
 Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
@@ -107,7 +103,7 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   choice.use_service = options.own_sampler == 0;
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
-  if (options.log != nullptr) live.open_sink = [&] { return open_log(options, monitor.log); };
+  if (options.log != nullptr) live.open_sink = [&] { return open_log(options); };
   auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
   if (!opened) return forward_error(opened);
   monitor.source = std::move(*opened);
