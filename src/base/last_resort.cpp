@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/say.h"
+#include "base/wait_status.h"
 
 namespace jouleprof::last_resort {
 namespace {
@@ -39,7 +40,7 @@ std::optional<int> wait() {
     found = ::waitpid(child, &status, 0);
   } while (found < 0 && errno == EINTR);
   if (found < 0) return std::nullopt;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return exit_status(status);
 }
 
 void become_waiter() {

@@ -30,6 +30,14 @@ CREATE TABLE run (number INTEGER PRIMARY KEY, summary TEXT NOT NULL, recording B
 
 using Base = std::unique_ptr<SQLite::Database>;
 
+// What SQLite cannot make sense of is damage.
+Error read_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
+  Error error = sqlite_error("read " + path.string(), e, db);
+  if (error.code != Errc::kInternal) return error;
+  return {Errc::kCorrupt,
+          fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
+}
+
 Result<Base> open_database(const fs::path& path, int flags) {
   if (std::error_code error; !fs::is_regular_file(path, error)) {
     return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
@@ -48,7 +56,7 @@ Result<Base> open_database(const fs::path& path, int flags) {
     }
     return db;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, nullptr));
+    return tl::unexpected(read_error(path, e, nullptr));
   }
 }
 
@@ -97,7 +105,7 @@ Result<SweepRecord> read_sweep(const fs::path& path) {
     }
     return record;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 
@@ -124,7 +132,7 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
     if (out) return {};
     return fail(Errc::kUnavailable, fmt::format("cannot write {}", to.string()));
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 

@@ -98,5 +98,18 @@ TEST(SweepFile, RefusesOtherFiles) {
   EXPECT_FALSE(read_sweep(tree / "text"));
 }
 
+TEST(SweepFile, NamesDamageThatSqliteDoesNotUnderstand) {
+  const TempTree tree;
+  ASSERT_TRUE(SweepFile::create(tree / "x", plan(), false));
+  std::fstream file(tree / "x", std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(47);  // the last byte of the schema's format, which is 4
+  file.put('\x09');
+  file.close();
+  const auto read = read_sweep(tree / "x");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::kCorrupt);
+  EXPECT_THAT(read.error().message, HasSubstr("the file is damaged"));
+}
+
 }  // namespace
 }  // namespace jouleprof::recording

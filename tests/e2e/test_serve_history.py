@@ -48,6 +48,16 @@ def test_a_damaged_state_is_named(tmp_path, gpu):
         assert value(service.samples(), "jouleprof_missing_seconds_total") == 0
 
 
+def test_a_file_of_another_kind_is_no_state(tmp_path, gpu):
+    gpu("run", "--idle", "0", "-q", "-o", "x.jprof", "--", "true")
+    recording = (gpu.folder / "x.jprof").read_bytes()
+    for state, words in (("x.jprof", "is no state of a service, and would be lost"),
+                         (tmp_path, "is a folder; name a file in it")):
+        done = gpu("serve", "--listen", "127.0.0.1:0", "--state", state, status=2)
+        assert words in done.err
+    assert (gpu.folder / "x.jprof").read_bytes() == recording
+
+
 def test_recordings_are_reported(tmp_path, gpu):
     folder = tmp_path / "recordings"
     service = Service(gpu, "--record", folder).ready()

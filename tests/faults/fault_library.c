@@ -4,7 +4,9 @@
 // fails with this errno; "N+" also all that follow. The errno "short" writes half of the bytes,
 // "hang" never returns. JOULEPROF_FAULT_LOG names a file that gets a line "CALL:N" for each fault
 // that happened, and at the end one "calls CALL:N" with the number of such calls. Programs other
-// than jouleprof, such as the measured command, are left alone.
+// than jouleprof, such as the measured command, are left alone. JOULEPROF_FAULT_PROGRAM names
+// another program: its calls fail only while it has called jouleprof_faults(1), and not
+// jouleprof_faults(0) since.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,6 +36,7 @@ struct fault {
 
 static struct fault faults[kMostFaults];
 static int fault_count;
+static atomic_int armed;
 static char log_path[512];
 
 static const struct {
@@ -46,7 +49,10 @@ static const struct {
 __attribute__((constructor)) static void begin(void) {
   const char* text = getenv("JOULEPROF_FAULTS");
   const char* log = getenv("JOULEPROF_FAULT_LOG");
-  if (text == NULL || strcmp(program_invocation_short_name, "jouleprof") != 0) return;
+  const char* program = getenv("JOULEPROF_FAULT_PROGRAM");
+  const char* expected = program != NULL ? program : "jouleprof";
+  if (text == NULL || strcmp(program_invocation_short_name, expected) != 0) return;
+  armed = program == NULL;
   if (log != NULL) snprintf(log_path, sizeof log_path, "%s", log);
   char error[16];
   for (int n = 0; fault_count < kMostFaults; text += n) {
@@ -82,8 +88,13 @@ __attribute__((destructor)) static void end(void) {
   }
 }
 
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void jouleprof_faults(int on) { armed = on; }
+
 // 0, or the errno with which this call fails.
 static int fails(const char* call) {
+  if (!armed) return 0;
   for (int i = 0; i < fault_count; ++i) {
     struct fault* f = &faults[i];
     if (strcmp(f->call, call) != 0) continue;
@@ -97,7 +108,6 @@ static int fails(const char* call) {
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-#define EXPORT __attribute__((visibility("default")))
 
 #define OPEN(name, ...)                                                  \
   const int failed = fails("open");                                      \

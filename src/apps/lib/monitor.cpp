@@ -8,14 +8,15 @@
 
 #include "apps/lib/open_handles.h"
 #include "apps/lib/status.h"
+#include "apps/lib/thread_data.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "jouleprof/jouleprof.h"
 #include "meters/all/open_meters.h"
 #include "model/window_sum.h"
-#include "recording/writer.h"
 #include "report/json/snapshot_json.h"
+#include "session/sampling/recording_sink.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
@@ -27,11 +28,11 @@ using jouleprof::Result;
 using jouleprof::lib::checked;
 using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
+using jouleprof::lib::open_handles;
 using jouleprof::lib::refuse;
 using jouleprof::lib::without_exceptions;
 
 struct jouleprof_monitor {
-  std::unique_ptr<jouleprof::recording::Writer> log;  // outlives what writes to it
   std::unique_ptr<jouleprof::session::EnergySource> source;
   std::vector<int> visible_indices;  // by domain
   std::string kind;
@@ -79,18 +80,15 @@ jouleprof_monitor_options complete(const jouleprof_monitor_options* given) {
 }
 
 Result<std::unique_ptr<jouleprof::session::Sink>> open_log(
-    const jouleprof_monitor_options& options,
-    std::unique_ptr<jouleprof::recording::Writer>& writer) {
-  using jouleprof::recording::Writer;
+    const jouleprof_monitor_options& options) {
   if (options.overwrite == 0 && access(options.log, F_OK) == 0) {
     return jouleprof::fail(
         Errc::kInvalidArgument,
         std::string(options.log) + " exists; choose another name for the log or set overwrite");
   }
-  auto created = Writer::create(options.log, {.overwrite = options.overwrite != 0});
+  auto created = jouleprof::session::RecordingSink::create(options.log, options.overwrite != 0);
   if (!created) return forward_error(created);
-  writer = std::make_unique<Writer>(std::move(*created));
-  return std::make_unique<jouleprof::session::WriterSink<Writer>>(*writer);
+  return std::move(*created);
 }
 
 Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monitor& monitor) {
@@ -105,7 +103,7 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   choice.use_service = options.own_sampler == 0;
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
-  if (options.log != nullptr) live.open_sink = [&] { return open_log(options, monitor.log); };
+  if (options.log != nullptr) live.open_sink = [&] { return open_log(options); };
   auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
   if (!opened) return forward_error(opened);
   monitor.source = std::move(*opened);
@@ -162,12 +160,6 @@ jouleprof_status give(const std::string& text, char** out, char* error, size_t e
   return JOULEPROF_OK;
 }
 
-// Never destroyed: programs close monitors while they exit.
-jouleprof::lib::OpenHandles<jouleprof_monitor>& open_monitors() {
-  static auto* const kOpen = new jouleprof::lib::OpenHandles<jouleprof_monitor>;
-  return *kOpen;
-}
-
 }  // namespace
 
 jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
@@ -178,6 +170,7 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
                   error_size);
   }
   *monitor = nullptr;
+  jouleprof::lib::keep_thread_data();
   const jouleprof_monitor_options options = complete(given);
   if (options.devices != nullptr && options.gpu_indices != nullptr) {
     return refuse("give devices or gpu_indices, not both", error, error_size);
@@ -197,14 +190,14 @@ jouleprof_status jouleprof_monitor_open(const jouleprof_monitor_options* given,
       made->visible_indices.push_back(place != order.end() ? static_cast<int>(place - order.begin())
                                                            : -1);
     }
-    open_monitors().add(made.get());
+    open_handles<jouleprof_monitor>().add(made.get());
     *monitor = made.release();
     return JOULEPROF_OK;
   });
 }
 
 void jouleprof_monitor_close(jouleprof_monitor* monitor) {
-  if (!open_monitors().remove(monitor)) return;
+  if (!open_handles<jouleprof_monitor>().remove(monitor)) return;
   // A forked child has none of the threads, and locks that may stay held: there is nothing to end.
   if (monitor->pid != getpid()) return;
   (void)without_exceptions(0, [&] {

@@ -1,7 +1,9 @@
 // The handles that callers hold, so that one that was closed is not closed again.
 #pragma once
 
+#include <cstddef>
 #include <mutex>
+#include <new>
 #include <set>
 
 namespace jouleprof::lib {
@@ -25,5 +27,14 @@ class OpenHandles {
   std::mutex mutex_;
   std::set<T*> open_;
 };
+
+// The one of this program, which needs no memory. Never destroyed: programs close handles while
+// they exit.
+template <typename T>
+OpenHandles<T>& open_handles() noexcept {
+  alignas(OpenHandles<T>) static std::byte room[sizeof(OpenHandles<T>)];
+  static auto* const kOpen = new (room) OpenHandles<T>;
+  return *kOpen;
+}
 
 }  // namespace jouleprof::lib

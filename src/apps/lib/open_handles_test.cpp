@@ -13,6 +13,7 @@ TEST(OpenHandles, AHandleIsClosedOnce) {
   EXPECT_TRUE(open.remove(&object));
   EXPECT_FALSE(open.remove(&object));
   EXPECT_FALSE(open.remove(nullptr));
+  EXPECT_EQ(&open_handles<int>(), &open_handles<int>());
 }
 
 }  // namespace

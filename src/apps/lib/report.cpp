@@ -24,18 +24,12 @@ struct jouleprof_report {
 using jouleprof::lib::checked;
 using jouleprof::lib::copy_text;
 using jouleprof::lib::fail;
+using jouleprof::lib::open_handles;
 using jouleprof::lib::refuse;
 using jouleprof::lib::to_c;
 using jouleprof::lib::without_exceptions;
 
-namespace {
-
-jouleprof::lib::OpenHandles<jouleprof_report>& open_reports() {
-  static auto* const kOpen = new jouleprof::lib::OpenHandles<jouleprof_report>;
-  return *kOpen;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 const char* jouleprof_version(void) { return JOULEPROF_VERSION; }
 
@@ -54,14 +48,14 @@ jouleprof_status jouleprof_report_open(const char* path, jouleprof_report** repo
     auto json = jouleprof::report::to_json(*profile);
     auto made = std::make_unique<jouleprof_report>(
         jouleprof_report{std::move(run), *profile, std::move(json), {}});
-    open_reports().add(made.get());
+    open_handles<jouleprof_report>().add(made.get());
     *report = made.release();
     return JOULEPROF_OK;
   });
 }
 
 void jouleprof_report_close(jouleprof_report* report) {
-  if (!open_reports().remove(report)) return;
+  if (!open_handles<jouleprof_report>().remove(report)) return;
   (void)without_exceptions(0, [&] {
     delete report;
     return 0;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "base/result.h"
 #include "jouleprof/jouleprof.h"
@@ -44,6 +45,12 @@ jouleprof_status checked(char* error, size_t error_size, Call&& call) noexcept {
     return call();
   } catch (const std::bad_alloc&) {
     copy_text("out of memory", error, error_size);
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::resource_unavailable_try_again) {
+      copy_text("no thread can be started; raise the limit (ulimit -u, -v)", error, error_size);
+      return JOULEPROF_UNAVAILABLE;
+    }
+    copy_text(e.what(), error, error_size);
   } catch (const std::exception& e) {
     copy_text(e.what(), error, error_size);
   } catch (...) {

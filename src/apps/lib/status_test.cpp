@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <stdexcept>
 
 namespace jouleprof::lib {
@@ -19,6 +20,12 @@ TEST(CheckedCall, MakesExceptionsErrors) {
       checked(error.data(), error.size(), []() -> jouleprof_status { throw std::bad_alloc(); }),
       JOULEPROF_INTERNAL);
   EXPECT_STREQ(error.data(), "out of memory");
+  EXPECT_EQ(checked(error.data(), error.size(),
+                    []() -> jouleprof_status {
+                      throw std::system_error(EAGAIN, std::generic_category());
+                    }),
+            JOULEPROF_UNAVAILABLE);
+  EXPECT_STREQ(error.data(), "no thread can be started; raise the limit (ulimit -u, -v)");
   EXPECT_EQ(checked(nullptr, 0, []() -> jouleprof_status { throw 7; }), JOULEPROF_INTERNAL);
   EXPECT_EQ(checked(nullptr, 0, [] { return JOULEPROF_TIMEOUT; }), JOULEPROF_TIMEOUT);
   EXPECT_EQ(without_exceptions(5, []() -> int { throw std::bad_alloc(); }), 5);

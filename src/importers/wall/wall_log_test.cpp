@@ -38,6 +38,8 @@ TEST(WallTime, HasSecondsMillisecondsAndZones) {
   EXPECT_EQ(parse_wall_time("2022-12-20T10:06:29.314471465+01:00"), expected);
   EXPECT_EQ(parse_wall_time("2022-12-20T03:36:29.314471465-0530"), expected);
   EXPECT_EQ(parse_wall_time("yesterday"), std::nullopt);
+  EXPECT_EQ(parse_wall_time("1671527189314471"), std::nullopt) << "microseconds";
+  EXPECT_EQ(parse_wall_time("1671527189314471465"), std::nullopt) << "nanoseconds";
   EXPECT_EQ(parse_wall_time("2022-12-20T10:06:29+1"), std::nullopt);
   EXPECT_EQ(parse_ipmi_time("Tue Dec 20 09:06:29 2022"), RealTime{1671527189s});
   EXPECT_EQ(parse_ipmi_time("Tue Dec  6 09:06:29 2022"), RealTime{1670317589s});

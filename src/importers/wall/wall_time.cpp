@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@ namespace {
 
 // Later than this as seconds is a time in milliseconds: the year 5138, or 1973.
 constexpr double kFirstMilliseconds = 1e11;
+constexpr std::int64_t kLastMillisecond = 7'258'118'400'000;  // 2200-01-01
 
 // "+01:00", "-0530", "Z" or nothing at the end of a time; `text` loses it.
 std::optional<Duration> take_offset(std::string_view& text) {
@@ -40,7 +42,7 @@ std::optional<RealTime> parse_wall_time(std::string_view text) {
   text = trim(text);
   if (const auto number = parse_number(text); number && *number >= kFirstMilliseconds) {
     const auto milliseconds = parse_integer(text.substr(0, text.find('.')));
-    if (!milliseconds) return std::nullopt;
+    if (!milliseconds || *milliseconds >= kLastMillisecond) return std::nullopt;
     return RealTime{std::chrono::milliseconds{*milliseconds}};
   }
   if (const auto seconds = parse_seconds(text)) return RealTime{*seconds};

@@ -97,7 +97,7 @@ Duration period_of(Fields& fields, const char* key) {
 
 ServiceHello hello_of(Fields& fields) {
   ServiceHello hello;
-  hello.protocol = static_cast<int>(fields.id("protocol"));
+  hello.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
   if (hello.protocol != kServiceProtocol) return hello;  // another version's has other keys
   hello.demand.shortest_window = period_of(fields, "shortest");
   hello.demand.poll_period = period_of(fields, "poll");
@@ -164,7 +164,7 @@ std::optional<ServiceMessage> service_message_of(const std::string& type, Fields
                                                  const json& object) {
   if (type == "welcome") {
     ServiceWelcome welcome;
-    welcome.protocol = static_cast<int>(fields.id("protocol"));
+    welcome.protocol = static_cast<int>(fields.integer("protocol", 0, 1'000'000));
     if (welcome.protocol != kServiceProtocol) return welcome;
     welcome.now = fields.time("now");
     welcome.fastest = period_of(fields, "fastest");
@@ -175,7 +175,8 @@ std::optional<ServiceMessage> service_message_of(const std::string& type, Fields
   if (type == "ready") return ServiceReady{};
   if (type == "done") return ReadDone{fields.count("id")};
   if (type == "refused") {
-    return ServiceRefusal{static_cast<int>(fields.id("protocol")), fields.text("message")};
+    return ServiceRefusal{static_cast<int>(fields.integer("protocol", 0, 1'000'000)),
+                          fields.text("message")};
   }
   return std::nullopt;
 }

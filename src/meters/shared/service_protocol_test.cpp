@@ -62,6 +62,11 @@ TEST(ServiceProtocol, DemandsArriveUnchanged) {
   EXPECT_EQ(got.process_period, 900ms);
 }
 
+TEST(ServiceProtocol, AProtocolBeyondAnyIsNoMessage) {
+  EXPECT_TRUE(decode_program_message(R"({"type": "hello", "protocol": 1000000})"));
+  EXPECT_FALSE(decode_program_message(R"({"type": "hello", "protocol": 2950000000})"));
+}
+
 model::Readings many_readings() {
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::int64_t> any(0, std::int64_t{1} << 60);

@@ -32,8 +32,7 @@ std::string key_of(const model::Domain& domain) {
 }
 
 std::int64_t count(RealTime t) { return t.time_since_epoch().count(); }
-RealTime real_time(const json& j) { return RealTime{Duration{j.get<std::int64_t>()}}; }
-Energy energy(const json& j) { return Energy::microjoules(j.get<std::int64_t>()); }
+constexpr std::int64_t kLargest = std::int64_t{1} << 62;  // the sum of two does not overflow
 
 json energies(const std::vector<Energy>& all) {
   json out = json::array();
@@ -71,15 +70,21 @@ json family_json(const MachineState& state, const FamilyAccount& account) {
 
 // Reads a state; nlohmann's exceptions leave it.
 class Saved {
+  bool is_damaged_ = false;  // before what sets it
+
  public:
   Saved(const json& file, const MachineState& state, bool same_boot)
-      : file_(file), state_(state), same_boot_(same_boot) {
+      : last(real_time(file.at("saved"))),
+        missing(figure(file.at("missing"))),
+        file_(file),
+        state_(state),
+        same_boot_(same_boot) {
     std::map<std::string, std::size_t> now;
     for (std::size_t d = 0; d < state.snapshot.domains.size(); ++d) {
       now[key_of(state.snapshot.domains[d].domain)] = d;
     }
-    domains.resize(now.size());
-    gaps.resize(now.size());
+    domains.resize(state.snapshot.domains.size());
+    gaps.resize(domains.size());
     for (const auto& saved : file.at("domains")) {
       const auto found = now.find(saved.at("key").get<std::string>());
       places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
@@ -93,7 +98,7 @@ class Saved {
     }
   }
 
-  FamilyAccount family(Family family) const {
+  FamilyAccount family(Family family) {
     FamilyAccount out;
     const auto n = domains.size();
     out.outside.resize(n);
@@ -110,27 +115,54 @@ class Saved {
     return out;
   }
 
+  // Whether there was a figure so far that no service writes: negative, too large, or more in the
+  // parts than in the whole.
+  bool is_damaged() const { return is_damaged_; }
+
   std::vector<std::optional<DomainAccount>> domains;
   std::vector<std::uint64_t> gaps;
+  RealTime last;
+  Duration missing;
 
  private:
+  std::int64_t figure(const json& j) {
+    const auto value = j.get<std::int64_t>();
+    if (j.is_number_integer() && value >= 0 && value <= kLargest) return value;
+    is_damaged_ = true;
+    return 0;
+  }
+  RealTime real_time(const json& j) { return RealTime{Duration{figure(j)}}; }
+  Energy energy(const json& j) { return Energy::microjoules(figure(j)); }
   HostTime host(RealTime t) const { return state_.started.host + (t - state_.started.real); }
 
-  void add(const json& saved, std::vector<Energy>& out) const {
+  void add(Energy part, Energy& sum) {
+    if (part.microjoules() > kLargest - sum.microjoules()) {
+      is_damaged_ = true;
+      return;
+    }
+    sum += part;
+  }
+
+  void add(const json& saved, std::vector<Energy>& out) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i]) out[*places_[i]] += energy(saved.at(i));
+      if (places_[i]) add(energy(saved.at(i)), out[*places_[i]]);
     }
   }
 
-  void entity(const json& saved, Family family, FamilyAccount& out) const {
+  void entity(const json& saved, Family family, FamilyAccount& out) {
     Entity entity;
     entity.energies.resize(domains.size());
     const bool has_ended = family == Family::kProcess && !same_boot_;
     for (const auto& series : saved.at(6)) {
-      const auto place = places_.at(series.at(0).get<std::size_t>());
+      const auto index = series.at(0).get<std::size_t>();
+      if (index >= places_.size()) {
+        is_damaged_ = true;
+        return;
+      }
+      const auto place = places_[index];
       if (!place) continue;
       if (has_ended) {
-        out.ended[*place] += energy(series.at(1));
+        add(energy(series.at(1)), out.ended[*place]);
         continue;
       }
       auto& e = entity.energies[*place].emplace();
@@ -153,16 +185,21 @@ class Saved {
 
   // What the file does not divide in this family (it was not counted then) belongs to what ended,
   // so that the parts sum to the whole.
-  void balance(FamilyAccount& out) const {
+  void balance(FamilyAccount& out) {
     for (std::size_t d = 0; d < domains.size(); ++d) {
       if (!domains[d]) continue;
       const auto& domain = *domains[d];
-      Energy left = domain.total - domain.rest.value_or(Energy{}) - domain.unattributed -
-                    out.outside[d] - out.other[d] - out.ended[d];
-      for (const auto& [key, entity] : out.entities) {
-        if (entity.energies[d]) left -= entity.energies[d]->energy;
+      Energy parts;
+      for (const Energy part : {domain.rest.value_or(Energy{}), domain.unattributed, out.outside[d],
+                                out.other[d], out.ended[d]}) {
+        add(part, parts);
       }
-      if (state_.domains[d].divided) out.ended[d] += left;
+      for (const auto& [key, entity] : out.entities) {
+        if (entity.energies[d]) add(entity.energies[d]->energy, parts);
+      }
+      if (!state_.domains[d].divided) continue;
+      if (parts > domain.total) is_damaged_ = true;
+      out.ended[d] += domain.total - parts;
     }
   }
 
@@ -213,15 +250,19 @@ Result<bool> restore_service_state(const std::filesystem::path& path, std::strin
       return fail(Errc::kCorrupt,
                   fmt::format("{} is no state of this version of jouleprof serve", path.string()));
     }
-    const Saved saved(file, state, !boot.empty() && file.at("boot") == boot);
+    Saved saved(file, state, !boot.empty() && file.at("boot") == boot);
     std::map<Family, FamilyAccount> families;
     for (const auto family : analysis::kAllFamilies) {
       if (accounts.family(family) != nullptr) families.emplace(family, saved.family(family));
     }
-    const RealTime last = real_time(file.at("saved"));
-    const Duration gap = std::max(state.started.real - last, Duration{});
-    state.missing_time = Duration{file.at("missing").get<std::int64_t>()} + gap;
-    state.continued_from = last;
+    if (saved.is_damaged()) {
+      return fail(
+          Errc::kCorrupt,
+          fmt::format("{} is damaged: it has figures that no service writes", path.string()));
+    }
+    const Duration gap = std::max(state.started.real - saved.last, Duration{});
+    state.missing_time = saved.missing + gap;
+    state.continued_from = saved.last;
     for (std::size_t d = 0; d < saved.domains.size(); ++d) {
       if (!saved.domains[d]) continue;
       state.domains[d].counted = true;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "analysis/live/family_sum_test.h"
 #include "base/file.h"
@@ -157,6 +160,36 @@ TEST_F(ServiceState, ADamagedFileChangesNothing) {
     EXPECT_EQ(restored.error().code, Errc::kCorrupt);
     EXPECT_EQ(after.domains()[0].total, Energy{});
     EXPECT_EQ(state.missing_time, Duration{});
+  }
+}
+
+TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
+  const auto good = read_file(path);
+  ASSERT_TRUE(good);
+  const std::vector<std::pair<std::string, nlohmann::json>> bad = {
+      {"/domains/0/total", -1},
+      {"/domains/0/total", 9'000'000},  // less than its parts
+      {"/domains/0/total", std::numeric_limits<std::int64_t>::max()},
+      {"/domains/0/total", 1e300},
+      {"/domains/0/since", std::numeric_limits<std::int64_t>::min()},
+      {"/saved", std::numeric_limits<std::int64_t>::max()},
+      {"/missing", -5},
+      {"/families/job/other/0", std::numeric_limits<std::int64_t>::min()},
+      {"/families/job/ended/0", std::int64_t{1} << 62},
+      {"/families/process/entities/0/6/0/0", 99},  // a device that is not in the file
+      {"/families/process/entities/0/6/0/1", -3},
+  };
+  for (const auto& [place, value] : bad) {
+    auto text = nlohmann::json::parse(*good);
+    text.at(nlohmann::json::json_pointer(place)) = value;
+    tree.write("below/state.json", text.dump());
+    auto state = machine({"GPU-0", "GPU-1"});
+    EnergyAccounts after(2, {});
+    const auto restored = restore(state, after);
+    ASSERT_FALSE(restored) << place;
+    EXPECT_EQ(restored.error().code, Errc::kCorrupt);
+    EXPECT_EQ(after.domains()[0].total, Energy{});
+    EXPECT_FALSE(state.continued_from);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/last_resort.h"
 #include "base/text.h"
+#include "base/wait_status.h"
 
 namespace jouleprof::session {
 namespace {
@@ -165,7 +166,7 @@ int Child::reap() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   reaped_ = true;
-  const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const int code = exit_status(status);
   last_resort::has_ended(code);
   return code;
 }

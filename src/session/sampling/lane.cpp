@@ -155,8 +155,12 @@ Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_per
 Lane::~Lane() {
   if (!thread_.joinable()) return;
   ask_to_stop();
-  Sampled ignored;
-  finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+  try {
+    Sampled ignored;
+    finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+  } catch (const std::exception&) {  // no memory for what it has read
+    if (thread_.joinable()) thread_.detach();
+  }
 }
 
 void Lane::on_buffer(std::function<void()> reported) {

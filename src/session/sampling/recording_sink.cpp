@@ -19,6 +19,12 @@ Result<std::unique_ptr<RecordingSink>> RecordingSink::create(const std::filesyst
   return sink;
 }
 
+// Without a finish() for lack of memory.
+RecordingSink::~RecordingSink() {
+  writer_.reset();
+  if (old_) old_->put_back();
+}
+
 void RecordingSink::begin_file() {
   const std::filesystem::path path = claim_->path();
   old_.emplace(OldFile::keep(path));
@@ -69,8 +75,9 @@ Result<void> RecordingSink::append(std::uint32_t trace, const model::Trace& more
 }
 
 Result<void> RecordingSink::commit() {
-  // Nothing is computed of a monitor's recording at its end, which may be years away.
-  if (trouble_ && memory_.recording.run.source == "monitor") memory_.forget_series();
+  // Nothing is computed at the end of these, which may be years away.
+  const auto& source = memory_.recording.run.source;
+  if (trouble_ && (source == "monitor" || source == "library")) memory_.forget_series();
   if (!writer_) return {};
   if (auto committed = commit_file(); !committed) go_on_in_memory(committed.error());
   return {};

@@ -22,6 +22,9 @@ class RecordingSink final : public Sink {
   static Result<std::unique_ptr<RecordingSink>> create(const std::filesystem::path& path,
                                                        bool overwrite);
   explicit RecordingSink(recording::Claim claim) : claim_(std::move(claim)) {}
+  RecordingSink(const RecordingSink&) = delete;
+  RecordingSink& operator=(const RecordingSink&) = delete;
+  ~RecordingSink() override;
 
   Result<void> set_run(const model::RunInfo& run) override;
   Result<void> add(const ClockPoint& point) override { return put(point); }

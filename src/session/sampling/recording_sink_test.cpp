@@ -93,6 +93,21 @@ TEST(RecordingSink, RemovingOneThatNeverBeganKeepsTheOldFile) {
   EXPECT_EQ(read_file(tree / "x.jprof"), "old");
 }
 
+TEST(RecordingSink, OneThatIsNotFinishedAndHasNoReadingsGivesTheOldFileBack) {
+  const TempTree tree({{"x.jprof", "old"}});
+  {
+    auto sink = RecordingSink::create(tree / "x.jprof", true);
+    ASSERT_TRUE(sink) << sink.error().message;
+    describe(**sink);
+    model::RunInfo run;
+    run.work_begin = HostTime{std::chrono::seconds{30}};
+    ASSERT_TRUE((*sink)->set_run(run));
+    ASSERT_TRUE((*sink)->commit());
+    EXPECT_NE(read_file(tree / "x.jprof"), "old");
+  }
+  EXPECT_EQ(read_file(tree / "x.jprof"), "old");
+}
+
 TEST(RecordingSink, AFileThatTakesNoMoreIsTheOldOneAgain) {
   const TempTree tree({{"x.jprof", "old"}});
   auto sink = RecordingSink::create(tree / "x.jprof", true);

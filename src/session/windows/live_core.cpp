@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "base/file.h"
@@ -40,7 +41,9 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
       options_(std::move(options)),
       live_(domains, sampler.sensors(), options_.history),
       sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
-                [this](const Sampled& sampled) { live_.append(sampled.readings); }),
+                [this](const Sampled& sampled) {
+                  if (!has_failed_) live_.append(sampled.readings);
+                }),
       inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); }) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
@@ -61,6 +64,13 @@ LiveCore::~LiveCore() {
     changed_.notify_all();
   }
   thread_.join();
+  try {
+    end();
+  } catch (const std::exception&) {  // no memory: the log is one that was cut off
+  }
+}
+
+void LiveCore::end() {
   inbox_.drain();
   const std::lock_guard lock(mutex_);
   run_.work_end = HostClock::now();
@@ -70,22 +80,44 @@ LiveCore::~LiveCore() {
 }
 
 void LiveCore::run() {
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    changed_.wait_for(lock, kPeriod, [this] { return stop_; });
-    lock.unlock();
-    inbox_.drain();
-    lock.lock();
-    sampling_.collect();
-    live_.ledger().tidy(HostClock::now());
-    sampling_.watch_clock();
-    sampling_.flush();
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, kPeriod, [this] { return stop_; })) return;
+    }
+    try {
+      look();
+    } catch (const std::exception&) {
+      has_failed_ = true;
+    }
   }
+}
+
+void LiveCore::look() {
+  inbox_.drain();
+  const std::lock_guard lock(mutex_);
+  if (has_failed_) sampling_.warn("memory ran out: readings are missing");
+  sampling_.collect();
+  if (!has_failed_) live_.ledger().tidy(HostClock::now());
+  sampling_.watch_clock();
+  sampling_.flush();
+}
+
+// The sums of a ledger that an exception has left are not to be trusted.
+template <typename Work>
+auto LiveCore::unless_failed(const Work& work) -> decltype(work()) {
+  try {
+    if (!has_failed_) return work();
+  } catch (const std::exception&) {
+    has_failed_ = true;
+  }
+  return fail(Errc::kUnavailable,
+              "memory ran out while the sensors were read; a monitor opened now measures again");
 }
 
 void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
-  live_.ledger().add(window.name, host(window.begin), host(window.end));
+  if (!has_failed_) live_.ledger().add(window.name, host(window.begin), host(window.end));
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
   if (auto warning = quota_.warning()) sampling_.warn(std::move(*warning));
@@ -121,29 +153,35 @@ void LiveCore::wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mut
 Result<EnergySource::Energies> LiveCore::energy(HostTime begin, HostTime end, Duration timeout) {
   if (end < begin) return fail(Errc::kInvalidArgument, "the window ends before it begins");
   const HostTime deadline = HostClock::now() + timeout;
-  inbox_.drain();  // edges sharpen the timeline
-  std::unique_lock lock(mutex_);
-  wait_for(end, deadline, lock);
-  return live_.ledger().energy(begin, end);
+  return unless_failed([&]() -> Result<EnergySource::Energies> {
+    inbox_.drain();  // edges sharpen the timeline
+    std::unique_lock lock(mutex_);
+    wait_for(end, deadline, lock);
+    return live_.ledger().energy(begin, end);
+  });
 }
 
 Result<analysis::WindowTotal> LiveCore::total(std::uint32_t name, Duration timeout) {
   const HostTime deadline = HostClock::now() + timeout;
-  inbox_.drain();
-  std::unique_lock lock(mutex_);
-  const auto end = live_.ledger().latest_end(name);
-  if (!end) {
-    return fail(Errc::kNotFound,
-                fmt::format("no window named '{}' has ended yet", names_.text(name)));
-  }
-  wait_for(*end, deadline, lock);
-  return *live_.ledger().total(name);
+  return unless_failed([&]() -> Result<analysis::WindowTotal> {
+    inbox_.drain();
+    std::unique_lock lock(mutex_);
+    const auto end = live_.ledger().latest_end(name);
+    if (!end) {
+      return fail(Errc::kNotFound,
+                  fmt::format("no window named '{}' has ended yet", names_.text(name)));
+    }
+    wait_for(*end, deadline, lock);
+    return *live_.ledger().total(name);
+  });
 }
 
-model::Snapshot LiveCore::snapshot() {
-  const std::lock_guard lock(mutex_);
-  sampling_.collect();
-  return live_.snapshot(ClockPoint::now(), begin_);
+Result<model::Snapshot> LiveCore::snapshot() {
+  return unless_failed([&]() -> Result<model::Snapshot> {
+    const std::lock_guard lock(mutex_);
+    sampling_.collect();
+    return live_.snapshot(ClockPoint::now(), begin_);
+  });
 }
 
 std::vector<std::string> LiveCore::warnings() {

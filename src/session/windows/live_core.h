@@ -1,6 +1,7 @@
 // The sampling, live engine and thread of a LiveMonitor.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,8 @@ struct LiveCoreOptions {
 };
 
 // Samples from the constructor to the destructor. Does not check whether the process has forked.
+// The program that it is part of outlives a lack of memory here: readings may then be missing, and
+// from then on every figure is an error, unavailable.
 // Thread safety: all functions from any thread.
 class LiveCore {
  public:
@@ -43,11 +46,15 @@ class LiveCore {
   void add(const spans::WindowRecord& window) noexcept { inbox_.push(window); }
   Result<EnergySource::Energies> energy(HostTime begin, HostTime end, Duration timeout);
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout);
-  model::Snapshot snapshot();
+  Result<model::Snapshot> snapshot();
   std::vector<std::string> warnings();
 
  private:
   void run();
+  void look();
+  void end();
+  template <typename Work>
+  auto unless_failed(const Work& work) -> decltype(work());
   void take_in(pid_t thread, const spans::WindowRecord& window);
   void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
 
@@ -63,6 +70,7 @@ class LiveCore {
   HostTime begin_{};
   WindowQuota quota_;
   bool stop_ = false;
+  std::atomic<bool> has_failed_ = false;  // for lack of memory
 
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
   std::thread thread_;

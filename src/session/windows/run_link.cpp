@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "base/threads.h"
@@ -47,14 +48,17 @@ RunLink::~RunLink() {
     stop_ = true;
   }
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(wake_fd_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t n = ::write(wake_fd_.number, &one, sizeof one);
   thread_.join();
-  {
+  try {
     const std::lock_guard lock(sending_);
     (void)send_waiting(HostClock::now() + kLastSend);
+  } catch (const std::exception&) {  // no memory for the last windows
   }
-  ::close(wake_fd_);
-  ::close(fd_);
+}
+
+RunLink::Descriptor::~Descriptor() {
+  if (number >= 0) ::close(number);
 }
 
 std::uint32_t RunLink::name(std::string_view text) {
@@ -97,11 +101,16 @@ bool RunLink::send_waiting(HostTime deadline) {
       run = std::move(waiting_.front());
       waiting_.pop_front();
       waiting_windows_ -= run.windows.size();
+      lost_ += run.windows.size();  // if there is no memory to send them
     }
-    if (send(encode_windows(run.origin.thread, run.origin.ring, run.windows), deadline)) continue;
+    const auto count = run.windows.size();
+    const bool is_sent =
+        send(encode_windows(run.origin.thread, run.origin.ring, run.windows), deadline);
     const std::lock_guard lock(waiting_mutex_);
-    waiting_windows_ += run.windows.size();
-    waiting_.push_front(std::move(run));
+    if (!is_sent) waiting_.push_front(std::move(run));
+    lost_ -= count;
+    if (is_sent) continue;
+    waiting_windows_ += count;
     return false;
   }
   return send_lost(deadline);
@@ -135,13 +144,14 @@ bool RunLink::send_lost(HostTime deadline) {
 bool RunLink::send(const std::string& packet, HostTime deadline) {
   for (;;) {
     if (gone_) return false;
-    if (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
+    if (::send(fd_.number, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+      return true;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) {
       lose();
       return false;
     }
-    pollfd poll{fd_, POLLOUT, 0};
+    pollfd poll{fd_.number, POLLOUT, 0};
     if (HostClock::now() >= deadline) return false;
     ::poll(&poll, 1, milliseconds_until(deadline));
   }
@@ -176,25 +186,28 @@ Result<FoundEnergies> RunLink::ask(std::uint64_t id, const std::string& question
 void RunLink::work() {
   HostTime next = HostClock::now() + kPeriod;
   while (!gone_) {
-    pollfd fds[] = {{fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
+    pollfd fds[] = {{fd_.number, POLLIN, 0}, {wake_fd_.number, POLLIN, 0}};
     ::poll(fds, 2, milliseconds_until(next));
-    receive();
     {
       const std::lock_guard lock(answers_mutex_);
       if (stop_) return;
     }
-    const HostTime now = HostClock::now();
-    if (now < next) continue;
-    // A question that waits to be sent sends all this itself.
-    if (std::unique_lock lock(sending_, std::try_to_lock); lock) (void)send_waiting(now);
-    next = now + kPeriod;
+    const bool is_due = HostClock::now() >= next;
+    try {
+      receive();
+      // A question that waits to be sent sends all this itself.
+      std::unique_lock lock(sending_, std::defer_lock);
+      if (is_due && lock.try_lock()) (void)send_waiting(HostClock::now());
+    } catch (const std::exception&) {  // no memory: an answer comes too late, or not at all
+    }
+    if (is_due) next = HostClock::now() + kPeriod;
   }
 }
 
 void RunLink::receive() {
   std::string buffer(kLongestPacket, '\0');
   for (;;) {
-    const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
+    const ssize_t n = ::recv(fd_.number, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0 || static_cast<std::size_t>(n) > buffer.size()) return lose();

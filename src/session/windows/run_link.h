@@ -43,9 +43,16 @@ class RunLink {
     return ask(question.id, encode(question), question.deadline);
   }
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.number; }
 
  private:
+  struct Descriptor {
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    explicit Descriptor(int fd) : number(fd) {}
+    ~Descriptor();
+    const int number;
+  };
   struct Run {  // of windows of one thread
     spans::WindowInbox::Origin origin;
     std::vector<spans::WindowRecord> windows;
@@ -61,7 +68,7 @@ class RunLink {
   void receive();
   void lose();
 
-  const int fd_;
+  const Descriptor fd_;
   std::atomic<bool> gone_{false};
   std::atomic<std::uint64_t> next_question_{1};
 
@@ -82,7 +89,7 @@ class RunLink {
 
   const std::unique_ptr<spans::SharedRings> rings_;
   spans::WindowInbox inbox_;
-  int wake_fd_ = -1;  // an eventfd
+  const Descriptor wake_fd_;  // an eventfd
   std::thread thread_;
 };
 

@@ -1,7 +1,5 @@
 #include "spans/procs/machine_processes.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -19,10 +17,6 @@ constexpr unsigned kYoungPeriod = 12;
 constexpr unsigned kOldPeriod = 60;
 // Pids are given out in turn: with fewer new ones than this none was given out again.
 constexpr std::uint64_t kFewForks = 10'000;
-// The only thread of a process that works runs between any two looks: asking whether it did is then
-// a waste.
-constexpr unsigned kPause = 10;
-constexpr std::size_t kMostFiles = 20'000;
 
 // A later process with the same pid began at another clock tick. Never 0.
 std::uint64_t identity(const ProcessStat& stat) {
@@ -30,16 +24,10 @@ std::uint64_t identity(const ProcessStat& stat) {
   return stat.start_ticks << kPidBits | static_cast<std::uint64_t>(stat.pid);
 }
 
-std::size_t files_to_keep() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  return std::min<std::size_t>(limit.rlim_cur / 2, kMostFiles);
-}
-
 }  // namespace
 
 MachineProcesses::MachineProcesses(const std::filesystem::path& root)
-    : procs_(root), groups_(root), most_files_(files_to_keep()) {}
+    : procs_(root), clock_(root), groups_(root) {}
 
 Result<MachineLook> MachineProcesses::look() {
   const HostTime now = HostClock::now();
@@ -91,9 +79,14 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
       return true;
     }
   }
-  if (known && stands_still(pid, entry)) return true;
-  const auto stat = this->stat(pid, entry);
+  auto time = clock_.time(pid);
+  if (known && may_skip_ && time && !is_due(pid, entry)) {
+    count(*time, entry);
+    return true;
+  }
+  const auto stat = procs_.stat(pid);
   if (!stat) return false;
+  if (!time) time = stat->cpu_time;
   if (!known || stat->start_ticks != entry.start_ticks) {
     entry = Entry{};
     entry.id = identity(*stat);
@@ -101,47 +94,28 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     entry.kernel = pid == kKernelThreads || stat->parent == kKernelThreads;
     // The time before the first look does not count; of what began since the look before all does.
     const bool began = machine_ && ProcFs::start_time(stat->start_ticks) > looked_at_ - 100ms;
-    if (!began) entry.cpu_time = stat->cpu_time;
+    if (!began) entry.cpu_time = *time;
   }
-  entry.used = std::max(stat->cpu_time - entry.cpu_time, Duration{});
-  entry.cpu_time = stat->cpu_time;
   entry.name = stat->name;
-  entry.threads = stat->threads;
+  const bool reads_owner = !entry.kernel && !stat->ended() && is_due(pid, entry);
+  count(*time, entry);
   if (stat->ended()) return known;  // its group and user are gone
-  // Those that began together are not read in the same look.
-  const unsigned turn = entry.looks + static_cast<unsigned>(pid);
-  const bool is_due = turn % (entry.looks < kYoung ? kYoungPeriod : kOldPeriod) == 0;
-  if (!entry.kernel && (entry.looks < kFirstLooks || is_due)) read_owner(pid, entry);
-  ++entry.looks;
+  if (reads_owner) read_owner(pid, entry);
   return true;
 }
 
-// Whether it has one thread, which has not run since the look before: then it has neither used CPU
-// time nor begun threads.
-bool MachineProcesses::stands_still(pid_t pid, Entry& entry) const {
-  if (entry.threads != 1 || entry.looks <= kFirstLooks) return false;
-  if (entry.pause > 0) {
-    --entry.pause;
-    return false;
-  }
-  const auto before = entry.main_thread;
-  entry.main_thread = entry.files.main_thread_time(procs_.folder(), pid);
-  if (entry.main_thread && entry.main_thread == before) return true;
-  if (!entry.main_thread || before) {
-    entry.pause = kPause;
-    entry.main_thread.reset();
-  }
-  return false;
+// Whether more than its CPU time is to be read. Those that began together are not read in the same
+// look.
+bool MachineProcesses::is_due(pid_t pid, const Entry& entry) const {
+  const unsigned turn = entry.looks + static_cast<unsigned>(pid);
+  const unsigned period = entry.looks < kYoung ? kYoungPeriod : kOldPeriod;
+  return entry.looks < kFirstLooks || turn % period == 0;
 }
 
-std::optional<ProcessStat> MachineProcesses::stat(pid_t pid, Entry& entry) {
-  if (entries_.size() * ProcessFiles::kFiles < most_files_) {
-    return entry.files.stat(procs_.folder(), pid);
-  }
-  entry.files.close();
-  auto stat = procs_.stat(pid);
-  if (!stat) return std::nullopt;
-  return std::move(*stat);
+void MachineProcesses::count(Duration cpu_time, Entry& entry) const {
+  entry.used = std::max(cpu_time - entry.cpu_time, Duration{});
+  entry.cpu_time = std::max(cpu_time, entry.cpu_time);
+  ++entry.looks;
 }
 
 void MachineProcesses::read_owner(pid_t pid, Entry& entry) {

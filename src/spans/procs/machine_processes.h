@@ -13,7 +13,7 @@
 
 #include "model/owner.h"
 #include "spans/procs/cgroup_time.h"
-#include "spans/procs/process_files.h"
+#include "spans/procs/process_clock.h"
 #include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {
@@ -45,8 +45,8 @@ struct MachineLook {
 };
 
 // Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
-// processes of a group whose CPU time stood still are not read, nor those whose only thread has not
-// run. Files of processes stay open, as many as half of the limit of open files.
+// processes of a group whose CPU time stood still are not read. Of others the CPU time is read at
+// each look, and the status, owner and name at the first looks and now and then.
 // Thread safety: none.
 class MachineProcesses {
  public:
@@ -65,32 +65,28 @@ class MachineProcesses {
     model::Owner owner;
     bool hidden = false;
     bool kernel = false;
-    Duration cpu_time{};  // in total, as last read
-    Duration used{};      // since the look before
-    unsigned looks = 0;   // at its group
-    int threads = 0;
-    ProcessFiles files;
-    std::optional<std::uint64_t> main_thread;  // its time at the look before
-    unsigned pause = 0;      // looks at its status before the time of its main thread is read again
+    Duration cpu_time{};     // in total, as last read
+    Duration used{};         // since the look before
+    unsigned looks = 0;      // at its CPU time
     std::uint64_t seen = 0;  // the last look that found it
   };
 
   void find_processes();
   bool read(pid_t pid, Entry& entry);
-  bool stands_still(pid_t pid, Entry& entry) const;
-  std::optional<ProcessStat> stat(pid_t pid, Entry& entry);
+  bool is_due(pid_t pid, const Entry& entry) const;
+  void count(Duration cpu_time, Entry& entry) const;
   void read_owner(pid_t pid, Entry& entry);
   MachineLook result(Duration busy);
 
   ProcFs procs_;
+  const ProcessClock clock_;
   CgroupTimes groups_;
   std::unordered_map<pid_t, Entry> entries_;
   std::vector<pid_t> pids_;
   std::optional<ProcFs::Machine> machine_;
   HostTime looked_at_{};
   std::uint64_t looks_ = 0;
-  bool may_skip_ = false;  // in this look, what stood still
-  const std::size_t most_files_;
+  bool may_skip_ = false;  // in this look: no pid was given out again since the last one
 };
 
 }  // namespace jouleprof::spans

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "spans/procs/fake_proc.h"
 
@@ -224,29 +225,6 @@ TEST(MachineProcesses, OwnersBehindANamespaceAreNamedAsHidden) {
   EXPECT_TRUE(machine.look().hides_owners);
 }
 
-// What has one thread that has not run is not read: this test changes its status nevertheless.
-TEST(MachineProcesses, AProcessWhoseOnlyThreadHasNotRunIsNotRead) {
-  Machine machine;
-  const auto put = [&machine](int cpu_ticks, const char* run_time, int threads) {
-    machine.put({.pid = 10, .cpu_ticks = cpu_ticks, .threads = threads});
-    machine.proc.tree.write("proc/10/schedstat", std::string(run_time) + " 0 0\n");
-  };
-  put(0, "500", 1);
-  for (int i = 0; i < 6; ++i) machine.look();
-  put(7, "500", 1);
-  EXPECT_EQ(find(machine.look(), 10)->cpu_time, Duration{});
-  put(9, "600", 1);
-  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 9 * kTick);
-  // For a while the status alone is read, and then the time of the thread again.
-  for (int i = 0; i < 20; ++i) machine.look();
-  put(12, "600", 1);
-  EXPECT_EQ(find(machine.look(), 10)->cpu_time, Duration{});
-  put(13, "601", 2);
-  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 4 * kTick);
-  put(20, "601", 2);
-  EXPECT_EQ(find(machine.look(), 10)->cpu_time, 7 * kTick);  // its other thread
-}
-
 TEST(MachineProcesses, AnIdentityIsTheSameForAnotherTool) {
   Machine machine;
   machine.put({.pid = 10, .start_ticks = 1000});
@@ -261,6 +239,30 @@ TEST(MachineProcesses, AnIdentityIsTheSameForAnotherTool) {
 TEST(MachineProcesses, AMachineThatCannotBeReadIsAnError) {
   const TempTree tree{{"proc/stat", "no\n"}};
   EXPECT_FALSE(MachineProcesses(tree.root()).look());
+}
+
+// Threads that began and ended between two looks count, in less than the 10 ms of /proc/PID/stat.
+TEST(MachineProcesses, TheTimeOfARealProcessIsThatOfAllItsThreads) {
+  ASSERT_TRUE(ProcessClock("/").time(getpid()));
+  MachineProcesses processes;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(processes.look());
+  timespec begin{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+  std::thread([&] {
+    timespec now{};
+    do {
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1'000'000'000 + now.tv_nsec - begin.tv_nsec < 3'000'000);
+  }).join();
+  const auto look = processes.look();
+  ASSERT_TRUE(look);
+  EXPECT_GE(find(*look, getpid())->cpu_time, milliseconds{3});
+  EXPECT_NE(find(*look, getpid())->cpu_time % kTick, Duration{});
+}
+
+TEST(ProcessClock, IsForThePidsOfThisNamespace) {
+  EXPECT_FALSE(ProcessClock("/nonexistent").time(getpid()));
+  EXPECT_FALSE(ProcessClock("/").time(1 << 22)) << "there is no such pid";
 }
 
 TEST(MachineProcesses, FindThisProcess) {

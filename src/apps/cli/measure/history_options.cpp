@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <utility>
 
 #include "base/say.h"
@@ -43,6 +44,20 @@ Result<Duration> parse_age(const std::string& text) {
     return fail(Errc::kInvalidArgument, fmt::format("'{}' is no age: give 30d or 12h", text));
   }
   return Duration{std::llround(*days * 86'400e9)};
+}
+
+// The file is replaced at each tick: it may not be one of another kind.
+Result<void> check_state(const std::filesystem::path& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--state {}: it is a folder; name a file in it", path.string()));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (const int first = file.get(); !file || first == '{') return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--state {}: it is no state of a service, and would be lost; name "
+                          "another file",
+                          path.string()));
 }
 
 }  // namespace
@@ -96,6 +111,7 @@ Result<void> History::open(session::ServiceOptions& service) {
   std::filesystem::path state = state_;
   if (state.empty() && !record_.empty()) state = std::filesystem::path(record_) / kStateName;
   if (!state.empty()) {
+    if (auto checked = check_state(state); !checked) return checked;
     auto lock = FileLock::take(state.string() + ".lock");
     if (!lock && lock.error().code == Errc::kTimeout) {
       return fail(Errc::kUnavailable,

@@ -30,7 +30,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Files of processes stay open between ticks (spans::MachineProcesses).
+// A file of each control group stays open between ticks (spans::CgroupTimes).
 void raise_file_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

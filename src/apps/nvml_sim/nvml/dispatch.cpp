@@ -18,8 +18,14 @@ struct Library {
   SessionPtr session;  // kept after the last nvmlShutdown, as a driver keeps its state
 };
 
+// With one such variable all of this library's thread-local data, which are those of libstdc++'s
+// exceptions, are made when a thread begins. Otherwise the C library asks for their memory at a
+// thread's first exception, and ends the program where there is none.
+[[gnu::tls_model("initial-exec")]] thread_local volatile bool is_in_use = false;
+
 // Never destroyed: threads of the host program may call while it exits.
 Library& library() {
+  is_in_use = true;
   static auto* const kLibrary = new Library;
   return *kLibrary;
 }

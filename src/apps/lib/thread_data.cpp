@@ -1,0 +1,12 @@
+#include "apps/lib/thread_data.h"
+
+namespace jouleprof::lib {
+namespace {
+
+thread_local volatile bool is_in_use = false;
+
+}  // namespace
+
+void keep_thread_data() noexcept { is_in_use = true; }
+
+}  // namespace jouleprof::lib
