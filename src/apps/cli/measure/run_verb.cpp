@@ -50,7 +50,10 @@ class RunVerb : public Verb {
     app.add_option("--svg", svg_, "");
     app.add_option("--per", per_, "");
     app.add_option("--per-regex", per_regex_, "");
-    app.add_option("--pid", pid_, "")->check(above_zero());
+    app.add_option("--pid", pids_, "")
+        ->check(above_zero())
+        ->allow_extra_args(false)
+        ->delimiter(',');
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
     app.add_option("--shortest", shortest_, "");
@@ -68,7 +71,7 @@ class RunVerb : public Verb {
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() == !pid_) {
+    if (command.empty() == pids_.empty()) {
       return complain({Errc::kInvalidArgument,
                        "say what to measure: jouleprof run -- COMMAND, or jouleprof run --pid PID\n"
                        "Try 'jouleprof run --help'."},
@@ -84,7 +87,7 @@ class RunVerb : public Verb {
     output_ = std::move(*output);
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
-    JobPlace place = pid_ ? JobPlace{} : find_job_place();
+    JobPlace place = !pids_.empty() ? JobPlace{} : find_job_place();
     if (place.membership) {
       return run_as_member(
           command, std::move(*place.membership), is_traced(), quiet_,
@@ -107,7 +110,7 @@ class RunVerb : public Verb {
     if (tap) note_units(*tap);
     if (!result) {
       destination.remove();
-      if (pid_ || result.error().code != Errc::kUnavailable) {
+      if (!pids_.empty() || result.error().code != Errc::kUnavailable) {
         return complain(result.error(), kNotStarted);
       }
       return run_unmeasured(command, result.error());
@@ -142,7 +145,7 @@ class RunVerb : public Verb {
     if (place.membership) return {std::move(place.membership), false};
     if (!place.lock) return {};
     session::SessionOptions rest = options;
-    rest.attach = child;
+    rest.attach = {child};
     rest.owns_attached = true;
     rest.trace = {};
     rest.remarks.push_back(
@@ -192,7 +195,7 @@ class RunVerb : public Verb {
     options.command = command;
     options.tool_version = JOULEPROF_VERSION;
     options.devices = devices_;
-    if (pid_) options.attach = *pid_;
+    options.attach.assign(pids_.begin(), pids_.end());
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
@@ -206,7 +209,7 @@ class RunVerb : public Verb {
       return {};
     }
     if (!kernels_ && !layers_ && replay_.empty()) return {};
-    if (pid_) {
+    if (!pids_.empty()) {
       return fail(Errc::kInvalidArgument,
                   "--kernels, --layers and --replay need the command from its start: jouleprof run "
                   "--kernels "
@@ -236,7 +239,7 @@ class RunVerb : public Verb {
       unit_ = std::move(*unit);
       return {};
     }
-    if (pid_) {
+    if (!pids_.empty()) {
       return fail(Errc::kInvalidArgument,
                   "--per-regex reads the output of a command that run starts");
     }
@@ -348,7 +351,7 @@ class RunVerb : public Verb {
       destination.remove();
       return complain(*result.start_error, result.exit_status.value_or(kNotStarted));
     }
-    const int status = pid_ ? kDone : result.exit_status.value_or(kNotStarted);
+    const int status = !pids_.empty() ? kDone : result.exit_status.value_or(kNotStarted);
     const KeepStatus keep(status);
     try {
       if (result.sink_error) {
@@ -426,7 +429,7 @@ class RunVerb : public Verb {
   std::string per_;
   std::string per_regex_;
   std::optional<report::UnitCount> unit_;
-  std::optional<int> pid_;
+  std::vector<int> pids_;  // empty: the command is measured
   std::vector<std::string> devices_;
   std::string interval_;
   std::string shortest_;
