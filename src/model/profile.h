@@ -15,6 +15,7 @@
 #include "model/power_levels.h"
 #include "model/process.h"
 #include "model/provenance.h"
+#include "model/quartiles.h"
 #include "model/recording.h"
 
 namespace jouleprof::model {
@@ -107,6 +108,10 @@ struct WindowEnergy {
   EnergyLevels levels;                // of `energy`
   std::optional<Energy> reported;     // of imported ones: another tool's, its error is not known
   std::string reason;                 // why a window is not in the sum; empty when all are
+  // Of the energies of single windows, which differ by the work and by the sensor's noise. Absent
+  // for few windows, where one has no energy, where processes share the device's time, and where
+  // most windows are shorter than 100 ms: a sensor then sees what surrounds them.
+  std::optional<Quartiles<Energy>> quartiles;
 };
 
 // All windows of one name; of imported ones, all of one name and the same labels. Windows of one
@@ -118,6 +123,7 @@ struct WindowGroup {
   bool imported = false;
   std::size_t count = 0;
   Duration total_time{};
+  std::optional<Quartiles<Duration>> time_quartiles;  // of few windows absent
   std::vector<WindowEnergy> energies;  // one for each of the profile's domains, in their order
 
   Duration mean_time() const {

@@ -1,6 +1,7 @@
 #include "report/csv/export_samples.h"
 #include "report/format.h"
 #include "report/traced.h"
+#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {
@@ -10,6 +11,12 @@ using analysis::Run;
 
 Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
                            std::ostream& out) {
+  if (options.windows) {
+    const auto made = profile_with_windows(run, part);
+    if (!made) return forward_error(made);
+    out << windows_to_csv(**made);
+    return {};
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_csv(activity, *options.by); },
