@@ -94,6 +94,8 @@ struct ProcessProfile {
   std::optional<Duration> cpu_time;  // within the span, unseen children's included
   std::optional<std::uint64_t> peak_pss_bytes;
   std::optional<std::uint64_t> peak_uss_bytes;
+  // Read more often than the others: also of processes that live for less than seconds.
+  std::optional<std::uint64_t> peak_rss_bytes;
   std::optional<std::uint64_t> peak_gpu_memory_bytes;
   std::optional<double> mean_sm_utilisation;
   std::vector<ProcessShare> shares;
