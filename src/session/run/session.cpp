@@ -245,8 +245,8 @@ Outcome run_machine(const SessionOptions& options, Engine& engine) {
 }
 
 // What one of the processes can see is visible. Returns what the user should know.
-std::vector<std::string> apply_visibility(std::vector<model::Domain>& domains,
-                                          const SessionOptions& options) {
+std::vector<std::string> set_visibility(std::vector<model::Domain>& domains,
+                                        const SessionOptions& options) {
   if (options.attach.empty()) return apply_visibility(domains, options.environment).warnings;
   std::vector<std::string> warnings;
   std::vector<bool> seen(domains.size());
@@ -279,7 +279,7 @@ Result<SessionResult> run(const SessionOptions& options,
   if (!selected) return tl::unexpected(selected.error());
   std::vector<bool> usable;  // the others the command cannot open
   for (const auto& domain : joined) usable.push_back(domain.visible);
-  const auto warnings = apply_visibility(joined, options);
+  const auto warnings = set_visibility(joined, options);
   std::map<model::DomainId, bool> keep;
   std::map<model::DomainId, bool> visible;
   for (std::size_t i = 0; i < joined.size(); ++i) {
