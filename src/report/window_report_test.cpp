@@ -9,7 +9,6 @@
 #include "report/cells.h"
 #include "report/example_windows_test.h"
 #include "report/render.h"
-#include "report/windows/window_table.h"
 #include "tests/support/golden.h"
 
 namespace jouleprof::report {

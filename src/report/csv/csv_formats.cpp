@@ -1,7 +1,6 @@
 #include "report/csv/export_samples.h"
 #include "report/format.h"
 #include "report/traced.h"
-#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {

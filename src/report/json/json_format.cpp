@@ -2,7 +2,6 @@
 #include "report/format.h"
 #include "report/traced.h"
 #include "report/wall.h"
-#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "report/render.h"
 #include "report/window_mean.h"
-#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {

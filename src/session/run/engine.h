@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "session/live/live_engine.h"
-#include "session/run/process_watch.h"
+#include "session/sampling/process_watch.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
 #include "session/run/trace_watch.h"

@@ -40,7 +40,12 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
       options_(std::move(options)),
       live_(domains, sampler.sensors(), options_.history),
       sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
-                [this](const Sampled& sampled) { live_.append(sampled.readings); }),
+                [this](const Sampled& sampled) {
+                  live_.append(sampled.readings);
+                  if (!options_.sink) return;
+                  uses_.insert(uses_.end(), sampled.gpu_processes.begin(),
+                               sampled.gpu_processes.end());
+                }),
       inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); }) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
@@ -50,6 +55,10 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
   run_.work_begin = begin_;
   sampling_.batch.run = run_;
   for (const auto& text : warnings) sampling_.warn(text);
+  if (options_.sink) {
+    processes_.emplace("/", options_.process_period);
+    processes_->follow({.root = pid_});
+  }
   sampling_.start();
   thread_ = start_without_signals([this] { this->run(); });
 }
@@ -62,7 +71,8 @@ LiveCore::~LiveCore() {
   }
   thread_.join();
   inbox_.drain();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (processes_) look_at_processes(lock, true);
   run_.work_end = HostClock::now();
   sampling_.batch.run = run_;
   sampling_.stop(kPatience);
@@ -77,10 +87,25 @@ void LiveCore::run() {
     inbox_.drain();
     lock.lock();
     sampling_.collect();
+    if (processes_ && HostClock::now() >= processes_->next()) look_at_processes(lock, false);
     live_.ledger().tidy(HostClock::now());
     sampling_.watch_clock();
     sampling_.flush();
   }
+}
+
+// The mutex is free during the look, which may take milliseconds. Called by the thread, and after
+// its end.
+void LiveCore::look_at_processes(std::unique_lock<std::mutex>& lock, bool last) {
+  sampling_.collect();
+  const auto uses = std::exchange(uses_, {});
+  lock.unlock();
+  Batch found;
+  processes_->look(HostClock::now(), found, last);
+  auto warning = processes_->add_gpu_uses(uses, found);
+  lock.lock();
+  if (warning) sampling_.warn(std::move(*warning));
+  sampling_.batch.append(std::move(found));
 }
 
 void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {

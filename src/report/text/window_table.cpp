@@ -5,9 +5,9 @@
 #include "model/window_sum.h"
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/render.h"
 #include "report/text/text_blocks.h"
 #include "report/window_mean.h"
-#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {
@@ -114,15 +114,6 @@ class Writer {
 };
 
 }  // namespace
-
-Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
-                                                   const analysis::Part& part) {
-  const auto& profile = run.profile(part);
-  if (!profile) return tl::unexpected(profile.error());
-  if (!profile->windows.empty()) return &*profile;
-  return fail(Errc::kUnavailable,
-              "no windows were recorded; open some with jouleprof.window() or the C API");
-}
 
 std::string windows_to_text(const model::Profile& profile, const TextOptions& options) {
   return Writer(TextContext(profile, options)).write();

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/render.h"
 #include "report/window_mean.h"
-#include "report/windows/window_table.h"
 
 namespace jouleprof::report {
 namespace {
