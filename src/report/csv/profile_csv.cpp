@@ -105,9 +105,10 @@ std::string to_csv(const model::Profile& profile) {
 }
 
 std::string processes_to_csv(const model::Profile& profile) {
-  Row heading = header({"pid", "own_pid", "parent_pid", "name", "command_line", "cpu_seconds",
-                        "peak_pss_bytes", "peak_uss_bytes", "peak_gpu_memory_bytes",
-                        "mean_sm_utilisation_ratio", "provenance", "energy_joules", "peak_rss_bytes"});
+  Row heading =
+      header({"pid", "own_pid", "parent_pid", "name", "command_line", "cpu_seconds",
+              "peak_pss_bytes", "peak_uss_bytes", "peak_gpu_memory_bytes",
+              "mean_sm_utilisation_ratio", "provenance", "energy_joules", "peak_rss_bytes"});
   for (const std::string& label : labels_of(profile)) heading.add(label + "_joules");
   std::string csv = heading.line();
   for (const auto& p : profile.processes) {

@@ -98,8 +98,8 @@ struct SessionResult {
 // where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
 // never disturbs the command.
 //
-// Errors: invalid_argument (unknown device), not_found or permission_denied (one of `attach`), unavailable
-// (no process can be made). Once the command runs there are none.
+// Errors: invalid_argument (unknown device), not_found or permission_denied (one of `attach`),
+// unavailable (no process can be made). Once the command runs there are none.
 Result<SessionResult> run(const SessionOptions& options,
                           std::vector<std::unique_ptr<meters::Meter>> meters, Sink* sink);
 
