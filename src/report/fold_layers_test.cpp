@@ -57,24 +57,24 @@ TEST(FoldLayers, EqualLayersAreSums) {
 }
 
 TEST(FoldLayers, TheSpreadIsInJsonAndCsv) {
-  const std::vector<model::ActivityProfile> profiles{two_blocks()};
+  const std::vector<model::ActivityProfile> folded{fold_layers(two_blocks())};
   ActivityOptions options;
   options.by = ActivityBy::kLayer;
-  EXPECT_FALSE(
-      nlohmann::json::parse(activity_to_json(profiles, options))["devices"][0]["rows"][1].contains(
-          "folded_layers"));
+  const auto rows_of = [&] {
+    return nlohmann::json::parse(activity_to_json(folded, options))["devices"][0]["rows"];
+  };
+  EXPECT_FALSE(rows_of()[1].contains("folded_layers"));
   options.fold = true;
-  const auto rows =
-      nlohmann::json::parse(activity_to_json(profiles, options))["devices"][0]["rows"];
+  const auto rows = rows_of();
   EXPECT_EQ(rows[1]["folded_layers"], 2);
   EXPECT_EQ(rows[1]["folded_mean_joules"], 50.0);
   EXPECT_EQ(rows[1]["folded_deviation_joules"], 14.142136);
   EXPECT_EQ(rows[1]["folded_greatest_joules"], 60.0);
   EXPECT_TRUE(rows[0]["folded_layers"].is_null());
   EXPECT_TRUE(rows[0]["folded_least_joules"].is_null());
-  EXPECT_THAT(activity_to_csv(profiles, options), HasSubstr("folded_greatest_joules\n"));
-  EXPECT_THAT(activity_to_csv(profiles, options),
-              HasSubstr(",2,50.000000,14.142136,40.000000,60.000000\n"));
+  const std::string csv = activity_to_csv(folded, options);
+  EXPECT_THAT(csv, HasSubstr(",folded_greatest_joules\n"));
+  EXPECT_THAT(csv, HasSubstr(",2,50.000000,14.142136,40.000000,60.000000\n"));
 }
 
 TEST(FoldLayers, ASumIsNoBetterThanItsParts) {

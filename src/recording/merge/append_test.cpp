@@ -19,6 +19,7 @@ class Append : public ::testing::Test {
     auto recording = RandomRecording(seed, 20).make();
     recording.run.host = "node";
     recording.run.boot_id = "boot";
+    fs::remove(at(name));
     EXPECT_TRUE(write_recording(at(name), recording));
     return at(name);
   }
