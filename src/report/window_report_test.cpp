@@ -106,8 +106,8 @@ TEST(WindowTable, HasMeanMedianQuartilesAndDynamicEnergy) {
   EXPECT_THAT(line_with(text, "step"), AllOf(HasSubstr("725.0 mJ"), Not(HasSubstr("kJ"))));
   EXPECT_THAT(text, HasSubstr("1 of 30000 without a figure: readings of"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  const std::string sweep = windows_to_text(sweep_profile(7), {});
-  EXPECT_THAT(line_with(sweep, "100"), AllOf(HasSubstr("40.00 kJ"), HasSubstr("imported")));
+  const std::string sweep = windows_to_text(sweep_profile(7), options);
+  EXPECT_THAT(line_with(sweep, "40.00 kJ"), AllOf(HasSubstr("squad"), HasSubstr("imported")));
 }
 
 TEST(WindowTable, AsJsonAndCsv) {

@@ -109,9 +109,11 @@ class SharedTime {
   };
   const std::vector<Span>& spans() const { return spans_; }
   bool is_shared() const { return is_shared_; }
-  // At least half of them are so long that single ones have an energy of their own.
-  bool are_long() const {
-    const auto is_short = [](const Window* w) { return w->end - w->begin < kShort; };
+  // At least half of them are so long that single ones have an energy of their own, by sensors of
+  // this resolution.
+  bool are_long(Duration resolution) const {
+    const Duration least = std::max(kShort, resolution);
+    const auto is_short = [least](const Window* w) { return w->end - w->begin < least; };
     const auto few = std::count_if(windows_.begin(), windows_.end(), is_short);
     return 2 * static_cast<std::size_t>(few) <= windows_.size();
   }
@@ -157,7 +159,8 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
   out.energy = sum.sum();
   if (!out.energy) return;
   out.energy->energy = energy;
-  if (!windows.is_shared() && windows.are_long() && out.count == windows.windows().size()) {
+  if (!windows.is_shared() && windows.are_long(timeline.resolution()) &&
+      out.count == windows.windows().size()) {
     out.quartiles = model::energy_quartiles_of(std::move(single));
   }
   const bool is_whole = !windows.is_shared() && out.count == windows.windows().size();

@@ -38,8 +38,8 @@ class Writer {
     table_ = table.lines(c_.width, c_.options.colour);
     c_.note(table_, "", Style::kDim,
             "95 %: of the mean. Median and quartiles: of single windows, the sensor's noise "
-            "included; only of 4 or more windows, most of them 100 ms or longer. Dynamic: above "
-            "rest, of a window on average.",
+            "included; only of 4 or more windows, most of them as long as the sensor resolves. "
+            "Dynamic: above rest, of a window on average.",
             4);
     std::string text;
     for (const std::string& line : table_) text += line + '\n';
