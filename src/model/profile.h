@@ -112,7 +112,7 @@ struct WindowEnergy {
   std::string reason;                 // why a window is not in the sum; empty when all are
   // Of the energies of single windows, which differ by the work and by the sensor's noise. Absent
   // for few windows, where one has no energy, where processes share the device's time, and where
-  // most windows are shorter than 100 ms: a sensor then sees what surrounds them.
+  // most windows are shorter than 100 ms or the sensor's resolution: it sees what surrounds them.
   std::optional<Quartiles<Energy>> quartiles;
 };
 
