@@ -94,7 +94,7 @@ def machine():
             panel("GPU utilisation", "timeseries", "percentunit",
                   [(f'jouleprof_utilisation_ratio{{{NODE}, domain="gpu", part="gpu"}}', "{{instance}} {{device}}")],
                   max=1, min=0),
-            panel("GPU temperature", "timeseries", "celsius",
+            panel("Temperature", "timeseries", "celsius",
                   [(f"jouleprof_temperature_celsius{{{NODE}}}", "{{instance}} {{device}} {{part}}")]),
             panel("GPU clock", "timeseries", "hertz",
                   [(f'jouleprof_clock_hertz{{{NODE}, clock="sm"}}', "{{instance}} {{device}}")]),

@@ -301,6 +301,7 @@ class Recording:
     domains: Any
     processes: Any
     windows: Any
+    window_names: Any
     kernels: Any
     layers: Any
     ranges: Any
@@ -339,6 +340,7 @@ class Recordings(Sequence[Recording]):
     processes: Any
     shares: Any
     windows: Any
+    window_names: Any
     kernels: Any
     layers: Any
     ranges: Any

@@ -272,6 +272,7 @@ class ProfileBuilder {
       if (p == by_id.end() || r.at < begin_ || r.at > end_) continue;
       peak(p->second->peak_pss_bytes, r.pss_bytes);
       peak(p->second->peak_uss_bytes, r.uss_bytes);
+      peak(p->second->peak_rss_bytes, r.rss_bytes);
     }
     for (const auto& r : recording_.process_readings.gpu_processes) {
       const auto p = by_id.find(static_cast<std::uint32_t>(r.process));

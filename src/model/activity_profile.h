@@ -14,6 +14,19 @@
 namespace jouleprof::model {
 
 // A kernel, a layer, a range or a phase. `energy` is active energy, above the device's idle power.
+// Several layers that are one row, and the energies of each with all below it.
+struct FoldedLayers {
+  std::size_t count = 0;
+  // Joules; `deviation`: sample standard deviation. Absent where one layer has no energy.
+  struct Spread {
+    double mean = 0;
+    double deviation = 0;
+    double least = 0;
+    double greatest = 0;
+  };
+  std::optional<Spread> joules;
+};
+
 struct ActivityRow {
   std::string name;                      // readable: a kernel's is demangled
   std::string detail;                    // a kernel's grid and block; a layer's type and shapes
@@ -36,6 +49,7 @@ struct ActivityRow {
   std::optional<KernelClass> kernel;  // which one, of a row of by_kernel
   // The interval (of `inclusive`) would be wider without the power that earlier runs found.
   bool remembered = false;
+  std::optional<FoldedLayers> folded;  // report/fold_layers.h
 };
 
 // What one kernel took, launched in one phase by one layer within one range. Rows are indices into

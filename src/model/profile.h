@@ -15,6 +15,7 @@
 #include "model/power_levels.h"
 #include "model/process.h"
 #include "model/provenance.h"
+#include "model/quartiles.h"
 #include "model/recording.h"
 
 namespace jouleprof::model {
@@ -93,6 +94,8 @@ struct ProcessProfile {
   std::optional<Duration> cpu_time;  // within the span, unseen children's included
   std::optional<std::uint64_t> peak_pss_bytes;
   std::optional<std::uint64_t> peak_uss_bytes;
+  // Read more often than the others: also of processes that live for less than seconds.
+  std::optional<std::uint64_t> peak_rss_bytes;
   std::optional<std::uint64_t> peak_gpu_memory_bytes;
   std::optional<double> mean_sm_utilisation;
   std::vector<ProcessShare> shares;
@@ -107,6 +110,10 @@ struct WindowEnergy {
   EnergyLevels levels;                // of `energy`
   std::optional<Energy> reported;     // of imported ones: another tool's, its error is not known
   std::string reason;                 // why a window is not in the sum; empty when all are
+  // Of the energies of single windows, which differ by the work and by the sensor's noise. Absent
+  // for few windows, where one has no energy, where processes share the device's time, and where
+  // most windows are shorter than 100 ms or the sensor's resolution: it sees what surrounds them.
+  std::optional<Quartiles<Energy>> quartiles;
 };
 
 // All windows of one name; of imported ones, all of one name and the same labels. Windows of one
@@ -118,6 +125,7 @@ struct WindowGroup {
   bool imported = false;
   std::size_t count = 0;
   Duration total_time{};
+  std::optional<Quartiles<Duration>> time_quartiles;  // of few windows absent
   std::vector<WindowEnergy> energies;  // one for each of the profile's domains, in their order
 
   Duration mean_time() const {

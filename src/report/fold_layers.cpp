@@ -58,14 +58,22 @@ void add(Folded& folded, const ActivityRow& row) {
   if (const auto& whole = whole_of(row)) folded.joules.push_back(whole->energy.joules());
 }
 
-std::string spread_text(const Folded& folded, std::size_t count) {
-  std::string text = fmt::format("{} layers", count);
-  if (folded.joules.size() != count) return text;
+model::FoldedLayers spread_of(const Folded& folded, std::size_t count) {
+  model::FoldedLayers out{count, std::nullopt};
+  if (folded.joules.size() != count) return out;
   double mean = 0;
   for (const double joules : folded.joules) mean += joules / static_cast<double>(count);
   double squares = 0;
   for (const double joules : folded.joules) squares += (joules - mean) * (joules - mean);
-  const double deviation = std::sqrt(squares / static_cast<double>(count - 1));
+  const auto [least, greatest] = std::minmax_element(folded.joules.begin(), folded.joules.end());
+  out.joules = {mean, std::sqrt(squares / static_cast<double>(count - 1)), *least, *greatest};
+  return out;
+}
+
+std::string spread_text(const model::FoldedLayers& folded) {
+  std::string text = fmt::format("{} layers", folded.count);
+  if (!folded.joules) return text;
+  const auto& [mean, deviation, least, greatest] = *folded.joules;
   text += fmt::format(", mean {}", energy_text(Energy::joules(mean)));
   if (mean > 0) text += fmt::format(", deviation {}", percent_text(deviation / mean));
   return text;
@@ -113,7 +121,8 @@ model::ActivityProfile fold_layers(const model::ActivityProfile& profile) {
     ActivityRow& row = rows[i].row;
     if (counts[i] > 1) {
       row.name = folded_name(row.name);
-      row.detail = spread_text(rows[i], counts[i]) + (row.detail.empty() ? "" : "; " + row.detail);
+      row.folded = spread_of(rows[i], counts[i]);
+      row.detail = spread_text(*row.folded) + (row.detail.empty() ? "" : "; " + row.detail);
       row.group = model::kNone;
       row.group_energy.reset();
     }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "report/activity.h"
 #include "report/example_activity_test.h"
 
 namespace jouleprof::report {
@@ -41,9 +44,37 @@ TEST(FoldLayers, EqualLayersAreSums) {
   EXPECT_EQ(rows[1].busy, duration_of(3));
   EXPECT_EQ(rows[1].parent, 0u);
   EXPECT_THAT(rows[1].detail, StartsWith("2 layers, mean 50.00 J, deviation 28 %; Block"));
+  EXPECT_FALSE(rows[0].folded);
+  ASSERT_TRUE(rows[1].folded && rows[1].folded->joules);
+  EXPECT_EQ(rows[1].folded->count, 2u);
+  EXPECT_DOUBLE_EQ(rows[1].folded->joules->mean, 50);
+  EXPECT_NEAR(rows[1].folded->joules->deviation, 14.142136, 1e-6);
+  EXPECT_DOUBLE_EQ(rows[1].folded->joules->least, 40);
+  EXPECT_DOUBLE_EQ(rows[1].folded->joules->greatest, 60);
   EXPECT_EQ(rows[2].name, "net.layers.*.mlp");
   EXPECT_EQ(rows[2].parent, 1u);
   EXPECT_EQ(rows[2].inclusive->energy, Energy::joules(30));
+}
+
+TEST(FoldLayers, TheSpreadIsInJsonAndCsv) {
+  const std::vector<model::ActivityProfile> folded{fold_layers(two_blocks())};
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  const auto rows_of = [&] {
+    return nlohmann::json::parse(activity_to_json(folded, options))["devices"][0]["rows"];
+  };
+  EXPECT_FALSE(rows_of()[1].contains("folded_layers"));
+  options.fold = true;
+  const auto rows = rows_of();
+  EXPECT_EQ(rows[1]["folded_layers"], 2);
+  EXPECT_EQ(rows[1]["folded_mean_joules"], 50.0);
+  EXPECT_EQ(rows[1]["folded_deviation_joules"], 14.142136);
+  EXPECT_EQ(rows[1]["folded_greatest_joules"], 60.0);
+  EXPECT_TRUE(rows[0]["folded_layers"].is_null());
+  EXPECT_TRUE(rows[0]["folded_least_joules"].is_null());
+  const std::string csv = activity_to_csv(folded, options);
+  EXPECT_THAT(csv, HasSubstr(",folded_greatest_joules\n"));
+  EXPECT_THAT(csv, HasSubstr(",2,50.000000,14.142136,40.000000,60.000000\n"));
 }
 
 TEST(FoldLayers, ASumIsNoBetterThanItsParts) {

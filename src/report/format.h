@@ -22,6 +22,7 @@ struct FormatOptions {
   // The table by kernel, layer, range or phase, of formats that have it; absent: the summary.
   std::optional<ActivityOptions> by;
   bool collectives = false;            // the table of collectives by rank, of "text" and "json"
+  bool windows = false;                // the table of windows, of "text", "json" and "domains"
   CostFactors costs;                   // of the summary as text, JSON and page
   std::optional<model::WallLog> wall;  // shown with the summary as text and JSON
   std::optional<UnitCount> per;        // units of work, of the summary as text and JSON

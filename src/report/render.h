@@ -29,6 +29,12 @@ struct WallComparison;
 std::string to_json(const model::Profile& profile, const Costs* costs = nullptr,
                     const WallComparison* wall = nullptr, const PerUnit* per = nullptr);
 
+// The table of --by window: a row for each name of windows and each domain with a figure, in order
+// of first appearance.
+std::string windows_to_text(const model::Profile& profile, const TextOptions& options);
+std::string windows_to_json(const model::Profile& profile);  // docs/json.md; with a final newline
+std::string windows_to_csv(const model::Profile& profile);   // of every domain
+
 // Lines of money and carbon, for the end of a summary.
 std::string costs_to_text(const Costs& costs, const TextOptions& text);
 

@@ -31,6 +31,15 @@ Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysi
                           why));
 }
 
+Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
+                                                   const analysis::Part& part) {
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  if (!profile->windows.empty()) return &*profile;
+  return fail(Errc::kUnavailable,
+              "no windows were recorded; open some with jouleprof.window() or the C API");
+}
+
 Result<void> write_table_or_summary(
     const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
     std::ostream& out,

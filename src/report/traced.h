@@ -18,6 +18,10 @@ namespace jouleprof::report {
 Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
                                                                    const analysis::Part& part);
 
+// The profile of a part that has windows. Errors: as Run::profile(); unavailable where it has none.
+Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
+                                                   const analysis::Part& part);
+
 // Writes the table of options.by where it is asked for, else the summary. Errors: as the Run's.
 Result<void> write_table_or_summary(
     const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -68,6 +69,73 @@ TEST(WindowText, SimulatedWindowsSaySo) {
   const auto block = text.substr(text.find("window"));
   EXPECT_THAT(block.substr(0, block.find("process,")), HasSubstr("SIMULATED"));
   EXPECT_THAT(to_text(windowed_profile()), Not(HasSubstr("SIMULATED")));
+}
+
+model::Profile profile_with_quartiles() {
+  auto profile = windowed_profile();
+  auto& epoch = profile.windows[1];
+  epoch.count = 4;
+  epoch.total_time = std::chrono::seconds{100};
+  epoch.time_quartiles = {std::chrono::seconds{24}, std::chrono::seconds{25},
+                          std::chrono::seconds{26}};
+  auto& gpu = epoch.energies[0];
+  gpu.count = 4;
+  gpu.quartiles = {Energy::joules(5900), Energy::joules(6000), Energy::joules(6200.5)};
+  gpu.levels.rest = measured(8000, 20, 20, "", "");
+  return profile;
+}
+
+std::string line_with(const std::string& text, std::string_view word) {
+  for (const auto line : split(text, '\n')) {
+    if (line.find(word) != std::string_view::npos) return std::string(line);
+  }
+  return "";
+}
+
+TEST(WindowTable, HasMeanMedianQuartilesAndDynamicEnergy) {
+  const auto profile = profile_with_quartiles();
+  TextOptions options;
+  options.width = 140;
+  const std::string text = windows_to_text(profile, options);
+  // 24011 J of four; (24011 - 8000) / 4 above rest.
+  EXPECT_THAT(line_with(text, "epoch"),
+              AllOf(HasSubstr("gpu0"), HasSubstr("25.00 s"), HasSubstr("6.003 kJ"),
+                    HasSubstr("6.000 kJ"), HasSubstr("5.900 kJ to 6.2"), HasSubstr("4.003 kJ"),
+                    HasSubstr("24.01 kJ"), HasSubstr("measured")));
+  // A sum that lacks a window is no sum; why is said.
+  EXPECT_THAT(line_with(text, "step"), AllOf(HasSubstr("725.0 mJ"), Not(HasSubstr("kJ"))));
+  EXPECT_THAT(text, HasSubstr("1 of 30000 without a figure: readings of"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  const std::string sweep = windows_to_text(sweep_profile(7), options);
+  EXPECT_THAT(line_with(sweep, "40.00 kJ"), AllOf(HasSubstr("squad"), HasSubstr("imported")));
+}
+
+TEST(WindowTable, AsJsonAndCsv) {
+  const auto profile = profile_with_quartiles();
+  const json document = json::parse(windows_to_json(profile));
+  EXPECT_EQ(document["schema"], "jouleprof.windows/1");
+  EXPECT_EQ(document["windows"], windows_of(profile));
+  const json& epoch = document["windows"][1];
+  EXPECT_EQ(epoch["quartiles_seconds"], json({24.0, 25.0, 26.0}));
+  EXPECT_EQ(epoch["energy"][0]["quartiles_joules"], json({5900.0, 6000.0, 6200.5}));
+  EXPECT_TRUE(epoch["energy"][1]["quartiles_joules"].is_null());
+  EXPECT_TRUE(document["windows"][0]["quartiles_seconds"].is_null());
+
+  const std::string csv = windows_to_csv(profile);
+  const auto lines = split(csv, '\n');
+  const auto commas = [](std::string_view line) {
+    return std::count(line.begin(), line.end(), ',');
+  };
+  for (const auto line : lines) {
+    if (line.empty()) continue;
+    EXPECT_EQ(commas(line), commas(lines[0])) << line;
+  }
+  EXPECT_EQ(line_with(csv, "epoch,"),
+            "epoch,,false,4,100.000000000,25.000000000,24.000000000,25.000000000,26.000000000,gpu0,"
+            "gpu,4,24011.000000,6002.750000,5702.612500,6302.887500,5900.000000,6000.000000,"
+            "6200.500000,8000.000000,,,measured,");
+  // Unavailable is an empty cell with a reason, not 0.
+  EXPECT_THAT(csv, HasSubstr("dram-0,dram,0,,,,,,,,,,,unavailable,no readings of its sensor\n"));
 }
 
 TEST(WindowJson, HasSumsMeansAndIntervals) {

@@ -56,6 +56,33 @@ def test_the_same_recording_twice_is_an_error_that_names_it(gpu):
     assert not (gpu.folder / "job.jprof").exists()
 
 
+def test_append_makes_one_file_of_runs_that_follow_each_other(gpu):
+    def run(*command, **options):
+        return gpu("run", "--idle", "0s", "--append", "x.jprof", "--", *command, **options)
+
+    run("sleep", "0.4")
+    first = gpu.report("x.jprof")
+    assert "run 2" in run("sleep", "0.8").err
+    assert "--run 3" not in run("-q", "sleep", "0.2", status=127).err  # not started: not a run
+    run(sys.executable, "-c", "raise SystemExit(3)", status=3)
+    assert sorted(p.name for p in gpu.folder.glob("*.jprof*")) == ["x.jprof"]
+    runs = [gpu.report("x.jprof", "--run", str(n)) for n in (1, 2, 3)]
+    assert runs[0] == first
+    assert [r["exit_status"] for r in runs] == [0, 0, 3]
+    job = json.loads(gpu("report", "x.jprof", "--json").out, parse_float=decimal.Decimal)
+    assert job["energy_joules"] == sum(joules(r["total"]["energy_joules"]) for r in runs)
+    assert any("between its recordings were not recorded" in text for text in job["warnings"])
+    assert "no recording 4" in gpu("report", "x.jprof", "--run", "4", status=None).err
+
+
+def test_append_refuses_what_it_would_spoil(gpu):
+    (gpu.folder / "notes").write_text("mine")
+    process = gpu("run", "--append", "notes", "--", "touch", "ran", status=125)
+    assert (gpu.folder / "notes").read_text() == "mine" and not (gpu.folder / "ran").exists()
+    assert process.err
+    gpu("run", "--append", "x", "-o", "y", "--", "true", status=125)
+
+
 def test_report_by_rank_and_host_with_costs(gpu):
     record(gpu, "a.jprof", 3)
     gpu("merge", "a.jprof", "-o", "job.jprof")

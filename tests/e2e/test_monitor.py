@@ -46,6 +46,25 @@ def test_the_cpus_utilisation_begins_with_the_second_sample(tool):
     assert 0 <= shown[-1] <= 1
 
 
+def test_temperature_of_the_cpu(tool):
+    chip = tool.folder / "sys/class/hwmon/hwmon3"
+    chip.mkdir(parents=True)
+    (chip / "name").write_text("coretemp\n")
+    (chip / "temp1_label").write_text("Package id 0\n")
+    (chip / "temp1_input").write_text("47000\n")
+    (tool.folder / "proc").symlink_to("/proc")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    lines = tool("monitor", "--format", "jsonl", "-d", "300ms", "-c", "5").out.splitlines()
+    cpu = [d for d in json.loads(lines[-1])["devices"] if d["domain"] == "cpu"]
+    assert [d["temperature_celsius"] for d in cpu] == [47]
+    tool("run", "-q", "-o", "t.jprof", "--", "sleep", "1.2")
+    tool("export", "t.jprof", "--format", "gauges", "-o", "t.gauges.csv")
+    rows = list(csv.DictReader(io.StringIO((tool.folder / "t.gauges.csv").read_text())))
+    readings = [r for r in rows if r.get("quantity") == "temperature_celsius"]
+    assert readings, rows[:3]
+    assert {(r["device"], float(r["value"])) for r in readings} == {("package-0", 47.0)}
+
+
 def test_dmon_has_the_originals_columns(gpu):
     out = gpu("monitor", "--format", "dmon", "-s", "puc", "-d", "1", "-c", "2").out.splitlines()
     assert out[0].split() == "# gpu pwr gtemp mtemp sm mem enc dec jpg ofa mclk pclk".split()

@@ -220,6 +220,26 @@ def test_attach_to_a_running_process(gpu):
     assert "4194000" in process.err
 
 
+def test_attach_to_several_processes(gpu):
+    first = subprocess.Popen(["sleep", "1"])
+    second = subprocess.Popen(["sh", "-c", "sleep 2.5; true"])
+    begin = time.monotonic()
+    gpu("run", "-o", "x.jprof", "--pid", first.pid, "--pid", second.pid)
+    assert time.monotonic() - begin > 2  # until the last has ended
+    first.wait(), second.wait()
+    report = gpu.report("x.jprof")
+    assert {first.pid, second.pid} <= {p["pid"] for p in report["processes"]}
+    assert any(p["parent_pid"] == second.pid for p in report["processes"])
+    assert report["pid"] is None
+    victim = subprocess.Popen(["sleep", "20"])
+    try:
+        process = gpu("run", "--pid", f"{victim.pid},4194000", status=125)
+        assert "4194000" in process.err and str(victim.pid) not in process.err
+    finally:
+        victim.kill()
+        victim.wait()
+
+
 def test_processes_of_the_tree_are_listed(tool):
     loop = "import time\nwhile time.process_time() < 1.5: pass"
     (tool.folder / "burn.py").write_text(loop)

@@ -132,6 +132,23 @@ def test_windows_and_their_table(windows):
     assert "<epoch>" in str(table) and "gpu0" in str(table)
 
 
+def test_the_spread_of_windows(tmp_path, machine):
+    from conftest import CONSTANT
+
+    machine.gpus(CONSTANT)
+    script = ("import time, jouleprof\nmonitor = jouleprof.Monitor('gpu0')\n"
+              "for i in range(5):\n    with monitor.window('step'): time.sleep(0.12 + 0.12 * (i == 2))\n")
+    path = tmp_path / "x.jprof"
+    subprocess.run([TOOL, "run", "-q", "--idle", "0s", "--shortest", "100ms", "-o", path, "--", sys.executable, "-c",
+                    script], check=True)
+    row = next(r for r in jouleprof.open(path).rows("window_names") if (r["device"], r["domain"]) == ("gpu0", "gpu"))
+    assert (row["name"], row["count"], row["with_energy"], row["imported"]) == ("step", 5, 5, False)
+    assert 0.12 <= row["median_seconds"] < row["mean_seconds"] < 0.24
+    assert row["quartile_low_joules"] <= row["median_joules"] <= row["quartile_high_joules"]
+    assert row["median_joules"] == pytest.approx(250 * row["median_seconds"], rel=0.1)
+    assert row["energy_joules"] == pytest.approx(5 * row["mean_joules"], abs=1e-5)
+
+
 def test_a_report_in_a_notebook(tmp_path, told):
     report = jouleprof.report(KERNELS)
     assert "gpu0" in str(report) and "balance" in str(report)

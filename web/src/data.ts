@@ -57,6 +57,7 @@ export interface WindowEnergy {
   interval_joules: Interval;
   mean_joules: number | null;
   mean_interval_joules: Interval;
+  quartiles_joules: [number, number, number] | null;
   reason: string | null;
 }
 

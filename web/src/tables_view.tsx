@@ -101,6 +101,11 @@ function windowColumns(page: Page): Column<WindowGroup>[] {
         } },
       { key: `${label}_mean_joules`, title: `${label} each`, numeric: true, hidden: !shown, value: (w) => of(w)?.mean_joules ?? null,
         show: (w) => { const m = of(w)?.mean_joules; return m == null ? "" : joulesText(m); } },
+      ...(["lower quartile", "median", "upper quartile"] as const).map((title, place): Column<WindowGroup> => ({
+        key: `${label}_${title.replace(" ", "_")}_joules`, title: `${label} ${title}`, numeric: true,
+        hidden: !shown || !page.profile.windows.some((w) => of(w)?.quartiles_joules),
+        value: (w) => of(w)?.quartiles_joules?.[place] ?? null,
+        show: (w) => { const q = of(w)?.quartiles_joules?.[place]; return q == null ? "" : joulesText(q); } })),
     );
   });
   columns.push({ key: "reason", title: "reason", value: (w) => [...new Set(w.energy.map((e) => e.reason).filter(Boolean))].join("; ") || null,

@@ -18,6 +18,8 @@ def flat(found, prefix=""):
     row = {}
     for name, value in found.items():
         name = prefix + name
+        if name.startswith("quartiles_"):
+            continue
         if _is_interval(name, value):
             row.update(_two_columns(name, value))
         elif isinstance(value, dict):
@@ -62,6 +64,24 @@ def shares(report):
             rows.append({"pid": process["pid"], "start_seconds": process["start_seconds"], "label": label(share),
                          **flat(columns)})
     return rows
+
+
+def window_names(report):
+    """One row for each name of windows (imported ones: name and labels) and domain."""
+    rows = []
+    for group in report["windows"]:
+        own = {name: value for name, value in flat(group).items() if name != "energy"}
+        own["labels"] = ";".join(f"{each['name']}={each['value']}" for each in group["labels"])
+        own.update(_quartiles(group, "seconds"))
+        for energy in group["energy"]:
+            columns = {name: value for name, value in flat(energy).items() if name not in ("id", "count")}
+            rows.append({**own, "with_energy": energy["count"], **columns, **_quartiles(energy, "joules")})
+    return rows
+
+
+def _quartiles(found, unit):
+    names = (f"quartile_low_{unit}", f"median_{unit}", f"quartile_high_{unit}")
+    return dict(zip(names, found[f"quartiles_{unit}"] or (None, None, None)))
 
 
 def activity(report):

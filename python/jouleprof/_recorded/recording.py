@@ -28,7 +28,7 @@ def open_recording(path, *, run=None):
 class Recording(Tables):
     """Tables, and the figures of one domain.
 
-    `runs`, `domains`, `processes`, `shares`, `windows`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`:
+    `runs`, `domains`, `processes`, `shares`, `windows`, `window_names`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`:
     pandas data frames, whose columns end in their unit; arrow(), polars() and rows() give the same without pandas.
     Times given to the methods are seconds since the command began.
     `parts`: the recordings that a merged file holds. It has the tables of all of them, and no figures of a domain.

@@ -123,7 +123,7 @@ class WindowReport(Report):
         return _text.html_table(self.path, self._rows())
 
     def _rows(self):
-        rows = [("window", "count", "time", "device", "energy", "95 %", "mean", "", "")]
+        rows = [("window", "count", "time", "device", "energy", "95 %", "mean", "median", "", "")]
         for window in self.json[:self._top]:
             for energy in window["energy"]:
                 rows.append(_window_row(window, energy))
@@ -132,9 +132,12 @@ class WindowReport(Report):
 
 def _window_row(window, energy):
     joules, interval = energy["energy_joules"], energy["interval_joules"]
+    quartiles = energy["quartiles_joules"]
+    median = "" if quartiles is None else _text.joules(quartiles[1])
     return (window["name"], str(window["count"]), _text.seconds(window["total_seconds"]), flat.label(energy),
             _text.joules(joules), _text.interval(joules, None if interval is None else interval[1] - joules),
-            _text.joules(energy["mean_joules"]), _mark(energy["provenance"] or "imported"), energy["reason"] or "")
+            _text.joules(energy["mean_joules"]), median, _mark(energy["provenance"] or "imported"),
+            energy["reason"] or "")
 
 
 def _mark(provenance):

@@ -25,11 +25,15 @@ COLUMNS = {
                 "mean_watts", "peak_watts", "peak_window_seconds", "sensor", "method", "reason"),
     "processes": ("pid", "own_pid", "parent_pid", "name", "command_line", "start_seconds", "end_seconds",
                   "cpu_seconds", "energy_joules", "provenance", "peak_pss_bytes", "peak_uss_bytes",
-                  "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
+                  "peak_rss_bytes", "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
     "shares": ("pid", "start_seconds", "label", "domain", "device", "energy_joules", "kernels_joules",
                "idle_between_launches_joules", "held_joules"),
     "windows": ("name", "pid", "thread", "begin_seconds", "duration_seconds", "domain", "device", "provenance",
                 "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules"),
+    "window_names": ("name", "labels", "imported", "count", "total_seconds", "mean_seconds", "quartile_low_seconds",
+                     "median_seconds", "quartile_high_seconds", "domain", "device", "with_energy", *_ENERGY,
+                     "mean_joules", "mean_interval_low_joules", "mean_interval_high_joules", "quartile_low_joules",
+                     "median_joules", "quartile_high_joules", *_LEVELS, "levels_reason", "sensor", "method", "reason"),
     "kernels": _ACTIVITY,
     "layers": (*_ACTIVITY, "parameters", "macs"),
     "ranges": _ACTIVITY,
@@ -40,8 +44,8 @@ COLUMNS = {
 
 _FLOATS = ("_joules", "_watts", "_seconds", "_ratio", "_hertz", "_celsius")
 _INTEGERS = {"rank", "world_size", "pid", "own_pid", "parent_pid", "thread", "exit_status", "number", "parent", "calls",
-             "launches", "group", "parameters", "macs"}
-_FLAGS = {"complete", "simulated", "visible", "counted", "shares_include_rest", "resolvable", "remembered"}
+             "launches", "group", "count", "with_energy", "parameters", "macs"}
+_FLAGS = {"complete", "simulated", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
 
 
 def type_of(column):

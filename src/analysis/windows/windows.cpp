@@ -109,6 +109,14 @@ class SharedTime {
   };
   const std::vector<Span>& spans() const { return spans_; }
   bool is_shared() const { return is_shared_; }
+  // At least half of them are so long that single ones have an energy of their own, by sensors of
+  // this resolution.
+  bool are_long(Duration resolution) const {
+    const Duration least = std::max(kShort, resolution);
+    const auto is_short = [least](const Window* w) { return w->end - w->begin < least; };
+    const auto few = std::count_if(windows_.begin(), windows_.end(), is_short);
+    return 2 * static_cast<std::size_t>(few) <= windows_.size();
+  }
   std::span<const Window* const> windows() const { return windows_; }
 
  private:
@@ -134,6 +142,7 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
   };
   Energy energy;
   LevelSum by_level;
+  std::vector<double> single;  // joules of each
   for (const auto& w : windows.spans()) {
     const auto m = timeline.energy(w.begin, w.end);
     if (!m) {
@@ -142,6 +151,7 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
     }
     out.count += w.count;
     energy += m->energy;
+    single.push_back(m->energy.joules());
     if (levels != nullptr) by_level.add(levels->split(*m, w.begin, w.end));
     chains.add(w.begin, w.end, add_chain);
   }
@@ -149,6 +159,10 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
   out.energy = sum.sum();
   if (!out.energy) return;
   out.energy->energy = energy;
+  if (!windows.is_shared() && windows.are_long(timeline.resolution()) &&
+      out.count == windows.windows().size()) {
+    out.quartiles = model::energy_quartiles_of(std::move(single));
+  }
   const bool is_whole = !windows.is_shared() && out.count == windows.windows().size();
   if (common != nullptr && *common && is_whole) {
     if (auto whole = (*common)(windows.windows()); whole && is_better(*whole, *out.energy)) {
@@ -176,6 +190,11 @@ std::vector<WindowGroup> groups_of(const model::Recording& recording, Timelines&
     ++group.count;
     group.total_time += w.end - w.begin;
     members[place->second].push_back(&w);
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<double> times;
+    for (const Window* w : members[g]) times.push_back(seconds(w->end - w->begin));
+    groups[g].time_quartiles = model::time_quartiles_of(std::move(times));
   }
   // In order of begin, as chains need them.
   std::vector<SharedTime> times;
@@ -227,6 +246,8 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
   };
   std::vector<WindowGroup> groups;
   std::unordered_map<std::string, std::size_t> by_key;
+  // Of each group: seconds of its windows, and joules by domain.
+  std::vector<std::pair<std::vector<double>, std::vector<std::vector<double>>>> single;
   for (const ImportedWindow& w : recording.imported_windows) {
     if (!begins_in(part, w.begin)) continue;
     const auto [place, is_new] = by_key.try_emplace(key_of(w), groups.size());
@@ -236,22 +257,32 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
       fresh.labels = w.labels;
       fresh.imported = true;
       for (const auto& domain : recording.domains) fresh.energies.emplace_back().domain = domain.id;
+      single.emplace_back().second.resize(recording.domains.size());
     }
     WindowGroup& group = groups[place->second];
     ++group.count;
     group.total_time += w.duration;
+    auto& [times, joules] = single[place->second];
+    times.push_back(seconds(w.duration));
     for (const auto& [domain, energy] : w.energies) {
       const auto found = places.find(domain);
       if (found == places.end()) continue;
       model::WindowEnergy& sum = group.energies[found->second];
       ++sum.count;
+      joules[found->second].push_back(energy.joules());
       sum.reported = sum.reported.value_or(Energy{}) + energy;
     }
   }
-  for (WindowGroup& group : groups) {
-    for (model::WindowEnergy& sum : group.energies) {
-      if (sum.count < group.count)
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    WindowGroup& group = groups[g];
+    group.time_quartiles = model::time_quartiles_of(std::move(single[g].first));
+    for (std::size_t d = 0; d < group.energies.size(); ++d) {
+      model::WindowEnergy& sum = group.energies[d];
+      if (sum.count < group.count) {
         sum.reason = "the imported file has no energy for some of these windows";
+      } else {
+        sum.quartiles = model::energy_quartiles_of(std::move(single[g].second[d]));
+      }
     }
   }
   return groups;

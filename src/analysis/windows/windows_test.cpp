@@ -105,6 +105,32 @@ TEST(Windows, RepeatabilityAddsInQuadratureAndCalibrationErrorLinearly) {
   EXPECT_NEAR(total.error.joules(), std::hypot(std::sqrt(square), 0.05 * sum.joules()), 1e-3);
 }
 
+TEST(Windows, QuartilesAreOfSingleWindows) {
+  Bursts bursts(40);
+  bursts.recording.windows.clear();
+  for (int i = 0; i < 20; ++i) {  // bursts of 100 J, two in five with the pause of 36 J after it
+    bursts.add("mixed", 3 + 0.5 * i, 3 + 0.5 * i + (i % 5 < 2 ? 0.5 : 0.2));
+  }
+  for (int i = 0; i < 3; ++i) bursts.add("few", 3 + 0.5 * i, 3.5 + 0.5 * i);
+  for (int i = 0; i < 20; ++i) bursts.add("short", 3 + 0.5 * i, 3.01 + 0.5 * i);
+  const auto groups = bursts.analysed().windows;
+  const auto& mixed = groups[0];
+  ASSERT_TRUE(mixed.energies[0].quartiles);
+  EXPECT_NEAR(mixed.energies[0].quartiles->lower.joules(), 100, 3);
+  EXPECT_NEAR(mixed.energies[0].quartiles->median.joules(), 100, 4);
+  EXPECT_NEAR(mixed.energies[0].quartiles->upper.joules(), 136, 3);
+  ASSERT_TRUE(mixed.time_quartiles);
+  EXPECT_EQ(mixed.time_quartiles->median, 200ms);
+  EXPECT_EQ(mixed.time_quartiles->upper, 500ms);
+  EXPECT_FALSE(mixed.energies[1].quartiles);  // the silent domain
+  EXPECT_FALSE(groups[1].energies[0].quartiles);
+  EXPECT_FALSE(groups[1].time_quartiles);
+  // A sensor sees what surrounds them: their energies differ less, or more, than their work.
+  EXPECT_TRUE(groups[2].energies[0].energy);
+  EXPECT_FALSE(groups[2].energies[0].quartiles);
+  EXPECT_TRUE(groups[2].time_quartiles);
+}
+
 // A sensor of 100 ms sees mostly what is around a window of 5 ms: the same bias in each of them.
 TEST(Windows, TheErrorsOfWindowsShorterThanASensorsResponseAddLinearly) {
   Bursts bursts(15);  // too few for a regression
@@ -247,6 +273,8 @@ TEST(Windows, OverlappingProcessesShareTheDevice) {
   const auto all = step_of(run.analysed());
   EXPECT_EQ(all.count, 8 * one.count);
   EXPECT_EQ(all.energies[0].count, all.count);
+  EXPECT_TRUE(one.energies[0].quartiles);
+  EXPECT_FALSE(all.energies[0].quartiles);  // a single window's energy would count several times
   const double once = one.energies[0].energy->energy.joules();
   EXPECT_NEAR(all.energies[0].energy->energy.joules() / once, 1 + 0.008 / 0.2 * 120 / 500, 0.02);
   // One process's own windows count in full, each.

@@ -23,6 +23,7 @@
 #include "meters/nvml/nvml_meter.h"
 #include "meters/rapl/rapl_meter.h"
 #include "meters/shared/shared_meter.h"
+#include "meters/temperature/cpu_temperature_meter.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -158,6 +159,9 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
     all.add(
         EstimateMeter::open({.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
         "an estimate of the CPU's power");
+  }
+  for (auto& meter : all.set.meters) {
+    meter = with_cpu_temperatures(std::move(meter), {.root = root, .demand = options.demand});
   }
 
   std::vector<model::Domain> absent;

@@ -31,43 +31,60 @@ std::string number(const std::optional<double>& value, int decimals = 6) {
   return value ? fixed_decimal(*value, decimals) : "";
 }
 
+void add_folded(Fields& fields, const std::optional<model::FoldedLayers>& folded) {
+  fields.push_back(folded ? std::to_string(folded->count) : "");
+  const auto spread = folded ? folded->joules : std::nullopt;
+  for (const auto figure :
+       {&model::FoldedLayers::Spread::mean, &model::FoldedLayers::Spread::deviation,
+        &model::FoldedLayers::Spread::least, &model::FoldedLayers::Spread::greatest}) {
+    fields.push_back(spread ? fixed_decimal((*spread).*figure) : "");
+  }
+}
+
 }  // namespace
 
 std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
                             const ActivityOptions& options) {
-  std::string csv = line_of({"by",
-                             "domain",
-                             "device",
-                             "uuid",
-                             "number",
-                             "parent",
-                             "depth",
-                             "name",
-                             "detail",
-                             "symbol",
-                             "calls",
-                             "launches",
-                             "busy_seconds",
-                             "overlapped_seconds",
-                             "energy_joules",
-                             "interval_low_joules",
-                             "interval_high_joules",
-                             "inclusive_joules",
-                             "inclusive_low_joules",
-                             "inclusive_high_joules",
-                             "energy_per_launch_joules",
-                             "mean_watts",
-                             "share_ratio",
-                             "resolvable",
-                             "group",
-                             "group_joules",
-                             "group_low_joules",
-                             "group_high_joules",
-                             "macs",
-                             "parameters",
-                             "provenance",
-                             "method",
-                             "reason"});
+  Fields heading{"by",
+                 "domain",
+                 "device",
+                 "uuid",
+                 "number",
+                 "parent",
+                 "depth",
+                 "name",
+                 "detail",
+                 "symbol",
+                 "calls",
+                 "launches",
+                 "busy_seconds",
+                 "overlapped_seconds",
+                 "energy_joules",
+                 "interval_low_joules",
+                 "interval_high_joules",
+                 "inclusive_joules",
+                 "inclusive_low_joules",
+                 "inclusive_high_joules",
+                 "energy_per_launch_joules",
+                 "mean_watts",
+                 "share_ratio",
+                 "resolvable",
+                 "group",
+                 "group_joules",
+                 "group_low_joules",
+                 "group_high_joules",
+                 "macs",
+                 "parameters",
+                 "provenance",
+                 "method",
+                 "reason"};
+  if (options.fold) {
+    for (const auto* name : {"folded_layers", "folded_mean_joules", "folded_deviation_joules",
+                             "folded_least_joules", "folded_greatest_joules"}) {
+      heading.emplace_back(name);
+    }
+  }
+  std::string csv = line_of(heading);
   for (const auto& profile : profiles) {
     for (const auto& line : view_of(profile, options).lines) {
       const model::ActivityRow& row = *line.row;
@@ -100,6 +117,7 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
           to_string(whole_of(row) ? whole_of(row)->provenance : model::Provenance::kUnavailable));
       fields.push_back(profile.method);
       fields.push_back(row.reason);
+      if (options.fold) add_folded(fields, row.folded);
       csv += line_of(fields);
     }
   }

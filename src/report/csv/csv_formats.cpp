@@ -10,6 +10,12 @@ using analysis::Run;
 
 Result<void> write_domains(const Run& run, const Part& part, const FormatOptions& options,
                            std::ostream& out) {
+  if (options.windows) {
+    const auto made = profile_with_windows(run, part);
+    if (!made) return forward_error(made);
+    out << windows_to_csv(**made);
+    return {};
+  }
   return write_table_or_summary(
       run, part, options, out,
       [&](const auto& activity) { return activity_to_csv(activity, *options.by); },

@@ -105,9 +105,10 @@ std::string to_csv(const model::Profile& profile) {
 }
 
 std::string processes_to_csv(const model::Profile& profile) {
-  Row heading = header({"pid", "own_pid", "parent_pid", "name", "command_line", "cpu_seconds",
-                        "peak_pss_bytes", "peak_uss_bytes", "peak_gpu_memory_bytes",
-                        "mean_sm_utilisation_ratio", "provenance", "energy_joules"});
+  Row heading =
+      header({"pid", "own_pid", "parent_pid", "name", "command_line", "cpu_seconds",
+              "peak_pss_bytes", "peak_uss_bytes", "peak_gpu_memory_bytes",
+              "mean_sm_utilisation_ratio", "provenance", "energy_joules", "peak_rss_bytes"});
   for (const std::string& label : labels_of(profile)) heading.add(label + "_joules");
   std::string csv = heading.line();
   for (const auto& p : profile.processes) {
@@ -117,6 +118,7 @@ std::string processes_to_csv(const model::Profile& profile) {
     row.add(p.peak_gpu_memory_bytes).add(p.mean_sm_utilisation);
     row.add(to_string(p.shares.empty() ? Provenance::kUnavailable : p.provenance));
     row.add(p.shares.empty() ? std::nullopt : std::optional(energy_of(profile, p)));
+    row.add(p.peak_rss_bytes);
     for (const auto& d : profile.domains) {
       std::optional<Energy> share;
       for (const auto& s : p.shares) {

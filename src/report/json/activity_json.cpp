@@ -41,7 +41,21 @@ Json remembered_json(const std::optional<model::RememberedUse>& use) {
   return j;
 }
 
-Json row_json(const ActivityProfile& profile, const ActivityLine& line, ActivityBy by) {
+void add_folded(Json& j, const std::optional<model::FoldedLayers>& folded) {
+  const auto spread = folded ? folded->joules : std::nullopt;
+  const auto joules = [&](double value) {
+    return spread ? joules_json(Energy::joules(value)) : Json(nullptr);
+  };
+  const auto [mean, deviation, least, greatest] = spread.value_or(model::FoldedLayers::Spread{});
+  j["folded_layers"] = folded ? Json(folded->count) : Json(nullptr);
+  j["folded_mean_joules"] = joules(mean);
+  j["folded_deviation_joules"] = joules(deviation);
+  j["folded_least_joules"] = joules(least);
+  j["folded_greatest_joules"] = joules(greatest);
+}
+
+Json row_json(const ActivityProfile& profile, const ActivityLine& line,
+              const ActivityOptions& options) {
   const ActivityRow& row = *line.row;
   const auto per_launch = joules_per_launch(row);
   Json j;
@@ -69,9 +83,10 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line, Activity
   j["group"] = row.group != model::kNone ? Json(row.group) : Json(nullptr);
   j["group_joules"] = energy_json(row.group_energy);
   j["group_interval_joules"] = interval_json(row.group_energy);
-  if (by == ActivityBy::kLayer) {
+  if (options.by == ActivityBy::kLayer) {
     j["parameters"] = row.parameters;
     j["macs"] = row.macs ? number_json(*row.macs) : Json(nullptr);
+    if (options.fold) add_folded(j, row.folded);
   }
   j["reason"] = text_json(row.reason);
   return j;
@@ -119,7 +134,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
     j["processes"].push_back(std::move(process));
   }
   j["rows"] = Json::array();
-  for (const auto& line : view.lines) j["rows"].push_back(row_json(profile, line, options.by));
+  for (const auto& line : view.lines) j["rows"].push_back(row_json(profile, line, options));
   j["rows_left_out"] = view.left_out;
   j["warnings"] = profile.warnings;
   return j;

@@ -171,6 +171,7 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
   }
   j["peak_pss_bytes"] = optional_json(p.peak_pss_bytes);
   j["peak_uss_bytes"] = optional_json(p.peak_uss_bytes);
+  j["peak_rss_bytes"] = optional_json(p.peak_rss_bytes);
   j["peak_gpu_memory_bytes"] = optional_json(p.peak_gpu_memory_bytes);
   j["mean_sm_utilisation_ratio"] = optional_json(p.mean_sm_utilisation, number_json);
   return j;

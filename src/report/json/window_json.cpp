@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "report/render.h"
 #include "report/window_mean.h"
 
 namespace jouleprof::report {
@@ -33,6 +34,10 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
   j["repeatability_joules"] = nullptr;
   j["mean_joules"] = nullptr;
   j["mean_interval_joules"] = nullptr;
+  j["quartiles_joules"] =
+      e.quartiles ? Json::array({joules_json(e.quartiles->lower), joules_json(e.quartiles->median),
+                                 joules_json(e.quartiles->upper)})
+                  : Json(nullptr);
   if (e.energy) {
     const Measurement mean = mean_of(*e.energy, e.count);
     if (is_whole) {
@@ -85,6 +90,11 @@ Json windows_json(const model::Profile& profile) {
     j["count"] = group.count;
     j["total_seconds"] = seconds_json(group.total_time);
     j["mean_seconds"] = seconds_json(group.mean_time());
+    const auto& times = group.time_quartiles;
+    j["quartiles_seconds"] =
+        times ? Json::array({seconds_json(times->lower), seconds_json(times->median),
+                             seconds_json(times->upper)})
+              : Json(nullptr);
     j["energy"] = Json::array();
     for (std::size_t d = 0; d < group.energies.size() && d < profile.domains.size(); ++d) {
       j["energy"].push_back(energy_json(group, group.energies[d], profile.domains[d].domain));
@@ -92,6 +102,14 @@ Json windows_json(const model::Profile& profile) {
     list.push_back(std::move(j));
   }
   return list;
+}
+
+std::string windows_to_json(const model::Profile& profile) {
+  Json j;
+  j["schema"] = "jouleprof.windows/1";
+  j["simulated"] = profile.simulated;
+  j["windows"] = windows_json(profile);
+  return write_json(j) + '\n';
 }
 
 }  // namespace jouleprof::report

@@ -28,8 +28,6 @@ struct Part {
   std::string_view value;
 };
 constexpr std::array<Part, 2> kClocks{{{gauge::kSmClock, "sm"}, {gauge::kMemoryClock, "memory"}}};
-constexpr std::array<Part, 2> kTemperatures{
-    {{gauge::kTemperature, "gpu"}, {gauge::kMemoryTemperature, "memory"}}};
 constexpr std::array<Part, 7> kUtilisations{{{gauge::kGpuUtilisation, "gpu"},
                                              {gauge::kMemoryUtilisation, "memory"},
                                              {gauge::kEncoderUtilisation, "encoder"},
@@ -168,10 +166,23 @@ class Writer {
     }
   }
 
+  void temperatures() {
+    begin("jouleprof_temperature_celsius");
+    for (std::size_t d = 0; d < count(); ++d) {
+      const bool is_cpu = domain(d).domain.kind == model::DomainKind::kCpu;
+      const std::array<Part, 2> parts{
+          {{gauge::kTemperature, is_cpu ? "cpu" : "gpu"}, {gauge::kMemoryTemperature, "memory"}}};
+      for (const auto& part : parts) {
+        const auto value = domain(d).gauge(part.gauge);
+        if (value) out_.sample(Labels(domains_[d]).add("part", part.value), *value);
+      }
+    }
+  }
+
   void gauges() {
     one("jouleprof_power_limit_watts", gauge::kPowerLimit);
     several("jouleprof_clock_hertz", "clock", kClocks);
-    several("jouleprof_temperature_celsius", "part", kTemperatures);
+    temperatures();
     several("jouleprof_utilisation_ratio", "part", kUtilisations);
     one("jouleprof_memory_used_bytes", gauge::kMemoryUsed);
     begin("jouleprof_clock_limited");

@@ -100,6 +100,14 @@ TEST(MachineMetrics, WhatIsUnavailableHasNoSeries) {
   EXPECT_THAT(text, Not(HasSubstr("jouleprof_energy_joules_total{domain=\"gpu\",device=\"gpu1\"")));
   EXPECT_THAT(text, Not(HasSubstr("jouleprof_power_watts{domain=\"gpu\",device=\"gpu1\"")));
   EXPECT_THAT(text, Not(HasSubstr("jouleprof_temperature_celsius")));  // no device has one
+  machine.state.snapshot.domains[0].gauges["temperature_celsius"] = 61;
+  machine.state.snapshot.domains[2].gauges["temperature_celsius"] = 47.5;
+  const auto warm = machine.text();
+  EXPECT_THAT(warm,
+              HasSubstr("jouleprof_temperature_celsius{domain=\"gpu\",device=\"gpu0\",uuid=\"GPU-"
+                        "0\",part=\"gpu\"} 61\n"));
+  EXPECT_THAT(warm, HasSubstr("jouleprof_temperature_celsius{domain=\"cpu\",device=\"package-0\","
+                              "part=\"cpu\"} 47.5\n"));
   EXPECT_THAT(text,
               HasSubstr("jouleprof_sensor_available{domain=\"gpu\",device=\"gpu1\",uuid=\"GPU-"
                         "1\"} 0\n"));

@@ -8,6 +8,12 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
+  if (options.windows) {
+    const auto made = profile_with_windows(run, part);
+    if (!made) return forward_error(made);
+    out << windows_to_text(**made, options.text);
+    return {};
+  }
   if (options.collectives) {
     const auto made = traced_collectives(run, part);
     if (!made) return forward_error(made);

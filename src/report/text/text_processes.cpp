@@ -82,6 +82,14 @@ auto single_text(Figure figure, Format format) {
   };
 }
 
+// The proportional set size; of a process too short for that to be read, the resident one.
+std::optional<std::string> memory_text(const ProcessProfile* begin, const ProcessProfile* end) {
+  if (end - begin != 1) return std::nullopt;  // peaks of several cannot be added
+  if (begin->peak_pss_bytes) return bytes_text(*begin->peak_pss_bytes);
+  if (begin->peak_rss_bytes) return bytes_text(*begin->peak_rss_bytes) + " RSS";
+  return std::nullopt;
+}
+
 std::vector<Column> columns_of(const Profile& profile) {
   std::vector<Column> columns;
   columns.push_back(
@@ -92,8 +100,7 @@ std::vector<Column> columns_of(const Profile& profile) {
          sum_text([&profile, kind](const auto& p) { return share_of(profile, p, kind); },
                   energy_text)});
   }
-  columns.push_back(
-      {"memory", single_text([](const auto& p) { return p.peak_pss_bytes; }, bytes_text)});
+  columns.push_back({"memory", memory_text});
   columns.push_back(
       {"GPU mem", single_text([](const auto& p) { return p.peak_gpu_memory_bytes; }, bytes_text)});
   std::erase_if(columns, [&](const Column& column) {

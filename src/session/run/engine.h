@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "session/live/live_engine.h"
-#include "session/run/process_watch.h"
 #include "session/run/session.h"
 #include "session/run/signals.h"
 #include "session/run/trace_watch.h"
+#include "session/sampling/process_watch.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/windows/window_server.h"
 

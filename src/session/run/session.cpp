@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "session/run/attached.h"
 #include "session/run/child.h"
 #include "session/run/engine.h"
 #include "session/run/trace_watch.h"
@@ -44,38 +43,6 @@ class Subreaper {
  private:
   int before_ = 0;
 };
-
-// Becomes readable when a process that is not our child ends.
-class EndWatch {
- public:
-  explicit EndWatch(pid_t pid)
-      : pid_(pid), fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
-  EndWatch(const EndWatch&) = delete;
-  EndWatch& operator=(const EndWatch&) = delete;
-  ~EndWatch() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }  // readable once it has ended; -1 before Linux 5.3
-  bool has_ended() const {
-    if (fd_ < 0) return ::kill(pid_, 0) != 0 && errno == ESRCH;
-    pollfd poll{fd_, POLLIN, 0};
-    return ::poll(&poll, 1, 0) == 1;
-  }
-
- private:
-  pid_t pid_;
-  int fd_;
-};
-
-Result<void> check_attachable(pid_t pid) {
-  if (pid <= 0) return fail(Errc::kInvalidArgument, fmt::format("{} is no process id", pid));
-  if (::kill(pid, 0) == 0) return {};
-  if (errno == EPERM) {
-    return fail(Errc::kPermissionDenied,
-                fmt::format("process {} is another user's: run as that user, or as root", pid));
-  }
-  return fail(Errc::kNotFound, fmt::format("there is no process {}", pid));
-}
 
 void name_survivors(Engine& engine) {
   std::vector<std::string> names;
@@ -250,21 +217,23 @@ void lead_job(const SessionOptions& options, pid_t pid, Engine& engine, SignalSt
 }
 
 Outcome run_attached(const SessionOptions& options, Engine& engine, SignalStream& signals) {
-  const pid_t pid = *options.attach;
-  const EndWatch end(pid);
-  if (options.owns_attached) lead_job(options, pid, engine, signals);
-  engine.processes.follow({.root = pid});
+  EndWatch ends(options.attach);
+  if (options.owns_attached) lead_job(options, options.attach.front(), engine, signals);
+  const auto roots = topmost(options.attach, options.root);
+  for (const pid_t pid : roots) {
+    pid == roots.front() ? engine.processes.follow({.root = pid}) : engine.processes.add_root(pid);
+  }
   engine.restart_snapshots();
-  engine.run.pid = pid;
+  if (options.attach.size() == 1) engine.run.pid = options.attach.front();
   engine.run.work_begin = HostClock::now();
   engine.post_run();
   engine.serve(
-      HostTime::max(), [&end] { return end.has_ended(); }, end.fd());
+      HostTime::max(), [&ends] { return ends.have_ended(); }, ends.fd());
   engine.run.work_end = HostClock::now();
   if (options.owns_attached) wait_for_members(engine);
   engine.look_at_processes(true);
   engine.post_run();
-  if (end.has_ended()) name_survivors(engine);
+  if (ends.have_ended()) name_survivors(engine);
   wait_for_tail(*engine.run.work_end);
   return {};
 }
@@ -275,20 +244,27 @@ Outcome run_machine(const SessionOptions& options, Engine& engine) {
   return {};
 }
 
-// The environment that a running process was started with.
-Environment environment_of(pid_t pid, const std::filesystem::path& root) {
-  const auto text = read_file(root / fmt::format("proc/{}/environ", pid));
-  return [text = text.value_or("")](const std::string& name) -> std::optional<std::string> {
-    for (const auto entry : split(text, '\0')) {
-      if (entry.starts_with(name + "=")) return std::string(entry.substr(name.size() + 1));
+// What one of the processes can see is visible. Returns what the user should know.
+std::vector<std::string> set_visibility(std::vector<model::Domain>& domains,
+                                        const SessionOptions& options) {
+  if (options.attach.empty()) return apply_visibility(domains, options.environment).warnings;
+  std::vector<std::string> warnings;
+  std::vector<bool> seen(domains.size());
+  for (const pid_t pid : options.attach) {
+    auto of_this = domains;
+    for (auto& text : apply_visibility(of_this, environment_of(pid, options.root)).warnings) {
+      const bool is_new = std::find(warnings.begin(), warnings.end(), text) == warnings.end();
+      if (is_new) warnings.push_back(std::move(text));
     }
-    return std::nullopt;
-  };
+    for (std::size_t i = 0; i < domains.size(); ++i) seen[i] = seen[i] || of_this[i].visible;
+  }
+  for (std::size_t i = 0; i < domains.size(); ++i) domains[i].visible = seen[i];
+  return warnings;
 }
 
 model::RunInfo describe(const SessionOptions& options) {
   model::RunInfo run = run_info_here(options.tool_version);
-  run.source = options.attach ? "attach" : options.command.empty() ? "monitor" : "run";
+  run.source = !options.attach.empty() ? "attach" : options.command.empty() ? "monitor" : "run";
   run.command = options.command;
   return run;
 }
@@ -297,16 +273,13 @@ model::RunInfo describe(const SessionOptions& options) {
 
 Result<SessionResult> run(const SessionOptions& options,
                           std::vector<std::unique_ptr<meters::Meter>> meters, Sink* sink) {
-  if (options.attach) {
-    if (auto ok = check_attachable(*options.attach); !ok) return forward_error(ok);
-  }
+  if (auto ok = check_attachable(options.attach); !ok) return forward_error(ok);
   auto joined = joined_domains(meters);
   const auto selected = select_devices(joined, options.devices);
   if (!selected) return tl::unexpected(selected.error());
   std::vector<bool> usable;  // the others the command cannot open
   for (const auto& domain : joined) usable.push_back(domain.visible);
-  const auto visibility = apply_visibility(
-      joined, options.attach ? environment_of(*options.attach, options.root) : options.environment);
+  const auto warnings = set_visibility(joined, options);
   std::map<model::DomainId, bool> keep;
   std::map<model::DomainId, bool> visible;
   for (std::size_t i = 0; i < joined.size(); ++i) {
@@ -321,7 +294,7 @@ Result<SessionResult> run(const SessionOptions& options,
   auto signals = SignalStream::create();
   if (!signals) return forward_error(signals);
   Result<std::unique_ptr<WindowServer>> windows{nullptr};
-  if (!options.command.empty() && (!options.attach || options.owns_attached)) {
+  if (!options.command.empty() && (options.attach.empty() || options.owns_attached)) {
     std::vector<OfferedDomain> offered;
     for (std::size_t i = 0; i < joined.size(); ++i) {
       if (usable[i]) offered.push_back({joined[i], keep[joined[i].id]});
@@ -333,7 +306,7 @@ Result<SessionResult> run(const SessionOptions& options,
   std::string not_traced;
   if (options.trace.any()) {
     auto made = TraceWatch::create(options.trace);
-    if (!made && (options.attach || options.command.empty())) return forward_error(made);
+    if (!made && (!options.attach.empty() || options.command.empty())) return forward_error(made);
     if (made) traces = std::move(*made);
     if (!made) not_traced = fmt::format("nothing is traced: {}", made.error().message);
   }
@@ -345,7 +318,7 @@ Result<SessionResult> run(const SessionOptions& options,
   engine.traces = traces.get();
   if (traces != nullptr) engine.run.trace_folder = traces->folder().string();
   engine.start();
-  for (const auto& warning : visibility.warnings) engine.warn(warning);
+  for (const auto& warning : warnings) engine.warn(warning);
   for (const auto& remark : options.remarks) engine.warn(remark);
   if (!not_traced.empty()) engine.warn(std::move(not_traced));
   if (!windows) {
@@ -354,7 +327,7 @@ Result<SessionResult> run(const SessionOptions& options,
   }
 
   Result<Outcome> outcome = Outcome{};
-  if (options.attach) {
+  if (!options.attach.empty()) {
     outcome = run_attached(options, engine, **signals);
   } else if (options.command.empty()) {
     outcome = run_machine(options, engine);

@@ -37,11 +37,11 @@ struct TraceOptions {
 };
 
 struct SessionOptions {
-  // What is measured: this command; or the running process `attach` with its descendants; or,
-  // without both, the machine.
+  // What is measured: this command; or the running processes `attach` with their descendants, until
+  // the last of `attach` has ended; or, without both, the machine.
   std::vector<std::string> command;
-  std::optional<pid_t> attach;
-  // `attach` is a child of this process, started by it as one of a job's commands: signals are
+  std::vector<pid_t> attach;
+  // `attach` is one child of this process, started by it as one of a job's commands: signals are
   // passed on to it, others of the job may join (on_socket), and its status is left for the caller.
   // `command` is then what it runs.
   bool owns_attached = false;
@@ -98,8 +98,8 @@ struct SessionResult {
 // where something is to be traced what trace_watch.h says. What happens to the sink or to a meter
 // never disturbs the command.
 //
-// Errors: invalid_argument (unknown device), not_found or permission_denied (`attach`), unavailable
-// (no process can be made). Once the command runs there are none.
+// Errors: invalid_argument (unknown device), not_found or permission_denied (one of `attach`),
+// unavailable (no process can be made). Once the command runs there are none.
 Result<SessionResult> run(const SessionOptions& options,
                           std::vector<std::unique_ptr<meters::Meter>> meters, Sink* sink);
 

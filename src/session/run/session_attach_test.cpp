@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/file.h"
+#include "session/run/attached.h"
 #include "session/run/session_fixture.h"
 
 namespace jouleprof::session {
@@ -17,10 +19,11 @@ namespace {
 using std::chrono::milliseconds;
 using testing::IsEmpty;
 
-// A process of this test's, to be attached to.
+// Processes of this test's, to be attached to.
 class AttachTest : public SessionTest {
  protected:
   void start(const std::string& script) {
+    std::filesystem::remove(tree / "started");
     const std::string whole = ": > " + path("started") + "; " + script;
     pid = fork();
     if (pid == 0) {
@@ -30,14 +33,20 @@ class AttachTest : public SessionTest {
     while (!std::filesystem::exists(tree / "started")) {
       std::this_thread::sleep_for(milliseconds{1});
     }
-    options.attach = pid;
+    options.attach.push_back(pid);
   }
   void TearDown() override {
-    if (pid == 0) return;
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
+    for (const pid_t one : options.attach) {
+      if (one <= 1 || one == 0x7ffffff0) continue;
+      kill(one, SIGKILL);
+      waitpid(one, nullptr, 0);
+    }
   }
-  pid_t pid = 0;
+  bool lists(pid_t one) const {
+    return std::any_of(sink.recording.processes.begin(), sink.recording.processes.end(),
+                       [&](const auto& p) { return p.pid == one && p.in_tree; });
+  }
+  pid_t pid = 0;  // of the last one
 };
 
 TEST_F(AttachTest, FollowsAProcessToItsEnd) {
@@ -54,6 +63,42 @@ TEST_F(AttachTest, FollowsAProcessToItsEnd) {
   ASSERT_FALSE(sink.recording.processes.empty());
   EXPECT_EQ(sink.recording.processes[0].pid, pid);
   EXPECT_THAT(sink.recording.idle_spans, IsEmpty());
+}
+
+TEST_F(AttachTest, SeveralProcessesLastUntilTheLastHasEnded) {
+  start("while :; do sleep 0.02; done");
+  start("while :; do sleep 0.02; done");
+  const pid_t first = options.attach[0];
+  const pid_t second = options.attach[1];
+  int snapshots = 0;
+  bool was_alive = false;  // the second, when the first was long gone
+  options.on_snapshot = [&](const model::Snapshot&) {
+    ++snapshots;
+    if (snapshots == 2) kill(first, SIGTERM);
+    if (snapshots == 12) was_alive = kill(second, SIGTERM) == 0;
+  };
+  measure(meters_of(std::make_unique<FakeMeter>()));
+  EXPECT_TRUE(was_alive);
+  EXPECT_TRUE(lists(first));
+  EXPECT_TRUE(lists(second));
+  EXPECT_FALSE(sink.recording.run.pid);  // no one process
+}
+
+TEST_F(AttachTest, AChildThatIsNamedAsWellIsListedOnce) {
+  start("sh -c 'echo $$ > " + path("child") + "; while :; do sleep 0.02; done'; true");
+  while (read_file(tree / "child").value_or("").find('\n') == std::string::npos) {
+    std::this_thread::sleep_for(milliseconds{1});
+  }
+  const pid_t child = std::stoi(*read_file(tree / "child"));
+  options.attach.insert(options.attach.begin(), {child, child});
+  EXPECT_THAT(topmost(options.attach, "/"), testing::ElementsAre(pid));
+  options.on_snapshot = [&](const model::Snapshot&) { kill(getpid(), SIGINT); };
+  measure(meters_of(std::make_unique<FakeMeter>()));
+  kill(child, SIGKILL);
+  options.attach = {pid};
+  int listed = 0;
+  for (const auto& p : sink.recording.processes) listed += p.pid == child ? 1 : 0;
+  EXPECT_EQ(listed, 1);
 }
 
 TEST_F(AttachTest, AnInterruptionEndsTheRecordingNotTheProcess) {
@@ -76,15 +121,35 @@ TEST_F(AttachTest, ItsEnvironmentDecidesWhatIsVisible) {
   EXPECT_TRUE(sink.recording.domains[2].visible);
 }
 
+TEST_F(AttachTest, WhatOneOfThemCanSeeIsVisible) {
+  setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  start("while :; do sleep 0.02; done");
+  setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+  start("while :; do sleep 0.02; done");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  options.on_snapshot = [](const model::Snapshot&) { kill(getpid(), SIGINT); };
+  measure(meters_of(std::make_unique<FakeMeter>("gpu0", "GPU-0"),
+                    std::make_unique<FakeMeter>("gpu1", "GPU-1"),
+                    std::make_unique<FakeMeter>("gpu2", "GPU-2")));
+  std::map<std::string, bool> visible;
+  for (const auto& domain : sink.recording.domains) visible[domain.device] = domain.visible;
+  EXPECT_TRUE(visible["gpu0"]);
+  EXPECT_TRUE(visible["gpu1"]);
+  EXPECT_FALSE(visible["gpu2"]);
+}
+
 TEST_F(AttachTest, WhatCannotBeAttachedTo) {
-  options.attach = 0x7ffffff0;
+  options.attach = {0x7ffffff0};
   EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kNotFound);
-  options.attach = 0;
+  options.attach = {getpid(), 0x7ffffff0};
+  EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kNotFound);
+  options.attach = {0};
   EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kInvalidArgument);
   if (geteuid() != 0) {
-    options.attach = 1;
+    options.attach = {1};
     EXPECT_EQ(run(options, {}, &sink).error().code, Errc::kPermissionDenied);
   }
+  options.attach.clear();
 }
 
 }  // namespace

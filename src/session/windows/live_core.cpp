@@ -43,6 +43,9 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
       sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
                 [this](const Sampled& sampled) {
                   if (!has_failed_) live_.append(sampled.readings);
+                  if (!options_.sink) return;
+                  uses_.insert(uses_.end(), sampled.gpu_processes.begin(),
+                               sampled.gpu_processes.end());
                 }),
       inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); }) {
   run_ = run_info_here(options_.tool_version);
@@ -53,6 +56,10 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
   run_.work_begin = begin_;
   sampling_.batch.run = run_;
   for (const auto& text : warnings) sampling_.warn(text);
+  if (options_.sink) {
+    processes_.emplace("/", options_.process_period);
+    processes_->follow({.root = pid_});
+  }
   sampling_.start();
   thread_ = start_without_signals([this] { this->run(); });
 }
@@ -72,7 +79,8 @@ LiveCore::~LiveCore() {
 
 void LiveCore::end() {
   inbox_.drain();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (processes_) look_at_processes(lock, true);
   run_.work_end = HostClock::now();
   sampling_.batch.run = run_;
   sampling_.stop(kPatience);
@@ -95,12 +103,27 @@ void LiveCore::run() {
 
 void LiveCore::look() {
   inbox_.drain();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (has_failed_) sampling_.warn("memory ran out: readings are missing");
   sampling_.collect();
+  if (processes_ && HostClock::now() >= processes_->next()) look_at_processes(lock, false);
   if (!has_failed_) live_.ledger().tidy(HostClock::now());
   sampling_.watch_clock();
   sampling_.flush();
+}
+
+// The mutex is free during the look, which may take milliseconds. Called by the thread, and after
+// its end.
+void LiveCore::look_at_processes(std::unique_lock<std::mutex>& lock, bool last) {
+  sampling_.collect();
+  const auto uses = std::exchange(uses_, {});
+  lock.unlock();
+  Batch found;
+  processes_->look(HostClock::now(), found, last);
+  auto warning = processes_->add_gpu_uses(uses, found);
+  lock.lock();
+  if (warning) sampling_.warn(std::move(*warning));
+  sampling_.batch.append(std::move(found));
 }
 
 // The sums of a ledger that an exception has left are not to be trusted.

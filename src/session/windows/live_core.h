@@ -5,12 +5,14 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "session/live/live_engine.h"
+#include "session/sampling/process_watch.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/windows/energy_source.h"
 #include "session/windows/name_table.h"
@@ -23,6 +25,8 @@ struct LiveCoreOptions {
   Duration history{};  // as EnergyLedger's
   std::string tool_version;
   std::unique_ptr<Sink> sink;  // nullptr: records nothing
+  // Of this process and its descendants, where there is a sink.
+  Duration process_period = std::chrono::seconds{1};
 };
 
 // Samples from the constructor to the destructor. Does not check whether the process has forked.
@@ -55,6 +59,7 @@ class LiveCore {
   void end();
   template <typename Work>
   auto unless_failed(const Work& work) -> decltype(work());
+  void look_at_processes(std::unique_lock<std::mutex>& lock, bool last);
   void take_in(pid_t thread, const spans::WindowRecord& window);
   void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
 
@@ -69,10 +74,12 @@ class LiveCore {
   model::RunInfo run_;
   HostTime begin_{};
   WindowQuota quota_;
+  std::vector<model::GpuProcessUse> uses_;  // since the last look at processes
   bool stop_ = false;
   std::atomic<bool> has_failed_ = false;  // for lack of memory
 
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
+  std::optional<ProcessWatch> processes_;  // of the thread; absent: nothing is recorded
   std::thread thread_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstReadings = 1s;  // the longest that open() waits for them
+constexpr Duration kProcessPeriod = 900ms;  // of those on GPUs, of a recording
+constexpr Duration kFirstReadings = 1s;     // the longest that open() waits for them
 
 // Why nothing can be measured.
 std::string reasons(const std::vector<model::Domain>& domains) {
@@ -33,7 +34,8 @@ Result<std::unique_ptr<LiveMonitor>> LiveMonitor::open(
   auto joined = joined_domains(meters);
   const auto choice = choose_devices(joined, options.devices, options.environment);
   if (!choice) return forward_error(choice);
-  Sampler sampler(std::move(meters), Duration{}, [&](const model::Domain& domain) {
+  const Duration process_period = options.open_sink ? kProcessPeriod : Duration{};
+  Sampler sampler(std::move(meters), process_period, [&](const model::Domain& domain) {
     return choice->chosen[static_cast<std::size_t>(domain.id)];
   });
   const bool any = std::any_of(sampler.sensors().begin(), sampler.sensors().end(),

@@ -257,6 +257,13 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
   EXPECT_EQ(r.windows[0].name, "epoch");
   EXPECT_EQ(r.windows[0].pid, getpid());
   EXPECT_GE(r.windows[0].end - r.windows[0].begin, 60ms);
+  // The process split of a report: this process, with what it used up to the end.
+  ASSERT_FALSE(r.processes.empty());
+  EXPECT_EQ(r.processes[0].pid, getpid());
+  EXPECT_TRUE(r.processes[0].in_tree);
+  ASSERT_FALSE(r.process_readings.processes.empty());
+  EXPECT_GE(r.process_readings.processes.back().at, r.windows[0].end);
+  EXPECT_FALSE(r.process_readings.machine.empty());
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ model::Process ProcessTree::describe(const ProcessStat& stat, bool in_tree) {
 void ProcessTree::adopt(const std::vector<pid_t>& pids, TreeChanges& out) {
   std::map<pid_t, ProcessStat> fresh;
   for (const pid_t pid : pids) {
+    if (known_.contains(pid)) continue;
     if (auto stat = procs_.stat(pid)) fresh.emplace(pid, std::move(*stat));
   }
   while (!fresh.empty()) {

@@ -25,8 +25,9 @@ Result<report::ActivityOptions> ActivityChoice::options(bool all) const {
   if (!parsed) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("--by {}: give kernel, layer, range, phase, collective, host, rank or job",
-                    by));
+        fmt::format(
+            "--by {}: give kernel, layer, range, phase, window, collective, host, rank or job",
+            by));
   }
   options.by = *parsed;
   if (!sort.empty()) {

@@ -33,7 +33,9 @@ class ExportVerb : public Verb {
     }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
-    if (!choice_.by.empty()) {
+    if (choice_.by == "window") {
+      options.windows = true;
+    } else if (!choice_.by.empty()) {
       auto by = choice_.options(true);
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);

@@ -61,11 +61,12 @@ class ReportVerb : public Verb {
     options.text = text_options(STDOUT_FILENO);
     options.version = JOULEPROF_VERSION;
     options.collectives = choice_.by == "collective";
-    if (options.collectives) {
-      if (const auto refused = refused_with_collectives(); !refused.empty()) {
-        return complain(
-            {Errc::kInvalidArgument, refused + " is not of --by collective: leave it out"},
-            kUsageError);
+    options.windows = choice_.by == "window";
+    if (options.collectives || options.windows) {
+      if (const auto refused = refused_with(options.collectives); !refused.empty()) {
+        return complain({Errc::kInvalidArgument,
+                         fmt::format("{} is not of --by {}: leave it out", refused, choice_.by)},
+                        kUsageError);
       }
     } else if (!choice_.by.empty()) {
       auto by = choice_.options(json_ || csv_);
@@ -123,8 +124,10 @@ class ReportVerb : public Verb {
   }
 
  private:
-  std::string refused_with_collectives() const {
-    if (csv_) return "--csv";
+  // Options that the tables of collectives and windows do not have.
+  std::string refused_with(bool collectives) const {
+    if (csv_ && collectives) return "--csv";
+    if (choice_.fold) return "--fold";
     if (!choice_.sort.empty()) return "--sort";
     if (choice_.top) return "--top";
     return choice_.depth ? "--depth" : "";

@@ -10,6 +10,7 @@
 #include "apps/cli/exit_status.h"
 #include "apps/cli/input.h"
 #include "apps/cli/kernel_memory.h"
+#include "apps/cli/measure/append_choice.h"
 #include "apps/cli/measure/command_status.h"
 #include "apps/cli/measure/job_member.h"
 #include "apps/cli/measure/observed_levels.h"
@@ -44,13 +45,17 @@ class RunVerb : public Verb {
   void declare(CLI::App& app) override {
     auto* output = app.add_option("-o,--output", output_, "");
     app.add_flag("-f,--force", force_, "");
-    app.add_flag("--no-record", no_record_, "")->excludes(output);
+    auto* append = app.add_option("--append", append_.file, "")->excludes(output);
+    app.add_flag("--no-record", no_record_, "")->excludes(output)->excludes(append);
     app.add_option("--json", json_, "");
     app.add_option("--html", html_, "");
     app.add_option("--svg", svg_, "");
     app.add_option("--per", per_, "");
     app.add_option("--per-regex", per_regex_, "");
-    app.add_option("--pid", pid_, "")->check(above_zero());
+    app.add_option("--pid", pids_, "")
+        ->check(above_zero())
+        ->allow_extra_args(false)
+        ->delimiter(',');
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
     app.add_option("--shortest", shortest_, "");
@@ -68,23 +73,21 @@ class RunVerb : public Verb {
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() == !pid_) {
+    if (command.empty() == pids_.empty()) {
       return complain({Errc::kInvalidArgument,
                        "say what to measure: jouleprof run -- COMMAND, or jouleprof run --pid PID\n"
                        "Try 'jouleprof run --help'."},
                       kNotStarted);
     }
     if (auto units = choose_units(); !units) return complain(units.error(), kNotStarted);
+    const auto here = session::run_info_here(JOULEPROF_VERSION);
+    if (auto chosen = choose_output(here); !chosen) return complain(chosen.error(), kNotStarted);
     if (auto possible = check_outputs(command); !possible) {
       return complain(possible.error(), kNotStarted);
     }
-    const auto here = session::run_info_here(JOULEPROF_VERSION);
-    auto output = output_name(output_, here.host, here.rank);
-    if (!output) return complain(output.error(), kNotStarted);
-    output_ = std::move(*output);
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
-    JobPlace place = pid_ ? JobPlace{} : find_job_place();
+    JobPlace place = !pids_.empty() ? JobPlace{} : find_job_place();
     if (place.membership) {
       return run_as_member(
           command, std::move(*place.membership), is_traced(), quiet_,
@@ -107,7 +110,7 @@ class RunVerb : public Verb {
     if (tap) note_units(*tap);
     if (!result) {
       destination.remove();
-      if (pid_ || result.error().code != Errc::kUnavailable) {
+      if (!pids_.empty() || result.error().code != Errc::kUnavailable) {
         return complain(result.error(), kNotStarted);
       }
       return run_unmeasured(command, result.error());
@@ -116,6 +119,18 @@ class RunVerb : public Verb {
   }
 
  private:
+  Result<void> choose_output(const model::RunInfo& here) {
+    std::string& chosen = append_.file.empty() ? output_ : append_.file;
+    auto name = output_name(chosen, here.host, here.rank);
+    if (!name) return forward_error(name);
+    chosen = std::move(*name);
+    if (append_.file.empty()) return {};
+    auto output = append_.output();
+    if (!output) return forward_error(output);
+    output_ = std::move(*output);
+    return {};
+  }
+
   // As the job's recorder on this host: others find the session by the lock.
   void lead(session::RecorderLock& lock, session::SessionOptions& options) {
     take_over(lock, options);
@@ -142,7 +157,7 @@ class RunVerb : public Verb {
     if (place.membership) return {std::move(place.membership), false};
     if (!place.lock) return {};
     session::SessionOptions rest = options;
-    rest.attach = child;
+    rest.attach = {child};
     rest.owns_attached = true;
     rest.trace = {};
     rest.remarks.push_back(
@@ -192,7 +207,7 @@ class RunVerb : public Verb {
     options.command = command;
     options.tool_version = JOULEPROF_VERSION;
     options.devices = devices_;
-    if (pid_) options.attach = *pid_;
+    options.attach.assign(pids_.begin(), pids_.end());
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
@@ -206,7 +221,7 @@ class RunVerb : public Verb {
       return {};
     }
     if (!kernels_ && !layers_ && replay_.empty()) return {};
-    if (pid_) {
+    if (!pids_.empty()) {
       return fail(Errc::kInvalidArgument,
                   "--kernels, --layers and --replay need the command from its start: jouleprof run "
                   "--kernels "
@@ -236,7 +251,7 @@ class RunVerb : public Verb {
       unit_ = std::move(*unit);
       return {};
     }
-    if (pid_) {
+    if (!pids_.empty()) {
       return fail(Errc::kInvalidArgument,
                   "--per-regex reads the output of a command that run starts");
     }
@@ -348,7 +363,7 @@ class RunVerb : public Verb {
       destination.remove();
       return complain(*result.start_error, result.exit_status.value_or(kNotStarted));
     }
-    const int status = pid_ ? kDone : result.exit_status.value_or(kNotStarted);
+    const int status = !pids_.empty() ? kDone : result.exit_status.value_or(kNotStarted);
     const KeepStatus keep(status);
     try {
       if (result.sink_error) {
@@ -382,26 +397,27 @@ class RunVerb : public Verb {
           {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
-    if (!html_.empty()) write_as("html", html_, run, destination);
-    if (!svg_.empty()) write_as("svg", svg_, run, destination);
+    const KeptRecording kept = append_.conclude(destination, quiet_);
+    if (!html_.empty()) write_as("html", html_, run, kept);
+    if (!svg_.empty()) write_as("svg", svg_, run, kept);
     if (quiet_) return;
     auto text = text_options(STDERR_FILENO);
-    text.recording_path = destination.kept().string();
+    text.recording_path = kept.path.string();
     say(report::to_text(*profile, text));
     if (per) say(report::per_unit_to_text(*per, text));
-    if (is_traced()) show_kernels(run, destination);
+    if (is_traced()) show_kernels(run, kept);
   }
 
   static void write_as(const char* format, const std::string& path, const analysis::Run& run,
-                       const Destination& destination) {
+                       const KeptRecording& kept) {
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
-    options.text.recording_path = destination.kept().filename().string();
+    options.text.recording_path = kept.path.filename().string();
     write_run(run, Input{}, *report::find_format(format), options, {path, true, {}});
   }
 
   // The first few, and how to see the rest.
-  void show_kernels(const analysis::Run& run, const Destination& destination) const {
+  void show_kernels(const analysis::Run& run, const KeptRecording& kept) const {
     const auto& activity = run.activity();
     if (!activity) return void(complain(activity.error(), kInternalError));
     const auto text = text_options(STDERR_FILENO);
@@ -411,13 +427,13 @@ class RunVerb : public Verb {
     if (collectives && collectives->has_split()) {
       say("\n{}", report::collectives_to_brief_text(*collectives, text));
     }
-    if (activity->empty() || destination.kept().empty()) return;
-    say("next       jouleprof report {} --by {}\n",
-        report::printable(report::shell_word(destination.kept().string()), text.ascii),
+    if (activity->empty() || kept.path.empty()) return;
+    say("next       jouleprof report{} --by {}\n", report::printable(kept.words(), text.ascii),
         layers_ || !replay_.empty() ? "layer" : "kernel");
   }
 
   std::string output_;
+  AppendChoice append_;
   bool force_ = false;
   bool no_record_ = false;
   std::string json_;
@@ -426,7 +442,7 @@ class RunVerb : public Verb {
   std::string per_;
   std::string per_regex_;
   std::optional<report::UnitCount> unit_;
-  std::optional<int> pid_;
+  std::vector<int> pids_;  // empty: the command is measured
   std::vector<std::string> devices_;
   std::string interval_;
   std::string shortest_;

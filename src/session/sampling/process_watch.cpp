@@ -1,4 +1,4 @@
-#include "session/run/process_watch.h"
+#include "session/sampling/process_watch.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
