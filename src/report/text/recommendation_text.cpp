@@ -80,7 +80,8 @@ void add_note(Lines& lines, const char* label, const std::string& words, const T
 }
 
 void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions& text) {
-  if (sweep.simulated) lines.push_back(paint(std::string(kSimulatedText), Style::kAlarm, text.colour));
+  if (sweep.simulated)
+    lines.push_back(paint(std::string(kSimulatedText), Style::kAlarm, text.colour));
 }
 
 void add_daily(Lines& lines, const Recommendation& advice, const DailyUse& daily,
