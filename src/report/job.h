@@ -17,11 +17,19 @@ namespace jouleprof::report {
 enum class JobBy { kHost, kRank, kJob };
 std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank, job
 
+// What Slurm's accounting has for a job; absent with the reason.
+struct SlurmEnergy {
+  std::string job;
+  std::optional<Energy> energy;
+  std::string reason;
+};
+
 struct JobOptions {
   JobBy by = JobBy::kHost;
   CostFactors costs;  // without a series
   analysis::JobRules rules{};
   std::vector<std::pair<std::string, model::WallLog>> walls{};  // by machine
+  std::vector<SlurmEnergy> slurm{};                             // where asked for
 };
 
 // Errors: of wall meters' logs, as compare_wall's.

@@ -151,6 +151,12 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   j["others_joules"] = joules_json(job.others);
   j["not_charged_joules"] = joules_json(job.not_charged);
   j["machine_share_ratio"] = optional_json(options.rules.machine_share, number_json);
+  j["slurm"] = Json::array();
+  for (const auto& slurm : options.slurm) {
+    j["slurm"].push_back({{"job", text_json(slurm.job)},
+                          {"consumed_joules", optional_json(slurm.energy, joules_json)},
+                          {"reason", slurm.energy ? Json(nullptr) : text_json(slurm.reason)}});
+  }
   j["windows"] = list_json(job.windows, window_json);
   j["layers"] = list_json(job.layers, layer_json);
   const auto costs = costs_of(job, options.costs);

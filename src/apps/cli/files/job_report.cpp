@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/cli/exit_status.h"
+#include "apps/cli/files/slurm_accounting.h"
 #include "apps/cli/output.h"
 #include "apps/cli/terminal.h"
 #include "recording/merge/merged_file.h"
@@ -71,8 +72,8 @@ Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules
 
 }  // namespace
 
-int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
-               const JobPage& wanted) {
+int report_job(const std::vector<std::string>& files, report::JobOptions options, bool json,
+               bool with_slurm, const JobPage& wanted) {
   const Output& html = wanted.file;
   if (!html.path.empty()) {
     if (const auto possible = check_output(html); !possible) {
@@ -84,6 +85,13 @@ int report_job(const std::vector<std::string>& files, const report::JobOptions& 
   if (!file) return complain(file.error(), status_of_input(file.error()));
   const auto job = read_job(*file, options.rules);
   if (!job) return complain(job.error(), status_of_input(job.error()));
+  if (with_slurm) {
+    std::vector<std::string> jobs;
+    for (const auto& share : job->shares) {
+      if (!share.job.empty()) jobs.push_back(share.job);
+    }
+    options.slurm = slurm_energies(jobs);
+  }
   if (!html.path.empty()) {
     const std::string name = std::filesystem::path(files.front()).filename();
     const auto page = report::job_to_html(

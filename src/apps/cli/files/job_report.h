@@ -14,8 +14,9 @@ struct JobPage {
   bool redact = false;  // without names of hosts and files
 };
 
+// `with_slurm`: asks Slurm's accounting for its energies of the jobs.
 // Writes a page to `page.file`, or else to stdout. Returns the exit status.
-int report_job(const std::vector<std::string>& files, const report::JobOptions& options, bool json,
-               const JobPage& page);
+int report_job(const std::vector<std::string>& files, report::JobOptions options, bool json,
+               bool with_slurm, const JobPage& page);
 
 }  // namespace jouleprof::cli

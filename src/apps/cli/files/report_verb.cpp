@@ -39,6 +39,7 @@ class ReportVerb : public Verb {
     wall_.declare(app);
     app.add_option("MORE", more_, "");
     app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
+    app.add_flag("--sacct", sacct_, "");
     app.add_option("--per", per_, "");
   }
 
@@ -54,8 +55,10 @@ class ReportVerb : public Verb {
                       {rest_share_},
                       std::move(*walls)});
     }
-    if (rest_share_) {
-      return complain({Errc::kInvalidArgument, "--rest-share is of --by job"}, kUsageError);
+    if (rest_share_ || sacct_) {
+      return complain({Errc::kInvalidArgument,
+                       std::string(sacct_ ? "--sacct" : "--rest-share") + " is of --by job"},
+                      kUsageError);
     }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
@@ -136,6 +139,9 @@ class ReportVerb : public Verb {
   int run_job(const report::JobOptions& options) const {
     const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
     std::string refused;
+    if (sacct_ && choice_.by != "job") {
+      return complain({Errc::kInvalidArgument, "--sacct is of --by job"}, kUsageError);
+    }
     if (is_table) refused = "--by " + choice_.by;
     if (csv_) refused = "--csv";
     if (!svg_.empty() || !png_.empty()) refused = "--svg and --png";
@@ -157,7 +163,7 @@ class ReportVerb : public Verb {
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
-    const int status = report_job(files, options, json_, {{html_, force_, files}, redact_});
+    const int status = report_job(files, options, json_, sacct_, {{html_, force_, files}, redact_});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);
@@ -188,6 +194,7 @@ class ReportVerb : public Verb {
   WallChoice wall_;
   std::vector<std::string> more_;  // files
   std::optional<double> rest_share_;
+  bool sacct_ = false;
   std::string per_;
   bool json_ = false;
   bool csv_ = false;
