@@ -94,7 +94,7 @@ class Saved {
       account.unattributed = energy(saved.at("unattributed"));
       if (!saved.at("rest").is_null()) account.rest = energy(saved.at("rest"));
       account.since = host(real_time(saved.at("since")));
-      gaps[found->second] = saved.at("gaps").get<std::uint64_t>();
+      gaps[found->second] = whole<std::uint64_t>(saved.at("gaps"));
     }
   }
 
@@ -125,9 +125,16 @@ class Saved {
   Duration missing;
 
  private:
+  // A conversion of other numbers would be undefined.
+  template <typename T>
+  T whole(const json& j) {
+    if (j.is_number_integer()) return j.get<T>();
+    is_damaged_ = true;
+    return 0;
+  }
   std::int64_t figure(const json& j) {
-    const auto value = j.get<std::int64_t>();
-    if (j.is_number_integer() && value >= 0 && value <= kLargest) return value;
+    const auto value = whole<std::int64_t>(j);
+    if (value >= 0 && value <= kLargest) return value;
     is_damaged_ = true;
     return 0;
   }
@@ -154,7 +161,7 @@ class Saved {
     entity.energies.resize(domains.size());
     const bool has_ended = family == Family::kProcess && !same_boot_;
     for (const auto& series : saved.at(6)) {
-      const auto index = series.at(0).get<std::size_t>();
+      const auto index = whole<std::size_t>(series.at(0));
       if (index >= places_.size()) {
         is_damaged_ = true;
         return;
@@ -172,13 +179,13 @@ class Saved {
     }
     if (has_ended) return;
     auto& worker = entity.worker;
-    worker.process = saved.at(1).get<std::uint64_t>();
-    worker.pid = saved.at(2).get<pid_t>();
+    worker.process = whole<std::uint64_t>(saved.at(1));
+    worker.pid = whole<pid_t>(saved.at(2));
     worker.name = saved.at(3).get<std::string>();
     const auto& owner = saved.at(4);
     worker.owner = {owner.at(0), owner.at(1), owner.at(2), owner.at(3),
                     owner.at(4), owner.at(5), std::nullopt};
-    if (!saved.at(5).is_null()) worker.owner.user = saved.at(5).get<std::uint32_t>();
+    if (!saved.at(5).is_null()) worker.owner.user = whole<std::uint32_t>(saved.at(5));
     entity.present = state_.started.host;
     out.entities.emplace(saved.at(0).get<std::string>(), std::move(entity));
   }

@@ -178,6 +178,10 @@ TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
       {"/families/job/ended/0", std::int64_t{1} << 62},
       {"/families/process/entities/0/6/0/0", 99},  // a device that is not in the file
       {"/families/process/entities/0/6/0/1", -3},
+      {"/families/process/entities/0/6/0/0", 1e300},
+      {"/families/process/entities/0/1", 1e300},
+      {"/families/process/entities/0/2", 1e300},
+      {"/domains/0/gaps", -1e300},
   };
   for (const auto& [place, value] : bad) {
     auto text = nlohmann::json::parse(*good);
