@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace jouleprof::cli {
 namespace {
@@ -11,12 +12,32 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "jouleprof.bench.workload/1";
 
+// nlohmann's own conversion of a number is undefined where T does not hold it.
+template <typename T>
+T value_of(const Json& j) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    constexpr double kMost = 9e18;
+    const double lowest = std::is_signed_v<T> ? -kMost : 0;
+    const bool fits = j.is_number() && j.get<double>() >= lowest && j.get<double>() <= kMost;
+    if (!fits) throw Json::type_error::create(302, "a whole number is missing", &j);
+  }
+  return j.get<T>();
+}
+
+std::vector<std::int64_t> whole_numbers(const Json& object, const char* key) {
+  std::vector<std::int64_t> numbers;
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return numbers;
+  for (const auto& number : *found) numbers.push_back(value_of<std::int64_t>(number));
+  return numbers;
+}
+
 // Absent where the value is null.
 template <typename T>
 std::optional<T> maybe(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::nullopt;
-  return found->get<T>();
+  return value_of<T>(*found);
 }
 
 template <typename T>
@@ -40,9 +61,9 @@ model::BenchLatency latency_of(const Json& j) {
   latency.p50 = j.at("p50_seconds").get<double>();
   latency.p90 = j.at("p90_seconds").get<double>();
   latency.p99 = j.at("p99_seconds").get<double>();
-  latency.quantiles_of = j.at("quantiles_of_iterations").get<std::uint64_t>();
-  latency.blocks = j.at("blocks").get<std::uint64_t>();
-  latency.iterations_per_block = j.at("iterations_per_block").get<std::uint64_t>();
+  latency.quantiles_of = value_of<std::uint64_t>(j.at("quantiles_of_iterations"));
+  latency.blocks = value_of<std::uint64_t>(j.at("blocks"));
+  latency.iterations_per_block = value_of<std::uint64_t>(j.at("iterations_per_block"));
   latency.first_token_p50 = maybe<double>(j, "first_token_p50_seconds");
   latency.first_token_p99 = maybe<double>(j, "first_token_p99_seconds");
   latency.inter_token_p50 = maybe<double>(j, "inter_token_p50_seconds");
@@ -57,9 +78,8 @@ void read_model(const Json& j, model::BenchCase& bench) {
   for (const auto& layer : j.at("layers")) {
     bench.layers.push_back(
         {layer.at("name").get<std::string>(), layer.at("class").get<std::string>(),
-         value_or<std::vector<std::int64_t>>(layer, "input_size"),
-         value_or<std::vector<std::int64_t>>(layer, "output_size"),
-         layer.at("parameters").get<std::uint64_t>(), maybe<std::uint64_t>(layer, "macs")});
+         whole_numbers(layer, "input_size"), whole_numbers(layer, "output_size"),
+         value_of<std::uint64_t>(layer.at("parameters")), maybe<std::uint64_t>(layer, "macs")});
   }
 }
 
@@ -68,15 +88,15 @@ model::BenchCase case_of(const Json& j) {
   bench.window = j.at("window").get<std::string>();
   bench.workload = j.at("workload").get<std::string>();
   bench.mode = j.at("mode").get<std::string>();
-  bench.batch = j.at("batch").get<std::uint64_t>();
+  bench.batch = value_of<std::uint64_t>(j.at("batch"));
   bench.dtype = j.at("dtype").get<std::string>();
   bench.device = j.at("device").get<std::string>();
   bench.device_name = value_or<std::string>(j, "device_name");
   bench.energy_device = value_or<std::string>(j, "energy_device");
-  bench.seed = j.at("seed").get<std::int64_t>();
+  bench.seed = value_of<std::int64_t>(j.at("seed"));
   bench.inputs = j.at("inputs").get<std::string>();
-  bench.input_size = value_or<std::vector<std::int64_t>>(j, "input_size");
-  bench.iterations = j.at("iterations").get<std::uint64_t>();
+  bench.input_size = whole_numbers(j, "input_size");
+  bench.iterations = value_of<std::uint64_t>(j.at("iterations"));
   bench.units = units_of(j.at("units"));
   for (const auto& phase : j.at("phases")) {
     bench.phases.push_back({phase.at("name").get<std::string>(),
@@ -84,7 +104,7 @@ model::BenchCase case_of(const Json& j) {
   }
   const auto& warm_up = j.at("warm_up");
   bench.warm_up_seconds = warm_up.at("seconds").get<double>();
-  bench.warm_up_iterations = warm_up.at("iterations").get<std::uint64_t>();
+  bench.warm_up_iterations = value_of<std::uint64_t>(warm_up.at("iterations"));
   bench.steady = warm_up.at("steady").get<bool>();
   bench.not_steady = warm_up.at("remark").get<std::string>();
   bench.compared = warm_up.at("compared").get<std::vector<std::string>>();

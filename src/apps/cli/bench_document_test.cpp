@@ -76,6 +76,8 @@ TEST(BenchDocument, ThatIsDamagedIsAnError) {
   std::string text = kCase;
   text.replace(text.find("\"batch\": 2"), 10, "\"batch\": \"\"");
   EXPECT_EQ(parse_bench_document(document(text)).error().code, Errc::kCorrupt);
+  text.replace(text.find("\"batch\": \"\""), 11, "\"batch\": 1e300");
+  EXPECT_EQ(parse_bench_document(document(text)).error().code, Errc::kCorrupt);
 }
 
 }  // namespace
