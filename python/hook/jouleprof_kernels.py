@@ -100,7 +100,6 @@ class _Size:
         self.each = [nodes]
         self.loop = nodes  # what a loop repeats
         self.found_by = found_by
-        self.seconds = 0.0  # that it looped
 
     def add(self, nodes, once, found_by):
         self.all += once
@@ -142,11 +141,11 @@ class _Pass:
         least = _LEAST_SHARE * sum(size.all for size in found)
         found = [size for size in found if size.all >= least]
         planned = loop_seconds([size.all for size in found], seconds, end - time.perf_counter())
-        for size, size.seconds in zip(found, planned):
-            if time.perf_counter() + size.seconds > end:
+        for size, length in zip(found, planned):
+            if time.perf_counter() + length > end:
                 late += 1
             elif self._prepare(size):
-                self._loop(size, size.seconds)
+                self._loop(size, length)
                 self.looped.append(size)
             else:
                 changed += 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`jouleprof serve` beside a training job and two notebooks that share a real NVIDIA GPU.
+"""`jouleprof serve` while a training job and two notebooks share a real NVIDIA GPU.
 
     serve.py JOULEPROF OUT [--seconds 200]
 
@@ -144,7 +144,7 @@ def main():
     (options.out / "last.txt").write_text(text)
     (options.out / "last.json").write_text(json.dumps(snapshot))
     seconds, polled = (b - a for a, b in zip(first_counter, last_counter))
-    print(f"told apart by {family}; {len(times)} scrapes, {failures} failures; "
+    print(f"divided by {family}; {len(times)} scrapes, {failures} failures; "
           f"median {1e3 * sorted(times)[len(times) // 2]:.2f} ms")
     print(f"GPU, {seconds:.1f} s: {gpu['energy_joules']:.1f} J by the service's window, {polled:.1f} J by the counter "
           f"({100 * (gpu['energy_joules'] / polled - 1):+.2f} %)")

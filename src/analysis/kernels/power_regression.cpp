@@ -125,7 +125,7 @@ class Solver {
     errors_.whitened([](std::size_t) { return 0.0; },
                      [&](std::size_t i, const VectorXd& row, double, double weight) {
                        if (rows_.rows[i].in_rerun) return;
-                       out.selfadjointView<Eigen::Lower>().rankUpdate(row, weight);
+                       add_outer_product(out, row, weight);
                      });
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }

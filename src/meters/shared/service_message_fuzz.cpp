@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "meters/shared/service_protocol.h"
+#include "tests/support/fuzz_encoding.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;
@@ -16,13 +17,6 @@ using namespace jouleprof::meters;
 using namespace std::chrono_literals;
 
 namespace {
-
-template <typename Message>
-void check_encoding(const Message& message, Result<Message> (*decode)(std::string_view)) {
-  const std::string text = encode(message);
-  const auto again = decode(text);
-  if (!again || encode(*again) != text) std::abort();
-}
 
 std::string seed_of(const ServiceMessage& message) {
   return std::string(1, '\0') + encode(message);

@@ -8,6 +8,7 @@
 
 #include "analysis/live/energy_accounts.h"
 #include "base/file.h"
+#include "session/machine/machine_state_fixture.h"
 #include "session/machine/service_state.h"
 #include "tests/support/fuzz_files.h"
 
@@ -21,24 +22,10 @@ const std::filesystem::path& file() {
   return path;
 }
 
-analysis::MachineState machine() {
-  analysis::MachineState state;
-  state.started = {HostTime{1h}, RealTime{Duration{1'700'000'000'000'000'000}}, {}};
-  state.snapshot.time = state.started.real + 10s;
-  for (const char* uuid : {"GPU-0", "GPU-1"}) {
-    model::DomainSnapshot domain;
-    domain.domain.kind = model::DomainKind::kGpu;
-    domain.domain.uuid = uuid;
-    state.snapshot.domains.push_back(domain);
-    state.domains.push_back({model::Provenance::kMeasured, true, true, true, 0});
-  }
-  return state;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  const auto state = machine();
+  const auto state = session::machine_state({"GPU-0", "GPU-1"});
   analysis::EnergyAccounts accounts(2, {});
   analysis::Worker worker{11, 41, "name", {}};
   worker.owner.job = "7";
@@ -52,7 +39,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   write_bytes(file(), {reinterpret_cast<const char*>(data), size});
-  auto state = machine();
+  auto state = session::machine_state({"GPU-0", "GPU-1"});
   analysis::EnergyAccounts accounts(2, {});
   const auto restored = session::restore_service_state(file(), "boot", state, accounts);
   if (!restored) return 0;

@@ -9,6 +9,7 @@
 
 #include "analysis/live/family_sum_test.h"
 #include "base/file.h"
+#include "session/machine/machine_state_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -20,22 +21,8 @@ using analysis::Family;
 using analysis::MachineState;
 using analysis::Worker;
 
-constexpr HostTime kStart{1h};
-constexpr RealTime kReal{Duration{1'700'000'000'000'000'000}};
-
-MachineState machine(const std::vector<std::string>& uuids) {
-  MachineState state;
-  state.started = {kStart, kReal, {}};
-  state.snapshot.time = kReal + 10s;
-  for (const auto& uuid : uuids) {
-    model::DomainSnapshot domain;
-    domain.domain.kind = model::DomainKind::kGpu;
-    domain.domain.uuid = uuid;
-    state.snapshot.domains.push_back(domain);
-    state.domains.push_back({model::Provenance::kMeasured, true, true, true, 0});
-  }
-  return state;
-}
+constexpr HostTime kStart = kServiceStart;
+constexpr RealTime kReal = kServiceStartReal;
 
 Worker worker(std::uint64_t process, pid_t pid, const std::string& job) {
   Worker out{process, pid, "a\xffname", {}};
@@ -67,12 +54,12 @@ class ServiceState : public testing::Test {
 
   TempTree tree;
   std::filesystem::path path = tree / "below/state.json";
-  MachineState before = machine({"GPU-0", "GPU-1"});
+  MachineState before = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts accounts{2, {}};
 };
 
 TEST_F(ServiceState, CountersContinue) {
-  auto state = machine({"GPU-0", "GPU-1"});
+  auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
   const auto restored = restore(state, after);
   ASSERT_TRUE(restored && *restored);
@@ -103,7 +90,7 @@ TEST_F(ServiceState, CountersContinue) {
 }
 
 TEST_F(ServiceState, AfterAnotherBootProcessesHaveEnded) {
-  auto state = machine({"GPU-0", "GPU-1"});
+  auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
   ASSERT_TRUE(restore(state, after, "another boot"));
   EXPECT_TRUE(after.family(Family::kProcess)->entities.empty());
@@ -113,7 +100,7 @@ TEST_F(ServiceState, AfterAnotherBootProcessesHaveEnded) {
 }
 
 TEST_F(ServiceState, DevicesAreFoundByUuid) {
-  auto state = machine({"GPU-9", "GPU-0"});
+  auto state = machine_state({"GPU-9", "GPU-0"});
   EnergyAccounts after(2, {});
   ASSERT_TRUE(restore(state, after));
   EXPECT_EQ(after.domains()[0].total, Energy{});
@@ -127,7 +114,7 @@ TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
   EnergyAccounts few(2, {.families = {Family::kJob}});
   charge(few, kStart + 5s);
   ASSERT_TRUE(save_service_state(path, before, few, "boot"));
-  auto state = machine({"GPU-0", "GPU-1"});
+  auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
   ASSERT_TRUE(restore(state, after));
   EXPECT_EQ(after.family(Family::kUser)->ended[0], Energy::microjoules(9'000'001));
@@ -135,7 +122,7 @@ TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
 }
 
 TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
-  auto state = machine({"GPU-0"});
+  auto state = machine_state({"GPU-0"});
   EnergyAccounts after(1, {});
   const auto restored = restore_service_state(tree / "none", "boot", state, after);
   ASSERT_TRUE(restored);
@@ -153,7 +140,7 @@ TEST_F(ServiceState, ADamagedFileChangesNothing) {
   bad.push_back(wrong_type);
   for (const auto& text : bad) {
     tree.write("below/state.json", text);
-    auto state = machine({"GPU-0", "GPU-1"});
+    auto state = machine_state({"GPU-0", "GPU-1"});
     EnergyAccounts after(2, {});
     const auto restored = restore(state, after);
     ASSERT_FALSE(restored) << text;
@@ -187,7 +174,7 @@ TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
     auto text = nlohmann::json::parse(*good);
     text.at(nlohmann::json::json_pointer(place)) = value;
     tree.write("below/state.json", text.dump());
-    auto state = machine({"GPU-0", "GPU-1"});
+    auto state = machine_state({"GPU-0", "GPU-1"});
     EnergyAccounts after(2, {});
     const auto restored = restore(state, after);
     ASSERT_FALSE(restored) << place;

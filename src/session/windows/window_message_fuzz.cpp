@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "session/windows/window_protocol.h"
+#include "tests/support/fuzz_encoding.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;
@@ -17,13 +18,6 @@ using namespace jouleprof::session;
 using namespace std::chrono_literals;
 
 namespace {
-
-template <typename Message>
-void check_encoding(const Message& message, Result<Message> (*decode)(std::string_view)) {
-  const std::string text = encode(message);
-  const auto again = decode(text);
-  if (!again || encode(*again) != text) std::abort();
-}
 
 std::string seed_of(const ToolMessage& message) { return std::string(1, '\0') + encode(message); }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -30,8 +31,8 @@ bool is_job(std::string_view job) {
   return !job.empty() && job.find_first_not_of("0123456789_+") == std::string_view::npos;
 }
 
-}  // namespace
-
+// From lines of JobID|ConsumedEnergyRaw: that of the job, else the sum of its numbered steps, which
+// are apart from each other. Steps `batch` and `extern` have their time once more.
 report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lines) {
   std::uint64_t of_job = 0;
   std::uint64_t of_steps = 0;
@@ -56,6 +57,8 @@ report::SlurmEnergy slurm_energy_of(const std::string& job, std::string_view lin
           any ? "Slurm recorded no energy: the site has no AcctGatherEnergyType, or the job runs on"
               : "sacct does not list the job"};
 }
+
+}  // namespace
 
 std::vector<report::SlurmEnergy> slurm_energies(const std::vector<std::string>& jobs) {
   std::vector<std::string> known;
