@@ -5,6 +5,7 @@ change the program's exit status.
 
 import atexit
 import contextlib
+import ctypes
 import os
 import sys
 import time
@@ -25,6 +26,7 @@ class AtExit:
         self.replay = load("jouleprof_replay")
         self.kernels = load("jouleprof_kernels")
         self.driver = load("jouleprof_cuda_graph").Driver
+        self.cleared = load("jouleprof_cleared").Cleared
         self.steps = load("jouleprof_optimizer").Steps(torch)
         with contextlib.suppress(ImportError, AttributeError):  # PyTorch before 2.1
             from torch.optim import optimizer
@@ -98,7 +100,7 @@ class AtExit:
             call.trains = call.trains and self._is_trained(call.module)
         models = list({id(call.module): call.module for call in kept}.values())
         kinds = self.replay.Kinds(self.torch)
-        kernels = self.kernels.Kinds(self.torch, self.library, self.driver())
+        kernels = self.kernels.Kinds(self.torch, self.library, self.driver(), self.cleared)
         for call in kept:
             kinds.wait(call.devices())
         self.library.jouleprof_trace_flush()
@@ -112,6 +114,9 @@ class AtExit:
                 begin = time.perf_counter()
                 for call, until in shared_time(kept, weights, begin + _FIRST_SHARE * _MOST_SECONDS):
                     kernels.replay(call, self.side, self.seconds, until)
+                if kernels.stuck:
+                    leave_when_exiting(self.library)
+                    return f"not re-run in isolation: {', '.join(kernels.failed)}"
                 end = begin + _MOST_SECONDS
                 layer, _ = self.side.names.layers.get(id(models[0]), (None, None))
                 if layer is not None:
@@ -148,6 +153,14 @@ def shared_time(calls, weights, end, clock=time.perf_counter):
         now = clock()
         yield call, now + (end - now) * (weight / left if left > 0 else 1)
         left -= weight
+
+
+def leave_when_exiting(library):
+    """exit() ends the trace and the process, with its status, before the driver waits for its GPU."""
+    c = ctypes.CDLL(None)
+    c.on_exit(ctypes.cast(c._exit, ctypes.c_void_p), None)
+    for last_first in (c.fflush, library.jouleprof_trace_end):
+        c.__cxa_atexit(ctypes.cast(last_first, ctypes.c_void_p), None, None)
 
 
 def compiled(model):

@@ -6,8 +6,10 @@ Raises CudaError. Only isolated re-runs call this module.
 
 import contextlib
 import ctypes
+import struct
 
 _Handle = ctypes.c_void_p
+_ADDRESSES = range(1 << 32, 1 << 57)  # of 64-bit systems with five levels of pages
 
 
 class CudaError(Exception):
@@ -35,6 +37,9 @@ class Driver:
     GPU whose context is current."""
 
     KERNEL, MEMSET = 0, 2  # CUgraphNodeType
+
+    class Unfinished(Exception):
+        """The GPU does not finish a graph: nothing is destroyed."""
 
     def __init__(self, library=None):
         self._given = library
@@ -72,6 +77,32 @@ class Driver:
             return ""
         status = getattr(self._library, function)(ctypes.byref(found), _Handle(handle))
         return (found.value or b"").decode(errors="replace") if status == 0 else ""
+
+    def cleared(self, node):
+        """The range of addresses that a memset's node writes."""
+        params = MemsetParams()
+        self._call("cuGraphMemsetNodeGetParams", _Handle(node), ctypes.byref(params))
+        rows = params.pitch * max(params.height - 1, 0) + params.width * params.element_bytes
+        return range(params.address, params.address + max(rows, 1))
+
+    def addresses(self, node):
+        """The 64-bit words among the arguments of a kernel's node that may be addresses. Empty where the
+        driver does not tell where the arguments are (before CUDA 12.4)."""
+        params = self.kernel(node)
+        name, handle = (("cuKernelGetParamInfo", params.kernel) if params.kernel
+                        else ("cuFuncGetParamInfo", params.function))
+        if not params.arguments or not hasattr(self._library, name):
+            return set()
+        values = ctypes.cast(params.arguments, ctypes.POINTER(_Handle))
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        found, number = set(), 0
+        while getattr(self._library, name)(_Handle(handle), ctypes.c_size_t(number), ctypes.byref(offset),
+                                           ctypes.byref(size)) == 0:
+            data = ctypes.string_at(values[number], size.value)
+            words = struct.iter_unpack("<Q", data[:size.value // 8 * 8])
+            found.update(word for (word,) in words if word in _ADDRESSES)
+            number += 1
+        return found
 
     @contextlib.contextmanager
     def only(self, graph, kept):
@@ -123,10 +154,15 @@ class Driver:
     def _made(self, destroy, make, *arguments):
         made = _Handle()
         self._call(make, ctypes.byref(made), *arguments)
+        finished = True
         try:
             yield made
+        except self.Unfinished:
+            finished = False
+            raise
         finally:
-            self._call(destroy, made)
+            if finished:
+                self._call(destroy, made)
 
     def _list(self, function, of, edges=False):
         none = (None,) if edges else ()

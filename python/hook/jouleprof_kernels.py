@@ -9,6 +9,7 @@ A matrix product that only streams weights is faster when it runs on the same on
 are in the cache by then, and draws other power. Its loop runs all products of its size in turn.
 """
 
+import ctypes
 import math
 import re
 import time
@@ -30,18 +31,21 @@ _MOST_SIZES = 6        # of one kind
 _MOST_NODES = 20000    # of a pass
 _LEAST_SHARE = 0.001   # of a pass's time, for a loop
 _CHUNK = 8 << 20       # numbers whose sum is taken at once
+_MOST_WAITING = 5      # seconds, of a graph that takes milliseconds
 
 
 class Kinds:
     """Loops over the kernels of some passes; a kind that occurred in an earlier pass is left out.
     `keep`: the passes stay captured, and their memory allocated, for again()."""
 
-    def __init__(self, torch, library, driver, keep=False):
+    def __init__(self, torch, library, driver, cleared, keep=False):
         self.torch = torch
         self._kept = [] if keep else None  # (device, name, pass) of each
         self.every_node = library.jouleprof_trace_every_node
         self.driver = driver  # jouleprof_cuda_graph.Driver
+        self.cleared = cleared  # jouleprof_cleared.Cleared
         self.failed = []      # why passes or kernels were not re-run; each once
+        self.stuck = False    # the GPU does not finish a kernel: nothing else can run on it
         self.timing = 0.0     # seconds that nodes were timed
         self._sizes = {}      # by kind: the _Size of each that was found
 
@@ -65,7 +69,7 @@ class Kinds:
 
     def again(self, side, seconds, end=math.inf):
         """Repeats the loops of replay(), without its timing. Needs `keep`."""
-        for device, name, made in self._kept:
+        for device, name, made in [] if self.stuck else self._kept:
             self._within(device, name, side, lambda made=made: made.again(seconds, end))
 
     def _within(self, device, name, side, work):
@@ -73,6 +77,9 @@ class Kinds:
             self.every_node(1)  # the trace of a graph launched as a whole lacks its kernels
             with self.torch.cuda.device(device):
                 work()
+        except self.driver.Unfinished as error:
+            self.stuck = True
+            self.fail(f"kernels of {name}: {error}")
         except Exception as error:  # the pass cannot be captured, or the driver refuses
             first = str(error).strip().split("\n")[0]
             self.fail(f"kernels of {name}: {first or type(error).__name__}")
@@ -127,7 +134,7 @@ class _Pass:
             with self.torch.cuda.graph(self.captured, capture_error_mode="thread_local"):
                 self.result = call()
         self.captured.replay()  # sets the state of random numbers
-        self.wait()
+        self.torch.cuda.synchronize()
         self.graph = self.captured.raw_cuda_graph()
 
     def replay(self, seconds, end):
@@ -136,6 +143,7 @@ class _Pass:
             raise RuntimeError(f"it launches more than {_MOST_NODES} kernels")
         self.inputs = {node: self.driver.inputs(node) for node in nodes}
         self.kinds_of = {node: self.driver.kind(node) for node in nodes}
+        self.cleared = self.kinds.cleared(self.driver, nodes, self.kinds_of, self.inputs)
         late, changed = 0, 0
         found = sorted(self._find(nodes, end), key=lambda size: -size.all)
         least = _LEAST_SHARE * sum(size.all for size in found)
@@ -164,9 +172,9 @@ class _Pass:
             sizes = self.kinds.sizes(self.driver.kernel(node))
             start = time.perf_counter()
             if sizes and (len(sizes) == _MOST_SIZES or self.kinds.timing > _MOST_TIMING or start > end):
-                sizes[0].add([*self._fed_by(node), node], sizes[0].once, self)
+                sizes[0].add([*self.cleared.before(node), node], sizes[0].once, self)
                 continue
-            again = [*self._fed_by(node), node]
+            again = [*self.cleared.before(node), node]
             if start > end:
                 sizes.append(_Size(again, 0.0, self))
                 found.append(sizes[0])
@@ -189,17 +197,6 @@ class _Pass:
             self._arrange(size.loop)
             self._loop(size, seconds)
 
-    def _fed_by(self, node):
-        """The memsets right before it, the first one first."""
-        found = []
-        todo = [node]
-        while todo:
-            for before in self.inputs[todo.pop()]:
-                if self.kinds_of[before] == self.driver.MEMSET and before not in found:
-                    found.insert(0, before)
-                    todo.append(before)
-        return found
-
     def _before(self, node):
         """All nodes that must run so that its inputs are those of the pass; includes itself."""
         found = {node}
@@ -213,7 +210,7 @@ class _Pass:
 
     def _run_until(self, node):
         with self.driver.only(self.graph, self._before(node)) as until:
-            self._launch(until)
+            self._launch(until, of=node)
 
     def _time(self, nodes, like):
         """Seconds of these nodes, one after the other. `like`: other sizes of the kind."""
@@ -223,7 +220,7 @@ class _Pass:
 
     def _time_copies(self, nodes, copies):
         with self.driver.repeated(nodes, copies) as some:
-            self._launch(some)
+            self._launch(some, of=nodes[-1])
             least = math.inf
             for _ in range(_TIMED_LAUNCHES):
                 start = time.perf_counter()
@@ -247,7 +244,7 @@ class _Pass:
         self._arrange(nodes)
         before = self._memory()
         with self.driver.repeated(nodes, 8) as few:
-            self._launch(few)
+            self._launch(few, of=nodes[-1])
         return self._memory() == before
 
     def _arrange(self, nodes):
@@ -256,7 +253,7 @@ class _Pass:
         self._run_until(nodes[-1])
         if sum(self.kinds_of[node] == self.driver.KERNEL for node in nodes) > 1:
             with self.driver.repeated(nodes, 1) as once:
-                self._launch(once)
+                self._launch(once, of=nodes[-1])
 
     def _loop(self, size, seconds):
         launches = sum(self.kinds_of[node] == self.driver.KERNEL for node in size.loop)
@@ -274,13 +271,22 @@ class _Pass:
                 time.sleep(time.perf_counter() - start)  # keeps the GPU below its power limit
         self.side.replayed(self.layer, 0)
 
-    def _launch(self, executable, times=1):
+    def _launch(self, executable, times=1, of=None):
+        """`of`: the kernel that might not end where something else ran before it than in the pass."""
         for _ in range(times):
             self.driver.launch(executable, self.stream.cuda_stream)
-        self.wait()
-
-    def wait(self):
-        self.torch.cuda.synchronize()
+        if of is None:
+            self.torch.cuda.synchronize()
+            return
+        done = self.torch.cuda.Event()
+        done.record(self.stream)
+        end = time.perf_counter() + _MOST_WAITING
+        while not done.query():
+            if time.perf_counter() > end:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # freeing its memory would wait, too
+                raise self.driver.Unfinished(
+                    f"{self.driver.name(of) or 'a kernel'} did not end within {_MOST_WAITING} s without those "
+                    "before it; nothing else was re-run")
 
     def _memory(self):
         """Checksums of the memory that the pass uses: its inputs, and what it allocated."""

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Validates `jouleprof bench` on a real NVIDIA GPU; prints Markdown tables. Changes no setting of the card.
 
-    bench.py JOULEPROF [--part table|repeat] [--repeats 5] [--only WORD] [--out FOLDER]
+    bench.py JOULEPROF [--part table|repeat|paced] [--repeats 5] [--only WORD] [--out FOLDER]
 
 The part `table` compares each workload with torch.utils.benchmark and with the energy counter, which
 a thread of this script polls, and shows what the time was spent on (about 6 min). The part `repeat`
 measures each of five models in five processes: the repeatability from run to run (about 9 min).
-Without --part both run. Needs PyTorch, transformers and nvidia-ml-py; downloads nothing.
+The part `paced` does so for two CUDA graphs that fill the GPU, so that the host's launches set no
+pace (about 5 min). Without --part the first two run. Needs PyTorch, transformers and nvidia-ml-py; downloads nothing.
 """
 
 import argparse
@@ -112,7 +113,7 @@ def counter_difference(case, windows, counter):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
-    parser.add_argument("--part", choices=["table", "repeat"], help="default: both")
+    parser.add_argument("--part", choices=["table", "repeat", "paced"], help="default: the first two")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default="", help="workloads whose words contain this")
     parser.add_argument("--out", default=None)
@@ -133,8 +134,11 @@ def main():
         [f"hf:{llama}", "--mode", "generate", "--new-tokens", "64", "--batch", "4"],
     ]
     cases = [words for words in cases if args.only in " ".join(words)]
-    if args.part != "repeat":
+    if args.part in (None, "table"):
         table(args, folder, cases, counter)
+    if args.part == "paced":
+        models = [["deit-b", "--mode", "graph", "--batch", "64"],
+                  ["bert-l", "-s", "320", "--mode", "graph", "--batch", "8"]]
     if args.part != "table":
         repeat(args, folder, [words for words in models if args.only in " ".join(words)])
     counter.close()

@@ -2,6 +2,7 @@
 """How much of the energy of a model's layers and kernels is resolved, on a real NVIDIA GPU.
 
     resolved.py JOULEPROF OUT [--seconds 8] [--models deit,bert,llama] [--work inference,training,generate]
+                [--runs first,re-runs,remembered]
 
 Runs each model (random weights) three times under `run --kernels --layers`: without anything remembered, with
 isolated re-runs (`--replay`), and again without re-runs, with the kernels that the second run has
@@ -133,6 +134,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--models", default="deit,bert,llama")
     parser.add_argument("--work", default="inference,training,generate")
+    parser.add_argument("--runs", default="first,re-runs,remembered")
     parser.add_argument("--load", type=float)
     args = parser.parse_args()
     if args.load:
@@ -149,7 +151,7 @@ def main():
             home.mkdir(exist_ok=True)
             first = None
             for kind, options in (("first", ["--no-memory"]), ("re-runs", ["--replay"]), ("remembered", [])):
-                found = measured(args, model, work, kind, home, *options)
+                found = measured(args, model, work, kind, home, *options) if kind in args.runs.split(",") else None
                 if found is None:
                     continue
                 wall, layers, kernels = found

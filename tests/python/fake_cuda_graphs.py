@@ -3,8 +3,10 @@ functions on a memory of 64-bit numbers; time passes only while they run and whi
 """
 
 import contextlib
+import ctypes
 import types
 
+CLEARED = 0x7F0000000000  # a memset of number n clears the byte at CLEARED + n
 MEMORY, POOL = 0x7000, (0, 1)
 
 
@@ -31,15 +33,18 @@ class Driver:
     """The library: what is made has an address, and must be destroyed. `work`: what each kernel does,
     and how many seconds it takes, by its number; those that differ by hundreds are one function with
     other arguments. Seconds may be a pair: of a kernel, and of the same one right after itself. Functions
-    from 50 on are matrix products."""
+    from 50 on are matrix products, 9 writes one value. `uses`: addresses among a kernel's arguments, by
+    number."""
 
-    def __init__(self, clock, memory, work):
+    def __init__(self, clock, memory, work, uses):
         self.clock = clock
         self.memory = memory
         self.work = work
+        self.arguments = {run: self._stored(uses.get(run, ())) for run in work}
         self.alive = {}
         self.launches = []  # numbers of the kernels that ran, one list a launch
         self.refuse = ()    # functions that fail
+        self.waits = False  # a kernel does not end
         self._next = 0x1000
         self._last = None   # the kernel that ran last
 
@@ -48,6 +53,12 @@ class Driver:
         if name.startswith("cu") and name in self.refuse:
             return lambda *arguments: 801
         return found
+
+    @staticmethod
+    def _stored(addresses):
+        """Pointers to a number of 32 bits and to these of 64, as the driver gives arguments."""
+        values = [ctypes.c_uint32(7), *map(ctypes.c_uint64, addresses)]
+        return values, (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
 
     def keep(self, thing):
         self._next += 16
@@ -87,17 +98,25 @@ class Driver:
         assert node.kind == 0
         params._obj.function = node.run % 100
         params._obj.grid[:] = [*node.shape, 1]
-        params._obj.arguments = node.run + 0x100
+        params._obj.arguments = ctypes.addressof(self.arguments[node.run][1])
+        return 0
+
+    def cuFuncGetParamInfo(self, function, number, offset, size):
+        values, _ = next(stored for run, stored in self.arguments.items() if run % 100 == function.value)
+        if number.value >= len(values):
+            return 1
+        size._obj.value = ctypes.sizeof(values[number.value])
         return 0
 
     def cuFuncGetName(self, name, function):
-        name._obj.value = b"sm90_gemm" if function.value >= 50 else b"add"
+        name._obj.value = {9: b"FillFunctor"}.get(function.value, b"sm90_gemm" if function.value >= 50 else b"add")
         return 0
 
     def cuGraphMemsetNodeGetParams(self, node, params):
         node = self.of(node)
         assert node.kind == 2
-        params._obj.address = node.run
+        params._obj.address = CLEARED + node.run
+        params._obj.element_bytes = params._obj.width = params._obj.height = 1
         return 0
 
     def cuGraphClone(self, out, graph):
@@ -138,13 +157,13 @@ class Driver:
 
     def cuGraphAddKernelNode_v2(self, out, graph, before, count, params):
         params = params._obj
-        run = params.arguments - 0x100
+        run = next(run for run, (_, stored) in self.arguments.items() if ctypes.addressof(stored) == params.arguments)
         assert params.function == run % 100
         return self._add(out, graph, before, count, Node(0, run, [], params.grid[:2]))
 
     def cuGraphAddMemsetNode(self, out, graph, before, count, params, context):
         assert context.value == 0xC0
-        return self._add(out, graph, before, count, Node(2, params._obj.address, []))
+        return self._add(out, graph, before, count, Node(2, params._obj.address - CLEARED, []))
 
     def cuGraphKernelNodeCopyAttributes(self, to, of):
         assert self.of(to).kind == self.of(of).kind == 0
@@ -186,7 +205,7 @@ class Torch:
         self.cuda = types.SimpleNamespace(
             device=lambda device: contextlib.nullcontext(),
             current_stream=lambda: types.SimpleNamespace(cuda_stream=0x57),
-            synchronize=lambda: None, CUDAGraph=self._graph, graph=self._capture,
+            synchronize=lambda: None, Event=self._event, CUDAGraph=self._graph, graph=self._capture,
             memory_snapshot=lambda: [
                 {"segment_pool_id": POOL, "address": MEMORY, "total_size": 8 * len(driver.memory)},
                 {"segment_pool_id": (0, 0), "address": 1, "total_size": 8}])
@@ -199,6 +218,14 @@ class Torch:
         assert view["data"] == (MEMORY, False) and view["typestr"] == "|u1" and device == "cuda"
         assert view["shape"] == (8 * len(self.driver.memory),)
         return self.driver.memory
+
+    def _event(self):
+        return types.SimpleNamespace(record=lambda stream: None, query=self._query)
+
+    def _query(self):
+        """Asking takes a tenth of a second while a kernel does not end."""
+        self.driver.clock.now += 0.1 if self.driver.waits else 0
+        return not self.driver.waits
 
     def _graph(self, keep_graph):
         return types.SimpleNamespace(pool=lambda: POOL, raw_cuda_graph=lambda: self.made,

@@ -3,6 +3,7 @@ This PyTorch may have no GPU: the CPU stands in for one."""
 
 import atexit
 import contextlib
+import ctypes
 import sys
 
 AFTER = []
@@ -64,6 +65,18 @@ def kernels():
 
     sys.modules["_jouleprof_kernels"].Kinds.replay = replay
     Net()(torch.randn(4, 8))
+
+
+def stuck():
+    """A kernel did not end; the driver, whose handler runs at exit(), would wait for it."""
+    def replay(kinds, call, *given):
+        kinds.stuck = True
+        kinds.fail("kernels of Net: add did not end")
+
+    sys.modules["_jouleprof_kernels"].Kinds.replay = replay
+    c = ctypes.CDLL(None)
+    c.__cxa_atexit(ctypes.cast(c.abort, ctypes.c_void_p), None, None)
+    local_model()
 
 
 def generating():

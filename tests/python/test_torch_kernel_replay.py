@@ -68,12 +68,13 @@ class Call:
 
 
 class Machine:
-    """`work`: by number, what a kernel does and how long it takes; `nodes`: as of Driver.pass_of."""
+    """`work`: by number, what a kernel does and how long it takes; `nodes`: as of Driver.pass_of; `uses`:
+    as of Driver."""
 
-    def __init__(self, work, *nodes, **options):
+    def __init__(self, work, *nodes, uses=None, **options):
         self.clock = fake.Clock()
         self.memory = [0] * 8
-        self.driver = fake.Driver(self.clock, self.memory, work)
+        self.driver = fake.Driver(self.clock, self.memory, work, uses or {})
         self.torch = fake.Torch(self.driver, self.driver.pass_of(*nodes))
         self.before = dict(self.driver.alive)
         self.reported = []  # (layer, calls, kernels since the last one)
@@ -85,7 +86,7 @@ class Machine:
         self.module.checksum = lambda torch, memory: tuple(memory)
         self.kinds = self.module.Kinds(self.torch, library,
                                        load("jouleprof_cuda_graph").Driver(self.driver),
-                                       **options)
+                                       load("jouleprof_cleared").Cleared, **options)
 
     def replay(self, seconds=0.4, call=None, **more):
         call = call or Call()
@@ -242,6 +243,37 @@ def test_memsets_before_a_kernel_run_with_it():
     machine = Machine(work, (0, 1, []), (2, 2, [0]), (0, 3, [1]))
     assert machine.replay() == []
     assert [2, 3, 2, 3] in [loop[:4] for loop in machine.loops()]
+
+
+def waiting(machine):
+    """A kernel that goes on for ever unless its counter was cleared."""
+    def run(memory):
+        machine.driver.waits = memory[2] != 0
+        memory[2] = 1
+
+    return run
+
+
+@pytest.mark.parametrize("clears", [2, 9])
+def test_what_clears_a_kernels_counters_runs_with_it(clears):
+    counter = fake.CLEARED + clears
+    machine = Machine({1: (put(0, 5), MICRO), clears: (put(2, 0), MICRO), 3: (None, MICRO), 4: (put(5, 1), MICRO)},
+                      (2 if clears == 2 else 0, clears, []), (0, 1, [0]), (0, 3, [1]), (0, 4, [2]),
+                      uses={clears: [counter], 1: [counter + 1], 3: [counter], 4: [counter]})
+    machine.driver.work[3] = (waiting(machine), MICRO)
+    assert machine.replay() == []
+    assert [clears, 3, clears, 3] in [loop[:4] for loop in machine.loops()]
+    assert [4, 4] in [loop[:2] for loop in machine.loops()]  # it was not the first to use that memory
+
+
+def test_a_kernel_that_does_not_end_stops_the_re_runs_and_nothing_is_freed():
+    machine = Machine({1: (put(0, 5), 2 * MICRO), 3: (None, MICRO), 4: (put(1, 1), MICRO)}, *chain(1, 3, 4), keep=True)
+    machine.driver.work[3] = (waiting(machine), MICRO)
+    assert machine.replay() == [
+        "kernels of Net: add did not end within 5 s without those before it; nothing else was re-run"]
+    assert machine.kinds.stuck and machine.loops() == [] and machine.every_node == [1, 0]
+    assert machine.driver.alive != machine.before  # destroying graphs that run would wait
+    assert machine.again(seconds=0.4) == (0.0, [])
 
 
 def test_a_kernel_that_changes_what_it_reads_is_left_out():

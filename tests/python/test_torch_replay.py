@@ -39,6 +39,13 @@ def test_kernels_are_re_run_before_the_layers(tmp_path):
     assert process.problem == "replay: not re-run in isolation: kernels of Net: 0.02"
 
 
+def test_a_program_whose_gpu_does_not_go_on_ends_with_its_status(tmp_path):
+    done, process = replayed(tmp_path, "stuck")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    assert process.problem == "replay: not re-run in isolation: kernels of Net: add did not end"
+    assert names(process) == [] and process.calls[("Net", "forward")] == 5
+
+
 def test_the_calls_that_took_longest_get_most_of_the_time(tmp_path):
     done, _ = replayed(tmp_path, "generating")
     assert (done.stdout, done.stderr) == ("(97, True) [1, 1, 2, 97]\n", "")
