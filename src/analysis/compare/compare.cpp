@@ -168,40 +168,13 @@ class Comparer {
     }
   }
 
-  using Key = std::pair<std::string, std::string>;
-
-  static const FigureRow* find(const RunFigures& run, const Key& key) {
-    for (const auto& row : run.rows) {
-      if (row.name == key.first && row.detail == key.second) return &row;
-    }
-    return nullptr;
-  }
-
-  static bool any_has(const Runs& runs, const Key& key) {
-    return std::any_of(runs.begin(), runs.end(),
-                       [&](const RunFigures& run) { return find(run, key) != nullptr; });
-  }
-
   void add_rows(Comparison& out) const {
-    std::map<Key, bool> seen;
-    for (const Runs* side : {&before_, &after_}) {
-      const Runs& other = side == &before_ ? after_ : before_;
-      for (const auto& run : *side) {
-        for (const auto& row : run.rows) {
-          const Key key{row.name, row.detail};
-          if (!seen.try_emplace(key, true).second) continue;
-          if (!any_has(other, key)) {
-            out.unmatched.push_back({side == &before_, row});
-            continue;
-          }
-          out.rows.push_back(difference([&key](const RunFigures& each) {
-            const FigureRow* found = find(each, key);
-            return found ? found->energy : Figure{{}, 0, {}, false, "absent"};
-          }));
-          out.rows.back().name = row.name;
-          out.rows.back().detail = row.detail;
-        }
-      }
+    auto matched = pair_rows(before_, after_);
+    out.unmatched = std::move(matched.unmatched);
+    for (auto& pair : matched.pairs) {
+      out.rows.push_back(difference([&](const RunFigures& run) { return pair.energy_in(run); }));
+      out.rows.back().name = std::move(pair.name);
+      out.rows.back().detail = std::move(pair.detail);
     }
     std::vector<double> p;
     for (const auto& row : out.rows) p.push_back(row.p);

@@ -9,6 +9,7 @@
 
 #include "analysis/compare/figures.h"
 #include "analysis/compare/preconditions.h"
+#include "analysis/compare/row_pairs.h"
 #include "analysis/compare/statistics.h"
 #include "base/result.h"
 
@@ -44,11 +45,6 @@ struct Difference {
   std::optional<double> ratio() const;
   std::optional<double> low() const;
   std::optional<double> high() const;
-};
-
-struct UnmatchedRow {
-  bool before = false;  // on which side it is
-  FigureRow row;        // of the first run that has it
 };
 
 struct Comparison {

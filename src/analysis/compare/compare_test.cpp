@@ -174,6 +174,32 @@ TEST(Compare, RowsAreMatchedByNameAndDetailAndTheRestIsListed) {
   EXPECT_EQ(c.unmatched[1].row.detail, "[2, 3]");
 }
 
+TEST(Compare, LayersWhoseImplementationWasReplacedAreOneRow) {
+  Runs before = example_runs({100, 100, 100}, 0, 2);
+  Runs after = example_runs({100, 100, 100}, 1, 2);
+  const auto row = [](std::string name, std::string detail, double joules) {
+    auto made = example_row(std::move(name), joules);
+    made.detail = std::move(detail);
+    return made;
+  };
+  for (auto& run : before) {
+    run.rows = {row("0.act", "Composed [2, 3]", 10), row("0.fc", "Linear [2, 3]", 1),
+                row("twice", "A [1]", 1), row("twice", "B [1]", 1)};
+  }
+  for (auto& run : after) {
+    run.rows = {row("0.act", "GELU [2, 3]", 5), row("0.fc", "Linear [2, 4]", 1),
+                row("twice", "C [1]", 1)};
+  }
+  const auto c = compared(before, after, kPaired);
+  ASSERT_EQ(c.rows.size(), 1u);
+  EXPECT_EQ(c.rows[0].name, "0.act");
+  EXPECT_EQ(c.rows[0].detail, "Composed -> GELU [2, 3]");
+  EXPECT_NEAR(*c.rows[0].before, 10, 1e-9);
+  EXPECT_NEAR(*c.rows[0].after, 5, 1e-9);
+  EXPECT_EQ(c.rows[0].verdict, Verdict::kLower);
+  EXPECT_EQ(c.unmatched.size(), 5u);  // other shapes, and a name that one side has twice
+}
+
 TEST(Compare, ARowThatIsAbsentInOneRunHasNoFigure) {
   Runs before = example_runs({100, 100}, 0, 2);
   Runs after = example_runs({100, 100}, 1, 2);

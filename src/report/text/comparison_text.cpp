@@ -139,17 +139,23 @@ class Writer {
     for (const bool before : {true, false}) {
       std::vector<std::string> names;
       double joules = 0;
-      std::size_t count = 0;
+      std::size_t count = 0, unknown = 0;
       for (const auto& each : c_.unmatched) {
         if (each.before != before) continue;
         joules += each.row.energy.value.value_or(0);
+        if (!each.row.energy.value) ++unknown;
         if (++count <= 5) names.push_back(each.row.name);
       }
       if (count == 0) continue;
       if (count > names.size()) names.push_back("...");
+      std::string energy;
+      if (unknown < count) {
+        energy = fmt::format(", with {} in their first run", energy_text(Energy::joules(joules)));
+      }
+      if (unknown > 0) energy += fmt::format(", {} of unknown energy", unknown);
       note(before ? "only before" : "only after",
-           fmt::format("{} rows with {} in their first run: {}", count,
-                       energy_text(Energy::joules(joules)), fmt::join(names, ", ")));
+           fmt::format("{} row{}{}: {}", count, count == 1 ? "" : "s", energy,
+                       fmt::join(names, ", ")));
     }
   }
 

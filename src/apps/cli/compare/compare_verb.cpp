@@ -11,6 +11,7 @@
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/cost_choice.h"
 #include "apps/cli/exit_status.h"
+#include "apps/cli/measure/trace_files.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/reader.h"
@@ -37,6 +38,7 @@ class CompareVerb : public Verb {
     app.add_option("--keep", keep_, "")->needs(pairs);
     app.add_option("--devices", devices_, "")->delimiter(',')->needs(pairs);
     app.add_option("--by", by_, "");
+    app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay)->needs(pairs);
     app.add_option("--per", per_, "");
     auto* paired = app.add_flag("--paired", paired_, "");
     app.add_option("--spread", spread_, "")->excludes(paired)->excludes(pairs);
@@ -76,6 +78,14 @@ class CompareVerb : public Verb {
     report_.by = figure_options_.by = *by;
     report_.per = figure_options_.per = per_;
     report_.self_test = self_test_;
+    if (!replay_.empty()) {
+      if (by_ == "total" || by_ == "window") {
+        return fail(Errc::kInvalidArgument, "--replay needs --by phase, layer or kernel");
+      }
+      const auto each = parse_replay(replay_);
+      if (!each) return forward_error(each);
+      replay_seconds_ = *each;
+    }
     report_.options.paired = paired_ || pairs_ > 0;
     report_.options.accepted = accepted_;
     if (!spread_.empty()) {
@@ -226,7 +236,8 @@ class CompareVerb : public Verb {
     auto commands = split_commands(words);
     if (!commands) return complain(commands.error(), kUsageError);
     PairPlan plan{commands->first, commands->second, pairs_, warm_ups_,
-                  devices_,        figure_options_,  keep_};
+                  devices_,        figure_options_,  {},     keep_};
+    plan.replay_seconds = replay_seconds_;
     int status = kDone;
     const auto runs = run_pairs(
         plan,
@@ -274,6 +285,8 @@ class CompareVerb : public Verb {
   unsigned warm_ups_ = 1;
   std::string keep_;
   std::vector<std::string> devices_;
+  std::string replay_;  // empty: not asked for
+  std::optional<double> replay_seconds_;
   std::string by_ = "total";
   std::string per_;
   bool paired_ = false;

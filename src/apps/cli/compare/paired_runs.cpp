@@ -150,7 +150,8 @@ class PairRunner {
     options.idle_before = options.idle_after = kSettle;
     if (traced) {
       options.trace.kernels = true;
-      options.trace.layers = layers;
+      options.trace.layers = layers || plan_.replay_seconds;
+      options.trace.replay_seconds = plan_.replay_seconds;
       if (auto found = find_trace_files(options.trace); !found) return forward_error(found);
       choose_clock_of_layers(*meters, options);
       options.trace.recording = path;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct PairPlan {
   unsigned warm_ups = 1;  // runs of each command that are not counted
   std::vector<std::string> devices;
   analysis::FigureOptions figures;
+  std::optional<double> replay_seconds{};  // as in session::TraceOptions
   std::filesystem::path keep;  // a folder for the recordings; empty: they are removed
 };
 

@@ -36,7 +36,6 @@ namespace jouleprof::cli {
 namespace {
 
 constexpr std::size_t kShownKernels = 5;
-constexpr const char* kReplay = "0.4s";  // for each kind of layer
 
 class RunVerb : public Verb {
  public:
@@ -231,13 +230,9 @@ class RunVerb : public Verb {
     trace.layers = layers_ || !replay_.empty();
     trace.events = events_;
     if (!replay_.empty()) {
-      const bool bare = parse_number(replay_).has_value();
-      const auto each = parse_duration(bare ? replay_ + "s" : replay_);
-      if (!each) return tl::unexpected(each.error());
-      if (*each < std::chrono::milliseconds{100} || *each > std::chrono::minutes{1}) {
-        return fail(Errc::kInvalidArgument, "--replay must be from 100ms to 60s");
-      }
-      trace.replay_seconds = seconds(*each);
+      const auto each = parse_replay(replay_);
+      if (!each) return forward_error(each);
+      trace.replay_seconds = *each;
     }
     return find_trace_files(trace);
   }

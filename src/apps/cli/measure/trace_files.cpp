@@ -1,8 +1,10 @@
 #include "apps/cli/measure/trace_files.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include "apps/cli/installed_files.h"
+#include "base/text.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -20,6 +22,16 @@ bool may_use_cuda(const meters::MeterSet& found) {
   std::error_code ignored;
   return std::filesystem::exists("/dev/nvidiactl", ignored) ||
          std::filesystem::exists("/dev/dxg", ignored);
+}
+
+Result<double> parse_replay(const std::string& text) {
+  const bool bare = parse_number(text).has_value();
+  const auto each = parse_duration(bare ? text + "s" : text);
+  if (!each) return forward_error(each);
+  if (*each < std::chrono::milliseconds{100} || *each > std::chrono::minutes{1}) {
+    return fail(Errc::kInvalidArgument, "--replay must be from 100ms to 60s");
+  }
+  return seconds(*each);
 }
 
 Result<void> find_trace_files(session::TraceOptions& trace) {
