@@ -3,7 +3,7 @@
 
     gelu.py fused|composed [STEPS]     the program: a number of forward passes of four blocks, each a window `step`
 
-    jouleprof compare --pairs 5 --by layer -- python gelu.py composed --- python gelu.py fused
+    jouleprof compare --pairs 3 --by layer --replay --per step -- python gelu.py composed 300 --- python gelu.py fused 300
 """
 
 import sys
@@ -33,9 +33,9 @@ class Block(torch.nn.Module):
 
 
 def main():
-    activation = torch.nn.GELU(approximate="tanh") if sys.argv[1] == "fused" else Composed()
+    fused = sys.argv[1] == "fused"
     steps = int(sys.argv[2]) if len(sys.argv) > 2 else 600
-    model = torch.nn.Sequential(*[Block(activation) for _ in range(4)]).cuda().bfloat16().eval()
+    model = torch.nn.Sequential(*[Block(torch.nn.GELU(approximate="tanh") if fused else Composed()) for _ in range(4)]).cuda().bfloat16().eval()
     x = torch.randn(16384, 2048, device="cuda", dtype=torch.bfloat16)
     with torch.inference_mode():
         model(x)
