@@ -26,7 +26,6 @@ class AtExit:
         self.replay = load("jouleprof_replay")
         self.kernels = load("jouleprof_kernels")
         self.driver = load("jouleprof_cuda_graph").Driver
-        self.cleared = load("jouleprof_cleared").Cleared
         self.steps = load("jouleprof_optimizer").Steps(torch)
         with contextlib.suppress(ImportError, AttributeError):  # PyTorch before 2.1
             from torch.optim import optimizer
@@ -100,7 +99,7 @@ class AtExit:
             call.trains = call.trains and self._is_trained(call.module)
         models = list({id(call.module): call.module for call in kept}.values())
         kinds = self.replay.Kinds(self.torch)
-        kernels = self.kernels.Kinds(self.torch, self.library, self.driver(), self.cleared)
+        kernels = self.kernels.Kinds(self.torch, self.library, self.driver())
         for call in kept:
             kinds.wait(call.devices())
         self.library.jouleprof_trace_flush()

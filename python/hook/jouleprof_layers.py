@@ -52,6 +52,7 @@ class Names:
         self.free = {}  # by key: numbers of layers whose modules are gone
         self.compiled = set()  # numbers of compiled layers
         self.counts = {}  # by key: layers with that name
+        self.defined = {}  # by number: the layer's name
 
     def introduce(self, module, caller, values):
         """Passes the layer of this module to the library. `caller`: 0, or the number of the layer
@@ -71,6 +72,10 @@ class Names:
         """Names all modules of a model, before it or a part of it is called."""
         if self._place(root) is None:
             self._walk(root, None)
+
+    def name_of(self, module):
+        """The name of the module's layer; None before its first call."""
+        return self.defined.get(self.layers.get(id(module), (None, None))[0])
 
     def _walk(self, root, caller):
         start = inner_of(root) or root
@@ -128,6 +133,7 @@ class Names:
             layer = self.side.define(name, kind.__name__, -1.0 if above is None else float(above),
                                      shapes_of(self.torch, values), parameters_of(actual), -1.0,
                                      compiled)
+            self.defined[layer] = name
         self.layers[id(module)] = (layer, key)
         if actual is not module:
             self.layers[id(actual)] = (layer, None)

@@ -39,6 +39,10 @@ void for_each_time(Recording& recording, F visit) {
     visit(span.begin);
     visit(span.end);
   }
+  for (auto& window : recording.windows) {
+    visit(window.begin);
+    visit(window.end);
+  }
   for (auto& window : recording.imported_windows) {
     if (window.begin) visit(*window.begin);
   }
@@ -140,6 +144,7 @@ class Combination {
       }
       out().imported_windows.push_back(std::move(window));
     }
+    out().windows.insert(out().windows.end(), in.windows.begin(), in.windows.end());
     out().idle_spans.insert(out().idle_spans.end(), in.idle_spans.begin(), in.idle_spans.end());
     for (const auto& warning : in.warnings) {
       builder_.warn(warning.text.starts_with(part.path)

@@ -132,7 +132,8 @@ TEST(Combine, AFolderStandsForItsFiles) {
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 1000, 1e-6);
   EXPECT_TRUE(has_warning(*recording,
-                          "1 file of the folder left out, of no known format: model_summary.json"));
+                          "1 file of the folder left out, without power or of no known format: "
+                          "model_summary.json"));
   const TempTree none{{"exp/notes.txt", "x\n"}};
   const auto failed = import_files({none / "exp"});
   ASSERT_FALSE(failed);

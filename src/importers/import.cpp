@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/aipowermeter/experiment_files.h"
 #include "importers/combine.h"
 #include "importers/importer.h"
 
@@ -116,6 +118,22 @@ Result<SourceText> read_source(const std::filesystem::path& file) {
   return SourceText{file.string(), std::move(*text)};
 }
 
+// Results and models of AIPowerMeter have no power: without its records they are left out.
+void leave_out_lone_results(std::vector<SourceText>& sources, std::size_t first,
+                            std::vector<std::string>& left_out) {
+  const auto begin = sources.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto is_result = [](const SourceText& s) { return is_experiment_file(s.text); };
+  const auto has_power = [&](const SourceText& s) {
+    return kAiPowerMeterImporter.recognises(s.text) && !is_result(s);
+  };
+  if (std::any_of(begin, sources.end(), has_power)) return;
+  const auto lone = std::stable_partition(begin, sources.end(), std::not_fn(is_result));
+  for (auto s = lone; s != sources.end(); ++s) {
+    left_out.push_back(std::filesystem::path(s->path).filename().string());
+  }
+  sources.erase(lone, sources.end());
+}
+
 // The folder's files that are of a known format, or of the named one.
 Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions& options,
                         std::vector<SourceText>& sources, std::vector<std::string>& left_out) {
@@ -136,6 +154,7 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
     }
     sources.push_back(std::move(*source));
   }
+  leave_out_lone_results(sources, before, left_out);
   if (sources.size() > before) return {};
   return fail(Errc::kInvalidArgument,
               fmt::format("{}: no file in this folder is of a format to import: {}",
@@ -211,8 +230,8 @@ Result<model::Recording> import_files(const std::vector<std::filesystem::path>& 
   if (recording && !left_out.empty()) {
     recording->warnings.push_back(
         {HostTime{},
-         fmt::format("{} file{} of the folder left out, of no known format: {}", left_out.size(),
-                     left_out.size() == 1 ? "" : "s", fmt::join(left_out, ", "))});
+         fmt::format("{} file{} of the folder left out, without power or of no known format: {}",
+                     left_out.size(), left_out.size() == 1 ? "" : "s", fmt::join(left_out, ", "))});
   }
   return recording;
 }

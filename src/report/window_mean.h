@@ -22,4 +22,10 @@ inline model::Measurement mean_of(const model::Measurement& sum, std::size_t cou
   return mean;
 }
 
+// Whether every window of the group that measures the device has an energy. Others need none: those
+// of monitors of other devices. A sum that lacks windows is no sum of the group.
+inline bool is_whole(const model::WindowGroup& group, const model::WindowEnergy& e) {
+  return e.count > 0 && (e.count == group.count || e.reason.empty());
+}
+
 }  // namespace jouleprof::report

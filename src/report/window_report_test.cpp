@@ -168,6 +168,18 @@ TEST(WindowJson, ASumThatLacksAWindowIsNull) {
   EXPECT_THAT(gpu["reason"].get<std::string>(), HasSubstr("before the end of the window"));
 }
 
+TEST(WindowJson, WindowsThatDoNotMeasureADeviceAreNotMissingInItsSum) {
+  auto profile = windowed_profile();
+  --profile.windows[1].energies[0].count;  // of three epochs, as of ranks with a GPU each
+  const auto epoch = windows_of(profile)[1]["energy"][0];
+  EXPECT_EQ(epoch["count"], 2);
+  EXPECT_EQ(epoch["energy_joules"], 24'011.0);
+  EXPECT_EQ(epoch["mean_joules"], 12'005.5);
+  EXPECT_TRUE(epoch["reason"].is_null());
+  const std::string table = windows_to_text(profile, {});
+  EXPECT_THAT(table, AllOf(HasSubstr(" 2 of 3 "), HasSubstr("24.01 kJ")));
+}
+
 TEST(WindowJson, AnImportedEnergyHasNoInterval) {
   const json document = json::parse(to_json(sweep_profile(7)));
   EXPECT_TRUE(document["duration_seconds"].is_null());

@@ -262,7 +262,7 @@ def test_a_folder_of_one_experiment(tool):
     (folder / "power_metrics.json").write_text("".join(json.dumps(r) + "\n" for r in records))
     (folder / "notes.txt").write_text("learning rate 0.1\n")
     notes = tool("import", "experiment", "-o", "x.jprof").err
-    assert "1 file of the folder left out, of no known format: notes.txt" in notes
+    assert "1 file of the folder left out, without power or of no known format: notes.txt" in notes
     report = tool.report("x.jprof")
     energies = {d["device"]: d["energy_joules"] for d in report["domains"]}
     assert energies == {"gpu0": pytest.approx(1000), "gpu1": pytest.approx(1500), "cpu": pytest.approx(400)}

@@ -72,6 +72,50 @@ def rounds():
     return {**figures(profiler), "looks": looks, "same": same}
 
 
+def executions():
+    profiler = LayerProfiler(MODEL)
+    profiler.profile(INPUTS, num_runs=5, executions=True)
+    profiler.save_results()
+    module = torch.nn.modules.module
+    return {"layers": [each["layer_name"] for each in profiler.executions],
+            "runs": [each["run"] for each in profiler.executions],
+            "means": {row["layer_name"]: row["inclusive_energy_j"] for row in profiler.results
+                      if row["calls"] and row["resolvable"]},
+            "hooks": len(module._global_forward_pre_hooks) + len(module._global_forward_hooks)}
+
+
+class Generator(nn.Module):
+    """A token for each call, as language models have it."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = MODEL
+
+    def forward(self, given):
+        return self.inner(given)
+
+    def generate(self, given, max_new_tokens, min_new_tokens):
+        for _ in range(max_new_tokens):
+            self(given)
+
+
+def generation():
+    profiler = LayerProfiler(Generator())
+    profiler.profile_generation(INPUTS, max_new_tokens=4, num_runs=4, executions=True)
+    steps = [[], [], [], []]
+    for each in profiler.executions:
+        if each["layer_name"] == "Generator":
+            steps[each["run"]].append(each["step"])
+    return {"steps": steps}
+
+
+def compiled_executions():
+    try:
+        LayerProfiler(torch.compile(MODEL)).profile(INPUTS, executions=True)
+    except ValueError as error:
+        return str(error)
+
+
 def no_gpu():
     try:
         KernelProfiler(MODEL).profile(INPUTS)

@@ -81,12 +81,11 @@ class Machine:
         self.every_node = []
         self.seen = 0
         library = types.SimpleNamespace(jouleprof_trace_every_node=self.every_node.append)
-        self.module = load("jouleprof_kernels")
-        self.module.time = self.clock
-        self.module.checksum = lambda torch, memory: tuple(memory)
-        self.kinds = self.module.Kinds(self.torch, library,
-                                       load("jouleprof_cuda_graph").Driver(self.driver),
-                                       load("jouleprof_cleared").Cleared, **options)
+        module = load("jouleprof_kernels")
+        module.captured.time = module.loops.time = self.clock
+        module.captured.checksum = lambda torch, memory: tuple(memory)
+        self.kinds = module.Kinds(self.torch, library, load("jouleprof_cuda_graph").Driver(self.driver),
+                                  **options)
 
     def replay(self, seconds=0.4, call=None, **more):
         call = call or Call()
@@ -122,7 +121,7 @@ class Machine:
 
 def test_any_byte_changes_the_checksum():
     torch = pytest.importorskip("torch")
-    checksum = load("jouleprof_kernels").checksum
+    checksum = load("jouleprof_captured").checksum
     for size in (1, 7, 8, 1000):
         data = torch.arange(size, dtype=torch.uint8)
         seen = {checksum(torch, data)}

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from .._errors import InvalidArgument, Unavailable
-from . import _inputs, _reruns, _tables, _tracing
+from . import _executions, _inputs, _reruns, _tables, _tracing
 
 _IDLE_SECONDS = 1.0
 _LEAST_SECONDS = 1.5   # that all runs together take: so many readings of a sensor
@@ -17,6 +17,7 @@ class _Profiler:
     """Runs a model, and lists the energy of each of its parts per run.
 
     `results` has a dict for each part; an unavailable figure is None, and `reason` gives the cause.
+    `executions` has a dict for each execution of a layer, where profile() was asked for them.
     `device_index`: lists this GPU only, as nvidia-smi numbers it. `keep`: writes the recording to
     this *.jprof file, for `jouleprof report`. `memory=False`: does not use the power of kernels that
     earlier runs on the same GPU found, and stores none.
@@ -29,6 +30,7 @@ class _Profiler:
         self.model = model
         self.device_index = device_index
         self.results = []
+        self.executions = []
         self.warnings = []
         self._keep = keep
         self._memory = memory
@@ -36,7 +38,7 @@ class _Profiler:
         self._stats = None
         self._macs = {}
 
-    def profile(self, inputs, num_runs=10, warmup=3, replay=None, max_seconds=20):
+    def profile(self, inputs, num_runs=10, warmup=3, replay=None, max_seconds=20, executions=False):
         """Calls the model `warmup` times, then at least `num_runs` times under measurement, without
         gradients. Figures are per run.
 
@@ -47,8 +49,11 @@ class _Profiler:
         warm-up. Each repetition prints the open rows on stderr.
 
         `replay`: re-runs each kind once, for so many seconds; 0: no re-runs. `max_seconds=0`: exactly
-        `num_runs` runs, and re-runs only where `replay` is given."""
+        `num_runs` runs, and re-runs only where `replay` is given.
+
+        `executions`: `num_runs` further runs time each execution of each layer (docs/layers.md)."""
         _check(num_runs, max_seconds)
+        self._check_executions(executions)
         self._macs = self._count_macs(inputs)
         args, kwargs = _inputs.arguments(inputs)
         reruns = None
@@ -60,12 +65,18 @@ class _Profiler:
             self.model(*args, **kwargs)
 
         self.results, self._stats = self._measure(run, num_runs, warmup, max_seconds, reruns, replay)
+        if executions:
+            means = _executions.means(_tables.main(self.results))
+            self._time(run, num_runs, lambda each: means.get(each["layer_name"]))
         return self.results
 
-    def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, **options):
+    def profile_generation(self, inputs, max_new_tokens=100, num_runs=3, warmup=1, executions=False, **options):
         """Text generation: first one token each (prefill), then all (prefill and decode). The
-        difference is the energy of decoding. Returns the figures of both and joules per token."""
+        difference is the energy of decoding. Returns the figures of both and joules per token.
+
+        `executions`: as for profile(); `step` 0 is prefill, each later one decodes one token."""
         _check(num_runs)
+        self._check_executions(executions)
         if max_new_tokens < 2:
             raise InvalidArgument("max_new_tokens must be 2 or more: the first one is prefill")
 
@@ -73,10 +84,15 @@ class _Profiler:
             return lambda: _inputs.generate(self.model, inputs, tokens, options)
 
         self._macs = {}
-        _, prefill = self._measure(generate(1), num_runs, warmup)
+        first, prefill = self._measure(generate(1), num_runs, warmup)
         self.results, self._stats = self._measure(generate(max_new_tokens), num_runs, warmup)
         generation = _tables.generation(prefill, self._stats, max_new_tokens)
         self._stats["generation"] = generation
+        if executions:
+            first, whole = _tables.main(first), _tables.main(self.results)
+            in_prefill, in_decode = _executions.means(first), _executions.differences(whole, first)
+            self._time(generate(max_new_tokens), num_runs, lambda each: (
+                in_prefill if each["step"] == 0 else in_decode).get(each["layer_name"]))
         return generation
 
     def print_summary(self, top=10):
@@ -85,11 +101,16 @@ class _Profiler:
 
     def save_results(self, filename=None):
         """Writes all rows to `filename` (layer_power_profile.csv, kernel_power_profile.csv), and the
-        first ten by energy to `<name>_top10_energy.csv`."""
+        first ten by energy to `<name>_top10_energy.csv`. Single executions, where profile() was asked for
+        them, go to `<name>_executions.csv`."""
         self._need_stats()
         path, top = self._tables.save(filename or self._tables.file, self.results)
         print(f"{self._tables.title} results saved to {path}")
         self._print_top(top)
+        if self.executions:
+            single = path.with_name(path.stem + "_executions.csv")
+            _executions.save(single, self.executions)
+            print(f"{len(self.executions)} executions saved to {single} (energies are estimated)")
 
     def save_top10_energy_consumers(self, base_filename=None):
         """Writes the ten rows with the most energy to `<name>_top10_energy.csv`."""
@@ -103,16 +124,25 @@ class _Profiler:
     def get_summary_stats(self):
         """A pandas data frame with a row for each name: calls, and means of one run with the 95 % interval.
 
-        Single executions are not measured, so there is no deviation, least or greatest of them."""
+        Where profile() was asked for executions also their number, and mean, standard deviation, least and
+        greatest of their times and of their estimated energies."""
         self._need_stats()
         names, columns = self._tables.summary_columns()
         frame = _pandas().DataFrame(self._tables.picked(_tables.main(self.results), names),
                                     columns=columns)
-        return frame.groupby(columns[0], sort=False).sum(min_count=1)
+        frame = frame.groupby(columns[0], sort=False).sum(min_count=1)
+        if not self.executions:
+            return frame
+        return frame.join(_pandas().DataFrame.from_dict(_executions.summary(self.executions), orient="index"))
 
     def get_results_dataframe(self):
         """The columns of the CSV file as a pandas data frame."""
         return _pandas().DataFrame(self._tables.rows(self.results), columns=self._tables.columns)
+
+    def get_executions_dataframe(self):
+        """A row for each execution, with the columns of `<name>_executions.csv`."""
+        self._need_stats()
+        return _pandas().DataFrame(self.executions, columns=_executions.COLUMNS)
 
     def _repr_html_(self):
         """The rows with the most energy, for notebooks."""
@@ -171,6 +201,26 @@ class _Profiler:
         rows = self._tables.results(devices, runs, self._macs)
         return rows, _tables.stats(devices, runs, seconds, began, rows)
 
+    def _check_executions(self, asked):
+        self.executions = []
+        if not asked:
+            return
+        layers = _tracing.load_hook("jouleprof_layers")
+        if any(layers.is_compiled(module) for module in self.model.modules()):
+            raise InvalidArgument("executions of compiled modules cannot be timed: profile the model before "
+                                  "torch.compile, or without `executions`")
+        if len({parameter.device for parameter in self.model.parameters() if parameter.is_cuda}) > 1:
+            raise InvalidArgument("executions can be timed on one GPU only, and the model is on several")
+
+    def _time(self, run, num_runs, mean_of):
+        import torch
+
+        names = self._watch().names
+        on_gpu = any(parameter.is_cuda for parameter in self.model.parameters())
+        with torch.no_grad():
+            found = _executions.Timer(torch, self.model, names.name_of, on_gpu).time(run, num_runs)
+        self.executions = _executions.estimate(found, mean_of)
+
     def _chosen(self, report):
         if self.device_index is None:
             return report.devices
@@ -223,6 +273,11 @@ class KernelProfiler(_Profiler):
 
     _by = "kernel"
     _tables = _tables.KERNELS
+
+    def _check_executions(self, asked):
+        if asked:
+            raise InvalidArgument("executions are those of layers: use LayerProfiler. Single launches of kernels: "
+                                  "jouleprof run --kernels --trace, then jouleprof export --format chrome")
 
     def _measure(self, *given):
         if not _has_gpu():

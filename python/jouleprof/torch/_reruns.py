@@ -54,8 +54,7 @@ class Reruns:
             return
         self._kernels = _tracing.load_hook("jouleprof_kernels").Kinds(
             self._call.torch, _tracing.load_library(),
-            _tracing.load_hook("jouleprof_cuda_graph").Driver(),
-            _tracing.load_hook("jouleprof_cleared").Cleared, keep=True)
+            _tracing.load_hook("jouleprof_cuda_graph").Driver(), keep=True)
         self._kernels.replay(self._call, side, seconds, end)
         if self._kernels.stuck:
             raise Error(f"the GPU does not go on, so this program cannot either: {self._kernels.failed[-1]}; end "

@@ -4,7 +4,8 @@
 // (per_process_*, per_gpu_*; the string "END OF RECORDING SEGMENT" on a line of its own where
 // recording stopped) and the present one (nvidia_power, per_gpu_nvidia_power). Powers are watts, -1
 // or null where there is none. Dates are local time. What AIPowerMeter charged to a process becomes
-// an imported window of that process. Other figures are left out, and named.
+// an imported window of that process. Other figures are left out, and named. Of results_exp.json
+// the epochs become windows; model_summary.json becomes a note.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "importers/aipowermeter/experiment_files.h"
 #include "importers/aipowermeter/process_shares.h"
 #include "importers/aipowermeter/record_fields.h"
 #include "importers/builder.h"
@@ -84,6 +86,11 @@ class Import {
   }
 
   bool empty() const { return stamps_.empty(); }
+
+  void add_experiment(const ExperimentFiles& files) {
+    builder_.recording().windows = files.epochs(layout_);
+    for (std::string& text : files.warnings(layout_)) builder_.warn(std::move(text));
+  }
 
   Result<model::Recording> finish() && {
     set_parents();
@@ -315,6 +322,7 @@ class Import {
 };
 
 bool recognises(std::string_view text) {
+  if (is_experiment_file(text)) return true;
   for (Lines lines(text); lines.next();) {
     const std::string_view line = trim(lines.text());
     if (line.empty()) continue;
@@ -326,18 +334,33 @@ bool recognises(std::string_view text) {
 }
 
 Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
-  const std::string& path = sources.front().path;
-  Import import(path);
+  ExperimentFiles experiment;
+  std::vector<const SourceText*> records;
   for (const SourceText& source : sources) {
-    if (auto scanned = import.scan(source); !scanned) return forward_error(scanned);
+    if (!is_experiment_file(source.text)) {
+      records.push_back(&source);
+    } else if (auto added = experiment.add(source); !added) {
+      return forward_error(added);
+    }
+  }
+  if (records.empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: it has no power; import it together with "
+                                                "power_metrics.json",
+                                                sources.front().path));
+  }
+  const std::string& path = records.front()->path;
+  Import import(path);
+  for (const SourceText* source : records) {
+    if (auto scanned = import.scan(*source); !scanned) return forward_error(scanned);
   }
   if (import.empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: no whole record of AIPowerMeter in it", path));
   }
   import.lay_out_stamps();
-  for (const SourceText& source : sources) {
-    if (auto added = import.add(source); !added) return forward_error(added);
+  for (const SourceText* source : records) {
+    if (auto added = import.add(*source); !added) return forward_error(added);
   }
+  import.add_experiment(experiment);
   auto recording = std::move(import).finish();
   if (recording && options.interval) {
     recording->warnings.push_back(
@@ -349,7 +372,9 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 }  // namespace
 
 const Importer kAiPowerMeterImporter{
-    {"aipowermeter", "AIPowerMeter's power_metrics.json; several files follow each other in time"},
+    {"aipowermeter",
+     "AIPowerMeter's power_metrics.json, several of which follow each other in time; with its "
+     "results_exp.json and model_summary.json"},
     true,
     recognises,
     read};

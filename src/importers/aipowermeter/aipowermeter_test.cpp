@@ -210,5 +210,79 @@ TEST(AiPowerMeter, KeepsTheProvenanceOfItsOwnExports) {
   EXPECT_EQ(recording->sensors[1].provenance, model::Provenance::kMeasured);
 }
 
+std::string seconds_of(std::initializer_list<const char*> all) {
+  std::string text;
+  for (const char* s : all) text += record(s, R"("intel_power": 10)");
+  return text;
+}
+
+Result<model::Recording> import_with(const std::string& extra, const ImportOptions& options = {}) {
+  const std::vector<SourceText> sources{{"model_or_results", extra},
+                                        {"power", seconds_of({"00", "02", "04", "06"})}};
+  return import_texts(sources, options);
+}
+
+TEST(AiPowerMeter, EpochsOfAnExperimentAreWindows) {
+  for (const char* results :
+       {R"([{"end_training_epoch": "2026-11-21 03:00:01.5", "accuracy": 0.5, "loss": 2},
+            {"end_training_epoch": "2026-11-21 03:00:05", "accuracy": 0.75}])",
+        R"({"1": {"end_training_epoch": "2026-11-21 03:00:05", "accuracy": 0.75, "loss": 2},
+            "0": {"end_training_epoch": "2026-11-21 03:00:01.5", "accuracy": 0.5}})",
+        "{\"date\": \"2026-11-21 03:00:01.5\", \"metrics\": {\"accuracy\": 0.5, \"loss\": 2}}\n"
+        "{\"date\": \"2026-11-21 03:00:05\", \"metrics\": {\"accuracy\": 0.75}}\n"}) {
+    const auto recording = import_with(results);
+    ASSERT_TRUE(recording) << recording.error().message;
+    ASSERT_EQ(recording->windows.size(), 2u) << results;
+    EXPECT_EQ(recording->windows[0].name, "epoch");
+    EXPECT_EQ(recording->windows[0].begin, HostTime{});
+    EXPECT_EQ(recording->windows[0].end, HostTime{std::chrono::milliseconds{1500}});
+    EXPECT_EQ(recording->windows[1].begin, recording->windows[0].end);
+    EXPECT_EQ(recording->windows[1].end, HostTime{std::chrono::seconds{5}});
+    EXPECT_TRUE(has_warning(*recording, "accuracy (2 epochs), loss (1 epoch)"));
+  }
+}
+
+TEST(AiPowerMeter, EpochsOutsideOfTheRecordedTimeAreCounted) {
+  const auto recording = import_with(R"([{"end_training_epoch": "2026-11-21 02:59:59"},
+      {"end_training_epoch": "2026-11-21 03:00:03"}, {"end_training_epoch": "2026-11-21 03:00:05"},
+      {"end_training_epoch": "2026-11-21 03:00:09"}])");
+  ASSERT_TRUE(recording);
+  ASSERT_EQ(recording->windows.size(), 1u);
+  EXPECT_EQ(recording->windows[0].begin, HostTime{std::chrono::seconds{3}});
+  EXPECT_TRUE(has_warning(*recording, "3 of 4 epochs of model_or_results left out"));
+}
+
+TEST(AiPowerMeter, TheModelIsANote) {
+  const auto recording = import_with(
+      R"({"input_size": 0.6, "total_params": 25557032, "trainable_params": 1000, "total_mult_adds": 4089284608})");
+  ASSERT_TRUE(recording);
+  EXPECT_TRUE(has_warning(*recording,
+                          "25557032 parameters, 1000 trainable parameters, "
+                          "4089284608 multiply-adds"));
+  EXPECT_TRUE(recording->windows.empty());
+}
+
+TEST(AiPowerMeter, WindowsOfEpochsSurviveAnotherLog) {
+  const std::vector<SourceText> sources{
+      {"power", seconds_of({"00", "02", "04", "06"})},
+      {"results", R"([{"end_training_epoch": "2026-11-21 03:00:05"}])"},
+      {"smi",
+       "timestamp, index, power.draw [W]\n2026/11/21 02:59:58.000, 0, 100.00 W\n"
+       "2026/11/21 03:00:01.000, 0, 100.00 W\n2026/11/21 03:00:04.000, 0, 100.00 W\n"}};
+  const auto recording = import_texts(sources);
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_EQ(recording->windows.size(), 1u);
+  EXPECT_EQ(recording->windows[0].begin, HostTime{std::chrono::seconds{2}});
+  EXPECT_EQ(recording->windows[0].end, HostTime{std::chrono::seconds{7}});
+}
+
+TEST(AiPowerMeter, ResultsAloneAreRefused) {
+  EXPECT_THAT(import_error(R"([{"end_training_epoch": "2026-11-21 03:00:05"}])"),
+              HasSubstr("import it together with power_metrics.json"));
+  EXPECT_THAT(import_error(R"({"total_params": 5})"), HasSubstr("it has no power"));
+  EXPECT_FALSE(import_with(R"([{"end_training_epoch": "soon"}])"));
+  EXPECT_FALSE(import_with(R"([{"end_training_epoch": 3}, 4])"));
+}
+
 }  // namespace
 }  // namespace jouleprof::importers

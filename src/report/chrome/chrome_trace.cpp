@@ -122,6 +122,7 @@ class Writer {
       if (!parts_.holds(window.begin)) continue;
       std::string args = fmt::format(R"("pid": {}, "thread": {})", window.pid, window.thread);
       for (std::size_t d = 0; parts_.window_energy && d < recording_.domains.size(); ++d) {
+        if (!window.devices.contains(recording_.domains[d].id)) continue;
         const auto energy = parts_.window_energy(window, d);
         if (!energy) continue;
         const auto& domain = recording_.domains[d];

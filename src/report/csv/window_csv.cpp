@@ -79,7 +79,8 @@ void write_window_csv(std::ostream& out, const model::Recording& recording,
                   "pid=" + std::to_string(w.pid) + ";thread=" + std::to_string(w.thread) +
                       ";edges=" + (w.device_time ? "device" : "host"));
     for (std::size_t d = 0; d < recording.domains.size(); ++d) {
-      writer.row(recording.domains[d].id, energy_of(w, d));
+      const model::DomainId domain = recording.domains[d].id;
+      if (w.devices.contains(domain)) writer.row(domain, energy_of(w, d));
     }
   }
   for (const auto& w : recording.imported_windows) {

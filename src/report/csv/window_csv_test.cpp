@@ -47,6 +47,20 @@ TEST(WindowCsv, AnImportedWindowHasNeitherIntervalNorProvenance) {
   EXPECT_NE(stamped.str().find("\"epoch, 1\",1002.000000000,1.000000000,"), std::string::npos);
 }
 
+TEST(WindowCsv, AWindowHasTheDevicesOfItsMonitor) {
+  model::Recording recording = with_gpu();
+  model::Domain other;
+  other.id = model::DomainId{4};
+  other.device = "gpu1";
+  recording.domains.push_back(other);
+  recording.windows = {{"step", HostTime{}, HostTime{std::chrono::seconds{1}}, 11, 11, false,
+                        model::DeviceSet({other.id})}};
+  std::ostringstream out;
+  write_window_csv(out, recording, nothing);
+  EXPECT_EQ(out.str().find("gpu0"), std::string::npos);
+  EXPECT_NE(out.str().find(",gpu1,gpu,"), std::string::npos);
+}
+
 TEST(WindowCsv, AWindowOfThisRecordingHasBoth) {
   model::Recording recording = with_gpu();
   recording.run.work_begin = HostTime{};

@@ -42,9 +42,9 @@ std::string labels_of(const WindowGroup& group) {
 }
 
 std::string figures(const WindowGroup& group, const WindowEnergy& e) {
-  const bool is_whole = e.count == group.count && e.count > 0;
+  const bool has_sum = is_whole(group, e);
   const auto sum = e.energy ? std::optional(e.energy->energy) : e.reported;
-  std::string line = is_whole && sum ? decimal(*sum) : "";
+  std::string line = has_sum && sum ? decimal(*sum) : "";
   line += ',';
   if (sum && e.count > 0) line += decimal(mean_of(*sum, e.count));
   if (e.energy && e.count > 0) {
@@ -53,7 +53,7 @@ std::string figures(const WindowGroup& group, const WindowEnergy& e) {
   } else {
     line += ",,";
   }
-  const model::EnergyLevels levels = is_whole ? e.levels : model::EnergyLevels{};
+  const model::EnergyLevels levels = has_sum ? e.levels : model::EnergyLevels{};
   line += ',' + three(e.quartiles) + ',' + level(levels.rest) + ',' + level(levels.held) + ',' +
           level(levels.active) + ',';
   if (!group.imported) {

@@ -18,8 +18,7 @@ Json interval_json(const Measurement& m) {
 }
 
 Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::Domain& domain) {
-  // A sum that lacks windows is no sum of the group; a mean is a mean all the same.
-  const bool is_whole = e.count == group.count && e.count > 0;
+  const bool has_sum = is_whole(group, e);  // a mean is a mean all the same
   Json j;
   j["id"] = static_cast<std::uint32_t>(domain.id);
   j["domain"] = to_string(domain.kind);
@@ -40,7 +39,7 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
                   : Json(nullptr);
   if (e.energy) {
     const Measurement mean = mean_of(*e.energy, e.count);
-    if (is_whole) {
+    if (has_sum) {
       j["energy_joules"] = joules_json(e.energy->energy);
       j["interval_joules"] = interval_json(*e.energy);
       j["repeatability_joules"] = joules_json(e.energy->repeatability);
@@ -49,10 +48,10 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
     j["mean_interval_joules"] = interval_json(mean);
   }
   if (e.reported) {
-    if (is_whole) j["energy_joules"] = joules_json(*e.reported);
+    if (has_sum) j["energy_joules"] = joules_json(*e.reported);
     j["mean_joules"] = joules_json(mean_of(*e.reported, e.count));
   }
-  add_levels(j, is_whole ? e.levels : model::EnergyLevels{});
+  add_levels(j, has_sum ? e.levels : model::EnergyLevels{});
   j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);
   j["method"] = e.energy ? text_json(e.energy->method) : Json(nullptr);
   j["reason"] = text_json(e.reason);

@@ -65,7 +65,12 @@ class Writer {
       const auto dynamic = e.energy && rest && e.count > 0
                                ? std::optional(mean_of(e.energy->energy - rest->energy, e.count))
                                : std::nullopt;
-      const bool is_whole = e.count == group.count;
+      const bool is_of_all = e.count == group.count;
+      const bool has_sum = is_of_all || is_whole(group, e);
+      const std::string count =
+          is_of_all || !has_sum
+              ? is_first ? std::to_string(group.count) : ""
+              : fmt::format("{} of {}", e.count, group.count);  // others do not measure it
       const auto total = e.energy ? std::optional(e.energy->energy) : e.reported;
       const Style style = e.energy ? style_of(e.energy->provenance) : Style::kPlain;
       const auto text = [](const std::optional<Energy>& energy) {
@@ -73,19 +78,19 @@ class Writer {
       };
       table.add({{is_first ? label_of(group) : "", Style::kBold},
                  {c_.labels[d]},
-                 {is_first ? std::to_string(group.count) : ""},
+                 {count},
                  {is_first ? duration_text(group.mean_time()) : ""},
                  {text(mean), style},
                  {interval ? c_.plus_minus(interval->error, interval->energy) : "-"},
                  {q ? energy_text(q->median) : "-"},
                  {q ? energy_text(q->lower) + " to " + energy_text(q->upper) : "-"},
                  {text(dynamic)},
-                 {is_whole ? text(total) : "-"},
+                 {has_sum ? text(total) : "-"},
                  {group.imported ? "imported"
                   : e.energy     ? provenance_word(e.energy->provenance)
                                  : "unavailable",
                   style}});
-      if (!is_whole && !e.reason.empty()) {
+      if (!is_of_all && !e.reason.empty()) {
         table.add_text({"", Style::kAttention},
                        {fmt::format("{}: {} of {} without a figure: {}", c_.labels[d],
                                     group.count - e.count, group.count, c_.safe(e.reason)),

@@ -1,0 +1,151 @@
+#include "importers/aipowermeter/experiment_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/file.h"
+#include "importers/aipowermeter/record_fields.h"
+#include "importers/lines.h"
+#include "importers/stamps.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kEpochEnd = "end_training_epoch";
+constexpr std::string_view kParameters = "total_params";
+
+struct Count {
+  std::string_view key;
+  std::string_view text;
+};
+constexpr std::array<Count, 3> kCounts{{{kParameters, "parameters"},
+                                        {"trainable_params", "trainable parameters"},
+                                        {"total_mult_adds", "multiply-adds"}}};
+
+// A record of results as a line of its own: figures without a section of power.
+bool is_result_line(const json& line) {
+  const json* metrics = member(line, "metrics");
+  return member(line, "date") && metrics && metrics->is_object() && !metrics->empty() &&
+         !metrics->contains("cpu") && !metrics->contains("gpu");
+}
+
+std::optional<HostTime> host_time(const Layout& layout, Duration stamp) {
+  for (const Segment& segment : layout.segments) {
+    if (stamp >= segment.stamp_begin && stamp <= segment.stamp_end) {
+      return segment.begin + (stamp - segment.stamp_begin);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_experiment_file(std::string_view text) {
+  const std::string_view start = trim(text);
+  if (!start.starts_with('{') && !start.starts_with('[')) return false;
+  const std::string_view head = start.substr(0, 4096);
+  const auto has = [head](std::string_view key) {
+    return head.find(fmt::format("\"{}\"", key)) != std::string_view::npos;
+  };
+  if (has(kEpochEnd)) return true;
+  if (has(kParameters)) return start.starts_with('{');
+  Lines lines(start);
+  return lines.next() && is_result_line(json::parse(lines.text(), nullptr, false));
+}
+
+Result<void> ExperimentFiles::add(const SourceText& source) {
+  const auto add_epoch = [&](const json* date, const json& figures) -> Result<void> {
+    const auto at = date && date->is_string()
+                        ? parse_calendar_time(date->get_ref<const std::string&>())
+                        : std::nullopt;
+    if (!at) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: an epoch has no date such as '2026-11-21 03:13:59.5' in '{}'",
+                              source.path, kEpochEnd));
+    }
+    results_path_ = source.path;
+    ends_.push_back(*at);
+    for (const auto& [name, value] : figures.items()) {
+      if (name != kEpochEnd) ++left_out_[name];
+    }
+    return {};
+  };
+  const json whole = json::parse(source.text, nullptr, false);
+  if (whole.is_discarded() || is_result_line(whole)) {
+    for (Lines lines(source.text); lines.next();) {
+      if (trim(lines.text()).empty()) continue;
+      const json line = json::parse(lines.text(), nullptr, false);
+      if (!is_result_line(line)) {
+        return fail_at(source, lines.number(), "not a result of AIPowerMeter");
+      }
+      if (auto added = add_epoch(member(line, "date"), *member(line, "metrics")); !added) {
+        return added;
+      }
+    }
+    return {};
+  }
+  if (whole.is_object() && whole.contains(kParameters)) {
+    std::vector<std::string> counts;
+    for (const Count& count : kCounts) {
+      const json* number = member(whole, count.key);
+      if (number && number->is_number_unsigned()) {
+        counts.push_back(fmt::format("{} {}", number->get<std::uint64_t>(), count.text));
+      }
+    }
+    models_.push_back(fmt::format("the model, by {}: {}", source.path, fmt::join(counts, ", ")));
+    return {};
+  }
+  for (const auto& [name, epoch] : whole.items()) {
+    if (auto added = add_epoch(member(epoch, kEpochEnd), epoch); !added) return added;
+  }
+  return {};
+}
+
+std::vector<model::Window> ExperimentFiles::epochs(const Layout& layout) const {
+  auto ends = ends_;
+  std::sort(ends.begin(), ends.end());
+  std::vector<model::Window> windows;
+  std::optional<HostTime> begin = layout.times.front();
+  for (const Duration end : ends) {
+    const auto at = host_time(layout, end);
+    if (begin && at && *at > *begin) {
+      model::Window window;
+      window.name = "epoch";
+      window.begin = *begin;
+      window.end = *at;
+      windows.push_back(std::move(window));
+    }
+    begin = at;
+  }
+  return windows;
+}
+
+std::vector<std::string> ExperimentFiles::warnings(const Layout& layout) const {
+  std::vector<std::string> found = models_;
+  if (const std::size_t lost = ends_.size() - epochs(layout).size(); lost > 0) {
+    found.push_back(
+        fmt::format("{} of {} epochs of {} left out: they begin or end outside of the "
+                    "recorded time",
+                    lost, ends_.size(), results_path_));
+  }
+  if (!left_out_.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, epochs] : left_out_) {
+      names.push_back(fmt::format("{} ({} epoch{})", name, epochs, epochs == 1 ? "" : "s"));
+    }
+    found.push_back(fmt::format("{} figure{} of {} left out: {}", names.size(),
+                                names.size() == 1 ? "" : "s", results_path_,
+                                fmt::join(names, ", ")));
+  }
+  return found;
+}
+
+}  // namespace jouleprof::importers

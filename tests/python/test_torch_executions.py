@@ -1,0 +1,116 @@
+"""Single executions of layers: exact times, estimated energies (docs/layers.md)."""
+
+import csv
+import json
+import types
+
+import pytest
+from jouleprof.torch import LayerProfiler, KernelProfiler, _executions
+from test_torch_profilers import run
+
+
+def row(name, joules, calls=1, half=0.1, **more):
+    return {"layer_name": name, "calls": calls, "inclusive_energy_j": joules, "resolvable": True, "reason": "",
+            "inclusive_low_j": None if joules is None else joules * (1 - half),
+            "inclusive_high_j": None if joules is None else joules * (1 + half),
+            "provenance": "estimated", "device": "gpu0", **more}
+
+
+def executions(name, *seconds, **more):
+    return [{"layer_name": name, "seconds": each, "step": 0, **more} for each in seconds]
+
+
+def estimated(found, rows):
+    means = _executions.means(rows)
+    return _executions.estimate(found, lambda each: means.get(each["layer_name"]))
+
+
+def test_energies_are_in_proportion_to_times_and_sum_to_the_layers_energy():
+    found = estimated(executions("fc", 0.1, 0.2, 0.3), [row("fc", 20.0, calls=2)])
+    assert [each["energy_j"] for each in found] == pytest.approx([5.0, 10.0, 15.0])
+    assert [each["avg_power_w"] for each in found] == pytest.approx([50.0] * 3)
+    assert {each["provenance"] for each in found} == {"estimated"} and found[0]["device"] == "gpu0"
+
+
+def test_the_interval_has_the_error_of_the_mean_and_the_spread_of_the_times():
+    same = estimated(executions("fc", 0.2, 0.2, 0.2), [row("fc", 10.0)])
+    assert (same[0]["energy_low_j"], same[0]["energy_high_j"]) == pytest.approx((9.0, 11.0))
+    # Of three, with 10 % of standard deviation: t = 4.30.
+    other = estimated(executions("fc", 0.18, 0.2, 0.22), [row("fc", 10.0)])
+    relative = (0.1 ** 2 + 0.43 ** 2) ** 0.5
+    assert other[2]["energy_high_j"] == pytest.approx(11.0 * (1 + relative))
+    assert other[2]["energy_low_j"] == pytest.approx(11.0 * (1 - relative))
+
+
+@pytest.mark.parametrize("rows, seconds, words", [
+    ([row("fc", 10.0, resolvable=False, reason="ran too short")], (0.1, 0.2), "ran too short"),
+    ([row("fc", None)], (0.1, 0.2), "not resolvable"),
+    ([row("fc", 10.0)], (0.1,), "one execution has no spread"),
+    ([], (0.1, 0.2), "did not have this layer"),
+    ([row("fc", 10.0)], (0.0, 0.0), "too short to be timed"),
+])
+def test_what_cannot_be_estimated_is_absent_with_a_reason(rows, seconds, words):
+    for each in estimated(executions("fc", *seconds), rows):
+        assert each["energy_j"] is each["energy_low_j"] is each["energy_high_j"] is each["avg_power_w"] is None
+        assert each["provenance"] == "unavailable" and words in each["reason"]
+        assert each["duration_ms"] == each["seconds"] * 1e3
+
+
+def test_decoding_is_what_a_generation_has_in_addition_to_prefill():
+    prefill = [row("fc", 2.0), row("noise", 2.0, half=0.5), row("lost", None)]
+    whole = [row("fc", 11.0, calls=10), row("noise", 2.1, calls=10, half=0.5), row("lost", 3.0, calls=10)]
+    found = _executions.differences(whole, prefill)
+    assert found["fc"].joules == pytest.approx(1.0)
+    assert found["fc"].half == pytest.approx((1.1 ** 2 + 0.2 ** 2) ** 0.5 / 9)
+    assert found["noise"].joules is None and "less than its error" in found["noise"].reason
+    assert found["lost"].joules is None and "not resolvable" in found["lost"].reason
+
+
+def test_simulated_figures_stay_simulated():
+    found = estimated(executions("fc", 0.1, 0.1), [row("fc", 10.0, provenance="simulated")])
+    assert {each["provenance"] for each in found} == {"simulated"}
+    assert _executions.summary(found)["fc"]["execution_j_provenance"] == "simulated"
+
+
+def test_the_summary_has_mean_deviation_least_and_greatest():
+    fc = estimated(executions("fc", 0.1, 0.2, 0.3), [row("fc", 10.0)])
+    lost = estimated(executions("lost", 0.1, 0.2), [row("lost", None)])
+    found = _executions.summary([*fc, *lost])
+    assert found["fc"]["executions"] == 3
+    assert [found["fc"][f"execution_ms_{what}"] for what in ("mean", "std", "min", "max")] == pytest.approx(
+        [200.0, 100.0, 100.0, 300.0])
+    assert [found["fc"][f"execution_j_{what}"] for what in ("mean", "std", "min", "max")] == pytest.approx(
+        [10.0, 5.0, 5.0, 15.0])
+    assert found["fc"]["execution_j_provenance"] == "estimated"
+    assert found["lost"]["execution_ms_max"] == pytest.approx(200.0)
+    assert found["lost"]["execution_j_mean"] is None and found["lost"]["execution_j_provenance"] == "unavailable"
+
+
+def test_executions_of_a_real_model(tmp_path):
+    found, done = run("executions", tmp_path)
+    assert found["layers"] == ["Sequential", "0", "1", "2"] * 5 and found["runs"] == [n for n in range(5) for _ in "abcd"]
+    assert "20 executions saved to layer_power_profile_executions.csv (energies are estimated)\n" in done.stdout
+    with open(tmp_path / "layer_power_profile_executions.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0])[:5] == ["layer_name", "exec_id", "start_time", "end_time", "duration_ms"]
+    assert [int(each["exec_id"]) for each in rows] == list(range(20))
+    for whole, *parts in zip(*(rows[n::4] for n in range(4))):  # each run: the model has its parts
+        assert float(whole["duration_ms"]) >= sum(float(part["duration_ms"]) for part in parts)
+        assert all(float(whole["start_time"]) <= float(part["start_time"]) <= float(whole["end_time"]) for part in parts)
+    assert found["hooks"] == 0
+    for name, mean in found["means"].items():  # on average an execution has the layer's energy
+        own = [float(each["energy_j"]) for each in rows if each["layer_name"] == name and each["energy_j"]]
+        assert mean is None or sum(own) / 5 == pytest.approx(mean)
+    assert any(mean is not None for mean in found["means"].values())
+
+
+def test_steps_of_a_generation(tmp_path):
+    found, _ = run("generation", tmp_path)
+    assert found["steps"] == [[0, 1, 2, 3]] * 4  # of each run: prefill, and three tokens
+
+
+def test_executions_of_what_cannot_be_timed_are_refused(tmp_path):
+    assert "torch.compile" in run("compiled_executions", tmp_path)[0]
+    model = types.SimpleNamespace()
+    with pytest.raises(ValueError, match="LayerProfiler"):
+        KernelProfiler(model, tool="unused").profile(None, executions=True)
