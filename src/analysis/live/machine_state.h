@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/live/day.h"
 #include "analysis/live/energy_accounts.h"
 #include "model/kube_names.h"
 #include "model/snapshot.h"
@@ -54,6 +55,7 @@ struct MachineState {
   OwnCost cost;
   std::uint64_t ticks = 0;
   std::vector<std::string> warnings;  // all so far
+  Day day;
 
   // For times in the wall clock that do not change when that is set.
   ClockPoint started{};

@@ -31,6 +31,7 @@ class Document {
     out["time_unix_seconds"] = seconds_json(state_.snapshot.time.time_since_epoch());
     out["since"] = utc_text(state_.started.real);
     out["elapsed_seconds"] = seconds_json(state_.now - state_.started.host);
+    out["today_since"] = optional_json(state_.day.begin, utc_text);
     out["ticks"] = state_.ticks;
     out["devices"] = Json::array();
     for (std::size_t d = 0; d < state_.domains.size(); ++d) out["devices"].push_back(device(d));
@@ -75,6 +76,8 @@ class Document {
         to_string(counted ? state_.domains[d].provenance : model::Provenance::kUnavailable);
     out["divided"] = state_.domains[d].divided;
     out["energy_joules"] = counted ? joules_json(account.total) : Json(nullptr);
+    out["today_joules"] =
+        counted && state_.day.begin ? joules_json(state_.day.energy(d, account)) : Json(nullptr);
     out["rest_joules"] = counted && account.rest ? joules_json(*account.rest) : Json(nullptr);
     out["unattributed_joules"] = is_divided(d) ? joules_json(account.unattributed) : Json(nullptr);
     out["reason"] = text_json(counted ? "" : reason(d));

@@ -94,6 +94,7 @@ void MachineService::run(std::stop_token stop) {
     const std::lock_guard lock(known_);
     state_.snapshot = live_.snapshot(state_.started, state_.started.host);
     restore();
+    analysis::follow_day(state_.day, state_.started.real, accounts_.domains());
   }
   if (options_.sink != nullptr) sampling_.batch.run = options_.run;
   sampling_.start();
@@ -215,6 +216,7 @@ void MachineService::describe(HostTime at) {
   state_.cost = {own_cpu_time() - cpu_at_begin_, now.host - state_.started.host,
                  own_resident_bytes()};
   ++state_.ticks;
+  analysis::follow_day(state_.day, now.real, accounts_.domains());
   state_.warnings.clear();
   for (const auto& warning : sampling_.warnings()) {
     if (state_.warnings.size() == kMostWarnings) break;

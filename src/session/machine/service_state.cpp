@@ -85,6 +85,8 @@ class Saved {
     }
     domains.resize(state.snapshot.domains.size());
     gaps.resize(domains.size());
+    day.before.resize(domains.size());
+    if (file.contains("day") && !file.at("day").is_null()) day.begin = real_time(file.at("day"));
     for (const auto& saved : file.at("domains")) {
       const auto found = now.find(saved.at("key").get<std::string>());
       places_.push_back(found == now.end() ? std::nullopt : std::optional(found->second));
@@ -95,6 +97,9 @@ class Saved {
       if (!saved.at("rest").is_null()) account.rest = energy(saved.at("rest"));
       account.since = host(real_time(saved.at("since")));
       gaps[found->second] = whole<std::uint64_t>(saved.at("gaps"));
+      if (!saved.contains("before_day")) continue;  // of an earlier version
+      day.before[found->second] = energy(saved.at("before_day"));
+      if (day.before[found->second] > account.total) is_damaged_ = true;
     }
   }
 
@@ -123,6 +128,7 @@ class Saved {
   std::vector<std::uint64_t> gaps;
   RealTime last;
   Duration missing;
+  analysis::Day day;
 
  private:
   // A conversion of other numbers would be undefined.
@@ -228,6 +234,7 @@ Result<void> save_service_state(const std::filesystem::path& path, const Machine
                        {"total", account.total.microjoules()},
                        {"rest", account.rest ? json(account.rest->microjoules()) : json(nullptr)},
                        {"unattributed", account.unattributed.microjoules()},
+                       {"before_day", (account.total - state.day.energy(d, account)).microjoules()},
                        {"since", count(state.since(account))},
                        {"gaps", state.domains[d].gaps}});
   }
@@ -240,6 +247,7 @@ Result<void> save_service_state(const std::filesystem::path& path, const Machine
                      {"saved", count(state.snapshot.time)},
                      {"boot", boot},
                      {"missing", state.missing_time.count()},
+                     {"day", state.day.begin ? json(count(*state.day.begin)) : json(nullptr)},
                      {"domains", std::move(domains)},
                      {"families", std::move(families)}};
   // Names may be any bytes; JSON is UTF-8.
@@ -270,6 +278,7 @@ Result<bool> restore_service_state(const std::filesystem::path& path, std::strin
     const Duration gap = std::max(state.started.real - saved.last, Duration{});
     state.missing_time = saved.missing + gap;
     state.continued_from = saved.last;
+    state.day = saved.day;
     for (std::size_t d = 0; d < saved.domains.size(); ++d) {
       if (!saved.domains[d]) continue;
       state.domains[d].counted = true;

@@ -89,6 +89,17 @@ TEST_F(ServiceState, CountersContinue) {
   EXPECT_EQ(after.family(Family::kProcess)->ended[0], Energy{});
 }
 
+TEST_F(ServiceState, TheEnergyOfTheDayContinuesByUuid) {
+  before.day = {kReal, {Energy::joules(2), Energy::joules(3)}};
+  ASSERT_TRUE(save_service_state(path, before, accounts, "boot"));
+  auto state = machine_state({"GPU-9", "GPU-0"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  EXPECT_EQ(state.day.begin, kReal);
+  EXPECT_EQ(state.day.energy(0, after.domains()[0]), Energy{});
+  EXPECT_EQ(state.day.energy(1, after.domains()[1]), Energy::microjoules(8'000'001));
+}
+
 TEST_F(ServiceState, AfterAnotherBootProcessesHaveEnded) {
   auto state = machine_state({"GPU-0", "GPU-1"});
   EnergyAccounts after(2, {});
