@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/aipowermeter/experiment_files.h"
 #include "importers/combine.h"
 #include "importers/importer.h"
 
@@ -118,20 +117,24 @@ Result<SourceText> read_source(const std::filesystem::path& file) {
   return SourceText{file.string(), std::move(*text)};
 }
 
-// Results and models of AIPowerMeter have no power: without its records they are left out.
-void leave_out_lone_results(std::vector<SourceText>& sources, std::size_t first,
-                            std::vector<std::string>& left_out) {
+// Leaves out sources, from `first` on, that only add to others of their format, of which there is
+// none.
+void leave_out_additions(std::vector<SourceText>& sources, std::size_t first,
+                         std::vector<std::string>& left_out) {
   const auto begin = sources.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto is_result = [](const SourceText& s) { return is_experiment_file(s.text); };
-  const auto has_power = [&](const SourceText& s) {
-    return kAiPowerMeterImporter.recognises(s.text) && !is_result(s);
-  };
-  if (std::any_of(begin, sources.end(), has_power)) return;
-  const auto lone = std::stable_partition(begin, sources.end(), std::not_fn(is_result));
-  for (auto s = lone; s != sources.end(); ++s) {
-    left_out.push_back(std::filesystem::path(s->path).filename().string());
+  for (const Importer* importer : kImporters) {
+    if (importer->only_adds == nullptr) continue;
+    const auto adds = [&](const SourceText& s) { return importer->only_adds(s.text); };
+    const auto has_power = [&](const SourceText& s) {
+      return importer->recognises(s.text) && !adds(s);
+    };
+    if (std::any_of(begin, sources.end(), has_power)) continue;
+    const auto lone = std::stable_partition(begin, sources.end(), std::not_fn(adds));
+    for (auto s = lone; s != sources.end(); ++s) {
+      left_out.push_back(std::filesystem::path(s->path).filename().string());
+    }
+    sources.erase(lone, sources.end());
   }
-  sources.erase(lone, sources.end());
 }
 
 // The folder's files that are of a known format, or of the named one.
@@ -154,7 +157,7 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
     }
     sources.push_back(std::move(*source));
   }
-  leave_out_lone_results(sources, before, left_out);
+  leave_out_additions(sources, before, left_out);
   if (sources.size() > before) return {};
   return fail(Errc::kInvalidArgument,
               fmt::format("{}: no file in this folder is of a format to import: {}",

@@ -22,6 +22,9 @@ struct Importer {
   bool (*recognises)(std::string_view text);
   Result<model::Recording> (*read)(std::span<const SourceText> sources,
                                    const ImportOptions& options);
+  // Whether a text that is recognised only adds to others of the format: it has no power of its
+  // own.
+  bool (*only_adds)(std::string_view text) = nullptr;
 };
 
 extern const Importer kNvidiaSmiImporter;

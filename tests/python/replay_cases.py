@@ -88,6 +88,9 @@ def generating():
         given.append((call.count, end - REPLAY.time.perf_counter() > 10))
 
     sys.modules["_jouleprof_kernels"].Kinds.replay = replay
+    at_exit = sys.modules["_jouleprof_at_exit"].AtExit
+    timed = at_exit._weight
+    at_exit._weight = lambda *given: timed(*given) * 0 + given[-1].count  # as if each call took the same time
     model = Net()
     for length in [64, 1, 2, 64, *range(3, 100)]:
         model(torch.randn(length, 8))

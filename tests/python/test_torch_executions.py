@@ -86,6 +86,93 @@ def test_the_summary_has_mean_deviation_least_and_greatest():
     assert found["lost"]["execution_j_mean"] is None and found["lost"]["execution_j_provenance"] == "unavailable"
 
 
+class Gpu:
+    """PyTorch with a GPU, as far as Timer uses it. Work is queued: the host's clock does not show its time."""
+
+    def __init__(self):
+        self.now = 0.0  # of the GPU
+        self.hooks = {"pre": [], "post": []}
+        gpu = self
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self, stream):
+                assert stream == "stream of cuda:1"
+                self.at = gpu.now
+
+            def elapsed_time(self, end):
+                return (end.at - self.at) * 1e3
+
+        def register(which):
+            def add(hook):
+                gpu.hooks[which].append(hook)
+                return types.SimpleNamespace(remove=lambda: gpu.hooks[which].remove(hook))
+            return add
+
+        self.cuda = types.SimpleNamespace(Event=Event, current_stream=lambda device: f"stream of {device}",
+                                          synchronize=lambda device: None)
+        self.nn = types.SimpleNamespace(modules=types.SimpleNamespace(module=types.SimpleNamespace(
+            register_module_forward_pre_hook=register("pre"), register_module_forward_hook=register("post"))))
+
+    def call(self, module):
+        for hook in self.hooks["pre"]:
+            hook(module, ())
+        for child in module.children:
+            self.call(child)
+        self.now += module.takes
+        for hook in self.hooks["post"]:
+            hook(module, (), None)
+
+
+class Module:
+    def __init__(self, takes, *children):
+        self.takes = takes
+        self.children = children
+
+    def modules(self):
+        return [self, *self.children]
+
+
+def test_times_on_a_gpu_are_those_of_its_events():
+    gpu = Gpu()
+    fc, act, stranger = Module(0.25), Module(0.5), Module(8.0)
+    model = Module(0.125, fc, act, fc)
+    names = {id(model): "net", id(fc): "fc", id(act): "act"}
+    timer = _executions.Timer(gpu, model, lambda module: names[id(module)], "cuda:1")
+
+    def run():
+        gpu.call(stranger)
+        gpu.call(model)
+
+    found = timer.time(run, 2)
+    assert gpu.hooks == {"pre": [], "post": []}
+    assert [each["layer_name"] for each in found] == ["net", "fc", "act", "fc"] * 2
+    assert [each["seconds"] for each in found] == pytest.approx([1.125, 0.25, 0.5, 0.25] * 2)
+    assert [each["run"] for each in found] == [0] * 4 + [1] * 4
+    starts = [each["start_time"] - found[0]["start_time"] for each in found]
+    assert starts == pytest.approx([0.0, 0.0, 0.25, 0.75, 9.125, 9.125, 9.375, 9.875])
+
+
+def test_an_execution_that_raised_is_in_no_row():
+    gpu = Gpu()
+    fails, works = Module(0.5), Module(0.25)
+    model = Module(0.0, fails, works)
+    names = {id(model): "net", id(fails): "fails", id(works): "works"}
+    timer = _executions.Timer(gpu, model, lambda module: names[id(module)], "cuda:1")
+
+    def run():
+        for hook in gpu.hooks["pre"]:
+            hook(model, ())
+            hook(fails, ())
+        gpu.call(works)
+        for hook in gpu.hooks["post"]:
+            hook(model, (), None)
+
+    assert [each["layer_name"] for each in timer.time(run, 2)] == ["net", "works"] * 2
+
+
 def test_executions_of_a_real_model(tmp_path):
     found, done = run("executions", tmp_path)
     assert found["layers"] == ["Sequential", "0", "1", "2"] * 5 and found["runs"] == [n for n in range(5) for _ in "abcd"]

@@ -83,6 +83,26 @@ def test_windows_survive_a_program_that_does_not_end_in_order(machine, end):
     assert {w["name"]: w["count"] for w in report["windows"]} == {"child": 1, "step": 3}
 
 
+BRIEF = """
+import subprocess, sys, time
+time.sleep(2.2)
+for _ in range(4):
+    subprocess.run([sys.executable, "-c", "import jouleprof; jouleprof.Monitor().begin_window('x')"], check=True)
+    time.sleep(0.1)
+"""
+
+
+def test_brief_programs_with_a_monitor_are_in_the_table_of_processes(machine):
+    machine.gpus(CONSTANT)
+    tool = os.environ["JOULEPROF_TOOL"]
+    path = str(machine.folder / "run.jprof")
+    subprocess.run([tool, "run", "--idle", "0s", "-o", path, "--", sys.executable, "-c", BRIEF],
+                   check=True, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    report = json.loads(subprocess.run(
+        [tool, "report", path, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    assert len(report["processes"]) == 5
+
+
 def exported(tool, path, *part):
     done = subprocess.run([tool, "export", path, "--format", "windows", *part], check=True,
                           stdout=subprocess.PIPE, text=True)

@@ -21,14 +21,14 @@ _T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 class Timer:
     """Times each call of a model's modules, with the modules that they call. `name_of(module)`: its layer.
 
-    On a GPU the times are those of CUDA events in the stream, so that nothing waits for the GPU between
-    two calls; elsewhere the host's."""
+    On a GPU, `gpu`, the times are those of CUDA events in its current stream, so that nothing waits for it
+    between two calls; elsewhere the host's."""
 
-    def __init__(self, torch, model, name_of, on_gpu):
+    def __init__(self, torch, model, name_of, gpu=None):
         self._torch = torch
         self._model = model
         self._names = {id(module): name_of(module) for module in model.modules()}
-        self._on_gpu = on_gpu
+        self._gpu = gpu
         self._open = []
         self._found = []
         self._count = 0
@@ -73,25 +73,27 @@ class Timer:
         self._count += 1
 
     def _end(self, module, args, output):
-        if not self._open or self._open[-1][0] is not module:
+        if all(opened is not module for opened, *_ in self._open):
             return
         end = self._mark()
+        while self._open[-1][0] is not module:
+            self._open.pop()  # its call raised an exception
         _, number, name, begin = self._open.pop()
         self._found.append((number, name, self._run, self._step, begin, end))
 
     def _mark(self):
-        if not self._on_gpu:
+        if self._gpu is None:
             return time.perf_counter()
         event = self._torch.cuda.Event(enable_timing=True)
-        event.record()
+        event.record(self._torch.cuda.current_stream(self._gpu))
         return event
 
     def _seconds(self, begin, end):
-        return begin.elapsed_time(end) / 1e3 if self._on_gpu else end - begin
+        return end - begin if self._gpu is None else begin.elapsed_time(end) / 1e3
 
     def _synchronize(self):
-        if self._on_gpu:
-            self._torch.cuda.synchronize()
+        if self._gpu is not None:
+            self._torch.cuda.synchronize(self._gpu)
 
 
 def _order(found):

@@ -216,9 +216,9 @@ class _Profiler:
         import torch
 
         names = self._watch().names
-        on_gpu = any(parameter.is_cuda for parameter in self.model.parameters())
+        gpu = next((parameter.device for parameter in self.model.parameters() if parameter.is_cuda), None)
         with torch.no_grad():
-            found = _executions.Timer(torch, self.model, names.name_of, on_gpu).time(run, num_runs)
+            found = _executions.Timer(torch, self.model, names.name_of, gpu).time(run, num_runs)
         self.executions = _executions.estimate(found, mean_of)
 
     def _chosen(self, report):

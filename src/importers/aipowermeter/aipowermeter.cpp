@@ -377,6 +377,7 @@ const Importer kAiPowerMeterImporter{
      "results_exp.json and model_summary.json"},
     true,
     recognises,
-    read};
+    read,
+    is_experiment_file};
 
 }  // namespace jouleprof::importers

@@ -124,6 +124,10 @@ void Engine::take_in(const Sampled& sampled) {
 void Engine::serve_windows() {
   if (windows == nullptr) return;
   serve_members();
+  // A program may end before the next look is due, and has windows: its process is listed too.
+  const auto newcomers = windows->take_newcomers();
+  const auto is_new = [this](pid_t pid) { return !processes.knows(pid); };
+  if (std::any_of(newcomers.begin(), newcomers.end(), is_new)) look_at_processes();
   if (windows->take_read_request()) sampling_.read_soon();
   if (windows->is_waiting()) sampling_.collect();
 }

@@ -35,6 +35,8 @@ class ProcessWatch {
                                           Batch& out);
 
   std::vector<model::Process> alive() const { return tree_.alive(); }
+  // Whether a look has found it.
+  bool knows(pid_t pid) const { return tree_.knows(pid); }
 
   // Waits for orphans that ended and became this process's children, all but `except`.
   void reap(pid_t except);

@@ -226,6 +226,8 @@ void WindowServer::accept_clients() {
     clients_[id].fd = fd;
     clients_[id].pid = peer.pid;
     service_->add_client(id, peer.pid, HostClock::now());
+    const std::lock_guard lock(mutex_);
+    newcomers_.push_back(peer.pid);
   }
 }
 
@@ -331,6 +333,11 @@ void WindowServer::take_left(ClientId id, int rings) {
         (void)service_->take(id, Windows{thread, {}, {window}}, now);
       });
   if (overwritten > 0) (void)service_->take(id, Lost{overwritten}, now);
+}
+
+std::vector<pid_t> WindowServer::take_newcomers() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(newcomers_, {});
 }
 
 void WindowServer::hand_over() {

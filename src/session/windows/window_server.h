@@ -43,6 +43,9 @@ class WindowServer {
   // True once each time that the sensors should be read now, due or not.
   bool take_read_request() { return read_request_.exchange(false); }
 
+  // Processes that have connected since the last time.
+  std::vector<pid_t> take_newcomers();
+
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
 
@@ -107,6 +110,7 @@ class WindowServer {
   std::mutex mutex_;                      // guards what follows
   std::deque<model::Readings> readings_;  // since the server's thread looked, or the last ones
   std::vector<model::Window> windows_;
+  std::vector<pid_t> newcomers_;
   std::vector<std::string> warnings_;
   bool stop_ = false;
   std::optional<Joined> admitted_;

@@ -66,6 +66,8 @@ class ProcessTree {
 
   // Those of the tree that had not ended at the last scan.
   std::vector<model::Process> alive() const;
+  // Whether it was found, and has not been found gone.
+  bool knows(pid_t pid) const { return known_.contains(pid); }
 
   // Children of `parent` in the tree that have ended and wait to be reaped.
   std::vector<pid_t> zombies_of(pid_t parent) const;
