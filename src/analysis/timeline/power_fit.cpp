@@ -1,5 +1,6 @@
 #include "analysis/timeline/power_fit.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,15 +33,7 @@ class BandedSystem {
   }
 
   std::vector<double> solve() {
-    for (std::size_t i = 0; i < n_; ++i) {
-      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
-      for (std::size_t j = first; j <= i; ++j) {
-        double sum = at(i, j);
-        const std::size_t from = std::max(first, j + 1 > width_ ? j + 1 - width_ : 0);
-        for (std::size_t k = from; k < j; ++k) sum -= at(i, k) * at(j, k);
-        at(i, j) = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / at(j, j);
-      }
-    }
+    decompose();
     std::vector<double> x = b_;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
@@ -56,6 +49,23 @@ class BandedSystem {
   }
 
  private:
+  // Column by column: the updates of one row are independent of each other, so they overlap in the
+  // processor. Each element still subtracts its products in the order of columns.
+  void decompose() {
+    Eigen::VectorXd column(static_cast<Eigen::Index>(width_ - 1));
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double pivot = at(k, k) = std::sqrt(std::max(at(k, k), 1e-12));
+      const std::size_t below = std::min(width_ - 1, n_ - 1 - k);
+      for (std::size_t i = 1; i <= below; ++i) {
+        const double factor = at(k + i, k) /= pivot;
+        const auto length = static_cast<Eigen::Index>(i);
+        column[length - 1] = factor;
+        if (factor == 0) continue;
+        Eigen::Map<Eigen::VectorXd>(&at(k + i, k + 1), length) -= factor * column.head(length);
+      }
+    }
+  }
+
   double& at(std::size_t i, std::size_t j) { return a_[i * width_ + (width_ - 1 - (i - j))]; }
 
   std::size_t n_;
