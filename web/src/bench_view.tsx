@@ -45,7 +45,9 @@ function Latencies({ of, width }: { of: BenchCase; width: number }) {
       {marks.filter(([, value]) => value <= bins[bins.length - 1].to).map(([name, value], i) => (
         <g key={name}>
           <line class="chosen" x1={place(across, value)} x2={place(across, value)} y1={up.to} y2={up.from} />
-          <text class="tick" x={place(across, value) + 3} y={up.to + 11 + 12 * i}>{name}</text>
+          {place(across, value) > across.to - 24
+            ? <text class="tick" x={place(across, value) - 3} y={up.to + 11 + 12 * i} text-anchor="end">{name}</text>
+            : <text class="tick" x={place(across, value) + 3} y={up.to + 11 + 12 * i}>{name}</text>}
         </g>
       ))}
     </Plot>

@@ -256,7 +256,7 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
           {kinds.map((k) => (
             <li key={k}><span class="swatch" style={{ background: KIND_COLOURS[k] }} />{k}</li>
           ))}
-          <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>
+          {frames.some((f) => f.kind === "idle") && <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>}
           <li><span class="swatch hatched" style={{ background: NEUTRAL.unattributed }} />not resolvable, or unattributed</li>
         </ul>
       ) : (
