@@ -69,14 +69,16 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
       fmt::format("<{0}>{1}</{0}>\n", tag,
                   markup_text(fmt::format("{}, {}, batch {}", b.workload, b.mode, b.batch)));
   const auto& device = b.device_name.empty() ? b.device : b.device_name;
-  html +=
-      element("p", "soft", fmt::format("{} on {}, {} iterations", b.dtype, device, b.iterations));
+  html += element("p", "soft",
+                  fmt::format("{} on {}, {} iteration{}", b.dtype, device, b.iterations,
+                              b.iterations == 1 ? "" : "s"));
   if (!b.steady) html += element("p", "alert", "NOT STEADY: " + b.not_steady);
   const auto& l = b.latency;
   html += hero(seconds_text(l.median),
                l.mean_error ? "mean \u00b1" + percent_text(*l.mean_error) : "", "",
-               fmt::format("latency, median of {} blocks · p50 {} · p90 {} · p99 {}", l.blocks,
-                           seconds_text(l.p50), seconds_text(l.p90), seconds_text(l.p99)));
+               fmt::format("latency, median of {} block{} · p50 {} · p90 {} · p99 {}", l.blocks,
+                           l.blocks == 1 ? "" : "s", seconds_text(l.p50), seconds_text(l.p90),
+                           seconds_text(l.p99)));
   return html + energies(result, redact);
 }
 
