@@ -57,7 +57,16 @@ std::string ActivityEncoder::take() {
   return std::exchange(bytes_, {});
 }
 
-bool ActivityDecoder::number(std::uint64_t& value) {
+// Most numbers have one byte.
+inline bool ActivityDecoder::number(std::uint64_t& value) {
+  if (at_ != end_ && static_cast<unsigned char>(*at_) < 0x80) {
+    value = static_cast<unsigned char>(*at_++);
+    return true;
+  }
+  return long_number(value);
+}
+
+bool ActivityDecoder::long_number(std::uint64_t& value) {
   if (take_varint(at_, end_, value)) return true;
   return damaged();
 }
@@ -68,11 +77,11 @@ bool ActivityDecoder::damaged() {
 }
 
 // At most `highest`.
-bool ActivityDecoder::number(std::uint64_t highest, std::uint64_t& value) {
+inline bool ActivityDecoder::number(std::uint64_t highest, std::uint64_t& value) {
   return number(value) && (value <= highest || damaged());
 }
 
-bool ActivityDecoder::index(std::uint32_t& value) {
+inline bool ActivityDecoder::index(std::uint32_t& value) {
   std::uint64_t wide = 0;
   if (!number(kNone - 1, wide)) return false;
   value = static_cast<std::uint32_t>(wide);

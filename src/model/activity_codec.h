@@ -112,6 +112,7 @@ class ActivityDecoder {
 
  private:
   bool number(std::uint64_t& value);
+  bool long_number(std::uint64_t& value);
   bool number(std::uint64_t highest, std::uint64_t& value);
   bool damaged();
   bool index(std::uint32_t& value);

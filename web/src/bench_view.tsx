@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { PART_COLOURS } from "./balance";
 import { grow } from "./balance_view";
 import { useWidth } from "./canvas";
-import { histogram, place } from "./plot";
+import { histogram, place, tickText } from "./plot";
 import { Plot, PLOT } from "./plot_view";
 import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { BenchCase, BenchRow } from "./results";
@@ -33,6 +33,7 @@ function Latencies({ of, width }: { of: BenchCase; width: number }) {
   const group = latency.quantiles_of_iterations;
   return (
     <Plot width={width} height={height} across={{ ...across, low: across.low * scale, high: across.high * scale }} up={up}
+      upText={(value) => (Number.isInteger(value) ? tickText(value) : "")}
       name={`Distribution of latencies: ${marks.map(([n, v]) => `${n} ${secondsText(v)}`).join(", ")}`}
       acrossTitle={`${group > 1 ? `mean of ${group} iterations` : "one iteration"} (${scale === 1 ? "s" : "ms"})`}
       upTitle={`Latency: number of ${group > 1 ? "means" : "iterations"}${beyond > 0 ? `; ${beyond} of ${values.length} are longer than shown, up to ${secondsText(values[values.length - 1])}` : ""}`}>
@@ -45,7 +46,9 @@ function Latencies({ of, width }: { of: BenchCase; width: number }) {
       {marks.filter(([, value]) => value <= bins[bins.length - 1].to).map(([name, value], i) => (
         <g key={name}>
           <line class="chosen" x1={place(across, value)} x2={place(across, value)} y1={up.to} y2={up.from} />
-          <text class="tick" x={place(across, value) + 3} y={up.to + 11 + 12 * i}>{name}</text>
+          {place(across, value) > across.to - 24
+            ? <text class="tick" x={place(across, value) - 3} y={up.to + 11 + 12 * i} text-anchor="end">{name}</text>
+            : <text class="tick" x={place(across, value) + 3} y={up.to + 11 + 12 * i}>{name}</text>}
         </g>
       ))}
     </Plot>

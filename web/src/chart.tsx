@@ -34,7 +34,7 @@ function draw(context: CanvasRenderingContext2D, p: Props, x: Axis, y: Axis, sca
   drawing.axes(scale, colour("soft"), colour("line"), p.axis);
   context.save();
   context.beginPath();
-  context.rect(x.from, 0, x.to - x.from, y.from + 1);
+  context.rect(x.from, y.to - 1, x.to - x.from, y.from - y.to + 2);
   context.clip();
   const { times, values, low, high, extremes } = p.line;
   if (low && high) drawing.band(times, low, high, `${ink}40`);

@@ -3,7 +3,10 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
 import type { By, Page } from "./data";
 import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
+import { wholeReason, type Part } from "./part";
+import { buildPartTree, REST_OF_PART, type PartView } from "./part_tree";
 import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
+import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
 import {
   buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
@@ -31,7 +34,9 @@ function baseColour(frame: Frame): string {
 export function describe(frame: Frame, root: Frame, measure: Measure): string[] {
   const whole = weightOf(root, measure);
   const parts = [joulesText(frame.joules)];
-  if (frame.kind === "device") parts[0] += " while it was traced";
+  if (frame.part) parts[0] += ` ${errorText(frame.part.error, frame.joules)} at most`;
+  if (frame.kind === "device" && frame.seconds > 0) parts[0] += " while it was traced";
+  if (frame.name === REST_OF_PART) parts.push("idle, other processes, rows of little energy, unattributed");
   const own = frame.row;
   const interval = own ? (own.inclusive_interval_joules ?? own.interval_joules) : null;
   const energy = own ? (own.inclusive_joules ?? own.energy_joules) : null;
@@ -42,7 +47,7 @@ export function describe(frame: Frame, root: Frame, measure: Measure): string[] 
   if (watts !== null) parts.push(`${wattsText(watts)} above idle`);
   if (own && energy !== null && interval) {
     parts.push(
-      `${frame.by} in all ${joulesText(energy)} ${errorText((interval[1] - interval[0]) / 2, energy)}`,
+      `${frame.by} in all${frame.part ? " of the run" : ""} ${joulesText(energy)} ${errorText((interval[1] - interval[0]) / 2, energy)}`,
     );
   }
   if (!frame.resolvable) {
@@ -55,18 +60,30 @@ export function describe(frame: Frame, root: Frame, measure: Measure): string[] 
 
 interface Props {
   page: Page;
+  selection: Selection | null;
+  part: Part | null; // of the selection
   onRow: (by: By, name: string) => void;
+  onWhole: () => void; // ends the selection
 }
 
-export function Icicle({ page, onRow }: Props) {
+const PART_VIEWS: [PartView, string][] = [["layer", "layer"], ["range", "range"], ["phase", "phase"], ["kernel", "kernel"]];
+
+export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
   const hasLayers = page.activity!.layer.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasRanges = page.activity!.range.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const [view, setView] = useState<View>(hasLayers ? "layer" : hasRanges ? "range" : "kernel");
-  const [measure, setMeasure] = useState<Measure>("energy");
-  const [colouring, setColouring] = useState<Colouring>("kind");
+  const [partView, setPartView] = useState<PartView>(view);
+  const [wholeMeasure, setMeasure] = useState<Measure>("energy");
+  const [wholeColouring, setColouring] = useState<Colouring>("kind");
   const [inverted, setInverted] = useState(false);
   const [search, setSearch] = useState("");
-  const tree = useMemo(() => buildTree(page, view), [page, view]);
+  const partViews = useMemo(() => PART_VIEWS.filter(([by]) => part?.rows[by].some((rows) => rows?.size > 0)), [part]);
+  const shown = partViews.some(([by]) => by === partView) ? partView : partViews[0]?.[0];
+  const partTree = useMemo(() => (part && shown ? buildPartTree(page, part, shown) : null), [page, part, shown]);
+  const tree = useMemo(() => partTree ?? buildTree(page, view), [page, view, partTree]);
+  // Times and launches are not held by time.
+  const measure = partTree ? "energy" : wholeMeasure;
+  const colouring = partTree ? "kind" : wholeColouring;
   const [zoom, setZoom] = useState<Frame | null>(null);
   const root = zoom && rootOf(zoom) === tree ? zoom : tree;
   const [focus, setFocus] = useState<Frame | null>(null);
@@ -184,18 +201,21 @@ export function Icicle({ page, onRow }: Props) {
   return (
     <section aria-labelledby="flame">
       <h2 id="flame">Energy flame graph</h2>
+      {selection && <OfSelection page={page} part={part} shows={partTree !== null} onWhole={onWhole} />}
       <div class="controls">
-        <Choice label="Stack" value={view} onChange={(v) => { setView(v); setZoom(null); }} options={[
-          ...(hasLayers ? [["layer", "phase > layer > kernel"] as [View, string]] : []),
-          ...(hasRanges ? [["range", "range > kernel"] as [View, string]] : []),
-          ["kernel", "kernel"],
-        ]} />
-        <Choice label="Width" value={measure} onChange={setMeasure} options={[
-          ["energy", "energy"], ["time", "time"], ["number", "launches"],
-        ]} />
-        <Choice label="Colour" value={colouring} onChange={setColouring} options={[
-          ["kind", "kind"], ["power", "power"],
-        ]} />
+        {partTree ? <Choice label="Stack" value={shown} onChange={setPartView} options={partViews} /> : <>
+          <Choice label="Stack" value={view} onChange={(v) => { setView(v); setZoom(null); }} options={[
+            ...(hasLayers ? [["layer", "phase > layer > kernel"] as [View, string]] : []),
+            ...(hasRanges ? [["range", "range > kernel"] as [View, string]] : []),
+            ["kernel", "kernel"],
+          ]} />
+          <Choice label="Width" value={measure} onChange={setMeasure} options={[
+            ["energy", "energy"], ["time", "time"], ["number", "launches"],
+          ]} />
+          <Choice label="Colour" value={colouring} onChange={setColouring} options={[
+            ["kind", "kind"], ["power", "power"],
+          ]} />
+        </>}
         <label><input type="checkbox" checked={inverted} onChange={() => setInverted(!inverted)} /> upward</label>
         <input ref={searchBox} type="search" placeholder="Search" aria-label="Search the flame graph"
           value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
@@ -236,7 +256,7 @@ export function Icicle({ page, onRow }: Props) {
           {kinds.map((k) => (
             <li key={k}><span class="swatch" style={{ background: KIND_COLOURS[k] }} />{k}</li>
           ))}
-          <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>
+          {frames.some((f) => f.kind === "idle") && <li><span class="swatch" style={{ background: NEUTRAL.idle }} />idle</li>}
           <li><span class="swatch hatched" style={{ background: NEUTRAL.unattributed }} />not resolvable, or unattributed</li>
         </ul>
       ) : (
@@ -247,6 +267,23 @@ export function Icicle({ page, onRow }: Props) {
         </p>
       )}
     </section>
+  );
+}
+
+function OfSelection({ page, part, shows, onWhole }: {
+  page: Page; part: Part | null; shows: boolean; onWhole: () => void;
+}) {
+  const whole = <button type="button" onClick={onWhole}>Whole run</button>;
+  if (!shows) {
+    return <p class="selected"><b>Of the whole run, not of the selection.</b> {wholeReason(page)} {whole}</p>;
+  }
+  const missing = page.stacks.filter((_, i) => part!.wholes[i] === null).map((d) => d.device);
+  return (
+    <p class="selected">
+      Selection: <b>{secondsText(part!.begin)} to {secondsText(part!.end)}</b>, energy only: times, launches and the
+      kernels of each layer are held for the whole run.
+      {missing.length > 0 ? ` Not held by time: ${missing.join(", ")}.` : ""} {whole}
+    </p>
   );
 }
 

@@ -1,11 +1,12 @@
 import { render } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Balance } from "./balance_view";
 import { BenchSections } from "./bench_view";
 import { ComparisonSections } from "./comparison_view";
 import { isRun, readPage, type Page } from "./data";
 import { Icicle } from "./icicle_view";
 import { JobSections } from "./job_view";
+import { partOf } from "./part";
 import type { Results } from "./results";
 import type { Selection } from "./selection";
 import "./style.css";
@@ -28,6 +29,8 @@ function RunSections({ page }: { page: Page }) {
   const [table, setTable] = useState<TableName>("layer");
   const [filter, setFilter] = useState("");
   const [selection, setSelection] = useState<Selection | null>(null);
+  const part = useMemo(() => (selection ? partOf(page, selection) : null), [page, selection]);
+  const showWhole = () => setSelection(null);
   const choose = (name: TableName) => {
     setTable(name);
     setFilter("");
@@ -36,11 +39,12 @@ function RunSections({ page }: { page: Page }) {
     <>
       <Balance page={page} />
       {page.activity && page.stacks.length > 0 && (
-        <Icicle page={page} onRow={(by, name) => { setTable(by); setFilter(name); }} />
+        <Icicle page={page} selection={selection} part={part} onWhole={showWhole}
+          onRow={(by, name) => { setTable(by); setFilter(name); }} />
       )}
       {page.timeline && <Timeline page={page} selection={selection} onSelect={setSelection} />}
       <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter}
-        selection={selection} onWhole={() => setSelection(null)} />
+        selection={selection} part={part} onWhole={showWhole} />
     </>
   );
 }

@@ -1,5 +1,6 @@
 // Energies of table rows over a selected part of the time, from the slices that the page holds.
 import type { Activity, By, DeviceSlices, Page, PowerTrack, Row } from "./data";
+import { roundText } from "./quantity";
 import { energyOf, type Selection } from "./selection";
 
 export interface PartEnergy {
@@ -12,6 +13,7 @@ export interface Part {
   begin: number; // of the slices that the selection covers
   end: number;
   step: number;
+  wholes: (number | null)[]; // measured energy of the same time, by device
   // By table and device (index into Page.activity[by]), by the row's number.
   rows: Record<By, Map<number, PartEnergy>[]>;
 }
@@ -35,11 +37,12 @@ export function partOf(page: Page, selection: Selection): Part | null {
     if (at < 0 || !range) continue;
     const begin = slices.begin_seconds + range[0] * slices.step_seconds;
     const end = slices.begin_seconds + range[1] * slices.step_seconds;
-    part ??= { begin, end, step: slices.step_seconds, rows: { kernel: [], layer: [], range: [], phase: [] } };
+    part ??= { begin, end, step: slices.step_seconds, wholes: page.stacks.map(() => null), rows: { kernel: [], layer: [], range: [], phase: [] } };
     part.begin = Math.min(part.begin, begin);
     part.end = Math.max(part.end, end);
     const track: PowerTrack | undefined = page.timeline?.power.find((p) => p.id === slices.id);
     const whole = track ? (energyOf(track, { begin, end })?.joules ?? null) : null;
+    part.wholes[at] = whole;
     for (const by of TABLES) {
       part.rows[by][at] = new Map(slices[by].map(([number, unit, energies, ratio, more, errors]) => {
         let units = 0;
@@ -67,6 +70,13 @@ export function reasonOf(page: Page, device: Activity, row: Row): string {
   if (row.energy_joules === null && row.inclusive_joules === null) return row.reason ?? "unavailable";
   const has = page.slices.some((s) => page.stacks.find((d) => d.id === s.id)?.device === device.device);
   return has ? "too little energy to be held by time" : "held for the whole run only";
+}
+
+// Why kernels, layers, ranges and phases are those of the whole run.
+export function wholeReason(page: Page): string {
+  const slices = page.slices[0];
+  if (slices) return `The selection has less than half of a slice of ${roundText(slices.step_seconds)}.`;
+  return "This page holds them for the whole run only; the command under the timeline has those of the selection.";
 }
 
 export interface PartWindows {

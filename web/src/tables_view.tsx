@@ -2,8 +2,8 @@
 import { useMemo } from "preact/hooks";
 import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./data";
 import { kindOf, shortName } from "./kinds";
-import { bytesText, countText, errorText, joulesText, numberText, percentText, roundText, secondsText } from "./quantity";
-import { partOf } from "./part";
+import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { wholeReason, type Part } from "./part";
 import { PartRows, PartWindowTable } from "./part_tables";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -133,6 +133,8 @@ function processColumns(page: Page): Column<Process>[] {
   ];
 }
 
+const PROCESSES_WHOLE = "This page holds energies of processes for the whole run only; the command above has those of the selection.";
+
 const TITLES: Record<TableName, string> = {
   kernel: "Kernels", layer: "Layers", phase: "Phases", range: "Ranges", window: "Windows", process: "Processes",
 };
@@ -155,12 +157,12 @@ interface Props {
   onChoose: (name: TableName) => void;
   onFilter: (words: string) => void;
   selection: Selection | null;
+  part: Part | null; // of the selection
   onWhole: () => void; // ends the selection
 }
 
-export function Tables({ page, chosen, filter, onChoose, onFilter, selection, onWhole }: Props) {
+export function Tables({ page, chosen, filter, onChoose, onFilter, selection, part, onWhole }: Props) {
   const names = tablesOf(page);
-  const part = useMemo(() => (selection ? partOf(page, selection) : null), [page, selection]);
   if (names.length === 0) return null;
   const name = names.includes(chosen) ? chosen : names[0];
   const words = { filter, onFilter };
@@ -190,7 +192,7 @@ export function Tables({ page, chosen, filter, onChoose, onFilter, selection, on
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${name}`}>
         {selection && (name === "process" || (name !== "window" && !part)) && (
-          <p><b>Of the whole run, not of the selection.</b> {wholeReason(page, name)}</p>
+          <p><b>Of the whole run, not of the selection.</b> {name === "process" ? PROCESSES_WHOLE : wholeReason(page)}</p>
         )}
         {name === "window"
           ? selection ? <PartWindowTable page={page} selection={selection} {...words} /> : <Windows page={page} {...words} />
@@ -200,12 +202,6 @@ export function Tables({ page, chosen, filter, onChoose, onFilter, selection, on
       </div>
     </section>
   );
-}
-
-function wholeReason(page: Page, name: TableName): string {
-  const slices = page.slices[0];
-  if (name !== "process" && slices) return `The selection has less than half of a slice of ${roundText(slices.step_seconds)}.`;
-  return "This page holds them for the whole run only; the command above has those of the selection.";
 }
 
 interface Filter {

@@ -171,7 +171,8 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
       ) : (
         <p class="soft">
           The bands are 95 % intervals; the shaded time is before and after the command. Drag over a
-          chart, or give times above, for the energy of an interval; the tables follow.
+          chart, or give times above, for the energy of an interval;{" "}
+          {page.activity && page.stacks.length > 0 ? "flame graph and tables" : "the tables"} follow.
         </p>
       )}
     </section>

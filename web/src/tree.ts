@@ -1,5 +1,6 @@
 // The icicle: energy by phase, layer and kernel as a tree.
 import type { Activity, By, DeviceStacks, Page, Row } from "./data";
+import type { PartEnergy } from "./part";
 import { kindOf, shortName, type Kind } from "./kinds";
 
 export type Measure = "energy" | "time" | "number";
@@ -19,6 +20,7 @@ export interface Frame {
   by: By | null; // the table of that row
   resolvable: boolean;
   estimated: boolean;
+  part: PartEnergy | null; // of a selection, in a tree of one
   // Laid out: begin and width as parts of the whole, and level.
   x: number;
   width: number;
@@ -27,11 +29,17 @@ export interface Frame {
 
 type Maker = Pick<Frame, "name" | "kind"> & Partial<Frame>;
 
-function make(of: Maker): Frame {
+export function makeFrame(of: Maker): Frame {
   return {
     full: of.name, joules: 0, seconds: 0, launches: 0, children: [], parent: null, row: null,
-    by: null, resolvable: true, estimated: false, x: 0, width: 0, depth: 0, ...of,
+    by: null, resolvable: true, estimated: false, part: null, x: 0, width: 0, depth: 0, ...of,
   };
+}
+
+export function child(parent: Frame, of: Maker): Frame {
+  const frame = makeFrame({ ...of, parent });
+  parent.children.push(frame);
+  return frame;
 }
 
 // Frames are found by their key below one parent.
@@ -43,9 +51,8 @@ class Builder {
     if (!known) this.below.set(parent, (known = new Map()));
     let frame = known.get(key);
     if (!frame) {
-      frame = make({ ...of(), parent, estimated: parent.estimated });
+      frame = child(parent, { ...of(), estimated: parent.estimated });
       known.set(key, frame);
-      parent.children.push(frame);
     }
     return frame;
   }
@@ -79,7 +86,7 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
   const kernels = rowsByNumber(activity);
   const parts = rowsByNumber(view === "range" ? tables.range[index] : tables.layer[index]);
   const by: By = view === "range" ? "range" : "layer";
-  const root = make({
+  const root = makeFrame({
     name: activity.device, kind: "device", estimated: activity.provenance === "estimated",
   });
   const builder = new Builder();
@@ -131,10 +138,12 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
 }
 
 // One root that holds every device.
-export function buildTree(page: Page, view: View): Frame {
-  const devices = page.stacks.map((stacks, i) => deviceTree(page, stacks, i, view));
+export const buildTree = (page: Page, view: View): Frame =>
+  devicesRoot(page.stacks.map((stacks, i) => deviceTree(page, stacks, i, view)));
+
+export function devicesRoot(devices: Frame[]): Frame {
   if (devices.length === 1) return devices[0];
-  const root = make({ name: "all devices", kind: "device" });
+  const root = makeFrame({ name: "all devices", kind: "device" });
   for (const device of devices) {
     device.parent = root;
     root.children.push(device);

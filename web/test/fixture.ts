@@ -63,3 +63,23 @@ export function tracedPage(): Page {
     timeline: null,
   };
 }
+
+// Two kernels over four slices of 1 s, of which the first begins before the command.
+export function slicedPage(): Page {
+  const page = tracedPage();
+  page.slices = [{
+    id: 0, begin_seconds: -1, step_seconds: 1, count: 4,
+    kernel: [[0, 1e6, [0, 10, 20, 30], 0.1, 1, null], [1, 1e3, [5, 0, -5, 0], 0, 0, [9, 9, 9, 9]]],
+    layer: [], range: [], phase: [],
+  }];
+  page.timeline = {
+    begin_seconds: 0, end_seconds: 3,
+    power: [{
+      id: 0, begin_seconds: -1, end_seconds: 3, step_seconds: 0.5, resolution_seconds: 0.5,
+      energy_microjoules: Array(8).fill(50e6), error_microjoules: Array(8).fill(1e6),
+      repeatability_microjoules: Array(8).fill(1e6), calibration_ratio: 0.05,
+    }],
+    gauges: [], clock_limits: [], replays: [], windows: { lanes: 1, names: ["a", "b"], blocks: [] },
+  };
+  return page;
+}

@@ -1,27 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Page } from "../src/data";
 import { isResolved, partOf, reasonOf, windowsOf } from "../src/part";
-import { row, tracedPage } from "./fixture";
-
-// Two kernels over four slices of 1 s, of which the first begins before the command.
-function slicedPage(): Page {
-  const page = tracedPage();
-  page.slices = [{
-    id: 0, begin_seconds: -1, step_seconds: 1, count: 4,
-    kernel: [[0, 1e6, [0, 10, 20, 30], 0.1, 1, null], [1, 1e3, [5, 0, -5, 0], 0, 0, [9, 9, 9, 9]]],
-    layer: [], range: [], phase: [],
-  }];
-  page.timeline = {
-    begin_seconds: 0, end_seconds: 3,
-    power: [{
-      id: 0, begin_seconds: -1, end_seconds: 3, step_seconds: 0.5, resolution_seconds: 0.5,
-      energy_microjoules: Array(8).fill(50e6), error_microjoules: Array(8).fill(1e6),
-      repeatability_microjoules: Array(8).fill(1e6), calibration_ratio: 0.05,
-    }],
-    gauges: [], clock_limits: [], replays: [], windows: { lanes: 1, names: ["a", "b"], blocks: [] },
-  };
-  return page;
-}
+import { row, slicedPage } from "./fixture";
 
 describe("partOf", () => {
   it("sums the slices of which half is selected, with an upper bound of the error", () => {

@@ -23,6 +23,7 @@ using model::ActivityChunk;
 using model::ChunkKind;
 
 constexpr std::size_t kMostBins = 2'000'000;  // half an hour of 1 ms
+constexpr std::size_t kLeastBytes = 4;        // of an entry of a bin
 
 struct ByKey {
   bool operator()(const model::KernelClass* a, const model::KernelClass* b) const {
@@ -31,6 +32,13 @@ struct ByKey {
     };
     return key(*a) < key(*b);
   }
+};
+
+// A chunk of bins.
+struct Bins {
+  const ActivityChunk* chunk = nullptr;
+  std::uint32_t trace = 0;
+  bool overlapped = false;
 };
 
 class Builder {
@@ -54,10 +62,19 @@ class Builder {
     variants_.find();
     for (const auto& v : variants_.all()) table_.variants.push_back({v.kernel_class, 0, v.launch});
     for (std::uint32_t t = 0; t < traces; ++t) {
-      if (!take(t)) return tl::unexpected(damaged(recording_.traces[t]));
+      if (!take_scopes(t)) return tl::unexpected(damaged(recording_.traces[t]));
+    }
+    find_bins();
+    for (const Bins& bins : bins_) {
+      if (!take_loops(bins)) return tl::unexpected(damaged(recording_.traces[bins.trace]));
     }
     mix_replays(recording_, variants_, table_.replays, mix_);
-    finish_bins();
+    for (const Bins& bins : bins_) {
+      const auto finish = [&](const BinLattice::Bin& bin) { finish_bin(bin); };
+      lattice_->take_before(table_.time.seconds_of(bins.chunk->begin), finish);
+      if (!take_bins(bins)) return tl::unexpected(damaged(recording_.traces[bins.trace]));
+    }
+    lattice_->take([&](const BinLattice::Bin& bin) { finish_bin(bin); });
     finish_shares();
     table_.numbers = std::move(known_);
     return std::move(table_);
@@ -143,34 +160,18 @@ class Builder {
     return 1e-9 * static_cast<double>(e.busy_nanoseconds);
   }
 
-  // False: damaged.
-  bool take(std::uint32_t index) {
+  // All but bins. False: damaged.
+  bool take_scopes(std::uint32_t index) {
     const model::Trace& trace = recording_.traces[index];
     const auto loops = replay_loops(trace, index, table_.time);
     if (!loops) return false;
-    first_replay_ = table_.replays.size();
+    first_replay_.push_back(table_.replays.size());
     table_.replays.insert(table_.replays.end(), loops->begin(), loops->end());
     bool any = false;
     for (const auto& chunk : trace.chunks) {
       if (!is_here(trace, chunk)) continue;
       any = true;
-      const bool overlapped = model::is_overlapped_bins(chunk.kind);
-      if (model::is_bins(chunk.kind) || overlapped) {
-        model::ActivityDecoder decoder(chunk.bytes);
-        const Duration bin = model::bin_of(chunk.kind, trace.bin);
-        for (model::BinEntry e; decoder.next(e);) {
-          if (e.kernel_class >= trace.classes.size()) return false;
-          const std::uint32_t k = known_[index][e.kernel_class];
-          const HostTime begin = chunk.begin + e.bin * bin;
-          if (overlapped) {
-            lattice_->add(table_.time.seconds_of(begin), seconds(bin),
-                          BinLattice::kPartOfOthers + k, busy_of(e));
-          } else {
-            add(begin, bin, k, e);
-          }
-        }
-        if (!decoder.ok()) return false;
-      } else if (is_scopes(trace, chunk)) {
+      if (is_scopes(trace, chunk)) {
         const double middle = table_.time.seconds_of(chunk.begin + (chunk.end - chunk.begin) / 2);
         const bool ok = each_scope(index, chunk, [&](std::uint32_t k, const model::ScopeEntry& e) {
           const auto variant = variants_.of(k, index, e.scope);
@@ -200,20 +201,84 @@ class Builder {
     return true;
   }
 
-  void add(HostTime at, Duration length, std::uint32_t kernel_class, const model::BinEntry& e) {
-    const double busy = busy_of(e);
-    if (in_part(at)) {
-      table_.classes[kernel_class].launches += e.launches;
-      table_.launches += e.launches;
+  // In order of their begins, so that bins are complete soon.
+  void find_bins() {
+    std::size_t bytes = 0;
+    for (std::uint32_t t = 0; t < recording_.traces.size(); ++t) {
+      const model::Trace& trace = recording_.traces[t];
+      for (const auto& chunk : trace.chunks) {
+        const bool overlapped = model::is_overlapped_bins(chunk.kind);
+        if ((!model::is_bins(chunk.kind) && !overlapped) || !is_here(trace, chunk)) continue;
+        bins_.push_back({&chunk, t, overlapped});
+        bytes += chunk.bytes.size();
+      }
     }
-    if (table_.replay_time.holds(at)) {
-      add_to_loop(std::span(table_.replays).subspan(first_replay_), table_.time.seconds_of(at),
-                  kernel_class, {e.launches, busy});
-    } else {
-      table_.classes[kernel_class].whole_launches += e.launches;
-      table_.classes[kernel_class].launches_busy += busy;
+    std::stable_sort(bins_.begin(), bins_.end(),
+                     [](const Bins& a, const Bins& b) { return a.chunk->begin < b.chunk->begin; });
+    table_.entries.reserve(bytes / kLeastBytes);
+  }
+
+  // Calls use(begin of the bin, signature, entry) for each entry. False: damaged.
+  template <class Use>
+  bool each_bin(const Bins& bins, Use use) const {
+    const auto& known = known_[bins.trace];
+    const Duration length = bin_of(bins);
+    model::ActivityDecoder decoder(bins.chunk->bytes);
+    for (model::BinEntry e; decoder.next(e);) {
+      if (e.kernel_class >= known.size()) return false;
+      use(bins.chunk->begin + e.bin * length, known[e.kernel_class], e);
     }
-    lattice_->add(table_.time.seconds_of(at), seconds(length), kernel_class, busy);
+    return decoder.ok();
+  }
+
+  Duration bin_of(const Bins& bins) const {
+    return model::bin_of(bins.chunk->kind, recording_.traces[bins.trace].bin);
+  }
+
+  // The launches in isolated re-runs. False: damaged.
+  bool take_loops(const Bins& bins) {
+    const auto& spans = table_.replay_time.spans();
+    if (bins.overlapped || spans.empty() || bins.chunk->end < spans.front().begin) return true;
+    const std::size_t first = first_replay_[bins.trace];
+    const std::size_t last = bins.trace + 1 < first_replay_.size() ? first_replay_[bins.trace + 1]
+                                                                   : table_.replays.size();
+    const auto loops = std::span(table_.replays).subspan(first, last - first);
+    return each_bin(bins, [&](HostTime at, std::uint32_t k, const model::BinEntry& e) {
+      if (!table_.replay_time.holds(at)) return;
+      add_to_loop(loops, table_.time.seconds_of(at), k, {e.launches, busy_of(e)});
+    });
+  }
+
+  // False: damaged.
+  bool take_bins(const Bins& bins) {
+    const double length = seconds(bin_of(bins));
+    HostTime bin = HostTime::min();  // of the entry before
+    double begin = 0;
+    bool counts = false;
+    bool in_rerun = false;
+    return each_bin(bins, [&](HostTime at, std::uint32_t k, const model::BinEntry& e) {
+      if (at != bin) {
+        bin = at;
+        begin = table_.time.seconds_of(at);
+        counts = in_part(at);
+        in_rerun = table_.replay_time.holds(at);
+      }
+      const double busy = busy_of(e);
+      if (bins.overlapped) {
+        lattice_->add(begin, length, BinLattice::kPartOfOthers + k, busy);
+        return;
+      }
+      auto& c = table_.classes[k];
+      if (counts) {
+        c.launches += e.launches;
+        table_.launches += e.launches;
+      }
+      if (!in_rerun) {
+        c.whole_launches += e.launches;
+        c.launches_busy += busy;
+      }
+      lattice_->add(begin, length, k, busy);
+    });
   }
 
   bool in_part(HostTime t) const {
@@ -240,30 +305,28 @@ class Builder {
     if (counts) table_.classes[kernel_class].overlapped += busy;
   }
 
-  void finish_bins() {
-    lattice_->take([&](const BinLattice::Bin& bin) {
-      const bool counts = in_part(table_.time.host_of(bin.begin));
-      const double idle_between = lattice_->width() - bin.busy;
-      table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
-      for (const auto& [k, own] : bin.classes) {
-        if (k >= BinLattice::kPartOfOthers) {
-          add_overlapped(k - BinLattice::kPartOfOthers, own, counts);
-          continue;
-        }
-        table_.entries.push_back({k, static_cast<float>(own)});
-        add_variants(k, own, bin.begin, counts);
-        table_.classes[k].whole_busy += own;
-        if (!counts) continue;
-        table_.classes[k].busy += own;
-        if (bin.busy > 0) table_.classes[k].idle_between += idle_between * own / bin.busy;
+  void finish_bin(const BinLattice::Bin& bin) {
+    const bool counts = in_part(table_.time.host_of(bin.begin));
+    const double idle_between = lattice_->width() - bin.busy;
+    table_.bins.push_back({bin.begin, lattice_->width(), table_.entries.size()});
+    for (const auto& [k, own] : bin.classes) {
+      if (k >= BinLattice::kPartOfOthers) {
+        add_overlapped(k - BinLattice::kPartOfOthers, own, counts);
+        continue;
       }
-      table_.whole_busy += bin.busy;
-      if (!counts) return;
-      if (table_.end == 0) table_.begin = bin.begin;
-      table_.end = bin.begin + lattice_->width();
-      table_.busy += bin.busy;
-      table_.idle_between += idle_between;
-    });
+      table_.entries.push_back({k, static_cast<float>(own)});
+      add_variants(k, own, bin.begin, counts);
+      table_.classes[k].whole_busy += own;
+      if (!counts) continue;
+      table_.classes[k].busy += own;
+      if (bin.busy > 0) table_.classes[k].idle_between += idle_between * own / bin.busy;
+    }
+    table_.whole_busy += bin.busy;
+    if (!counts) return;
+    if (table_.end == 0) table_.begin = bin.begin;
+    table_.end = bin.begin + lattice_->width();
+    table_.busy += bin.busy;
+    table_.idle_between += idle_between;
   }
 
   void finish_shares() {
@@ -278,7 +341,8 @@ class Builder {
   const model::Domain& domain_;
   std::optional<HostTime> from_, to_;
   std::optional<BinLattice> lattice_;
-  std::size_t first_replay_ = 0;  // of the current process
+  std::vector<std::size_t> first_replay_;  // by trace
+  std::vector<Bins> bins_;
   ActivityTable table_;
   KernelVariants variants_;
   VariantMix mix_{variants_};

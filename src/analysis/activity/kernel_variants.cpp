@@ -68,12 +68,12 @@ void KernelVariants::split(std::uint32_t kernel_class, std::span<Did*> scopes) {
     variant.kernel_class = kernel_class;
     variant.launch = variant.busy / static_cast<double>(launches[i]);
   }
+  if (kernel_class >= of_class_.size()) of_class_.resize(kernel_class + 1);
   of_class_[kernel_class] = {first, static_cast<std::uint32_t>(variants_.size())};
 }
 
 std::pair<std::uint32_t, std::uint32_t> KernelVariants::of_class(std::uint32_t kernel_class) const {
-  const auto found = of_class_.find(kernel_class);
-  return found == of_class_.end() ? std::pair{0U, 0U} : found->second;
+  return kernel_class < of_class_.size() ? of_class_[kernel_class] : std::pair{0U, 0U};
 }
 
 std::uint32_t KernelVariants::of(std::uint32_t kernel_class, std::uint32_t trace,

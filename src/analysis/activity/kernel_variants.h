@@ -63,7 +63,7 @@ class KernelVariants {
 
   std::map<Key, Did> did_;
   std::vector<Variant> variants_;
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> of_class_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> of_class_;  // by signature
 };
 
 }  // namespace jouleprof::analysis

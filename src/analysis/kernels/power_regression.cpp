@@ -21,12 +21,29 @@ constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;  // watts
 
 // To the lower triangle: weight x row x row'. Few kernels run in the time of one row.
-void add_outer_product(MatrixXd& lower, const VectorXd& row, double weight) {
-  const Index n = row.size();
-  for (Index i = 0; i < n; ++i) {
-    if (row[i] != 0) lower.col(i).tail(n - i) += (weight * row[i]) * row.tail(n - i);
+class OuterProduct {
+ public:
+  explicit OuterProduct(Index columns) { used_.reserve(static_cast<std::size_t>(columns)); }
+
+  void add(MatrixXd& lower, const VectorXd& row, double weight) {
+    used_.clear();
+    for (Index i = 0; i < row.size(); ++i) {
+      if (row[i] != 0) used_.push_back({i, row[i]});
+    }
+    for (auto a = used_.begin(); a != used_.end(); ++a) {
+      const double factor = weight * a->value;
+      double* const column = lower.col(a->index).data();
+      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
+    }
   }
-}
+
+ private:
+  struct Used {
+    Index index;
+    double value;
+  };
+  std::vector<Used> used_;
+};
 
 class Solver {
  public:
@@ -91,9 +108,10 @@ class Solver {
   void set_normal_equations() {
     information_ = MatrixXd::Zero(n_, n_);
     right_ = VectorXd::Zero(n_);
+    OuterProduct product(n_);
     errors_.whitened([&](std::size_t i) { return rows_.rows[i].watts; },
                      [&](std::size_t, const VectorXd& row, double value, double weight) {
-                       add_outer_product(information_, row, weight);
+                       product.add(information_, row, weight);
                        right_ += weight * value * row;
                      });
     information_ = MatrixXd(information_.selfadjointView<Eigen::Lower>());
@@ -122,10 +140,11 @@ class Solver {
 
   MatrixXd program_information() const {
     MatrixXd out = MatrixXd::Zero(n_, n_);
+    OuterProduct product(n_);
     errors_.whitened([](std::size_t) { return 0.0; },
                      [&](std::size_t i, const VectorXd& row, double, double weight) {
                        if (rows_.rows[i].in_rerun) return;
-                       add_outer_product(out, row, weight);
+                       product.add(out, row, weight);
                      });
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }

@@ -54,13 +54,17 @@ class LaggedActivity {
     const double kept = time_constant_ > 0 ? std::exp(-length / time_constant_) : 0.0;
     if (time_constant_ > 0) shrink(kept);
     double all = 0;
+    const double per_width = 1 / bin.width;
+    const double responded = time_constant_ > 0 ? (1 - kept) / scale_ : 0.0;
     const auto add = [&](std::size_t column, double share) {
       busy_[column] += share * length;
-      if (time_constant_ > 0) lagging_[column] += share * (1 - kept) / scale_;
+      lagging_[column] += share * responded;
     };
-    for (std::size_t i = bin.first; i < table_.end_of(bin_); ++i) {
-      const double share = table_.entries[i].busy / bin.width;
-      const std::uint32_t id = table_.entries[i].kernel_class;
+    const auto first = table_.entries.begin() + static_cast<std::ptrdiff_t>(bin.first);
+    const auto last = table_.entries.begin() + static_cast<std::ptrdiff_t>(table_.end_of(bin_));
+    for (auto entry = first; entry != last; ++entry) {
+      const double share = entry->busy * per_width;
+      const std::uint32_t id = entry->kernel_class;
       const bool variant = id >= table_.classes.size();
       if (variant && (id >= column_of_.size() || column_of_[id] == model::kNone)) continue;
       add(column_of_[id], share);

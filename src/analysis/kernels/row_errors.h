@@ -41,6 +41,8 @@ class RowErrors {
 
  private:
   static constexpr double kOutlier = 3.0;  // sigmas
+  // A factor of earlier rows below which it is zero: no sum with a factor of 1 keeps it.
+  static constexpr double kForgotten = 1e-20;
   struct Noise {
     double sigma = 5;   // watts
     double moving = 0;  // each error is e(i) + moving * e(i - 1) of independent e
@@ -69,6 +71,9 @@ void RowErrors::whitened(Value value, Use use) const {
         neighbour_[i] != 0 && neighbour_[i] == last_index[kind] && noise.moving != 0;
     const double kept = linked ? -noise.moving : 0.0;
     row *= kept;
+    for (double& factor : row) {
+      if (std::abs(factor) < kForgotten) factor = 0;
+    }
     row[0] += 1;
     for (const auto& term : rows_.of(i)) row[1 + term.column] += term.share;
     last_value[kind] = value(i) + kept * last_value[kind];

@@ -110,9 +110,31 @@ void PowerShape::forget_before(double t) {
   samples_.erase(samples_.begin(), keep);
 }
 
+// The first sample whose centre is after `t`. Samples come at a nearly constant rate, so the search
+// begins where that rate says.
+std::vector<PowerSample>::const_iterator PowerShape::next_sample(double t) const {
+  const auto is_after = [](double at, const PowerSample& s) { return at < s.centre(); };
+  const std::size_t count = samples_.size();
+  const double first = count > 0 ? samples_.front().centre() : 0;
+  const double length = count > 0 ? samples_.back().centre() - first : 0;
+  std::size_t low = 0;
+  std::size_t high = count;
+  if (length > 0) {
+    const double part = std::clamp((t - first) / length, 0.0, 1.0);
+    low = high = static_cast<std::size_t>(part * static_cast<double>(count - 1));
+    for (std::size_t step = 4; low > 0 && is_after(t, samples_[low - 1]); step *= 4) {
+      low -= std::min(low, step);
+    }
+    for (std::size_t step = 4; high < count && !is_after(t, samples_[high]); step *= 4) {
+      high += std::min(count - high, step);
+    }
+  }
+  return std::upper_bound(samples_.begin() + static_cast<std::ptrdiff_t>(low),
+                          samples_.begin() + static_cast<std::ptrdiff_t>(high), t, is_after);
+}
+
 double PowerShape::plain_energy(double t) const {
-  auto next = std::upper_bound(samples_.begin(), samples_.end(), t,
-                               [](double at, const PowerSample& s) { return at < s.centre(); });
+  const auto next = next_sample(t);
   if (next == samples_.begin()) {
     return next->joules - (next->centre() - t) * next->watts;
   }
@@ -152,8 +174,7 @@ double PowerShape::swing(double t) const {
 double PowerShape::missed_variance(double from, double to) const {
   if (samples_.empty()) return 0;
   const auto at = [this](double t) {
-    auto next = std::upper_bound(samples_.begin(), samples_.end(), t,
-                                 [](double x, const PowerSample& s) { return x < s.centre(); });
+    const auto next = next_sample(t);
     if (next == samples_.end()) {
       // After the last sample, its power is a guess.
       const double beyond = std::max(t - samples_.back().until - 0.5 * usual_, 0.0);

@@ -87,6 +87,7 @@ class PowerShape {
 
   void add(double begin, double end, double watts);
   bool drop_frozen(double watts);
+  std::vector<PowerSample>::const_iterator next_sample(double t) const;
   double plain_energy(double t) const;
 
   model::Sensor sensor_;

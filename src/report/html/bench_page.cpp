@@ -26,21 +26,37 @@ std::string cell(const std::optional<JoulesPer>& per) {
   return small_energy_text(per->joules) + error + (estimated ? " ESTIMATED" : "");
 }
 
+// Levels that no row has: a warning says why.
+void drop_absent(std::vector<std::string>& headings, std::vector<std::vector<std::string>>& rows) {
+  for (std::size_t i = headings.size(); i-- > 1;) {
+    if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row[i] != "-"; }))
+      continue;
+    headings.erase(headings.begin() + static_cast<std::ptrdiff_t>(i));
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 std::string energies(const BenchResult& result, bool redact) {
   if (!result.energy) {
     const auto& reason = result.energy.error().message;
     return element("p", "alert",
                    "Energy unavailable: " + (redact ? without_paths(reason) : reason));
   }
+  std::string device = result.bench.energy_device;
+  if (device.empty()) device = "device";
+  std::vector<std::string> headings{"one", device, "rest", "held", "active", "total"};
   std::vector<std::vector<std::string>> rows;
   for (const auto& row : bench_rows(result.bench, *result.energy)) {
     rows.push_back({(row.phase.empty() ? "" : row.phase + ", ") + row.unit, cell(row.device),
                     cell(row.rest), cell(row.held), cell(row.active), cell(row.total)});
   }
-  std::string device = result.bench.energy_device;
-  if (device.empty()) device = "device";
-  return figure_table(fmt::format("Energy of one unit of work, batch {}", result.bench.batch),
-                      {"one", device, "rest", "held", "active", "total"}, rows);
+  drop_absent(headings, rows);
+  std::string html = figure_table(
+      fmt::format("Energy of one unit of work, batch {}", result.bench.batch), headings, rows);
+  for (const auto& warning : result.energy->profile.warnings) {
+    html += element("p", "soft", "warning: " + (redact ? without_paths(warning) : warning));
+  }
+  return html;
 }
 
 bool is_simulated(const BenchResult& result) {
@@ -53,14 +69,16 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
       fmt::format("<{0}>{1}</{0}>\n", tag,
                   markup_text(fmt::format("{}, {}, batch {}", b.workload, b.mode, b.batch)));
   const auto& device = b.device_name.empty() ? b.device : b.device_name;
-  html +=
-      element("p", "soft", fmt::format("{} on {}, {} iterations", b.dtype, device, b.iterations));
+  html += element("p", "soft",
+                  fmt::format("{} on {}, {} iteration{}", b.dtype, device, b.iterations,
+                              b.iterations == 1 ? "" : "s"));
   if (!b.steady) html += element("p", "alert", "NOT STEADY: " + b.not_steady);
   const auto& l = b.latency;
   html += hero(seconds_text(l.median),
                l.mean_error ? "mean \u00b1" + percent_text(*l.mean_error) : "", "",
-               fmt::format("latency, median of {} blocks · p50 {} · p90 {} · p99 {}", l.blocks,
-                           seconds_text(l.p50), seconds_text(l.p90), seconds_text(l.p99)));
+               fmt::format("latency, median of {} block{} · p50 {} · p90 {} · p99 {}", l.blocks,
+                           l.blocks == 1 ? "" : "s", seconds_text(l.p50), seconds_text(l.p90),
+                           seconds_text(l.p99)));
   return html + energies(result, redact);
 }
 

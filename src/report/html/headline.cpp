@@ -107,14 +107,23 @@ std::string device_table(const Profile& profile) {
   return html + "</tbody></table></div>\n";
 }
 
-// A sentence begins with a capital and ends with one full stop; `code` is marked as such.
+// A sentence begins with a capital and ends with one full stop; `code` is marked as such. A line
+// does not end within an option of it, such as after the first dash of "--".
 std::string sentence_html(std::string_view text) {
   while (text.ends_with('.')) text.remove_suffix(1);
   std::string html = markup_text(text);
   if (!html.empty() && html[0] >= 'a' && html[0] <= 'z') html[0] = static_cast<char>(html[0] - 32);
   std::string out;
   bool code = false;
+  bool option = false;
   for (const char c : html) {
+    if (option && (c == ' ' || c == '`')) {
+      out += "</span>";
+      option = false;
+    } else if (code && !option && c == '-' && out.ends_with(' ')) {
+      out += "<span class=\"option\">";
+      option = true;
+    }
     if (c == '`') {
       out += code ? "</code>" : "<code>";
       code = !code;
@@ -122,6 +131,7 @@ std::string sentence_html(std::string_view text) {
       out += c;
     }
   }
+  if (option) out += "</span>";
   return out + (code ? "</code>." : ".");
 }
 

@@ -49,7 +49,7 @@ std::string sweep_html(const AdvisedSweep& advised, std::string_view tag, bool r
                            advice.points[advice.reference].point->setting, unit));
   std::vector<std::vector<std::string>> rows;
   for (const auto& rated : advice.points) {
-    rows.push_back({fmt::format("{:g} {}", rated.point->setting, unit),
+    rows.push_back({fmt::format("{:g}\u00a0{}", rated.point->setting, unit),
                     std::to_string(rated.point->samples.size()),
                     energy_text(Energy::joules(rated.mean.joules)), with_interval(rated.saving),
                     duration_text(duration_of(rated.mean.seconds)), with_interval(rated.slowdown),

@@ -270,11 +270,38 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
+  it("has a flame graph of the selection, whose frames are rows of the tables", async () => {
+    const { tab, problems, close } = await open("kernels");
+    await tab.getByRole("tab", { name: "Kernels" }).click();
+    const section = tab.locator("section[aria-labelledby=flame]");
+    const whole = await section.locator("#frame").innerText();
+    await select(tab, 12, 20);
+    assert.match(await section.innerText(), /Selection: 12\.\d+ s to 20\.\d+ s.*energy only/);
+    const root = await section.locator("#frame").innerText();
+    assert.notEqual(root, whole);
+    await section.locator("canvas").focus();
+    await tab.keyboard.press("ArrowDown"); // to the widest, which may be "all else"
+    for (let i = 0; i < 30; ++i) await tab.keyboard.press("ArrowLeft");
+    const frame = await section.locator("#frame").innerText();
+    const greatest = (await rowsOf(tab))[0];
+    assert.ok(frame.includes(greatest["energy of selection"]), `${frame} has not ${greatest["energy of selection"]}`);
+    assert.ok(frame.includes(greatest["95 %, at most"]), `${frame} has not ${greatest["95 %, at most"]}`);
+    // The root is the measured energy of the same time.
+    const device = await tab.locator("div.selected tbody tr").first().innerText();
+    assert.ok(Math.abs(joules(root)[0] / joules(device)[0] - 1) < 0.02, `${root} is not ${device}`);
+    assert.deepEqual(await axe(tab), []);
+    await section.getByRole("button", { name: "Whole run" }).click();
+    assert.equal(await section.locator("p.selected").count(), 0);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
   it("says where a selection is shorter than what the tables hold", async () => {
     const { tab, problems, close } = await open("kernels");
     await tab.getByRole("tab", { name: "Kernels" }).click();
     await select(tab, 1.1, 1.2);
     assert.match(await tab.locator("#panel").innerText(), /Of the whole run, not of the selection.*less than half of a slice/);
+    assert.match(await tab.locator("section[aria-labelledby=flame]").innerText(), /Of the whole run, not of the selection/);
     assert.deepEqual(problems, []);
     await close();
   });
