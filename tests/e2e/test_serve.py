@@ -42,8 +42,8 @@ HASH = "$2y$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"  # bcrypt 
 
 
 class Service:
-    def __init__(self, tool, *arguments):
-        self.process = tool.start("serve", "--listen", "127.0.0.1:0", "--tick", "500ms", *arguments)
+    def __init__(self, tool, *arguments, tick="500ms"):
+        self.process = tool.start("serve", "--listen", "127.0.0.1:0", "--tick", tick, *arguments)
         line = self.process.stderr.readline()
         self.url = re.search(r"https?://[^/]+", line).group(0)
 
@@ -85,8 +85,8 @@ class Service:
 
 
 @contextlib.contextmanager
-def serving(tool, *arguments):
-    service = Service(tool, *arguments)
+def serving(tool, *arguments, **options):
+    service = Service(tool, *arguments, **options)
     try:
         yield service.ready()
     finally:
@@ -318,6 +318,21 @@ def test_the_live_pages_data(gpu):
                 if line.startswith(b"data: "):
                     ticks.append(json.loads(line[6:])["ticks"])
             assert ticks == sorted(set(ticks))
+
+
+def test_energy_that_readings_do_not_cover_is_absent(gpu):
+    """The power of a GPU's memory is a mean over a second, which is read once in a tick of four."""
+    with serving(gpu, tick="4s") as service:
+        now = wait_for("two ticks", lambda: next((found for found in [json.loads(service.get("/api/v1/snapshot"))]
+                                                  if found["ticks"] > 2), None))
+        (gpu0,) = [d for d in now["devices"] if d["domain"] == "gpu"]
+        (memory,) = [d for d in now["devices"] if d["domain"] == "gpu_memory"]
+        assert gpu0["energy_joules"] > 100 and gpu0["today_joules"] == gpu0["energy_joules"]
+        assert memory["power_watts"] > 0 and memory["energy_joules"] is None and memory["today_joules"] is None
+        assert "no readings" in memory["reason"] and memory["gaps"] == 0
+        metrics = [dict(labels) for name, labels in service.samples() if name == "jouleprof_energy_joules_total"]
+        assert "gpu" in {labels["domain"] for labels in metrics}
+        assert "gpu_memory" not in {labels["domain"] for labels in metrics}
 
 
 def test_names_of_other_exporters(gpu):

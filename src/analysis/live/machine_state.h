@@ -32,10 +32,11 @@ struct Allocation {
 struct DomainState {
   model::Provenance provenance = model::Provenance::kUnavailable;  // of its energy's sensors
   bool divided = false;   // among processes; otherwise the accounts have its total only
-  bool counted = false;   // its energy is counted since some tick
+  bool counted = false;   // its energy is counted since some tick; before that it has none
   bool reported = false;  // its sensors have reported everything up to this tick
   // Intervals whose energy its sensors did not report at all, and which the totals therefore lack.
   std::uint64_t gaps = 0;
+  std::string reason{};  // why the energy of the latest tick is unknown
 };
 
 struct OwnCost {

@@ -96,6 +96,7 @@ class Document {
     const auto& s = state_.snapshot.domains[d];
     if (!is_shown(d)) return "it is estimated, and estimates are switched off";
     if (!s.domain.unavailable_reason.empty()) return s.domain.unavailable_reason;
+    if (!state_.domains[d].reason.empty()) return state_.domains[d].reason;
     return s.reason.empty() ? "its sensors have not reported yet" : s.reason;
   }
 

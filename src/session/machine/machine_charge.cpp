@@ -93,20 +93,24 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   if (!state.reported) return;
   if (!edge) {
     edge = at;
-    state.counted = true;
     return;
   }
   auto energy = ledger.energy_of(domain, *edge, at);
   HostTime begin = *edge;
   if (!energy) {
     // Readings are missing since then: the count goes on from the tick before, or from here.
-    ++state.gaps;
+    if (state.counted) ++state.gaps;
     edge = at;
     begin = last_tick_;
     energy = ledger.energy_of(domain, begin, at);
-    if (!energy) return;
+    if (!energy) {
+      state.reason = energy.error().message;
+      return;
+    }
   }
   edge = at;
+  state.counted = true;
+  state.reason.clear();
 
   const auto& what = sampling_.domains()[domain];
   analysis::DomainCharge charge;
