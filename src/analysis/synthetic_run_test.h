@@ -16,7 +16,7 @@
 
 namespace jouleprof::analysis::simulated {
 
-inline constexpr model::SensorId kReasons{9};
+inline constexpr model::SensorId kClockReasons{9};
 inline constexpr model::SensorId kClock{10};
 inline constexpr double kFullClock = 1.98e9;  // hertz
 
@@ -201,7 +201,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
     clocks.follow(run.idle, pause);
     if (look) {
       next_look += run.reasons_every;
-      reported_gauges.push_back({kReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
+      reported_gauges.push_back({kClockReasons, at(truth.end()), clocks.now() < 0.99 ? 4.0 : 0.0});
     }
   }
   bins.finish();
@@ -246,7 +246,7 @@ inline Synthesised synthesise(const SyntheticRun& run) {
       {kGpu0, model::DomainKind::kGpu, "gpu0", "Synthetic", "GPU-synthetic", {}, true, ""});
   r.sensors = {run.sensors.counter(), run.sensors.ring()};
   if (run.cap > 0) {
-    r.sensors.push_back({kReasons,
+    r.sensors.push_back({kClockReasons,
                          kGpu0,
                          model::SensorKind::kGauge,
                          std::string(model::gauge::kClockEventReasons),

@@ -31,7 +31,7 @@ CREATE TABLE run (number INTEGER PRIMARY KEY, summary TEXT NOT NULL, recording B
 using Base = std::unique_ptr<SQLite::Database>;
 
 // What SQLite cannot make sense of is damage.
-Error read_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
+Error sweep_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
   Error error = sqlite_error("read " + path.string(), e, db);
   if (error.code != Errc::kInternal) return error;
   return {Errc::kCorrupt,
@@ -56,7 +56,7 @@ Result<Base> open_database(const fs::path& path, int flags) {
     }
     return db;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, nullptr));
+    return tl::unexpected(sweep_error(path, e, nullptr));
   }
 }
 
@@ -105,7 +105,7 @@ Result<SweepRecord> read_sweep(const fs::path& path) {
     }
     return record;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
+    return tl::unexpected(sweep_error(path, e, (*db)->getHandle()));
   }
 }
 
@@ -132,7 +132,7 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
     if (out) return {};
     return fail(Errc::kUnavailable, fmt::format("cannot write {}", to.string()));
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
+    return tl::unexpected(sweep_error(path, e, (*db)->getHandle()));
   }
 }
 

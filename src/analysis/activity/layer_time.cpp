@@ -26,7 +26,7 @@ constexpr double kModelError = 0.3;  // of a layer's energy: layers differ in po
 
 constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 
-struct Part {
+struct PartTime {
   double wall = 0;  // seconds
   double cpu = 0;   // CPU seconds of the process; 0: not recorded
   std::uint64_t times = 0;
@@ -40,17 +40,17 @@ struct Part {
 
 // Run times reported by the traced processes.
 struct Times {
-  std::vector<Part> own;                    // of each layer's own code, by row
-  std::array<Part, kPhases.size()> layers;  // of layers, by phase
-  std::array<Part, kPhases.size()>
+  std::vector<PartTime> own;                    // of each layer's own code, by row
+  std::array<PartTime, kPhases.size()> layers;  // of layers, by phase
+  std::array<PartTime, kPhases.size()>
       outside;  // of phases outside of layers; `times`: of whole phases
   HostTime begin = HostTime::max();
   HostTime end = HostTime::min();
 };
 
-Part sum_of(const std::array<Part, kPhases.size()>& parts) {
-  Part sum;
-  for (const Part& part : parts) sum.wall += part.wall, sum.cpu += part.cpu;
+PartTime sum_of(const std::array<PartTime, kPhases.size()>& parts) {
+  PartTime sum;
+  for (const PartTime& part : parts) sum.wall += part.wall, sum.cpu += part.cpu;
   return sum;
 }
 
@@ -129,8 +129,8 @@ Division divide(const model::Recording& recording, const model::ActivityProfile&
     own_cpu += seconds(processes.use().cpu_time[i].value_or(Duration{}));
   }
 
-  const Part layers = sum_of(times.layers);
-  const Part phases = sum_of(times.outside);
+  const PartTime layers = sum_of(times.layers);
+  const PartTime phases = sum_of(times.outside);
   division.outside = std::max(seconds(out.end - out.begin) - layers.wall - phases.wall, 0.0);
   const double cpu = layers.cpu + phases.cpu;
   double per_cpu_second = 0;  // weight of a CPU second; 0: weights are wall time
@@ -145,9 +145,9 @@ Division divide(const model::Recording& recording, const model::ActivityProfile&
     per_cpu_second = layers.cpu > 0 ? layers.wall / layers.cpu : 1.0;
     rest = per_cpu_second * (all - cpu);
   }
-  for (const Part& part : times.own) division.weights.push_back(part.wall);
+  for (const PartTime& part : times.own) division.weights.push_back(part.wall);
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
-    const Part& part = times.outside[i];
+    const PartTime& part = times.outside[i];
     division.weights.push_back(per_cpu_second > 0 ? per_cpu_second * part.cpu : part.wall);
     division.by_phase.push_back(times.layers[i].wall + division.weights.back());
   }
@@ -195,7 +195,7 @@ void fill(model::ActivityProfile& out, const Times& times, const Division& divis
   phase_energies.resize(division.by_phase.size());
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
     const std::string name(model::phase_name(kPhases[i]));
-    const Part& alone = times.outside[i];
+    const PartTime& alone = times.outside[i];
     add_row(out.by_layer, fmt::format("({} outside of layers)", name), alone.times, alone.wall,
             energies[first_phase + i]);
     out.kernels += energies[first_phase + i];

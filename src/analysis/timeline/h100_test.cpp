@@ -36,12 +36,12 @@ HostTime stamp(const std::string& text, std::int64_t unit) {
   return HostTime{Duration{*parse_integer(text) * unit}};
 }
 
-struct Recorded {
+struct H100Run {
   EnergyTimeline timeline;
   std::vector<Event> events;
 };
 
-Recorded load(const std::string& name) {
+H100Run load(const std::string& name) {
   using model::SensorKind;
   model::Sensor counter{model::SensorId{0}, {}, SensorKind::kEnergyCounter, "counter", {}, {}};
   counter.traits.refresh = 100ms;
@@ -50,7 +50,7 @@ Recorded load(const std::string& name) {
   ring.traits.refresh = 20ms;
   ring.traits.window = 25ms;
   ring.traits.lag = 2500us;
-  Recorded out{EnergyTimeline({counter, ring}), {}};
+  H100Run out{EnergyTimeline({counter, ring}), {}};
   for (const auto& r : rows(name + "_samples")) {
     out.timeline.append(
         model::PowerReading{ring.id, stamp(r[0], 1000), Power::milliwatts(*parse_integer(r[1]))});
@@ -67,7 +67,7 @@ Recorded load(const std::string& name) {
 
 TEST(H100, SamplesAndCounterClose) {
   for (const auto& [name, tolerance] : {std::pair{"square", 0.005}, std::pair{"steady", 0.002}}) {
-    Recorded r = load(name);
+    H100Run r = load(name);
     const auto extent = r.timeline.extent();
     ASSERT_TRUE(extent);
     const HostTime begin = extent->begin + 300ms;
@@ -84,7 +84,7 @@ TEST(H100, SamplesAndCounterClose) {
 }
 
 TEST(H100, SteadyLoadsAgreeWithTheCounter) {
-  Recorded r = load("steady");
+  H100Run r = load("steady");
   ASSERT_EQ(r.events.size(), 9u);
   for (const Event& e : r.events) {
     const HostTime begin = e.begin + 300ms;
@@ -98,7 +98,7 @@ TEST(H100, SteadyLoadsAgreeWithTheCounter) {
 }
 
 TEST(H100, BurstsDrawWhatTheLongOnesDo) {
-  Recorded r = load("square");
+  H100Run r = load("square");
   for (const Event& e : r.events) {
     // Power settles in the first 50 ms.
     if (e.end - e.begin < 200ms) continue;
