@@ -87,7 +87,7 @@ class Driver:
 
     def addresses(self, node):
         """The 64-bit words among the arguments of a kernel's node that may be addresses. Empty where the
-        driver does not tell where the arguments are (before CUDA 12.4)."""
+        driver does not say where the arguments are (before CUDA 12.4)."""
         params = self.kernel(node)
         name, handle = (("cuKernelGetParamInfo", params.kernel) if params.kernel
                         else ("cuFuncGetParamInfo", params.function))

@@ -20,7 +20,7 @@ struct PairPlan {
   std::vector<std::string> devices;
   analysis::FigureOptions figures;
   std::optional<double> replay_seconds{};  // as in session::TraceOptions
-  std::filesystem::path keep;  // a folder for the recordings; empty: they are removed
+  std::filesystem::path keep;              // a folder for the recordings; empty: they are removed
 };
 
 struct PairRuns {
