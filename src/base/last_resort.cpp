@@ -26,6 +26,7 @@ std::atomic<char* const*> command{nullptr};
 std::atomic<pid_t> child{0};
 std::atomic<const char*> waiter{nullptr};
 std::atomic<int> child_status{kUnknown};
+std::atomic<bool> is_giving_up{false};
 
 void pass_on(int signal) {
   const int err = errno;
@@ -61,6 +62,7 @@ int status_of_child() {
 }
 
 [[noreturn]] void give_up() {
+  is_giving_up = true;  // from here on no other thread reaps the child
   if (child_status != kUnknown) {
     say("jouleprof: out of memory, or an internal error; there is no summary\n");
     ::_exit(child_status);
@@ -106,7 +108,9 @@ void has_started(pid_t pid) {
 }
 
 void has_ended(int status) {
-  if (command != nullptr) child_status = status;
+  if (command == nullptr) return;
+  child_status = status;
+  while (is_giving_up) ::pause();
 }
 
 }  // namespace jouleprof::last_resort

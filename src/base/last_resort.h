@@ -21,7 +21,9 @@ void has_to_run(char* const* command);
 // It runs as this child: its exit status is the program's. Nothing where no command has to run, as
 // in a sweep, whose commands are its own.
 void has_started(pid_t child);
-// It has ended with this exit status. Nothing likewise.
+// It has ended with this exit status. Nothing likewise. To be called before it is reaped: a thread
+// that cannot go on finds the status here or waits for the child itself. Where one does, this does
+// not return.
 void has_ended(int status);
 
 }  // namespace jouleprof::last_resort

@@ -1,6 +1,10 @@
 #include "report/job.h"
 
+#include <fmt/format.h>
+
 #include <set>
+
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 
@@ -9,6 +13,14 @@ std::optional<JobBy> parse_job_by(std::string_view word) {
   if (word == "rank") return JobBy::kRank;
   if (word == "job") return JobBy::kJob;
   return std::nullopt;
+}
+
+std::string slurm_text(const SlurmEnergy& slurm) {
+  if (!slurm.energy) return fmt::format("job {}: {}", slurm.job, slurm.reason);
+  return fmt::format(
+      "job {}: {} by its accounting, of whole nodes and the domains of the site's plugin "
+      "(docs/jobs.md)",
+      slurm.job, energy_text(*slurm.energy));
 }
 
 std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors) {

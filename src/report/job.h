@@ -24,6 +24,9 @@ struct SlurmEnergy {
   std::string reason;
 };
 
+// In one sentence.
+std::string slurm_text(const SlurmEnergy& slurm);
+
 struct JobOptions {
   JobBy by = JobBy::kHost;
   CostFactors costs;  // without a series

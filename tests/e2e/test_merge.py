@@ -197,6 +197,8 @@ def test_by_job_shows_what_slurm_has(gpu):
     assert "does not list" in energy()
     assert "missing or failed" in energy("4711|5", status=1)
     assert "job 4711: sacct is missing" in gpu("report", "a.jprof", "--by", "job", "--sacct").out
+    gpu("report", "a.jprof", "--by", "job", "--sacct", "--html", "job.html")
+    assert "Slurm, job 4711: sacct is missing" in (gpu.folder / "job.html").read_text()
     gpu("report", "a.jprof", "--sacct", status=2)
 
 

@@ -58,6 +58,9 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     }
   }
   html += hosts_table(job);
+  for (const auto& slurm : job_options.slurm) {
+    html += element("p", "coverage", "Slurm, " + slurm_text(slurm));
+  }
   for (const auto& warning : job.warnings) html += element("p", "coverage", "warning: " + warning);
   PageParts parts{"Energy of a job", html, page_foot(options), page_head(options)};
   const auto document = job_to_json(job, job_options);

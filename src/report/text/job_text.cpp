@@ -196,14 +196,7 @@ class Writer {
     }
     if (job_.shares.size() > 1) rule += "; jobs on one host share its rest by recorded time";
     note("", rule);
-    for (const auto& slurm : options_.slurm) {
-      note("slurm",
-           slurm.energy
-               ? fmt::format("job {}: {} by its accounting, of whole nodes and the domains of "
-                             "the site's plugin (docs/jobs.md)",
-                             slurm.job, energy_text(*slurm.energy))
-               : fmt::format("job {}: {}", slurm.job, slurm.reason));
-    }
+    for (const auto& slurm : options_.slurm) note("slurm", slurm_text(slurm));
     if (job_.others != Energy{}) {
       note("others", fmt::format("{} of processes outside of the recorded commands: not charged",
                                  energy_text(job_.others)));

@@ -162,12 +162,14 @@ bool Child::has_ended() const {
 }
 
 int Child::reap() {
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  const int code = exit_status(info);
+  last_resort::has_ended(code);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   reaped_ = true;
-  const int code = exit_status(status);
-  last_resort::has_ended(code);
   return code;
 }
 
