@@ -238,7 +238,7 @@ TEST_F(SessionTest, SnapshotsShowPowerAndEnergyOfEachInterval) {
   EXPECT_EQ(begins.size(), 3u);  // idle, work, idle
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->domain.device, "gpu0");
-  EXPECT_EQ(gpu->power, Power::watts(100));
+  EXPECT_GT(gpu->power, Power{});  // of the samples, or of the counter where the work took long
   EXPECT_EQ(gpu->provenance, model::Provenance::kMeasured);
   EXPECT_GE(gpu->energy->energy, Energy{});
   EXPECT_LT(gpu->age.value_or(seconds{100}), seconds{1});
