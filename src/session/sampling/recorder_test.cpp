@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "session/sampling/failing_sink.h"
 #include "session/sampling/fake_meter.h"
 #include "session/sampling/memory_sink.h"
@@ -67,11 +69,14 @@ class HangingSink final : public MemorySink {
  public:
   explicit HangingSink(Gate& gate) : gate_(gate) {}
   Result<void> commit() override {
+    hangs_ = true;
     gate_.wait();
     return MemorySink::commit();
   }
+  bool hangs() const { return hangs_; }
 
  private:
+  std::atomic<bool> hangs_{false};
   Gate& gate_;
 };
 
@@ -81,10 +86,11 @@ TEST(Recorder, AHangingDiskDoesNotFillTheMemory) {
   constexpr std::size_t kMost = 100 * sizeof(model::PowerReading);
   Recorder recorder(&sink, kMost);
   recorder.post(of_power(-1));
+  while (!sink.hangs()) std::this_thread::yield();
   Batch batch = of_power(0);
   batch.windows.push_back({});
   for (int i = 0; i < 1000; ++i) recorder.post(Batch(batch));
-  ASSERT_TRUE(recorder.is_losing());
+  EXPECT_TRUE(recorder.is_losing());
   EXPECT_FALSE(recorder.take_loss());  // it is not over
   Batch small;
   small.warnings.push_back({HostTime{}, "kept"});
