@@ -270,16 +270,19 @@ TEST_F(Control, LocksAndUnlocksAMemoryClockAlsoAfterADeath) {
     EXPECT_THAT(state(), HasSubstr(" 1 memory-clock unlocked\n"));
     EXPECT_EQ(records(), 0U);
   }
+  // The guard still holds the lock until it has ended; it would restore what follows.
+  const auto is_free = [&] {
+    const auto lock = BoardLock::take(path("control"), "GPU-aaaaaaaa");
+    return lock && *lock;
+  };
+  for (int n = 0; !is_free() && n < 1000; ++n) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
   // As an owner that died leaves it.
   ASSERT_TRUE(board(0).set(Knob::kMemoryClock, 1309));
   ASSERT_TRUE(
       save(path("control"), {"GPU-aaaaaaaa", "gpu0", Knob::kMemoryClock, {}, {1309}, boot_id()}));
-  auto left = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
-  // The guard of the first owner may still be about to end, with its locks.
-  for (int n = 0; left.empty() && n < 500; ++n) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    left = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
-  }
+  const auto left = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].outcome, "gpu0: the memory clock that a sweep locked is unlocked");
   EXPECT_TRUE(state().ends_with(" 0 memory-clock unlocked\n"));
