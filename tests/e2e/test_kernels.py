@@ -29,12 +29,17 @@ KERNELS = [("gemm", 300.0, 1.3, 0.31, 0.0), ("softmax", 120.0, 1.3, 0.23, 0.65)]
 SECONDS = 20
 
 
-def scenario():
+# Of the board after the simulation's begin; enough for a slow machine to start the tool and see it idle.
+IDLE_SECONDS = 8
+
+
+def scenario(idle_seconds=3):
     parts = [{"shape": "constant", "watts": IDLE}]
     for _, watts, period, duty, phase in KERNELS:
         parts.append({"shape": "square", "low_watts": 0, "high_watts": watts,
                       "period_seconds": period, "duty_ratio": duty, "phase_seconds": phase,
-                      "phase_from": "wall_clock", "from_seconds": 3, "to_seconds": 3 + SECONDS})
+                      "phase_from": "wall_clock", "from_seconds": idle_seconds,
+                      "to_seconds": idle_seconds + SECONDS})
     return {"devices": [{"generation": "hopper", "idle_watts": IDLE, "uuid": UUID, "power": parts}]}
 
 
@@ -55,12 +60,12 @@ def library(gpu):
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traced")
-    tool = Tool(folder).simulate(scenario())
+    tool = Tool(folder).simulate(scenario(IDLE_SECONDS))
     (folder / "libjouleprof_inject.so").write_bytes(b"")
     tool.environment["JOULEPROF_INJECT_LIBRARY"] = str(folder / "libjouleprof_inject.so")
-    # The board begins to work as the program does: after a second of idle, and the tool's start.
+    # The board begins to work as the program does.
     tool.environment["JOULEPROF_NVML_EPOCH"] = f"{time.time():.6f}"
-    begin = time.time() + 3
+    begin = time.time() + IDLE_SECONDS
     wait = f"import time; time.sleep(max(0, {begin!r} - time.time()))"
     tool.run = tool("run", "--kernels", "-o", "x.jprof", "--idle", "1s", "--", "sh", "-c",
                     f"{sys.executable} -c '{wait}'; exec " + " ".join(command()))
