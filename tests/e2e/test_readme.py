@@ -65,4 +65,4 @@ def test_the_commands_work_in_their_order(folder):
     assert {"doctor", "run", "report", "export", "annotate"} <= set(done)
     # Nothing went to a file of another name than the next command reads.
     assert not list(folder.folder.glob("*-2.jprof"))
-    assert (folder.folder / "with_energy.json.gz").exists() and (folder.folder / "kernels.html").exists()
+    assert (folder.folder / "with_energy.json.gz").exists() and (folder.folder / "layers.html").exists()
