@@ -177,28 +177,28 @@ def test_by_job_charges_all_energy_once(gpu):
 
 
 def test_by_job_shows_what_slurm_has(gpu):
-    gpu.environment |= {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
+    gpu.environment |= {"SLURM_JOB_ID": "4712", "SLURM_STEP_ID": "0"}
     record(gpu, "a.jprof", 0, "node1")
     sacct = gpu.folder / "bin" / "sacct"
     sacct.parent.mkdir()
 
     def energy(*lines, status=0):
         body = "".join(f"echo '{line}'\n" for line in lines)
-        sacct.write_text(f"#!/bin/sh\ncase \"$*\" in *--jobs=4711*) ;; *) exit 9;; esac\n{body}exit {status}\n")
+        sacct.write_text(f"#!/bin/sh\ncase \"$*\" in *--jobs=4712*) ;; *) exit 9;; esac\n{body}exit {status}\n")
         sacct.chmod(0o755)
         (found,) = json.loads(gpu("report", "a.jprof", "--by", "job", "--sacct", "--json").out)["slurm"]
-        assert found["job"] == "4711" and (found["reason"] is None) == (found["consumed_joules"] is not None)
+        assert found["job"] == "4712" and (found["reason"] is None) == (found["consumed_joules"] is not None)
         return found["consumed_joules"] or found["reason"]
 
     gpu.environment["PATH"] = f"{sacct.parent}:{gpu.environment['PATH']}"
-    assert energy("4711|1234", "4711.batch|1200", "4711.0|1100") == 1234
-    assert energy("4711|", "4711.batch|1200", "4711.extern|1200", "4711.0|700", "4711.1|300", "47110|9") == 1000
-    assert "recorded no energy" in energy("4711|0", "4711.batch|18446744073709551614")
+    assert energy("4712|1234", "4712.batch|1200", "4712.0|1100") == 1234
+    assert energy("4712|", "4712.batch|1200", "4712.extern|1200", "4712.0|700", "4712.1|300", "47120|9") == 1000
+    assert "recorded no energy" in energy("4712|0", "4712.batch|18446744073709551614")
     assert "does not list" in energy()
-    assert "missing or failed" in energy("4711|5", status=1)
-    assert "job 4711: sacct is missing" in gpu("report", "a.jprof", "--by", "job", "--sacct").out
+    assert "missing or failed" in energy("4712|5", status=1)
+    assert "job 4712: sacct is missing" in gpu("report", "a.jprof", "--by", "job", "--sacct").out
     gpu("report", "a.jprof", "--by", "job", "--sacct", "--html", "job.html")
-    assert "Slurm, job 4711: sacct is missing" in (gpu.folder / "job.html").read_text()
+    assert "Slurm, job 4712: sacct is missing" in (gpu.folder / "job.html").read_text()
     gpu("report", "a.jprof", "--sacct", status=2)
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -103,9 +104,11 @@ def test_cpp(machine):
     subprocess.run([compiler, "-std=c++20", f"-I{ROOT / 'include'}", str(EXAMPLES / "cpp" / "windows.cpp"), str(library),
                     f"-Wl,-rpath,{library.parent}", "-o", str(program)], check=True, timeout=300)
     machine.gpus(CONSTANT)
+    begin = time.monotonic()
     out = subprocess.run([str(program)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    longest = time.monotonic() - begin
     joules = float(re.search(r"gpu0 gpu: ([\d.]+) J, 95 % interval", out).group(1))
-    assert joules == pytest.approx(125, rel=0.05)
+    assert 0.95 * 250 * 0.5 < joules < 1.05 * 250 * longest  # it sleeps 0.5 s, or longer on a busy machine
 
 
 def test_no_example_is_left_out():
