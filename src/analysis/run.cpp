@@ -119,7 +119,7 @@ struct Run::State {
       for (std::size_t i = 0; i < out.size(); ++i) {
         const bool gpu = recording.domains[i].kind == model::DomainKind::kGpu;
         if (!gpu || !timelines()[i]) continue;
-        (*known_repeated)[i] = RepeatedWindows::fit(recording, *timelines()[i]);
+        (*known_repeated)[i] = RepeatedWindows::fit(recording.windows, *timelines()[i]);
       }
     }
     for (std::size_t i = 0; i < out.size(); ++i) {

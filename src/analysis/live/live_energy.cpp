@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/repeated/repeated_windows.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -25,7 +27,10 @@ LiveEnergy::LiveEnergy(std::vector<model::Domain> domains,
   for (const auto& domain : domains_) {
     const auto chosen = choose_sensors(sensors, domain.id, all);
     ledgers_.push_back(chosen ? std::make_unique<EnergyLedger>(*chosen, history) : nullptr);
+    const bool is_gpu = chosen && domain.kind == model::DomainKind::kGpu;
+    gpus_.push_back(is_gpu ? ledgers_.back().get() : nullptr);
   }
+  if (std::all_of(gpus_.begin(), gpus_.end(), [](auto* gpu) { return gpu == nullptr; })) gpus_ = {};
 }
 
 void LiveEnergy::append(const model::Readings& readings) {
@@ -45,6 +50,7 @@ void LiveEnergy::add(std::uint32_t name, HostTime begin, HostTime end) {
   mark(begin);
   mark(end);
   totals_.add(name, begin, end);
+  if (!gpus_.empty()) repeated_.add(name, begin, end);
 }
 
 bool LiveEnergy::knows(HostTime t, HostTime now) {
@@ -135,6 +141,9 @@ std::optional<WindowTotal> LiveEnergy::total(std::uint32_t name) {
   for (std::size_t i = 0; total && i < domains_.size(); ++i) {
     const auto& reason = domains_[i].unavailable_reason;
     if (!ledgers_[i] && !reason.empty()) total->energies[i] = fail(Errc::kUnavailable, reason);
+    if (gpus_.empty() || !total->energies[i]) continue;
+    const auto common = repeated_.total(name, i, gpus_);
+    if (common && replaces(*common, *total->energies[i])) total->energies[i] = *common;
   }
   return total;
 }
@@ -148,7 +157,9 @@ void LiveEnergy::tidy(HostTime now) {
     const auto until = ledger->timeline().settled_until();
     settled = std::min(settled, until ? *until : HostTime{});
   }
-  totals_.settle(std::max(settled, now - kLongestPending), ledgers());
+  settled = std::max(settled, now - kLongestPending);
+  totals_.settle(settled, ledgers());
+  if (!gpus_.empty()) repeated_.settle(settled, gpus_);
   for (auto& ledger : ledgers_) {
     if (ledger) ledger->tidy(now);
   }

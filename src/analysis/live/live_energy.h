@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/live/energy_ledger.h"
+#include "analysis/live/repeated_totals.h"
 #include "analysis/live/window_totals.h"
 #include "model/domain.h"
 
@@ -52,7 +53,8 @@ class LiveEnergy {
   bool knows(std::size_t domain, HostTime t);
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
-  // Absent for a name without a window.
+  // Absent for a name without a window. Of many short windows of a GPU, from all of them together
+  // where that is known better (repeated_totals.h).
   std::optional<WindowTotal> total(std::uint32_t name);
 
   // An edge of a window that will be asked for: its energy is then more precise.
@@ -70,6 +72,8 @@ class LiveEnergy {
   std::vector<model::Domain> domains_;
   std::vector<std::unique_ptr<EnergyLedger>> ledgers_;  // by domain; nullptr without a sensor
   WindowTotals totals_;
+  RepeatedTotals repeated_;
+  RepeatedTotals::Ledgers gpus_;  // the GPUs' ledgers, by domain; empty without a GPU
   std::unordered_map<std::int64_t, int> marks_;  // lately, by 4 ms
   HostTime next_tidy_{};
   std::optional<HostTime> first_asked_;

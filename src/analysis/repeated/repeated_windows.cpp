@@ -30,7 +30,7 @@ constexpr double kMostWatts = 20e3;        // no board draws more
 struct RepeatedWindows::State {
   std::unordered_set<std::string_view> names;
   WindowStates states;
-  PowerSolution solution;
+  StatePowers powers;
   PowerDrift drift;
   double gain = 0;
   std::string sensor;
@@ -43,8 +43,8 @@ struct RepeatedWindows::State {
       for (ObservedPower& s : steady) s.watts /= drift.ratio((s.begin + s.end) / 2);
       auto found = state_powers(states, steady, timeline.time_constant(), drift.variation());
       if (!found) return false;
-      solution = std::move(*found);
-      drift = PowerDrift(states, solution.watts, timeline);
+      powers = std::move(*found);
+      drift = PowerDrift(states, powers.solution.watts, timeline);
     }
     return true;
   }
@@ -55,16 +55,22 @@ RepeatedWindows::RepeatedWindows(RepeatedWindows&&) noexcept = default;
 RepeatedWindows& RepeatedWindows::operator=(RepeatedWindows&&) noexcept = default;
 RepeatedWindows::~RepeatedWindows() = default;
 
-std::optional<RepeatedWindows> RepeatedWindows::fit(const model::Recording& recording,
-                                                    EnergyTimeline& timeline) {
+std::optional<RepeatedWindows> RepeatedWindows::fit(std::span<const model::Window> windows,
+                                                    EnergyTimeline& timeline,
+                                                    const std::optional<RecordedSpan>& within) {
   auto state = std::make_unique<State>();
-  state->names = short_window_names(recording.windows);
+  state->names = short_window_names(windows);
   if (state->names.empty()) return std::nullopt;
-  state->states = window_states(recording.windows, state->names);
+  state->states = window_states(windows, state->names);
   const ActivityTable& table = state->states.table;
   if (table.empty()) return std::nullopt;
-  auto observed = timeline.observations(table.time.host_of(table.begin),
-                                        table.time.host_of(table.end), table.time);
+  HostTime from = table.time.host_of(table.begin);
+  HostTime to = table.time.host_of(table.end);
+  if (within) {
+    from = std::max(from, within->begin);
+    to = std::min(to, within->end);
+  }
+  auto observed = timeline.observations(from, to, table.time);
   std::erase_if(observed,
                 [](const ObservedPower& s) { return s.watts < 0 || s.watts > kMostWatts; });
   if (observed.size() > kMostRows || !state->solve(timeline, observed)) return std::nullopt;
@@ -81,7 +87,8 @@ std::optional<model::Measurement> RepeatedWindows::sum(
     std::span<const model::Window* const> windows) const {
   const State& s = *state_;
   if (windows.empty() || !s.names.contains(windows.front()->name)) return std::nullopt;
-  VectorXd factor = VectorXd::Zero(s.solution.watts.size());
+  const PowerSolution& solution = s.powers.solution;
+  VectorXd factor = VectorXd::Zero(solution.watts.size());
   std::vector<double> times(s.states.entries());
   for (const model::Window* w : windows) {
     const double begin = s.states.table.time.seconds_of(w->begin);
@@ -94,9 +101,10 @@ std::optional<model::Measurement> RepeatedWindows::sum(
       factor[static_cast<Index>(k) + 1] += ratio * times[k];
     }
   }
-  const double joules = factor.dot(s.solution.watts);
-  const double sigma = std::hypot(std::sqrt(s.solution.variance(factor)),
-                                  factor.dot(s.solution.alternative_shift), kModelError * joules);
+  const double joules = factor.dot(solution.watts);
+  const double model = std::hypot(kModelError * joules, factor.dot(s.powers.near_shift));
+  const double sigma = std::hypot(std::sqrt(solution.variance(factor)),
+                                  factor.dot(solution.alternative_shift), model);
   if (joules <= 0 || kNormal95 * sigma > kWidest * joules) return std::nullopt;
   model::Measurement m;
   m.energy = Energy::joules(joules);
@@ -106,6 +114,13 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   m.sensor = s.sensor;
   m.method = "regression on the windows' edges";
   return m;
+}
+
+bool replaces(const model::Measurement& common, const model::Measurement& sum) {
+  const Energy apart =
+      common.energy > sum.energy ? common.energy - sum.energy : sum.energy - common.energy;
+  return common.repeatability < sum.repeatability &&
+         apart <= common.repeatability + sum.repeatability;
 }
 
 }  // namespace jouleprof::analysis

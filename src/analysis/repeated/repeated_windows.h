@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
 #include "model/profile.h"
 #include "model/recording.h"
@@ -23,10 +24,12 @@ namespace jouleprof::analysis {
 
 class RepeatedWindows {
  public:
-  // Of one GPU's timeline. Absent without names of short windows (window_states.h), or where the
-  // sensor observes too little of them.
-  static std::optional<RepeatedWindows> fit(const model::Recording& recording,
-                                            EnergyTimeline& timeline);
+  // Of one GPU's timeline, from what its sensors observed `within` a time (absent: always).
+  // `windows`: all of that time and the second around it; they outlive the result. Absent without
+  // names of short windows (window_states.h), or where the sensor observes too little of them.
+  static std::optional<RepeatedWindows> fit(std::span<const model::Window> windows,
+                                            EnergyTimeline& timeline,
+                                            const std::optional<RecordedSpan>& within = {});
 
   RepeatedWindows(RepeatedWindows&&) noexcept;
   RepeatedWindows& operator=(RepeatedWindows&&) noexcept;
@@ -41,5 +44,9 @@ class RepeatedWindows {
   explicit RepeatedWindows(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// Whether `common`, of sum(), replaces the sum of the single windows' energies: its interval is
+// narrower, and the two overlap.
+bool replaces(const model::Measurement& common, const model::Measurement& sum);
 
 }  // namespace jouleprof::analysis

@@ -46,7 +46,7 @@ struct Program {
         timeline->mark(w.begin);
         timeline->mark(w.end);
       }
-      fitted = RepeatedWindows::fit(recording, *timeline);
+      fitted = RepeatedWindows::fit(recording.windows, *timeline);
     }
     Sums out;
     std::vector<const model::Window*> windows;
@@ -171,6 +171,37 @@ TEST(RepeatedWindows, WorkNextToAWindowIsNotTheWindows) {
     }
   });
   EXPECT_EQ(s.absent, 12u);
+}
+
+// A host that is late: one of five windows begins only after a part of its work, or all of it.
+TEST(RepeatedWindows, WorkThatBeginsBeforeItsWindowIsNotTakenForAnothers) {
+  for (const double period : {0.070, 0.0713, 0.0931}) {
+    const Score s = score("burst", [&](Program& p) {
+      std::uniform_real_distribution<double> uniform(0, 1);
+      for (int i = 0; i < 300; ++i) {
+        const double begin = p.power.end();
+        p.power.hold(500, 0.005);
+        p.power.hold(120, period - 0.005);
+        const double late = uniform(p.random) < 0.2 ? 0.012 * uniform(p.random) : 0;
+        p.add("burst", begin + late, begin + std::max(0.005, late + 0.0005));
+      }
+    });
+    EXPECT_GE(s.covered + s.absent / 12.0, 0.9) << period;
+  }
+}
+
+TEST(RepeatedWindows, PeriodicBurstsHaveTheTrueMean) {
+  for (const double period : {0.070, 0.0713}) {
+    const Score s = score("burst", [&](Program& p) {
+      for (int i = 0; i < 300; ++i) {
+        p.window("burst", 500, 0.005);
+        p.pause(period - 0.005, period - 0.005);
+      }
+    });
+    EXPECT_EQ(s.absent, 0u) << period;
+    EXPECT_LT(std::abs(s.bias), 0.02) << period;
+    EXPECT_GE(s.covered, 0.9) << period;
+  }
 }
 
 TEST(RepeatedWindows, PowerMayDrift) {

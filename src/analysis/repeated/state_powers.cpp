@@ -108,9 +108,9 @@ std::vector<PowerPrior> best_priors(const PowerRows& rows, const ActivityTable& 
 
 }  // namespace
 
-std::optional<PowerSolution> state_powers(const WindowStates& states,
-                                          std::span<const ObservedPower> observed,
-                                          double time_constant, double drift) {
+std::optional<StatePowers> state_powers(const WindowStates& states,
+                                        std::span<const ObservedPower> observed,
+                                        double time_constant, double drift) {
   std::vector<std::uint32_t> column_of(states.entries());
   std::iota(column_of.begin(), column_of.end(), 0U);
   const std::size_t columns = column_of.size() + 1;
@@ -120,7 +120,11 @@ std::optional<PowerSolution> state_powers(const WindowStates& states,
   SensorTiming other = timing;
   other.time_constant += other.time_constant_sigma;
   const PowerRows others = power_rows(states.table, column_of, columns, observed, other);
-  return solve_power(rows, best_priors(rows, states.table), &others);
+  const double least = kNearWindows.front() * mean_watts(rows);
+  const auto none_near = solve_power(rows, priors_of(rows, states.table, least));
+  StatePowers out{solve_power(rows, best_priors(rows, states.table), &others), {}};
+  out.near_shift = none_near.watts - out.solution.watts;
+  return out;
 }
 
 double modelled_joules(const WindowStates& states, const std::vector<double>& times,

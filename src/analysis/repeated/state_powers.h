@@ -11,14 +11,20 @@
 
 namespace jouleprof::analysis {
 
-// `watts` of the result: a base, then what each entry of the states adds to it. Of the standard
+struct StatePowers {
+  PowerSolution solution;  // `watts`: a base, then what each entry of the states adds to it
+  // What is added to these watts if power next to windows hardly differs from that elsewhere.
+  Eigen::VectorXd near_shift;
+};
+
+// Of the standard
 // deviations 0.03 to 3 times the mean power, by which power next to windows may differ from that
 // elsewhere outside of them, the one with the greatest Bayesian evidence is the prior's (MacKay
 // 1992). `time_constant`: of the sensors; it is fitted near that value, unless power drifts by 2 %
 // and more (`drift`, relative standard deviation). Absent with fewer than 100 observations.
-std::optional<PowerSolution> state_powers(const WindowStates& states,
-                                          std::span<const ObservedPower> observed,
-                                          double time_constant, double drift);
+std::optional<StatePowers> state_powers(const WindowStates& states,
+                                        std::span<const ObservedPower> observed,
+                                        double time_constant, double drift);
 
 // The joules of times in each entry, with the watts of state_powers().
 double modelled_joules(const WindowStates& states, const std::vector<double>& times,

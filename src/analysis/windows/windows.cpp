@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analysis/repeated/repeated_windows.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/window_chains.h"
 #include "model/window_sum.h"
@@ -71,13 +72,6 @@ class LevelSum {
 
   std::optional<model::EnergyLevels> sum_;
 };
-
-bool is_better(const model::Measurement& common, const model::Measurement& sum) {
-  const Energy apart =
-      common.energy > sum.energy ? common.energy - sum.energy : sum.energy - common.energy;
-  return common.repeatability < sum.repeatability &&
-         apart <= common.repeatability + sum.repeatability;
-}
 
 // Windows of one process count in full each. Where those of several processes overlap, as the
 // ranks' of one job do, they share the device's time: one window for each time in which any was
@@ -165,7 +159,7 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
   }
   const bool is_whole = !windows.is_shared() && out.count == windows.windows().size();
   if (common != nullptr && *common && is_whole) {
-    if (auto whole = (*common)(windows.windows()); whole && is_better(*whole, *out.energy)) {
+    if (auto whole = (*common)(windows.windows()); whole && replaces(*whole, *out.energy)) {
       out.energy = std::move(*whole);
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 namespace jouleprof::nvml_sim {
 namespace {
@@ -27,27 +29,43 @@ double reading(double watts, double gain_error, double noise_watts, const Noise&
   return std::max(0.0, watts * (1 + gain_error) + error);
 }
 
+// What a first-order lag observes is an exponentially weighted mean of the past, which is taken in
+// steps: so short that even a pulse of a third of a time constant comes out smooth.
+struct Past {
+  double age = 0;  // in time constants
+  double weight = 0;
+};
+
+std::vector<Past> pasts() {
+  struct Steps {
+    double end;  // in time constants
+    int count;
+  };
+  std::vector<Past> out;
+  double from = 0;
+  for (const Steps steps : {Steps{1, 8}, Steps{3, 12}, Steps{8, 15}}) {
+    const double step = (steps.end - from) / steps.count;
+    for (int i = 0; i < steps.count; ++i, from += step) {
+      out.push_back({from + step / 2, std::exp(-from) - std::exp(-from - step)});
+    }
+  }
+  out.back().weight += std::exp(-from);  // all that is older
+  return out;
+}
+
+const std::vector<Past> kPasts = pasts();
+
 }  // namespace
 
 EnergyBetween observed(EnergyBetween energy, double rise) {
   if (rise <= 0) return energy;
-  // The observed power at t: an exponentially weighted mean of the last four time constants, in
-  // steps of a quarter of one with uniform power. The last step stands for all earlier ones.
-  const auto power = [energy, rise](double t) {
-    constexpr int kSteps = 16;
-    const double step = rise / 4;
-    double watts = 0;
-    double weight_at_end = 1;
-    for (int i = 0; i < kSteps; ++i) {
-      const double weight_at_begin = i + 1 < kSteps ? std::exp(-0.25 * (i + 1)) : 0.0;
-      const double end = t - i * step;
-      watts += (weight_at_end - weight_at_begin) * energy(end - step, end) / step;
-      weight_at_end = weight_at_begin;
+  return [energy = std::move(energy), rise](double begin, double end) {
+    double joules = 0;
+    for (const Past& past : kPasts) {
+      const double age = past.age * rise;
+      joules += past.weight * energy(begin - age, end - age);
     }
-    return watts;
-  };
-  return [energy, rise, power](double begin, double end) {
-    return energy(begin, end) - rise * (power(end) - power(begin));
+    return joules;
   };
 }
 
