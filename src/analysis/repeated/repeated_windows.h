@@ -8,7 +8,9 @@
 // (power_regression.h). What it leaves over of each second, a drift of all power, counts by time.
 //
 // The 95 % interval adds independent standard deviations: of the regression (cluster-robust), of
-// the sensors' time constant, and 1.5 % of the energy for power that differs from window to window.
+// the sensors' time constant, 1.5 % of the energy for power that differs from window to window, and
+// by how much the energy changes if power next to windows is that elsewhere. The last is large
+// where work does not begin and end with its windows.
 #pragma once
 
 #include <memory>

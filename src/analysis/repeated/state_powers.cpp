@@ -17,6 +17,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr std::array kNearWindows{0.03, 0.1, 0.3, 1.0, 3.0};  // of the mean power
+constexpr double kNoneNear = 0.001;
 constexpr double kPriorWatts = 1000;  // wide: sensors show little of a short window's power
 constexpr double kMostWatts = 20e3;   // no board draws more
 constexpr std::size_t kFewestRows = 100;
@@ -120,8 +121,8 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
   SensorTiming other = timing;
   other.time_constant += other.time_constant_sigma;
   const PowerRows others = power_rows(states.table, column_of, columns, observed, other);
-  const double least = kNearWindows.front() * mean_watts(rows);
-  const auto none_near = solve_power(rows, priors_of(rows, states.table, least));
+  const double none = kNoneNear * mean_watts(rows);
+  const auto none_near = solve_power(rows, priors_of(rows, states.table, none));
   StatePowers out{solve_power(rows, best_priors(rows, states.table), &others), {}};
   out.near_shift = none_near.watts - out.solution.watts;
   return out;

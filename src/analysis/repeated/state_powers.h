@@ -13,7 +13,7 @@ namespace jouleprof::analysis {
 
 struct StatePowers {
   PowerSolution solution;  // `watts`: a base, then what each entry of the states adds to it
-  // What is added to these watts if power next to windows hardly differs from that elsewhere.
+  // What is added to these watts if power next to windows is that elsewhere.
   Eigen::VectorXd near_shift;
 };
 
