@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -97,6 +100,36 @@ TEST(Analyse, ALevelAboveThePowerOfTheWorkWasNotRest) {
   EXPECT_FALSE(gpu.levels.rest);
   EXPECT_FALSE(gpu.idle_part);
   EXPECT_THAT(gpu.levels.reason, HasSubstr("it drew less while the program ran"));
+}
+
+// Its memory was read while it began only.
+TEST(Analyse, MemoryReadEarlyInABriefLifeIsNoPeak) {
+  Recorded run;
+  run.read_gpu();
+  const auto add = [&](unsigned id, double end, double read) {
+    model::Process process;
+    process.id = model::ProcessId{id};
+    process.pid = static_cast<pid_t>(id);
+    process.start = at(4);
+    process.end = at(end);
+    process.in_tree = true;
+    run.recording.processes.push_back(process);
+    model::ProcessReading reading;
+    reading.process = process.id;
+    reading.at = at(read);
+    reading.rss_bytes = 1000 * id;
+    run.recording.process_readings.processes.push_back(reading);
+  };
+  add(1001, 4.1, 4.01);
+  add(1002, 4.1, 4.06);
+  add(1003, 9, 4.01);
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  std::map<pid_t, std::optional<std::uint64_t>> peaks;
+  for (const auto& p : profile->processes) peaks[p.process.pid] = p.peak_rss_bytes;
+  EXPECT_EQ(peaks.at(1001), std::nullopt);
+  EXPECT_EQ(peaks.at(1002), 1002000u);
+  EXPECT_EQ(peaks.at(1003), 1003000u);
 }
 
 TEST(Analyse, WarnsOfWhatTheRecordingShows) {
