@@ -249,7 +249,7 @@ class Monitor {
 class Window {
  public:
   Window(Monitor& monitor, Monitor::Name name)
-      : monitor_(monitor.get()), window_(jouleprof_window_begin(name.number())) {}
+      : monitor_(monitor.get()), window_(jouleprof_monitor_begin(monitor_, name.number())) {}
   Window(Window&& other) noexcept
       : monitor_(std::exchange(other.monitor_, nullptr)), window_(other.window_) {}
   Window(const Window&) = delete;
@@ -263,7 +263,9 @@ class Window {
     return window_;
   }
   // Forgets the window: it is in no total and no recording.
-  void cancel() { monitor_ = nullptr; }
+  void cancel() {
+    if (monitor_ != nullptr) jouleprof_window_cancel(std::exchange(monitor_, nullptr), &window_);
+  }
 
  private:
   jouleprof_monitor* monitor_;

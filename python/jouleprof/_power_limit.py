@@ -175,7 +175,9 @@ class PowerLimitOptimizer:
         """Drops a limit that is being profiled; it is profiled again in the next epoch."""
         if self._phase == "done":
             return
-        self._window = None
+        if self._window is not None:
+            self._window._forget()
+            self._window = None
         self._phase, self._steps = "ready", self._wait
 
     def on_step_begin(self):

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analysis/findings/findings.h"
 #include "analysis/levels/domain_label.h"
@@ -251,6 +252,13 @@ class ProfileBuilder {
     }
   }
 
+  // What a process that lives less than a second holds in its first quarter is no peak: it may have
+  // just begun to load.
+  static bool is_early_in_brief_life(const model::Process& process, HostTime at) {
+    if (!process.end || *process.end - process.start >= std::chrono::seconds{1}) return false;
+    return at < process.start + (*process.end - process.start) / 4;
+  }
+
   void add_process_list() {
     place_.assign(recording_.processes.size(), -1);
     for (std::size_t i = 0; i < recording_.processes.size(); ++i) {
@@ -267,12 +275,19 @@ class ProfileBuilder {
     const auto peak = [](std::optional<std::uint64_t>& to, const std::optional<std::uint64_t>& x) {
       if (x) to = std::max(to.value_or(0), *x);
     };
+    std::unordered_set<std::uint32_t> observed;  // late enough for a peak
     for (const auto& r : recording_.process_readings.processes) {
       const auto p = by_id.find(static_cast<std::uint32_t>(r.process));
       if (p == by_id.end() || r.at < begin_ || r.at > end_) continue;
       peak(p->second->peak_pss_bytes, r.pss_bytes);
       peak(p->second->peak_uss_bytes, r.uss_bytes);
       peak(p->second->peak_rss_bytes, r.rss_bytes);
+      if (r.rss_bytes && !is_early_in_brief_life(p->second->process, r.at)) {
+        observed.insert(static_cast<std::uint32_t>(r.process));
+      }
+    }
+    for (auto& p : profile_.processes) {
+      if (!observed.contains(static_cast<std::uint32_t>(p.process.id))) p.peak_rss_bytes.reset();
     }
     for (const auto& r : recording_.process_readings.gpu_processes) {
       const auto p = by_id.find(static_cast<std::uint32_t>(r.process));

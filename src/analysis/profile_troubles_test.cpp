@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {
@@ -99,11 +102,43 @@ TEST(Analyse, ALevelAboveThePowerOfTheWorkWasNotRest) {
   EXPECT_THAT(gpu.levels.reason, HasSubstr("it drew less while the program ran"));
 }
 
+// Its memory was read while it began only.
+TEST(Analyse, MemoryReadEarlyInABriefLifeIsNoPeak) {
+  Recorded run;
+  run.read_gpu();
+  const auto add = [&](unsigned id, double end, double read) {
+    model::Process process;
+    process.id = model::ProcessId{id};
+    process.pid = static_cast<pid_t>(id);
+    process.start = at(4);
+    process.end = at(end);
+    process.in_tree = true;
+    run.recording.processes.push_back(process);
+    model::ProcessReading reading;
+    reading.process = process.id;
+    reading.at = at(read);
+    reading.rss_bytes = 1000 * id;
+    run.recording.process_readings.processes.push_back(reading);
+  };
+  add(1001, 4.1, 4.01);
+  add(1002, 4.1, 4.06);
+  add(1003, 9, 4.01);
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  std::map<pid_t, std::optional<std::uint64_t>> peaks;
+  for (const auto& p : profile->processes) peaks[p.process.pid] = p.peak_rss_bytes;
+  EXPECT_EQ(peaks.at(1001), std::nullopt);
+  EXPECT_EQ(peaks.at(1002), 1002000u);
+  EXPECT_EQ(peaks.at(1003), 1003000u);
+}
+
 TEST(Analyse, WarnsOfWhatTheRecordingShows) {
   Recorded run;
   run.gpu.gain = 1.1;
   run.read_gpu();
   run.recording.run.complete = false;
+  run.recording.run.pid = 77;
+  run.recording.run.open_windows = {{"train", at(4)}, {"step", at(12)}, {"step", at(12.5)}};
   run.recording.warnings.push_back({at(4), "the disk was full"});
   run.recording.clock_points = {{at(0), RealTime{100s}, {}},
                                 {at(5), RealTime{105s}, {}},
@@ -116,6 +151,10 @@ TEST(Analyse, WarnsOfWhatTheRecordingShows) {
   ASSERT_TRUE(profile);
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("cut off")));
   EXPECT_THAT(profile->warnings, Contains("the disk was full"));
+  EXPECT_THAT(profile->warnings,
+              Contains(HasSubstr("window 'train' of process 77 was open when the recording was cut "
+                                 "off, 12.00 s after its begin; it has no energy")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("2 windows 'step' of process 77 were open")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("suspended for 30.0 s")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("set by +100.0 s")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("power limit in 50 %")));

@@ -74,6 +74,19 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
   }
 }
 
+// Of a program that recorded itself and was killed.
+void check_open_windows(const model::Recording& recording, std::vector<std::string>& out) {
+  const auto& open = recording.run.open_windows;
+  if (recording.run.complete || !recording.run.pid || open.empty()) return;
+  HostTime end = open.front().begin;
+  for (const auto& window : open) end = std::max(end, window.begin);
+  for (const auto& r : recording.readings.counters) end = std::max(end, r.after);
+  for (const auto& r : recording.readings.powers) end = std::max(end, r.at);
+  for (auto& text : model::texts_of(open, *recording.run.pid, end, "the recording was cut off")) {
+    out.push_back(std::move(text));
+  }
+}
+
 void check_divided(const model::Recording& recording, std::vector<std::string>& out) {
   for (const auto& domain : recording.domains) {
     if (domain.kind != model::DomainKind::kGpu || !is_divided(recording, domain)) continue;
@@ -102,6 +115,7 @@ std::vector<std::string> recording_warnings(const model::Recording& recording, H
   check_clocks(recording, begin, end, out);
   check_limits(recording, begin, end, out);
   check_divided(recording, out);
+  check_open_windows(recording, out);
   return out;
 }
 

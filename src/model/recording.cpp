@@ -1,8 +1,49 @@
 #include "model/recording.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace jouleprof::model {
+
+std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, pid_t process,
+                                  HostTime at, std::string_view when) {
+  constexpr std::size_t kMostNames = 20;
+  struct Group {
+    std::size_t count = 0;
+    Duration longest{};
+  };
+  std::map<std::string, Group> groups;
+  for (const auto& window : windows) {
+    Group& group = groups[window.name];
+    ++group.count;
+    group.longest = std::max(group.longest, at - window.begin);
+  }
+  std::vector<std::pair<std::string, Group>> oldest_first(groups.begin(), groups.end());
+  std::stable_sort(oldest_first.begin(), oldest_first.end(), [](const auto& a, const auto& b) {
+    return a.second.longest > b.second.longest;
+  });
+  std::vector<std::string> texts;
+  for (const auto& [name, group] : oldest_first) {
+    if (texts.size() == kMostNames) {
+      texts.push_back(fmt::format("process {}: windows of {} other names were open when {}",
+                                  process, groups.size() - kMostNames, when));
+      break;
+    }
+    const double age = seconds(group.longest);
+    texts.push_back(
+        group.count == 1
+            ? fmt::format("window '{}' of process {} was open when {}, {:.2f} s after its begin; "
+                          "it has no energy",
+                          name, process, when, age)
+            : fmt::format("{} windows '{}' of process {} were open when {}, the oldest {:.2f} s "
+                          "after its begin; they have no energy",
+                          group.count, name, process, when, age));
+  }
+  return texts;
+}
 
 bool is_at_rest_around_traces(const RunInfo& run) {
   return run.source == "attach" || run.source.starts_with("import:");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +19,18 @@
 #include "model/sensor.h"
 
 namespace jouleprof::model {
+
+// A window that has begun and not ended.
+struct OpenWindow {
+  std::string name;
+  HostTime begin{};
+
+  bool operator==(const OpenWindow&) const = default;
+};
+
+// A sentence for each name, of windows that `when` ("the process ended"), at `at`, found open.
+std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, pid_t process,
+                                  HostTime at, std::string_view when);
 
 // What was run, where and by which tool.
 struct RunInfo {
@@ -40,6 +53,8 @@ struct RunInfo {
   Rank rank;              // of the process that made the recording
   std::string user;       // who ran it; empty: not known
   std::string node_list;  // of Slurm's job, as Slurm writes it: "node[1-4]"; empty: none
+  // Of the process `pid` at the last commit, of a recording that was not closed in order.
+  std::vector<OpenWindow> open_windows;
 
   bool operator==(const RunInfo&) const = default;
 };

@@ -96,6 +96,7 @@ class Reader {
                       {},
                       {},
                       {},
+                      {},
                       {}};
     if (version_ >= 4) {
       for (Rows folder = rows("trace_folder"); folder.next();) {
@@ -115,6 +116,12 @@ class Reader {
         row.integer(1, 1);
         recording_.run.user = row.maybe(&Rows::text).value_or("");
         recording_.run.node_list = row.maybe(&Rows::text).value_or("");
+      }
+    }
+    if (version_ >= 12) {
+      for (Rows row = rows("open_window"); row.next();) {
+        auto name = row.text();
+        recording_.run.open_windows.push_back({std::move(name), row.host_time()});
       }
     }
     for (Rows argument = rows("command_argument"); argument.next();) {

@@ -20,7 +20,7 @@ struct Fixed {
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 28> kTables{{
+constexpr std::array<Fixed, 29> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -152,6 +152,10 @@ constexpr std::array<Fixed, 28> kTables{{
      "user TEXT, "
      "node_list TEXT",
      11},
+    {"open_window",
+     "name TEXT NOT NULL, "
+     "begin_nanoseconds INTEGER NOT NULL",
+     12},
     {"trace_folder",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "path TEXT NOT NULL",

@@ -20,9 +20,11 @@ struct Statements {
   SQLite::Statement commit{db, "COMMIT"};
   SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
   SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
+  SQLite::Statement forget_open_windows{db, "DELETE FROM open_window"};
   Insert run{db, "run"};
   Insert identity{db, "identity"};
   Insert account{db, "account"};
+  Insert open_window{db, "open_window"};
   Insert command_argument{db, "command_argument"};
   Insert clock_point{db, "clock_point"};
   Insert domain{db, "domain"};

@@ -41,6 +41,26 @@ TEST(WindowText, LongLabelsGiveWayToTheName) {
                           HasSubstr("power limit W"), Not(HasSubstr("batch size"))));
 }
 
+TEST(WindowText, DevicesThatAnImportedFileHasNoFigureOfAreNamedOnce) {
+  auto profile = sweep_profile(7);
+  const auto lines_with = [](const std::string& text, std::string_view word) {
+    const auto lines = split(text, '\n');
+    return std::count_if(lines.begin(), lines.end(),
+                         [&](auto line) { return line.find(word) != std::string_view::npos; });
+  };
+  EXPECT_EQ(lines_with(windows_to_text(profile, {}), "no figure in the file"), 0);
+  for (std::size_t g = 0; g < 5; ++g) {
+    auto& energy = profile.windows[g].energies[0];
+    energy = {};
+    energy.reason = "the imported file has no energy for some of these windows";
+  }
+  for (const std::string& text : {to_text(profile), windows_to_text(profile, {})}) {
+    EXPECT_THAT(text, HasSubstr("5 of 7 imported windows have no figure in the file"));
+    EXPECT_EQ(lines_with(text, "no figure"), 1) << text;
+    EXPECT_EQ(lines_with(text, "without a figure"), 0) << text;
+  }
+}
+
 TEST(WindowText, OfManyNamesThoseThatTookMostAreShownAndTheRestIsSummed) {
   auto profile = windowed_profile();
   const auto small = profile.windows[0];

@@ -18,6 +18,9 @@ int main(void) {
   jouleprof_window window = jouleprof_window_begin(0);
   jouleprof_window_end(NULL, &window);
   jouleprof_window_end(NULL, NULL);
+  window = jouleprof_monitor_begin(NULL, 0);
+  jouleprof_window_cancel(NULL, &window);
+  jouleprof_window_cancel(NULL, NULL);
   jouleprof_report_close(NULL);
   jouleprof_monitor_close(NULL);
   jouleprof_free(NULL);

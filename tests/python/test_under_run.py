@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import jouleprof
+
 from conftest import CONSTANT
 
 SCRIPT = """
@@ -60,6 +62,7 @@ if __name__ == "__main__":
     worker.start()
     worker.join()
     monitor = jouleprof.Monitor()
+    monitor.begin_window("train")
     for _ in range(3):
         with monitor.window("step"):
             time.sleep(0.05)
@@ -81,6 +84,10 @@ def test_windows_survive_a_program_that_does_not_end_in_order(machine, end):
     report = json.loads(subprocess.run(
         [tool, "report", path, "--json"], check=True, stdout=subprocess.PIPE).stdout)
     assert {w["name"]: w["count"] for w in report["windows"]} == {"child": 1, "step": 3}
+    named = [text for text in report["warnings"] if "was open when the process ended" in text]
+    assert len(named) == 1 and named[0].startswith("window 'train' of process ")
+    assert named[0] in jouleprof.open(path).warnings
+
 
 
 BRIEF = """

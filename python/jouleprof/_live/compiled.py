@@ -41,6 +41,9 @@ class Ignored(Window):
     def __exit__(self, kind, error, trace):
         return None
 
+    def _forget(self):
+        return None
+
     def _interval(self):
         raise Unavailable(f"window '{self._name}' is inside a compiled function and was ignored: the compiler moves "
                           "operations across its edges. Put the window around the call of the function")

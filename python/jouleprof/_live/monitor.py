@@ -91,8 +91,10 @@ class Monitor:
         if "torch" in _modules and compiled.is_compiling():
             compiled.ignored(key)
             return
-        if not restart and key in self._by_key:
-            raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
+        if key in self._by_key:
+            if not restart:
+                raise InvalidArgument(f"window '{key}' is open already; restart=True begins it anew")
+            self._by_key.pop(key)._forget()
         window = self.window(key, sync_execution)
         self._by_key[key] = window
         window.__enter__()
@@ -106,6 +108,7 @@ class Monitor:
         if window is None:
             raise InvalidArgument(f"no window '{key}' is open")
         if cancel:
+            window._forget()
             return None
         if sync_execution is True and not callable(window._mode):
             self._synchronise()

@@ -44,7 +44,8 @@ class Steps:
             try:
                 batch = next(batches)
             except StopIteration:
-                return  # never ended, so it never was
+                step._forget()
+                return
             try:
                 yield batch
             finally:

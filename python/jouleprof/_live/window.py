@@ -37,7 +37,7 @@ class Window:
             raise InvalidArgument(f"window '{self._name}' has begun before; make a new one")
         if self._mode is not None:
             self._begin_marked()
-        self._begin = now()
+        self._begin = self._native.begin(self._id)
         return self
 
     def __exit__(self, kind, error, trace):
@@ -70,12 +70,17 @@ class Window:
         elif self._marks is not None:
             self._end = 0 if failed else self._mode.end(self._marks)
             if self._end:
+                self._forget()
                 return
             self._marks = None  # or its end is within a graph that is being captured
             self._edges = "host"
         self._end = self._native.end(self._begin, self._id)
         if self._edges == "synchronised":
             self._monitor._count_edges(self._id, "synchronised")
+
+    def _forget(self):
+        """It is no longer one that is open."""
+        self._native.forget(self._begin, self._id)
 
     # ---- afterwards
 

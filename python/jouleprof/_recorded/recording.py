@@ -78,6 +78,11 @@ class Recording(Tables):
         part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
         return self._json(*part)
 
+    @property
+    def warnings(self):
+        """What the reader of the figures should know, such as windows that were open when their process ended."""
+        return [text for recording in self.parts or [self] for text in recording.report()["warnings"]]
+
     def total(self, name="total", start=None, end=None) -> Energy:
         """The energy of a domain ("gpu0", "dram package-0"), or the sum over whole devices ("total")."""
         return _energy(self._figure(name, start, end)[0])

@@ -40,7 +40,9 @@ class Training:
         return kind in self._open
 
     def drop(self, kind):
-        self._open.pop(kind, None)
+        window = self._open.pop(kind, None)
+        if window is not None:
+            window._forget()
 
     def end(self, kind, steps=0, tokens=0, logged_as=None):
         """`logged_as`: in the names of its metrics; None: not logged."""

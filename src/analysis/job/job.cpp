@@ -10,6 +10,7 @@
 #include "analysis/job/job_clocks.h"
 #include "analysis/job/job_rows.h"
 #include "analysis/job/job_sums.h"
+#include "analysis/job/machine_names.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -128,6 +129,7 @@ class RankRows {
     if (is_new) {
       place->second.rank = rank;
       place->second.host = profile_.run.host;
+      place->second.boot_id = profile_.run.boot_id;
       place->second.recording = named_.name;
       place->second.length = profile_.duration();
     }
@@ -340,7 +342,22 @@ void JobBuilder::align() {
   job_.is_aligned = true;
 }
 
+// Before they are shown or sorted.
+void JobBuilder::name_machines() {
+  std::vector<std::pair<std::string, std::string>> machines;
+  for (const auto& host : job_.hosts) machines.emplace_back(host.host, host.boot_id);
+  const auto names = distinct_names(machines);
+  const auto rename = [&](auto& named) {
+    const auto known = names.find(named.boot_id);
+    if (known != names.end()) named.host = known->second;
+  };
+  for (auto& host : job_.hosts) rename(host);
+  for (auto& rank : job_.ranks) rename(rank);
+  for (auto& host : clocks_->hosts) rename(host);
+}
+
 Job JobBuilder::finish() && {
+  name_machines();
   std::stable_sort(job_.hosts.begin(), job_.hosts.end(), [](const JobHost& a, const JobHost& b) {
     return std::tie(a.host, a.boot_id) < std::tie(b.host, b.boot_id);
   });

@@ -37,7 +37,9 @@ struct HostClock {
 };
 
 struct JobHost {
-  std::string host;  // several, where containers of one machine have names of their own
+  // Several names, where containers of one machine have their own; with digits of the boot id,
+  // where machines share a name.
+  std::string host;
   std::string boot_id;
   std::vector<std::string> recordings;
   std::vector<JobDomain> domains;
@@ -55,7 +57,8 @@ struct JobHost {
 // energy.
 struct JobRank {
   model::Rank rank;
-  std::string host;
+  std::string host;  // as JobHost's, but for a container its own
+  std::string boot_id;
   std::string recording;
   Duration length{};
   std::optional<Duration> cpu_time;
@@ -162,6 +165,7 @@ class JobBuilder {
 
  private:
   struct Clocks;
+  void name_machines();
   void align();
 
   JobRules rules_;

@@ -312,6 +312,16 @@ TEST(Job, ErrorsOfHostsAddLinearly) {
   EXPECT_NEAR(two.total->error.joules(), 2 * one.total->error.joules(), 1e-3);
 }
 
+TEST(Job, MachinesOfOneNameAreDistinguished) {
+  const Job job = job_of({{recorded(3, 13, "node", "aaaaaaaa-1", "GPU-1")},
+                          {recorded(3, 13, "node", "bbbbbbbb-1", "GPU-2")},
+                          {recorded(3, 13, "other", "cccccccc-1", "GPU-3")}});
+  ASSERT_EQ(job.hosts.size(), 3u);
+  EXPECT_EQ(job.hosts[0].host, "node (aaaaaaaa)");
+  EXPECT_EQ(job.hosts[1].host, "node (bbbbbbbb)");
+  EXPECT_EQ(job.hosts[2].host, "other");
+}
+
 TEST(Job, RejectsRecordingsOfOtherBootsAndWithoutTime) {
   JobBuilder builder;
   const auto mixed = builder.add_host(named({recorded(3, 5), recorded(3, 5, "node1", "boot2")}));

@@ -241,6 +241,21 @@ int64_t jouleprof_now(void) { return jouleprof::HostClock::now().time_since_epoc
 
 jouleprof_window jouleprof_window_begin(uint32_t name) { return {jouleprof_now(), 0, name, 0}; }
 
+jouleprof_window jouleprof_monitor_begin(jouleprof_monitor* monitor, uint32_t name) {
+  jouleprof_window window = jouleprof_window_begin(name);
+  if (monitor == nullptr) return window;
+  window.flags = JOULEPROF_WINDOW_LISTED;
+  monitor->source->begin({window.begin_nanoseconds, name});
+  return window;
+}
+
+void jouleprof_window_cancel(jouleprof_monitor* monitor, jouleprof_window* window) {
+  if (monitor == nullptr || window == nullptr) return;
+  if ((window->flags & JOULEPROF_WINDOW_LISTED) == 0) return;
+  window->flags &= ~JOULEPROF_WINDOW_LISTED;
+  monitor->source->forget({window->begin_nanoseconds, window->name});
+}
+
 void jouleprof_window_end(jouleprof_monitor* monitor, jouleprof_window* window) {
   if (window == nullptr) return;
   window->end_nanoseconds = jouleprof_now();
@@ -252,8 +267,11 @@ jouleprof_status jouleprof_window_add(jouleprof_monitor* monitor, const joulepro
       window->end_nanoseconds < window->begin_nanoseconds) {
     return JOULEPROF_INVALID_ARGUMENT;
   }
-  monitor->source->add(
-      {window->begin_nanoseconds, window->end_nanoseconds, window->name, window->flags});
+  monitor->source->add({window->begin_nanoseconds, window->end_nanoseconds, window->name,
+                        window->flags & ~JOULEPROF_WINDOW_LISTED});
+  if ((window->flags & JOULEPROF_WINDOW_LISTED) != 0) {
+    monitor->source->forget({window->begin_nanoseconds, window->name});
+  }
   return JOULEPROF_OK;
 }
 

@@ -103,8 +103,17 @@ std::uint32_t Monitor::name(const std::string& text) {
   return opened_ ? jouleprof_monitor_name(opened_.get(), text.c_str()) : 0;
 }
 
+std::int64_t Monitor::begin(std::uint32_t name) noexcept {
+  return opened_ ? jouleprof_monitor_begin(opened_.get(), name).begin_nanoseconds : jouleprof_now();
+}
+
+void Monitor::forget(std::int64_t begin, std::uint32_t name) noexcept {
+  jouleprof_window window{begin, 0, name, JOULEPROF_WINDOW_LISTED};
+  if (opened_) jouleprof_window_cancel(opened_.get(), &window);
+}
+
 std::int64_t Monitor::end(std::int64_t begin, std::uint32_t name) noexcept {
-  jouleprof_window window{begin, 0, name, 0};
+  jouleprof_window window{begin, 0, name, JOULEPROF_WINDOW_LISTED};
   if (!opened_) return jouleprof_now();
   jouleprof_window_end(opened_.get(), &window);
   return window.end_nanoseconds;

@@ -31,6 +31,9 @@ class Monitor {
   nanobind::object domains() const;
 
   std::uint32_t name(const std::string& text);
+  // Begins a window, and lists it until end() or forget(); returns when that was.
+  std::int64_t begin(std::uint32_t name) noexcept;
+  void forget(std::int64_t begin, std::uint32_t name) noexcept;
   // Ends a window that began at `begin` (CLOCK_MONOTONIC, nanoseconds); returns when that was.
   std::int64_t end(std::int64_t begin, std::uint32_t name) noexcept;
   // True, or a failure.

@@ -32,6 +32,8 @@ NB_MODULE(_native, module) {
       .def("source", &Monitor::source)
       .def("domains", &Monitor::domains)
       .def("name", &Monitor::name, "text"_a)
+      .def("begin", &Monitor::begin)
+      .def("forget", &Monitor::forget)
       .def("end", &Monitor::end)
       .def("add", &Monitor::add)
       .def("energy", &Monitor::energy)

@@ -22,6 +22,7 @@
 #include "importers/lines.h"
 #include "importers/nvidia_smi/gpus_of_rows.h"
 #include "importers/nvidia_smi/query_columns.h"
+#include "importers/nvidia_smi/semicolons.h"
 #include "importers/stamps.h"
 
 namespace jouleprof::importers {
@@ -251,6 +252,7 @@ class Import {
 };
 
 bool recognises(std::string_view text) {
+  if (has_semicolons(text)) return true;
   constexpr std::size_t kMessages = 5;  // lines before the log
   for (Lines lines(text); lines.next() && lines.number() <= kMessages;) {
     const std::string_view line = trim(lines.text());
@@ -261,7 +263,12 @@ bool recognises(std::string_view text) {
 }
 
 Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
-  return Import(sources.front(), options).run();
+  const SourceText& source = sources.front();
+  if (!has_semicolons(source.text)) return Import(source, options).run();
+  auto text = with_commas(source);
+  if (!text) return forward_error(text);
+  const SourceText rewritten{source.path, std::move(*text)};
+  return Import(rewritten, options).run();
 }
 
 }  // namespace

@@ -21,6 +21,17 @@ std::string row(int second, int gpu, double watts) {
                      watts);
 }
 
+// A wrong guess would be a thousand times the power.
+TEST(NvidiaSmi, NumbersBetweenSemicolonsThatCanBeReadInTwoWaysAreRefused) {
+  const std::string log = "timestamp;power.draw [W]\n2026/08/17 22:35:54.844;44,94 W\n";
+  const std::string next = "2026/08/17 22:35:56.844;";
+  for (const char* cell : {"45,060 W", "45.06 W", "1.045,06 W", "45,06,1"}) {
+    const std::string message = import_error(log + next + cell + "\n");
+    EXPECT_THAT(message, HasSubstr("line 3")) << cell;
+    EXPECT_THAT(message, HasSubstr("give the file that nvidia-smi wrote")) << cell;
+  }
+}
+
 TEST(NvidiaSmi, TwoGpusByIndex) {
   std::string text = kHeader;
   for (int s = 0; s <= 10; ++s) text += row(s, 0, 100) + row(s, 3, 100 + 10 * s);
@@ -67,7 +78,13 @@ TEST(NvidiaSmi, SpellingsOfOneLogAreTheSameLog) {
       "timestamp,power.draw [W]\n2026-08-17 22:35:54.844,44.94\n2026-08-17 22:35:56.844,45.06\n",
       // other order, line ends of Windows
       "power.draw [W], timestamp\r\n44.94 W, 2026/08/17 22:35:54.844\r\n"
-      "45.06 W, 2026/08/17 22:35:56.844\r\n"};
+      "45.06 W, 2026/08/17 22:35:56.844\r\n",
+      // saved by a spreadsheet whose locale has decimal commas
+      "timestamp;driver_version;power.draw [W]\r\n2026/08/17 22:35:54,844;550.54;44,94 W\r\n"
+      "2026/08/17 22:35:56,844;550.54;45,06 W\r\n",
+      // the same with decimal points
+      "timestamp;power.draw [W]\n2026/08/17 22:35:54.844;\"44.94\"\n2026/08/17 22:35:56.844;"
+      "45.06\n"};
   for (const std::string& text : spellings) {
     const auto recording = import_text(text);
     ASSERT_TRUE(recording) << text << recording.error().message;

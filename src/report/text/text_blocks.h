@@ -44,6 +44,10 @@ Lines balance_block(const TextContext& context);
 Lines window_block(const TextContext& context, std::size_t most);
 Lines process_block(const TextContext& context, std::size_t most);
 
+// For a device of which a part of the imported windows has a figure: how many have none. Empty for
+// any other.
+std::string imported_gap(const TextContext& context, std::size_t domain);
+
 Style style_of(model::Provenance p);
 
 }  // namespace jouleprof::report

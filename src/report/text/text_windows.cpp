@@ -208,6 +208,9 @@ class Block {
           {"Measured by another tool; the error of its figures is not known.", Style::kAttention},
           2);
     }
+    if (imported) {
+      for (const Column& column : columns_) add_gaps(table, column);
+    }
     add_reason(table, shown);
     return table.lines(c_.width, c_.options.colour);
   }
@@ -236,6 +239,15 @@ class Block {
     return row;
   }
 
+  void add_gaps(Table& table, const Column& column) const {
+    for (const std::size_t d : column.domains) {
+      const std::string gap = imported_gap(c_, d);
+      if (!gap.empty()) {
+        table.add_text({c_.labels[d], Style::kAttention}, {gap, Style::kAttention}, 2);
+      }
+    }
+  }
+
   // Figures that are no measurements, and the first that is missing.
   void add_reason(Table& table, const Groups& shown) const {
     for (const Column& column : columns_) {
@@ -251,7 +263,7 @@ class Block {
       for (const std::size_t d : column.domains) {
         for (const WindowGroup* group : shown) {
           const WindowEnergy& e = group->energies[d];
-          if (e.count == group->count || e.reason.empty()) continue;
+          if (group->imported || e.count == group->count || e.reason.empty()) continue;
           if (e.reason == model::kNoWindowMeasures) continue;
           table.add_text({c_.labels[d], Style::kAttention},
                          {fmt::format("{} of {} '{}' without a figure: {}", group->count - e.count,
@@ -268,6 +280,22 @@ class Block {
   std::vector<Column> columns_;
   bool single_;  // no name has more than one window
 };
+
+}  // namespace
+
+std::string imported_gap(const TextContext& c, std::size_t domain) {
+  std::uint64_t have = 0;
+  std::uint64_t all = 0;
+  for (const WindowGroup& group : c.profile.windows) {
+    if (!group.imported) continue;
+    have += group.energies[domain].count;
+    all += group.count;
+  }
+  if (have == 0 || have == all) return {};
+  return fmt::format("{} of {} imported windows have no figure in the file", all - have, all);
+}
+
+namespace {
 
 Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   if (groups.empty()) return {};

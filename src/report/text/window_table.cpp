@@ -36,6 +36,10 @@ class Writer {
                  "<quartiles", "dynamic", "total", "<"});
     for (const WindowGroup& group : c_.profile.windows) add(table, group);
     table_ = table.lines(c_.width, c_.options.colour);
+    for (const std::size_t d : domains_) {
+      const std::string gap = imported_gap(c_, d);
+      if (!gap.empty()) c_.note(table_, c_.labels[d], Style::kAttention, gap, 3);
+    }
     c_.note(table_, "", Style::kDim,
             "95 %: of the mean. Median and quartiles: of single windows, the sensor's noise "
             "included; only of 4 or more windows, most of them as long as the sensor resolves. "
@@ -90,7 +94,7 @@ class Writer {
                   : e.energy     ? provenance_word(e.energy->provenance)
                                  : "unavailable",
                   style}});
-      if (!is_of_all && !e.reason.empty()) {
+      if (!is_of_all && !e.reason.empty() && !group.imported) {
         table.add_text({"", Style::kAttention},
                        {fmt::format("{}: {} of {} without a figure: {}", c_.labels[d],
                                     group.count - e.count, group.count, c_.safe(e.reason)),

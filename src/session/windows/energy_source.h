@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "model/domain.h"
 #include "model/snapshot.h"
+#include "spans/windows/open_windows.h"
 #include "spans/windows/window_record.h"
 
 namespace jouleprof::session {
@@ -39,6 +40,10 @@ class EnergySource {
 
   // A number for a window's name, the same for the same text; 0 is the empty name.
   virtual std::uint32_t name(std::string_view text) = 0;
+  // A window that has begun: the recording names it if the program ends before it is forgotten, as
+  // all are to be that end. Neither waits nor allocates.
+  virtual void begin(const spans::OpenWindow& window) noexcept = 0;
+  virtual void forget(const spans::OpenWindow& window) noexcept = 0;
   // A window that has ended. Neither waits nor allocates, beyond a thread's first.
   virtual void add(const spans::WindowRecord& window) noexcept = 0;
 

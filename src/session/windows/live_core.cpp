@@ -47,7 +47,9 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
                   uses_.insert(uses_.end(), sampled.gpu_processes.begin(),
                                sampled.gpu_processes.end());
                 }),
-      inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); }) {
+      open_(options_.sink ? std::make_unique<spans::OpenWindows>() : nullptr),
+      inbox_([this](const auto& origin, const auto& window) { take_in(origin.thread, window); },
+             nullptr, open_.get()) {
   run_ = run_info_here(options_.tool_version);
   run_.source = "library";
   run_.command = own_command();
@@ -82,6 +84,11 @@ void LiveCore::end() {
   std::unique_lock lock(mutex_);
   if (processes_) look_at_processes(lock, true);
   run_.work_end = HostClock::now();
+  for (auto& text :
+       model::texts_of(open_windows(), *run_.pid, *run_.work_end, "its monitor was closed")) {
+    sampling_.warn(std::move(text));
+  }
+  run_.open_windows.clear();
   sampling_.batch.run = run_;
   sampling_.stop(kPatience);
   (void)sampling_.finish();
@@ -109,7 +116,25 @@ void LiveCore::look() {
   if (processes_ && HostClock::now() >= processes_->next()) look_at_processes(lock, false);
   if (!has_failed_) live_.ledger().tidy(HostClock::now());
   sampling_.watch_clock();
+  record_open_windows();
   sampling_.flush();
+}
+
+std::vector<model::OpenWindow> LiveCore::open_windows() const {
+  std::vector<model::OpenWindow> found;
+  if (!open_) return found;
+  for (const auto& window : open_->all()) {
+    found.push_back({names_.text(window.name), host(window.begin)});
+  }
+  return found;
+}
+
+// In case that the program dies before the next look.
+void LiveCore::record_open_windows() {
+  auto open = open_windows();
+  if (open == run_.open_windows) return;
+  run_.open_windows = std::move(open);
+  sampling_.batch.run = run_;
 }
 
 // The mutex is free during the look, which may take milliseconds. Called by the thread, and after

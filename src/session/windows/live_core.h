@@ -47,6 +47,8 @@ class LiveCore {
 
   // As EnergySource's.
   std::uint32_t name(std::string_view text) { return names_.number(text); }
+  void begin(const spans::OpenWindow& window) noexcept { inbox_.begin(window); }
+  void forget(const spans::OpenWindow& window) noexcept { inbox_.forget(window); }
   void add(const spans::WindowRecord& window) noexcept { inbox_.push(window); }
   Result<EnergySource::Energies> energy(HostTime begin, HostTime end, Duration timeout);
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout);
@@ -60,6 +62,8 @@ class LiveCore {
   template <typename Work>
   auto unless_failed(const Work& work) -> decltype(work());
   void look_at_processes(std::unique_lock<std::mutex>& lock, bool last);
+  void record_open_windows();
+  std::vector<model::OpenWindow> open_windows() const;
   void take_in(pid_t thread, const spans::WindowRecord& window);
   void wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock);
 
@@ -78,6 +82,7 @@ class LiveCore {
   bool stop_ = false;
   std::atomic<bool> has_failed_ = false;  // for lack of memory
 
+  const std::unique_ptr<spans::OpenWindows> open_;  // null: nothing is recorded
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it
   std::optional<ProcessWatch> processes_;  // of the thread; absent: nothing is recorded
   std::thread thread_;

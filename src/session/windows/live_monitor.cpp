@@ -75,6 +75,10 @@ std::uint32_t LiveMonitor::name(std::string_view text) {
   return check_process() ? core_->name(text) : 0;
 }
 
+void LiveMonitor::begin(const spans::OpenWindow& window) noexcept { core_->begin(window); }
+
+void LiveMonitor::forget(const spans::OpenWindow& window) noexcept { core_->forget(window); }
+
 void LiveMonitor::add(const spans::WindowRecord& window) noexcept { core_->add(window); }
 
 Result<EnergySource::Energies> LiveMonitor::energy(HostTime begin, HostTime end, Duration timeout) {

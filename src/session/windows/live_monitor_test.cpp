@@ -266,5 +266,37 @@ TEST(LiveMonitorTest, RecordsReadingsAndWindows) {
   EXPECT_FALSE(r.process_readings.machine.empty());
 }
 
+// A sink that keeps what the recording would say if the program died now.
+struct StateSink : MemorySink {
+  explicit StateSink(std::atomic<int>& most) : most_open(most) {}
+  Result<void> set_run(const model::RunInfo& run) override {
+    most_open = std::max<int>(most_open, static_cast<int>(run.open_windows.size()));
+    return MemorySink::set_run(run);
+  }
+  std::atomic<int>& most_open;
+};
+
+TEST(LiveMonitorTest, RecordsWhichWindowsAreOpen) {
+  std::atomic<int> most_open{0};
+  StateSink sink(most_open);
+  {
+    auto with = options();
+    with.open_sink = [&sink]() -> Result<std::unique_ptr<Sink>> {
+      return std::make_unique<WriterSink<StateSink>>(sink);
+    };
+    const auto monitor = open_steady(std::move(with));
+    const std::int64_t now = HostClock::now().time_since_epoch().count();
+    monitor->begin({now, monitor->name("train")});
+    monitor->begin({now, monitor->name("step")});
+    while (most_open < 2) std::this_thread::sleep_for(5ms);
+    monitor->forget({now, monitor->name("step")});
+  }
+  const auto& r = sink.recording;
+  EXPECT_TRUE(r.run.open_windows.empty());
+  ASSERT_EQ(r.warnings.size(), 1u);
+  EXPECT_THAT(r.warnings[0].text, HasSubstr("window 'train' of process"));
+  EXPECT_THAT(r.warnings[0].text, HasSubstr("its monitor was closed"));
+}
+
 }  // namespace
 }  // namespace jouleprof::session

@@ -37,7 +37,7 @@ RunLink::RunLink(int fd, std::unique_ptr<spans::SharedRings> rings)
     : fd_(fd),
       rings_(std::move(rings)),
       inbox_([this](const auto& origin, const auto& window) { take_in(origin, window); },
-             rings_.get()),
+             rings_.get(), rings_->open()),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = start_without_signals([this] { work(); });
 }
@@ -55,6 +55,7 @@ RunLink::~RunLink() {
     (void)send_waiting(HostClock::now() + kLastSend);
   } catch (const std::exception&) {  // no memory for the last windows
   }
+  if (rings_->open() != nullptr) rings_->open()->close();
 }
 
 RunLink::Descriptor::~Descriptor() {

@@ -32,6 +32,8 @@ class RunLink {
 
   // A new name is sent at once, so that the windows of a program that dies have theirs.
   std::uint32_t name(std::string_view text);
+  void begin(const spans::OpenWindow& window) noexcept { inbox_.begin(window); }
+  void forget(const spans::OpenWindow& window) noexcept { inbox_.forget(window); }
   void add(const spans::WindowRecord& window) noexcept;
 
   // Sends what there is, then the question, which gets an id and a deadline. Errors: those of the

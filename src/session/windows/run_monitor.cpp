@@ -144,6 +144,10 @@ std::uint32_t RunMonitor::name(std::string_view text) {
   return check_process() ? link_->name(text) : 0;
 }
 
+void RunMonitor::begin(const spans::OpenWindow& window) noexcept { link_->begin(window); }
+
+void RunMonitor::forget(const spans::OpenWindow& window) noexcept { link_->forget(window); }
+
 void RunMonitor::add(const spans::WindowRecord& window) noexcept { link_->add(window); }
 
 Result<EnergySource::Energies> RunMonitor::energy(HostTime begin, HostTime end, Duration timeout) {

@@ -34,6 +34,8 @@ class RunMonitor final : public EnergySource {
   const std::vector<model::DomainId>& visible_boards() const override { return visible_boards_; }
   std::string_view kind() const override { return "run"; }
   std::uint32_t name(std::string_view text) override;
+  void begin(const spans::OpenWindow& window) noexcept override;
+  void forget(const spans::OpenWindow& window) noexcept override;
   void add(const spans::WindowRecord& window) noexcept override;
   Result<Energies> energy(HostTime begin, HostTime end, Duration timeout) override;
   Result<analysis::WindowTotal> total(std::uint32_t name, Duration timeout) override;

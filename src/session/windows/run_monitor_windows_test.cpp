@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <thread>
@@ -15,7 +16,9 @@ namespace jouleprof::session {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 using testing::SizeIs;
+using testing::StartsWith;
 using RunMonitorWindowsTest = RunMonitorTest;
 
 TEST_F(RunMonitorWindowsTest, WindowsAreRecordedByNameProcessAndThread) {
@@ -94,6 +97,7 @@ TEST_F(RunMonitorWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
     });
     other.join();
     for (int i = 0; i < 5; ++i) (*monitor)->add({now, now + i, name, 0});
+    (*monitor)->begin({now, (*monitor)->name("long")});
     ::kill(getpid(), SIGKILL);
   }
   int status = -1;
@@ -102,7 +106,30 @@ TEST_F(RunMonitorWindowsTest, WindowsOfOneThatDiesAreTakenFromItsMemory) {
   stop();
   EXPECT_THAT(recorded_, SizeIs(7));
   for (const auto& w : recorded_) EXPECT_EQ(w.name, "short");
-  EXPECT_THAT(warnings_, testing::IsEmpty());
+  ASSERT_THAT(warnings_, SizeIs(1));
+  EXPECT_THAT(warnings_[0], StartsWith("window 'long' of process " + std::to_string(child) +
+                                       " was open when the process ended"));
+}
+
+TEST_F(RunMonitorWindowsTest, ThoseStillOpenAreNamedWithTheReason) {
+  const auto kept = connect();
+  kept->begin({ns(HostClock::now()), kept->name("kept")});
+  {
+    const auto monitor = connect();
+    const std::int64_t now = ns(HostClock::now());
+    const std::uint32_t name = monitor->name("closed");
+    for (std::int64_t i = 0; i < 3; ++i) monitor->begin({now + i, name});
+    monitor->forget({now, name});  // its end
+    monitor->begin({now, monitor->name("forgotten")});
+    monitor->forget({now, monitor->name("forgotten")});
+  }
+  stop();
+  std::sort(warnings_.begin(), warnings_.end());
+  ASSERT_THAT(warnings_, SizeIs(2));
+  EXPECT_THAT(warnings_[0], HasSubstr("2 windows 'closed' of process"));
+  EXPECT_THAT(warnings_[0], HasSubstr("were open when its monitor was closed"));
+  EXPECT_THAT(warnings_[1], HasSubstr("window 'kept'"));
+  EXPECT_THAT(warnings_[1], HasSubstr("was open when the recording ended"));
 }
 
 }  // namespace

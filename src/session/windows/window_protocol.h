@@ -8,7 +8,8 @@
 // the kernel's id of their thread, the number of their ring plus 1, or 0 without one (32 bits
 // each), then the records (WindowRecord). The hello may bring a file descriptor with the program's
 // rings (spans/windows/shared_rings.h): from them come the windows that a program that dies did not
-// send. Every other message is a JSON object with a "type":
+// send, and the names of those that it did not end. Every other message is a JSON object with a
+// "type":
 //
 //   program -> tool
 //     hello     protocol                     the first message
@@ -58,7 +59,7 @@
 
 namespace jouleprof::session {
 
-inline constexpr int kWindowProtocol = 4;  // any change is a new one
+inline constexpr int kWindowProtocol = 5;  // any change is a new one
 inline constexpr const char* kSessionVariable = "JOULEPROF_SESSION";
 inline constexpr std::size_t kLongestPacket = std::size_t{64} << 10;
 inline constexpr std::size_t kMostWindowsInPacket = 2048;

@@ -181,7 +181,7 @@ void WindowServer::run() {
     if (!go_on) break;
   }
   waiting_ = false;
-  while (!clients_.empty()) drop(clients_.begin()->first);
+  while (!clients_.empty()) drop(clients_.begin()->first, false);
   if (service_) hand_over();
 }
 
@@ -308,10 +308,10 @@ bool WindowServer::send_unsent(Client& client) {
   return true;
 }
 
-void WindowServer::drop(ClientId id) {
+void WindowServer::drop(ClientId id, bool has_ended) {
   const Client& client = clients_.at(id);
   if (client.rings >= 0) {
-    take_left(id, client.rings);
+    take_left(id, client.rings, has_ended);
     ::close(client.rings);
   }
   if (client.role == Client::kMember || client.role == Client::kLeaving) {
@@ -325,7 +325,7 @@ void WindowServer::drop(ClientId id) {
   if (is_member) wake_();
 }
 
-void WindowServer::take_left(ClientId id, int rings) {
+void WindowServer::take_left(ClientId id, int rings, bool has_ended) {
   const HostTime now = HostClock::now();
   const std::uint64_t overwritten = spans::read_left(
       rings, [&](std::uint32_t ring) { return service_->received(id, ring); },
@@ -333,6 +333,11 @@ void WindowServer::take_left(ClientId id, int rings) {
         (void)service_->take(id, Windows{thread, {}, {window}}, now);
       });
   if (overwritten > 0) (void)service_->take(id, Lost{overwritten}, now);
+  const auto open = spans::read_left_open(rings);
+  service_->leave_open(id, open.windows, now,
+                       open.closed ? "its monitor was closed"
+                       : has_ended ? "the process ended"
+                                   : "the recording ended");
 }
 
 std::vector<pid_t> WindowServer::take_newcomers() {

@@ -90,8 +90,8 @@ class WindowServer {
   bool receive(ClientId id, Client& client, HostTime now);  // false: to be dropped
   void reply();
   bool send_unsent(Client& client);
-  void drop(ClientId id);
-  void take_left(ClientId id, int rings);  // windows that it ended and did not send
+  void drop(ClientId id, bool has_ended = true);  // false: the server stops before its program
+  void take_left(ClientId id, int rings, bool has_ended);  // windows that it did not send
   void hand_over();
   bool has_members() const;
   void serve_members();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "session/windows/energy_source.h"
 
@@ -115,6 +116,22 @@ bool WindowService::take(ClientId, Client& client, Windows&& windows) {
     record(client, known.text, windows.thread, window);
   }
   return true;
+}
+
+void WindowService::leave_open(ClientId id, const std::vector<spans::OpenWindow>& windows,
+                               HostTime now, std::string_view when) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end() || !client->second.welcome) return;
+  std::vector<model::OpenWindow> open;
+  for (const auto& window : windows) {
+    if (host(window.begin) > now) continue;
+    const auto known = client->second.names.find(window.name);
+    open.push_back({known != client->second.names.end() ? known->second.text : std::string(),
+                    host(window.begin)});
+  }
+  auto texts = model::texts_of(open, client->second.pid, now, when);
+  warnings_.insert(warnings_.end(), std::make_move_iterator(texts.begin()),
+                   std::make_move_iterator(texts.end()));
 }
 
 void WindowService::record(const Client& client, const std::string& name, pid_t thread,

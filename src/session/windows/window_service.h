@@ -38,6 +38,11 @@ class WindowService {
   // is one whose reply is a refusal.
   bool take(ClientId client, ProgramMessage message, HostTime now);
 
+  // Windows that a client has begun and will not end, because of what `when` says ("the process
+  // ended"). To be warned of.
+  void leave_open(ClientId client, const std::vector<spans::OpenWindow>& windows, HostTime now,
+                  std::string_view when);
+
   // How many windows of one of its rings a client has sent.
   std::uint64_t received(ClientId client, std::uint32_t ring) const;
 

@@ -174,7 +174,9 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
     entry.zombie = stat->ended();
     entry.cpu_time = stat->cpu_time;
     entry.children_cpu_time = stat->children_cpu_time;
-    entry.rss_bytes = entry.zombie ? std::nullopt : std::optional(stat->rss_bytes);
+    // 0 while a program begins or ends, and of threads of the kernel: not known.
+    const bool has_memory = !entry.zombie && stat->rss_bytes > 0;
+    entry.rss_bytes = has_memory ? std::optional(stat->rss_bytes) : std::nullopt;
     if (entry.zombie && !process.end) process.end = at, changed = true;
     // What was first seen between fork and exec had its parent's name and command line.
     if (!entry.zombie && (++entry.looks == 2 || stat->name != process.name)) {

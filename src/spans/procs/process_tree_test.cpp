@@ -93,6 +93,16 @@ TEST_F(FakeTree, TheAdoptersNewChildrenAreOrphansOfTheTree) {
   EXPECT_EQ(ledger.processes[120].end, at(2));
 }
 
+TEST_F(FakeTree, WhereTheKernelGivesNoMemoryThereIsNone) {
+  fake.put({.pid = 100, .rss_pages = 0});
+  auto t = tree(100);
+  ledger.look(t, 1);
+  EXPECT_EQ(ledger.last[100].rss_bytes, std::nullopt);
+  fake.put({.pid = 100, .cpu_ticks = 1, .rss_pages = 3});
+  ledger.look(t, 2);
+  EXPECT_GT(ledger.last[100].rss_bytes, 0u);
+}
+
 TEST_F(FakeTree, CpuTimeIsCountedOnce) {
   fake.put({.pid = 100, .cpu_ticks = 10});
   fake.put({.pid = 101, .parent = 100, .cpu_ticks = 20});

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <new>
-#include <vector>
 
 namespace jouleprof::spans {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kStride = (sizeof(RingSlot) + kPage - 1) / kPage * kPage;
+constexpr std::size_t pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+constexpr std::size_t kStride = pages(sizeof(RingSlot));
+constexpr std::size_t kFirst = pages(sizeof(OpenWindows));  // the windows that are open come first
 
-off_t place_of(std::uint32_t number) { return static_cast<off_t>(number * kStride); }
+off_t place_of(std::uint32_t number) { return static_cast<off_t>(kFirst + number * kStride); }
 
 // Not by mapping: the process may cut its file at any time.
 bool read_slot(int fd, std::uint32_t number, RingSlot& out) {
@@ -24,9 +25,14 @@ bool read_slot(int fd, std::uint32_t number, RingSlot& out) {
 
 }  // namespace
 
-SharedRings::SharedRings() : fd_(::memfd_create("jouleprof-windows", MFD_CLOEXEC)) {}
+SharedRings::SharedRings() : fd_(::memfd_create("jouleprof-windows", MFD_CLOEXEC)) {
+  if (fd_ < 0 || ::ftruncate(fd_, place_of(0)) != 0) return;
+  void* const at = ::mmap(nullptr, kFirst, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (at != MAP_FAILED) open_ = ::new (at) OpenWindows;
+}
 
 SharedRings::~SharedRings() {
+  if (open_ != nullptr) ::munmap(static_cast<void*>(open_), kFirst);
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -51,8 +57,9 @@ std::uint64_t read_left(int fd, const std::function<std::uint64_t(std::uint32_t)
                         const std::function<void(pid_t, const WindowRecord&)>& take) {
   struct stat file {};
   if (::fstat(fd, &file) != 0) return 0;
-  const auto slots = std::min<std::uint64_t>(static_cast<std::uint64_t>(file.st_size) / kStride,
-                                             SharedRings::kMost);
+  const auto size = static_cast<std::uint64_t>(file.st_size);
+  if (size < kFirst) return 0;
+  const auto slots = std::min<std::uint64_t>((size - kFirst) / kStride, SharedRings::kMost);
   std::uint64_t overwritten = 0;
   const auto image = std::make_unique<RingSlot>();
   const auto again = std::make_unique<RingSlot>();
@@ -71,6 +78,13 @@ std::uint64_t read_left(int fd, const std::function<std::uint64_t(std::uint32_t)
     }
   }
   return overwritten;
+}
+
+LeftOpen read_left_open(int fd) {
+  const auto image = std::make_unique<OpenWindows>();
+  const ssize_t n = ::pread(fd, static_cast<void*>(image.get()), sizeof *image, 0);
+  if (n != static_cast<ssize_t>(sizeof *image)) return {};
+  return {image->all(), image->closed()};
 }
 
 }  // namespace jouleprof::spans

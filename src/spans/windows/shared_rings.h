@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
+#include "spans/windows/open_windows.h"
 #include "spans/windows/window_ring.h"
 
 namespace jouleprof::spans {
@@ -18,8 +20,8 @@ struct RingSlot {
   WindowRing ring;
 };
 
-// An anonymous file (memfd_create) with one slot for each thread that ended a window. Thread
-// safety: none.
+// An anonymous file (memfd_create) with the windows that are open, and one slot for each thread
+// that ended a window. Thread safety: none, but for open()'s.
 class SharedRings {
  public:
   static constexpr std::size_t kMost = 1024;  // threads
@@ -29,7 +31,8 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
   ~SharedRings();  // slots stay mapped until their last owner is gone
 
-  int fd() const { return fd_; }  // -1: none can be made
+  int fd() const { return fd_; }               // -1: none can be made
+  OpenWindows* open() const { return open_; }  // null where there is no memory for them
 
   struct Made {
     std::shared_ptr<RingSlot> slot;  // null where there is no more memory
@@ -39,6 +42,7 @@ class SharedRings {
 
  private:
   int fd_ = -1;
+  OpenWindows* open_ = nullptr;
   std::uint32_t made_ = 0;
 };
 
@@ -47,5 +51,12 @@ class SharedRings {
 // The process may have died at any instruction, still run, or have cut the file.
 std::uint64_t read_left(int fd, const std::function<std::uint64_t(std::uint32_t)>& received,
                         const std::function<void(pid_t, const WindowRecord&)>& take);
+
+// The windows that a process left open. As above, of a process at any instruction.
+struct LeftOpen {
+  std::vector<OpenWindow> windows;
+  bool closed = false;  // it had closed its monitor
+};
+LeftOpen read_left_open(int fd);
 
 }  // namespace jouleprof::spans

@@ -44,8 +44,12 @@ struct WindowInbox::ThreadRings {
 
 thread_local WindowInbox::ThreadRings WindowInbox::thread_rings_;
 
-WindowInbox::WindowInbox(Consumer consumer, SharedRings* shared)
-    : id_(next_inbox++), pid_(getpid()), consumer_(std::move(consumer)), shared_(shared) {
+WindowInbox::WindowInbox(Consumer consumer, SharedRings* shared, OpenWindows* open)
+    : id_(next_inbox++),
+      pid_(getpid()),
+      consumer_(std::move(consumer)),
+      shared_(shared),
+      open_(open) {
   count_forks();
   forks_ = forks.load(std::memory_order_relaxed);
 }
@@ -89,6 +93,16 @@ WindowInbox::ThreadRing* WindowInbox::make_ring() {
   rings_.push_back(ring);
   mine.all.push_back({id_, std::move(ring)});
   return mine.all.back().ring.get();
+}
+
+void WindowInbox::begin(const OpenWindow& window) noexcept {
+  if (open_ == nullptr || forks.load(std::memory_order_relaxed) != forks_) return;
+  open_->add(window);
+}
+
+void WindowInbox::forget(const OpenWindow& window) noexcept {
+  if (open_ == nullptr || forks.load(std::memory_order_relaxed) != forks_) return;
+  open_->remove(window);
 }
 
 void WindowInbox::push(const WindowRecord& record) noexcept {

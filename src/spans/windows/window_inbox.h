@@ -29,13 +29,17 @@ class WindowInbox {
   // Called for one window after the other, never from two threads at once.
   using Consumer = std::function<void(const Origin&, const WindowRecord&)>;
 
-  // `shared`: rings that outlive the process, used where they can be made; may be null, outlives
-  // this.
-  explicit WindowInbox(Consumer consumer, SharedRings* shared = nullptr);
+  // `shared`: rings that outlive the process, used where they can be made; `open`: where windows
+  // are listed while they are open. Each may be null, and outlives this.
+  explicit WindowInbox(Consumer consumer, SharedRings* shared = nullptr,
+                       OpenWindows* open = nullptr);
   WindowInbox(const WindowInbox&) = delete;
   WindowInbox& operator=(const WindowInbox&) = delete;
   ~WindowInbox();
 
+  // One has begun, and is listed until it is forgotten.
+  void begin(const OpenWindow& window) noexcept;
+  void forget(const OpenWindow& window) noexcept;
   // Allocates nothing after a thread's first window, unless its ring is full.
   void push(const WindowRecord& record) noexcept;
   void drain();
@@ -62,6 +66,7 @@ class WindowInbox {
   const pid_t pid_;
   const Consumer consumer_;
   SharedRings* const shared_;
+  OpenWindows* const open_;
   std::uint64_t forks_ = 0;
   std::atomic<std::uint64_t> lost_{0};
   std::mutex mutex_;  // guards what follows, and the consumer

@@ -168,7 +168,7 @@ class ZeusMonitor:
         if key in self.measurement_states:
             if not restart:
                 raise InvalidArgument(f"Measurement window '{key}' already exists")
-            del self.measurement_states[key]
+            self.measurement_states.pop(key).window._forget()
         self._synchronise(sync_execution)
         begun_at = _time.time()
         window = self._new_window(key, sync_execution).__enter__()
@@ -183,6 +183,7 @@ class ZeusMonitor:
             raise InvalidArgument(f"Measurement window '{key}' does not exist") from None
         self._synchronise(sync_execution)
         if cancel:
+            state.window._forget()
             return Measurement(time=0.0, gpu_energy={i: 0.0 for i in self.gpu_indices},
                                cpu_energy={i: 0.0 for i in self.cpu_indices})
         state.window.__exit__(None, None, None)
@@ -193,6 +194,8 @@ class ZeusMonitor:
 
     def reset_windows(self):
         """Forgets all open windows."""
+        for state in self.measurement_states.values():
+            state.window._forget()
         self.measurement_states.clear()
 
     def measurement_of(self, begin, end):
@@ -222,6 +225,12 @@ class _TimeOnly(Window):
 
     def __init__(self):
         super().__init__(None, self, "", 0, None)
+
+    def begin(self, number):
+        return _time.monotonic_ns()
+
+    def forget(self, begin, number):
+        return None
 
     def end(self, begin, number):
         return _time.monotonic_ns()
