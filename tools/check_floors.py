@@ -49,7 +49,7 @@ ROOMS = {
         "findings": _LEVELS | {"findings"},
         "collectives": _PROCESSES | {"collectives"},
         "windows": _WINDOWS,
-        "live": _WINDOWS | {"live", "processes"},
+        "live": _WINDOWS | {"live", "processes", "repeated"},
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
         "kernels": _KERNELS,

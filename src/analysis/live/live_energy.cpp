@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analysis/repeated/repeated_windows.h"
+#include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -116,11 +116,4 @@ std::optional<model::Measurement> RepeatedWindows::sum(
   return m;
 }
 
-bool replaces(const model::Measurement& common, const model::Measurement& sum) {
-  const Energy apart =
-      common.energy > sum.energy ? common.energy - sum.energy : sum.energy - common.energy;
-  return common.repeatability < sum.repeatability &&
-         apart <= common.repeatability + sum.repeatability;
-}
-
 }  // namespace jouleprof::analysis

@@ -47,8 +47,4 @@ class RepeatedWindows {
   std::unique_ptr<State> state_;
 };
 
-// Whether `common`, of sum(), replaces the sum of the single windows' energies: its interval is
-// narrower, and the two overlap.
-bool replaces(const model::Measurement& common, const model::Measurement& sum);
-
 }  // namespace jouleprof::analysis

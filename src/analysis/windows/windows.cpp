@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "analysis/repeated/repeated_windows.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/window_chains.h"
 #include "model/window_sum.h"
@@ -283,6 +282,13 @@ std::vector<WindowGroup> imported_groups(const model::Recording& recording,
 }
 
 }  // namespace
+
+bool replaces(const model::Measurement& common, const model::Measurement& sum) {
+  const Energy apart =
+      common.energy > sum.energy ? common.energy - sum.energy : sum.energy - common.energy;
+  return common.repeatability < sum.repeatability &&
+         apart <= common.repeatability + sum.repeatability;
+}
 
 void mark_windows(Timelines& timelines, std::span<const Window> windows) {
   std::vector<HostTime> edges;

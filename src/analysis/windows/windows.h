@@ -23,11 +23,14 @@ void mark_windows(Timelines& timelines, std::span<const model::Window> windows);
 using CommonEnergy =
     std::function<std::optional<model::Measurement>(std::span<const model::Window* const>)>;
 
+// Whether it replaces that sum: its interval is narrower, and the two overlap.
+bool replaces(const model::Measurement& common, const model::Measurement& sum);
+
 // The recording's windows, one group for each name, and those imported from another tool. A `part`
 // contains the windows that begin in it, in full, so that parts of a run partition its windows.
 // Imported windows without a time are in no part. Errors of a sum: window_chains.h,
 // model/window_sum.h. `levels`, `common`: by domain, in the recording's order; may be empty. The
-// common energy replaces the sum where its interval is narrower and overlaps the sum's.
+// common energy may replace the sum.
 // O((windows + readings) log readings).
 std::vector<model::WindowGroup> window_groups(const model::Recording& recording,
                                               Timelines& timelines,
