@@ -11,6 +11,7 @@
 #include "model/activity_slices.h"
 #include "model/collective_profile.h"
 #include "model/power_step.h"
+#include "model/process_slices.h"
 #include "model/profile.h"
 #include "model/recording.h"
 
@@ -64,6 +65,11 @@ class Run {
   // part saves a second attribution. Errors: as activity()'s.
   const Result<std::vector<model::ActivitySlices>>& activity_slices(std::size_t most_cells,
                                                                     const Part& part = {}) const;
+
+  // Energies of processes by time. As activity_slices(): to ask before profile(). Errors: as
+  // profile()'s.
+  const Result<model::ProcessSlices>& process_slices(std::size_t most_cells,
+                                                     const Part& part = {}) const;
 
   // Collectives of the traced ranks. Empty without any. Errors: as activity()'s.
   const Result<model::CollectiveProfile>& collectives(const Part& part = {}) const;

@@ -1,8 +1,9 @@
 // The tables of a selected part of the time.
 import { useMemo } from "preact/hooks";
-import type { By, Page, Row } from "./data";
+import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
+import type { PartProcess, PartProcesses } from "./part_processes";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -98,6 +99,50 @@ export function PartWindowTable({ page, selection, ...filter }: { page: Page; se
       {rows.length > 0
         ? <Table key={`part-window-${rows.some((w) => w.reason)}`} name="windows of the selection" rows={rows} columns={columns} {...filter} />
         : <p>No window begins in the selection.</p>}
+    </>
+  );
+}
+
+type PartProcessRow = Process & { part: PartProcess; missing: string | null };
+
+const LITTLE = "too little energy to be held by time";
+
+function processColumns(page: Page): Column<PartProcessRow>[] {
+  const energy = (joules: number | null | undefined) => (joules === null || joules === undefined ? "" : joulesText(joules));
+  return [
+    { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
+    { key: "name", title: "name", value: (p) => p.name },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
+    { key: "selection_joules", title: "dynamic energy of selection, ESTIMATED", numeric: true, value: (p) => p.part.total,
+      show: (p) => energy(p.part.total) },
+    ...page.profile.domains
+      .map((d, i) => ({ d, label: page.labels[i] }))
+      .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
+      .map(({ d, label }): Column<PartProcessRow> => ({
+        key: `selection_${label}_joules`, title: label, numeric: true, value: (p) => p.part.joules.get(d.id) ?? null,
+        show: (p) => energy(p.part.joules.get(d.id)),
+      })),
+    { key: "selection_cpu_seconds", title: "CPU time of selection", numeric: true, value: (p) => p.part.cpuSeconds,
+      show: (p) => (p.part.cpuSeconds === null ? "" : secondsText(p.part.cpuSeconds)) },
+    { key: "whole_joules", title: "energy, whole run", numeric: true, value: (p) => p.energy_joules, show: (p) => energy(p.energy_joules) },
+    { key: "reason", title: "reason", value: (p) => p.missing },
+  ];
+}
+
+export function PartProcessTable({ page, part, ...filter }: { page: Page; part: PartProcesses } & Filter) {
+  const rows = useMemo(() => page.profile.processes.map((p, i): PartProcessRow => ({
+    ...p, part: part.processes[i],
+    missing: part.processes[i].total !== null ? null : p.energy_joules === null ? "no energy was attributed to it" : LITTLE,
+  })), [page, part]);
+  const columns = useMemo(() => processColumns(page), [page]);
+  return (
+    <>
+      <p class="soft">
+        {secondsText(part.begin)} to {secondsText(part.end)}, the slices of {roundText(part.step)} that lie in the selection.
+        Energy is divided among processes by the rules of the whole run. The error of the division is not known.
+      </p>
+      <Table key={`part-process-${rows.some((r) => r.missing)}`} name="processes of the selection" rows={rows} columns={columns}
+        order={{ key: "selection_joules", down: true }} {...filter} />
     </>
   );
 }

@@ -4,7 +4,8 @@ import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./
 import { kindOf, shortName } from "./kinds";
 import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import { wholeReason, type Part } from "./part";
-import { PartRows, PartWindowTable } from "./part_tables";
+import { processesOf, processReason } from "./part_processes";
+import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
 import { Table } from "./table_view";
@@ -133,8 +134,6 @@ function processColumns(page: Page): Column<Process>[] {
   ];
 }
 
-const PROCESSES_WHOLE = "This page holds energies of processes for the whole run only; the command above has those of the selection.";
-
 const TITLES: Record<TableName, string> = {
   kernel: "Kernels", layer: "Layers", phase: "Phases", range: "Ranges", window: "Windows", process: "Processes",
 };
@@ -163,6 +162,7 @@ interface Props {
 
 export function Tables({ page, chosen, filter, onChoose, onFilter, selection, part, onWhole }: Props) {
   const names = tablesOf(page);
+  const processes = useMemo(() => selection && processesOf(page, selection), [page, selection]);
   if (names.length === 0) return null;
   const name = names.includes(chosen) ? chosen : names[0];
   const words = { filter, onFilter };
@@ -191,12 +191,13 @@ export function Tables({ page, chosen, filter, onChoose, onFilter, selection, pa
         ))}
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${name}`}>
-        {selection && (name === "process" || (name !== "window" && !part)) && (
-          <p><b>Of the whole run, not of the selection.</b> {name === "process" ? PROCESSES_WHOLE : wholeReason(page)}</p>
+        {selection && name !== "window" && (name === "process" ? !processes : !part) && (
+          <p><b>Of the whole run, not of the selection.</b> {name === "process" ? processReason(page.process_slices) : wholeReason(page)}</p>
         )}
         {name === "window"
           ? selection ? <PartWindowTable page={page} selection={selection} {...words} /> : <Windows page={page} {...words} />
-          : name === "process" ? <Processes page={page} {...words} />
+          : name === "process"
+            ? processes ? <PartProcessTable page={page} part={processes} {...words} /> : <Processes page={page} {...words} />
             : selection && part ? <PartRows key={name} page={page} by={name} part={part} {...words} />
               : <Rows page={page} by={name} key={name} {...words} />}
       </div>
