@@ -256,13 +256,13 @@ Result<model::Measurement> Run::energy(std::size_t domain, const model::Window& 
   return energy(domain, window.begin, window.end);
 }
 
-std::vector<model::PowerStep> Run::curve(std::size_t domain, Duration step,
-                                         const Part& part) const {
+std::vector<model::PowerStep> Run::curve(std::size_t domain, Duration step, const Part& part,
+                                         model::StepErrors errors) const {
   auto& timeline = state_->timelines().at(domain);
   const auto& work = state_->work();
   if (!work || !timeline) return {};
   return timeline->curve(part.from ? work->begin + *part.from : work->recorded.begin,
-                         part.to ? work->begin + *part.to : work->recorded.end, step);
+                         part.to ? work->begin + *part.to : work->recorded.end, step, errors);
 }
 
 }  // namespace jouleprof::analysis

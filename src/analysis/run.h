@@ -82,8 +82,8 @@ class Run {
   // The mean power of a domain over each step of the whole recording, idle time before and after
   // the work included, or of a part. Steps without readings are left out. Empty for a domain
   // without readings or a step that is not positive.
-  std::vector<model::PowerStep> curve(std::size_t domain, Duration step,
-                                      const Part& part = {}) const;
+  std::vector<model::PowerStep> curve(std::size_t domain, Duration step, const Part& part = {},
+                                      model::StepErrors errors = model::StepErrors::kLeftOut) const;
 
  private:
   struct State;

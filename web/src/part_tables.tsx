@@ -28,7 +28,6 @@ function rowColumns(by: By, devices: number): Column<PartRow>[] {
   return [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       below: (r) => (by === "kernel" ? r.detail : null) },
-    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "selection_joules", title: "energy of selection", numeric: true, value: (r) => r.part?.joules ?? null, show: showEnergy,
       help: "active energy: above rest and held; with parts",
@@ -38,6 +37,7 @@ function rowColumns(by: By, devices: number): Column<PartRow>[] {
       show: (r) => (r.part && isKnown(r) ? errorText(r.part.error, r.part.joules) : "") },
     { key: "selection_share_ratio", title: "share of selection", numeric: true, help: "of the device's measured energy of the same time",
       value: (r) => r.part?.share ?? null, show: (r) => (isKnown(r) && r.part!.share !== null ? percentText(r.part!.share) : "") },
+    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "whole_joules", title: "energy, whole run", numeric: true, value: wholeOf,
       show: (r) => { const e = wholeOf(r); return e === null || r.resolvable === false ? "" : joulesText(e); } },
     { key: "reason", title: "reason", value: (r) => r.missing },
@@ -112,7 +112,6 @@ function processColumns(page: Page): Column<PartProcessRow>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
     { key: "selection_joules", title: "dynamic energy of selection, ESTIMATED", numeric: true, value: (p) => p.part.total,
       show: (p) => energy(p.part.total) },
     ...page.profile.domains
@@ -125,6 +124,7 @@ function processColumns(page: Page): Column<PartProcessRow>[] {
     { key: "selection_cpu_seconds", title: "CPU time of selection", numeric: true, value: (p) => p.part.cpuSeconds,
       show: (p) => (p.part.cpuSeconds === null ? "" : secondsText(p.part.cpuSeconds)) },
     { key: "whole_joules", title: "energy, whole run", numeric: true, value: (p) => p.energy_joules, show: (p) => energy(p.energy_joules) },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
     { key: "reason", title: "reason", value: (p) => p.missing },
   ];
 }

@@ -33,7 +33,6 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
   const columns: Column<DeviceRow>[] = [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       below: (r) => (by === "kernel" ? r.detail : null) },
-    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
       help: "active energy: above rest and held",
@@ -49,6 +48,7 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
     { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
       show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
+    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "busy_seconds", title: tree ? "own time" : "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
     { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
     { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
@@ -119,7 +119,6 @@ function processColumns(page: Page): Column<Process>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
     { key: "energy_joules", title: "dynamic energy, ESTIMATED", numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))
@@ -131,6 +130,7 @@ function processColumns(page: Page): Column<Process>[] {
     { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : secondsText(p.cpu_seconds)) },
     { key: "peak_pss_bytes", title: "memory", numeric: true, value: (p) => p.peak_pss_bytes, show: (p) => (p.peak_pss_bytes === null ? "" : bytesText(p.peak_pss_bytes)) },
     { key: "peak_gpu_memory_bytes", title: "GPU memory", numeric: true, value: (p) => p.peak_gpu_memory_bytes, show: (p) => (p.peak_gpu_memory_bytes === null ? "" : bytesText(p.peak_gpu_memory_bytes)) },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
   ];
 }
 

@@ -263,7 +263,7 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.ok(compared >= 3, `${compared} kernels`);
     await tab.getByRole("tab", { name: "Processes" }).click();
     assert.doesNotMatch(await tab.locator("#panel").innerText(), /not of the selection/);
-    await tab.locator("section[aria-labelledby=tables]").getByRole("button", { name: "Whole run" }).click();
+    await tab.locator("section[aria-labelledby=tables]").getByRole("button", { name: "Whole run", exact: true }).click();
     assert.doesNotMatch(await tab.locator("#panel").innerText(), /not of the selection/);
     assert.deepEqual(await axe(tab), []);
     assert.deepEqual(problems, []);
@@ -317,7 +317,7 @@ describe("the page in a browser", { skip: missing }, () => {
     const device = await tab.locator("div.selected tbody tr").first().innerText();
     assert.ok(Math.abs(joules(root)[0] / joules(device)[0] - 1) < 0.02, `${root} is not ${device}`);
     assert.deepEqual(await axe(tab), []);
-    await section.getByRole("button", { name: "Whole run" }).click();
+    await section.getByRole("button", { name: "Whole run", exact: true }).click();
     assert.equal(await section.locator("p.selected").count(), 0);
     assert.deepEqual(problems, []);
     await close();
