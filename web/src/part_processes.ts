@@ -56,3 +56,7 @@ export function processReason(slices: ProcessSlices | null): string {
   }
   return "This page holds no energies of processes by time; the command under the timeline has those of the selection.";
 }
+
+// A share is an estimate; on simulated devices it is simulated.
+export const shareProvenance = (page: Page): string =>
+  (page.profile.processes.find((p) => p.energy.length > 0)?.provenance ?? "estimated").toUpperCase();

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
-import type { PartProcess, PartProcesses } from "./part_processes";
+import { shareProvenance, type PartProcess, type PartProcesses } from "./part_processes";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -112,7 +112,7 @@ function processColumns(page: Page): Column<PartProcessRow>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "selection_joules", title: "dynamic energy of selection, ESTIMATED", numeric: true, value: (p) => p.part.total,
+    { key: "selection_joules", title: `dynamic energy of selection, ${shareProvenance(page)}`, numeric: true, value: (p) => p.part.total,
       show: (p) => energy(p.part.total) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))

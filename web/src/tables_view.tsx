@@ -4,7 +4,7 @@ import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./
 import { kindOf, shortName } from "./kinds";
 import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import { wholeReason, type Part } from "./part";
-import { processesOf, processReason } from "./part_processes";
+import { processesOf, processReason, shareProvenance } from "./part_processes";
 import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -119,7 +119,7 @@ function processColumns(page: Page): Column<Process>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "energy_joules", title: "dynamic energy, ESTIMATED", numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
+    { key: "energy_joules", title: `dynamic energy, ${shareProvenance(page)}`, numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))
       .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
