@@ -85,7 +85,7 @@ function isResolvable(row: Row | null): boolean {
 // A pid can be given out twice: then its name is not known.
 function processName(page: Page, process: ProcessStacks): string {
   const known = page.profile.processes.filter((p) => p.pid === process.pid || p.own_pid === process.pid);
-  const name = `${known.length === 1 ? `${known[0].name}, ` : ""}pid ${process.pid}`;
+  const name = `${known.length === 1 && known[0].name ? `${known[0].name}, ` : ""}pid ${process.pid}`;
   return process.rank === null ? name : `rank ${process.rank}: ${name}`;
 }
 

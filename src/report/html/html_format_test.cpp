@@ -183,6 +183,17 @@ TEST(HtmlFormat, ProcessesHaveTheirKernelsAndEnergiesByTime) {
   EXPECT_EQ(gaps, std::llround(device["idle_between_launches_joules"].get<double>() * 1e6));
 }
 
+TEST(HtmlFormat, RedactLeavesOutTheNamesOfTracedPrograms) {
+  auto recording = traced_twice();
+  for (auto& trace : recording.traces) trace.program = "secret_model.py";
+  EXPECT_THAT(page_of(recording), HasSubstr("secret_model.py"));
+  FormatOptions options;
+  options.redact = true;
+  const std::string page = page_of(recording, options);
+  EXPECT_THAT(page, Not(HasSubstr("secret_model.py")));
+  EXPECT_THAT(block_of(page), HasSubstr("rank 1, pid "));
+}
+
 TEST(HtmlFormat, OneProcessHasNoKernelsOfItsOwn) {
   const json data = json::parse(block_of(page_of(traced())));
   EXPECT_TRUE(data["stacks"][0]["processes"].empty());

@@ -16,6 +16,7 @@
 #include "report/html/span_track.h"
 #include "report/json/activity_json.h"
 #include "report/json/profile_json.h"
+#include "report/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {
@@ -143,7 +144,10 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   j["profile"] = profile_data(profile, costs);
   const auto& activity = run.activity(part);
   if (!activity) return tl::unexpected(activity.error());
-  j["activity"] = activity->empty() ? Json(nullptr) : activity_data(*activity);
+  std::vector<ActivityProfile> without_names;
+  if (options.redact) without_names = redacted(*activity, run.recording());
+  const auto& rows = options.redact ? without_names : *activity;
+  j["activity"] = rows.empty() ? Json(nullptr) : activity_data(rows);
   j["stacks"] = Json::array();
   const bool several = several_processes(*activity);
   for (const auto& device : *activity) {
