@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analysis/domain_splitter.h"
 #include "analysis/findings/findings.h"
 #include "analysis/levels/domain_label.h"
 #include "analysis/processes/processes.h"
@@ -50,6 +51,11 @@ class ProfileBuilder {
     finish_processes();
     for (auto& text : replay_warnings(recording_, timelines_, begin_, end_, work_.end)) {
       warn(std::move(text));
+    }
+    if (input_.slicer) {
+      processes_.each_cpu_time([this](HostTime a, HostTime b, std::size_t process, Duration time) {
+        input_.slicer->add_cpu_time(process, a, b, time);
+      });
     }
     profile_.windows = window_groups(recording_, timelines_, input_.levels, input_.common, part());
     profile_.findings = findings_of(recording_, profile_, input_.activity, input_.collectives);
@@ -129,76 +135,8 @@ class ProfileBuilder {
                       "all; its levels cannot be trusted",
                       out.domain.device, -parts.active->energy.joules()));
     }
-    // Without the held level, all above rest is divided by use.
-    const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
-    if (!at_rest) {
-      split_whole(out, timeline);
-      return;
-    }
-    out.idle_part = at_rest;
-    const Energy left = out.energy->energy - *at_rest;
-    const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
-    if (const auto* traced = activity_of(out.domain)) {
-      add_split(out, split_traced(recording_, *traced, levels, left, held, begin_, end_));
-    } else {
-      add_split(out, split_by_use(out, timeline, levels, left, held));
-    }
-  }
-
-  // Of an unknown energy at rest each process has its share, too: by the same rule, of all energy.
-  void split_whole(model::DomainProfile& out, EnergyTimeline& timeline) {
-    if (recording_.process_readings.empty()) return;
-    const DomainSplit split =
-        processes_.split({out.domain, out.energy->energy, [&](HostTime a, HostTime b) {
-                            const auto part = timeline.energy(a, b);
-                            return part ? part->energy : Energy{};
-                          }});
-    TracedSplit all;
-    all.others = split.others;
-    all.unattributed = split.unattributed;
-    for (const Energy share : split.shares) {
-      auto& place = all.shares.emplace_back();
-      if (share != Energy{}) place = model::ProcessShare{out.domain.id, share, {}, {}, {}};
-    }
-    out.shares_include_rest = true;
-    add_split(out, all);
-  }
-
-  const model::ActivityProfile* activity_of(const model::Domain& domain) const {
-    if (domain.kind != model::DomainKind::kGpu) return nullptr;
-    for (const auto& a : input_.activity) {
-      if (a.domain.id == domain.id && a.idle_power) return &a;
-    }
-    return nullptr;
-  }
-
-  TracedSplit split_by_use(const model::DomainProfile& out, EnergyTimeline& timeline,
-                           const BoardLevels& levels, Energy left, std::optional<Energy> held) {
-    const DomainSplit split =
-        processes_.split({out.domain, left - held.value_or(Energy{}), [&](HostTime a, HostTime b) {
-                            const auto part = timeline.energy(a, b);
-                            if (!part) return Energy{};
-                            const auto inside = levels.split(*part, a, b);
-                            if (inside.active) return inside.active->energy;
-                            return part->energy - (inside.rest ? inside.rest->energy : Energy{});
-                          }});
-    TracedSplit all;
-    all.others = split.others;
-    all.unattributed = split.unattributed + held.value_or(Energy{});
-    for (const Energy share : split.shares) {
-      auto& place = all.shares.emplace_back();
-      if (share != Energy{}) place = model::ProcessShare{out.domain.id, share, {}, {}, {}};
-    }
-    if (!held || levels.shared) return all;
-    const auto parts = processes_.split_held(out.domain, *held);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i] == Energy{}) continue;
-      if (!all.shares[i]) all.shares[i] = model::ProcessShare{out.domain.id, {}, {}, {}, {}};
-      all.shares[i]->energy += parts[i];
-      all.shares[i]->held = parts[i];
-      all.unattributed -= parts[i];
-    }
-    return all;
+    const auto split = DomainSplitter(input_, processes_).split(out, timeline, levels);
+    if (split) add_split(out, *split);
   }
 
   void add_split(model::DomainProfile& out, const TracedSplit& split) {

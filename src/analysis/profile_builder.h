@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/levels/board_levels.h"
+#include "analysis/slices/process_slicer.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
@@ -25,6 +26,7 @@ struct ProfileInput {
   std::vector<CommonEnergy> common;                  // of windows, by domain
   std::span<const model::ActivityProfile> activity;  // of the same part
   const model::CollectiveProfile* collectives = nullptr;
+  ProcessSlicer* slicer = nullptr;  // gets the energies of processes by time
 };
 
 model::Profile build_profile(const ProfileInput& input);

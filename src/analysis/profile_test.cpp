@@ -187,11 +187,16 @@ TEST(PowerCurve, CoversTheRecordingWithSteps) {
   double peak = 0;
   for (const auto& step : curve) {
     peak = std::max(peak, step.power.watts());
+    EXPECT_FALSE(step.error);
     if (step.begin > at(4) && step.end < at(12)) {
       EXPECT_NEAR(step.power.watts(), 500, 10);
     }
   }
   EXPECT_LT(peak, 520);
+  for (const auto& step :
+       analysis::Run(run.recording).curve(0, 100ms, {}, model::StepErrors::kWanted)) {
+    EXPECT_TRUE(step.error);
+  }
   EXPECT_THAT(analysis::Run(run.recording).curve(1, 100ms), IsEmpty());
 }
 

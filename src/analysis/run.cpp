@@ -14,6 +14,7 @@
 #include "analysis/profile_builder.h"
 #include "analysis/repeated/repeated_windows.h"
 #include "analysis/slices/activity_slices.h"
+#include "analysis/slices/process_slicer.h"
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
@@ -48,6 +49,7 @@ struct Run::State {
   Kept<model::Profile> profiles;
   Kept<Activity> activities;
   Kept<Slices> slices;
+  Kept<model::ProcessSlices> process_slices;
   Kept<model::CollectiveProfile> collectives;
 
   Timelines& timelines() {
@@ -131,8 +133,9 @@ struct Run::State {
   }
 
   Result<model::Profile> profile(const Part& part, const Result<Activity>& activity,
-                                 const Result<model::CollectiveProfile>& of_ranks) {
-    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}, {}, nullptr};
+                                 const Result<model::CollectiveProfile>& of_ranks,
+                                 ProcessSlicer* slicer = nullptr) {
+    ProfileInput input{recording, timelines(), {}, {}, {}, {}, {}, {}, nullptr, slicer};
     if (!work() && part.is_whole() && !recording.imported_windows.empty()) {
       return build_profile(input);
     }
@@ -221,6 +224,22 @@ const Result<Slices>& Run::activity_slices(std::size_t most_cells, const Part& p
   });
 }
 
+const Result<model::ProcessSlices>& Run::process_slices(std::size_t most_cells,
+                                                        const Part& part) const {
+  return find_or_make(state_->process_slices, part, [&]() -> Result<model::ProcessSlices> {
+    const auto& traced = activity_slices(most_cells, part);
+    if (!traced) return forward_error(traced);
+    const auto chosen = state_->span(part);
+    if (!chosen) return forward_error(chosen);
+    ProcessSlicer slicer(recording(), chosen->begin, chosen->end,
+                         {state_->work()->begin, most_cells / 2}, *traced);
+    auto made = state_->profile(part, activity(part), collectives(part), &slicer);
+    if (!made) return forward_error(made);
+    find_or_make(state_->profiles, part, [&] { return std::move(made); });
+    return slicer.finish();
+  });
+}
+
 const Result<Activity>& Run::activity(const Part& part) const {
   return find_or_make(state_->activities, part, [&] { return state_->activity(part); });
 }
@@ -237,13 +256,13 @@ Result<model::Measurement> Run::energy(std::size_t domain, const model::Window& 
   return energy(domain, window.begin, window.end);
 }
 
-std::vector<model::PowerStep> Run::curve(std::size_t domain, Duration step,
-                                         const Part& part) const {
+std::vector<model::PowerStep> Run::curve(std::size_t domain, Duration step, const Part& part,
+                                         model::StepErrors errors) const {
   auto& timeline = state_->timelines().at(domain);
   const auto& work = state_->work();
   if (!work || !timeline) return {};
   return timeline->curve(part.from ? work->begin + *part.from : work->recorded.begin,
-                         part.to ? work->begin + *part.to : work->recorded.end, step);
+                         part.to ? work->begin + *part.to : work->recorded.end, step, errors);
 }
 
 }  // namespace jouleprof::analysis

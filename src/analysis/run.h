@@ -11,6 +11,7 @@
 #include "model/activity_slices.h"
 #include "model/collective_profile.h"
 #include "model/power_step.h"
+#include "model/process_slices.h"
 #include "model/profile.h"
 #include "model/recording.h"
 
@@ -65,6 +66,11 @@ class Run {
   const Result<std::vector<model::ActivitySlices>>& activity_slices(std::size_t most_cells,
                                                                     const Part& part = {}) const;
 
+  // Energies of processes by time. As activity_slices(): to ask before profile(). Errors: as
+  // profile()'s.
+  const Result<model::ProcessSlices>& process_slices(std::size_t most_cells,
+                                                     const Part& part = {}) const;
+
   // Collectives of the traced ranks. Empty without any. Errors: as activity()'s.
   const Result<model::CollectiveProfile>& collectives(const Part& part = {}) const;
 
@@ -76,8 +82,8 @@ class Run {
   // The mean power of a domain over each step of the whole recording, idle time before and after
   // the work included, or of a part. Steps without readings are left out. Empty for a domain
   // without readings or a step that is not positive.
-  std::vector<model::PowerStep> curve(std::size_t domain, Duration step,
-                                      const Part& part = {}) const;
+  std::vector<model::PowerStep> curve(std::size_t domain, Duration step, const Part& part = {},
+                                      model::StepErrors errors = model::StepErrors::kLeftOut) const;
 
  private:
   struct State;

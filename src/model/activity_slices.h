@@ -21,6 +21,12 @@ struct ActivitySlices {
     // their energies' sum: the errors of a kernel's power are common to all slices.
     std::vector<Energy> errors;
   };
+  // What one process took, of each slice.
+  struct Process {
+    std::uint32_t trace = 0;           // index into Recording::traces
+    std::vector<double> kernels;       // joules
+    std::vector<double> idle_between;  // seconds between launches, its part by busy time
+  };
   DomainId domain{};
   HostTime begin{};  // of the first slice
   Duration step{};
@@ -30,6 +36,7 @@ struct ActivitySlices {
   std::vector<Row> by_layer;
   std::vector<Row> by_range;
   std::vector<Row> by_phase;
+  std::vector<Process> by_process;  // those of the profile, in its order
 };
 
 }  // namespace jouleprof::model

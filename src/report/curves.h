@@ -25,7 +25,7 @@ inline std::vector<PowerCurve> power_curves(const analysis::Run& run, const anal
   const auto& domains = run.recording().domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const bool gpu = domains[i].kind == model::DomainKind::kGpu;
-    auto steps = run.curve(i, gpu ? gpu_step : step, part);
+    auto steps = run.curve(i, gpu ? gpu_step : step, part, model::StepErrors::kWanted);
     if (!steps.empty()) curves.push_back({domains[i].id, std::move(steps)});
   }
   return curves;

@@ -98,4 +98,23 @@ model::Profile redacted(model::Profile profile) {
   return profile;
 }
 
+std::vector<model::ActivityProfile> redacted(std::vector<model::ActivityProfile> profiles,
+                                             const model::Recording& recording) {
+  std::vector<std::pair<std::string, std::string>> programs;
+  for (const auto& trace : recording.traces) programs.emplace_back(trace.program, kRedacted);
+  const Redactor redactor(programs);
+  for (auto& profile : profiles) {
+    for (auto& warning : profile.warnings) redactor.redact(warning);
+    for (auto& row : profile.by_layer) {
+      if (row.parent != model::kNone) continue;
+      for (const auto& trace : recording.traces) {
+        const std::string pid = "pid " + std::to_string(trace.pid);
+        const std::string name = pid + " (" + trace.program + ")";
+        if (row.name.ends_with(name)) row.name.resize(row.name.size() - name.size() + pid.size());
+      }
+    }
+  }
+  return profiles;
+}
+
 }  // namespace jouleprof::report

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/activity_profile.h"
 #include "model/profile.h"
+#include "model/recording.h"
 
 namespace jouleprof::report {
 
@@ -26,5 +28,9 @@ class Redactor {
 // and devices. Where sentences name one of these, it becomes "(redacted)". Names of windows,
 // kernels and layers stay: they are what the report is about.
 model::Profile redacted(model::Profile profile);
+
+// Without the names of the traced programs. The rows of processes among the layers keep their pids.
+std::vector<model::ActivityProfile> redacted(std::vector<model::ActivityProfile> profiles,
+                                             const model::Recording& recording);
 
 }  // namespace jouleprof::report

@@ -39,6 +39,7 @@ export interface ProcessShare {
 
 export interface Process {
   pid: number;
+  own_pid: number | null;
   name: string;
   command_line: string | null;
   cpu_seconds: number | null;
@@ -132,11 +133,20 @@ export type By = "kernel" | "layer" | "range" | "phase";
 // phase, layer, range, kernel, launches, busy nanoseconds, microjoules
 export type Stack = [number, number | null, number | null, number | null, number, number, number];
 
+// One of several traced processes.
+export interface ProcessStacks {
+  pid: number;
+  rank: number | null;
+  idle_between_microjoules: number;
+  kernels: [number | null, number, number, number][]; // kernel, launches, busy nanoseconds, microjoules
+}
+
 export interface DeviceStacks {
   id: number;
   device: string;
   phases: string[];
   stacks: Stack[];
+  processes: ProcessStacks[];
 }
 
 export interface PowerTrack {
@@ -168,6 +178,15 @@ export type DeviceSlices = Record<By, SliceRow[]> & {
   count: number;
 };
 
+// Energies and CPU time of processes by time (src/report/html/process_slices_json.h).
+export interface ProcessSlices {
+  begin_seconds: number;
+  step_seconds: number;
+  count: number;
+  energy: [number, number, number, number, number[]][]; // process, domain, microjoules of one unit, first, units
+  cpu: [number, number, number[]][]; // process, first, milliseconds
+}
+
 export interface Timeline {
   begin_seconds: number;
   end_seconds: number;
@@ -188,6 +207,7 @@ export interface Page {
   activity: Record<By, Activity[]> | null;
   stacks: DeviceStacks[];
   slices: DeviceSlices[];
+  process_slices: ProcessSlices | null;
   timeline: Timeline | null;
 }
 

@@ -16,7 +16,7 @@ const ROW = 22;
 type Colouring = "kind" | "power";
 
 // Of what has no kind; in the dark, too.
-const NEUTRAL = { device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", idle: "#8e9aa8", unattributed: "#b9b3a9" };
+const NEUTRAL = { device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", process: "#b5c7dd", idle: "#8e9aa8", unattributed: "#b9b3a9" };
 
 function kindOfFrame(frame: Frame): Kind | null {
   if (frame.kind in KIND_COLOURS) return frame.kind as Kind;
@@ -71,8 +71,9 @@ const PART_VIEWS: [PartView, string][] = [["layer", "layer"], ["range", "range"]
 export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
   const hasLayers = page.activity!.layer.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasRanges = page.activity!.range.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
+  const hasProcesses = page.stacks.some((d) => d.processes.length > 0);
   const [view, setView] = useState<View>(hasLayers ? "layer" : hasRanges ? "range" : "kernel");
-  const [partView, setPartView] = useState<PartView>(view);
+  const [partView, setPartView] = useState<PartView>(view === "process" ? "kernel" : view);
   const [wholeMeasure, setMeasure] = useState<Measure>("energy");
   const [wholeColouring, setColouring] = useState<Colouring>("kind");
   const [inverted, setInverted] = useState(false);
@@ -207,6 +208,7 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
           <Choice label="Stack" value={view} onChange={(v) => { setView(v); setZoom(null); }} options={[
             ...(hasLayers ? [["layer", "phase > layer > kernel"] as [View, string]] : []),
             ...(hasRanges ? [["range", "range > kernel"] as [View, string]] : []),
+            ...(hasProcesses ? [["process", "process > kernel"] as [View, string]] : []),
             ["kernel", "kernel"],
           ]} />
           <Choice label="Width" value={measure} onChange={setMeasure} options={[

@@ -1,7 +1,7 @@
 // Energies of table rows over a selected part of the time, from the slices that the page holds.
-import type { Activity, By, DeviceSlices, Page, PowerTrack, Row } from "./data";
+import type { Activity, By, Page, PowerTrack, Row } from "./data";
 import { roundText } from "./quantity";
-import { energyOf, type Selection } from "./selection";
+import { covered, energyOf, type Selection } from "./selection";
 
 export interface PartEnergy {
   joules: number;
@@ -19,14 +19,6 @@ export interface Part {
 }
 
 const TABLES: By[] = ["kernel", "layer", "range", "phase"];
-
-// The slices of which at least half lies in the selection; null where there is none.
-function covered(slices: DeviceSlices, selection: Selection): [number, number] | null {
-  const place = (t: number) => Math.round((t - slices.begin_seconds) / slices.step_seconds);
-  const first = Math.max(place(selection.begin), 0);
-  const last = Math.min(place(selection.end), slices.count);
-  return last > first ? [first, last] : null;
-}
 
 export function partOf(page: Page, selection: Selection): Part | null {
   if (!page.activity) return null;

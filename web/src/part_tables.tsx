@@ -1,8 +1,9 @@
 // The tables of a selected part of the time.
 import { useMemo } from "preact/hooks";
-import type { By, Page, Row } from "./data";
+import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
+import { shareProvenance, type PartProcess, type PartProcesses } from "./part_processes";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -27,7 +28,6 @@ function rowColumns(by: By, devices: number): Column<PartRow>[] {
   return [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       below: (r) => (by === "kernel" ? r.detail : null) },
-    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "selection_joules", title: "energy of selection", numeric: true, value: (r) => r.part?.joules ?? null, show: showEnergy,
       help: "active energy: above rest and held; with parts",
@@ -37,6 +37,7 @@ function rowColumns(by: By, devices: number): Column<PartRow>[] {
       show: (r) => (r.part && isKnown(r) ? errorText(r.part.error, r.part.joules) : "") },
     { key: "selection_share_ratio", title: "share of selection", numeric: true, help: "of the device's measured energy of the same time",
       value: (r) => r.part?.share ?? null, show: (r) => (isKnown(r) && r.part!.share !== null ? percentText(r.part!.share) : "") },
+    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "whole_joules", title: "energy, whole run", numeric: true, value: wholeOf,
       show: (r) => { const e = wholeOf(r); return e === null || r.resolvable === false ? "" : joulesText(e); } },
     { key: "reason", title: "reason", value: (r) => r.missing },
@@ -98,6 +99,50 @@ export function PartWindowTable({ page, selection, ...filter }: { page: Page; se
       {rows.length > 0
         ? <Table key={`part-window-${rows.some((w) => w.reason)}`} name="windows of the selection" rows={rows} columns={columns} {...filter} />
         : <p>No window begins in the selection.</p>}
+    </>
+  );
+}
+
+type PartProcessRow = Process & { part: PartProcess; missing: string | null };
+
+const LITTLE = "too little energy to be held by time";
+
+function processColumns(page: Page): Column<PartProcessRow>[] {
+  const energy = (joules: number | null | undefined) => (joules === null || joules === undefined ? "" : joulesText(joules));
+  return [
+    { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
+    { key: "name", title: "name", value: (p) => p.name },
+    { key: "selection_joules", title: `dynamic energy of selection, ${shareProvenance(page)}`, numeric: true, value: (p) => p.part.total,
+      show: (p) => energy(p.part.total) },
+    ...page.profile.domains
+      .map((d, i) => ({ d, label: page.labels[i] }))
+      .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
+      .map(({ d, label }): Column<PartProcessRow> => ({
+        key: `selection_${label}_joules`, title: label, numeric: true, value: (p) => p.part.joules.get(d.id) ?? null,
+        show: (p) => energy(p.part.joules.get(d.id)),
+      })),
+    { key: "selection_cpu_seconds", title: "CPU time of selection", numeric: true, value: (p) => p.part.cpuSeconds,
+      show: (p) => (p.part.cpuSeconds === null ? "" : secondsText(p.part.cpuSeconds)) },
+    { key: "whole_joules", title: "energy, whole run", numeric: true, value: (p) => p.energy_joules, show: (p) => energy(p.energy_joules) },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
+    { key: "reason", title: "reason", value: (p) => p.missing },
+  ];
+}
+
+export function PartProcessTable({ page, part, ...filter }: { page: Page; part: PartProcesses } & Filter) {
+  const rows = useMemo(() => page.profile.processes.map((p, i): PartProcessRow => ({
+    ...p, part: part.processes[i],
+    missing: part.processes[i].total !== null ? null : p.energy_joules === null ? "no energy was attributed to it" : LITTLE,
+  })), [page, part]);
+  const columns = useMemo(() => processColumns(page), [page]);
+  return (
+    <>
+      <p class="soft">
+        {secondsText(part.begin)} to {secondsText(part.end)}, the slices of {roundText(part.step)} that lie in the selection.
+        Energy is divided among processes by the rules of the whole run. The error of the division is not known.
+      </p>
+      <Table key={`part-process-${rows.some((r) => r.missing)}`} name="processes of the selection" rows={rows} columns={columns}
+        order={{ key: "selection_joules", down: true }} {...filter} />
     </>
   );
 }

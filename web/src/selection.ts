@@ -16,6 +16,21 @@ export interface Selected {
   watts: number;
 }
 
+interface Slices {
+  begin_seconds: number;
+  step_seconds: number;
+  count: number;
+}
+
+// The slices of which at least half lies in the selection, one past the last second; null where there
+// is none.
+export function covered(slices: Slices, selection: Selection): [number, number] | null {
+  const place = (t: number) => Math.round((t - slices.begin_seconds) / slices.step_seconds);
+  const first = Math.max(place(selection.begin), 0);
+  const last = Math.min(place(selection.end), slices.count);
+  return last > first ? [first, last] : null;
+}
+
 const stepEnd = (track: PowerTrack, step: number) =>
   Math.min(track.begin_seconds + (step + 1) * track.step_seconds, track.end_seconds);
 

@@ -4,7 +4,8 @@ import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./
 import { kindOf, shortName } from "./kinds";
 import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import { wholeReason, type Part } from "./part";
-import { PartRows, PartWindowTable } from "./part_tables";
+import { processesOf, processReason, shareProvenance } from "./part_processes";
+import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
 import { Table } from "./table_view";
@@ -32,7 +33,6 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
   const columns: Column<DeviceRow>[] = [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       below: (r) => (by === "kernel" ? r.detail : null) },
-    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
       help: "active energy: above rest and held",
@@ -48,6 +48,7 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
     { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
       show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
+    { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "busy_seconds", title: tree ? "own time" : "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
     { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
     { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
@@ -118,8 +119,7 @@ function processColumns(page: Page): Column<Process>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
-    { key: "energy_joules", title: "dynamic energy, ESTIMATED", numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
+    { key: "energy_joules", title: `dynamic energy, ${shareProvenance(page)}`, numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))
       .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
@@ -130,10 +130,9 @@ function processColumns(page: Page): Column<Process>[] {
     { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : secondsText(p.cpu_seconds)) },
     { key: "peak_pss_bytes", title: "memory", numeric: true, value: (p) => p.peak_pss_bytes, show: (p) => (p.peak_pss_bytes === null ? "" : bytesText(p.peak_pss_bytes)) },
     { key: "peak_gpu_memory_bytes", title: "GPU memory", numeric: true, value: (p) => p.peak_gpu_memory_bytes, show: (p) => (p.peak_gpu_memory_bytes === null ? "" : bytesText(p.peak_gpu_memory_bytes)) },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
   ];
 }
-
-const PROCESSES_WHOLE = "This page holds energies of processes for the whole run only; the command above has those of the selection.";
 
 const TITLES: Record<TableName, string> = {
   kernel: "Kernels", layer: "Layers", phase: "Phases", range: "Ranges", window: "Windows", process: "Processes",
@@ -163,6 +162,7 @@ interface Props {
 
 export function Tables({ page, chosen, filter, onChoose, onFilter, selection, part, onWhole }: Props) {
   const names = tablesOf(page);
+  const processes = useMemo(() => selection && processesOf(page, selection), [page, selection]);
   if (names.length === 0) return null;
   const name = names.includes(chosen) ? chosen : names[0];
   const words = { filter, onFilter };
@@ -191,12 +191,13 @@ export function Tables({ page, chosen, filter, onChoose, onFilter, selection, pa
         ))}
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${name}`}>
-        {selection && (name === "process" || (name !== "window" && !part)) && (
-          <p><b>Of the whole run, not of the selection.</b> {name === "process" ? PROCESSES_WHOLE : wholeReason(page)}</p>
+        {selection && name !== "window" && (name === "process" ? !processes : !part) && (
+          <p><b>Of the whole run, not of the selection.</b> {name === "process" ? processReason(page.process_slices) : wholeReason(page)}</p>
         )}
         {name === "window"
           ? selection ? <PartWindowTable page={page} selection={selection} {...words} /> : <Windows page={page} {...words} />
-          : name === "process" ? <Processes page={page} {...words} />
+          : name === "process"
+            ? processes ? <PartProcessTable page={page} part={processes} {...words} /> : <Processes page={page} {...words} />
             : selection && part ? <PartRows key={name} page={page} by={name} part={part} {...words} />
               : <Rows page={page} by={name} key={name} {...words} />}
       </div>

@@ -1,11 +1,11 @@
 // The icicle: energy by phase, layer and kernel as a tree.
-import type { Activity, By, DeviceStacks, Page, Row } from "./data";
+import type { Activity, By, DeviceStacks, Page, ProcessStacks, Row } from "./data";
 import type { PartEnergy } from "./part";
 import { kindOf, shortName, type Kind } from "./kinds";
 
 export type Measure = "energy" | "time" | "number";
-export type View = "layer" | "range" | "kernel";
-export type FrameKind = Kind | "device" | "phase" | "layer" | "range" | "idle" | "unattributed";
+export type View = "layer" | "range" | "process" | "kernel";
+export type FrameKind = Kind | "device" | "phase" | "layer" | "range" | "process" | "idle" | "unattributed";
 
 export interface Frame {
   name: string;
@@ -28,6 +28,8 @@ export interface Frame {
 }
 
 type Maker = Pick<Frame, "name" | "kind"> & Partial<Frame>;
+
+const BETWEEN = "idle between launches";
 
 export function makeFrame(of: Maker): Frame {
   return {
@@ -80,6 +82,13 @@ function isResolvable(row: Row | null): boolean {
   return !row || row.resolvable !== false;
 }
 
+// A pid can be given out twice: then its name is not known.
+function processName(page: Page, process: ProcessStacks): string {
+  const known = page.profile.processes.filter((p) => p.pid === process.pid || p.own_pid === process.pid);
+  const name = `${known.length === 1 && known[0].name ? `${known[0].name}, ` : ""}pid ${process.pid}`;
+  return process.rank === null ? name : `rank ${process.rank}: ${name}`;
+}
+
 function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View): Frame {
   const tables = page.activity!;
   const activity = tables.kernel[index];
@@ -97,29 +106,42 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
       f.launches += launches;
     }
   };
-  for (const [phase, layer, range, kernel, launches, nanoseconds, microjoules] of stacks.stacks) {
+  const addKernel = (at: Frame, kernel: number | null, launches: number, nanoseconds: number, microjoules: number) => {
+    let frame = at;
+    if (kernel !== null) {
+      const row = kernels.get(kernel) ?? null;
+      const name = row?.name ?? "(other kernels)";
+      frame = builder.child(at, row ? `k${kernel}` : "others", () => ({
+        name: shortName(name), full: name, kind: kindOf(name), row, by: "kernel",
+        resolvable: isResolvable(row),
+      }));
+    }
+    add(frame, microjoules / 1e6, nanoseconds / 1e9, launches);
+  };
+  // A CPU's layers have no process.
+  const processes = view === "process" ? stacks.processes : [];
+  for (const [phase, layer, range, kernel, launches, nanoseconds, microjoules] of processes.length > 0 ? [] : stacks.stacks) {
     let at = root;
     if (view === "layer" && stacks.phases[phase]) {
       const name = stacks.phases[phase];
       const row = tables.phase[index].rows.find((r) => r.name === name) ?? null;
       at = builder.child(at, `p${phase}`, () => ({ name, kind: "phase", row, by: "phase" }));
     }
-    if (view !== "kernel") {
+    if (view === "layer" || view === "range") {
       for (const row of path(parts, view === "range" ? range : layer)) {
         at = builder.child(at, `l${row.number}`, () => ({
           name: row.name, kind: by, row, by, resolvable: isResolvable(row),
         }));
       }
     }
-    if (kernel !== null) {
-      const row = kernels.get(kernel) ?? null;
-      const name = row?.name ?? "(other kernels)";
-      at = builder.child(at, row ? `k${kernel}` : "others", () => ({
-        name: shortName(name), full: name, kind: kindOf(name), row, by: "kernel",
-        resolvable: isResolvable(row),
-      }));
+    addKernel(at, kernel, launches, nanoseconds, microjoules);
+  }
+  for (const [i, process] of processes.entries()) {
+    const at = builder.child(root, `q${i}`, () => ({ name: processName(page, process), kind: "process" }));
+    for (const kernel of process.kernels) addKernel(at, ...kernel);
+    if (process.idle_between_microjoules > 0) {
+      add(builder.child(at, "idle", () => ({ name: BETWEEN, kind: "idle" })), process.idle_between_microjoules / 1e6, 0, 0);
     }
-    add(at, microjoules / 1e6, nanoseconds / 1e9, launches);
   }
   const rest = (name: string, joules: number, kind: FrameKind) => {
     if (joules === 0) return;
@@ -131,7 +153,8 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
   } else {
     rest("idle (rest and held)", activity.idle_joules, "idle");
   }
-  rest("idle between launches", activity.idle_between_launches_joules, "idle");
+  // In the view of processes it is part of each.
+  if (processes.length === 0) rest(BETWEEN, activity.idle_between_launches_joules, "idle");
   rest("other processes", activity.others_joules, "unattributed");
   rest("unattributed", activity.unattributed_joules, "unattributed");
   return root;

@@ -3,7 +3,7 @@ import { partsOf } from "../src/balance";
 import { readPage, SCHEMA, type Page, type PowerTrack } from "../src/data";
 import { kindOf, shortName } from "../src/kinds";
 import { energyOf, powerAt } from "../src/selection";
-import { domain, tracedPage } from "./fixture";
+import { domain, process, tracedPage } from "./fixture";
 
 const track: PowerTrack = {
   id: 0, begin_seconds: -1, end_seconds: 2.5, step_seconds: 1, resolution_seconds: 1,
@@ -47,11 +47,10 @@ describe("partsOf", () => {
       energy_joules: 100, held_joules: 10,
       balance: { rest_joules: 40, idle_joules: null, processes_joules: 55, others_joules: 1, unattributed_joules: 4 },
     });
-    page.profile.processes = [{
-      pid: 1, name: "a", command_line: null, cpu_seconds: 1, energy_joules: 55, provenance: "measured",
+    page.profile.processes = [process({
+      energy_joules: 55,
       energy: [{ id: 0, energy_joules: 55, kernels_joules: 40, idle_between_launches_joules: 5, held_joules: 10 }],
-      peak_pss_bytes: null, peak_gpu_memory_bytes: null,
-    }];
+    })];
     const parts = partsOf(page.profile, d);
     expect(sum(parts)).toBe(100e6);
     expect(parts.map((p) => p.kind)).toEqual(["rest", "held", "kernels", "between", "others", "unattributed"]);

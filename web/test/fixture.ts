@@ -1,5 +1,5 @@
 // A small page: one traced GPU with two phases, layers in layers, and two kernels.
-import type { Activity, Domain, Page, Row } from "../src/data";
+import type { Activity, Domain, Page, Process, Row } from "../src/data";
 
 export function domain(of: Partial<Domain>): Domain {
   return {
@@ -34,6 +34,13 @@ export function activity(rows: Row[], of: Partial<Activity> = {}): Activity {
   };
 }
 
+export function process(of: Partial<Process>): Process {
+  return {
+    pid: 1, own_pid: null, name: "python", command_line: null, cpu_seconds: null, energy_joules: null,
+    provenance: "estimated", energy: [], peak_pss_bytes: null, peak_gpu_memory_bytes: null, ...of,
+  };
+}
+
 export function tracedPage(): Page {
   const kernels = [row({ number: 0, name: "gemm_a" }), row({ number: 1, name: "copy", resolvable: false })];
   const layers = [
@@ -58,8 +65,10 @@ export function tracedPage(): Page {
         [1, 0, null, 1, 2, 500_000_000, 5_000_000],
         [2, null, null, 0, 5, 500_000_000, 15_000_000],
       ],
+      processes: [],
     }],
     slices: [],
+    process_slices: null,
     timeline: null,
   };
 }

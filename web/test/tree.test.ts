@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { buildTree, layOut, matches, outermostMatches, wattsOf, type Frame } from "../src/tree";
-import { tracedPage } from "./fixture";
+import { process, tracedPage } from "./fixture";
 
 const find = (root: Frame, name: string): Frame =>
   layOut(root, "energy").find((f) => f.name === name)!;
 
 describe("buildTree", () => {
   it("sums to the measured energy", () => {
-    for (const view of ["layer", "range", "kernel"] as const) {
+    for (const view of ["layer", "range", "process", "kernel"] as const) {
       const root = buildTree(tracedPage(), view);
       expect(root.joules).toBeCloseTo(100, 9);
       const below = root.children.reduce((sum, child) => sum + child.joules, 0);
@@ -25,6 +25,22 @@ describe("buildTree", () => {
     expect(block.parent!.joules).toBeCloseTo(35, 9);
     expect(find(root, "gemm_a").launches).toBe(10);
     expect(wattsOf(block)).toBeCloseTo(30, 9);
+  });
+
+  it("holds process and kernel, with the idle time between launches of each", () => {
+    const page = tracedPage();
+    page.profile.processes = [process({ pid: 7, name: "train" }), process({ pid: 8 }), process({ pid: 8 })];
+    page.stacks[0].processes = [
+      { pid: 7, rank: 0, idle_between_microjoules: 4_000_000, kernels: [[0, 10, 1_000_000_000, 40_000_000]] },
+      { pid: 8, rank: null, idle_between_microjoules: 1_000_000, kernels: [[0, 5, 500_000_000, 5_000_000], [1, 2, 500_000_000, 5_000_000]] },
+    ];
+    const root = buildTree(page, "process");
+    expect(root.joules).toBeCloseTo(100, 9);
+    const first = find(root, "rank 0: train, pid 7");
+    expect(first.joules).toBeCloseTo(44, 9);
+    expect(first.children.map((c) => [c.name, c.joules])).toEqual([["gemm_a", 40], ["idle between launches", 4]]);
+    // The pid was given out twice.
+    expect(find(root, "pid 8").launches).toBe(7);
   });
 
   it("marks what is not resolvable", () => {

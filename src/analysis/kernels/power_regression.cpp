@@ -20,21 +20,19 @@ constexpr int kRounds = 4;
 constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;  // watts
 
-// To the lower triangle: weight x row x row'. Few kernels run in the time of one row.
+// To the lower triangle: weight x row x row', and to the right side: weight x value x row. Few
+// kernels run in the time of one row.
 class OuterProduct {
  public:
   explicit OuterProduct(Index columns) { used_.reserve(static_cast<std::size_t>(columns)); }
 
   void add(MatrixXd& lower, const VectorXd& row, double weight) {
-    used_.clear();
-    for (Index i = 0; i < row.size(); ++i) {
-      if (row[i] != 0) used_.push_back({i, row[i]});
-    }
-    for (auto a = used_.begin(); a != used_.end(); ++a) {
-      const double factor = weight * a->value;
-      double* const column = lower.col(a->index).data();
-      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
-    }
+    find_used(row);
+    add_used(lower, weight);
+  }
+  void add(MatrixXd& lower, VectorXd& right, const VectorXd& row, double value, double weight) {
+    add(lower, row, weight);
+    for (const Used& a : used_) right[a.index] += weight * value * a.value;
   }
 
  private:
@@ -42,6 +40,21 @@ class OuterProduct {
     Index index;
     double value;
   };
+
+  void find_used(const VectorXd& row) {
+    used_.clear();
+    for (Index i = 0; i < row.size(); ++i) {
+      if (row[i] != 0) used_.push_back({i, row[i]});
+    }
+  }
+  void add_used(MatrixXd& lower, double weight) const {
+    for (auto a = used_.begin(); a != used_.end(); ++a) {
+      const double factor = weight * a->value;
+      double* const column = lower.col(a->index).data();
+      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
+    }
+  }
+
   std::vector<Used> used_;
 };
 
@@ -111,8 +124,7 @@ class Solver {
     OuterProduct product(n_);
     errors_.whitened([&](std::size_t i) { return rows_.rows[i].watts; },
                      [&](std::size_t, const VectorXd& row, double value, double weight) {
-                       product.add(information_, row, weight);
-                       right_ += weight * value * row;
+                       product.add(information_, right_, row, value, weight);
                      });
     information_ = MatrixXd(information_.selfadjointView<Eigen::Lower>());
     data_ = information_;

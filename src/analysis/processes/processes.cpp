@@ -207,7 +207,7 @@ void ProcessSplitter::weigh_gpu(const GpuRounds& rounds,
   }
 }
 
-DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
+DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions& also) const {
   const std::size_t n = recording_.processes.size();
   const std::size_t slices = edges_.size() - 1;
   DomainSplit out;
@@ -234,11 +234,21 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain) const {
     }
     for (std::size_t i = 0; i < n; ++i) out.shares[i] += portions[i];
     out.others += portions[n];
+    if (also) also(edges_[s], edges_[s + 1], std::span(portions).first(n));
   }
   return out;
 }
 
-std::vector<Energy> ProcessSplitter::split_held(const model::Domain& domain, Energy held) const {
+void ProcessSplitter::each_cpu_time(const OnUse& take) const {
+  for (std::size_t s = 0; s < cpu_.size(); ++s) {
+    for (std::size_t i = 0; i < cpu_[s].size(); ++i) {
+      if (cpu_[s][i] > 0) take(edges_[s], edges_[s + 1], i, duration_of(cpu_[s][i]));
+    }
+  }
+}
+
+std::vector<Energy> ProcessSplitter::split_held(const model::Domain& domain, Energy held,
+                                                const OnUse& also) const {
   const GpuRounds rounds(recording_.process_readings.gpu_processes, domain);
   const auto index = index_of(recording_.processes);
   std::vector<double> weights(recording_.processes.size(), 0.0);
@@ -246,7 +256,9 @@ std::vector<Energy> ProcessSplitter::split_held(const model::Domain& domain, Ene
     for (const auto& r : rounds.around(edges_[s] + (edges_[s + 1] - edges_[s]) / 2)) {
       const auto found = index.find(r.process);
       if (found == index.end() || !recording_.processes[found->second].in_tree) continue;
-      weights[found->second] += seconds(edges_[s + 1] - edges_[s]);
+      const Duration length = edges_[s + 1] - edges_[s];
+      weights[found->second] += seconds(length);
+      if (also) also(edges_[s], edges_[s + 1], found->second, length);
     }
   }
   return apportion(held, weights);

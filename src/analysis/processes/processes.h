@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "jouleprof/units.h"
@@ -31,6 +32,11 @@ struct DomainSplit {
   Energy unattributed;
 };
 
+// A slice between two readings, and what each process took in it, in the recording's order.
+using OnPortions = std::function<void(HostTime begin, HostTime end, std::span<const Energy>)>;
+// The same of one process: its number in the recording's list, and how long it used something.
+using OnUse = std::function<void(HostTime begin, HostTime end, std::size_t process, Duration)>;
+
 // The resource use of the recording's processes within a span.
 struct ProcessUse {
   std::vector<std::optional<Duration>> cpu_time;  // in the recording's order; unseen children's too
@@ -55,11 +61,14 @@ class ProcessSplitter {
  public:
   ProcessSplitter(const model::Recording& recording, HostTime begin, HostTime end);
 
-  DomainSplit split(const DomainEnergy& domain) const;
+  DomainSplit split(const DomainEnergy& domain, const OnPortions& also = {}) const;
   // Divides the energy by which contexts hold a board among the processes of the tree, in
   // proportion to the time for which each was listed on it. Empty when none was.
-  std::vector<Energy> split_held(const model::Domain& domain, Energy held) const;
+  std::vector<Energy> split_held(const model::Domain& domain, Energy held,
+                                 const OnUse& also = {}) const;
   const ProcessUse& use() const { return use_; }
+  // The CPU time of the tree's processes, slice by slice.
+  void each_cpu_time(const OnUse& take) const;
 
   // Slices in which several processes shared a GPU and not all utilisations were known.
   bool saw_unknown_utilisation() const { return unknown_utilisation_; }

@@ -13,20 +13,6 @@ bool uses_device(const model::Trace& trace) {
                      [](const auto& chunk) { return model::is_bins(chunk.kind); });
 }
 
-// How long a traced process had a context within [begin, end].
-double seconds_with_context(const model::Trace& trace, const model::Process* process,
-                            HostTime begin, HostTime end) {
-  HostTime first = HostTime::max();
-  HostTime last = HostTime::min();
-  for (const auto& chunk : trace.chunks) {
-    if (!model::is_bins(chunk.kind)) continue;
-    first = std::min(first, chunk.begin);
-    last = std::max(last, chunk.end);
-  }
-  if (process != nullptr) last = process->end.value_or(end);
-  return std::max(seconds(std::min(last, end) - std::max(first, begin)), 0.0);
-}
-
 }  // namespace
 
 std::optional<std::size_t> process_of(const model::Recording& recording,
@@ -44,6 +30,19 @@ std::optional<std::size_t> process_of(const model::Recording& recording,
     best = i;
   }
   return best;
+}
+
+ContextSpan context_span(const model::Trace& trace, const model::Process* process, HostTime begin,
+                         HostTime end) {
+  HostTime first = HostTime::max();
+  HostTime last = HostTime::min();
+  for (const auto& chunk : trace.chunks) {
+    if (!model::is_bins(chunk.kind)) continue;
+    first = std::min(first, chunk.begin);
+    last = std::max(last, chunk.end);
+  }
+  if (process != nullptr) last = process->end.value_or(end);
+  return {std::max(first, begin), std::min(last, end)};
 }
 
 void add_traced_processes(model::Recording& recording) {
@@ -67,7 +66,8 @@ void add_traced_processes(model::Recording& recording) {
 }
 
 std::vector<double> untraced_use(const model::Recording& recording, const model::Domain& domain,
-                                 HostTime begin, HostTime end) {
+                                 HostTime begin, HostTime end,
+                                 const std::function<void(HostTime, std::size_t, double)>& also) {
   std::vector<double> use(recording.processes.size(), 0.0);
   std::map<model::ProcessId, std::size_t> places;
   for (std::size_t i = 0; i < use.size(); ++i) places[recording.processes[i].id] = i;
@@ -80,6 +80,7 @@ std::vector<double> untraced_use(const model::Recording& recording, const model:
     if (place == places.end() || r.at < begin || r.at > end) continue;
     if (r.domain != domain.id && r.domain != domain.parent) continue;
     use[place->second] += r.compute_utilisation.value_or(0);
+    if (also) also(r.at, place->second, r.compute_utilisation.value_or(0));
   }
   return use;
 }
@@ -94,8 +95,9 @@ TracedSplit split_traced(const model::Recording& recording, const model::Activit
   for (const auto& part : activity.by_process) {
     const auto place = process_of(recording, recording.traces[part.trace]);
     if (!place) continue;
-    held_for[*place] = seconds_with_context(recording.traces[part.trace],
-                                            &recording.processes[*place], begin, end);
+    const auto context =
+        context_span(recording.traces[part.trace], &recording.processes[*place], begin, end);
+    held_for[*place] = std::max(seconds(context.end - context.begin), 0.0);
     auto& share = out.shares[*place];
     if (!share) share = model::ProcessShare{activity.domain.id, {}, Energy{}, Energy{}, {}};
     *share->kernels += part.kernels;

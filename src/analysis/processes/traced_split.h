@@ -1,6 +1,7 @@
 // The energy of traced processes on a GPU: that of their kernels.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,13 +23,24 @@ struct TracedSplit {
 // process that lived when the trace began.
 std::optional<std::size_t> process_of(const model::Recording& recording, const model::Trace& trace);
 
+// When a traced process had a context within [begin, end]: from its first launch to its end.
+// `process` may be null. Empty: the end is before the begin.
+struct ContextSpan {
+  HostTime begin{};
+  HostTime end{};
+};
+ContextSpan context_span(const model::Trace& trace, const model::Process* process, HostTime begin,
+                         HostTime end);
+
 // Adds each traced process that no reading of processes caught, as a process of the command's tree.
 void add_traced_processes(model::Recording& recording);
 
 // Utilisation of a GPU by processes that were not traced: their readings in [begin, end] added up,
-// by the recording's processes, in its order.
-std::vector<double> untraced_use(const model::Recording& recording, const model::Domain& domain,
-                                 HostTime begin, HostTime end);
+// by the recording's processes, in its order. `also` gets each reading, too: its time, its process
+// and its utilisation.
+std::vector<double> untraced_use(
+    const model::Recording& recording, const model::Domain& domain, HostTime begin, HostTime end,
+    const std::function<void(HostTime, std::size_t, double)>& also = {});
 
 // Splits `energy`, of [begin, end] without what the board draws at rest:
 //  - kernels and idle time between launches: as attributed to each process;

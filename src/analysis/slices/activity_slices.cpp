@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -11,31 +10,18 @@
 #include <utility>
 
 #include "analysis/levels/traced_device.h"
+#include "analysis/slices/slice_grid.h"
 #include "analysis/slices/slice_rows.h"
 #include "model/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {
 
-using namespace std::chrono_literals;
 using model::ActivityRow;
 using model::kNone;
 
-constexpr Duration kShortest = 1s;
-constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are
-constexpr std::size_t kMostSlices = 600;
 constexpr std::size_t kMostKernels = 100;
 constexpr std::size_t kMostParts = 150;  // layers, ranges
-
-// The shortest of 1, 2 and 5 times 1 s, 10 s, 1 min and 10 min that is not below `least`.
-Duration round_step(Duration least) {
-  for (const Duration unit : {Duration{1s}, Duration{10s}, Duration{60s}, Duration{600s}}) {
-    for (const int factor : {1, 2, 5}) {
-      if (factor * unit >= least) return factor * unit;
-    }
-  }
-  return (least / Duration{1h} + 1) * Duration{1h};
-}
 
 // What has no row of its own is in the last one, named "(outside of ...)", where there is one.
 std::uint32_t or_outside(std::uint32_t row, const std::vector<ActivityRow>& rows) {
@@ -70,6 +56,10 @@ class Slicer {
                           or_outside(rows.range_row(share), profile.by_range),
                           or_outside(rows.phase_row(share, profile.by_phase), profile.by_phase)});
     }
+    for (const auto& p : profile.by_process) {
+      process_of_[p.trace] = processes_.size();
+      processes_.push_back({p.trace, {}, {}});
+    }
     find_chunks();
   }
 
@@ -81,16 +71,15 @@ class Slicer {
     if (rows == 0) return out;
     const HostTime first = table_.time.host_of(table_.begin);
     const Duration length = table_.time.host_of(table_.end) - first;
-    const auto most = std::clamp(request.most_cells / rows, kFewest, kMostSlices);
-    out.step = round_step(std::max(length / static_cast<std::int64_t>(most), kShortest));
-    // The edge at or before the first bin.
-    const Duration lead = first - request.origin;
-    std::int64_t steps = lead / out.step;
-    if (steps * out.step > lead) --steps;
-    out.begin = request.origin + steps * out.step;
+    out.step = step_of(length, request.most_cells / rows);
+    out.begin = edge_before(first, request.origin, out.step);
     for (HostTime edge = out.begin; edge < first + length; edge += out.step) {
       take_bins(edge + out.step);
       take_scopes(edge, edge + out.step);
+      for (auto& p : processes_) {
+        p.kernels.emplace_back();
+        p.idle_between.emplace_back();
+      }
       divide();
       lists_[0].finish(model_, gain_, out.by_kernel);
       lists_[1].finish(model_, gain_, out.by_layer);
@@ -98,6 +87,7 @@ class Slicer {
       lists_[3].finish(model_, gain_, out.by_phase);
       ++out.count;
     }
+    out.by_process = std::move(processes_);
     return out;
   }
 
@@ -240,6 +230,13 @@ class Slicer {
       for (std::size_t list = 1; list < lists_.size(); ++list) {
         lists_[list].add(outside_[list], all, joules);
       }
+      // By the time of the whole run, where no scope of this slice has launched it.
+      double whole = 0;
+      for (std::size_t i = first; i < last; ++i) whole += table_.shares[i].busy;
+      for (std::size_t i = first; i < last && (busy > 0 || whole > 0); ++i) {
+        const double part = busy > 0 ? busy_[i] / busy : table_.shares[i].busy / whole;
+        add_to_process(i, part, part * joules);
+      }
       return;
     }
     for (std::size_t i = first; i < last; ++i) {
@@ -249,10 +246,19 @@ class Slicer {
                                  overlapped > 0 ? c.overlapped * overlapped_[i] / overlapped : 0.0,
                                  part * c.idle_between};
       const double own = joules * weight_of(i) / weight;
+      add_to_process(i, part, own);
       for (std::size_t list = 1; list < lists_.size(); ++list) {
         lists_[list].add(rows_of_[i][list], use, own);
       }
     }
+  }
+
+  // `part`: of the time of the share's signature in this slice.
+  void add_to_process(std::size_t share, double part, double joules) {
+    const auto& of = table_.shares[share];
+    auto& process = processes_[process_of_.at(of.trace)];
+    process.kernels.back() += joules;
+    process.idle_between.back() += part * classes_[of.kernel_class].idle_between;
   }
 
   const model::Recording& recording_;
@@ -266,7 +272,9 @@ class Slicer {
   std::vector<std::uint32_t> kernel_rows_;             // by signature
   std::vector<std::uint32_t> first_variant_;           // by signature, and one more
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> number_;  // share
-  std::vector<Chunk> chunks_;  // in order of begin
+  std::vector<model::ActivitySlices::Process> processes_;
+  std::map<std::uint32_t, std::size_t> process_of_;  // by trace
+  std::vector<Chunk> chunks_;                        // in order of begin
   std::size_t first_chunk_ = 0;
   std::size_t bin_ = 0;
   // Of the current slice:

@@ -219,8 +219,9 @@ std::vector<double> fit_energy(const FitProblem& p) {
   std::vector<double> joules;
   const double noise = p.noise_watts * p.noise_watts;
   std::vector<char> held(n, 0);  // cells at the floor; they stay there
+  BandedSystem system = fixed;
   for (int round = 0; round < std::max(p.rounds, 1); ++round) {
-    BandedSystem system = fixed;
+    if (round > 0) system = fixed;  // into the same memory
     for (std::size_t k = 1; k + 1 < n; ++k) {
       const double before = 1.0 / (p.knots[k] - p.knots[k - 1]);
       const double after = 1.0 / (p.knots[k + 1] - p.knots[k]);

@@ -86,7 +86,8 @@ class EnergyTimeline {
   std::optional<HostTime> settled_until();
 
   // The mean power of each step from `begin` on; nothing for steps outside the extent.
-  std::vector<model::PowerStep> curve(HostTime begin, HostTime end, Duration step);
+  std::vector<model::PowerStep> curve(HostTime begin, HostTime end, Duration step,
+                                      model::StepErrors errors = model::StepErrors::kLeftOut);
 
   // The energy from one sensor alone, interpolated at both ends; absent where that sensor has no
   // data. From the counter only where it was read within 0.15 s of both ends: between two reads,

@@ -123,7 +123,8 @@ std::optional<HostTime> EnergyTimeline::settled_until() {
   return time_->host_of(knots_[settled_ - 1].at);
 }
 
-std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end, Duration step) {
+std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end, Duration step,
+                                                    model::StepErrors errors) {
   std::vector<model::PowerStep> out;
   const auto known = extent();
   if (!known || step <= Duration{}) return out;
@@ -141,6 +142,7 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
     }
     auto& made = out.emplace_back();
     made = {t, next, (cumulative(next) - cumulative(t)) / (next - t), {}};
+    if (errors == model::StepErrors::kLeftOut) continue;
     if (const auto measured = energy(t, next)) made.error = measured->repeatability / (next - t);
   }
   return out;

@@ -13,8 +13,7 @@ namespace {
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
-  run.activity_slices(kMostSliceCells,
-                      part);  // first: the profile then needs no second attribution
+  run.process_slices(kMostSliceCells, part);  // first: attribution is then made once
   const auto& whole = run.profile(part);
   if (!whole) return tl::unexpected(whole.error());
   const model::Profile profile = options.redact ? redacted(*whole) : *whole;

@@ -146,6 +146,59 @@ TEST(HtmlFormat, SlicesSumToTheRows) {
   }
 }
 
+// Two processes with the same kernels.
+model::Recording traced_twice() {
+  auto recording = traced();
+  auto second = recording.traces[0];
+  second.pid = recording.traces[0].pid + 1;
+  second.rank.global = 1;
+  recording.traces.push_back(std::move(second));
+  return recording;
+}
+
+TEST(HtmlFormat, ProcessesHaveTheirKernelsAndEnergiesByTime) {
+  const json data = json::parse(block_of(page_of(traced_twice())));
+  const json& slices = data["process_slices"];
+  ASSERT_EQ(slices["energy"].size(), 2U);
+  for (const json& row : slices["energy"]) {
+    double sum = 0;
+    for (const json& units : row[4]) sum += units.get<double>() * row[2].get<double>() / 1e6;
+    const json& process = data["profile"]["processes"][row[0].get<std::size_t>()];
+    const double joules = process["energy"][0]["energy_joules"].get<double>();
+    EXPECT_EQ(row[1], process["energy"][0]["id"]);
+    EXPECT_NEAR(sum, joules, 1e-3 * joules);
+  }
+  const json& stacks = data["stacks"][0];
+  ASSERT_EQ(stacks["processes"].size(), 2U);
+  EXPECT_TRUE(stacks["processes"][0]["rank"].is_null());
+  EXPECT_EQ(stacks["processes"][1]["rank"], 1);
+  std::int64_t kernels = 0;
+  std::int64_t gaps = 0;
+  for (const json& process : stacks["processes"]) {
+    gaps += process["idle_between_microjoules"].get<std::int64_t>();
+    for (const json& kernel : process["kernels"]) kernels += kernel[3].get<std::int64_t>();
+  }
+  const json& device = data["activity"]["kernel"][0];
+  EXPECT_EQ(kernels, std::llround(device["kernels_joules"].get<double>() * 1e6));
+  EXPECT_EQ(gaps, std::llround(device["idle_between_launches_joules"].get<double>() * 1e6));
+}
+
+TEST(HtmlFormat, RedactLeavesOutTheNamesOfTracedPrograms) {
+  auto recording = traced_twice();
+  for (auto& trace : recording.traces) trace.program = "secret_model.py";
+  EXPECT_THAT(page_of(recording), HasSubstr("secret_model.py"));
+  FormatOptions options;
+  options.redact = true;
+  const std::string page = page_of(recording, options);
+  EXPECT_THAT(page, Not(HasSubstr("secret_model.py")));
+  EXPECT_THAT(block_of(page), HasSubstr("rank 1, pid "));
+}
+
+TEST(HtmlFormat, OneProcessHasNoKernelsOfItsOwn) {
+  const json data = json::parse(block_of(page_of(traced())));
+  EXPECT_TRUE(data["stacks"][0]["processes"].empty());
+}
+
 TEST(HtmlFormat, HostileNamesAreText) {
   const std::string hostile = "</script><script>alert(1)</script><!--\xe2\x80\xa8\xff\xe2\x80\xae" +
                               std::string(10'000, 'x');

@@ -12,6 +12,17 @@
 #include "report/quantity.h"
 
 namespace jouleprof::report {
+namespace {
+
+// A percentage stays on one line.
+std::string unbroken(std::string text) {
+  for (auto at = text.find(" %"); at != std::string::npos; at = text.find(" %", at)) {
+    text.replace(at, 1, "\u00a0");
+  }
+  return text;
+}
+
+}  // namespace
 
 Result<std::string> assemble_page(const PageParts& parts) {
   const std::array<std::pair<std::string_view, std::string>, 4> marks{
@@ -70,7 +81,8 @@ std::string hero(std::string_view figure, std::string_view error, std::string_vi
   return fmt::format(
       "<div class=\"hero\">\n<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}"
       "</span> {}</p>\n<p class=\"interval\">{}</p>\n</div>\n",
-      markup_text(figure), markup_text(error), badge_html, markup_text(line));
+      unbroken(markup_text(figure)), unbroken(markup_text(error)), badge_html,
+      unbroken(markup_text(line)));
 }
 
 std::string figure_table(std::string_view name, const std::vector<std::string>& headings,

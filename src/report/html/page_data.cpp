@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "model/phase_name.h"
@@ -10,10 +11,12 @@
 #include "report/html/gauge_track.h"
 #include "report/html/markup.h"
 #include "report/html/power_json.h"
+#include "report/html/process_slices_json.h"
 #include "report/html/slices_json.h"
 #include "report/html/span_track.h"
 #include "report/json/activity_json.h"
 #include "report/json/profile_json.h"
+#include "report/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {
@@ -71,6 +74,31 @@ std::vector<ActivityStack> main_stacks(std::vector<ActivityStack> stacks) {
   return stacks;
 }
 
+bool several_processes(const std::vector<ActivityProfile>& devices) {
+  std::set<std::uint32_t> traces;
+  for (const auto& device : devices) {
+    for (const auto& p : device.by_process) traces.insert(p.trace);
+  }
+  return traces.size() > 1;
+}
+
+Json process_stacks(const ActivityProfile& profile, const model::Recording& recording) {
+  Json list = Json::array();
+  for (const auto& p : profile.by_process) {
+    Json& process = list.emplace_back();
+    process["pid"] = p.pid;
+    process["rank"] = optional_json(recording.traces.at(p.trace).rank.global);
+    process["idle_between_microjoules"] = p.idle_between.microjoules();
+    // kernel, launches, busy nanoseconds, microjoules
+    process["kernels"] = Json::array();
+    for (const auto& k : p.by_kernel) {
+      process["kernels"].push_back(
+          {index_json(k.kernel), k.launches, k.busy.count(), k.energy.microjoules()});
+    }
+  }
+  return list;
+}
+
 Json stacks_data(const ActivityProfile& profile) {
   Json j;
   j["id"] = static_cast<std::uint32_t>(profile.domain.id);
@@ -116,11 +144,19 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   j["profile"] = profile_data(profile, costs);
   const auto& activity = run.activity(part);
   if (!activity) return tl::unexpected(activity.error());
-  j["activity"] = activity->empty() ? Json(nullptr) : activity_data(*activity);
+  std::vector<ActivityProfile> without_names;
+  if (options.redact) without_names = redacted(*activity, run.recording());
+  const auto& rows = options.redact ? without_names : *activity;
+  j["activity"] = rows.empty() ? Json(nullptr) : activity_data(rows);
   j["stacks"] = Json::array();
-  for (const auto& device : *activity) j["stacks"].push_back(stacks_data(device));
+  const bool several = several_processes(*activity);
+  for (const auto& device : *activity) {
+    Json& stacks = j["stacks"].emplace_back(stacks_data(device));
+    stacks["processes"] = several ? process_stacks(device, run.recording()) : Json::array();
+  }
   const auto span = run.span(part);
   j["slices"] = Json::array();
+  j["process_slices"] = nullptr;
   if (!span) {  // imported windows without a time
     j["timeline"] = nullptr;
     return j;
@@ -140,6 +176,9 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   timeline["replays"] = std::move(*replays);
   j["timeline"] = std::move(timeline);
   if (slices) j["slices"] = slices_json(*slices, origin);
+  if (const auto& by_time = run.process_slices(kMostSliceCells, part)) {
+    j["process_slices"] = process_slices_json(*by_time, profile, origin);
+  }
   return j;
 }
 

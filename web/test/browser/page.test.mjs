@@ -262,10 +262,37 @@ describe("the page in a browser", { skip: missing }, () => {
     }
     assert.ok(compared >= 3, `${compared} kernels`);
     await tab.getByRole("tab", { name: "Processes" }).click();
-    assert.match(await tab.locator("#panel").innerText(), /Of the whole run, not of the selection/);
-    await tab.locator("section[aria-labelledby=tables]").getByRole("button", { name: "Whole run" }).click();
+    assert.doesNotMatch(await tab.locator("#panel").innerText(), /not of the selection/);
+    await tab.locator("section[aria-labelledby=tables]").getByRole("button", { name: "Whole run", exact: true }).click();
     assert.doesNotMatch(await tab.locator("#panel").innerText(), /not of the selection/);
     assert.deepEqual(await axe(tab), []);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("has energies of processes in a selection, which are those of report --from --to", async () => {
+    const recording = join(SOURCE, "examples/h200-deit.jprof");
+    const { tab, problems, close } = await open("example");
+    const { profile, process_slices: slices } = JSON.parse(await tab.locator("#data").textContent());
+    const from = slices.begin_seconds + 6 * slices.step_seconds;
+    const to = slices.begin_seconds + 20 * slices.step_seconds;
+    await select(tab, from, to);
+    await tab.getByRole("tab", { name: "Processes" }).click();
+    const rows = await rowsOf(tab);
+    assert.equal(rows.length, profile.processes.length);
+    const part = JSON.parse(tool(["report", recording, "--json", "--from", `${from}s`, "--to", `${to}s`]));
+    let compared = 0;
+    for (const p of part.processes) {
+      const row = rows.find((r) => r.pid === String(p.pid));
+      const [shown] = joules(row["dynamic energy of selection, ESTIMATED"]);
+      assert.ok(Math.abs(shown / p.energy_joules - 1) < 0.02, `${p.name}: ${shown} is not ${p.energy_joules}`);
+      assert.notEqual(row["energy, whole run"], row["dynamic energy of selection, ESTIMATED"]);
+      compared += 1;
+    }
+    assert.ok(compared >= 1, `${compared} processes`);
+    assert.deepEqual(await axe(tab), []);
+    await select(tab, from + 0.6, from + 0.9);
+    assert.match(await tab.locator("#panel").innerText(), /Of the whole run, not of the selection/);
     assert.deepEqual(problems, []);
     await close();
   });
@@ -290,7 +317,7 @@ describe("the page in a browser", { skip: missing }, () => {
     const device = await tab.locator("div.selected tbody tr").first().innerText();
     assert.ok(Math.abs(joules(root)[0] / joules(device)[0] - 1) < 0.02, `${root} is not ${device}`);
     assert.deepEqual(await axe(tab), []);
-    await section.getByRole("button", { name: "Whole run" }).click();
+    await section.getByRole("button", { name: "Whole run", exact: true }).click();
     assert.equal(await section.locator("p.selected").count(), 0);
     assert.deepEqual(problems, []);
     await close();

@@ -41,7 +41,7 @@ std::vector<report::PowerTrack> tracks_of(const analysis::Run& run,
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const auto& domain = domains[i];
     const bool gpu = domain.kind == model::DomainKind::kGpu;
-    auto steps = run.curve(i, gpu ? 20ms : 100ms, part);
+    auto steps = run.curve(i, gpu ? 20ms : 100ms, part, model::StepErrors::kWanted);
     if (steps.empty()) continue;
     const std::string what = gpu ? "" : " " + std::string(to_string(domain.kind));
     tracks.push_back({fmt::format("{}{} power (W)", domain.device, what), std::move(steps)});

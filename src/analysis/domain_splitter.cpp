@@ -1,0 +1,106 @@
+#include "analysis/domain_splitter.h"
+
+#include <map>
+#include <span>
+
+namespace jouleprof::analysis {
+
+std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
+                                                 EnergyTimeline& timeline,
+                                                 const BoardLevels& levels) const {
+  const auto& parts = domain.levels;
+  // Without the held level, all above rest is divided by use.
+  const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
+  if (!at_rest) {
+    if (input_.recording.process_readings.empty()) return std::nullopt;
+    domain.shares_include_rest = true;
+    return split_whole(domain, timeline);
+  }
+  domain.idle_part = at_rest;
+  const Energy left = domain.energy->energy - *at_rest;
+  const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
+  const auto* traced = activity_of(domain.domain);
+  if (!traced) return split_by_use(domain, timeline, levels, left, held);
+  auto split =
+      split_traced(input_.recording, *traced, levels, left, held, input_.begin, input_.end);
+  if (input_.slicer) input_.slicer->add_traced(*traced, split);
+  return split;
+}
+
+const model::ActivityProfile* DomainSplitter::activity_of(const model::Domain& domain) const {
+  if (domain.kind != model::DomainKind::kGpu) return nullptr;
+  for (const auto& a : input_.activity) {
+    if (a.domain.id == domain.id && a.idle_power) return &a;
+  }
+  return nullptr;
+}
+
+TracedSplit DomainSplitter::shares_of(const model::Domain& domain,
+                                      const DomainEnergy& energy) const {
+  OnPortions also;
+  if (auto* slicer = input_.slicer) {
+    also = [&, slicer](HostTime a, HostTime b, std::span<const Energy> portions) {
+      slicer->add_portions(domain.id, a, b, portions, energy.part);
+    };
+  }
+  const DomainSplit split = processes_.split(energy, also);
+  TracedSplit all;
+  all.others = split.others;
+  all.unattributed = split.unattributed;
+  for (const Energy share : split.shares) {
+    auto& place = all.shares.emplace_back();
+    if (share != Energy{}) place = model::ProcessShare{domain.id, share, {}, {}, {}};
+  }
+  return all;
+}
+
+// Of an unknown energy at rest each process has its share, too: by the same rule, of all energy.
+TracedSplit DomainSplitter::split_whole(const model::DomainProfile& domain,
+                                        EnergyTimeline& timeline) const {
+  return shares_of(domain.domain,
+                   {domain.domain, domain.energy->energy, [&](HostTime a, HostTime b) {
+                      const auto part = timeline.energy(a, b);
+                      return part ? part->energy : Energy{};
+                    }});
+}
+
+TracedSplit DomainSplitter::split_by_use(const model::DomainProfile& domain,
+                                         EnergyTimeline& timeline, const BoardLevels& levels,
+                                         Energy left, std::optional<Energy> held) const {
+  const auto active = left - held.value_or(Energy{});
+  auto all = shares_of(domain.domain, {domain.domain, active, [&](HostTime a, HostTime b) {
+                                         const auto part = timeline.energy(a, b);
+                                         if (!part) return Energy{};
+                                         const auto inside = levels.split(*part, a, b);
+                                         if (inside.active) return inside.active->energy;
+                                         return part->energy -
+                                                (inside.rest ? inside.rest->energy : Energy{});
+                                       }});
+  if (!held) return all;
+  all.unattributed += *held;
+  if (!levels.shared) add_held(all, domain.domain, *held);
+  return all;
+}
+
+void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain, Energy held) const {
+  std::map<std::size_t, ProcessSlicer::Weights> listed;
+  OnUse also;
+  if (const auto* slicer = input_.slicer) {
+    also = [&, slicer](HostTime a, HostTime b, std::size_t process, Duration time) {
+      auto& weights = listed.try_emplace(process, slicer->no_weights()).first->second;
+      slicer->spread(weights, a, b, seconds(time));
+    };
+  }
+  const auto parts = processes_.split_held(domain, held, also);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == Energy{}) continue;
+    auto& share = split.shares[i];
+    if (!share) share = model::ProcessShare{domain.id, {}, {}, {}, {}};
+    share->energy += parts[i];
+    share->held = parts[i];
+    split.unattributed -= parts[i];
+    if (input_.slicer) input_.slicer->add(domain.id, i, parts[i], listed[i]);
+  }
+}
+
+}  // namespace jouleprof::analysis
