@@ -59,8 +59,10 @@ def test_an_interruption_ends_a_wait():
         # An end an hour ahead is not reported before.
         monitor.between(begin, begin + 3600 * 10**9, timeout=600)
     """)
+    # Where this runs in the background of a shell, interruptions are ignored.
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=os.environ)
+                               stderr=subprocess.PIPE, text=True, env=os.environ,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     assert process.stdout.readline() == "waits\n"
     time.sleep(1)
     began = time.time()

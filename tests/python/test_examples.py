@@ -53,8 +53,8 @@ def test_lightning(machine):
 
 def test_zeus(machine):
     out = run(machine, "train_zeus.py")
-    joules = float(re.search(r"training: ([\d.]+) J", out).group(1))
-    assert joules == pytest.approx(250, rel=0.2) and "SIMULATED" in out
+    seconds, joules = map(float, re.search(r"training: ([\d.]+) s, ([\d.]+) J", out).groups())
+    assert seconds > 1 and joules == pytest.approx(250 * seconds, rel=0.1) and "SIMULATED" in out
     assert len((machine.folder / "zeus_log.csv").read_text().splitlines()) == 7
 
 

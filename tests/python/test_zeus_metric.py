@@ -38,10 +38,13 @@ def values(body):
 
 
 def test_a_histogram_of_windows(gateway):
-    metric = EnergyHistogram([], [0], gateway.url, "my job", gpu_bucket_range=[10, 40])
-    for seconds in (0.02, 0.1, 0.3):
+    metric = EnergyHistogram([], [0], gateway.url, "my job", gpu_bucket_range=[30, 120])
+    slept = 0
+    for seconds in (0.02, 0.25, 0.7):
         metric.begin_window('a"b', sync_execution=False)
+        begin = time.monotonic()
         time.sleep(seconds)
+        slept += time.monotonic() - begin
         metric.end_window('a"b', sync_execution=False)
     metric.close()
     path, body = gateway.pushed[-1]
@@ -49,9 +52,9 @@ def test_a_histogram_of_windows(gateway):
     assert "# TYPE energy_monitor_gpu_energy_joules histogram" in body
     found = values(body)
     name, labels = "energy_monitor_gpu_energy_joules", 'index="0",window="a\\"b"'
-    assert [found[f'{name}_bucket{{{labels},le="{bound}"}}'] for bound in ("10.0", "40.0", "+Inf")] == [1, 2, 3]
+    assert [found[f'{name}_bucket{{{labels},le="{bound}"}}'] for bound in ("30.0", "120.0", "+Inf")] == [1, 2, 3]
     assert found[f"{name}_count{{{labels}}}"] == 3
-    assert found[f"{name}_sum{{{labels}}}"] == pytest.approx(250 * 0.42, rel=0.1)
+    assert found[f"{name}_sum{{{labels}}}"] == pytest.approx(250 * slept, rel=0.1)
     with pytest.raises(ValueError, match="gpu_bucket_range is empty"):
         EnergyHistogram([], [0], gateway.url, "job", gpu_bucket_range=[])
 
