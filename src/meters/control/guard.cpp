@@ -20,6 +20,7 @@ namespace jouleprof::meters::control {
 namespace {
 
 constexpr int kPatienceMs = 10'000;
+constexpr int kEndMs = 2'000;
 constexpr std::array kIgnored{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU, SIGTTIN, SIGPIPE};
 
 void keep_over_exec(int fd) { ::fcntl(fd, F_SETFD, 0); }
@@ -97,7 +98,15 @@ Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
   return std::unique_ptr<Guard>(new Guard(ends[0], *pid));
 }
 
-Guard::~Guard() { ::close(fd_); }
+Guard::~Guard() {
+  if (::getpid() == owner_) {
+    ::shutdown(fd_, SHUT_WR);
+    pollfd end{fd_, POLLIN, 0};
+    while (::poll(&end, 1, kEndMs) < 0 && errno == EINTR) {
+    }
+  }
+  ::close(fd_);
+}
 
 int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std::string>& uuids,
               const std::string& library) {

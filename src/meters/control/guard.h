@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -28,15 +29,18 @@ class Guard {
   static Result<std::unique_ptr<Guard>> start(const GuardOptions& options);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
-  ~Guard();  // the guard restores what is left, and ends
+  // The guard restores what is left, and ends; returns when it has, and at the latest after 2 s:
+  // until then the boards are locked.
+  ~Guard();
 
   pid_t pid() const { return pid_; }
   int fd() const { return fd_; }  // it hangs up when the guard dies
 
  private:
-  Guard(int fd, pid_t pid) : fd_(fd), pid_(pid) {}
+  Guard(int fd, pid_t pid) : fd_(fd), pid_(pid), owner_(::getpid()) {}
   int fd_;
   pid_t pid_;
+  pid_t owner_;  // its forks share the socket, and end nothing
 };
 
 // The guard's side: watches `fd` until its owner ends, then restores what is recorded of these
