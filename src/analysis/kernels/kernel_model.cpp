@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <map>
 #include <numeric>
 
@@ -101,16 +100,7 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   KernelModel model(table);
   model.choose_columns();
   const SensorTiming timing = fit_timing(table, observed, time_constant, clock_variation);
-  SensorTiming other = timing;
-  other.time_constant += other.time_constant_sigma;
-  const bool is_uncertain = other.time_constant_sigma > 0;
-  const auto rows_at = [&](const SensorTiming& at) {
-    return power_rows(table, model.column_of_, model.columns_, observed, at);
-  };
-  // At the same time as `rows`; without a thread to be had, when it is asked for.
-  auto made_others = std::async(std::launch::async | std::launch::deferred,
-                                [&] { return is_uncertain ? rows_at(other) : PowerRows{}; });
-  PowerRows rows = rows_at(timing);
+  PowerRows rows = power_rows(table, model.column_of_, model.columns_, observed, timing);
   if (rows.rows.empty()) return std::nullopt;
   mark_reruns(table, rows);
   model.deviating_.assign(deviating.begin(), deviating.end());
@@ -147,8 +137,14 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   }
   priors.push_back(kReplayScale);
   priors.push_back({0, kIdleBetweenSigma, 0, most});
-  PowerRows others = made_others.get();
-  const PowerRows* also = is_uncertain ? &others : nullptr;
+  SensorTiming other = timing;
+  other.time_constant += other.time_constant_sigma;
+  PowerRows others;
+  const PowerRows* also = nullptr;
+  if (other.time_constant_sigma > 0) {
+    others = power_rows(table, model.column_of_, model.columns_, observed, other);
+    also = &others;
+  }
   model.solve(rows, priors, also);
   for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
     const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
