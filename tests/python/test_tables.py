@@ -17,6 +17,7 @@ TOOL = os.environ.get("JOULEPROF_TOOL")
 pytestmark = pytest.mark.skipif(not TOOL, reason="JOULEPROF_TOOL is not set")
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 KERNELS = EXAMPLES / "h200-kernels.jprof"
+LAYERS = EXAMPLES / "h200-layers.jprof"
 DEIT = EXAMPLES / "h200-deit.jprof"
 
 # Columns of rows() that no table for Arrow has: they depend on the recording, or are in another table.
@@ -47,9 +48,9 @@ def merge(output, *inputs):
 @pytest.mark.parametrize("table", TABLES)
 def test_no_column_is_forgotten(table):
     """What the tool reports is in the schema, or in LEFT_OUT."""
-    rows = jouleprof.open(KERNELS).rows(table)
+    rows = [row for file in (KERNELS, LAYERS) for row in jouleprof.open(file).rows(table)]
     if not rows:
-        pytest.skip(f"{KERNELS.name} has no {table}")
+        pytest.skip(f"{KERNELS.name} and {LAYERS.name} have no {table}")
     columns = {name for row in rows for name in row}
     shares = {name for name in columns if name.endswith("_joules") and name != "energy_joules"}
     dynamic = shares if table == "processes" else set()
