@@ -206,6 +206,7 @@ void ProcessTree::settle() {
 }
 
 void ProcessTree::read_memory(HostTime at) {
+  memory_cost_ = {};
   if (at < memory_allowed_) return;
   Entry* next = nullptr;  // the longest unread
   for (auto& entry : entries_) {
@@ -217,7 +218,8 @@ void ProcessTree::read_memory(HostTime at) {
   const Duration before = thread_cpu_time();
   next->memory = procs_.memory(next->process.pid);
   next->memory_at = at;
-  memory_allowed_ = at + duration_of(seconds(thread_cpu_time() - before) / options_.memory_budget);
+  memory_cost_ = thread_cpu_time() - before;
+  memory_allowed_ = at + duration_of(seconds(memory_cost_) / options_.memory_budget);
 }
 
 void ProcessTree::emit(Entry& entry, HostTime at, bool all, TreeChanges& out) {

@@ -56,6 +56,8 @@ class ProcessTree {
   // unless `all`. With `no_forks` (no process was forked on the machine since the last scan) it
   // does not search for new processes.
   void update(HostTime at, TreeChanges& out, bool no_forks = false, bool all = false);
+  // CPU time that the last update took to read memory (memory_budget).
+  Duration memory_cost() const { return memory_cost_; }
 
   // The process with this pid now, for pids from a driver. One outside the tree is listed, with
   // in_tree false, at the first call for it. Absent where there is no such process.
@@ -127,6 +129,7 @@ class ProcessTree {
   std::unordered_map<pid_t, Outsider> outsiders_;
   std::unordered_map<pid_t, model::ProcessId> ended_;  // of the tree
   HostTime memory_allowed_{};
+  Duration memory_cost_{};
 };
 
 }  // namespace jouleprof::spans

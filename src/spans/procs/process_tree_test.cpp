@@ -202,8 +202,10 @@ TEST_F(FakeTree, MemoryIsReadSeldom) {
   ledger.look(t, 1000000);
   ASSERT_TRUE(ledger.last[100].pss_bytes);
   EXPECT_EQ(*ledger.last[100].uss_bytes, 3u * 1024);
+  EXPECT_GT(t.memory_cost(), Duration{});
   ledger.look(t, 1000004, false, true);
   EXPECT_FALSE(ledger.last[100].pss_bytes);
+  EXPECT_EQ(t.memory_cost(), Duration{});
   ledger.look(t, 1000005, false, true);
   EXPECT_TRUE(ledger.last[100].pss_bytes);
 }
