@@ -27,9 +27,17 @@ class OuterProduct {
   explicit OuterProduct(Index columns) { used_.reserve(static_cast<std::size_t>(columns)); }
 
   void add(MatrixXd& lower, const VectorXd& row, double weight) {
-    find_used(row);
-    add_used(lower, weight);
+    used_.clear();
+    for (Index i = 0; i < row.size(); ++i) {
+      if (row[i] != 0) used_.push_back({i, row[i]});
+    }
+    for (auto a = used_.begin(); a != used_.end(); ++a) {
+      const double factor = weight * a->value;
+      double* const column = lower.col(a->index).data();
+      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
+    }
   }
+
   void add(MatrixXd& lower, VectorXd& right, const VectorXd& row, double value, double weight) {
     add(lower, row, weight);
     for (const Used& a : used_) right[a.index] += weight * value * a.value;
@@ -40,20 +48,6 @@ class OuterProduct {
     Index index;
     double value;
   };
-
-  void find_used(const VectorXd& row) {
-    used_.clear();
-    for (Index i = 0; i < row.size(); ++i) {
-      if (row[i] != 0) used_.push_back({i, row[i]});
-    }
-  }
-  void add_used(MatrixXd& lower, double weight) const {
-    for (auto a = used_.begin(); a != used_.end(); ++a) {
-      const double factor = weight * a->value;
-      double* const column = lower.col(a->index).data();
-      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
-    }
-  }
 
   std::vector<Used> used_;
 };

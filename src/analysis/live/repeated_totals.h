@@ -33,7 +33,8 @@ class RepeatedTotals {
   // Ends the block where it is long enough. Until `until` all windows and readings are known.
   void settle(HostTime until, const Ledgers& ledgers);
 
-  // All windows of the name so far, in one domain. A fit: some 10 ms.
+  // All windows of the name so far, in one domain. A fit: tens of
+  // milliseconds.
   std::optional<model::Measurement> total(std::uint32_t name, std::size_t domain,
                                           const Ledgers& ledgers) const;
 

@@ -17,11 +17,11 @@ struct StatePowers {
   Eigen::VectorXd near_shift;
 };
 
-// Of the standard
-// deviations 0.03 to 3 times the mean power, by which power next to windows may differ from that
-// elsewhere outside of them, the one with the greatest Bayesian evidence is the prior's (MacKay
-// 1992). `time_constant`: of the sensors; it is fitted near that value, unless power drifts by 2 %
-// and more (`drift`, relative standard deviation). Absent with fewer than 100 observations.
+// Of the standard deviations 0.03 to 3 times the mean power, by which power next to windows may
+// differ from that elsewhere outside of them, the one with the greatest Bayesian evidence is the
+// prior's (MacKay 1992). `time_constant`: of the sensors; it is fitted near that value, unless
+// power drifts by 2 % and more (`drift`, relative standard deviation). Absent with fewer than 100
+// observations.
 std::optional<StatePowers> state_powers(const WindowStates& states,
                                         std::span<const ObservedPower> observed,
                                         double time_constant, double drift);
