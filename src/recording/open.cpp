@@ -147,22 +147,6 @@ std::optional<Way> after(const Way& way, int code) {
 
 }  // namespace
 
-Error read_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
-  // What SQLite makes of damage has many codes, and "out of memory" is one of them.
-  if (e.getErrorCode() == SQLITE_NOMEM) {
-    return {Errc::kCorrupt,
-            fmt::format("cannot read {}: the file is damaged, or the memory does not "
-                        "suffice for it",
-                        path.string())};
-  }
-  Error error = sqlite_error("read " + path.string(), e, db);
-  if (error.code == Errc::kInternal) {
-    error = {Errc::kCorrupt,
-             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
-  }
-  return error;
-}
-
 Result<OpenFile> open_recording(const fs::path& path) {
   auto real = locate(path);
   if (!real) return forward_error(real);

@@ -24,7 +24,4 @@ struct OpenFile {
 // make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
 Result<OpenFile> open_recording(const std::filesystem::path& path);
 
-// The error of a failed SQLite call while a recording is read. `db` may be null.
-Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
-
 }  // namespace jouleprof::recording

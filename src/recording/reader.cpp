@@ -18,6 +18,7 @@
 #include "recording/remembered_rows.h"
 #include "recording/rows.h"
 #include "recording/schema.h"
+#include "recording/sqlite_file.h"
 #include "recording/trace_rows.h"
 #include "recording/window_rows.h"
 

@@ -34,6 +34,32 @@ void set_limits(SQLite::Database& db) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
 }
 
+Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
+                                                       const std::filesystem::path& path,
+                                                       int flags) {
+  constexpr int kBusyTimeoutMilliseconds = 5000;
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
+    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
+  }
+  try {
+    auto db = std::make_unique<SQLite::Database>(path.string(), flags, kBusyTimeoutMilliseconds);
+    set_limits(*db);
+    if (db->execAndGet("PRAGMA application_id").getInt() != kind.application_id) {
+      return fail(Errc::kCorrupt, fmt::format("{} is not {}", path.string(), kind.name));
+    }
+    const int version = db->execAndGet("PRAGMA user_version").getInt();
+    if (version > kind.newest_version) {
+      return fail(Errc::kUnsupported,
+                  fmt::format("{} is {} in format version {}, and this tool reads {}; update "
+                              "jouleprof",
+                              path.string(), kind.name, version, kind.newest_version));
+    }
+    return db;
+  } catch (const SQLite::Exception& e) {
+    return tl::unexpected(read_error(path, e, nullptr));
+  }
+}
+
 Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db) {
   const int err = db != nullptr ? sqlite3_system_errno(db) : 0;
   const std::string reason = err != 0 ? std::strerror(err) : e.what();
@@ -70,6 +96,22 @@ Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3*
     default:
       return {Errc::kInternal, fmt::format("cannot {}: {}", trying, e.what())};
   }
+}
+
+Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db) {
+  // What SQLite makes of damage has many codes, and "out of memory" is one of them.
+  if (e.getErrorCode() == SQLITE_NOMEM) {
+    return {Errc::kCorrupt,
+            fmt::format("cannot read {}: the file is damaged, or the memory does not "
+                        "suffice for it",
+                        path.string())};
+  }
+  Error error = sqlite_error("read " + path.string(), e, db);
+  if (error.code == Errc::kInternal) {
+    error = {Errc::kCorrupt,
+             fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
+  }
+  return error;
 }
 
 }  // namespace jouleprof::recording

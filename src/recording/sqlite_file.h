@@ -7,6 +7,7 @@
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "base/result.h"
@@ -25,7 +26,23 @@ std::filesystem::path side_file(const std::filesystem::path& path, std::string_v
 // triggers and functions that a file brings along do nothing.
 void set_limits(SQLite::Database& db);
 
+// A file of one kind: what stands in its header, and its name in messages ("a sweep").
+struct FileKind {
+  int application_id;
+  int newest_version;
+  std::string_view name;
+};
+
+// Opens a file of that kind. `flags`: of SQLite::Database. Errors: not_found; corrupt where it is
+// of another kind or damaged; unsupported for a newer version.
+Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
+                                                       const std::filesystem::path& path,
+                                                       int flags);
+
 // The error of a failed SQLite call. `trying` is "write /x" or "read /x". `db` may be null.
 Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db);
+
+// The error of a failed SQLite call while a recording is read. `db` may be null.
+Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
 
 }  // namespace jouleprof::recording

@@ -21,44 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSweepApplicationId = 0x4a504653;  // "JPFS"
-constexpr int kVersion = 1;
+constexpr FileKind kSweep{0x4a504653, 1, "a sweep"};  // "JPFS"
 constexpr const char* kSchema = R"(
 CREATE TABLE sweep (plan TEXT NOT NULL);
 CREATE TABLE run (number INTEGER PRIMARY KEY, summary TEXT NOT NULL, recording BLOB);
 )";
 
 using Base = std::unique_ptr<SQLite::Database>;
-
-// What SQLite cannot make sense of is damage.
-Error sweep_error(const fs::path& path, const SQLite::Exception& e, sqlite3* db) {
-  Error error = sqlite_error("read " + path.string(), e, db);
-  if (error.code != Errc::kInternal) return error;
-  return {Errc::kCorrupt,
-          fmt::format("cannot read {}: the file is damaged ({})", path.string(), e.what())};
-}
-
-Result<Base> open_database(const fs::path& path, int flags) {
-  if (std::error_code error; !fs::is_regular_file(path, error)) {
-    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
-  }
-  try {
-    auto db = std::make_unique<SQLite::Database>(path.string(), flags, 5000);
-    set_limits(*db);
-    if (db->execAndGet("PRAGMA application_id").getInt() != kSweepApplicationId) {
-      return fail(Errc::kCorrupt, fmt::format("{} is not a sweep", path.string()));
-    }
-    if (const int version = db->execAndGet("PRAGMA user_version").getInt(); version > kVersion) {
-      return fail(Errc::kUnsupported,
-                  fmt::format("{} is of version {} of a sweep's file, and this tool reads {}; "
-                              "update jouleprof",
-                              path.string(), version, kVersion));
-    }
-    return db;
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sweep_error(path, e, nullptr));
-  }
-}
 
 }  // namespace
 
@@ -70,7 +39,7 @@ struct SweepFile::Database {
     remove_side_files(fresh->target());
     if (auto placed = fresh->take_place(); !placed) return placed;
     fresh.reset();
-    auto opened = open_database(path, SQLite::OPEN_READWRITE);
+    auto opened = open_file_of(kSweep, path, SQLite::OPEN_READWRITE);
     if (!opened) return forward_error(opened);
     db = std::move(*opened);
     return {};
@@ -86,11 +55,11 @@ SweepFile::SweepFile(SweepFile&&) noexcept = default;
 SweepFile::~SweepFile() = default;
 
 bool is_sweep_file(const fs::path& path) {
-  return open_database(path, SQLite::OPEN_READONLY).has_value();
+  return open_file_of(kSweep, path, SQLite::OPEN_READONLY).has_value();
 }
 
 Result<SweepRecord> read_sweep(const fs::path& path) {
-  const auto db = open_database(path, SQLite::OPEN_READONLY);
+  const auto db = open_file_of(kSweep, path, SQLite::OPEN_READONLY);
   if (!db) return forward_error(db);
   try {
     auto plan =
@@ -105,12 +74,12 @@ Result<SweepRecord> read_sweep(const fs::path& path) {
     }
     return record;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sweep_error(path, e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 
 Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& to) {
-  const auto db = open_database(path, SQLite::OPEN_READONLY);
+  const auto db = open_file_of(kSweep, path, SQLite::OPEN_READONLY);
   if (!db) return tl::unexpected(db.error());
   try {
     SQLite::Statement row(**db, "SELECT recording FROM run WHERE number = ?");
@@ -132,7 +101,7 @@ Result<void> extract_run(const fs::path& path, unsigned number, const fs::path& 
     if (out) return {};
     return fail(Errc::kUnavailable, fmt::format("cannot write {}", to.string()));
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sweep_error(path, e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 
@@ -156,8 +125,8 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
     auto db = std::make_unique<SQLite::Database>(
         file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(*db);
-    db->exec(fmt::format("PRAGMA application_id = {}", kSweepApplicationId));
-    db->exec(fmt::format("PRAGMA user_version = {}", kVersion));
+    db->exec(fmt::format("PRAGMA application_id = {}", kSweep.application_id));
+    db->exec(fmt::format("PRAGMA user_version = {}", kSweep.newest_version));
     db->exec(kSchema);
     SQLite::Statement insert(*db, "INSERT INTO sweep (plan) VALUES (?)");
     insert.bind(1, plan_to_json(plan));
@@ -170,7 +139,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
 }
 
 Result<SweepFile> SweepFile::open(const fs::path& path) {
-  auto db = open_database(path, SQLite::OPEN_READWRITE);
+  auto db = open_file_of(kSweep, path, SQLite::OPEN_READWRITE);
   if (!db) return forward_error(db);
   return SweepFile(std::make_unique<Database>(Database{path, std::nullopt, std::move(*db)}));
 }

@@ -53,15 +53,13 @@ void KernelModel::choose_columns() {
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return classes[a].busy > classes[b].busy; });
+  const auto pooled = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t k) {
+    return classes[k].whole_busy >= kLeastShare * table_->whole_busy;
+  });
+  own_columns_ = std::min(kMostColumns, static_cast<std::size_t>(pooled - order.begin()));
   column_of_.assign(classes.size(), 0);
-  own_columns_ = 0;
-  for (const std::uint32_t k : order) {
-    if (own_columns_ == kMostColumns || classes[k].whole_busy < kLeastShare * table_->whole_busy)
-      break;
-    column_of_[k] = static_cast<std::uint32_t>(own_columns_++);
-  }
-  for (std::size_t i = own_columns_; i < order.size(); ++i) {
-    column_of_[order[i]] = static_cast<std::uint32_t>(own_columns_);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    column_of_[order[i]] = static_cast<std::uint32_t>(std::min(i, own_columns_));
   }
   for (const auto& variant : table_->variants) {
     const bool own = column_of_[variant.kernel_class] < own_columns_;

@@ -17,8 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMergedApplicationId = 0x4a504d47;  // "JPMG"
-constexpr int kVersion = 1;
+constexpr FileKind kMerged{0x4a504d47, 1, "a merged recording"};  // "JPMG"
 constexpr const char* kSchema = R"(
 CREATE TABLE part (
   id INTEGER PRIMARY KEY,
@@ -35,31 +34,13 @@ CREATE INDEX part_content ON part (crc32, length_bytes);
 }  // namespace
 
 void make_merged_tables(SQLite::Database& db) {
-  db.exec(fmt::format("PRAGMA application_id = {}", kMergedApplicationId));
-  db.exec(fmt::format("PRAGMA user_version = {}", kVersion));
+  db.exec(fmt::format("PRAGMA application_id = {}", kMerged.application_id));
+  db.exec(fmt::format("PRAGMA user_version = {}", kMerged.newest_version));
   db.exec(kSchema);
 }
 
 Result<MergedBase> open_merged(const fs::path& path) {
-  if (std::error_code error; !fs::is_regular_file(path, error)) {
-    return fail(Errc::kNotFound, fmt::format("cannot read {}: no such file", path.string()));
-  }
-  try {
-    auto db = std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READONLY, 5000);
-    set_limits(*db);
-    if (db->execAndGet("PRAGMA application_id").getInt() != kMergedApplicationId) {
-      return fail(Errc::kCorrupt, fmt::format("{} is not a merged recording", path.string()));
-    }
-    if (const int version = db->execAndGet("PRAGMA user_version").getInt(); version > kVersion) {
-      return fail(Errc::kUnsupported,
-                  fmt::format("{} is of version {} of a merged recording, and this tool reads {}; "
-                              "update jouleprof",
-                              path.string(), version, kVersion));
-    }
-    return db;
-  } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, nullptr));
-  }
+  return open_file_of(kMerged, path, SQLite::OPEN_READONLY);
 }
 
 std::string_view blob_of(const SQLite::Column& column) {

@@ -64,7 +64,7 @@ Result<std::vector<MergedPart>> merged_parts(const fs::path& path) {
     }
     return parts;
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 
@@ -82,7 +82,7 @@ Result<void> extract_part(const fs::path& path, unsigned number, const fs::path&
     if (bytes) return write_bytes(to, *bytes);
     return fail(Errc::kCorrupt, fmt::format("{}: recording {} is damaged", path.string(), number));
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 
@@ -115,7 +115,7 @@ Result<void> read_merged(const fs::path& path, const std::function<Result<void>(
     }
     return pass_on();
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, (*db)->getHandle()));
+    return tl::unexpected(read_error(path, e, (*db)->getHandle()));
   }
 }
 

@@ -118,6 +118,15 @@ TEST_F(Merge, NamesADamagedPartAndANewerVersion) {
   EXPECT_EQ(merged_parts(at("m")).error().code, Errc::kUnsupported);
 }
 
+TEST_F(Merge, NamesDamageThatSqliteDoesNotUnderstand) {
+  ASSERT_TRUE(merge_recordings({record("a.jprof", 1, "node1", "boot1")}, at("m"), false));
+  run_sql(at("m"), "DROP TABLE part");
+  const auto parts = merged_parts(at("m"));
+  ASSERT_FALSE(parts);
+  EXPECT_EQ(parts.error().code, Errc::kCorrupt);
+  EXPECT_THAT(parts.error().message, HasSubstr("the file is damaged"));
+}
+
 TEST_F(Merge, ExtractsARecordingByItsNumber) {
   const auto a = record("a.jprof", 1, "node1", "boot1");
   const auto b = record("b.jprof", 2, "node2", "boot2");

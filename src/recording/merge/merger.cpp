@@ -51,7 +51,7 @@ Result<std::string> bytes_of_cut_off(const fs::path& path, bool is_claimed) {
     SQLite::Backup(copy, *source->db).executeStep();
     copy.exec("PRAGMA journal_mode = DELETE");
   } catch (const SQLite::Exception& e) {
-    return tl::unexpected(sqlite_error("read " + path.string(), e, nullptr));
+    return tl::unexpected(read_error(path, e, nullptr));
   }
   return read_file(file->path());
 }
