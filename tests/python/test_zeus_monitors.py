@@ -98,18 +98,40 @@ def test_temperature(machine):
     monitor.stop()
 
 
+def test_the_stack_of_windows_without_pytorch(machine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    machine.gpus(CONSTANT)
+    with pytest.raises(jouleprof.Unavailable, match="sync_execution=False"):
+        ZeusProfilingService([0]).push_window()
+    service = ZeusProfilingService([0], sync_execution=False)
+    began = time.monotonic()
+    service.push_window()
+    time.sleep(0.2)
+    result = service.pop_window()
+    assert 0.2 <= result.time <= time.monotonic() - began
+    assert result.wait().energy == pytest.approx([250 * result.time], rel=0.05)
+
+
 def test_the_stack_of_windows(machine, monkeypatch):
     from marks_cases import Host
 
     torch = Host.torch()
     monkeypatch.setitem(sys.modules, "torch", torch)
     machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 400})
+    waited = []
+    real = jouleprof.Window.wait
+    monkeypatch.setattr(jouleprof.Window, "wait", lambda self, timeout=None: waited.append(timeout) or real(self, timeout))
     service = ZeusProfilingService([0, 1], "zeus_monitor", "", "run")
     service.push_window()
     time.sleep(0.2)
     service.push_window()
     time.sleep(0.2)
-    inner, outer = service.pop_window(), service.pop_window()
+    inner = service.pop_window()
+    early = inner.jouleprof["gpu0"]
+    assert early.low <= 250 * inner.time <= early.high and inner.energy[1] > 0
+    assert waited == []
+    outer = service.pop_window()
+    assert inner.wait().settled and outer.wait().settled
     assert outer.time > inner.time > 0.2
     assert inner.energy == pytest.approx([250 * inner.time, 400 * inner.time], rel=0.05)
     assert outer.energy[0] > inner.energy[0]

@@ -1,21 +1,49 @@
 """As zeus.profiling of the first versions of Zeus: a stack of windows."""
 
-import dataclasses
-from typing import List, Optional
-
 from .._errors import InvalidArgument, Unavailable
 from .._live import sync
 from .._live.monitor import Monitor
+from .monitor.energy import Measurement
 
 __all__ = ["ProfilingResult", "ZeusProfilingService"]
 
 
-@dataclasses.dataclass
 class ProfilingResult:
-    """Seconds, and joules of each GPU in the order of `gpu_indices`; None without a figure."""
+    """Of a window that has ended. Reading it never waits: until the sensors have reported its end, about
+    0.15 s, `settled` is False and the energies are provisional."""
 
-    time: float
-    energy: List[Optional[float]]
+    def __init__(self, measurement, gpu_indices):
+        self._measurement = measurement
+        self._gpus = list(gpu_indices)
+
+    @property
+    def time(self):
+        """Seconds."""
+        return self._measurement.time
+
+    @property
+    def energy(self):
+        """Joules of each GPU in the order of `gpu_indices`; None without a figure."""
+        joules = self._measurement.gpu_energy
+        return [joules.get(gpu) for gpu in self._gpus]
+
+    @property
+    def settled(self):
+        """Whether the energies are final."""
+        return self._measurement.settled
+
+    def wait(self, timeout=None):
+        """Waits until the energies are final, for `timeout` seconds at most; returns itself."""
+        self._measurement.wait(timeout)
+        return self
+
+    @property
+    def jouleprof(self):
+        """The whole measurement, with intervals and provenance."""
+        return self._measurement.jouleprof
+
+    def __repr__(self):
+        return f"ProfilingResult(time={self.time}, energy={self.energy})"
 
 
 class _EmptyStack(InvalidArgument, RuntimeError):
@@ -23,12 +51,21 @@ class _EmptyStack(InvalidArgument, RuntimeError):
 
 
 class ZeusProfilingService:
-    """push_window and pop_window. Both wait for the GPUs, and pop_window for the sensors.
+    """push_window and pop_window. Both wait for the GPUs unless `sync_execution` is False, and
+    neither for the sensors. `sync_execution_with`: "torch", "jax" or "cupy".
 
     The arguments of the polling program are accepted and have no effect: none is started.
     """
 
-    def __init__(self, gpu_indices=None, monitor_path="zeus_monitor", monitor_log_dir="", monitor_log_prefix=""):
+    def __init__(
+        self,
+        gpu_indices=None,
+        monitor_path="zeus_monitor",
+        monitor_log_dir="",
+        monitor_log_prefix="",
+        sync_execution=True,
+        sync_execution_with="torch",
+    ):
         self.monitor = Monitor(gpu_indices=gpu_indices)
         self.gpu_indices = list(gpu_indices) if gpu_indices is not None else self.monitor.gpu_indices
         if not self.gpu_indices:
@@ -36,17 +73,17 @@ class ZeusProfilingService:
         self.monitor_path = monitor_path
         self.monitor_log_dir = monitor_log_dir
         self.monitor_log_prefix = monitor_log_prefix
+        self._synchronise = sync.function_of(sync_execution_with) if sync_execution else lambda _: None
         self._stack = []
 
     def push_window(self):
-        sync.function_of("torch")(self.gpu_indices)
+        self._synchronise(self.gpu_indices)
         self._stack.append(self.monitor.window("", False).__enter__())
 
     def pop_window(self):
-        sync.function_of("torch")(self.gpu_indices)
+        self._synchronise(self.gpu_indices)
         if not self._stack:
             raise _EmptyStack("no window was pushed: call push_window() first")
         window = self._stack.pop()
         window.__exit__(None, None, None)
-        joules = window.energy.gpu_energy
-        return ProfilingResult(window.time, [joules.get(gpu) for gpu in self.gpu_indices])
+        return ProfilingResult(Measurement._of(window, self.gpu_indices, []), self.gpu_indices)
