@@ -162,6 +162,17 @@ def test_two_curves_have_an_axis_each(tool, tmp_path):
     assert len(plot.curves(gpu).axes) == 1
 
 
+def test_two_curves_of_one_name_share_an_axis(tool):
+    import pathlib
+
+    examples = pathlib.Path(__file__).resolve().parents[2] / "examples"
+    low, high = (jouleprof.open(examples / f"h200-{name}.jprof").curve("gpu0", 0, 15) for name in ("layers", "deit"))
+    axis, = plot.curves(low, high).axes
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["h200-layers.jprof: gpu0", "h200-deit.jprof: gpu0"]
+    assert axis.get_ylabel() == "gpu0 (W)"
+    assert axis.get_ylim()[0] == 0 and axis.get_ylim()[1] >= max(high.watts) > max(low.watts)
+
+
 def test_the_curve_rises_and_falls_only_where_the_points_do():
     xs, ys = curve([(3, 5), (0, 0), (1, 0), (2, 5)])
     assert (xs[0], ys[0], xs[-1], ys[-1]) == (0, 0, 3, 5)

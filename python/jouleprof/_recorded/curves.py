@@ -19,13 +19,14 @@ class Curve:
     watts: List[float]
     low: List[float]
     high: List[float]
+    recording: str = ""  # the name of its file
 
     def part(self, start=None, end=None):
         """From `start` to `end`, both included; None: all."""
         kept = [i for i, t in enumerate(self.seconds)
                 if (start is None or t >= start) and (end is None or t <= end)]
         return Curve(self.name, *([column[i] for i in kept]
-                                  for column in (self.seconds, self.watts, self.low, self.high)))
+                                  for column in (self.seconds, self.watts, self.low, self.high)), self.recording)
 
 
 def read_curves(path, *options):
@@ -40,7 +41,7 @@ def read_curves(path, *options):
         if event.get("ph") != "C" or not event["name"].endswith(" power (W)"):
             continue
         name = _label(event["name"][:-len(" power (W)")])
-        curve = curves.setdefault(name, Curve(name, [], [], [], []))
+        curve = curves.setdefault(name, Curve(name, [], [], [], [], os.path.basename(path)))
         curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
         values = event["args"]
         curve.watts.append(values["watts"])

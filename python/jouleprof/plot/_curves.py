@@ -28,17 +28,23 @@ def power(*paths, output=None, domains=None):
 def curves(first, second=None, *, labels=None, output=None):
     """One or two curves of Recording.curve() on one figure, with 95 % intervals without the calibration error.
 
-    The second has an axis of its own on the right: a CPU and a GPU differ by ten times. Both begin at 0."""
+    Two domains have an axis each, the second's on the right: a CPU and a GPU differ by ten times. Those of one
+    name, from two recordings, share one, and the legend names the files. Axes begin at 0."""
     drawn = [curve for curve in (first, second) if curve is not None]
+    alike = second is not None and first.name == second.name
+    if labels is None:
+        labels = [f"{curve.recording}: {curve.name}" if alike else curve.name for curve in drawn]
     figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
-    axes = [axis] if second is None else [axis, axis.twinx()]
+    axes = [axis, axis if alike or second is None else axis.twinx()]
     lines = []
-    for place, curve, colour, label in zip(axes, drawn, COLOURS, labels or [curve.name for curve in drawn]):
+    for place, curve, colour, label in zip(axes, drawn, COLOURS, labels):
         place.fill_between(curve.seconds, curve.low, curve.high, step="post", color=colour, alpha=0.22, linewidth=0)
         lines += place.step(curve.seconds, curve.watts, where="post", color=colour, linewidth=1, label=label)
-        place.set_ylim(bottom=0)
-        place.set_ylabel(f"{label} (W)", fontsize=8, color=colour)
+        colour = "black" if alike else colour
+        place.set_ylabel(f"{curve.name if alike else label} (W)", fontsize=8, color=colour)
         place.tick_params(axis="y", labelsize=8, colors=colour)
+    for place in axes:  # once both are drawn: it ends the scaling
+        place.set_ylim(bottom=0)
     axis.set_xlabel("time since the command began (s)", fontsize=8)
     axis.set_title("power (W), with 95 % intervals", fontsize=9.5, loc="left", fontweight="bold")
     axis.legend(handles=lines, fontsize=8, frameon=False, loc="upper right", ncols=len(lines))
