@@ -198,6 +198,7 @@ def test_the_log_quotes_and_leaves_missing_cells_empty(machine):
     assert path.read_text().splitlines()[1].startswith(f"{begun(path)},")  # it is there
     m.wait()
     assert set(m.gpu_energy) == {0} and m.total_energy is None
+    assert pickle.loads(pickle.dumps(m)).total_energy is None
     with pytest.raises(KeyError, match="GPU 1 has no energy of this window: .+"):
         m.gpu_energy[1]
     monitor._log.close()

@@ -1,6 +1,7 @@
 """Power, temperature and the stack of windows, by the names of Zeus."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 import time
@@ -135,6 +136,7 @@ def test_the_stack_of_windows(machine, monkeypatch):
     assert outer.time > inner.time > 0.2
     assert inner.energy == pytest.approx([250 * inner.time, 400 * inner.time], rel=0.05)
     assert outer.energy[0] > inner.energy[0]
+    assert pickle.loads(pickle.dumps(inner)).energy == inner.energy
     assert torch.cuda.synchronised == [0, 1] * 4
     with pytest.raises(RuntimeError, match=r"push_window\(\) first"):
         service.pop_window()

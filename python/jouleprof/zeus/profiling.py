@@ -8,39 +8,14 @@ from .monitor.energy import Measurement
 __all__ = ["ProfilingResult", "ZeusProfilingService"]
 
 
-class ProfilingResult:
-    """Of a window that has ended. Reading it never waits: until the sensors have reported its end, about
-    0.15 s, `settled` is False and the energies are provisional."""
-
-    def __init__(self, measurement, gpu_indices):
-        self._measurement = measurement
-        self._gpus = list(gpu_indices)
-
-    @property
-    def time(self):
-        """Seconds."""
-        return self._measurement.time
+class ProfilingResult(Measurement):
+    """With `time` and `energy` as in Zeus; reading them never waits (see Measurement)."""
 
     @property
     def energy(self):
         """Joules of each GPU in the order of `gpu_indices`; None without a figure."""
-        joules = self._measurement.gpu_energy
+        joules = self.gpu_energy
         return [joules.get(gpu) for gpu in self._gpus]
-
-    @property
-    def settled(self):
-        """Whether the energies are final."""
-        return self._measurement.settled
-
-    def wait(self, timeout=None):
-        """Waits until the energies are final, for `timeout` seconds at most; returns itself."""
-        self._measurement.wait(timeout)
-        return self
-
-    @property
-    def jouleprof(self):
-        """The whole measurement, with intervals and provenance."""
-        return self._measurement.jouleprof
 
     def __repr__(self):
         return f"ProfilingResult(time={self.time}, energy={self.energy})"
@@ -86,4 +61,4 @@ class ZeusProfilingService:
             raise _EmptyStack("no window was pushed: call push_window() first")
         window = self._stack.pop()
         window.__exit__(None, None, None)
-        return ProfilingResult(Measurement._of(window, self.gpu_indices, []), self.gpu_indices)
+        return ProfilingResult._of(window, self.gpu_indices, [])

@@ -87,7 +87,9 @@ class Measurement:
 
     def __reduce__(self):
         self.wait()  # a copy could not settle any more
-        return (type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self)))
+        # Which GPUs were asked for decides whether there is a total.
+        return (type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self)),
+                {"_gpus": self.__dict__.get("_gpus", ())})
 
 
 _FIELDS = {"time", "gpu_energy", "cpu_energy", "dram_energy"}
