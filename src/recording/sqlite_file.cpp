@@ -34,6 +34,11 @@ void set_limits(SQLite::Database& db) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
 }
 
+void mark_as(const FileKind& kind, SQLite::Database& db) {
+  db.exec(fmt::format("PRAGMA application_id = {}", kind.application_id));
+  db.exec(fmt::format("PRAGMA user_version = {}", kind.newest_version));
+}
+
 Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
                                                        const std::filesystem::path& path,
                                                        int flags) {

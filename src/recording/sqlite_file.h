@@ -33,6 +33,9 @@ struct FileKind {
   std::string_view name;
 };
 
+// Makes an empty database one of that kind. Throws SQLite::Exception.
+void mark_as(const FileKind& kind, SQLite::Database& db);
+
 // Opens a file of that kind. `flags`: of SQLite::Database. Errors: not_found; corrupt where it is
 // of another kind or damaged; unsupported for a newer version.
 Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
@@ -42,7 +45,8 @@ Result<std::unique_ptr<SQLite::Database>> open_file_of(const FileKind& kind,
 // The error of a failed SQLite call. `trying` is "write /x" or "read /x". `db` may be null.
 Error sqlite_error(std::string_view trying, const SQLite::Exception& e, sqlite3* db);
 
-// The error of a failed SQLite call while a recording is read. `db` may be null.
+// The error of a failed SQLite call while a file is read: what SQLite cannot make sense
+// of is damage. `db` may be null.
 Error read_error(const std::filesystem::path& path, const SQLite::Exception& e, sqlite3* db);
 
 }  // namespace jouleprof::recording

@@ -125,8 +125,7 @@ Result<SweepFile> SweepFile::create(const fs::path& path, const model::SweepPlan
     auto db = std::make_unique<SQLite::Database>(
         file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(*db);
-    db->exec(fmt::format("PRAGMA application_id = {}", kSweep.application_id));
-    db->exec(fmt::format("PRAGMA user_version = {}", kSweep.newest_version));
+    mark_as(kSweep, *db);
     db->exec(kSchema);
     SQLite::Statement insert(*db, "INSERT INTO sweep (plan) VALUES (?)");
     insert.bind(1, plan_to_json(plan));

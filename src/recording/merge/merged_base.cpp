@@ -1,7 +1,5 @@
 #include "recording/merge/merged_base.h"
 
-#include <SQLiteCpp/Exception.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,8 +32,7 @@ CREATE INDEX part_content ON part (crc32, length_bytes);
 }  // namespace
 
 void make_merged_tables(SQLite::Database& db) {
-  db.exec(fmt::format("PRAGMA application_id = {}", kMerged.application_id));
-  db.exec(fmt::format("PRAGMA user_version = {}", kMerged.newest_version));
+  mark_as(kMerged, db);
   db.exec(kSchema);
 }
 

@@ -1,11 +1,10 @@
 #include "spans/procs/process_tree.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "spans/procs/identity.h"
 
 namespace jouleprof::spans {
@@ -13,12 +12,6 @@ namespace {
 
 // A process that has just begun is about to become another program: its memory is not measured yet.
 constexpr Duration kSettled = std::chrono::milliseconds{500};
-
-Duration thread_cpu_time() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
-}
 
 }  // namespace
 
@@ -41,6 +34,7 @@ void ProcessTree::follow(const TreeOptions& options) {
 }
 
 void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all) {
+  memory_cost_ = {};
   if (options_.root == 0) return;
   if (!std::exchange(root_listed_, true)) adopt({options_.root}, out);
   if (!new_roots_.empty()) {
@@ -206,7 +200,6 @@ void ProcessTree::settle() {
 }
 
 void ProcessTree::read_memory(HostTime at) {
-  memory_cost_ = {};
   if (at < memory_allowed_) return;
   Entry* next = nullptr;  // the longest unread
   for (auto& entry : entries_) {
