@@ -29,8 +29,9 @@ KERNELS = [("gemm", 300.0, 1.3, 0.31, 0.0), ("softmax", 120.0, 1.3, 0.23, 0.65)]
 SECONDS = 20
 
 
-# Of the board after the simulation's begin; enough for a slow machine to start the tool and see it idle.
-IDLE_SECONDS = 8
+# Of the board after the simulation's begin, in which the tool starts and sees it idle; the longer ones
+# are for a machine that stood still in the first.
+IDLE_SECONDS = (8, 16, 40)
 
 
 def scenario(idle_seconds=3):
@@ -59,17 +60,22 @@ def library(gpu):
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("traced")
-    tool = Tool(folder).simulate(scenario(IDLE_SECONDS))
-    (folder / "libjouleprof_inject.so").write_bytes(b"")
-    tool.environment["JOULEPROF_INJECT_LIBRARY"] = str(folder / "libjouleprof_inject.so")
-    # The board begins to work as the program does.
-    tool.environment["JOULEPROF_NVML_EPOCH"] = f"{time.time():.6f}"
-    begin = time.time() + IDLE_SECONDS
-    wait = f"import time; time.sleep(max(0, {begin!r} - time.time()))"
-    tool.run = tool("run", "--kernels", "-o", "x.jprof", "--idle", "1s", "--", "sh", "-c",
-                    f"{sys.executable} -c '{wait}'; exec " + " ".join(command()))
-    return tool
+    for idle_seconds in IDLE_SECONDS:
+        tool = Tool(tmp_path_factory.mktemp("traced")).simulate(scenario(idle_seconds))
+        library = tool.folder / "libjouleprof_inject.so"
+        library.write_bytes(b"")
+        tool.environment["JOULEPROF_INJECT_LIBRARY"] = str(library)
+        # The board begins to work as the program does; one that comes too late does not begin.
+        epoch = time.time()
+        tool.environment["JOULEPROF_NVML_EPOCH"] = f"{epoch:.6f}"
+        begin = epoch + idle_seconds
+        wait = f"import sys, time; early = {begin!r} - time.time(); early > 1 or sys.exit(77); time.sleep(early)"
+        tool.run = tool("run", "--kernels", "-o", "x.jprof", "--idle", "1s", "--", "sh", "-c",
+                        f"{sys.executable} -c '{wait}' && exec " + " ".join(command()), status=None)
+        if tool.run.returncode != 77:
+            assert tool.run.returncode == 0, tool.run.err
+            return tool
+    pytest.fail("the tool took too long to start, three times")
 
 
 def activity(tool, by, *options, file="x.jprof"):
