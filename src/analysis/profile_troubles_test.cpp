@@ -137,8 +137,8 @@ TEST(Analyse, WarnsOfWhatTheRecordingShows) {
   run.gpu.gain = 1.1;
   run.read_gpu();
   run.recording.run.complete = false;
-  run.recording.run.pid = 77;
-  run.recording.run.open_windows = {{"train", at(4)}, {"step", at(12)}, {"step", at(12.5)}};
+  run.recording.run.open_windows = {
+      {"train", at(4), 77}, {"step", at(12), 77}, {"step", at(12.5), 77}, {"step", at(13), 78}};
   run.recording.warnings.push_back({at(4), "the disk was full"});
   run.recording.clock_points = {{at(0), RealTime{100s}, {}},
                                 {at(5), RealTime{105s}, {}},
@@ -155,6 +155,7 @@ TEST(Analyse, WarnsOfWhatTheRecordingShows) {
               Contains(HasSubstr("window 'train' of process 77 was open when the recording was cut "
                                  "off, 12.00 s after its begin; it has no energy")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("2 windows 'step' of process 77 were open")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("window 'step' of process 78 was open")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("suspended for 30.0 s")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("set by +100.0 s")));
   EXPECT_THAT(profile->warnings, Contains(HasSubstr("power limit in 50 %")));

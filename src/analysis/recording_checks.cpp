@@ -74,15 +74,15 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
   }
 }
 
-// Of a program that recorded itself and was killed.
+// Of a recorder that was killed.
 void check_open_windows(const model::Recording& recording, std::vector<std::string>& out) {
   const auto& open = recording.run.open_windows;
-  if (recording.run.complete || !recording.run.pid || open.empty()) return;
+  if (recording.run.complete || open.empty()) return;
   HostTime end = open.front().begin;
   for (const auto& window : open) end = std::max(end, window.begin);
   for (const auto& r : recording.readings.counters) end = std::max(end, r.after);
   for (const auto& r : recording.readings.powers) end = std::max(end, r.at);
-  for (auto& text : model::texts_of(open, *recording.run.pid, end, "the recording was cut off")) {
+  for (auto& text : model::texts_of(open, end, "the recording was cut off")) {
     out.push_back(std::move(text));
   }
 }

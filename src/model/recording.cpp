@@ -8,28 +8,30 @@
 
 namespace jouleprof::model {
 
-std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, pid_t process,
-                                  HostTime at, std::string_view when) {
+std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, HostTime at,
+                                  std::string_view when) {
   constexpr std::size_t kMostNames = 20;
   struct Group {
     std::size_t count = 0;
     Duration longest{};
   };
-  std::map<std::string, Group> groups;
+  using Key = std::pair<pid_t, std::string>;
+  std::map<Key, Group> groups;
   for (const auto& window : windows) {
-    Group& group = groups[window.name];
+    Group& group = groups[{window.process, window.name}];
     ++group.count;
     group.longest = std::max(group.longest, at - window.begin);
   }
-  std::vector<std::pair<std::string, Group>> oldest_first(groups.begin(), groups.end());
+  std::vector<std::pair<Key, Group>> oldest_first(groups.begin(), groups.end());
   std::stable_sort(oldest_first.begin(), oldest_first.end(), [](const auto& a, const auto& b) {
     return a.second.longest > b.second.longest;
   });
   std::vector<std::string> texts;
-  for (const auto& [name, group] : oldest_first) {
+  for (const auto& [key, group] : oldest_first) {
+    const auto& [process, name] = key;
     if (texts.size() == kMostNames) {
-      texts.push_back(fmt::format("process {}: windows of {} other names were open when {}",
-                                  process, groups.size() - kMostNames, when));
+      texts.push_back(fmt::format("windows of {} other names were open when {}",
+                                  groups.size() - kMostNames, when));
       break;
     }
     const double age = seconds(group.longest);

@@ -24,13 +24,15 @@ namespace jouleprof::model {
 struct OpenWindow {
   std::string name;
   HostTime begin{};
+  pid_t process = 0;
 
   bool operator==(const OpenWindow&) const = default;
 };
 
-// A sentence for each name, of windows that `when` ("the process ended"), at `at`, found open.
-std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, pid_t process,
-                                  HostTime at, std::string_view when);
+// A sentence for each name of a process, of windows that `when` ("the process ended"), at `at`,
+// found open.
+std::vector<std::string> texts_of(const std::vector<OpenWindow>& windows, HostTime at,
+                                  std::string_view when);
 
 // What was run, where and by which tool.
 struct RunInfo {

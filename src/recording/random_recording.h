@@ -37,7 +37,7 @@ class RandomRecording {
              text(),
              text(),
              {}};
-    for (int n = below(3); n > 0; --n) r.run.open_windows.push_back({text(), time()});
+    for (int n = below(3); n > 0; --n) r.run.open_windows.push_back({text(), time(), below(1000)});
     if (r.run.complete) r.run.trace_folder = text();  // of others there would be a rest
     for (int n = below(5); n > 0; --n) r.run.command.push_back(text());
     for (int n = below(4); n > 0; --n) {

@@ -122,7 +122,10 @@ class Reader {
     if (version_ >= 12) {
       for (Rows row = rows("open_window"); row.next();) {
         auto name = row.text();
-        recording_.run.open_windows.push_back({std::move(name), row.host_time()});
+        const HostTime begin = row.host_time();
+        const auto process = version_ >= 13 ? row.integer() : recording_.run.pid.value_or(0);
+        recording_.run.open_windows.push_back(
+            {std::move(name), begin, static_cast<pid_t>(process)});
       }
     }
     for (Rows argument = rows("command_argument"); argument.next();) {

@@ -15,12 +15,13 @@ struct Fixed {
   std::string_view name;
   std::string_view columns;
   std::int32_t since = 1;
+  std::int32_t until = kSchemaVersion;
 };
 
 // Rows of the reading tables lie in the order of their arrival (the hidden rowid): appending
 // touches one page of each table however many sensors there are, and two equal stamps do not
 // collide.
-constexpr std::array<Fixed, 29> kTables{{
+constexpr std::array<Fixed, 30> kTables{{
     {"run",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "tool_version TEXT NOT NULL, "
@@ -155,7 +156,12 @@ constexpr std::array<Fixed, 29> kTables{{
     {"open_window",
      "name TEXT NOT NULL, "
      "begin_nanoseconds INTEGER NOT NULL",
-     12},
+     12, 12},
+    {"open_window",
+     "name TEXT NOT NULL, "
+     "begin_nanoseconds INTEGER NOT NULL, "
+     "pid INTEGER NOT NULL",
+     13},
     {"trace_folder",
      "id INTEGER PRIMARY KEY CHECK (id = 1), "
      "path TEXT NOT NULL",
@@ -203,8 +209,8 @@ std::string Table::create_statement() const {
 
 std::vector<Table> tables(std::int32_t version) {
   std::vector<Table> all;
-  for (const auto& [name, columns, since] : kTables) {
-    if (since > version) continue;
+  for (const auto& [name, columns, since, until] : kTables) {
+    if (version < since || version > until) continue;
     all.push_back({std::string(name), std::string(columns)});
     if (name == "identity" || name == "process_rank") {
       const model::Rank rank;

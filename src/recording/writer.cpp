@@ -169,7 +169,9 @@ Result<void> Writer::set_run(const model::RunInfo& run) {
     std::int64_t position = 0;
     for (const auto& argument : run.command) s.command_argument(position++, argument);
     execute(s.forget_open_windows);
-    for (const auto& window : run.open_windows) s.open_window(window.name, window.begin);
+    for (const auto& window : run.open_windows) {
+      s.open_window(window.name, window.begin, window.process);
+    }
     if (!run.trace_folder.empty()) s.trace_folder(1, run.trace_folder);
   });
 }

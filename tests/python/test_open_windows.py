@@ -1,6 +1,7 @@
 """Windows that are open when their program ends are named; those that were cancelled are not."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,6 +25,35 @@ with monitor.window("train"):
     time.sleep(1.6)
     os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+WORKER = """
+import sys, time, jouleprof
+monitor = jouleprof.Monitor()
+with monitor.window("done"):
+    time.sleep(0.1)
+with monitor.window(sys.argv[1]):
+    print("open", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_run_that_is_killed_names_the_open_windows_of_each_program(machine):
+    machine.gpus(CONSTANT)
+    path = machine.folder / "run.jprof"
+    shell = f"{sys.executable} -c '{WORKER}' train & {sys.executable} -c '{WORKER}' evaluate & wait"
+    run = subprocess.Popen([TOOL, "run", "-q", "-o", path, "--", "sh", "-c", shell], stdout=subprocess.PIPE,
+                           text=True, start_new_session=True)
+    try:
+        for _ in range(2):
+            assert run.stdout.readline() == "open\n"
+        time.sleep(3)  # a look, and a commit
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait(timeout=20)
+    named = sorted(text for text in jouleprof.open(path).warnings if " open when " in text)
+    assert len(named) == 2 and "window 'evaluate' of process" in named[0] and "window 'train' of process" in named[1]
+    assert all("the recording was cut off" in text for text in named)
 
 
 def recorded(machine, use):

@@ -188,6 +188,10 @@ void Engine::gather() {
     std::vector<std::string> warnings;
     windows->take(sampling_.batch.windows, warnings);
     warn_all(std::move(warnings));
+    if (auto open = windows->open_windows(); open != run.open_windows) {
+      run.open_windows = std::move(open);
+      post_run();
+    }
   }
   take_traces();
 }

@@ -84,8 +84,7 @@ void LiveCore::end() {
   std::unique_lock lock(mutex_);
   if (processes_) look_at_processes(lock, true);
   run_.work_end = HostClock::now();
-  for (auto& text :
-       model::texts_of(open_windows(), *run_.pid, *run_.work_end, "its monitor was closed")) {
+  for (auto& text : model::texts_of(open_windows(), *run_.work_end, "its monitor was closed")) {
     sampling_.warn(std::move(text));
   }
   run_.open_windows.clear();
@@ -124,7 +123,7 @@ std::vector<model::OpenWindow> LiveCore::open_windows() const {
   std::vector<model::OpenWindow> found;
   if (!open_) return found;
   for (const auto& window : open_->all()) {
-    found.push_back({names_.text(window.name), host(window.begin)});
+    found.push_back({names_.text(window.name), host(window.begin), *run_.pid});
   }
   return found;
 }

@@ -20,8 +20,9 @@ using namespace std::chrono_literals;
 
 constexpr Duration kKept = 10s;  // of readings, before the first program connects
 constexpr Duration kNoDescriptors = 1s;
-constexpr int kPacketsInTurn = 64;  // of one client, before the next one's turn
-constexpr int kLastTurns = 16;      // more than a socket can hold
+constexpr Duration kOpenPeriod = 1s;  // between looks at the windows that are open
+constexpr int kPacketsInTurn = 64;    // of one client, before the next one's turn
+constexpr int kLastTurns = 16;        // more than a socket can hold
 constexpr std::size_t kMostUnsent = 8192;
 
 HostTime newest(const model::Readings& readings) {
@@ -86,6 +87,11 @@ void WindowServer::take(std::vector<model::Window>& windows, std::vector<std::st
   const std::lock_guard lock(mutex_);
   windows = std::exchange(windows_, {});
   warnings = std::exchange(warnings_, {});
+}
+
+std::vector<model::OpenWindow> WindowServer::open_windows() {
+  const std::lock_guard lock(mutex_);
+  return open_;
 }
 
 void WindowServer::admit(Joined answer) {
@@ -177,16 +183,19 @@ void WindowServer::run() {
       if (!go_on) service_->answer_all();
       reply();
       hand_over();
+      if (now >= next_open_look_) look_at_open_windows(now);
     }
     if (!go_on) break;
   }
   waiting_ = false;
   while (!clients_.empty()) drop(clients_.begin()->first, false);
-  if (service_) hand_over();
+  if (!service_) return;
+  hand_over();
+  look_at_open_windows(HostClock::now());  // of no client any more
 }
 
 bool WindowServer::wait() {
-  HostTime next = service_ ? service_->next_look() : HostTime::max();
+  HostTime next = service_ ? std::min(service_->next_look(), next_open_look_) : HostTime::max();
   std::vector<pollfd> fds{{wake_fd_, POLLIN, 0}};
   if (HostClock::now() >= accept_again_) {
     fds.push_back({socket_.fd(), POLLIN, 0});
@@ -222,6 +231,7 @@ void WindowServer::accept_clients() {
       service_.emplace(domains_, sensors_);
       in_use_ = true;
     }
+    next_open_look_ = std::min(next_open_look_, HostClock::now() + kOpenPeriod);
     const ClientId id = next_client_++;
     clients_[id].fd = fd;
     clients_[id].pid = peer.pid;
@@ -338,6 +348,20 @@ void WindowServer::take_left(ClientId id, int rings, bool has_ended) {
                        open.closed ? "its monitor was closed"
                        : has_ended ? "the process ended"
                                    : "the recording ended");
+}
+
+// For the recording, in case that the tool dies.
+void WindowServer::look_at_open_windows(HostTime now) {
+  std::vector<model::OpenWindow> open;
+  for (const auto& [id, client] : clients_) {
+    if (client.rings < 0) continue;
+    auto found = service_->named(id, spans::read_left_open(client.rings).windows, now);
+    open.insert(open.end(), std::make_move_iterator(found.begin()),
+                std::make_move_iterator(found.end()));
+  }
+  next_open_look_ = clients_.empty() ? HostTime::max() : now + kOpenPeriod;
+  const std::lock_guard lock(mutex_);
+  open_ = std::move(open);
 }
 
 std::vector<pid_t> WindowServer::take_newcomers() {

@@ -49,6 +49,9 @@ class WindowServer {
   // Moves the windows that have come in, and what is to be warned of.
   void take(std::vector<model::Window>& windows, std::vector<std::string>& warnings);
 
+  // The windows that were open when the server last looked, about a second ago.
+  std::vector<model::OpenWindow> open_windows();
+
   // Another `jouleprof run` of the job: it and its descendants are measured.
   struct Member {
     pid_t pid = 0;
@@ -93,6 +96,7 @@ class WindowServer {
   void drop(ClientId id, bool has_ended = true);  // false: the server stops before its program
   void take_left(ClientId id, int rings, bool has_ended);  // windows that it did not send
   void hand_over();
+  void look_at_open_windows(HostTime now);
   bool has_members() const;
   void serve_members();
   void wake_thread();
@@ -112,6 +116,7 @@ class WindowServer {
   std::vector<model::Window> windows_;
   std::vector<pid_t> newcomers_;
   std::vector<std::string> warnings_;
+  std::vector<model::OpenWindow> open_;
   bool stop_ = false;
   std::optional<Joined> admitted_;
   std::vector<Member> members_;  // not yet taken
@@ -124,6 +129,7 @@ class WindowServer {
   std::map<ClientId, Client> clients_;
   ClientId next_client_ = 1;
   HostTime accept_again_{};
+  HostTime next_open_look_ = HostTime::max();
   std::string buffer_;
   std::thread thread_;
 };

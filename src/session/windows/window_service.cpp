@@ -120,18 +120,24 @@ bool WindowService::take(ClientId, Client& client, Windows&& windows) {
 
 void WindowService::leave_open(ClientId id, const std::vector<spans::OpenWindow>& windows,
                                HostTime now, std::string_view when) {
-  const auto client = clients_.find(id);
-  if (client == clients_.end() || !client->second.welcome) return;
+  auto texts = model::texts_of(named(id, windows, now), now, when);
+  warnings_.insert(warnings_.end(), std::make_move_iterator(texts.begin()),
+                   std::make_move_iterator(texts.end()));
+}
+
+std::vector<model::OpenWindow> WindowService::named(ClientId id,
+                                                    const std::vector<spans::OpenWindow>& windows,
+                                                    HostTime now) const {
   std::vector<model::OpenWindow> open;
+  const auto client = clients_.find(id);
+  if (client == clients_.end() || !client->second.welcome) return open;
   for (const auto& window : windows) {
     if (host(window.begin) > now) continue;
     const auto known = client->second.names.find(window.name);
     open.push_back({known != client->second.names.end() ? known->second.text : std::string(),
-                    host(window.begin)});
+                    host(window.begin), client->second.pid});
   }
-  auto texts = model::texts_of(open, client->second.pid, now, when);
-  warnings_.insert(warnings_.end(), std::make_move_iterator(texts.begin()),
-                   std::make_move_iterator(texts.end()));
+  return open;
 }
 
 void WindowService::record(const Client& client, const std::string& name, pid_t thread,

@@ -43,6 +43,11 @@ class WindowService {
   void leave_open(ClientId client, const std::vector<spans::OpenWindow>& windows, HostTime now,
                   std::string_view when);
 
+  // The same in the recording's terms; none of a client that is unknown or not welcome.
+  std::vector<model::OpenWindow> named(ClientId client,
+                                       const std::vector<spans::OpenWindow>& windows,
+                                       HostTime now) const;
+
   // How many windows of one of its rings a client has sent.
   std::uint64_t received(ClientId client, std::uint32_t ring) const;
 
