@@ -123,9 +123,8 @@ class Reader {
       for (Rows row = rows("open_window"); row.next();) {
         auto name = row.text();
         const HostTime begin = row.host_time();
-        const auto process = version_ >= 13 ? row.integer() : recording_.run.pid.value_or(0);
-        recording_.run.open_windows.push_back(
-            {std::move(name), begin, static_cast<pid_t>(process)});
+        const pid_t process = version_ >= 13 ? row.small_integer() : recording_.run.pid.value_or(0);
+        recording_.run.open_windows.push_back({std::move(name), begin, process});
       }
     }
     for (Rows argument = rows("command_argument"); argument.next();) {
