@@ -1,16 +1,17 @@
-# jouleprof_module(NAME [ROOMS] [SHARDS n] [DEPENDS target...])
+# jouleprof_module(NAME [ROOMS | FOLDERS folder...] [SHARDS n] [DEPENDS target...])
 #
 # One folder, one static library `jouleprof_NAME` made of the folder's *.cpp (but main.cpp, which is a
 # program's own), and one test program `NAME_test` made of its *_test.cpp (testdata/ next to them is
 # found through JOULEPROF_TESTDATA).
-# ROOMS: the folders below belong to it, too. SHARDS: see jouleprof_test.
+# ROOMS: the folders below belong to it, too; FOLDERS: these do. SHARDS: see jouleprof_test.
 function(jouleprof_module name)
-  cmake_parse_arguments(ARG "ROOMS" "SHARDS" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS" "SHARDS" "FOLDERS;DEPENDS" ${ARGN})
   set(glob GLOB)
   if(ARG_ROOMS)
     set(glob GLOB_RECURSE)
   endif()
-  file(${glob} sources CONFIGURE_DEPENDS *.cpp)
+  list(TRANSFORM ARG_FOLDERS APPEND "/*.cpp")
+  file(${glob} sources CONFIGURE_DEPENDS *.cpp ${ARG_FOLDERS})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_(test|fuzz)|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -9,7 +9,7 @@
 
 #include "apps/cli/cli.h"
 #include "apps/cli/exit_status.h"
-#include "base/last_resort.h"
+#include "base/process/last_resort.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/threads.h"
+#include "base/process/threads.h"
 #include "meters/estimate/estimate_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/calibration/calibration_store.h"

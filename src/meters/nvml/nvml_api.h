@@ -5,7 +5,7 @@
 #include <string>
 
 #include "abi/nvml_abi.h"
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 #include "base/result.h"
 
 namespace jouleprof::meters::nvml {

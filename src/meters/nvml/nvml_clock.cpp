@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/local_socket.h"
-#include "base/threads.h"
+#include "base/process/local_socket.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::meters::shared {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 
 namespace jouleprof::report {
 namespace {

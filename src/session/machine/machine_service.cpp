@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "base/threads.h"
+#include "base/process/threads.h"
 #include "session/machine/own_cost.h"
 #include "session/machine/service_state.h"
 #include "session/sampling/visible_devices.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/threads.h"
+#include "base/process/threads.h"
 #include "session/machine/share_uses.h"
 
 namespace jouleprof::session {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/local_socket.h"
+#include "base/process/local_socket.h"
 
 namespace jouleprof::session {
 namespace {

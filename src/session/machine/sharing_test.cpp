@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "analysis/timeline/timeline.h"
-#include "base/local_socket.h"
-#include "base/threads.h"
+#include "base/process/local_socket.h"
+#include "base/process/threads.h"
 #include "meters/shared/shared_meter.h"
 #include "session/machine/machine_service.h"
 #include "session/sampling/fake_meter.h"

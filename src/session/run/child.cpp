@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/last_resort.h"
+#include "base/process/last_resort.h"
+#include "base/process/wait_status.h"
 #include "base/text.h"
-#include "base/wait_status.h"
 
 namespace jouleprof::session {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/file.h"
-#include "base/threads.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/cpu_time.h"
-#include "base/threads.h"
+#include "base/process/cpu_time.h"
+#include "base/process/threads.h"
 #include "session/sampling/look_budget.h"
 
 namespace jouleprof::session {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "session/sampling/look_budget.h"
 
 namespace jouleprof::session {

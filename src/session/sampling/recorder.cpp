@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/threads.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::session {
 namespace {

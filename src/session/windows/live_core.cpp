@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/process/threads.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "session/sampling/run_info.h"
 
 namespace jouleprof::session {

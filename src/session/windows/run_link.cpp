@@ -11,7 +11,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/threads.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "base/local_socket.h"
+#include "base/process/local_socket.h"
 
 namespace jouleprof::session {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/threads.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::session {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "abi/cupti_abi.h"
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 #include "base/result.h"
 
 namespace jouleprof::cupti {

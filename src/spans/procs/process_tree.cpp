@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "spans/procs/identity.h"
 
 namespace jouleprof::spans {

@@ -13,7 +13,7 @@
 
 #include "abi/nvml_abi.h"
 #include "base/clock.h"
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "abi/cuda_abi.h"
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 #include "base/result.h"
 
 namespace jouleprof::meters::nvml {

@@ -1,4 +1,4 @@
-#include "base/last_resort.h"
+#include "base/process/last_resort.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include <exception>
 #include <optional>
 
+#include "base/process/wait_status.h"
 #include "base/say.h"
-#include "base/wait_status.h"
 
 namespace jouleprof::last_resort {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/last_resort.h"
+#include "base/process/last_resort.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

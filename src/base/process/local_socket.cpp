@@ -1,4 +1,4 @@
-#include "base/local_socket.h"
+#include "base/process/local_socket.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

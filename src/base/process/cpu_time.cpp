@@ -1,4 +1,4 @@
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-#include "base/dynlib.h"
+#include "base/process/dynlib.h"
 
 #include <dlfcn.h>
 
