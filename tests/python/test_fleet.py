@@ -72,6 +72,14 @@ def summed(rows, key, value):
     return sums
 
 
+def test_times_are_of_a_unit_that_spark_reads(fleet):
+    import pyarrow.parquet
+
+    folder, _ = fleet
+    file = next((folder / "energy" / "runs").rglob("*.parquet"))
+    assert str(pyarrow.parquet.ParquetFile(file).schema_arrow.field("start_time").type) == "timestamp[us, tz=UTC]"
+
+
 def test_energy_by_user_and_month(fleet, monkeypatch):
     folder, tables = fleet
     rows = query(folder, "Energy by user and month", monkeypatch)
@@ -79,6 +87,24 @@ def test_energy_by_user_and_month(fleet, monkeypatch):
     assert {(user, month): joules for user, month, _, joules in rows} == pytest.approx(expected)
     assert sum(runs for _, _, runs, _ in rows) == RECORDINGS
     assert {user for user, *_ in rows} == {*USERS, None} and len(rows) >= 4 * 4
+
+
+def test_energy_by_user_and_month_in_spark(fleet, monkeypatch):
+    pytest.importorskip("pyspark", reason="the Python module pyspark is missing (pip install pyspark; it needs Java)")
+    if not shutil.which("java"):
+        pytest.skip("Spark needs Java")
+    folder, tables = fleet
+    monkeypatch.chdir(folder)
+    snippet = re.search(r"```python\n(from pyspark.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
+    names = {}
+    exec(snippet, names)  # pylint: disable=exec-used
+    found = {(row.user, row.month): row.joules for row in names["rows"].collect()}
+    kernels = names["spark"].sql("SELECT sum(energy_joules) AS joules FROM kernels").collect()[0].joules
+    first = names["spark"].sql("SELECT min(start_time) AS first FROM runs").collect()[0].first
+    names["spark"].stop()
+    assert found == pytest.approx(summed(tables["runs"], lambda row: (row["user"], row["start_time"].strftime("%Y-%m")),
+                                         "total_energy_joules"))
+    assert kernels == pytest.approx(sum(row["energy_joules"] or 0 for row in tables["kernels"])) and first
 
 
 def test_the_most_expensive_kernels(fleet, monkeypatch):

@@ -108,7 +108,9 @@ def _write(folder, table, part):
     place = os.path.join(os.fspath(folder), table, f"day={day}", f"job={_folder_name(report.get('job') or 'none')}")
     os.makedirs(place, exist_ok=True)
     path = os.path.join(place, f"{name}.parquet")
-    pyarrow.parquet.write_table(_arrow(table, name, rows), f"{path}.part")
+    # In microseconds: Spark refuses nanoseconds.
+    pyarrow.parquet.write_table(_arrow(table, name, rows), f"{path}.part", coerce_timestamps="us",
+                                allow_truncated_timestamps=True)
     os.replace(f"{path}.part", path)  # readers see whole files only
     return 1
 
