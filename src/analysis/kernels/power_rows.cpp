@@ -161,6 +161,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
   };
   std::vector<Open> open;
   std::vector<ArrayXd> spare;
+  std::vector<Index> with_share(columns);
   for (const Event& event : events) {
     const ObservedPower& s = observed[event.row];
     activity.advance(event.at);
@@ -180,11 +181,16 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
     if (at == open.end()) continue;  // it ends where it begins
     out.rows.push_back({s.begin, s.end, s.watts, s.counter, out.terms.size()});
     const double length = s.end - s.begin;
+    // Most columns have no share: those that may have one are found without a branch or a division.
     const double negligible = 0.5 * kLeastShare * length;
+    std::size_t few = 0;
     for (Index k = 0; k < now.size(); ++k) {
-      const double busy = now[k] - at->at_begin[k];
-      if (std::abs(busy) < negligible) continue;  // without a division, as for most columns
-      const double share = busy / length;
+      with_share[few] = k;
+      const bool any = std::abs(now[k] - at->at_begin[k]) > negligible;
+      few += static_cast<std::size_t>(any);
+    }
+    for (const Index k : std::span(with_share).first(few)) {
+      const double share = (now[k] - at->at_begin[k]) / length;
       if (std::abs(share) > kLeastShare) {
         out.terms.push_back({static_cast<std::uint32_t>(k), static_cast<float>(share)});
       }
