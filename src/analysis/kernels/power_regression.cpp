@@ -20,38 +20,6 @@ constexpr int kRounds = 4;
 constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;  // watts
 
-// To the lower triangle: weight x row x row', and to the right side: weight x value x row. Few
-// kernels run in the time of one row.
-class OuterProduct {
- public:
-  explicit OuterProduct(Index columns) { used_.reserve(static_cast<std::size_t>(columns)); }
-
-  void add(MatrixXd& lower, const VectorXd& row, double weight) {
-    used_.clear();
-    for (Index i = 0; i < row.size(); ++i) {
-      if (row[i] != 0) used_.push_back({i, row[i]});
-    }
-    for (auto a = used_.begin(); a != used_.end(); ++a) {
-      const double factor = weight * a->value;
-      double* const column = lower.col(a->index).data();
-      for (auto b = a; b != used_.end(); ++b) column[b->index] += factor * b->value;
-    }
-  }
-
-  void add(MatrixXd& lower, VectorXd& right, const VectorXd& row, double value, double weight) {
-    add(lower, row, weight);
-    for (const Used& a : used_) right[a.index] += weight * value * a.value;
-  }
-
- private:
-  struct Used {
-    Index index;
-    double value;
-  };
-
-  std::vector<Used> used_;
-};
-
 class Solver {
  public:
   Solver(const PowerRows& rows, const std::vector<PowerPrior>& priors,
@@ -105,8 +73,8 @@ class Solver {
     const VectorXd more = RowErrors::residuals(others, watts) - errors_.residuals();
     VectorXd score = VectorXd::Zero(n_);
     errors_.whitened([&](std::size_t i) { return more[static_cast<Index>(i)]; },
-                     [&](std::size_t, const VectorXd& row, double value, double weight) {
-                       score += weight * value * row;
+                     [&](std::size_t, SparseRow row, double value, double weight) {
+                       add_row(row, weight * value, score);
                      });
     return factor.solve(score);
   }
@@ -115,10 +83,10 @@ class Solver {
   void set_normal_equations() {
     information_ = MatrixXd::Zero(n_, n_);
     right_ = VectorXd::Zero(n_);
-    OuterProduct product(n_);
     errors_.whitened([&](std::size_t i) { return rows_.rows[i].watts; },
-                     [&](std::size_t, const VectorXd& row, double value, double weight) {
-                       product.add(information_, right_, row, value, weight);
+                     [&](std::size_t, SparseRow row, double value, double weight) {
+                       add_outer_product(row, weight, information_);
+                       add_row(row, weight * value, right_);
                      });
     information_ = MatrixXd(information_.selfadjointView<Eigen::Lower>());
     data_ = information_;
@@ -146,11 +114,9 @@ class Solver {
 
   MatrixXd program_information() const {
     MatrixXd out = MatrixXd::Zero(n_, n_);
-    OuterProduct product(n_);
     errors_.whitened([](std::size_t) { return 0.0; },
-                     [&](std::size_t i, const VectorXd& row, double, double weight) {
-                       if (rows_.rows[i].in_rerun) return;
-                       product.add(out, row, weight);
+                     [&](std::size_t i, SparseRow row, double, double weight) {
+                       if (!rows_.rows[i].in_rerun) add_outer_product(row, weight, out);
                      });
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }
@@ -191,13 +157,13 @@ class Solver {
     VectorXd score = VectorXd::Zero(n_);
     double begin = rows_.rows.empty() ? 0 : rows_.rows.front().end;
     errors_.whitened([&](std::size_t i) { return errors_.residuals()[static_cast<Index>(i)]; },
-                     [&](std::size_t i, const VectorXd& row, double value, double weight) {
+                     [&](std::size_t i, SparseRow row, double value, double weight) {
                        if (rows_.rows[i].end > begin + kCluster) {
                          out.selfadjointView<Eigen::Lower>().rankUpdate(score, 1.0);
                          score.setZero();
                          begin = rows_.rows[i].end;
                        }
-                       score += weight * value * row;
+                       add_row(row, weight * value, score);
                      });
     out.selfadjointView<Eigen::Lower>().rankUpdate(score, 1.0);
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
@@ -215,11 +181,11 @@ class Solver {
     MatrixXd score = MatrixXd::Zero(n_, intervals);
     MatrixXd busy = MatrixXd::Zero(n_, intervals);
     errors_.whitened([&](std::size_t i) { return std::max(rows[i].watts - watts[0], 0.0); },
-                     [&](std::size_t i, const VectorXd& row, double value, double weight) {
+                     [&](std::size_t i, SparseRow row, double value, double weight) {
                        const Index at =
                            std::min(static_cast<Index>(std::max(rows[i].end - begin, 0.0) / length),
                                     intervals - 1);
-                       score.col(at) += weight * value * row;
+                       add_row(row, weight * value, score.col(at));
                        for (const auto& term : rows_.of(i)) {
                          busy(1 + static_cast<Index>(term.column), at) +=
                              term.share * (rows[i].end - rows[i].begin);

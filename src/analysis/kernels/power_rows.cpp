@@ -1,10 +1,18 @@
 #include "analysis/kernels/power_rows.h"
 
+#include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace jouleprof::analysis {
 namespace {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+
+constexpr double kLeastShare = 1e-7;     // of a row's time, for a term
+constexpr std::size_t kUsualTerms = 16;  // of a row, at most
 
 // Busy seconds of every column up to a time, seen through a first-order lag: E - tau * y, with
 // tau * dy/dt = busy - y and the time constant tau.
@@ -15,8 +23,8 @@ class LaggedActivity {
       : table_(table),
         column_of_(column_of),
         time_constant_(time_constant),
-        busy_(columns),
-        lagging_(columns) {}
+        busy_(ArrayXd::Zero(static_cast<Index>(columns))),
+        lagging_(busy_) {}
 
   // `t` must not decrease from call to call.
   void advance(double t) {
@@ -32,17 +40,12 @@ class LaggedActivity {
     decay(t);
   }
 
-  void read(std::vector<double>& out) const {
-    out.resize(busy_.size());
-    for (std::size_t k = 0; k < busy_.size(); ++k) {
-      out[k] = busy_[k] - time_constant_ * scale_ * lagging_[k];
-    }
-  }
+  void read(ArrayXd& out) const { out = busy_ - time_constant_ * scale_ * lagging_; }
 
  private:
   void decay(double t) {
     if (t <= now_) return;
-    if (time_constant_ > 0) shrink(std::exp(-(t - now_) / time_constant_));
+    if (time_constant_ > 0) shrink(decayed(t - now_));
     now_ = t;
   }
 
@@ -51,12 +54,12 @@ class LaggedActivity {
     if (t <= now_) return;
     const auto& bin = table_.bins[bin_];
     const double length = t - now_;
-    const double kept = time_constant_ > 0 ? std::exp(-length / time_constant_) : 0.0;
+    const double kept = time_constant_ > 0 ? decayed(length) : 0.0;
     if (time_constant_ > 0) shrink(kept);
     double all = 0;
     const double per_width = 1 / bin.width;
     const double responded = time_constant_ > 0 ? (1 - kept) / scale_ : 0.0;
-    const auto add = [&](std::size_t column, double share) {
+    const auto add = [&](Index column, double share) {
       busy_[column] += share * length;
       lagging_[column] += share * responded;
     };
@@ -74,19 +77,36 @@ class LaggedActivity {
     now_ = t;
   }
 
+  // What is left of y after `length` seconds. Most lengths are those of a bin, which rounding makes
+  // a few different numbers.
+  double decayed(double length) {
+    for (const Decay& known : known_) {
+      if (known.length == length) return known.left;
+    }
+    Decay& oldest = known_[next_known_++ % known_.size()];
+    oldest = {length, std::exp(-length / time_constant_)};
+    return oldest.left;
+  }
+
   // lagging_ holds y / scale_, so that a decay of all columns is one multiplication.
   void shrink(double factor) {
     scale_ *= factor;
     if (scale_ > 1e-100) return;
-    for (double& y : lagging_) y *= scale_;
+    lagging_ *= scale_;
     scale_ = 1;
   }
 
   const ActivityTable& table_;
   std::span<const std::uint32_t> column_of_;
   double time_constant_;
-  std::vector<double> busy_;
-  std::vector<double> lagging_;
+  ArrayXd busy_;
+  ArrayXd lagging_;
+  struct Decay {
+    double length = 0;
+    double left = 1;
+  };
+  std::array<Decay, 4> known_;
+  std::size_t next_known_ = 0;
   double scale_ = 1;
   double now_ = -1e300;
   std::size_t bin_ = 0;
@@ -98,6 +118,30 @@ struct Event {
   bool end;
 };
 
+bool is_earlier(const Event& a, const Event& b) { return a.at < b.at; }
+
+// In order of time. Counter rows and sample rows mostly have begins and ends in order already.
+std::vector<Event> events_of(std::span<const ObservedPower> observed, const SensorTiming& timing) {
+  std::vector<Event> out;
+  out.reserve(2 * observed.size());
+  const auto add = [&](bool counter, bool end) {
+    const auto middle = static_cast<std::ptrdiff_t>(out.size());
+    const double offset = counter ? timing.counter_late : timing.samples_late;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      const ObservedPower& s = observed[i];
+      if (s.counter != counter) continue;
+      out.push_back({(end ? s.end : s.begin) - offset, static_cast<std::uint32_t>(i), end});
+    }
+    const auto fresh = out.begin() + middle;
+    if (!std::is_sorted(fresh, out.end(), is_earlier)) std::sort(fresh, out.end(), is_earlier);
+    std::inplace_merge(out.begin(), fresh, out.end(), is_earlier);
+  };
+  for (const bool counter : {true, false}) {
+    for (const bool end : {false, true}) add(counter, end);
+  }
+  return out;
+}
+
 }  // namespace
 
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
@@ -105,25 +149,19 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
                      const SensorTiming& timing) {
   PowerRows out;
   out.columns = columns;
-  std::vector<Event> events;
-  events.reserve(2 * observed.size());
-  for (std::size_t i = 0; i < observed.size(); ++i) {
-    const double offset = observed[i].counter ? timing.counter_late : timing.samples_late;
-    events.push_back({observed[i].begin - offset, static_cast<std::uint32_t>(i), false});
-    events.push_back({observed[i].end - offset, static_cast<std::uint32_t>(i), true});
-  }
-  std::sort(events.begin(), events.end(),
-            [](const Event& a, const Event& b) { return a.at < b.at; });
-
+  out.rows.reserve(observed.size());
+  out.terms.reserve(kUsualTerms * observed.size());
+  const auto events = events_of(observed, timing);
   LaggedActivity activity(table, column_of, columns, timing.time_constant);
-  std::vector<double> now;
+  ArrayXd now;
   // The integrals at the begin of each open row; few rows are open at once.
   struct Open {
     std::uint32_t row;
-    std::vector<double> at_begin;
+    ArrayXd at_begin;
   };
   std::vector<Open> open;
-  std::vector<std::vector<double>> spare;
+  std::vector<ArrayXd> spare;
+  std::vector<Index> with_share(columns);
   for (const Event& event : events) {
     const ObservedPower& s = observed[event.row];
     activity.advance(event.at);
@@ -143,9 +181,17 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
     if (at == open.end()) continue;  // it ends where it begins
     out.rows.push_back({s.begin, s.end, s.watts, s.counter, out.terms.size()});
     const double length = s.end - s.begin;
-    for (std::size_t k = 0; k < columns; ++k) {
+    // Most columns have no share: those that may have one are found without a branch or a division.
+    const double negligible = 0.5 * kLeastShare * length;
+    std::size_t few = 0;
+    for (Index k = 0; k < now.size(); ++k) {
+      with_share[few] = k;
+      const bool any = std::abs(now[k] - at->at_begin[k]) > negligible;
+      few += static_cast<std::size_t>(any);
+    }
+    for (const Index k : std::span(with_share).first(few)) {
       const double share = (now[k] - at->at_begin[k]) / length;
-      if (std::abs(share) > 1e-7) {
+      if (std::abs(share) > kLeastShare) {
         out.terms.push_back({static_cast<std::uint32_t>(k), static_cast<float>(share)});
       }
     }

@@ -36,7 +36,7 @@ struct PowerRows {
     float share = 0;  // of the row's time; the lag may make it slightly negative
   };
   std::vector<PowerRow> rows;
-  std::vector<Term> terms;
+  std::vector<Term> terms;  // each row's in order of their columns
   std::size_t columns = 0;
 
   std::span<const Term> of(std::size_t row) const {

@@ -46,6 +46,17 @@ TEST(PowerRows, ShareIsTheBusyTimeOfASignature) {
   EXPECT_EQ(rows.rows[3].watts, 90);
 }
 
+TEST(PowerRows, RowsComeInOrderOfTheirEnds) {
+  const ObservedPower observed[] = {
+      {1.5, 1.7, 3, true}, {0.2, 0.5, 1, true}, {0.9, 1.4, 2, false}, {0.1, 0.3, 0, false}};
+  const auto rows = power_rows(two_classes(), kColumns, 3, observed, {});
+  ASSERT_EQ(rows.rows.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows.rows[i].watts, static_cast<double>(i));
+  EXPECT_NEAR(share(rows, 0, 0), 1, 1e-6);
+  EXPECT_NEAR(share(rows, 2, 0), 0.2, 1e-6);
+  EXPECT_NEAR(share(rows, 3, 1), 0.5, 1e-6);
+}
+
 TEST(PowerRows, AFirstOrderLagDelaysActivityAndKeepsItsSum) {
   const double time_constant = 0.02;
   const ObservedPower observed[] = {{-1, 0.1, 0, true}, {0.1, 1.0, 0, true}, {1.0, 3.0, 0, true}};

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "analysis/kernels/sparse_row.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -27,23 +29,25 @@ double left_over(const PowerRows& rows) {
   double mean = 0;
   for (const auto& row : rows.rows) mean += row.watts;
   mean /= static_cast<double>(rows.rows.size());
-  VectorXd factors(n);
+  std::vector<Factor> row;
   const auto fill = [&](std::size_t i) {
-    factors.setZero();
-    factors[0] = 1;
-    for (const auto& term : rows.of(i)) factors[1 + term.column] = term.share;
+    row.assign(1, {0, 1.0});
+    for (const auto& term : rows.of(i)) {
+      row.push_back({1 + static_cast<Index>(term.column), term.share});
+    }
   };
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     fill(i);
-    normal.selfadjointView<Eigen::Lower>().rankUpdate(factors);
-    right += (rows.rows[i].watts - mean) * factors;
+    add_outer_product(row, 1, normal);
+    add_row(row, rows.rows[i].watts - mean, right);
   }
   for (Index k = 0; k < n; ++k) normal(k, k) += 25 / (kPriorWatts * kPriorWatts);
   const VectorXd watts = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
   double squares = 0;
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    fill(i);
-    const double e = rows.rows[i].watts - mean - factors.dot(watts);
+    double sum = watts[0];
+    for (const auto& term : rows.of(i)) sum += term.share * watts[1 + term.column];
+    const double e = rows.rows[i].watts - mean - sum;
     squares += e * e;
   }
   return squares / static_cast<double>(rows.rows.size());

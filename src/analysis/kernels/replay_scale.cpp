@@ -32,7 +32,11 @@ void set_replay_scale(PowerRows& rows, std::span<const ActivityTable::Replay> re
       terms.push_back(term);
     }
     const double part = part_in(replays, rows.rows[i].begin, rows.rows[i].end);
-    if (part > 0) terms.push_back({column, static_cast<float>(part * above / 100)});
+    if (part <= 0) continue;
+    const auto own = terms.begin() + static_cast<std::ptrdiff_t>(first.back());
+    const auto place = std::partition_point(
+        own, terms.end(), [&](const PowerRows::Term& term) { return term.column < column; });
+    terms.insert(place, {column, static_cast<float>(part * above / 100)});
   }
   for (std::size_t i = 0; i < rows.rows.size(); ++i) rows.rows[i].first = first[i];
   rows.terms = std::move(terms);

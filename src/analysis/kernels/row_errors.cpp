@@ -79,4 +79,27 @@ void RowErrors::estimate(bool first, double effective_parameters) {
   }
 }
 
+void RowErrors::whiten(std::size_t i, double kept, SparseRow before,
+                       std::vector<Factor>& out) const {
+  const auto left_of = [kept](const Factor& factor) {
+    const double left = kept * factor.value;
+    return std::abs(left) < kForgotten ? 0.0 : left;
+  };
+  out.clear();
+  out.push_back({0, before.empty() ? 1 : 1 + left_of(before.front())});
+  auto old = before.empty() ? before.begin() : before.begin() + 1;
+  const auto keep_before = [&](Index index) {
+    for (; old != before.end() && old->index < index; ++old) {
+      if (const double left = left_of(*old); left != 0) out.push_back({old->index, left});
+    }
+  };
+  for (const auto& term : rows_.of(i)) {
+    const Index index = 1 + static_cast<Index>(term.column);
+    keep_before(index);
+    const bool again = old != before.end() && old->index == index;
+    out.push_back({index, again ? left_of(*old++) + term.share : term.share});
+  }
+  keep_before(static_cast<Index>(rows_.columns) + 1);
+}
+
 }  // namespace jouleprof::analysis

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/kernels/power_rows.h"
+#include "analysis/kernels/sparse_row.h"
 
 namespace jouleprof::analysis {
 
@@ -35,7 +36,7 @@ class RowErrors {
 
   // Calls use(row's index, whitened factors, whitened value of `value(i)`, weight) for each row:
   // its errors are then uncorrelated and of variance 1 / weight (generalised least squares, Aitken
-  // 1936).
+  // 1936). Idle's factor is the first; few kernels run in the time of one row.
   template <class Value, class Use>
   void whitened(Value value, Use use) const;
 
@@ -49,6 +50,8 @@ class RowErrors {
   };
 
   std::size_t kind_of(std::size_t row) const { return rows_.rows[row].counter ? 0 : 1; }
+  // Row `i` plus `kept` times the one before, of which nothing is left where `kept` is 0.
+  void whiten(std::size_t i, double kept, SparseRow before, std::vector<Factor>& out) const;
 
   const PowerRows& rows_;
   std::vector<std::size_t> neighbour_;  // 1 + the row before of the same kind; 0: none adjacent
@@ -58,24 +61,18 @@ class RowErrors {
 
 template <class Value, class Use>
 void RowErrors::whitened(Value value, Use use) const {
-  using Eigen::VectorXd;
-  const auto n = static_cast<Eigen::Index>(rows_.columns + 1);
-  std::array<VectorXd, 2> last_row{VectorXd::Zero(n), VectorXd::Zero(n)};
+  std::array<std::vector<Factor>, 2> last_row;
   std::array<double, 2> last_value{};
   std::array<std::size_t, 2> last_index{};
+  std::vector<Factor> row;
   for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
     const std::size_t kind = kind_of(i);
     const Noise& noise = noise_[kind];
-    VectorXd& row = last_row[kind];
     const bool linked =
         neighbour_[i] != 0 && neighbour_[i] == last_index[kind] && noise.moving != 0;
     const double kept = linked ? -noise.moving : 0.0;
-    row *= kept;
-    for (double& factor : row) {
-      if (std::abs(factor) < kForgotten) factor = 0;
-    }
-    row[0] += 1;
-    for (const auto& term : rows_.of(i)) row[1 + term.column] += term.share;
+    whiten(i, kept, last_row[kind], row);
+    last_row[kind].swap(row);
     last_value[kind] = value(i) + kept * last_value[kind];
     last_index[kind] = i + 1;
     // The variance of a counter's row decreases with the number of updates that it spans.
@@ -83,7 +80,7 @@ void RowErrors::whitened(Value value, Use use) const {
         kind == 0 ? std::max((rows_.rows[i].end - rows_.rows[i].begin) / 0.1, 0.2) : 1.0;
     const double own = noise.sigma * noise.sigma / (1 + noise.moving * noise.moving) / steps;
     const double size = std::abs(residuals_[static_cast<Eigen::Index>(i)]) / noise.sigma;
-    use(i, row, last_value[kind], 1 / own / std::max(1.0, size / kOutlier));
+    use(i, SparseRow(last_row[kind]), last_value[kind], 1 / own / std::max(1.0, size / kOutlier));
   }
 }
 

@@ -88,15 +88,14 @@ class Lattice {
       ++start;
     if (start == reads_.size()) start = 0;
     edges[start] = candidates(start, phase).second;
-    std::size_t from = start;
-    for (std::size_t i = start + 1; i < reads_.size(); ++i) {
-      edges[i] = follow(from, *edges[from], i, phase, penalty);
-      if (edges[i]) from = i;
-    }
-    from = start;
-    for (std::size_t i = start; i-- > 0;) {
-      edges[i] = follow(from, *edges[from], i, phase, penalty);
-      if (edges[i]) from = i;
+    for (const bool forward : {true, false}) {
+      Followed last = followed(start, *edges[start], phase);
+      for (std::size_t i = start; forward ? ++i < reads_.size() : i-- > 0;) {
+        if (const auto next = follow(last, i, phase, penalty)) {
+          edges[i] = next->edge;
+          last = *next;
+        }
+      }
     }
     return edges;
   }
@@ -147,32 +146,44 @@ class Lattice {
     return penalty;
   }
 
-  // The edge of read `i`, seen from read `from` at `edge`.
-  std::optional<long> follow(std::size_t from, long edge, std::size_t i, double phase,
-                             double* penalty) const {
+  // A read, its edge, and the samples' energy up to that.
+  struct Followed {
+    std::size_t read = 0;
+    long edge = 0;
+    double sampled = 0;
+  };
+
+  double sampled_up_to(double t) const { return shape_ ? shape_->plain_energy(t) : 0; }
+
+  Followed followed(std::size_t read, long edge, double phase) const {
+    return {read, edge, sampled_up_to(phase + static_cast<double>(edge) * period_)};
+  }
+
+  // The edge of read `i`, from that of another read.
+  std::optional<Followed> follow(const Followed& from, std::size_t i, double phase,
+                                 double* penalty) const {
     const auto [low, high] = candidates(i, phase);
-    const double change = reads_[i].joules - reads_[from].joules;
+    const double change = reads_[i].joules - reads_[from.read].joules;
     if (change == 0) {
-      if (edge >= low && edge <= high) return edge;
+      if (from.edge >= low && from.edge <= high) return Followed{i, from.edge, from.sampled};
       return std::nullopt;
     }
-    const double elapsed = std::abs(reads_[i].after - reads_[from].after);
+    const double elapsed = std::abs(reads_[i].after - reads_[from.read].after);
     if (!shape_ || elapsed > 20) {
-      if (low == high) return low;
-      const long next = edge + (i > from ? 1 : -1);
-      if (elapsed < 1.5 * period_ && next >= low && next <= high) return next;
+      if (low == high) return followed(i, low, phase);
+      const long next = from.edge + (i > from.read ? 1 : -1);
+      if (elapsed < 1.5 * period_ && next >= low && next <= high) return followed(i, next, phase);
       return std::nullopt;
     }
-    const double here = phase + static_cast<double>(edge) * period_;
-    std::optional<long> best;
+    std::optional<Followed> best;
     double least = 0;
     for (long k = low; k <= high; ++k) {
-      const double there = phase + static_cast<double>(k) * period_;
-      const double off = std::abs(change - ratio_ * shape_->integral(here, there));
-      if (!best || off < least) best = k, least = off;
+      const Followed there = followed(i, k, phase);
+      const double off = std::abs(change - ratio_ * (there.sampled - from.sampled));
+      if (!best || off < least) best = there, least = off;
     }
-    const double there = phase + static_cast<double>(*best) * period_;
-    const double one_period = ratio_ * shape_->integral(there - period_, there);
+    const double there = phase + static_cast<double>(best->edge) * period_;
+    const double one_period = ratio_ * (best->sampled - sampled_up_to(there - period_));
     const double sigma = 0.02 * std::abs(change) + 0.01 * one_period + 1e-6;
     if (penalty) *penalty += std::min(std::log1p(least * least / (2 * sigma * sigma)), 6.0);
     if (low != high && least > 0.35 * one_period) return std::nullopt;

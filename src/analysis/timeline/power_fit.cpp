@@ -4,8 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <utility>
+
+#include "analysis/timeline/banded_system.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -14,101 +15,15 @@ namespace {
 // (time constant / averaging window): with 3.5, a burst at the limit changed 140 W to 94 W.
 constexpr double kLookBack = 6;
 
-// Symmetric positive definite normal equations, solved by banded Cholesky decomposition.
-class BandedSystem {
- public:
-  BandedSystem(std::size_t n, std::size_t band)
-      : n_(n), width_(band + 1), a_(n * width_, 0.0), b_(n, 0.0) {}
-
-  // Adds weight * (row . x - value)^2, the row being `factor` from index `first` on.
-  void add(std::size_t first, std::span<const double> factor, double value, double weight) {
-    for (std::size_t i = 0; i < factor.size(); ++i) {
-      if (factor[i] == 0) continue;
-      b_[first + i] += weight * factor[i] * value;
-      for (std::size_t j = 0; j <= i; ++j) {
-        at(first + i, first + j) += weight * factor[i] * factor[j];
-      }
-    }
-  }
-
-  std::vector<double> solve() {
-    decompose();
-    std::vector<double> x = b_;
-    for (std::size_t i = 0; i < n_; ++i) {
-      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
-      for (std::size_t k = first; k < i; ++k) x[i] -= at(i, k) * x[k];
-      x[i] /= at(i, i);
-    }
-    for (std::size_t i = n_; i-- > 0;) {
-      x[i] /= at(i, i);
-      const std::size_t first = i + 1 > width_ ? i + 1 - width_ : 0;
-      for (std::size_t k = first; k < i; ++k) x[k] -= at(i, k) * x[i];
-    }
-    return x;
-  }
-
- private:
-  // Column by column, four rows at a time: their sums don't wait for each other. Each element
-  // subtracts its products in the order of columns.
-  void decompose() {
-    for (std::size_t j = 0; j < n_; ++j) {
-      const double pivot = at(j, j) = std::sqrt(std::max(rest(j, j), 1e-12));
-      const std::size_t end = std::min(j + width_, n_);
-      std::size_t i = j + 1;
-      for (; i + 4 <= end; i += 4) {
-        const std::size_t common = first_of(i + 3);
-        double s0 = rest(i, j, common);
-        double s1 = rest(i + 1, j, common);
-        double s2 = rest(i + 2, j, common);
-        double s3 = rest(i + 3, j, common);
-        const double* const pivots = &at(j, common);
-        const double* const r0 = &at(i, common);
-        const double* const r1 = &at(i + 1, common);
-        const double* const r2 = &at(i + 2, common);
-        const double* const r3 = &at(i + 3, common);
-        for (std::size_t k = 0; k < j - common; ++k) {
-          s0 -= r0[k] * pivots[k];
-          s1 -= r1[k] * pivots[k];
-          s2 -= r2[k] * pivots[k];
-          s3 -= r3[k] * pivots[k];
-        }
-        at(i, j) = s0 / pivot;
-        at(i + 1, j) = s1 / pivot;
-        at(i + 2, j) = s2 / pivot;
-        at(i + 3, j) = s3 / pivot;
-      }
-      for (; i < end; ++i) at(i, j) = rest(i, j) / pivot;
-    }
-  }
-
-  std::size_t first_of(std::size_t row) const { return row + 1 > width_ ? row + 1 - width_ : 0; }
-
-  // The element without its products of columns below `end`.
-  double rest(std::size_t i, std::size_t j, std::size_t end) {
-    double sum = at(i, j);
-    for (std::size_t k = first_of(i); k < end; ++k) sum -= at(i, k) * at(j, k);
-    return sum;
-  }
-  double rest(std::size_t i, std::size_t j) { return rest(i, j, j); }
-
-  double& at(std::size_t i, std::size_t j) { return a_[i * width_ + (width_ - 1 - (i - j))]; }
-
-  std::size_t n_;
-  std::size_t width_;
-  std::vector<double> a_;
-  std::vector<double> b_;
-};
-
 struct Place {
   std::size_t knot;  // at or before
   double fraction;   // of the way to the next
 };
 
-Place place(const std::vector<double>& knots, double t) {
-  auto next = std::upper_bound(knots.begin(), knots.end(), t);
-  const auto last = static_cast<std::ptrdiff_t>(knots.size()) - 2;
-  const std::ptrdiff_t k = std::clamp<std::ptrdiff_t>(next - knots.begin() - 1, 0, last);
-  const auto i = static_cast<std::size_t>(k);
+// `from`: a knot before `t`, or the first.
+Place place(const std::vector<double>& knots, double t, std::size_t from) {
+  std::size_t i = from;
+  while (i + 2 < knots.size() && knots[i + 1] <= t) ++i;
   return {i, std::clamp((t - knots[i]) / (knots[i + 1] - knots[i]), 0.0, 1.0)};
 }
 
@@ -117,42 +32,68 @@ struct Row {
   std::size_t first = 0;
   std::vector<double> factor;
 
-  void add(std::size_t knot, double value) {
-    if (factor.empty()) first = knot;
-    if (knot < first) {
-      factor.insert(factor.begin(), first - knot, 0.0);
-      first = knot;
-    }
-    if (knot - first >= factor.size()) factor.resize(knot - first + 1, 0.0);
-    factor[knot - first] += value;
-  }
+  Row(std::size_t from, std::size_t last) : first(from), factor(last - from + 1, 0.0) {}
+  void add(std::size_t knot, double value) { factor[knot - first] += value; }
 };
 
-// Adds `times` the energy up to t.
-void add_energy(const std::vector<double>& knots, double t, double times, Row& row) {
-  const Place at = place(knots, t);
-  row.add(at.knot, times * (1 - at.fraction));
-  row.add(at.knot + 1, times * at.fraction);
-}
+// Rows of observed energies. Close times follow one another, so that knots are searched from there.
+class Rows {
+ public:
+  explicit Rows(const std::vector<double>& knots) : knots_(knots) {}
 
-// Adds `times` the observed energy up to t.
-void add_energy_seen(const std::vector<double>& knots, double t, double time_constant, double times,
-                     Row& row) {
-  add_energy(knots, t, times, row);
-  if (time_constant <= 0) return;
-  // y(t): each cell's power, with its exponentially decayed weight.
-  double weight_at_end = 1;
-  for (std::size_t c = place(knots, t).knot + 1; c-- > 0;) {
-    const bool last = c == 0 || t - knots[c] > kLookBack * time_constant;
-    const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / time_constant);
-    const double watts =
-        times * time_constant * (weight_at_end - weight_at_begin) / (knots[c + 1] - knots[c]);
-    row.add(c + 1, -watts);
-    row.add(c, watts);
-    if (last) return;
-    weight_at_end = weight_at_begin;
+  // The energy in [begin, end].
+  Row between(double begin, double end, double time_constant) {
+    find_first(begin, time_constant);
+    const Place from = place(knots_, begin, first_);
+    const Place to = place(knots_, end, from.knot);
+    Row row(first_, to.knot + 1);
+    add(begin, from, time_constant, -1, row);
+    add(end, to, time_constant, 1, row);
+    return row;
   }
-}
+
+  // The energy up to t.
+  Row up_to(double t, double time_constant) {
+    find_first(t, time_constant);
+    const Place at = place(knots_, t, first_);
+    Row row(first_, at.knot + 1);
+    add(t, at, time_constant, 1, row);
+    return row;
+  }
+
+ private:
+  bool is_past(std::size_t knot, double t, double time_constant) const {
+    return t - knots_[knot] > kLookBack * time_constant;
+  }
+
+  // The last knot, of those with a cell, that the energy up to t depends on no more; or the first.
+  void find_first(double t, double time_constant) {
+    if (!is_past(first_, t, time_constant)) first_ = 0;
+    while (first_ + 2 < knots_.size() && is_past(first_ + 1, t, time_constant)) ++first_;
+  }
+
+  // Adds `times` the observed energy up to t.
+  void add(double t, const Place& at, double time_constant, double times, Row& row) const {
+    row.add(at.knot, times * (1 - at.fraction));
+    row.add(at.knot + 1, times * at.fraction);
+    if (time_constant <= 0) return;
+    // y(t): each cell's power, with its exponentially decayed weight.
+    double weight_at_end = 1;
+    for (std::size_t c = at.knot + 1; c-- > 0;) {
+      const bool last = c == 0 || is_past(c, t, time_constant);
+      const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots_[c]) / time_constant);
+      const double watts =
+          times * time_constant * (weight_at_end - weight_at_begin) / (knots_[c + 1] - knots_[c]);
+      row.add(c + 1, -watts);
+      row.add(c, watts);
+      if (last) return;
+      weight_at_end = weight_at_begin;
+    }
+  }
+
+  const std::vector<double>& knots_;
+  std::size_t first_ = 0;
+};
 
 // Interpolated samples: the power of each cell from which reweighting starts.
 std::vector<double> first_guess(const FitProblem& p, double reference) {
@@ -195,33 +136,29 @@ std::vector<double> fit_energy(const FitProblem& p) {
     band = std::max(band, row.factor.size() - 1);
     readings.push_back({std::move(row), value, weight});
   };
+  Rows of_means(p.knots);
   for (const auto& m : p.means) {
     const double length = m.end - m.begin;
-    Row row;
-    add_energy_seen(p.knots, m.begin, p.time_constant, -1, row);
-    add_energy_seen(p.knots, m.end, p.time_constant, 1, row);
-    take(std::move(row), (m.watts - reference) * length,
+    take(of_means.between(m.begin, m.end, p.time_constant), (m.watts - reference) * length,
          1.0 / (m.sigma * m.sigma * length * length));
   }
+  Rows of_points(p.knots);
   for (const auto& q : p.points) {
     const double time_constant = q.seen ? p.time_constant : 0.0;
-    Row row;
-    add_energy_seen(p.knots, q.at, time_constant, 1, row);
-    take(std::move(row), q.joules - reference * (q.at - time_constant - origin),
-         1.0 / (q.sigma * q.sigma));
+    take(of_points.up_to(q.at, time_constant),
+         q.joules - reference * (q.at - time_constant - origin), 1.0 / (q.sigma * q.sigma));
   }
-  BandedSystem fixed(n, band);
-  for (const auto& r : readings) fixed.add(r.row.first, r.row.factor, r.value, r.weight);
+  BandedSystem system(n, band);
+  for (const auto& r : readings) system.add(r.row.first, r.row.factor, r.value, r.weight);
   // Without points the energy's origin is free: it is 0 at the first knot.
-  fixed.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
+  system.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
 
   std::vector<double> watts = first_guess(p, reference);
   std::vector<double> joules;
   const double noise = p.noise_watts * p.noise_watts;
   std::vector<char> held(n, 0);  // cells at the floor; they stay there
-  BandedSystem system = fixed;
   for (int round = 0; round < std::max(p.rounds, 1); ++round) {
-    if (round > 0) system = fixed;  // into the same memory
+    system.reset_near();
     for (std::size_t k = 1; k + 1 < n; ++k) {
       const double before = 1.0 / (p.knots[k] - p.knots[k - 1]);
       const double after = 1.0 / (p.knots[k + 1] - p.knots[k]);
@@ -230,13 +167,13 @@ std::vector<double> fit_energy(const FitProblem& p) {
       if (!p.usual_jump.empty() && p.usual_jump[k] > 0) {
         weight = std::min(weight, 1.0 / (p.usual_jump[k] * p.usual_jump[k]));
       }
-      system.add(k - 1, std::array{before, -before - after, after}, 0.0, weight);
+      system.add_near(k - 1, std::array{before, -before - after, after}, 0.0, weight);
     }
     for (std::size_t c = 0; c + 1 < n; ++c) {
       if (round > 0 && watts[c] + reference < p.floor_watts) held[c] = 1;
       if (!held[c]) continue;
       const double per = 1.0 / (p.knots[c + 1] - p.knots[c]);
-      system.add(c, std::array{-per, per}, p.floor_watts - reference, 1.0 / noise);
+      system.add_near(c, std::array{-per, per}, p.floor_watts - reference, 1.0 / noise);
     }
     joules = system.solve();
     for (std::size_t c = 0; c + 1 < n; ++c) {

@@ -51,6 +51,16 @@ TEST(PowerFit, PointsSetTheMagnitude) {
   EXPECT_NEAR(joules[190] - joules[10], 110 * 0.9, 0.1);
 }
 
+TEST(PowerFit, ReadingsMayComeInAnyOrder) {
+  auto p = sampled([](double t) { return 100 * t + 40 * std::sin(9 * t); });
+  p.time_constant = 0.012;
+  for (double t = 0.05; t < 1; t += 0.1) p.points.push_back({t, 110 * t, 0.001, t > 0.5});
+  const auto expected = fit_energy(p);
+  std::reverse(p.points.begin(), p.points.end());
+  const auto joules = fit_energy(p);
+  for (std::size_t k = 0; k < joules.size(); ++k) EXPECT_NEAR(joules[k], expected[k], 1e-9);
+}
+
 // The response of a sensor with a first-order lag outlasts a burst by several samples.
 TEST(PowerFit, ResolvesBurstsOfTenMillisecondsThroughAFirstOrderLag) {
   constexpr double kRise = 0.0132;

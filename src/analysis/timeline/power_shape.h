@@ -51,6 +51,8 @@ class PowerShape {
   // Joules in [from, to], each sample representing the time nearest to it. Power is constant before
   // the first and after the last sample. Needs a sample.
   double integral(double from, double to) const;
+  // Joules up to `t` from an origin of its own: integral() is a difference of these.
+  double plain_energy(double t) const;
   // The samples whose windows overlap [from, to], and one on either side of them.
   struct Range {
     std::size_t first = 0;
@@ -88,7 +90,6 @@ class PowerShape {
   void add(double begin, double end, double watts);
   bool drop_frozen(double watts);
   std::vector<PowerSample>::const_iterator next_sample(double t) const;
-  double plain_energy(double t) const;
 
   model::Sensor sensor_;
   TimeBase time_;

@@ -132,6 +132,7 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
   const auto skip_to = [&](HostTime from, HostTime to) {
     return to <= from ? from : from + step * ((to - from) / step);
   };
+  Energy reached;  // at the end of the last step
   for (HostTime t = skip_to(begin, known->begin); t < std::min(end, known->end); t += step) {
     const HostTime next = std::min(t + step, end);
     if (t < known->begin || next > known->end) continue;
@@ -140,8 +141,10 @@ std::vector<model::PowerStep> EnergyTimeline::curve(HostTime begin, HostTime end
       t = skip_to(t, time_->host_of(ahead - 1));
       continue;
     }
+    const Energy before = !out.empty() && out.back().end == t ? reached : cumulative(t);
+    reached = cumulative(next);
     auto& made = out.emplace_back();
-    made = {t, next, (cumulative(next) - cumulative(t)) / (next - t), {}};
+    made = {t, next, (reached - before) / (next - t), {}};
     if (errors == model::StepErrors::kLeftOut) continue;
     if (const auto measured = energy(t, next)) made.error = measured->repeatability / (next - t);
   }
