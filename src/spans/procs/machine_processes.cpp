@@ -80,9 +80,13 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     }
   }
   auto time = clock_.time(pid);
-  if (known && may_skip_ && time && !is_due(pid, entry)) {
-    count(*time, entry);
-    return true;
+  if (known && may_skip_ && time) {
+    // A process that did not run has the name and the user that it had.
+    if (*time == entry.cpu_time && entry.looks > kFirstLooks) return true;
+    if (!is_due(pid, entry)) {
+      count(*time, entry);
+      return true;
+    }
   }
   const auto stat = procs_.stat(pid);
   if (!stat) return false;
@@ -97,11 +101,10 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     if (!began) entry.cpu_time = *time;
   }
   entry.name = stat->name;
-  const bool reads_owner = !entry.kernel && !stat->ended() && is_due(pid, entry);
+  // Once it ended, its group and user are gone.
+  if (!entry.kernel && !stat->ended() && is_due(pid, entry)) read_owner(pid, entry);
   count(*time, entry);
-  if (stat->ended()) return known;  // its group and user are gone
-  if (reads_owner) read_owner(pid, entry);
-  return true;
+  return known || !stat->ended();
 }
 
 // Whether more than its CPU time is to be read. Those that began together are not read in the same
@@ -122,9 +125,21 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
   const auto group = parse_process_group(procs_.cgroup(pid));
   entry.owner = group.owner;
   entry.hidden = group.hidden;
-  if (const auto user = procs_.user(pid)) entry.user = *user;
+  read_user(pid, entry);
   entry.owner.user = entry.user;
   entry.group = groups_.keep(group);
+}
+
+// The real user takes the kernel longer to show than all else that is read of a process.
+void MachineProcesses::read_user(pid_t pid, Entry& entry) {
+  const auto effective = procs_.effective_user(pid);
+  const unsigned turn = entry.looks + static_cast<unsigned>(pid);
+  const bool is_new = entry.looks < kFirstLooks || turn % kOldPeriod == 0;
+  if (!is_new && effective && effective == entry.effective_user) return;
+  const auto user = procs_.user(pid);
+  if (!user) return;
+  entry.user = *user;
+  entry.effective_user = effective;
 }
 
 MachineLook MachineProcesses::result(Duration busy) {
