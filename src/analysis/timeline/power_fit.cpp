@@ -112,37 +112,45 @@ Place place(const std::vector<double>& knots, double t) {
   return {i, std::clamp((t - knots[i]) / (knots[i + 1] - knots[i]), 0.0, 1.0)};
 }
 
-// A row of the system: factors of the energies at knots from `first` on.
-struct Row {
-  std::size_t first = 0;
-  std::vector<double> factor;
+// A row of the system: factors of the energies at knots from `first` on. Kept between readings: its
+// memory is allocated once.
+class Row {
+ public:
+  explicit Row(std::size_t knots) : factor_(knots, 0.0) {}
 
-  void add(std::size_t knot, double value) {
-    if (factor.empty()) first = knot;
-    if (knot < first) {
-      factor.insert(factor.begin(), first - knot, 0.0);
-      first = knot;
-    }
-    if (knot - first >= factor.size()) factor.resize(knot - first + 1, 0.0);
-    factor[knot - first] += value;
+  void clear() {
+    if (first_ >= end_) return;
+    std::fill(factor_.begin() + static_cast<std::ptrdiff_t>(first_),
+              factor_.begin() + static_cast<std::ptrdiff_t>(end_), 0.0);
+    first_ = factor_.size();
+    end_ = 0;
   }
-};
+  void add(std::size_t knot, double value) {
+    first_ = std::min(first_, knot);
+    end_ = std::max(end_, knot + 1);
+    factor_[knot] += value;
+  }
+  std::size_t first() const { return first_; }
+  std::span<const double> factors() const {
+    return std::span(factor_).subspan(first_, end_ - first_);
+  }
 
-// Adds `times` the energy up to t.
-void add_energy(const std::vector<double>& knots, double t, double times, Row& row) {
-  const Place at = place(knots, t);
-  row.add(at.knot, times * (1 - at.fraction));
-  row.add(at.knot + 1, times * at.fraction);
-}
+ private:
+  std::vector<double> factor_;  // of each knot; 0 outside of [first_, end_)
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+};
 
 // Adds `times` the observed energy up to t.
 void add_energy_seen(const std::vector<double>& knots, double t, double time_constant, double times,
                      Row& row) {
-  add_energy(knots, t, times, row);
+  const Place at = place(knots, t);
+  row.add(at.knot, times * (1 - at.fraction));
+  row.add(at.knot + 1, times * at.fraction);
   if (time_constant <= 0) return;
   // y(t): each cell's power, with its exponentially decayed weight.
   double weight_at_end = 1;
-  for (std::size_t c = place(knots, t).knot + 1; c-- > 0;) {
+  for (std::size_t c = at.knot + 1; c-- > 0;) {
     const bool last = c == 0 || t - knots[c] > kLookBack * time_constant;
     const double weight_at_begin = last ? 0.0 : std::exp(-(t - knots[c]) / time_constant);
     const double watts =
@@ -183,35 +191,41 @@ std::vector<double> fit_energy(const FitProblem& p) {
   // error.
   const double reference = p.means.empty() ? 0.0 : p.means.front().watts;
 
-  // The rows of means and points.
+  // The rows of means and points, one after the other in `factors`.
   struct Reading {
-    Row row;
+    std::size_t first, factors;  // the first knot; how many factors
     double value, weight;
   };
   std::vector<Reading> readings;
   readings.reserve(p.means.size() + p.points.size());
+  std::vector<double> factors;
+  Row row(n);
   std::size_t band = 2;
-  const auto take = [&](Row row, double value, double weight) {
-    band = std::max(band, row.factor.size() - 1);
-    readings.push_back({std::move(row), value, weight});
+  const auto take = [&](double value, double weight) {
+    const auto of_row = row.factors();
+    band = std::max(band, of_row.size() - 1);
+    readings.push_back({row.first(), of_row.size(), value, weight});
+    factors.insert(factors.end(), of_row.begin(), of_row.end());
   };
   for (const auto& m : p.means) {
     const double length = m.end - m.begin;
-    Row row;
+    row.clear();
     add_energy_seen(p.knots, m.begin, p.time_constant, -1, row);
     add_energy_seen(p.knots, m.end, p.time_constant, 1, row);
-    take(std::move(row), (m.watts - reference) * length,
-         1.0 / (m.sigma * m.sigma * length * length));
+    take((m.watts - reference) * length, 1.0 / (m.sigma * m.sigma * length * length));
   }
   for (const auto& q : p.points) {
     const double time_constant = q.seen ? p.time_constant : 0.0;
-    Row row;
+    row.clear();
     add_energy_seen(p.knots, q.at, time_constant, 1, row);
-    take(std::move(row), q.joules - reference * (q.at - time_constant - origin),
-         1.0 / (q.sigma * q.sigma));
+    take(q.joules - reference * (q.at - time_constant - origin), 1.0 / (q.sigma * q.sigma));
   }
   BandedSystem fixed(n, band);
-  for (const auto& r : readings) fixed.add(r.row.first, r.row.factor, r.value, r.weight);
+  auto left = std::span<const double>(factors);
+  for (const auto& r : readings) {
+    fixed.add(r.first, left.first(r.factors), r.value, r.weight);
+    left = left.subspan(r.factors);
+  }
   // Without points the energy's origin is free: it is 0 at the first knot.
   fixed.add(0, std::array{1.0}, 0.0, p.points.empty() ? 1.0 : 1e-9);
 
