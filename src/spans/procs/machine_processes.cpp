@@ -33,6 +33,7 @@ Result<MachineLook> MachineProcesses::look() {
   const HostTime now = HostClock::now();
   auto machine = procs_.machine(now);
   if (!machine) return forward_error(machine);
+  const bool any_began = !machine_ || !machine->forks || machine->forks != machine_->forks;
   may_skip_ = machine_ && machine->forks && machine_->forks &&
               *machine->forks >= *machine_->forks && *machine->forks - *machine_->forks < kFewForks;
   Duration busy{};
@@ -40,6 +41,10 @@ Result<MachineLook> MachineProcesses::look() {
     busy = std::max(machine->reading.busy_cpu_time - machine_->reading.busy_cpu_time, Duration{});
   }
   groups_.read();
+  if (any_began) {
+    pids_.clear();
+    procs_.all(pids_);
+  }
   find_processes();
   groups_.settle();
   machine_ = std::move(*machine);
@@ -49,8 +54,6 @@ Result<MachineLook> MachineProcesses::look() {
 
 void MachineProcesses::find_processes() {
   ++looks_;
-  pids_.clear();
-  procs_.all(pids_);
   for (const pid_t pid : pids_) {
     auto& entry = entries_[pid];
     if (!read(pid, entry)) {

@@ -45,8 +45,9 @@ struct MachineLook {
 };
 
 // Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
-// processes of a group whose CPU time stood still are not read. Of others the CPU time is read at
-// each look. Of those that used some, the status, group and name are read at the first looks and
+// processes are those of the look before where the kernel counted no new one, without the ended.
+// The processes of a group whose CPU time stood still are not read. Of others the CPU time is read
+// at each look. Of those that used some, the status, group and name are read at the first looks and
 // now and then, and the user at the first looks, when the effective user changed, and rarely.
 // Thread safety: none.
 class MachineProcesses {

@@ -126,6 +126,24 @@ TEST(MachineProcesses, AnotherProcessWithThePidHasAnotherId) {
   EXPECT_EQ(find(machine.look(), 10), nullptr);
 }
 
+// The kernel counts what begins: /proc is listed only then. What ended is noticed at each look.
+TEST(MachineProcesses, AreListedAnewWhenOneBegan) {
+  Machine machine;
+  machine.put({.pid = 10});
+  machine.put({.pid = 11});
+  EXPECT_EQ(machine.look().processes.size(), 2u);
+  machine.put({.pid = 12});
+  EXPECT_EQ(find(machine.look(), 12), nullptr);
+  machine.proc.remove(10);
+  for (int i = 0; i < 2; ++i) {
+    const auto look = machine.look();
+    ASSERT_EQ(look.processes.size(), 1u);
+    EXPECT_EQ(look.processes[0].pid, 11);
+  }
+  machine.busy(0);
+  EXPECT_NE(find(machine.look(), 12), nullptr);
+}
+
 TEST(MachineProcesses, ShortProcessesAreChargedToTheirGroup) {
   Machine machine;
   machine.put({.pid = 10, .cpu_ticks = 100}, "0::" + kDocker + "\n");
