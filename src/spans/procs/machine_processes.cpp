@@ -33,6 +33,7 @@ Result<MachineLook> MachineProcesses::look() {
   const HostTime now = HostClock::now();
   auto machine = procs_.machine(now);
   if (!machine) return forward_error(machine);
+  const bool any_began = !machine_ || !machine->forks || machine->forks != machine_->forks;
   may_skip_ = machine_ && machine->forks && machine_->forks &&
               *machine->forks >= *machine_->forks && *machine->forks - *machine_->forks < kFewForks;
   Duration busy{};
@@ -40,6 +41,10 @@ Result<MachineLook> MachineProcesses::look() {
     busy = std::max(machine->reading.busy_cpu_time - machine_->reading.busy_cpu_time, Duration{});
   }
   groups_.read();
+  if (any_began) {
+    pids_.clear();
+    procs_.all(pids_);
+  }
   find_processes();
   groups_.settle();
   machine_ = std::move(*machine);
@@ -49,8 +54,6 @@ Result<MachineLook> MachineProcesses::look() {
 
 void MachineProcesses::find_processes() {
   ++looks_;
-  pids_.clear();
-  procs_.all(pids_);
   for (const pid_t pid : pids_) {
     auto& entry = entries_[pid];
     if (!read(pid, entry)) {
@@ -80,9 +83,13 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     }
   }
   auto time = clock_.time(pid);
-  if (known && may_skip_ && time && !is_due(pid, entry)) {
-    count(*time, entry);
-    return true;
+  if (known && may_skip_ && time) {
+    // A process that did not run has the name and the user that it had.
+    if (*time == entry.cpu_time && entry.looks > kFirstLooks) return true;
+    if (!is_due(pid, entry)) {
+      count(*time, entry);
+      return true;
+    }
   }
   const auto stat = procs_.stat(pid);
   if (!stat) return false;
@@ -97,11 +104,10 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     if (!began) entry.cpu_time = *time;
   }
   entry.name = stat->name;
-  const bool reads_owner = !entry.kernel && !stat->ended() && is_due(pid, entry);
+  // Once it ended, its group and user are gone.
+  if (!entry.kernel && !stat->ended() && is_due(pid, entry)) read_owner(pid, entry);
   count(*time, entry);
-  if (stat->ended()) return known;  // its group and user are gone
-  if (reads_owner) read_owner(pid, entry);
-  return true;
+  return known || !stat->ended();
 }
 
 // Whether more than its CPU time is to be read. Those that began together are not read in the same
@@ -122,9 +128,21 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
   const auto group = parse_process_group(procs_.cgroup(pid));
   entry.owner = group.owner;
   entry.hidden = group.hidden;
-  if (const auto user = procs_.user(pid)) entry.user = *user;
+  read_user(pid, entry);
   entry.owner.user = entry.user;
   entry.group = groups_.keep(group);
+}
+
+// The real user takes the kernel longer to show than all else that is read of a process.
+void MachineProcesses::read_user(pid_t pid, Entry& entry) {
+  const auto effective = procs_.effective_user(pid);
+  const unsigned turn = entry.looks + static_cast<unsigned>(pid);
+  const bool is_new = entry.looks < kFirstLooks || turn % kOldPeriod == 0;
+  if (!is_new && effective && effective == entry.effective_user) return;
+  const auto user = procs_.user(pid);
+  if (!user) return;
+  entry.user = *user;
+  entry.effective_user = effective;
 }
 
 MachineLook MachineProcesses::result(Duration busy) {

@@ -45,8 +45,10 @@ struct MachineLook {
 };
 
 // Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
-// processes of a group whose CPU time stood still are not read. Of others the CPU time is read at
-// each look, and the status, owner and name at the first looks and now and then.
+// processes are those of the look before where the kernel counted no new one, without the ended.
+// The processes of a group whose CPU time stood still are not read. Of others the CPU time is read
+// at each look. Of those that used some, the status, group and name are read at the first looks and
+// now and then, and the user at the first looks, when the effective user changed, and rarely.
 // Thread safety: none.
 class MachineProcesses {
  public:
@@ -61,7 +63,8 @@ class MachineProcesses {
     std::uint64_t start_ticks = 0;
     std::string name;
     std::uint32_t user = 0;
-    std::string group;  // of CgroupTimes; empty: none
+    std::optional<std::uint32_t> effective_user;  // when `user` was read
+    std::string group;                            // of CgroupTimes; empty: none
     model::Owner owner;
     bool hidden = false;
     bool kernel = false;
@@ -76,6 +79,7 @@ class MachineProcesses {
   bool is_due(pid_t pid, const Entry& entry) const;
   void count(Duration cpu_time, Entry& entry) const;
   void read_owner(pid_t pid, Entry& entry);
+  void read_user(pid_t pid, Entry& entry);
   MachineLook result(Duration busy);
 
   ProcFs procs_;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +126,34 @@ TEST(MachineProcesses, AnotherProcessWithThePidHasAnotherId) {
   EXPECT_EQ(find(machine.look(), 10), nullptr);
 }
 
+// The kernel counts what begins: /proc is listed only then. What ended is noticed at each look.
+TEST(MachineProcesses, AreListedAnewWhenOneBegan) {
+  Machine machine;
+  machine.put({.pid = 10});
+  machine.put({.pid = 11});
+  EXPECT_EQ(machine.look().processes.size(), 2u);
+  machine.put({.pid = 12});
+  EXPECT_EQ(find(machine.look(), 12), nullptr);
+  machine.proc.remove(10);
+  for (int i = 0; i < 2; ++i) {
+    const auto look = machine.look();
+    ASSERT_EQ(look.processes.size(), 1u);
+    EXPECT_EQ(look.processes[0].pid, 11);
+  }
+  machine.busy(0);
+  EXPECT_NE(find(machine.look(), 12), nullptr);
+}
+
+// Some sandboxes' /proc/stat has a zero there.
+TEST(MachineProcesses, AreListedAtEachLookWhereTheKernelCountsNone) {
+  Machine machine;
+  machine.proc.tree.write("proc/stat", "cpu 0 0 0 1000 0 0 0 0 0 0\nprocesses 0\n");
+  machine.put({.pid = 10});
+  EXPECT_EQ(machine.look().processes.size(), 1u);
+  machine.put({.pid = 12});
+  EXPECT_EQ(machine.look().processes.size(), 2u);
+}
+
 TEST(MachineProcesses, ShortProcessesAreChargedToTheirGroup) {
   Machine machine;
   machine.put({.pid = 10, .cpu_ticks = 100}, "0::" + kDocker + "\n");
@@ -219,6 +248,31 @@ TEST(MachineProcesses, FollowAProcessIntoItsJob) {
   EXPECT_EQ(find(machine.look(), 10)->owner.job, "3");
 }
 
+// After the first looks the real user is read again rarely, and when the effective one changed.
+TEST(MachineProcesses, FollowAProcessToAnotherUser) {
+  Machine machine;
+  const auto user_after = [&](int looks) {
+    std::optional<std::uint32_t> user;
+    for (int i = 0; i < looks; ++i) {
+      machine.busy(0);
+      user = find(machine.look(), 10)->owner.user;
+    }
+    return user;
+  };
+  constexpr int kSomeLooks = 20;
+  constexpr int kManyLooks = 61;
+  machine.put({.pid = 10}, "0::/\n", 6);
+  EXPECT_EQ(user_after(kSomeLooks), 6u);
+  if (geteuid() == 0) {  // changes the owner of a file
+    machine.put({.pid = 10}, "0::/\n", 7);
+    const auto folder = machine.proc.tree / "proc/10";
+    ASSERT_EQ(chown(folder.c_str(), 7, static_cast<gid_t>(-1)), 0);
+    EXPECT_EQ(user_after(kSomeLooks), 7u);
+  }
+  machine.put({.pid = 10}, "0::/\n", 8);
+  EXPECT_EQ(user_after(kManyLooks), 8u);
+}
+
 TEST(MachineProcesses, OwnersBehindANamespaceAreNamedAsHidden) {
   Machine machine;
   machine.put({.pid = 10}, "0::/../../x\n");
@@ -258,6 +312,55 @@ TEST(MachineProcesses, TheTimeOfARealProcessIsThatOfAllItsThreads) {
   ASSERT_TRUE(look);
   EXPECT_GE(find(*look, getpid())->cpu_time, milliseconds{3});
   EXPECT_NE(find(*look, getpid())->cpu_time % kTick, Duration{});
+}
+
+// One that did not run is not read further; once it runs, its time counts and its name is read.
+TEST(MachineProcesses, ARealProcessThatSleptAndThenWorkedIsCounted) {
+  int wake[2];
+  int woke[2];
+  ASSERT_EQ(pipe(wake), 0);
+  ASSERT_EQ(pipe(woke), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(wake[1]);
+    char c = 0;
+    while (::read(wake[0], &c, 1) == 1) {
+      timespec used{};
+      while (used.tv_nsec < 3'000'000) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+      (void)!write(woke[1], &c, 1);
+    }
+    _exit(0);
+  }
+  close(wake[0]);
+  MachineProcesses processes;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(processes.look());
+  const auto asleep = processes.look();
+  ASSERT_NE(find(*asleep, child), nullptr);
+  EXPECT_EQ(find(*asleep, child)->cpu_time, Duration{});
+  char c = 'x';
+  ASSERT_EQ(write(wake[1], &c, 1), 1);
+  ASSERT_EQ(read(woke[0], &c, 1), 1);
+  const auto awake = processes.look();
+  EXPECT_GT(find(*awake, child)->cpu_time, Duration{});
+  EXPECT_EQ(find(*awake, child)->id, find(*asleep, child)->id);
+  close(wake[1]);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(find(*processes.look(), child), nullptr);
+}
+
+TEST(ProcessClock, IsThatOfTheCLibrary) {
+  const ProcessClock clock("/");
+  clockid_t id{};
+  ASSERT_EQ(clock_getcpuclockid(getppid(), &id), 0);
+  timespec time{};
+  const auto before = clock.time(getppid());
+  ASSERT_EQ(clock_gettime(id, &time), 0);
+  const auto after = clock.time(getppid());
+  const Duration between = seconds{time.tv_sec} + Duration{time.tv_nsec};
+  EXPECT_LE(before, between);
+  EXPECT_GE(after, between);
+  EXPECT_FALSE(clock.time(0));
+  EXPECT_FALSE(clock.time(-1));
 }
 
 TEST(ProcessClock, IsForThePidsOfThisNamespace) {

@@ -8,6 +8,16 @@
 #include <system_error>
 
 namespace jouleprof::spans {
+namespace {
+
+// As clock_getcpuclockid(3) has it, without its system call to check the pid: the kernel's
+// interface (MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED).
+clockid_t clock_of(pid_t pid) {
+  constexpr unsigned kSched = 2;
+  return static_cast<clockid_t>(~static_cast<unsigned>(pid) << 3 | kSched);
+}
+
+}  // namespace
 
 ProcessClock::ProcessClock(const std::filesystem::path& root) {
   std::error_code err;
@@ -16,11 +26,8 @@ ProcessClock::ProcessClock(const std::filesystem::path& root) {
 }
 
 std::optional<Duration> ProcessClock::time(pid_t pid) const {
-  clockid_t clock{};
   timespec time{};
-  if (!works_ || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
-    return std::nullopt;
-  }
+  if (!works_ || pid <= 0 || clock_gettime(clock_of(pid), &time) != 0) return std::nullopt;
   return std::chrono::seconds{time.tv_sec} + Duration{time.tv_nsec};
 }
 

@@ -11,7 +11,7 @@
 namespace jouleprof::spans {
 
 // Takes a tenth of the time that reading /proc/PID/stat takes, and counts nanoseconds instead of
-// hundredths of a second (clock_getcpuclockid(3), for which no right is needed).
+// hundredths of a second. No right is needed (clock_getcpuclockid(3)).
 // Thread safety: all functions from any thread.
 class ProcessClock {
  public:

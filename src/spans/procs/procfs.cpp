@@ -225,6 +225,15 @@ std::optional<std::uint32_t> ProcFs::user(pid_t pid) {
   return static_cast<std::uint32_t>(*uid);
 }
 
+// The folder of a process belongs to its effective user, even where its files do not (proc(5)).
+std::optional<std::uint32_t> ProcFs::effective_user(pid_t pid) {
+  std::array<char, 16> path;
+  *fmt::format_to(path.data(), "{}", pid) = '\0';
+  struct stat status {};
+  if (fd_ < 0 || fstatat(fd_, path.data(), &status, 0) != 0) return std::nullopt;
+  return status.st_uid;
+}
+
 std::string ProcFs::cgroup(pid_t pid) {
   return read(fmt::format("{}/cgroup", pid).c_str()) == 0 ? buffer_ : std::string{};
 }
@@ -260,6 +269,7 @@ Result<ProcFs::Machine> ProcFs::machine(HostTime at) {
   machine.reading.busy_cpu_time = of_ticks(busy);
   machine.reading.total_cpu_time = of_ticks(busy + t[3] + t[4]);
   machine.forks = field(*stat, "processes ");
+  if (machine.forks == 0u) machine.forks.reset();  // a sandbox that does not count
 
   auto memory = memory_.read();
   if (!memory) return forward_error(memory);

@@ -64,10 +64,11 @@ class ProcFs {
   // About how many processes there are, without listing them.
   std::size_t count_estimate() const;
 
-  std::string command_line(pid_t pid);             // blank-separated; empty when it cannot be read
-  std::string environment(pid_t pid);              // each NAME=value ended by a zero byte
-  std::optional<pid_t> own_pid(pid_t pid);         // its pid as it sees itself, where that differs
-  std::optional<std::uint32_t> user(pid_t pid);    // its real uid
+  std::string command_line(pid_t pid);           // blank-separated; empty when it cannot be read
+  std::string environment(pid_t pid);            // each NAME=value ended by a zero byte
+  std::optional<pid_t> own_pid(pid_t pid);       // its pid as it sees itself, where that differs
+  std::optional<std::uint32_t> user(pid_t pid);  // its real uid
+  std::optional<std::uint32_t> effective_user(pid_t pid);  // much faster than user()
   std::string cgroup(pid_t pid);                   // /proc/PID/cgroup; empty: it cannot be read
   std::optional<ProcessMemory> memory(pid_t pid);  // expensive: walks the page tables
 
