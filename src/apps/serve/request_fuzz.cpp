@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -43,9 +44,11 @@ class Service {
     (void)::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     (void)shutdown(client, SHUT_WR);
     std::array<char, 4096> answer{};
-    ssize_t length = 0;
     bool begins = true;
-    while ((length = recv(client, answer.data(), answer.size(), 0)) > 0) {
+    while (true) {
+      const ssize_t length = recv(client, answer.data(), answer.size(), 0);
+      if (length < 0 && errno == EINTR) continue;
+      if (length <= 0) break;
       const std::string_view text(answer.data(), static_cast<std::size_t>(length));
       if (begins && length >= 5 && !text.starts_with("HTTP/")) std::abort();
       begins = false;
@@ -54,9 +57,21 @@ class Service {
   }
 
  private:
-  // Each connection comes from another address of 127.0.0.0/8: a closed one keeps its port for a
-  // minute, and one address has fewer ports than there are connections in that time.
+  // libFuzzer looks for inputs that take too long with a timer, whose signal interrupts a system
+  // call; a connection that it interrupts is made anew.
   int connect() {
+    while (true) {
+      if (const int client = try_to_connect(); client >= 0) return client;
+      if (errno == EINTR) continue;
+      std::perror("request_fuzz: no connection");
+      std::abort();
+    }
+  }
+
+  // The connected socket, or -1 and errno. Each connection comes from another address of
+  // 127.0.0.0/8: a closed one keeps its port for a minute, and one address has fewer ports than
+  // there are connections in that time.
+  int try_to_connect() {
     const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int late_port = 1;
     (void)setsockopt(client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late_port, sizeof late_port);
@@ -68,12 +83,14 @@ class Service {
     to.sin_family = AF_INET;
     to.sin_port = htons(server_->ports().at(0));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(client, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0 ||
-        ::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-      std::perror("request_fuzz: no connection");
-      std::abort();
+    if (bind(client, reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
+        ::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+      return client;
     }
-    return client;
+    const int why = errno;
+    close(client);
+    errno = why;
+    return -1;
   }
 
   std::uint32_t connections_ = 0;
