@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "spans/cupti/activity_aggregator.h"
+#include "spans/cupti/aggregate/activity_aggregator.h"
+#include "spans/cupti/aggregate/kernel_classes.h"
 #include "spans/cupti/correlation_table.h"
-#include "spans/cupti/kernel_classes.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof {

@@ -22,7 +22,7 @@
 #include "analysis/synthetic_run_test.h"
 #include "recording/reader.h"
 #include "recording/writer.h"
-#include "report/format.h"
+#include "report/format/format.h"
 #include "report/html/page_data.h"
 
 namespace {

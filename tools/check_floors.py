@@ -34,16 +34,25 @@ ALLOWED = {
     "apps/lib": None,
     "apps/python": None,
 }
-# Within a folder: room -> rooms of the same folder that it may include from. "" is the folder itself;
-# a folder that is not listed has no directions.
-_TIMELINE = {"timeline"}
+# Within a folder: room -> rooms of the same folder that it may include from. "" is the folder itself,
+# "*" any room that is not listed; a folder that is not listed has no directions, nor has a room whose
+# set is None.
+_SENSORS = {"timeline/sensors"}
+_TIMELINE = _SENSORS | {"timeline"}
 _LEVELS = _TIMELINE | {"levels"}
 _WINDOWS = _LEVELS | {"windows"}
 _PROCESSES = _LEVELS | {"processes"}
 _ACTIVITY = _PROCESSES | {"activity"}
-_KERNELS = _ACTIVITY | {"kernels"}
+_REGRESSION = _ACTIVITY | {"kernels/regression"}
+_KERNELS = _REGRESSION | {"kernels"}
+_OPTIONS = {"terminal", "options"}
+_VERBS = _OPTIONS | {"bench", ""}
+_TABLES = {"", "activity"}
+_RESULTS = _TABLES | {"costs", "results"}
+_FORMATS = _RESULTS | {"format", "json"}
 ROOMS = {
     "analysis": {
+        "timeline/sensors": _SENSORS,
         "timeline": _TIMELINE,
         "levels": _LEVELS,
         "findings": _LEVELS | {"findings"},
@@ -52,6 +61,7 @@ ROOMS = {
         "live": _WINDOWS | {"live", "processes", "repeated"},
         "processes": _PROCESSES,
         "activity": _ACTIVITY,
+        "kernels/regression": _REGRESSION,
         "kernels": _KERNELS,
         "repeated": _KERNELS | {"repeated"},
         "slices": _KERNELS | {"slices"},
@@ -69,15 +79,35 @@ ROOMS = {
         "sweep": {"sweep", "run", "windows", "live", "sampling"},
         "machine": {"machine", "live", "sampling"},
     },
-    # Verbs by what they do; what every verb uses lies in the folder itself.
+    # Verbs by what they do; what every verb uses lies in the folder itself and in terminal, options
+    # and bench.
     "apps/cli": {
-        "": {"", "control"},
-        "compare": {"", "control", "measure", "compare"},
-        "*": {""},
+        "terminal": {"terminal"},
+        "options": _OPTIONS,
+        "bench": _OPTIONS | {"bench"},
+        "": _OPTIONS | {"", "control"},
+        "compare": _VERBS | {"control", "measure", "compare"},
+        "*": _VERBS,
     },
     # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
-    "report": {"": {""}, "*": {"", "json"}},
+    "report": {
+        "": {""},
+        "activity": _TABLES,
+        "costs": {"", "costs"},
+        "results": _RESULTS,
+        "format": _RESULTS | {"format"},
+        "text/activity": _FORMATS | {"text", "text/activity"},
+        "text": _FORMATS | {"text"},
+        "*": _FORMATS,
+    },
     "importers": {"": {""}, "*": {""}},
+    "recording": {"tables": {"tables"}, "*": None},
+    "spans": {"cupti/aggregate": {"cupti/aggregate", "scopes"}, "*": None},
+    "meters": {
+        "nvml/api": {"nvml/api"},
+        "nvml/probes": {"nvml/api", "nvml/probes"},
+        "*": None,
+    },
 }
 # a meter sees what lies beside the meters' folders and itself, never another meter; meters/all
 # lists them
@@ -108,7 +138,8 @@ def offends_rooms(folder, source, target):
     if rooms is None:
         return False
     own, other = room_of(source, folder), room_of(target, folder)
-    return other not in rooms.get(own, rooms.get("*", set()) | {own})
+    allowed = rooms.get(own, rooms.get("*", set()))
+    return allowed is not None and other not in allowed | {own}
 
 
 def offences(path):

@@ -1,7 +1,7 @@
 // NVML's C ABI: values and structures, declared by hand from NVIDIA's published interface
 // (https://docs.nvidia.com/deploy/nvml-api), so that nothing of NVIDIA's is needed to build.
 // Layouts and numbers are checked against the vendor's header where that is installed
-// (meters/nvml/nvml_abi_test.cpp).
+// (meters/nvml/api/nvml_abi_test.cpp).
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {

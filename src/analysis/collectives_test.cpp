@@ -3,8 +3,8 @@
 
 #include "analysis/ranks_run_test.h"
 #include "analysis/run.h"
-#include "model/activity_codec.h"
-#include "model/collective.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -9,8 +9,8 @@
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
-#include "model/activity_profile.h"
-#include "model/collective_profile.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/collective_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "analysis/levels/traced_device.h"
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -10,7 +10,7 @@
 #include "analysis/activity/replay_time.h"
 #include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity_profile.h"
-#include "model/activity_slices.h"
-#include "model/collective_profile.h"
-#include "model/power_step.h"
-#include "model/process_slices.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/activity_slices.h"
+#include "model/activity/collective_profile.h"
+#include "model/device/power_step.h"
+#include "model/process/process_slices.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

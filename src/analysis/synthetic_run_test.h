@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/activity_bins.h"
-#include "model/activity_codec.h"
-#include "model/gauge_names.h"
+#include "model/activity/activity_bins.h"
+#include "model/activity/activity_codec.h"
+#include "model/device/gauge_names.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis::simulated {

@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "model/device/readings.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/process.h"
-#include "model/readings.h"
-#include "model/sensor.h"
+#include "model/process/process.h"
 
 namespace jouleprof::meters {
 

@@ -9,7 +9,7 @@
 namespace jouleprof::model {
 
 // The readings of a domain's gauge, or of the board that contains it, in order of time. `name`: one
-// of model/gauge_names.h, which state the units.
+// of model/device/gauge_names.h, which state the units.
 std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
                                    std::string_view name);
 // Those within [begin, end].

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "model/clock_reasons.h"
+#include "model/activity/phase_name.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/phase_name.h"
 #include "model/profile.h"
 #include "model/provenance.h"
 #include "model/recording.h"
-#include "model/sensor.h"
 
 namespace jouleprof::model {
 namespace {

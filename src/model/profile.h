@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
+#include "model/device/power_levels.h"
 #include "model/domain.h"
 #include "model/finding.h"
-#include "model/power_levels.h"
-#include "model/process.h"
+#include "model/process/process.h"
 #include "model/provenance.h"
 #include "model/quartiles.h"
 #include "model/recording.h"

@@ -9,14 +9,14 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/activity.h"
-#include "model/device_set.h"
+#include "model/activity/activity.h"
+#include "model/activity/remembered_kernel.h"
+#include "model/device/device_set.h"
+#include "model/device/readings.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/process.h"
-#include "model/rank.h"
-#include "model/readings.h"
-#include "model/remembered_kernel.h"
-#include "model/sensor.h"
+#include "model/process/process.h"
+#include "model/process/rank.h"
 
 namespace jouleprof::model {
 

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "recording/packed.h"
 #include "recording/random_recording.h"
 #include "recording/reader.h"
+#include "recording/tables/packed.h"
 #include "recording/writer.h"
 #include "tests/support/fuzz_files.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/new_file.h"
-#include "recording/schema.h"
 #include "recording/sqlite_file.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -5,7 +5,7 @@
 #include <sqlite3.h>
 
 #include "recording/reader.h"
-#include "recording/schema.h"
+#include "recording/tables/schema.h"
 #include "recording/test_support.h"
 
 namespace jouleprof::recording {

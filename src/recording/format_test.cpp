@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "recording/schema.h"
+#include "recording/tables/schema.h"
 #include "recording/test_support.h"
 
 namespace jouleprof::recording {

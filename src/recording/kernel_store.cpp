@@ -12,10 +12,10 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "recording/insert.h"
-#include "recording/remembered_rows.h"
-#include "recording/rows.h"
 #include "recording/sqlite_file.h"
+#include "recording/tables/insert.h"
+#include "recording/tables/remembered_rows.h"
+#include "recording/tables/rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/activity/remembered_kernel.h"
 #include "model/recording.h"
-#include "model/remembered_kernel.h"
 
 namespace jouleprof::recording {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "recording/schema.h"
 #include "recording/sqlite_file.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -11,16 +11,16 @@
 #include <utility>
 
 #include "recording/left_over.h"
-#include "recording/level_rows.h"
 #include "recording/open.h"
-#include "recording/reading_rows.h"
-#include "recording/record_columns.h"
-#include "recording/remembered_rows.h"
-#include "recording/rows.h"
-#include "recording/schema.h"
 #include "recording/sqlite_file.h"
-#include "recording/trace_rows.h"
-#include "recording/window_rows.h"
+#include "recording/tables/level_rows.h"
+#include "recording/tables/reading_rows.h"
+#include "recording/tables/record_columns.h"
+#include "recording/tables/remembered_rows.h"
+#include "recording/tables/rows.h"
+#include "recording/tables/schema.h"
+#include "recording/tables/trace_rows.h"
+#include "recording/tables/window_rows.h"
 
 namespace jouleprof::recording {
 namespace {

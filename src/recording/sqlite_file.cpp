@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "recording/schema.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 

@@ -12,9 +12,9 @@
 
 #include "base/file.h"
 #include "base/new_file.h"
-#include "recording/packed.h"
 #include "recording/sqlite_file.h"
 #include "recording/sweep_json.h"
+#include "recording/tables/packed.h"
 
 namespace jouleprof::recording {
 namespace {

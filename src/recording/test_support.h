@@ -14,7 +14,7 @@
 
 #include "recording/random_recording.h"
 #include "recording/reader.h"
-#include "recording/schema.h"
+#include "recording/tables/schema.h"
 #include "recording/writer.h"
 #include "tests/support/temp_tree.h"
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "recording/packed.h"
-#include "recording/record_columns.h"
+#include "recording/tables/packed.h"
+#include "recording/tables/record_columns.h"
 #include "recording/test_support.h"
 
 namespace jouleprof::recording {

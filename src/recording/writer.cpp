@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "recording/create.h"
-#include "recording/record_columns.h"
-#include "recording/remembered_rows.h"
-#include "recording/schema.h"
 #include "recording/sqlite_file.h"
-#include "recording/statements.h"
+#include "recording/tables/record_columns.h"
+#include "recording/tables/remembered_rows.h"
+#include "recording/tables/schema.h"
+#include "recording/tables/statements.h"
 
 namespace jouleprof::recording {
 namespace {

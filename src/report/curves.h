@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/run.h"
-#include "model/power_step.h"
+#include "model/device/power_step.h"
 
 namespace jouleprof::report {
 

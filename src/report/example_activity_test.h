@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "report/example_profiles_test.h"
 
 namespace jouleprof::report {

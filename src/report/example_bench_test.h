@@ -1,8 +1,8 @@
 // A benchmark that the tests render.
 #pragma once
 
-#include "report/bench.h"
 #include "report/example_profiles_test.h"
+#include "report/results/bench.h"
 
 namespace jouleprof::report {
 

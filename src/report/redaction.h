@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

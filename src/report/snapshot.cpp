@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::report {
 namespace {

@@ -14,7 +14,7 @@
 #include "analysis/activity/replay_variants.h"
 #include "analysis/activity/variant_mix.h"
 #include "analysis/levels/traced_device.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::analysis {
 

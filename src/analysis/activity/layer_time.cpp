@@ -13,8 +13,8 @@
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/lost_end.h"
 #include "analysis/processes/processes.h"
-#include "model/activity_codec.h"
-#include "model/phase_name.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/phase_name.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include "analysis/analysed_test.h"
 #include "analysis/synthetic_run_test.h"
 #include "analysis/timeline/simulated_sensors_test.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -1,7 +1,7 @@
 // Layers and the layers that contain them.
 #pragma once
 
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 
 namespace jouleprof::analysis {
 

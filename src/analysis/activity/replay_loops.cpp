@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
-#include "analysis/timeline/time_base.h"
+#include "analysis/timeline/sensors/time_base.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

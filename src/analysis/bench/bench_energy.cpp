@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "analysis/levels/traced_device.h"
-#include "model/activity_codec.h"
-#include "model/collective.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "base/result.h"
-#include "model/activity_profile.h"
-#include "model/collective_profile.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/collective_profile.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/compare/figures.h"
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/profile.h"
 
 namespace jouleprof::analysis {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <optional>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 #include "model/window_sum.h"
 

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "analysis/timeline/recording_timelines.h"
-#include "model/activity_profile.h"
-#include "model/collective_profile.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/collective_profile.h"
 #include "model/finding.h"
 #include "model/profile.h"
 #include "model/recording.h"

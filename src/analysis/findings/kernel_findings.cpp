@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/findings.h"
-#include "model/collective.h"
+#include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "analysis/collectives/collective_calls.h"
 #include "analysis/collectives/collectives.h"
-#include "model/collective.h"
+#include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "analysis/activity/layer_tree.h"
 #include "analysis/kernels/activity_rows.h"
-#include "model/activity_codec.h"
-#include "model/phase_name.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/phase_name.h"
 
 // The lists of an ActivityProfile other than its kernels.
 namespace jouleprof::analysis {

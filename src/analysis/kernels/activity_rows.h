@@ -9,7 +9,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 
 namespace jouleprof::analysis {
 

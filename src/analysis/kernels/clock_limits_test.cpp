@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -20,7 +20,7 @@
 #include "analysis/processes/lost_end.h"
 #include "analysis/processes/traced_split.h"
 #include "base/demangle.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -27,7 +27,7 @@
 #include "analysis/levels/board_levels.h"
 #include "analysis/timeline/timeline.h"
 #include "base/result.h"
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

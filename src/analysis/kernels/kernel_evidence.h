@@ -8,7 +8,7 @@
 #include "analysis/kernels/kernel_model.h"
 #include "analysis/levels/board_levels.h"
 #include "analysis/processes/lost_end.h"
-#include "analysis/timeline/observed_power.h"
+#include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/timeline.h"
 #include "model/recording.h"
 

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "analysis/kernels/memory_check.h"
-#include "analysis/kernels/power_timing.h"
-#include "analysis/kernels/replay_scale.h"
+#include "analysis/kernels/regression/power_timing.h"
+#include "analysis/kernels/regression/replay_scale.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/activity/activity_table.h"
-#include "analysis/kernels/power_regression.h"
-#include "analysis/kernels/power_rows.h"
+#include "analysis/kernels/regression/power_regression.h"
+#include "analysis/kernels/regression/power_rows.h"
 #include "analysis/kernels/replay_check.h"
 
 namespace jouleprof::analysis {

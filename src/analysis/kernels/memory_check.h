@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/kernels/power_regression.h"
+#include "analysis/kernels/regression/power_regression.h"
 
 namespace jouleprof::analysis {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
-#include "analysis/timeline/observed_power.h"
+#include "analysis/timeline/sensors/observed_power.h"
 
 namespace jouleprof::analysis {
 

@@ -9,7 +9,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
-#include "model/remembered_kernel.h"
+#include "model/activity/remembered_kernel.h"
 
 namespace jouleprof::analysis {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/activity/sm_clocks.h"
-#include "analysis/timeline/observed_power.h"
+#include "analysis/timeline/sensors/observed_power.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

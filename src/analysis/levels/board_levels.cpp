@@ -9,7 +9,7 @@
 #include "analysis/levels/machine_idle.h"
 #include "analysis/levels/rest_level.h"
 #include "analysis/levels/traced_device.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 #include "model/window_sum.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "analysis/levels/traced_device.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

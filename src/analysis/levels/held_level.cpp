@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/power_levels.h"
+#include "model/device/power_levels.h"
 
 namespace jouleprof::analysis {
 

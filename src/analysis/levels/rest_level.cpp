@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::analysis {

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/owner.h"
+#include "model/process/owner.h"
 
 namespace jouleprof::analysis {
 

@@ -8,7 +8,7 @@
 
 #include "analysis/live/day.h"
 #include "analysis/live/energy_accounts.h"
-#include "model/kube_names.h"
+#include "model/process/kube_names.h"
 #include "model/snapshot.h"
 
 namespace jouleprof::analysis {

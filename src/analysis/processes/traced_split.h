@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/levels/board_levels.h"
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/kernels/power_rows.h"
-#include "analysis/kernels/power_timing.h"
+#include "analysis/kernels/regression/power_rows.h"
+#include "analysis/kernels/regression/power_timing.h"
 
 namespace jouleprof::analysis {
 namespace {

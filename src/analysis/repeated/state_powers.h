@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "analysis/kernels/power_regression.h"
+#include "analysis/kernels/regression/power_regression.h"
 #include "analysis/repeated/window_states.h"
-#include "analysis/timeline/observed_power.h"
+#include "analysis/timeline/sensors/observed_power.h"
 
 namespace jouleprof::analysis {
 

@@ -12,7 +12,7 @@
 #include "analysis/levels/traced_device.h"
 #include "analysis/slices/slice_grid.h"
 #include "analysis/slices/slice_rows.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/activity_rows.h"
 #include "analysis/kernels/kernel_model.h"
-#include "model/activity_profile.h"
-#include "model/activity_slices.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/activity_slices.h"
 
 namespace jouleprof::analysis {
 

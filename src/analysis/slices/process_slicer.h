@@ -10,9 +10,9 @@
 
 #include "analysis/processes/traced_split.h"
 #include "analysis/slices/activity_slices.h"
-#include "model/activity_profile.h"
-#include "model/activity_slices.h"
-#include "model/process_slices.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/activity_slices.h"
+#include "model/process/process_slices.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

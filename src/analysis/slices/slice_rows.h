@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/kernels/kernel_model.h"
-#include "model/activity_profile.h"
-#include "model/activity_slices.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/activity_slices.h"
 
 namespace jouleprof::analysis {
 

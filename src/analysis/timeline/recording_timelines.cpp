@@ -4,7 +4,7 @@
 #include <chrono>
 #include <map>
 
-#include "analysis/timeline/observed_sensor.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 
 namespace jouleprof::analysis {
 namespace {

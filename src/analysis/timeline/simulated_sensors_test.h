@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/readings.h"
-#include "model/sensor.h"
+#include "model/device/readings.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis::simulated {
 

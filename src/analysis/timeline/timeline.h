@@ -35,15 +35,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/timeline/counter.h"
-#include "analysis/timeline/counter_edges.h"
-#include "analysis/timeline/observed_power.h"
-#include "analysis/timeline/power_shape.h"
+#include "analysis/timeline/sensors/counter.h"
+#include "analysis/timeline/sensors/counter_edges.h"
+#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/power_shape.h"
 #include "analysis/timeline/timeline_sensors.h"
 #include "base/result.h"
-#include "model/power_step.h"
+#include "model/device/power_step.h"
+#include "model/device/readings.h"
 #include "model/profile.h"
-#include "model/readings.h"
 
 namespace jouleprof::analysis {
 

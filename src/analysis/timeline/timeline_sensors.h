@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/sensor.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 

@@ -10,9 +10,9 @@
 
 #include "apps/cli/control/settings.h"
 #include "apps/cli/control/settings_server.h"
-#include "apps/cli/exit_status.h"
 #include "apps/cli/help.h"
-#include "apps/cli/output.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "apps/cli/verb.h"
-#include "report/format.h"
+#include "report/format/format.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/recording.h"
 #include "recording/kernel_store.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/cli/cli.h"
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/process/last_resort.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "apps/cli/checks.h"
-#include "apps/cli/config_file.h"
+#include "apps/cli/options/checks.h"
+#include "apps/cli/options/config_file.h"
 #include "base/say.h"
 
 namespace jouleprof::cli {

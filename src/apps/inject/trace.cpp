@@ -13,7 +13,7 @@
 
 #include "apps/inject/spool_sink.h"
 #include "base/text.h"
-#include "spans/cupti/driver_device.h"
+#include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/layers/layers.h"
 #include "spans/procs/identity.h"

@@ -10,8 +10,8 @@
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
 #include "recording/reader.h"
-#include "report/activity.h"
-#include "report/format.h"
+#include "report/activity/activity.h"
+#include "report/format/format.h"
 #include "report/render.h"
 
 struct jouleprof_report {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "importers/csv/csv_file.h"
-#include "model/activity_bins.h"
+#include "model/activity/activity_bins.h"
 
 namespace jouleprof::importers {
 

@@ -10,7 +10,7 @@
 #include "importers/csv/csv_kernels.h"
 #include "importers/csv/csv_readings.h"
 #include "importers/stamps.h"
-#include "model/gpu_traits.h"
+#include "model/device/gpu_traits.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/gzip/gzip_stream.h"
 #include "importers/testing.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

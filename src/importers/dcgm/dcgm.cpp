@@ -18,7 +18,7 @@
 #include "importers/device_log.h"
 #include "importers/importer.h"
 #include "importers/lines.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
 namespace {

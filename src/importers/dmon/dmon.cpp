@@ -13,7 +13,7 @@
 #include "importers/importer.h"
 #include "importers/lines.h"
 #include "importers/stamps.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "importers/testing.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "importers/csv_table.h"
 #include "importers/stamps.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "jouleprof/units.h"
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::importers {
 

@@ -9,7 +9,7 @@
 #include "base/decimal.h"
 #include "base/json/json_view.h"
 #include "importers/torch/trace_scanner.h"
-#include "model/activity_bins.h"
+#include "model/activity/activity_bins.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "importers/torch/torch_event.h"
-#include "model/profiled_trace.h"
+#include "model/activity/profiled_trace.h"
 #include "model/recording.h"
 
 namespace jouleprof::importers {

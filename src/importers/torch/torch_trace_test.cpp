@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "importers/torch/example_torch_trace.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

@@ -14,7 +14,7 @@
 #include "importers/csv_table.h"
 #include "importers/importer.h"
 #include "importers/stamps.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
 namespace {

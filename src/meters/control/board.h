@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "meters/control/knob.h"
+#include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/gpu.h"
-#include "meters/nvml/nvml_api.h"
 
 namespace jouleprof::meters::control {
 

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "meters/control/restore.h"
-#include "model/knob_words.h"
+#include "model/device/knob_words.h"
 
 namespace jouleprof::meters::control {
 namespace {

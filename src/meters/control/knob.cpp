@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/knob_words.h"
+#include "model/device/knob_words.h"
 
 namespace jouleprof::meters::control {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "meters/nvml/nvml_api.h"
-#include "meters/nvml/nvml_clock.h"
+#include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/api/nvml_clock.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "meters/nvml/nvml_error.h"
-#include "meters/nvml/nvml_value.h"
-#include "model/gauge_names.h"
+#include "meters/nvml/api/nvml_error.h"
+#include "meters/nvml/api/nvml_value.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "meters/nvml/field_poll.h"
-#include "model/clock_reasons.h"
+#include "meters/nvml/probes/field_poll.h"
+#include "model/device/clock_reasons.h"
 
 namespace jouleprof::meters::nvml {
 
@@ -16,7 +16,7 @@ using GaugeValues = std::array<std::optional<double>, 2>;
 
 struct GaugeCall {
   std::string_view function;              // NVML's, for messages
-  std::array<std::string_view, 2> names;  // of model/gauge_names.h; the second may be empty
+  std::array<std::string_view, 2> names;  // of model/device/gauge_names.h; the second may be empty
   abi::Return (*read)(const NvmlApi& api, abi::Device device, GaugeValues& values);
 };
 

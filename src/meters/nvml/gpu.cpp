@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/api/nvml_error.h"
 
 namespace jouleprof::meters::nvml {
 

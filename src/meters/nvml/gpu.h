@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/gpu_traits.h"
-#include "meters/nvml/nvml_api.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <map>
 
-#include "meters/nvml/nvml_error.h"
-#include "meters/nvml/nvml_value.h"
+#include "meters/nvml/api/nvml_error.h"
+#include "meters/nvml/api/nvml_value.h"
 
 namespace jouleprof::meters::nvml {
 

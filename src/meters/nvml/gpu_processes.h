@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "meters/nvml/nvml_api.h"
-#include "model/process.h"
+#include "meters/nvml/api/nvml_api.h"
+#include "model/process/process.h"
 
 namespace jouleprof::meters::nvml {
 

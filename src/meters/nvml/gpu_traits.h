@@ -6,8 +6,8 @@
 #include <string>
 
 #include "abi/nvml_abi.h"
-#include "model/gpu_traits.h"
-#include "model/sensor.h"
+#include "model/device/gpu_traits.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 

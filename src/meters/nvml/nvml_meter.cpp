@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/api/nvml_error.h"
 #include "meters/nvml/nvml_meter_builder.h"
 
 namespace jouleprof::meters {

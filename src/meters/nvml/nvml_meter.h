@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "meters/meter.h"
+#include "meters/nvml/api/nvml_api.h"
+#include "meters/nvml/api/nvml_clock.h"
 #include "meters/nvml/gpu.h"
 #include "meters/nvml/gpu_processes.h"
 #include "meters/nvml/gpu_traits.h"
-#include "meters/nvml/nvml_api.h"
-#include "meters/nvml/nvml_clock.h"
-#include "meters/nvml/probe_reader.h"
-#include "model/power_levels.h"
+#include "meters/nvml/probes/probe_reader.h"
+#include "model/device/power_levels.h"
 
 namespace jouleprof::meters {
 

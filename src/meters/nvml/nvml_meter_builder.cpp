@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/api/nvml_error.h"
 
 namespace jouleprof::meters {
 

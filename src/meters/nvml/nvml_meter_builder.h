@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "meters/nvml/field_poll.h"
 #include "meters/nvml/nvml_meter.h"
 #include "meters/nvml/power_scopes.h"
+#include "meters/nvml/probes/field_poll.h"
 
 namespace jouleprof::meters {
 

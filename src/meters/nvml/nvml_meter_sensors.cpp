@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "meters/nvml/counter_probe.h"
+#include "meters/nvml/api/nvml_error.h"
 #include "meters/nvml/gauges.h"
-#include "meters/nvml/nvml_error.h"
 #include "meters/nvml/nvml_meter_builder.h"
-#include "meters/nvml/ring_probe.h"
-#include "model/gauge_names.h"
+#include "meters/nvml/probes/counter_probe.h"
+#include "meters/nvml/probes/ring_probe.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::meters {
 

@@ -6,7 +6,7 @@
 
 #include "meters/nvml/gauges.h"
 #include "meters/nvml/nvml_meter_fixture.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::meters {
 namespace {

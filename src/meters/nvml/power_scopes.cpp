@@ -1,6 +1,6 @@
 #include "meters/nvml/power_scopes.h"
 
-#include "meters/nvml/nvml_error.h"
+#include "meters/nvml/api/nvml_error.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "meters/nvml/field_poll.h"
 #include "meters/nvml/gpu_traits.h"
+#include "meters/nvml/probes/field_poll.h"
 
 namespace jouleprof::meters::nvml {
 

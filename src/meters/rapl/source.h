@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "jouleprof/units.h"
 #include "meters/meter.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/sensor.h"
 
 namespace jouleprof::meters::rapl {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "meters/temperature/cpu_temperature.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::meters {
 namespace {

@@ -11,10 +11,10 @@
 #include "recording/claim.h"
 #include "recording/merge/merged_base.h"
 #include "recording/merge/merger.h"
-#include "recording/packed.h"
 #include "recording/reader.h"
 #include "recording/side_files.h"
 #include "recording/sqlite_file.h"
+#include "recording/tables/packed.h"
 
 namespace jouleprof::recording {
 

@@ -17,9 +17,9 @@
 #include "recording/merge/merged_base.h"
 #include "recording/merge/merged_file.h"
 #include "recording/open.h"
-#include "recording/packed.h"
 #include "recording/reader.h"
 #include "recording/sqlite_file.h"
+#include "recording/tables/packed.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -1,5 +1,5 @@
 // The records of a trace as the payloads of frames, made from their field lists
-// (model/activity_fields.h). Private to this folder.
+// (model/activity/activity_fields.h). Private to this folder.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/varint.h"
-#include "model/activity_fields.h"
+#include "model/activity/activity_fields.h"
 
 namespace jouleprof::spool {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::spool {
 

@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "model/activity.h"
-#include "model/activity_codec.h"
-#include "model/activity_fields.h"
-#include "model/activity_sink.h"
+#include "model/activity/activity.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/activity_fields.h"
+#include "model/activity/activity_sink.h"
 #include "recording/spool/trace_sink.h"
 
 namespace jouleprof::spool {

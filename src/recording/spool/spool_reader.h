@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 #include "recording/spool/trace_check.h"
 
 namespace jouleprof::spool {

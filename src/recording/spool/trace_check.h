@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::spool {
 

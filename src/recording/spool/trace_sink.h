@@ -1,7 +1,7 @@
 // A sink that collects the records in a trace.
 #pragma once
 
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 
 namespace jouleprof::spool {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/demangle.h"
-#include "model/phase_name.h"
+#include "model/activity/phase_name.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {

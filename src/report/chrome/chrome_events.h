@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity_codec.h"
-#include "model/activity_profile.h"
-#include "model/power_step.h"
+#include "model/activity/activity_codec.h"
+#include "model/activity/activity_profile.h"
+#include "model/device/power_step.h"
 #include "model/recording.h"
 #include "report/chrome/chrome_trace.h"
 #include "report/chrome/kernel_energy.h"

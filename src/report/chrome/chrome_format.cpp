@@ -1,5 +1,5 @@
 #include "report/chrome/chrome_trace.h"
-#include "report/format.h"
+#include "report/format/format.h"
 
 namespace jouleprof::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 #include "model/recording.h"
 #include "report/curves.h"
 #include "report/window_energy.h"

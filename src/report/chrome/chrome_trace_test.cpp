@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/activity_bins.h"
+#include "model/activity/activity_bins.h"
 
 namespace jouleprof::report {
 namespace {

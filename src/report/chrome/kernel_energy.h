@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/activity_profile.h"
+#include "model/activity/activity_profile.h"
 
 namespace jouleprof::report {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "model/activity_profile.h"
-#include "model/power_step.h"
-#include "model/profiled_trace.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/profiled_trace.h"
+#include "model/device/power_step.h"
 #include "report/chrome/kernel_energy.h"
 
 namespace jouleprof::report {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "report/cells.h"
-#include "report/comparison.h"
+#include "report/results/comparison.h"
 
 namespace jouleprof::report {
 namespace {

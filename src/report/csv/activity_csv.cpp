@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "report/activity.h"
-#include "report/activity_view.h"
+#include "report/activity/activity.h"
+#include "report/activity/activity_view.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 

@@ -2,9 +2,9 @@
 #include <initializer_list>
 
 #include "base/text.h"
-#include "report/bench.h"
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/results/bench.h"
 
 namespace jouleprof::report {
 namespace {

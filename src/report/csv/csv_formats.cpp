@@ -1,6 +1,6 @@
 #include "report/csv/export_samples.h"
-#include "report/format.h"
-#include "report/traced.h"
+#include "report/format/format.h"
+#include "report/format/traced.h"
 
 namespace jouleprof::report {
 namespace {

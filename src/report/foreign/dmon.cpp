@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"
 

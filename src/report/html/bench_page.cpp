@@ -6,7 +6,7 @@
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
-#include "report/result_redaction.h"
+#include "report/results/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {

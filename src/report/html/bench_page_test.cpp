@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "report/example_bench_test.h"
-#include "report/pages.h"
+#include "report/results/pages.h"
 
 namespace jouleprof::report {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "report/cells.h"
-#include "report/cost_lines.h"
+#include "report/costs/cost_lines.h"
 #include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/markup_text.h"

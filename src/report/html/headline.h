@@ -4,8 +4,8 @@
 #include <string>
 
 #include "model/profile.h"
-#include "report/costs.h"
-#include "report/format.h"
+#include "report/costs/costs.h"
+#include "report/format/format.h"
 
 namespace jouleprof::report {
 

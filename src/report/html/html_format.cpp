@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/format.h"
+#include "report/format/format.h"
 #include "report/html/headline.h"
 #include "report/html/page.h"
 #include "report/html/page_data.h"

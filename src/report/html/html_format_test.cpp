@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "analysis/synthetic_run_test.h"
-#include "report/format.h"
+#include "report/format/format.h"
 #include "report/html/template.h"
 
 namespace jouleprof::report {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include "report/cost_lines.h"
+#include "report/costs/cost_lines.h"
 #include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
-#include "report/result_redaction.h"
+#include "report/results/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {

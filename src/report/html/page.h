@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "model/provenance.h"
 #include "report/json/json_text.h"
-#include "report/pages.h"
+#include "report/results/pages.h"
 
 namespace jouleprof::report {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "model/phase_name.h"
-#include "report/activity_view.h"
+#include "model/activity/phase_name.h"
+#include "report/activity/activity_view.h"
 #include "report/html/gauge_track.h"
 #include "report/html/markup.h"
 #include "report/html/power_json.h"

@@ -3,7 +3,7 @@
 
 #include "analysis/run.h"
 #include "base/result.h"
-#include "report/format.h"
+#include "report/format/format.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {

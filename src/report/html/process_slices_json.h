@@ -1,7 +1,7 @@
 // Energies and CPU time of processes by time, for the page's script.
 #pragma once
 
-#include "model/process_slices.h"
+#include "model/process/process_slices.h"
 #include "model/profile.h"
 #include "report/json/json_text.h"
 

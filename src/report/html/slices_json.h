@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/activity_slices.h"
+#include "model/activity/activity_slices.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "model/knob_words.h"
+#include "model/device/knob_words.h"
 #include "report/headline_text.h"
 #include "report/html/page.h"
 #include "report/markup_text.h"
 #include "report/quantity.h"
-#include "report/result_redaction.h"
+#include "report/results/result_redaction.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,6 +1,6 @@
 #include "report/json/activity_json.h"
 
-#include "report/activity_view.h"
+#include "report/activity/activity_view.h"
 #include "report/json/json_text.h"
 #include "report/json/window_json.h"
 #include "report/quantity.h"

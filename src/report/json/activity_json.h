@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "model/activity_profile.h"
-#include "report/activity.h"
+#include "model/activity/activity_profile.h"
+#include "report/activity/activity.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "report/bench.h"
 #include "report/json/json_text.h"
 #include "report/quantity.h"
+#include "report/results/bench.h"
 #include "report/total.h"
 
 namespace jouleprof::report {

@@ -1,4 +1,4 @@
-#include "report/collectives.h"
+#include "report/format/collectives.h"
 #include "report/json/json_text.h"
 #include "report/quantity.h"
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "report/comparison.h"
 #include "report/json/json_text.h"
 #include "report/quantity.h"
+#include "report/results/comparison.h"
 
 namespace jouleprof::report {
 namespace {

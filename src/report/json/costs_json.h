@@ -1,7 +1,7 @@
 // Money and carbon as JSON.
 #pragma once
 
-#include "report/costs.h"
+#include "report/costs/costs.h"
 #include "report/json/json_text.h"
 
 namespace jouleprof::report {

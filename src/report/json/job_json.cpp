@@ -1,8 +1,8 @@
-#include "report/job.h"
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
 #include "report/json/wall_json.h"
 #include "report/quantity.h"
+#include "report/results/job.h"
 
 namespace jouleprof::report {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/profile.h"
-#include "report/costs.h"
+#include "report/costs/costs.h"
 #include "report/json/json_text.h"
 #include "report/per_unit.h"
 

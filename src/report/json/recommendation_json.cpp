@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "report/json/json_text.h"
-#include "report/recommendation.h"
+#include "report/results/recommendation.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,8 +1,8 @@
 // The object `wall` (docs/json.md).
 #pragma once
 
+#include "report/costs/wall.h"
 #include "report/json/json_text.h"
-#include "report/wall.h"
 
 namespace jouleprof::report {
 

@@ -1,7 +1,7 @@
 #include <array>
 #include <optional>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "report/openmetrics/foreign_names.h"
 
 namespace jouleprof::report {

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::report {
 namespace {

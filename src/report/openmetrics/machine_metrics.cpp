@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "report/openmetrics/foreign_names.h"
 
 namespace jouleprof::report {

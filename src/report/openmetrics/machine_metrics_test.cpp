@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::report {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/gzip/gzip_stream.h"
-#include "report/format.h"
-#include "report/stacks.h"
-#include "report/traced.h"
+#include "report/activity/stacks.h"
+#include "report/format/format.h"
+#include "report/format/traced.h"
 
 namespace jouleprof::report {
 namespace {

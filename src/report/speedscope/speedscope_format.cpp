@@ -4,11 +4,11 @@
 
 #include <unordered_map>
 
-#include "report/format.h"
+#include "report/activity/stacks.h"
+#include "report/format/format.h"
+#include "report/format/traced.h"
 #include "report/json/json_text.h"
 #include "report/quantity.h"
-#include "report/stacks.h"
-#include "report/traced.h"
 
 namespace jouleprof::report {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/format.h"
+#include "report/format/format.h"
 
 namespace jouleprof::report {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "model/knob_words.h"
+#include "model/device/knob_words.h"
 #include "report/svg/axis.h"
 #include "report/svg/drawing.h"
 #include "report/svg/monotone.h"

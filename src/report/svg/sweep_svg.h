@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/sweep.h"
-#include "report/recommendation.h"
+#include "report/results/recommendation.h"
 
 namespace jouleprof::report {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/bench.h"
+#include "report/results/bench.h"
 
 namespace jouleprof::report {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/bench.h"
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/results/bench.h"
 #include "report/text/bench_cells.h"
 #include "report/text/table.h"
 #include "report/text/text_blocks.h"

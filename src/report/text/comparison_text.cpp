@@ -4,8 +4,8 @@
 #include <set>
 
 #include "report/cells.h"
-#include "report/comparison.h"
 #include "report/quantity.h"
+#include "report/results/comparison.h"
 #include "report/text/table.h"
 
 namespace jouleprof::report {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "report/cells.h"
-#include "report/cost_lines.h"
+#include "report/costs/cost_lines.h"
 #include "report/render.h"
 #include "report/text/table.h"
 

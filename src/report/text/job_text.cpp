@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "report/cells.h"
-#include "report/job.h"
+#include "report/costs/wall.h"
 #include "report/quantity.h"
+#include "report/results/job.h"
 #include "report/text/table.h"
-#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "report/cells.h"
-#include "report/latency_energy.h"
 #include "report/quantity.h"
+#include "report/results/latency_energy.h"
 #include "report/text/bench_cells.h"
 #include "report/text/table.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/snapshot.h"

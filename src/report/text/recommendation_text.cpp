@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/knob_words.h"
+#include "model/device/knob_words.h"
 #include "report/cells.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"
-#include "report/recommendation.h"
+#include "report/results/recommendation.h"
 #include "report/text/table.h"
 
 namespace jouleprof::report {

@@ -1,7 +1,7 @@
-#include "report/collectives.h"
-#include "report/format.h"
-#include "report/traced.h"
-#include "report/wall.h"
+#include "report/costs/wall.h"
+#include "report/format/collectives.h"
+#include "report/format/format.h"
+#include "report/format/traced.h"
 
 namespace jouleprof::report {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "report/cells.h"
+#include "report/costs/wall.h"
 #include "report/quantity.h"
 #include "report/text/table.h"
-#include "report/wall.h"
 
 namespace jouleprof::report {
 namespace {

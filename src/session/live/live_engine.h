@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/live/live_energy.h"
-#include "model/process.h"
+#include "model/process/process.h"
 #include "model/snapshot.h"
 #include "session/live/live_power.h"
 

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/device/readings.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/readings.h"
-#include "model/sensor.h"
 
 namespace jouleprof::session {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/domain.h"
-#include "model/process.h"
+#include "model/process/process.h"
 
 namespace jouleprof::session {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::session {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/sweep/sweep.h"
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::session {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 #include "model/gauges.h"
 
 namespace jouleprof::session {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/clock_reasons.h"
-#include "model/gauge_names.h"
+#include "model/device/clock_reasons.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::session {
 namespace {

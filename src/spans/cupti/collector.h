@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spans/cupti/activity.h"
+#include "spans/cupti/aggregate/activity.h"
 #include "spans/cupti/buffer_pool.h"
 #include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::cupti {
 

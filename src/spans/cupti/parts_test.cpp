@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "spans/cupti/aggregate/kernel_classes.h"
+#include "spans/cupti/aggregate/memory_sink.h"
 #include "spans/cupti/buffer_pool.h"
 #include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"
 #include "spans/cupti/graph_sampler.h"
-#include "spans/cupti/kernel_classes.h"
 #include "spans/cupti/loaded_libraries.h"
-#include "spans/cupti/memory_sink.h"
 #include "spans/cupti/stamp_converter.h"
 #include "tests/support/sanitizers.h"
 

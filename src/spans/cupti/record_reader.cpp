@@ -1,6 +1,6 @@
 #include "spans/cupti/record_reader.h"
 
-#include "spans/cupti/driver_device.h"
+#include "spans/cupti/aggregate/driver_device.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::cupti {

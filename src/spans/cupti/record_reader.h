@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "spans/cupti/activity_aggregator.h"
+#include "spans/cupti/aggregate/activity_aggregator.h"
+#include "spans/cupti/aggregate/kernel_classes.h"
 #include "spans/cupti/buffer_pool.h"
 #include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"
 #include "spans/cupti/graph_nodes.h"
-#include "spans/cupti/kernel_classes.h"
 #include "spans/cupti/stamp_converter.h"
 
 namespace jouleprof::cupti {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::layers {
 

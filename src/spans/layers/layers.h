@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 
 namespace jouleprof::layers {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
 #include "spans/layers/thread_layers.h"
 #include "spans/scopes/scopes.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::layers {
 

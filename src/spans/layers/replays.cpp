@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
 #include "spans/scopes/scopes.h"
 

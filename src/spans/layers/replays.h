@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 
 namespace jouleprof::layers {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
 #include "spans/scopes/scopes.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "model/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::layers {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "model/activity.h"
+#include "model/activity/activity.h"
 #include "spans/layers/autograd.h"
 #include "spans/layers/layer_times.h"
 #include "spans/layers/sequence_ring.h"

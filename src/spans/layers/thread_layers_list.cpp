@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
 #include "spans/layers/replays.h"
 #include "spans/scopes/scopes.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 #include "spans/layers/sequence_ring.h"
 #include "spans/layers/thread_layers.h"
 

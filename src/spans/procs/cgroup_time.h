@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/kept_file.h"
-#include "model/owner.h"
+#include "model/process/owner.h"
 #include "spans/procs/owner_rules.h"
 
 namespace jouleprof::spans {

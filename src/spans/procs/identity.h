@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/rank.h"
+#include "model/process/rank.h"
 
 namespace jouleprof::spans {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/kube_names.h"
+#include "model/process/kube_names.h"
 
 namespace jouleprof::spans {
 

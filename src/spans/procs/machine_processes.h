@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/owner.h"
+#include "model/process/owner.h"
 #include "spans/procs/cgroup_time.h"
 #include "spans/procs/process_clock.h"
 #include "spans/procs/procfs.h"

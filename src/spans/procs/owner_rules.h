@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/owner.h"
+#include "model/process/owner.h"
 
 namespace jouleprof::spans {
 

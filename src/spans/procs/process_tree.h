@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "model/process.h"
+#include "model/process/process.h"
 #include "spans/procs/cgroup.h"
 #include "spans/procs/child_time.h"
 #include "spans/procs/procfs.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/kept_file.h"
 #include "base/result.h"
-#include "model/process.h"
+#include "model/process/process.h"
 
 namespace jouleprof::spans {
 

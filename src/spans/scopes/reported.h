@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/activity_sink.h"
+#include "model/activity/activity_sink.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::scopes {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "model/activity.h"
-#include "model/activity_sink.h"
+#include "model/activity/activity.h"
+#include "model/activity/activity_sink.h"
 
 namespace jouleprof::scopes {
 

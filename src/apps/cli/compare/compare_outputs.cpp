@@ -1,9 +1,9 @@
 #include "apps/cli/compare/compare_outputs.h"
 
-#include "apps/cli/exit_status.h"
-#include "apps/cli/output.h"
-#include "apps/cli/terminal.h"
-#include "report/pages.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
+#include "apps/cli/terminal/terminal.h"
+#include "report/results/pages.h"
 
 namespace jouleprof::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/comparison.h"
+#include "report/results/comparison.h"
 
 namespace jouleprof::cli {
 

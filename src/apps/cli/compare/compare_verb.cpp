@@ -9,13 +9,13 @@
 #include "apps/cli/compare/compare_outputs.h"
 #include "apps/cli/compare/paired_runs.h"
 #include "apps/cli/control/sweep_choices.h"
-#include "apps/cli/cost_choice.h"
-#include "apps/cli/exit_status.h"
 #include "apps/cli/measure/trace_files.h"
+#include "apps/cli/options/cost_choice.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/reader.h"
-#include "report/comparison.h"
+#include "report/results/comparison.h"
 
 namespace jouleprof::cli {
 namespace {

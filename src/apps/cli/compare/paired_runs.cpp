@@ -9,13 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "apps/cli/exit_status.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"
 #include "recording/reader.h"
-#include "report/comparison.h"
 #include "report/quantity.h"
+#include "report/results/comparison.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "analysis/sweep/recommend.h"
-#include "apps/cli/checks.h"
 #include "apps/cli/control/settings.h"
-#include "apps/cli/exit_status.h"
+#include "apps/cli/options/checks.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/sweep_file.h"

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include "apps/cli/control/sweep_choices.h"
-#include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/options/input.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "recording/sweep_file.h"
 #include "report/cells.h"
-#include "report/pages.h"
-#include "report/recommendation.h"
+#include "report/results/pages.h"
+#include "report/results/recommendation.h"
 #include "report/svg/sweep_svg.h"
 
 namespace jouleprof::cli {

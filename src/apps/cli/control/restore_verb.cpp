@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/control/settings.h"
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/control/restore.h"

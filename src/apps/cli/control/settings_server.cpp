@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/control/settings.h"
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/text.h"
 
 namespace jouleprof::cli {

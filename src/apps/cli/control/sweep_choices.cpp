@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/sweep/recommend.h"
-#include "apps/cli/checks.h"
+#include "apps/cli/options/checks.h"
 #include "base/file.h"
 #include "base/text.h"
 

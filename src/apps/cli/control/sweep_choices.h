@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/bench_workload.h"
+#include "apps/cli/bench/bench_workload.h"
 #include "base/result.h"
 #include "meters/control/held_boards.h"
 #include "model/sweep.h"

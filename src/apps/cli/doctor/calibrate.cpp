@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/timeline/sensor_fit.h"
+#include "analysis/timeline/sensors/sensor_fit.h"
 #include "apps/cli/doctor/level_text.h"
 #include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"

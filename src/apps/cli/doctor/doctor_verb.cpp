@@ -3,9 +3,9 @@
 #include "apps/cli/doctor/calibrate.h"
 #include "apps/cli/doctor/doctor_report.h"
 #include "apps/cli/doctor/forget.h"
-#include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
 #include "apps/cli/measuring.h"
+#include "apps/cli/options/input.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {

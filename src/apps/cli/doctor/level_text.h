@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/power_levels.h"
+#include "model/device/power_levels.h"
 
 namespace jouleprof::cli {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/cli/checks.h"
+#include "apps/cli/options/checks.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "report/activity.h"
+#include "report/activity/activity.h"
 
 namespace jouleprof::cli {
 

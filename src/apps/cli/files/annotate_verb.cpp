@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "analysis/run.h"
-#include "apps/cli/exit_status.h"
-#include "apps/cli/output.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/gzip/gzip_stream.h"
 #include "base/say.h"

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
 #include "apps/cli/files/tables_export.h"
-#include "apps/cli/input.h"
+#include "apps/cli/options/input.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 
 namespace jouleprof::cli {

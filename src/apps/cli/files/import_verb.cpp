@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include "analysis/bench/latency_energy.h"
-#include "apps/cli/exit_status.h"
-#include "apps/cli/output.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "importers/csv/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
-#include "report/latency_energy.h"
+#include "report/results/latency_energy.h"
 
 namespace jouleprof::cli {
 namespace {

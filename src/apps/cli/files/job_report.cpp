@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "apps/cli/exit_status.h"
 #include "apps/cli/files/slurm_accounting.h"
-#include "apps/cli/output.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
+#include "apps/cli/terminal/terminal.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"
 #include "report/cells.h"
-#include "report/pages.h"
+#include "report/results/pages.h"
 
 namespace jouleprof::cli {
 namespace {

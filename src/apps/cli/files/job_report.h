@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/output.h"
-#include "report/job.h"
+#include "apps/cli/terminal/output.h"
+#include "report/results/job.h"
 
 namespace jouleprof::cli {
 

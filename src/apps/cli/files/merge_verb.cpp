@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/merge/merged_file.h"

@@ -5,15 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "apps/cli/browser.h"
-#include "apps/cli/cost_choice.h"
-#include "apps/cli/exit_status.h"
 #include "apps/cli/files/activity_choice.h"
 #include "apps/cli/files/job_report.h"
-#include "apps/cli/input.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/options/cost_choice.h"
+#include "apps/cli/options/input.h"
+#include "apps/cli/options/wall_choice.h"
+#include "apps/cli/terminal/browser.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
-#include "apps/cli/wall_choice.h"
 #include "recording/merge/merged_file.h"
 #include "report/svg/png.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/job.h"
+#include "report/results/job.h"
 
 namespace jouleprof::cli {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"
 
 namespace jouleprof::cli {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/new_file.h"
 #include "base/say.h"
 #include "recording/merge/append.h"

@@ -1,20 +1,20 @@
 #include <fmt/format.h>
 
-#include "apps/cli/bench_workload.h"
-#include "apps/cli/checks.h"
-#include "apps/cli/exit_status.h"
-#include "apps/cli/input.h"
+#include "apps/cli/bench/bench_workload.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/options/checks.h"
+#include "apps/cli/options/input.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
-#include "report/activity.h"
-#include "report/bench.h"
-#include "report/pages.h"
+#include "report/activity/activity.h"
+#include "report/results/bench.h"
+#include "report/results/pages.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstddef>
 
-#include "apps/cli/exit_status.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"
 #include "base/say.h"
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "apps/cli/exit_status.h"
-#include "apps/cli/terminal.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/terminal.h"
 #include "base/say.h"
 #include "session/run/trace_watch.h"
 

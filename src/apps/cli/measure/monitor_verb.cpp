@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "apps/cli/checks.h"
-#include "apps/cli/exit_status.h"
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
+#include "apps/cli/options/checks.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
 #include "base/say.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/rank.h"
+#include "model/process/rank.h"
 
 namespace jouleprof::cli {
 

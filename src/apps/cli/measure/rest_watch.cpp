@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/gauge_names.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::cli {
 namespace {

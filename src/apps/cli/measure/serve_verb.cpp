@@ -5,12 +5,12 @@
 #include <thread>
 #include <utility>
 
-#include "apps/cli/checks.h"
-#include "apps/cli/exit_status.h"
 #include "apps/cli/measure/history_options.h"
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measure/share_choice.h"
 #include "apps/cli/measuring.h"
+#include "apps/cli/options/checks.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"

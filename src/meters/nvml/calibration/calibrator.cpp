@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "meters/nvml/api/nvml_error.h"
 #include "meters/nvml/calibration/board_look.h"
 #include "meters/nvml/calibration/cuda_load.h"
 #include "meters/nvml/calibration/steady_power.h"
-#include "meters/nvml/nvml_error.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

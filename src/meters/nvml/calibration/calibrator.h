@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "meters/nvml/calibration/sensor_watch.h"
 #include "meters/nvml/nvml_meter.h"
-#include "model/power_levels.h"
+#include "model/device/power_levels.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "model/readings.h"
+#include "model/device/readings.h"
 
 namespace jouleprof::meters::nvml {
 

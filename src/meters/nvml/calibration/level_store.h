@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/power_levels.h"
+#include "model/device/power_levels.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "meters/nvml/counter_probe.h"
 #include "meters/nvml/power_scopes.h"
-#include "meters/nvml/ring_probe.h"
+#include "meters/nvml/probes/counter_probe.h"
+#include "meters/nvml/probes/ring_probe.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "jouleprof/units.h"
 #include "meters/nvml/gpu.h"
-#include "model/readings.h"
+#include "model/device/readings.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/readings.h"
+#include "model/device/readings.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "model/activity_codec.h"
+#include "model/activity/activity_codec.h"
 #include "recording/spool/spool_writer.h"
 
 namespace {

@@ -1,0 +1,273 @@
+#include "analysis/kernels/regression/power_regression.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/kernels/regression/row_errors.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kCluster = 1.0;    // seconds over which errors may be correlated
+constexpr double kInterval = 0.25;  // seconds over which clocks may stay reduced
+constexpr double kMostIntervals = 2000;
+constexpr int kRounds = 4;
+constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
+constexpr double kWellKnown = 5;  // watts
+
+class Solver {
+ public:
+  Solver(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+         std::span<const KnownPower> known)
+      : rows_(rows),
+        priors_(priors),
+        known_(known),
+        n_(static_cast<Index>(priors.size())),
+        errors_(rows) {}
+
+  PowerSolution run(const PowerRows* others) {
+    VectorXd watts(n_);
+    for (Index k = 0; k < n_; ++k) watts[k] = prior(k).mean;
+    errors_.set_watts(watts);
+    for (int round = 0; round < kRounds; ++round) {
+      errors_.estimate(round == 0, effective_parameters_);
+      set_normal_equations();
+      watts = bounded_minimum();
+      errors_.set_watts(watts);
+    }
+    PowerSolution out;
+    out.watts = watts;
+    const Eigen::LDLT<MatrixXd> factor(information_);
+    // The shift of all watts for 1 W of idle power.
+    VectorXd moved = VectorXd::Zero(n_);
+    if (is_idle_fixed()) {
+      moved[0] = 1 / (kFixed * kFixed);
+      moved = factor.solve(moved);
+    }
+    const MatrixXd idle = std::pow(priors_[0].sigma, 2) * moved * moved.transpose();
+    out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
+    out.robust = factor.solve(factor.solve(cluster_scores()).transpose()) + idle;
+    out.influence = influence(factor, watts);
+    if (any_rerun() || !known_.empty()) out.program_shift = factor.solve(program_information());
+    out.alternative_shift =
+        others == nullptr ? VectorXd::Zero(n_) : alternative_shift(factor, watts, *others);
+    out.counter_sigma = errors_.counter_sigma();
+    out.sample_sigma = errors_.sample_sigma();
+    out.explained = explained();
+    out.rows = rows_.rows.size();
+    return out;
+  }
+
+ private:
+  bool is_idle_fixed() const { return priors_[0].sigma <= kWellKnown; }
+  const PowerPrior& prior(Index column) const { return priors_[static_cast<std::size_t>(column)]; }
+
+  // One Gauss-Newton step from `watts` for the residuals of the other rows.
+  VectorXd alternative_shift(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts,
+                             const PowerRows& others) const {
+    const VectorXd more = RowErrors::residuals(others, watts) - errors_.residuals();
+    VectorXd score = VectorXd::Zero(n_);
+    errors_.whitened([&](std::size_t i) { return more[static_cast<Index>(i)]; },
+                     [&](std::size_t, SparseRow row, double value, double weight) {
+                       add_row(row, weight * value, score);
+                     });
+    return factor.solve(score);
+  }
+
+  // Of the rows (data_), with the priors (information_).
+  void set_normal_equations() {
+    information_ = MatrixXd::Zero(n_, n_);
+    right_ = VectorXd::Zero(n_);
+    errors_.whitened([&](std::size_t i) { return rows_.rows[i].watts; },
+                     [&](std::size_t, SparseRow row, double value, double weight) {
+                       add_outer_product(row, weight, information_);
+                       add_row(row, weight * value, right_);
+                     });
+    information_ = MatrixXd(information_.selfadjointView<Eigen::Lower>());
+    data_ = information_;
+    for (Index k = 0; k < n_; ++k) {
+      const double sigma = k == 0 && is_idle_fixed() ? kFixed : prior(k).sigma;
+      const double weight = 1 / (sigma * sigma);
+      information_(k, k) += weight;
+      right_[k] += weight * prior(k).mean;
+    }
+    for (const KnownPower& k : known_) {
+      const double weight = 1 / (k.sigma * k.sigma);
+      for (const std::size_t a : k.columns) {
+        right_[static_cast<Index>(a)] += weight * k.watts;
+        for (const std::size_t b : k.columns) {
+          information_(static_cast<Index>(a), static_cast<Index>(b)) += weight;
+        }
+      }
+    }
+  }
+
+  bool any_rerun() const {
+    return std::any_of(rows_.rows.begin(), rows_.rows.end(),
+                       [](const PowerRow& row) { return row.in_rerun; });
+  }
+
+  MatrixXd program_information() const {
+    MatrixXd out = MatrixXd::Zero(n_, n_);
+    errors_.whitened([](std::size_t) { return 0.0; },
+                     [&](std::size_t i, SparseRow row, double, double weight) {
+                       if (!rows_.rows[i].in_rerun) add_outer_product(row, weight, out);
+                     });
+    return MatrixXd(out.selfadjointView<Eigen::Lower>());
+  }
+
+  // The minimum of x'Ax/2 - b'x within the bounds: the unbounded one where it satisfies them, else
+  // by projected Gauss-Seidel (Cryer 1971).
+  VectorXd bounded_minimum() {
+    const Eigen::LDLT<MatrixXd> factor(information_);
+    VectorXd x = factor.solve(right_);
+    effective_parameters_ = factor.solve(data_).trace();
+    bool inside = true;
+    for (Index k = 0; k < n_; ++k) {
+      const double held = std::clamp(x[k], prior(k).lowest, prior(k).highest);
+      inside = inside && held == x[k];
+      x[k] = held;
+    }
+    if (inside) return x;
+    VectorXd gradient = information_ * x - right_;
+    for (int sweep = 0; sweep < 500; ++sweep) {
+      double moved = 0;
+      for (Index k = 0; k < n_; ++k) {
+        const double to =
+            std::clamp(x[k] - gradient[k] / information_(k, k), prior(k).lowest, prior(k).highest);
+        const double step = to - x[k];
+        if (step == 0) continue;
+        gradient += step * information_.col(k);
+        x[k] = to;
+        moved = std::max(moved, std::abs(step));
+      }
+      if (moved < 1e-6) break;
+    }
+    return x;
+  }
+
+  // The middle of the sandwich estimator: outer products of the clusters' scores, and the prior.
+  MatrixXd cluster_scores() const {
+    MatrixXd out = information_ - data_;
+    VectorXd score = VectorXd::Zero(n_);
+    double begin = rows_.rows.empty() ? 0 : rows_.rows.front().end;
+    errors_.whitened([&](std::size_t i) { return errors_.residuals()[static_cast<Index>(i)]; },
+                     [&](std::size_t i, SparseRow row, double value, double weight) {
+                       if (rows_.rows[i].end > begin + kCluster) {
+                         out.selfadjointView<Eigen::Lower>().rankUpdate(score, 1.0);
+                         score.setZero();
+                         begin = rows_.rows[i].end;
+                       }
+                       add_row(row, weight * value, score);
+                     });
+    out.selfadjointView<Eigen::Lower>().rankUpdate(score, 1.0);
+    return MatrixXd(out.selfadjointView<Eigen::Lower>());
+  }
+
+  // Minus the part that is no error: if power in an interval was higher, the kernels that ran in it
+  // did draw more, by their share of their busy time.
+  MatrixXd influence(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts) const {
+    const auto& rows = rows_.rows;
+    if (rows.empty()) return {};
+    const double begin = rows.front().begin;
+    const double length = std::max(kInterval, (rows.back().end - begin) / kMostIntervals);
+    const auto intervals =
+        static_cast<Index>(std::max((rows.back().end - begin) / length, 0.0)) + 1;
+    MatrixXd score = MatrixXd::Zero(n_, intervals);
+    MatrixXd busy = MatrixXd::Zero(n_, intervals);
+    errors_.whitened([&](std::size_t i) { return std::max(rows[i].watts - watts[0], 0.0); },
+                     [&](std::size_t i, SparseRow row, double value, double weight) {
+                       const Index at =
+                           std::min(static_cast<Index>(std::max(rows[i].end - begin, 0.0) / length),
+                                    intervals - 1);
+                       add_row(row, weight * value, score.col(at));
+                       for (const auto& term : rows_.of(i)) {
+                         busy(1 + static_cast<Index>(term.column), at) +=
+                             term.share * (rows[i].end - rows[i].begin);
+                       }
+                     });
+    MatrixXd out = factor.solve(score);
+    for (Index k = 1; k < n_; ++k) {
+      const double all = busy.row(k).sum();
+      if (all > 0) out.row(k) -= watts[k] / all * busy.row(k);
+    }
+    return out.transpose();
+  }
+
+  double explained() const {
+    double weight = 0;
+    double mean = 0;
+    for (const auto& row : rows_.rows) {
+      weight += row.end - row.begin;
+      mean += (row.end - row.begin) * row.watts;
+    }
+    mean /= std::max(weight, 1e-12);
+    double all = 0;
+    double left = 0;
+    for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
+      const double w = rows_.rows[i].end - rows_.rows[i].begin;
+      all += w * std::pow(rows_.rows[i].watts - mean, 2);
+      left += w * std::pow(errors_.residuals()[static_cast<Index>(i)], 2);
+    }
+    return all > 0 ? std::max(1 - left / all, 0.0) : 0.0;
+  }
+
+  const PowerRows& rows_;
+  const std::vector<PowerPrior>& priors_;
+  std::span<const KnownPower> known_;
+  Index n_;
+  RowErrors errors_;
+  MatrixXd information_, data_;
+  VectorXd right_;
+  double effective_parameters_ = 0;  // trace of the hat matrix
+};
+
+}  // namespace
+
+double PowerSolution::variance(const VectorXd& factor) const {
+  // Most factors are zero: a layer runs few kernel signatures.
+  std::vector<Index> used;
+  for (Index k = 0; k < factor.size(); ++k) {
+    if (factor[k] != 0) used.push_back(k);
+  }
+  double by_model = 0;
+  double by_clusters = 0;
+  for (const Index i : used) {
+    double model_sum = 0;
+    double cluster_sum = 0;
+    for (const Index k : used) {
+      model_sum += covariance(k, i) * factor[k];
+      cluster_sum += robust(k, i) * factor[k];
+    }
+    by_model += factor[i] * model_sum;
+    by_clusters += factor[i] * cluster_sum;
+  }
+  return std::max(by_model, by_clusters);
+}
+
+double PowerSolution::shift_by_program(const VectorXd& factor, std::size_t column) const {
+  const auto k = static_cast<Index>(column);
+  return program_shift.size() == 0 ? factor[k] : factor.dot(program_shift.col(k));
+}
+
+double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const {
+  if (influence.rows() == 0 || ratio == 0) return 0;
+  // Most factors are zero: a layer runs few kernel signatures.
+  VectorXd moved = VectorXd::Zero(influence.rows());
+  for (Index k = 0; k < factor.size(); ++k) {
+    if (factor[k] != 0) moved += factor[k] * influence.col(k);
+  }
+  return ratio * moved.cwiseAbs().sum();
+}
+
+PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                          const PowerRows* others, std::span<const KnownPower> known) {
+  return Solver(rows, priors, known).run(others);
+}
+
+}  // namespace jouleprof::analysis

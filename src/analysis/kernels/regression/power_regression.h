@@ -1,0 +1,71 @@
+// The power of each kernel signature from rows that mix them: linear regression.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "analysis/kernels/regression/power_rows.h"
+
+namespace jouleprof::analysis {
+
+// The Gaussian prior of a column's watts, and its bounds. Where idle power is known to 5 W, the
+// solution keeps the prior's mean: rows of work would bias it where the model is wrong, as where
+// power overshoots when work begins. Its sigma then adds to the variance of all other watts.
+struct PowerPrior {
+  double mean = 0;
+  double sigma = 0;
+  double lowest = 0;
+  double highest = 0;
+};
+
+// What is known beforehand of the sum of the watts of some columns: a Gaussian.
+struct KnownPower {
+  std::vector<std::size_t> columns;  // indices into PowerSolution::watts
+  double watts = 0;
+  double sigma = 0;
+};
+
+struct PowerSolution {
+  // Idle first, then the columns of the rows.
+  Eigen::VectorXd watts;
+  // Posterior covariance of `watts`; active bounds are ignored.
+  Eigen::MatrixXd covariance;
+  // Cluster-robust covariance, clusters of 1 s (Liang and Zeger 1986). It exceeds `covariance`
+  // where the model's errors persist for a while.
+  Eigen::MatrixXd robust;
+  // By interval of time (rows): the shift of `watts` if the power above idle in that interval were
+  // wrong by 100 %.
+  Eigen::MatrixXd influence;
+  // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
+  Eigen::VectorXd alternative_shift;
+  // Column k: the shift of `watts` if column k drew 1 W more in the program's own rows, but not in
+  // isolated re-runs. Empty without rows of re-runs and known powers: nearly the identity then.
+  Eigen::MatrixXd program_shift;
+  double counter_sigma = 0;  // watts: error of a counter's row over one update
+  double sample_sigma = 0;   // watts: error of a sample's row
+  double explained = 0;      // R^2 of all rows, weighted by their lengths
+  std::size_t rows = 0;
+
+  // The variance of `factor . watts`: the larger one of both covariances.
+  double variance(const Eigen::VectorXd& factor) const;
+  // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
+  // up to `ratio`, in either direction.
+  double maximum_shift(const Eigen::VectorXd& factor, double ratio) const;
+  // The shift of `factor . watts` for the 1 W of program_shift.
+  double shift_by_program(const Eigen::VectorXd& factor, std::size_t column) const;
+};
+
+// Estimates the watts of
+//   row.watts = idle + sum of share x watts + error
+// by generalised least squares (Aitken 1936) with the error model of row_errors.h, re-estimated in
+// each of four rounds; with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970)
+// and with bounds. `priors`: idle's first, then one for each column. `others`: the same rows under
+// another assumption on the sensors; may be null. `known`: in addition to the priors. Needs at
+// least one row.
+PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
+                          const PowerRows* others = nullptr,
+                          std::span<const KnownPower> known = {});
+
+}  // namespace jouleprof::analysis

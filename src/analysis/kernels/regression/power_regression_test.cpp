@@ -1,0 +1,113 @@
+#include "analysis/kernels/regression/power_regression.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace jouleprof::analysis {
+namespace {
+
+// Rows of 100 ms in which two columns share the time at random.
+PowerRows random_rows(int n, double a, double b, double idle, double noise, double moving = 0,
+                      bool alike = false) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::normal_distribution<double> normal;
+  PowerRows rows;
+  rows.columns = 2;
+  double last = 0;
+  for (int i = 0; i < n; ++i) {
+    const double x = uniform(random);
+    const double y = alike ? 0.5 * x : (1 - x) * uniform(random);
+    const double e = noise * normal(random);
+    rows.rows.push_back({0.1 * i, 0.1 * (i + 1), idle + a * x + b * y + e + moving * last, true,
+                         rows.terms.size()});
+    rows.terms.push_back({0, static_cast<float>(x)});
+    rows.terms.push_back({1, static_cast<float>(y)});
+    last = e;
+  }
+  return rows;
+}
+
+std::vector<PowerPrior> wide(double mean = 200) {
+  return {{90, 1, 0, 1000}, {mean, 500, 0, 2000}, {mean, 500, 0, 2000}};
+}
+
+TEST(PowerRegression, FindsTheWattsExactlyWithoutNoise) {
+  const auto found = solve_power(random_rows(200, 350, 120, 90, 0), wide());
+  EXPECT_NEAR(found.watts[0], 90, 0.05);
+  EXPECT_NEAR(found.watts[1], 350, 0.05);
+  EXPECT_NEAR(found.watts[2], 120, 0.05);
+  EXPECT_GT(found.explained, 0.99999);
+}
+
+TEST(PowerRegression, ItsCovarianceCoversTheErrors) {
+  const auto found = solve_power(random_rows(400, 350, 120, 90, 8), wide());
+  EXPECT_NEAR(found.counter_sigma, 8, 1);
+  for (int k = 0; k < 3; ++k) {
+    const double truth[] = {90, 350, 120};
+    EXPECT_LT(std::abs(found.watts[k] - truth[k]), 3.5 * std::sqrt(found.covariance(k, k)));
+  }
+  EXPECT_LT(std::sqrt(found.covariance(1, 1)), 4);
+}
+
+TEST(PowerRegression, IdleIsFixedAndItsErrorIsInAllOthers) {
+  auto priors = wide();
+  const auto sure = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  priors[0].mean = 95;
+  priors[0].sigma = 4;
+  const auto off = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  EXPECT_NEAR(off.watts[0], 95, 0.01);
+  EXPECT_NEAR(std::sqrt(off.covariance(0, 0)), 4, 0.1);
+  // The first column takes the opposite error, within its interval.
+  EXPECT_LT(off.watts[1], sure.watts[1] - 3);
+  EXPECT_LT(std::abs(off.watts[1] - 350), 2 * std::sqrt(off.covariance(1, 1)));
+}
+
+TEST(PowerRegression, AnUncertainIdleIsEstimated) {
+  auto priors = wide();
+  priors[0] = {60, 25, 0, 1000};
+  const auto found = solve_power(random_rows(400, 350, 120, 90, 2), priors);
+  EXPECT_NEAR(found.watts[0], 90, 1);
+  EXPECT_LT(std::sqrt(found.covariance(0, 0)), 1);
+}
+
+TEST(PowerRegression, NegativelyCorrelatedNeighboursNarrowTheSum) {
+  const auto alone = solve_power(random_rows(2000, 350, 120, 90, 8, 0), wide());
+  const auto linked = solve_power(random_rows(2000, 350, 120, 90, 8, -0.9), wide());
+  // Errors cancel in a sum of many rows: the mean power has a smaller error.
+  Eigen::VectorXd mean(3);
+  mean << 1, 0.5, 0.25;
+  EXPECT_LT(mean.dot(linked.covariance * mean), 0.5 * mean.dot(alone.covariance * mean));
+  EXPECT_NEAR(linked.watts[1], 350, 2);
+}
+
+TEST(PowerRegression, CollinearColumnsKeepThePriorAndAWideInterval) {
+  const auto found = solve_power(random_rows(400, 300, 100, 90, 2, 0, true),
+                                 {{90, 1, 0, 1000}, {200, 100, 0, 600}, {200, 100, 0, 600}});
+  // Determined: a + b / 2 = 350. The prior selects the smallest change of both.
+  EXPECT_NEAR(found.watts[1] + 0.5 * found.watts[2], 350, 3);
+  EXPECT_NEAR(found.watts[1], 240, 5);
+  EXPECT_GT(std::sqrt(found.covariance(2, 2)), 80);
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(3);
+  sum[1] = 1;
+  sum[2] = 0.5;
+  EXPECT_LT(std::sqrt(found.variance(sum)), 3);
+}
+
+TEST(PowerRegression, WattsStayWithinTheirBounds) {
+  const auto found = solve_power(random_rows(300, 350, -80, 90, 1), wide());  // -80 W: below idle
+  EXPECT_EQ(found.watts[2], 0);
+  EXPECT_GT(found.watts[1], 200);
+}
+
+TEST(PowerRegression, OutliersHaveLittleWeight) {
+  auto rows = random_rows(400, 350, 120, 90, 2);
+  for (std::size_t i = 0; i < 400; i += 40) rows.rows[i].watts += 2000;
+  const auto found = solve_power(rows, wide());
+  EXPECT_NEAR(found.watts[1], 350, 20);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

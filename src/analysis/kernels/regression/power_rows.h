@@ -1,0 +1,57 @@
+// The rows of the regression that attributes energy to kernels: observed power, and the activity as
+// the sensors respond to it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/activity/activity_table.h"
+#include "analysis/timeline/sensors/observed_power.h"
+
+namespace jouleprof::analysis {
+
+// The sensors' first-order time constant in seconds, with its standard error, and the offsets by
+// which the times of ObservedPower are late (negative: early) beyond the assumed lag.
+struct SensorTiming {
+  double time_constant = 0;
+  double counter_late = 0;
+  double samples_late = 0;
+  double time_constant_sigma = 0;
+};
+
+// One equation: watts = idle + sum over columns of share x watts of that column.
+struct PowerRow {
+  double begin = 0;  // of the ObservedPower
+  double end = 0;
+  double watts = 0;
+  bool counter = false;
+  std::size_t first = 0;  // its terms go up to the next row's
+  bool in_rerun = false;  // not of the program's own time
+};
+
+struct PowerRows {
+  struct Term {
+    std::uint32_t column = 0;
+    float share = 0;  // of the row's time; the lag may make it slightly negative
+  };
+  std::vector<PowerRow> rows;
+  std::vector<Term> terms;  // each row's in order of their columns
+  std::size_t columns = 0;
+
+  std::span<const Term> of(std::size_t row) const {
+    const std::size_t end = row + 1 < rows.size() ? rows[row + 1].first : terms.size();
+    return {terms.data() + rows[row].first, end - rows[row].first};
+  }
+};
+
+// One row for each of `observed`. `column_of` gives each kernel signature its column, 0 to
+// columns - 2, and after the signatures it may give variants and overlapped times theirs
+// (model::kNone: none). The last column is idle between launches, in bins in which something ran.
+// Activity counts as uniform within a bin. Rows come in order of their ends. Time: linear in bins'
+// entries plus rows x columns.
+PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
+                     std::size_t columns, std::span<const ObservedPower> observed,
+                     const SensorTiming& timing);
+
+}  // namespace jouleprof::analysis

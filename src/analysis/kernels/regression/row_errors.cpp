@@ -1,0 +1,105 @@
+#include "analysis/kernels/regression/row_errors.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr std::array kAdjacent{0.11, 0.03};  // seconds between the ends of neighbouring rows
+constexpr double kLeastNoise = 0.01;         // of the mean power: no model of power is better
+
+// The coefficient of an invertible MA(1) process whose neighbours have the correlation r.
+double moving_average(double r) {
+  r = std::clamp(r, -0.45, 0.45);
+  return std::abs(r) < 0.02 ? 0.0 : (1 - std::sqrt(1 - 4 * r * r)) / (2 * r);
+}
+
+double mean_watts(const PowerRows& rows) {
+  double sum = 0;
+  for (const auto& row : rows.rows) sum += row.watts;
+  return sum / static_cast<double>(rows.rows.size());
+}
+
+}  // namespace
+
+RowErrors::RowErrors(const PowerRows& rows) : rows_(rows) {
+  neighbour_.assign(rows.rows.size(), 0);
+  std::array<std::size_t, 2> last{};  // 1 + the last row of each kind
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const std::size_t kind = kind_of(i);
+    if (last[kind] > 0 && rows.rows[i].end - rows.rows[last[kind] - 1].end < kAdjacent[kind]) {
+      neighbour_[i] = last[kind];
+    }
+    last[kind] = i + 1;
+  }
+}
+
+VectorXd RowErrors::residuals(const PowerRows& rows, const VectorXd& watts) {
+  VectorXd out(static_cast<Index>(rows.rows.size()));
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    double sum = watts[0];
+    for (const auto& term : rows.of(i)) sum += term.share * watts[1 + term.column];
+    out[static_cast<Index>(i)] = rows.rows[i].watts - sum;
+  }
+  return out;
+}
+
+void RowErrors::estimate(bool first, double effective_parameters) {
+  for (std::size_t kind = 0; kind < 2; ++kind) {
+    std::vector<double> sizes;
+    double pairs = 0;
+    double products = 0;
+    double squares = 0;
+    const double limit = first ? 1e300 : kOutlier * noise_[kind].sigma;
+    for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
+      if (kind_of(i) != kind) continue;
+      const double e = std::clamp(residuals_[static_cast<Index>(i)], -limit, limit);
+      sizes.push_back(std::abs(e));
+      squares += e * e;
+      if (neighbour_[i] == 0) continue;
+      const double f = std::clamp(residuals_[static_cast<Index>(neighbour_[i] - 1)], -limit, limit);
+      products += e * f;
+      pairs += 1;
+    }
+    if (sizes.empty()) continue;
+    const double count = static_cast<double>(sizes.size());
+    if (first) {
+      const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+      std::nth_element(sizes.begin(), middle, sizes.end());
+      noise_[kind] = {std::max(1.48 * *middle, 0.5), 0};
+      continue;
+    }
+    const double freedom = std::max(count - effective_parameters, 0.1 * count);
+    noise_[kind].sigma = std::max(std::sqrt(squares / freedom), kLeastNoise * mean_watts(rows_));
+    const double correlation = pairs > 30 && squares > 0 ? products / pairs / (squares / count) : 0;
+    // Only a correlation that exceeds its 95 % limit for independent errors (Bartlett 1946).
+    noise_[kind].moving =
+        std::abs(correlation) > 2 / std::sqrt(pairs + 1) ? moving_average(correlation) : 0;
+  }
+}
+
+void RowErrors::whiten(std::size_t i, double kept, SparseRow before,
+                       std::vector<Factor>& out) const {
+  const auto left_of = [kept](const Factor& factor) {
+    const double left = kept * factor.value;
+    return std::abs(left) < kForgotten ? 0.0 : left;
+  };
+  out.clear();
+  out.push_back({0, before.empty() ? 1 : 1 + left_of(before.front())});
+  auto old = before.empty() ? before.begin() : before.begin() + 1;
+  const auto keep_before = [&](Index index) {
+    for (; old != before.end() && old->index < index; ++old) {
+      if (const double left = left_of(*old); left != 0) out.push_back({old->index, left});
+    }
+  };
+  for (const auto& term : rows_.of(i)) {
+    const Index index = 1 + static_cast<Index>(term.column);
+    keep_before(index);
+    const bool again = old != before.end() && old->index == index;
+    out.push_back({index, again ? left_of(*old++) + term.share : term.share});
+  }
+  keep_before(static_cast<Index>(rows_.columns) + 1);
+}
+
+}  // namespace jouleprof::analysis

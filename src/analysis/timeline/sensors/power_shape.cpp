@@ -1,0 +1,214 @@
+#include "analysis/timeline/sensors/power_shape.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jouleprof::analysis {
+namespace {
+
+constexpr double kMissingFactor = 4;  // times the usual spacing
+constexpr double kLongMissing = 1;    // seconds: power may have had any level
+constexpr double kFrozen = 2;         // seconds
+constexpr std::size_t kFrozenSamples = 20;
+constexpr double kRestFactor = 1.1;     // of the lowest sample
+constexpr double kRestShare = 0.2;      // of the highest
+constexpr double kSampleNoise = 0.005;  // of a sample's value
+constexpr double kStampNoise = 0.2;     // of the time between two timestamps
+
+bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowerRing; }
+
+}  // namespace
+
+void PowerShape::push(const model::PowerReading& reading) {
+  const double at = time_.seconds_of(reading.at);
+  const double watts = reading.power.watts();
+  if (!std::isfinite(watts) || watts < 0 || watts > 20e3) return;
+  if (last_read_ && at <= *last_read_) return;
+
+  const auto& traits = sensor_.traits;
+  const double lag = traits.lag ? seconds(*traits.lag) : 0.0;
+  const double between_reads = last_read_ ? at - *last_read_ : 0.0;
+  const bool first = !last_read_;
+  last_read_ = at;
+  if (frozen_ && watts == last_watts_) return;
+  frozen_ = false;
+  end_ = at - lag;
+
+  double late = 0;  // the update was between two polls
+  if (is_polled(sensor_.kind) && traits.refresh) {
+    const double refresh = seconds(*traits.refresh);
+    const bool changed = first || watts != last_watts_;
+    // With half a poll of tolerance, because the sensor's clock may differ.
+    const bool renewed =
+        samples_.empty() || at - lag - samples_.back().end >= refresh - 0.5 * between_reads;
+    if (!changed && !renewed) return;
+    if (between_reads < refresh && changed) late = 0.5 * between_reads;
+  }
+  last_watts_ = watts;
+  const double end = at - lag - late - (1 - kLagWindow / 2) * time_constant();
+  add(end - window(), end, watts);
+  frozen_ = drop_frozen(watts);
+}
+
+// True where `watts`, the newest sample, shows that the sensor is frozen.
+bool PowerShape::drop_frozen(double watts) {
+  if (samples_.empty()) return false;
+  const PowerSample newest = samples_.back();
+  const bool repeats = samples_.size() > 1 && samples_[samples_.size() - 2].watts == watts;
+  if (!repeats) {
+    if (samples_.size() > 1) lowest_ = std::min(lowest_, samples_[samples_.size() - 2].watts);
+    ++changes_;
+    repeats_ += repeated_;
+    repeated_ = 0;
+    repeated_since_ = newest.end;
+    return false;
+  }
+  ++repeated_;
+  const bool is_usual = changes_ < 20 || 20 * repeats_ > changes_;
+  // A board at rest may show one value for as long as it rests.
+  const bool rests = watts <= std::max(kRestFactor * lowest_, kRestShare * highest_);
+  if (watts > 0 && (is_usual || rests)) return false;
+  if (repeated_ < kFrozenSamples || newest.end - repeated_since_ < kFrozen) return false;
+  while (!samples_.empty() && samples_.back().end > repeated_since_) samples_.pop_back();
+  if (watts == 0 && !samples_.empty()) samples_.pop_back();
+  end_ = samples_.empty() ? std::optional<double>{} : samples_.back().end;
+  frozen_from_.push_back(repeated_since_);
+  repeated_ = 0;
+  return true;
+}
+
+void PowerShape::add(double begin, double end, double watts) {
+  PowerSample next{begin, end, watts, 0, 0, 0, false};
+  if (!samples_.empty()) {
+    PowerSample& last = samples_.back();
+    const double step = next.centre() - last.centre();
+    if (step <= 0) return;
+    last.until = 0.5 * (last.centre() + next.centre());
+    next.joules = last.joules + 0.5 * step * (last.watts + watts);
+    if (usual_ == 0) usual_ = step;
+    const double refresh = sensor_.traits.refresh ? seconds(*sensor_.traits.refresh) : 0.0;
+    next.after_missing = step > kMissingFactor * std::max(usual_, refresh);
+    usual_ += 0.05 * (std::min(step, 3 * usual_) - usual_);
+
+    const double unseen = std::clamp(1.0 - window() / step, 0.0, 1.0);
+    const double noise = kSampleNoise * watts * step;
+    // Between two windows power may have had either level; wrong timestamps shift samples.
+    const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
+    highest_ = std::max({highest_, watts, last.watts});
+    const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : highest_;
+    const double gap = next.after_missing ? 0.5 * step * level : 0.0;
+    next.variance = last.variance + noise * noise + between * between + gap * gap;
+  }
+  next.until = next.centre();
+  samples_.push_back(next);
+}
+
+void PowerShape::forget_before(double t) {
+  auto keep = std::lower_bound(samples_.begin(), samples_.end(), t,
+                               [](const PowerSample& s, double at) { return s.end < at; });
+  if (keep != samples_.begin()) --keep;
+  samples_.erase(samples_.begin(), keep);
+}
+
+// The first sample whose centre is after `t`. Samples come at a nearly constant rate, so the search
+// begins where that rate says.
+std::vector<PowerSample>::const_iterator PowerShape::next_sample(double t) const {
+  const auto is_after = [](double at, const PowerSample& s) { return at < s.centre(); };
+  const std::size_t count = samples_.size();
+  const double first = count > 0 ? samples_.front().centre() : 0;
+  const double length = count > 0 ? samples_.back().centre() - first : 0;
+  std::size_t low = 0;
+  std::size_t high = count;
+  if (length > 0) {
+    const double part = std::clamp((t - first) / length, 0.0, 1.0);
+    low = high = static_cast<std::size_t>(part * static_cast<double>(count - 1));
+    for (std::size_t step = 4; low > 0 && is_after(t, samples_[low - 1]); step *= 4) {
+      low -= std::min(low, step);
+    }
+    for (std::size_t step = 4; high < count && !is_after(t, samples_[high]); step *= 4) {
+      high += std::min(count - high, step);
+    }
+  }
+  return std::upper_bound(samples_.begin() + static_cast<std::ptrdiff_t>(low),
+                          samples_.begin() + static_cast<std::ptrdiff_t>(high), t, is_after);
+}
+
+double PowerShape::plain_energy(double t) const {
+  const auto next = next_sample(t);
+  if (next == samples_.begin()) {
+    return next->joules - (next->centre() - t) * next->watts;
+  }
+  const PowerSample& s = *std::prev(next);
+  if (t <= s.until || next == samples_.end()) return s.joules + (t - s.centre()) * s.watts;
+  return next->joules - (next->centre() - t) * next->watts;
+}
+
+double PowerShape::integral(double from, double to) const {
+  return plain_energy(to) - plain_energy(from);
+}
+
+PowerShape::Range PowerShape::around(double from, double to) const {
+  auto first = std::lower_bound(samples_.begin(), samples_.end(), from,
+                                [](const PowerSample& s, double at) { return s.end < at; });
+  auto last = std::upper_bound(first, samples_.end(), to,
+                               [](double at, const PowerSample& s) { return at < s.begin; });
+  if (first != samples_.begin()) --first;
+  if (last != samples_.end()) ++last;
+  return {static_cast<std::size_t>(first - samples_.begin()),
+          static_cast<std::size_t>(last - samples_.begin())};
+}
+
+double PowerShape::swing(double t) const {
+  if (samples_.empty()) return 0;
+  const double reach = 0.5 * window() + 0.5 * usual_;
+  const Range r = around(t - reach, t + reach);
+  double low = samples_[r.first].watts;
+  double high = low;
+  for (std::size_t i = r.first; i < r.last; ++i) {
+    low = std::min(low, samples_[i].watts);
+    high = std::max(high, samples_[i].watts);
+  }
+  return high - low;
+}
+
+double PowerShape::missed_variance(double from, double to) const {
+  if (samples_.empty()) return 0;
+  const auto at = [this](double t) {
+    const auto next = next_sample(t);
+    if (next == samples_.end()) {
+      // After the last sample, its power is a guess.
+      const double beyond = std::max(t - samples_.back().until - 0.5 * usual_, 0.0);
+      return samples_.back().variance + std::pow(0.5 * beyond * samples_.back().watts, 2);
+    }
+    if (next == samples_.begin()) {
+      const double beyond = std::max(next->begin - t - 0.5 * usual_, 0.0);
+      return next->variance - std::pow(0.5 * beyond * next->watts, 2);
+    }
+    const PowerSample& a = *std::prev(next);
+    return a.variance +
+           (next->variance - a.variance) * (t - a.centre()) / (next->centre() - a.centre());
+  };
+  return std::max(at(to) - at(from), 0.0);
+}
+
+double PowerShape::missing_seconds(double from, double to) const {
+  const Range r = around(from, to);
+  double sum = 0;
+  for (std::size_t i = std::max<std::size_t>(r.first, 1); i < r.last; ++i) {
+    if (!samples_[i].after_missing) continue;
+    sum += std::max(std::min(to, samples_[i].begin) - std::max(from, samples_[i - 1].end), 0.0);
+  }
+  return sum;
+}
+
+double PowerShape::seen_fraction() const {
+  if (window() <= 0 || usual_ <= 0) return 1;
+  return std::min(window() / usual_, 1.0);
+}
+
+bool PowerShape::is_sharp() const {
+  return window() > 0 && window() <= 0.1001 && usual_ > 0 && usual_ <= 0.15 &&
+         sensor_.kind != model::SensorKind::kPowerAverage;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,112 @@
+// Power over time, from the samples of one power sensor.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "analysis/timeline/sensors/time_base.h"
+#include "model/device/readings.h"
+#include "model/device/sensor.h"
+
+namespace jouleprof::analysis {
+
+// One sample: the mean power over [begin, end], in seconds of a TimeBase. A sensor whose window is
+// not known gives points: begin == end.
+struct PowerSample {
+  double begin = 0;
+  double end = 0;
+  double watts = 0;
+  // In plain integrals the sample represents the time up to `until`, half way to the next sample.
+  double until = 0;
+  // Plain integral up to the centre, and variance (J^2) of the energy missed between samples.
+  double joules = 0;
+  double variance = 0;
+  bool after_missing = false;  // samples are missing before this one
+
+  double centre() const { return 0.5 * (begin + end); }
+};
+
+// Collects one power sensor's readings as samples: means over `window` that ended `lag` before the
+// timestamp. A first-order lag is approximated by the nearest plain mean: equally late on average,
+// 1.6 time constants longer.
+//
+// A polled value that repeats is a new sample only after the sensor's refresh period; polling
+// faster than the sensor changes nothing. Without a known refresh, every reading is a new sample.
+//
+// A frozen sensor has no samples from the time on at which its value stayed: 0 W for seconds, or
+// one value for seconds after values that hardly ever repeated.
+class PowerShape {
+ public:
+  PowerShape(const model::Sensor& sensor, TimeBase time) : sensor_(sensor), time_(time) {}
+
+  void push(const model::PowerReading& reading);
+  void forget_before(double t);
+
+  const std::vector<PowerSample>& samples() const { return samples_; }
+  // The end of the last reading's window; absent without any reading.
+  std::optional<double> end() const { return end_; }
+
+  // Joules in [from, to], each sample representing the time nearest to it. Power is constant before
+  // the first and after the last sample. Needs a sample.
+  double integral(double from, double to) const;
+  // Joules up to `t` from an origin of its own: integral() is a difference of these.
+  double plain_energy(double t) const;
+  // The samples whose windows overlap [from, to], and one on either side of them.
+  struct Range {
+    std::size_t first = 0;
+    std::size_t last = 0;  // one past
+  };
+  Range around(double from, double to) const;
+  // The difference between the highest and the lowest power near `t`, within the samples' windows.
+  double swing(double t) const;
+  // The variance (J^2) of the energy missed by the sampling between two times.
+  double missed_variance(double from, double to) const;
+  // The times at which the sensor froze.
+  const std::vector<double>& frozen_from() const { return frozen_from_; }
+  // Seconds in [from, to] with missing samples.
+  double missing_seconds(double from, double to) const;
+
+  double window() const { return mean_window() + kLagWindow * time_constant(); }
+  // The sensor's own response, without that approximation.
+  double time_constant() const { return sensor_.traits.rise ? seconds(*sensor_.traits.rise) : 0.0; }
+  double mean_window() const {
+    return sensor_.traits.window ? seconds(*sensor_.traits.window) : 0.0;
+  }
+  double mean_end(const PowerSample& s) const {
+    return s.end + (1 - kLagWindow / 2) * time_constant();
+  }
+  double spacing() const { return usual_; }  // recent time between samples; 0 with only one
+  // The share of time within samples' windows: 1 unless windows are shorter than the spacing.
+  double seen_fraction() const;
+  // Whether samples are short, frequent means over known windows, fit for deconvolution.
+  bool is_sharp() const;
+  const model::Sensor& sensor() const { return sensor_; }
+
+ private:
+  static constexpr double kLagWindow = 1.6;
+
+  void add(double begin, double end, double watts);
+  bool drop_frozen(double watts);
+  std::vector<PowerSample>::const_iterator next_sample(double t) const;
+
+  model::Sensor sensor_;
+  TimeBase time_;
+  std::vector<PowerSample> samples_;
+  std::optional<double> end_;
+  std::optional<double> last_read_;
+  double last_watts_ = 0;
+  double usual_ = 0;
+  double highest_ = 0;                                       // watts
+  double lowest_ = std::numeric_limits<double>::infinity();  // before the present repeats
+  // Samples that differ from the one before, that repeat it, and repeat it up to now.
+  std::size_t changes_ = 0;
+  std::size_t repeats_ = 0;
+  std::size_t repeated_ = 0;
+  double repeated_since_ = 0;
+  bool frozen_ = false;
+  std::vector<double> frozen_from_;
+};
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,84 @@
+#include "analysis/timeline/sensors/power_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+
+const TimeBase kTime{kEpoch};
+
+model::Sensor instant() {
+  model::Sensor s{kRing, kGpu0, model::SensorKind::kPowerInstant, "instant", {}, {}};
+  s.traits.refresh = 100ms;
+  s.traits.window = 25ms;
+  return s;
+}
+
+TEST(PowerShape, PlacesASampleWhereItsWindowWas) {
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  shape.push({kRing, at(1), Power::watts(100)});
+  ASSERT_EQ(shape.samples().size(), 1u);
+  EXPECT_NEAR(shape.samples()[0].begin, 1 - 0.0275, 1e-12);
+  EXPECT_NEAR(shape.samples()[0].end, 1 - 0.0025, 1e-12);
+}
+
+TEST(PowerShape, ARepeatedValueIsNewOnlyWhenRenewed) {
+  PowerShape shape(instant(), kTime);
+  for (int i = 0; i <= 1000; ++i) shape.push({kRing, at(0.001 * i), Power::watts(250)});
+  EXPECT_NEAR(static_cast<double>(shape.samples().size()), 11, 1);
+  EXPECT_NEAR(shape.integral(0.1, 0.9), 200, 1e-9);
+}
+
+TEST(PowerShape, PollingFasterChangesNothing) {
+  const Truth truth = course([](double t) { return t < 0.5 ? 100.0 : 300.0; }, 2);
+  for (const double every : {0.002, 0.010, 0.030}) {
+    PowerShape shape(instant(), kTime);
+    for (double t = 0; t < 2; t += every) {
+      const double renewed = std::floor(t / 0.1) * 0.1;
+      const double watts = truth.joules(renewed - 0.025, renewed) / 0.025;
+      shape.push({kRing, at(t), Power::watts(watts)});
+    }
+    EXPECT_NEAR(shape.integral(0.1, 1.8), truth.joules(0.1, 1.8), 20) << every;
+  }
+}
+
+TEST(PowerShape, PointSamplesIntegrateAsTrapezoids) {
+  model::Sensor sensor = instant();
+  sensor.traits = {};
+  PowerShape shape(sensor, kTime);
+  const double t[] = {0, 1, 2.5, 3};
+  const double w[] = {10, 30, 20, 50};
+  double trapezoid = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    shape.push({kRing, at(t[i]), Power::watts(w[i])});
+    if (i > 0) trapezoid += 0.5 * (w[i] + w[i - 1]) * (t[i] - t[i - 1]);
+  }
+  EXPECT_NEAR(shape.integral(0, 3), trapezoid, 1e-9);
+  EXPECT_NEAR(shape.integral(0, 1.2) + shape.integral(1.2, 3), trapezoid, 1e-9);
+}
+
+TEST(PowerShape, FindsMissingSamples) {
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  for (double t = 0.1; t < 1; t += 0.02) shape.push({kRing, at(t), Power::watts(100)});
+  for (double t = 3; t < 4; t += 0.02) shape.push({kRing, at(t), Power::watts(100)});
+  EXPECT_NEAR(shape.missing_seconds(0, 4), 2, 0.05);
+  EXPECT_EQ(shape.missing_seconds(3.2, 4), 0);
+  EXPECT_GT(shape.missed_variance(0.5, 3.5), 2000);
+  EXPECT_LT(shape.missed_variance(3.2, 3.9), 10);
+}
+
+TEST(PowerShape, IgnoresImpossibleReadings) {
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  shape.push({kRing, at(1), Power::watts(100)});
+  shape.push({kRing, at(0.5), Power::watts(100)});
+  shape.push({kRing, at(2), Power::watts(-5)});
+  shape.push({kRing, at(3), Power::watts(4294967.295)});
+  EXPECT_EQ(shape.samples().size(), 1u);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,110 @@
+#include "apps/cli/options/input.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "apps/cli/options/checks.h"
+#include "apps/cli/terminal/exit_status.h"
+#include "base/file.h"
+#include "base/gzip/gzip_stream.h"
+#include "base/text.h"
+#include "recording/merge/merged_file.h"
+#include "recording/reader.h"
+#include "recording/sweep_file.h"
+
+namespace jouleprof::cli {
+
+void Input::declare(CLI::App& app) {
+  app.add_option("FILE", file, "")->required();
+  app.add_option("--run", run, "")->check(above_zero());
+  app.add_flag("--no-memory", no_memory, "");
+  app.add_option("--from", from, "");
+  app.add_option("--to", to, "");
+}
+
+Result<analysis::Part> Input::part() const {
+  analysis::Part part;
+  if (!from.empty()) {
+    const auto time = parse_duration(from);
+    if (!time) return tl::unexpected(time.error());
+    part.from = *time;
+  }
+  if (!to.empty()) {
+    const auto time = parse_duration(to);
+    if (!time) return tl::unexpected(time.error());
+    part.to = *time;
+  }
+  return part;
+}
+
+namespace {
+
+// The recording of one run of a sweep or of a merged file, by way of a file that is removed again.
+Result<model::Recording> read_run(const std::string& file, unsigned run, bool is_merged) {
+  std::string folder = (std::filesystem::temp_directory_path() / "jouleprof-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return tl::unexpected(system_error("cannot make a temporary folder", errno));
+  }
+  const auto path = std::filesystem::path(folder) / "run.jprof";
+  Result<model::Recording> recording;
+  const auto extracted = is_merged ? recording::extract_part(file, run, path)
+                                   : recording::extract_run(file, run, path);
+  if (extracted) {
+    recording = recording::read_recording(path);
+  } else {
+    recording = tl::unexpected(extracted.error());
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return recording;
+}
+
+}  // namespace
+
+Result<analysis::Run> Input::open() const {
+  const bool is_sweep = recording::is_sweep_file(file);
+  const bool is_merged = !is_sweep && recording::is_merged_file(file);
+  if (run == 0 && (is_sweep || is_merged)) {
+    return fail(Errc::kInvalidArgument,
+                is_sweep ? fmt::format("{0} is a sweep: give one of its runs with --run N, or use "
+                                       "jouleprof recommend {0}",
+                                       file)
+                         : fmt::format("{0} holds several recordings: give one with --run N, or "
+                                       "use jouleprof report {0}",
+                                       file));
+  }
+  if (run > 0 && !is_sweep && !is_merged) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is one recording, so that it has no --run", file));
+  }
+  auto recording = run > 0 ? read_run(file, run, is_merged) : recording::read_recording(file);
+  if (!recording) return forward_error(recording);
+  if (no_memory) recording->remembered.clear();
+  return analysis::Run(std::move(*recording));
+}
+
+int write_run(const analysis::Run& run, const Input& input, const report::Format& format,
+              const report::FormatOptions& options, const Output& output) {
+  const auto part = input.part();
+  if (!part) return complain(part.error(), kUsageError);
+  Result<void> made;
+  const auto written = write_output(output, [&](std::ostream& out) {
+    if (!names_gzip(output.path) || format.is_packed) {
+      made = format.write(run, *part, options, out);
+      return made.has_value();
+    }
+    GzipStream packed(out);
+    made = format.write(run, *part, options, packed);
+    packed.finish();
+    return made.has_value();
+  });
+  if (!written) return complain(written.error(), kCannotWrite);
+  if (made) return kDone;
+  return complain({made.error().code, fmt::format("{}: {}", input.file, made.error().message)},
+                  status_of_input(made.error()));
+}
+
+}  // namespace jouleprof::cli

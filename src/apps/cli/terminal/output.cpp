@@ -1,0 +1,123 @@
+#include "apps/cli/terminal/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/new_file.h"
+
+namespace jouleprof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Write = std::function<bool(std::ostream&)>;
+
+bool is_stdout(std::string_view path) {
+  constexpr std::array<std::string_view, 5> kNames{"", "-", "/dev/stdout", "/dev/fd/1",
+                                                   "/proc/self/fd/1"};
+  return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
+}
+
+// A name of an open file, not of one on a disk: /dev/fd/3 may be an ordinary file, but stays it.
+bool is_stream(const fs::path& path) {
+  const auto text = path.string();
+  if (text.starts_with("/dev/") || text.starts_with("/proc/")) return true;
+  std::error_code err;
+  const auto status = fs::status(path, err);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+Result<void> finish(std::ostream& out, const std::string& where) {
+  out.flush();
+  if (out) return {};
+  return tl::unexpected(
+      system_error(fmt::format("cannot write {}", where), errno != 0 ? errno : EIO));
+}
+
+Result<void> write_stream(const std::string& path, std::ios::openmode mode, const Write& write) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | mode);
+  if (!file) return tl::unexpected(system_error(fmt::format("cannot write {}", path), errno));
+  write(file);
+  return finish(file, path);
+}
+
+// In a folder that takes no new file, an old file can only be written to.
+Result<void> write_in_place(const std::string& path, const Write& write) {
+  std::ostringstream text;
+  if (!write(text)) return {};
+  return write_stream(path, std::ios::trunc, [&](std::ostream& out) {
+    out << text.view();
+    return true;
+  });
+}
+
+Result<void> write_file(const std::string& path, const Write& write) {
+  auto fresh = NewFile::next_to(path);
+  if (!fresh) {
+    if (fresh.error().code == Errc::kPermissionDenied && ::access(path.c_str(), W_OK) == 0) {
+      return write_in_place(path, write);
+    }
+    return forward_error(fresh);
+  }
+  errno = 0;
+  std::ofstream file(fresh->path(), std::ios::binary | std::ios::trunc);
+  const bool wanted = write(file);
+  const auto finished = finish(file, path);
+  if (!wanted || !finished) return finished;
+  return fresh->take_place();
+}
+
+}  // namespace
+
+Result<void> check_output(const Output& output) {
+  if (is_stdout(output.path)) return {};
+  for (const auto& other : output.others) {
+    if (!is_same_file(output.path, other)) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} and {} are one file, which would be lost; choose another name for "
+                            "the output",
+                            output.path, other));
+  }
+  std::error_code err;
+  const auto status = fs::status(output.path, err);
+  if (fs::is_directory(status)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot write {}: it is a folder; name a file", output.path));
+  }
+  if (!output.overwrite && fs::is_regular_file(status) && !is_stream(output.path)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} exists; choose another name or use --force", output.path));
+  }
+  return {};
+}
+
+Result<void> write_output(const Output& output, const Write& write) {
+  if (auto possible = check_output(output); !possible) return possible;
+  if (is_stdout(output.path)) {
+    errno = 0;
+    write(std::cout);
+    return finish(std::cout, "to the standard output");
+  }
+  if (is_stream(output.path)) return write_stream(output.path, std::ios::app, write);
+  return write_file(output.path, write);
+}
+
+Result<void> write_output(const Output& output, const std::string& text) {
+  return write_output(output, [&text](std::ostream& out) {
+    out << text;
+    return true;
+  });
+}
+
+}  // namespace jouleprof::cli

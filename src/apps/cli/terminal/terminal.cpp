@@ -1,0 +1,22 @@
+#include "apps/cli/terminal/terminal.h"
+
+#include <sys/ioctl.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace jouleprof::cli {
+
+report::TextOptions text_options(int fd) {
+  report::TextOptions options;
+  if (isatty(fd) == 0) return options;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  options.colour = (no_color == nullptr || *no_color == '\0') && term != nullptr &&
+                   std::string_view(term) != "dumb";
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) options.width = size.ws_col;
+  return options;
+}
+
+}  // namespace jouleprof::cli

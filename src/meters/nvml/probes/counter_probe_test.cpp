@@ -1,0 +1,205 @@
+#include "meters/nvml/probes/counter_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "meters/nvml/fake_nvml.h"
+
+namespace jouleprof::meters::nvml {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class CounterProbeTest : public testing::Test {
+ protected:
+  CounterProbeTest() : gpu_(fake_.gpus.emplace_back()) { count_at(100ms); }
+
+  // 300 W, in steps of one `period`; an update is at phase 37 ms.
+  void count_at(Duration period) {
+    gpu_.energy_mj = [period](HostTime t) {
+      const auto steps = (t.time_since_epoch() - 37ms) / period;
+      return static_cast<unsigned long long>(steps * (period / 1ms) * 300);
+    };
+  }
+  void start(bool every_update = false, Duration first_burst = {}, Duration rarely = 5s) {
+    begin_ = fake_.clock.host;
+    probe_.emplace(api_, gpu_.device(), model::SensorId{3},
+                   CounterPlan{100ms, every_update, begin_ + first_burst, rarely}, clock_);
+  }
+  // As a sampler does: reads when due, for `d`.
+  void run(Duration d) {
+    const HostTime end = fake_.clock.host + d;
+    while (due_.value_or(fake_.clock.host) < end) {
+      if (due_ && *due_ > fake_.clock.host) fake_.pass(*due_ - fake_.clock.host);
+      due_ = probe_->read(out_);
+    }
+    fake_.pass(end - std::min(end, fake_.clock.host));
+  }
+  // Time from the update before to a reading, in milliseconds.
+  static double since_update(const model::CounterReading& r) {
+    const Duration t = (r.before.time_since_epoch() + (r.after - r.before) / 2 - 37ms) % 100ms;
+    return seconds(t) * 1e3;
+  }
+
+  FakeNvml fake_;
+  NvmlApi api_ = fake_.api();
+  NvmlClock clock_ = fake_.seam();
+  FakeGpu& gpu_;
+  HostTime begin_{};
+  std::optional<CounterProbe> probe_;
+  std::optional<HostTime> due_;
+  model::Readings out_;
+};
+
+TEST_F(CounterProbeTest, BeginsDenselyThenReadsBetweenUpdates) {
+  for (int phase = 0; phase < 5; ++phase) {
+    fake_.pass(20ms);  // wherever it begins
+    due_.reset();
+    out_.clear();
+    start();
+    run(1s);
+    EXPECT_EQ(out_.counters.size(), 40u);
+    out_.clear();
+    run(49s);
+    EXPECT_GE(out_.counters.size(), 9u);
+    EXPECT_LE(out_.counters.size(), 11u);
+    for (const auto& r : out_.counters) EXPECT_NEAR(since_update(r), 50, 15);
+    EXPECT_TRUE(out_.failures.empty());
+  }
+}
+
+TEST_F(CounterProbeTest, FollowsThePhaseOnceAMinute) {
+  start();
+  run(600s);
+  // 40 at first, some 115 one by one, 6 in each of 9 bursts: 0.1 % of a core at 2.6 ms.
+  EXPECT_LT(out_.counters.size(), 230u);
+  int bursts = 0;
+  for (std::size_t i = 45; i + 5 < out_.counters.size(); ++i) {
+    if (out_.counters[i + 5].before - out_.counters[i].before > 60ms) continue;
+    ++bursts;
+    EXPECT_GT(out_.counters[i + 5].total, out_.counters[i].total);  // it brackets an update
+  }
+  EXPECT_GE(bursts, 8);
+}
+
+TEST_F(CounterProbeTest, WithSamplesOneReadInTenSecondsIsEnough) {
+  start(false, {}, 10s);
+  run(600s);
+  // 40 at first, some 57 one by one, 6 in each of 4 bursts: 0.04 % of a core at 2.6 ms.
+  EXPECT_LT(out_.counters.size(), 125u);
+  EXPECT_GT(out_.counters.size(), 110u);
+}
+
+TEST_F(CounterProbeTest, ShortWindowsReadOnceAfterEachUpdate) {
+  start(true);
+  run(1s);
+  out_.clear();
+  run(10s);
+  EXPECT_NEAR(static_cast<double>(out_.counters.size()), 100, 2);
+  for (std::size_t i = 1; i < out_.counters.size(); ++i) {
+    EXPECT_NEAR(since_update(out_.counters[i]), 20, 18);
+    EXPECT_EQ(out_.counters[i].total - out_.counters[i - 1].total, Energy::joules(30));
+  }
+}
+
+TEST_F(CounterProbeTest, WaitsItsTurn) {
+  start(false, 2s);
+  due_ = probe_->read(out_);
+  EXPECT_EQ(*due_, begin_ + 2s);
+  run(3s);
+  EXPECT_EQ(out_.counters.size(), 41u);
+}
+
+TEST_F(CounterProbeTest, LastReadWaitsForAnUpdateThatIsNear) {
+  start();
+  run(9s);
+  // To 5 ms before an update.
+  const Duration phase = (fake_.clock.host.time_since_epoch() - 37ms) % 100ms;
+  fake_.pass((195ms - phase) % 100ms);
+  out_.clear();
+  probe_->read(out_);
+  ASSERT_EQ(out_.counters.size(), 2u);
+  EXPECT_GT(out_.counters[1].total, out_.counters[0].total);
+  EXPECT_GT(since_update(out_.counters[1]), 10);
+}
+
+TEST_F(CounterProbeTest, LastReadFarFromAnUpdateIsOneRead) {
+  start();
+  run(9s);
+  const Duration phase = (fake_.clock.host.time_since_epoch() - 37ms) % 100ms;
+  fake_.pass((150ms - phase) % 100ms);
+  out_.clear();
+  probe_->read(out_);
+  EXPECT_EQ(out_.counters.size(), 1u);
+}
+
+TEST_F(CounterProbeTest, LastReadOfAShortRunSeesAnUpdate) {
+  start();
+  probe_->read(out_);
+  probe_->read(out_);  // at once: long before it is due
+  EXPECT_LE(out_.counters.size(), 7u);
+  EXPECT_GT(out_.counters.back().total, out_.counters.front().total);
+}
+
+TEST_F(CounterProbeTest, FastCounterHasNoPhaseToAimAt) {
+  count_at(20ms);
+  start();
+  run(1s);
+  out_.clear();
+  run(21s);
+  EXPECT_GE(out_.counters.size(), 4u);
+  EXPECT_LE(out_.counters.size(), 5u);
+}
+
+TEST_F(CounterProbeTest, CounterThatGoesBackIsLearntAnew) {
+  start();
+  run(10s);
+  out_.clear();
+  const HostTime reset = fake_.clock.host;
+  gpu_.energy_mj = [reset](HostTime t) {
+    return static_cast<unsigned long long>((t - reset) / 100ms * 30'000);
+  };
+  run(10s);
+  EXPECT_GE(out_.counters.size(), 40u);  // given as it is, and read densely again
+  EXPECT_LT(out_.counters[0].total, Energy::joules(1000));
+}
+
+TEST_F(CounterProbeTest, GpuThatComesBackIsLearntAnew) {
+  start();
+  run(10s);
+  gpu_.all = abi::Return::kGpuIsLost;
+  out_.clear();
+  gpu_.energy_reads = 0;
+  run(35s);
+  EXPECT_EQ(out_.failures.size(), 1u);
+  EXPECT_LE(gpu_.energy_reads, 5);
+  gpu_.all = abi::Return::kSuccess;
+  run(15s);
+  EXPECT_GE(out_.counters.size(), 40u);
+}
+
+TEST_F(CounterProbeTest, FrozenCounterIsReported) {
+  start();
+  run(2s);
+  gpu_.energy_mj = [](HostTime) { return 777ULL; };
+  run(20s);
+  ASSERT_EQ(out_.failures.size(), 1u);
+  EXPECT_THAT(out_.failures[0].error.message, HasSubstr("stopped counting"));
+}
+
+TEST_F(CounterProbeTest, SentinelIsAFailureReportedOnce) {
+  start();
+  run(2s);
+  gpu_.energy_mj = [](HostTime) { return ~0ULL; };
+  out_.clear();
+  run(20s);
+  EXPECT_TRUE(out_.counters.empty());
+  EXPECT_EQ(out_.failures.size(), 1u);
+}
+
+}  // namespace
+}  // namespace jouleprof::meters::nvml

@@ -1,0 +1,178 @@
+// What ran on a GPU, and for which part of the program: the records of a traced process. Their
+// fields are listed once more in activity_fields.h, from which all files and tables are made.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/process/rank.h"
+
+namespace jouleprof::model {
+
+enum class Phase : std::uint8_t { kNone = 0, kForward = 1, kBackward = 2, kOptimizer = 3 };
+
+// "None", wherever an index into one of Trace's lists may be missing.
+inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+enum class ActivityKind : std::uint8_t {
+  kKernel = 0,
+  kMemcpy = 1,
+  kMemset = 2,
+  kGraph = 3,  // a launch of a CUDA graph whose nodes were not observed
+};
+
+// A kernel signature. Its launches are assumed to draw the same power: launches of one kernel with
+// one grid and block, or copies of one kind and about one size.
+struct KernelClass {
+  ActivityKind kind = ActivityKind::kKernel;
+  std::string name;                     // of a kernel: mangled
+  std::array<std::uint32_t, 3> grid{};  // zeros: not a kernel, or any shape
+  std::array<std::uint32_t, 3> block{};
+  std::uint64_t bytes = 0;  // of a copy or set: the power of two at or below its size
+
+  bool operator==(const KernelClass&) const = default;
+};
+
+// A module of a model.
+struct Layer {
+  std::string name;              // "blocks.0.attn.qkv"; the model itself has its type's name
+  std::string type;              // "Linear"
+  std::uint32_t parent = kNone;  // the layer that holds it
+  std::string shapes;            // of its inputs at its first call: "[64, 197, 768] bfloat16"
+  std::uint64_t parameters = 0;  // without those of its children
+  std::optional<double> macs;    // multiply-accumulates of one call, where known
+  bool compiled = false;         // a region of torch.compile: layers within are not separated
+
+  bool operator==(const Layer&) const = default;
+};
+
+// A named range (NVTX) and the one around it.
+struct Range {
+  std::string name;
+  std::uint32_t parent = kNone;
+
+  bool operator==(const Range&) const = default;
+};
+
+// On whose behalf something was launched.
+struct Scope {
+  std::uint32_t layer = kNone;
+  std::uint32_t range = kNone;
+  Phase phase = Phase::kNone;
+
+  bool operator==(const Scope&) const = default;
+};
+
+struct TracedDevice {
+  std::uint32_t ordinal = 0;  // of CUDA, in that process
+  std::string uuid;           // "GPU-..." or "MIG-..."; empty when not known
+  std::string name;
+
+  bool operator==(const TracedDevice&) const = default;
+};
+
+enum class ChunkKind : std::uint8_t {
+  kBins = 1,      // BinEntry: activity of a device in bins of Trace::bin
+  kScopes = 2,    // ScopeEntry: activity of a device by scope, over the interval of the chunk
+  kEvents = 3,    // EventEntry: every launch on a device
+  kLayers = 4,    // LayerEntry: calls of layers on the host, over the interval of the chunk
+  kWideBins = 5,  // as kBins, in bins of kWide times that: of programs that run for long
+  // LayerEntry: one layer that was run in isolation over the interval of the chunk, call after
+  // call, to identify its kernels; without an entry, the preparation for that. No work of the
+  // program.
+  kReplay = 6,
+  kPhases = 7,  // PhaseEntry: time of the host in phases, outside of layers
+  // The part of the time in kBins, kWideBins and kScopes during which other launches ran; the same
+  // entries, with 0 launches.
+  kOverlappedBins = 8,
+  kWideOverlappedBins = 9,
+  kOverlappedScopes = 10,
+  kCollectives =
+      11,  // EventEntry: launches of collectives' kernels on a device (model/activity/collective.h)
+};
+
+// How much longer wide bins are.
+inline constexpr int kWide = 8;
+
+// Entries of one kind, encoded (activity_codec.h).
+struct ActivityChunk {
+  ChunkKind kind{};
+  std::uint32_t device = kNone;  // index into Trace::devices; none: of the host
+  HostTime begin{};
+  HostTime end{};
+  std::string bytes;
+
+  bool operator==(const ActivityChunk&) const = default;
+};
+
+inline bool is_bins(ChunkKind kind) {
+  return kind == ChunkKind::kBins || kind == ChunkKind::kWideBins;
+}
+
+inline bool is_overlapped_bins(ChunkKind kind) {
+  return kind == ChunkKind::kOverlappedBins || kind == ChunkKind::kWideOverlappedBins;
+}
+
+// Of the process; of no device.
+inline bool is_of_host(ChunkKind kind) {
+  return kind == ChunkKind::kLayers || kind == ChunkKind::kReplay || kind == ChunkKind::kPhases;
+}
+
+// The length of the bins of a kind of chunks in a trace whose Trace::bin is `bin`.
+inline Duration bin_of(ChunkKind kind, Duration bin) {
+  const bool wide = kind == ChunkKind::kWideBins || kind == ChunkKind::kWideOverlappedBins;
+  return wide ? kWide * bin : bin;
+}
+
+// Counts of the tracer since the process began.
+struct TraceStatus {
+  std::uint64_t activities = 0;      // records received: kernels, copies, sets, graph launches
+  std::uint64_t dropped = 0;         // records that the driver or the tracer had no room for
+  std::uint64_t late = 0;            // received too late to share time with those that they overlap
+  std::uint64_t graph_launches = 0;  // of CUDA graphs, received as one record ...
+  std::uint64_t graph_expanded = 0;  // ... and distributed over the nodes of an earlier launch
+  std::string problem;               // why records are missing; empty: none is known to be
+  bool ended = false;                // the process ended its trace in order: its end is not missing
+
+  bool operator==(const TraceStatus&) const = default;
+};
+
+// How much of a process's spool (recording/spool) is in the recording.
+struct SpoolPosition {
+  HostTime start{};        // of its tracing: with its pid this names its files
+  std::uint32_t file = 0;  // files before this one are in the recording in full
+  std::uint64_t bytes = 0;
+
+  bool operator==(const SpoolPosition&) const = default;
+};
+
+struct TracedProcess {
+  pid_t pid = 0;
+  std::string program;  // the process's name
+  Duration bin = std::chrono::milliseconds{1};
+  Rank rank;
+
+  bool operator==(const TracedProcess&) const = default;
+};
+
+// All records of one process. Identifiers are indices into these lists.
+struct Trace : TracedProcess {
+  std::vector<TracedDevice> devices;
+  std::vector<KernelClass> classes;
+  std::vector<Layer> layers;
+  std::vector<Range> ranges;
+  std::vector<Scope> scopes;
+  std::vector<ActivityChunk> chunks;
+  TraceStatus status;
+  std::optional<SpoolPosition> position;  // none: it did not come from a spool
+
+  bool operator==(const Trace&) const = default;
+};
+
+}  // namespace jouleprof::model

@@ -1,0 +1,235 @@
+#include "model/activity/device_timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace jouleprof::model {
+namespace {
+
+HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
+
+// Rounded down, also below zero.
+std::int64_t bin_of(std::int64_t t, std::int64_t bin) { return t / bin - (t % bin < 0 ? 1 : 0); }
+
+std::uint64_t scope_key(std::uint32_t kernel_class, std::uint32_t scope) {
+  return std::uint64_t{kernel_class} << 32 | scope;
+}
+
+std::int64_t nanoseconds_of(HostTime t) { return t.time_since_epoch().count(); }
+
+EventEntry event_entry(const Launch& l, std::int64_t begin) {
+  return {nanoseconds_of(l.begin) - begin, static_cast<std::uint64_t>((l.end - l.begin).count()),
+          l.kernel_class, l.scope, l.stream};
+}
+
+std::string scope_entries(const FlatSums& sums) {
+  ActivityEncoder entries;
+  for (const FlatSums::Sum& sum : sums.sums()) {
+    entries.add(ScopeEntry{static_cast<std::uint32_t>(sum.key >> 32),
+                           static_cast<std::uint32_t>(sum.key), sum.launches, sum.busy});
+  }
+  return entries.take();
+}
+
+}  // namespace
+
+bool DeviceTimeline::add(const Launch& launch) {
+  const std::int64_t start = nanoseconds_of(launch.begin);
+  const std::int64_t end = nanoseconds_of(launch.end);
+  if (start < now_) {
+    late_.push_back(launch);
+    return false;
+  }
+  advance(start);
+  first_ = std::min(first_, start);
+  if (!chunk_open_) {
+    chunk_open_ = true;
+    first_bin_ = current_bin_;
+  }
+  put(launch.kernel_class, {.launches = 1});
+  if (events_) event_entries_.add(event_entry(launch, first_bin_ * bin_));
+  if (launch.collective) collective_entries_.add(event_entry(launch, first_bin_ * bin_));
+  running_.push_back({.end = end, .kernel_class = launch.kernel_class, .scope = launch.scope});
+  if (end <= now_) end_finished();
+  return true;
+}
+
+void DeviceTimeline::advance(std::int64_t until) {
+  while (!running_.empty() && now_ < until) {
+    std::int64_t step = until;
+    for (const Running& r : running_) step = std::min(step, r.end);
+    share(step);
+    end_finished();
+  }
+  if (now_ < until) now_ = until;
+  enter_bin(now_);
+}
+
+void DeviceTimeline::share(std::int64_t until) {
+  const auto n = static_cast<std::uint64_t>(running_.size());
+  while (now_ < until) {
+    const std::int64_t step = std::min(until, bin_end_);
+    const auto length = static_cast<std::uint64_t>(step - now_);
+    if (n == 1) {
+      running_[0].busy += length;
+      put(running_[0].kernel_class, {.busy = length});
+    } else {
+      std::uint64_t over = length % n;
+      for (Running& r : running_) {
+        const std::uint64_t part = length / n + (over > 0 ? 1 : 0);
+        if (over > 0) --over;
+        r.busy += part;
+        r.overlapped += part;
+        put(r.kernel_class, {.busy = part, .overlapped = part});
+      }
+    }
+    now_ = step;
+    enter_bin(now_);
+  }
+}
+
+void DeviceTimeline::end_finished() {
+  std::size_t kept = 0;
+  for (Running& r : running_) {
+    if (r.end > now_) {
+      running_[kept++] = r;
+    } else {
+      sum_scope(r);
+    }
+  }
+  running_.resize(kept);
+}
+
+void DeviceTimeline::sum_scope(Running& running) {
+  if ((running.launches | running.busy) != 0) {
+    const std::uint64_t key = scope_key(running.kernel_class, running.scope);
+    scopes_.add(key, running.launches, running.busy);
+    if (running.overlapped != 0) overlapped_scopes_.add(key, 0, running.overlapped);
+  }
+  running.launches = running.busy = running.overlapped = 0;
+}
+
+void DeviceTimeline::put(std::uint32_t kernel_class, const ClassSum& more) {
+  if (kernel_class >= sums_.size()) sums_.resize(kernel_class + std::size_t{1} + kernel_class / 4);
+  ClassSum& sum = sums_[kernel_class];
+  if ((sum.busy | sum.launches) == 0) {
+    if ((more.busy | more.launches) == 0) return;
+    touched_.push_back(kernel_class);
+  }
+  sum.busy += more.busy;
+  sum.overlapped += more.overlapped;
+  sum.launches += more.launches;
+}
+
+void DeviceTimeline::enter_bin(std::int64_t t) {
+  if (t < bin_end_) return;
+  close_bin();
+  current_bin_ = bin_of(t, bin_);
+  bin_end_ = (current_bin_ + 1) * bin_;
+}
+
+void DeviceTimeline::close_bin() {
+  for (const std::uint32_t kernel_class : touched_) {
+    ClassSum& sum = sums_[kernel_class];
+    const auto bin = static_cast<std::uint32_t>(current_bin_ - first_bin_);
+    bins_.add(BinEntry{bin, kernel_class, sum.busy, sum.launches});
+    if (sum.overlapped != 0) overlapped_bins_.add(BinEntry{bin, kernel_class, sum.overlapped, 0});
+    sum = {};
+  }
+  touched_.clear();
+}
+
+void DeviceTimeline::emit_until(HostTime until, const Emit& emit) {
+  const std::int64_t stop = nanoseconds_of(until);
+  if (stop > now_ && now_ != INT64_MIN) advance(stop);
+  for (Running& r : running_) sum_scope(r);
+  if (chunk_open_) {
+    // The last bin may be emitted in parts.
+    const bool begun = !touched_.empty() || now_ > current_bin_ * bin_;
+    close_bin();
+    const std::int64_t end = (current_bin_ + (begun ? 1 : 0)) * bin_;
+    const HostTime begin = host(first_bin_ * bin_);
+    const auto emit_bins = [&](ActivityEncoder& bins, ChunkKind kind, ChunkKind wide) {
+      if (bins.empty()) return;
+      emit({wide_ ? wide : kind, index_, begin, host(end), bins.take()});
+    };
+    emit_bins(bins_, ChunkKind::kBins, ChunkKind::kWideBins);
+    emit_bins(overlapped_bins_, ChunkKind::kOverlappedBins, ChunkKind::kWideOverlappedBins);
+    const auto emit_events = [&](ActivityEncoder& events, ChunkKind kind) {
+      if (!events.empty()) emit({kind, index_, begin, host(end), events.take()});
+    };
+    emit_events(event_entries_, ChunkKind::kEvents);
+    emit_events(collective_entries_, ChunkKind::kCollectives);
+    emit_all_scopes(end, emit);
+    chunk_open_ = !running_.empty();
+    first_bin_ = current_bin_;
+  }
+  emit_late(emit);
+  if (!wide_ && first_ != INT64_MAX && now_ - first_ > fine_) widen();
+}
+
+// Between two chunks.
+void DeviceTimeline::widen() {
+  wide_ = true;
+  bin_ *= kWide;
+  current_bin_ = first_bin_ = bin_of(now_, bin_);
+  bin_end_ = (current_bin_ + 1) * bin_;
+}
+
+void DeviceTimeline::emit_all_scopes(std::int64_t end, const Emit& emit) {
+  const auto emit_scopes = [&](FlatSums& sums, ChunkKind kind) {
+    std::string entries = scope_entries(sums);
+    sums.clear();
+    if (entries.empty()) return;
+    emit({kind, index_, host(first_bin_ * bin_), host(end), std::move(entries)});
+  };
+  emit_scopes(scopes_, ChunkKind::kScopes);
+  emit_scopes(overlapped_scopes_, ChunkKind::kOverlappedScopes);
+}
+
+void DeviceTimeline::emit_late(const Emit& emit) {
+  if (late_.empty()) return;
+  std::sort(late_.begin(), late_.end(),
+            [](const Launch& a, const Launch& b) { return a.begin < b.begin; });
+  std::map<std::pair<std::int64_t, std::uint32_t>, ClassSum> sums;
+  FlatSums scopes;
+  std::int64_t last = nanoseconds_of(late_.front().begin) + 1;
+  const std::int64_t first = bin_of(last - 1, bin_);
+  ActivityEncoder events;
+  ActivityEncoder collectives;
+  for (const Launch& l : late_) {
+    const std::int64_t start = nanoseconds_of(l.begin);
+    const std::int64_t end = nanoseconds_of(l.end);
+    last = std::max({last, start + 1, end});
+    ++sums[{bin_of(start, bin_), l.kernel_class}].launches;
+    for (std::int64_t t = start; t < end;) {
+      const std::int64_t bin = bin_of(t, bin_);
+      const std::int64_t step = std::min(end, (bin + 1) * bin_);
+      sums[{bin, l.kernel_class}].busy += static_cast<std::uint64_t>(step - t);
+      t = step;
+    }
+    scopes.add(scope_key(l.kernel_class, l.scope), 1, static_cast<std::uint64_t>(end - start));
+    if (events_) events.add(event_entry(l, first * bin_));
+    if (l.collective) collectives.add(event_entry(l, first * bin_));
+  }
+  ActivityEncoder bins;
+  for (const auto& [key, sum] : sums) {
+    bins.add(BinEntry{static_cast<std::uint32_t>(key.first - first), key.second, sum.busy,
+                      sum.launches});
+  }
+  const HostTime begin = host(first * bin_);
+  const HostTime end = host(bin_of(last + bin_ - 1, bin_) * bin_);
+  emit({wide_ ? ChunkKind::kWideBins : ChunkKind::kBins, index_, begin, end, bins.take()});
+  if (!events.empty()) emit({ChunkKind::kEvents, index_, begin, end, events.take()});
+  if (!collectives.empty()) {
+    emit({ChunkKind::kCollectives, index_, begin, end, collectives.take()});
+  }
+  if (std::string entries = scope_entries(scopes); !entries.empty()) {
+    emit({ChunkKind::kScopes, index_, begin, end, std::move(entries)});
+  }
+  late_.clear();
+}
+
+}  // namespace jouleprof::model

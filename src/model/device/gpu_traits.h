@@ -1,0 +1,33 @@
+// The default traits of a GPU generation's power sensors. A GPU that is not listed has unknown
+// traits.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "model/device/sensor.h"
+
+namespace jouleprof::model {
+
+// So far of NVIDIA; other vendors' generations are added here.
+enum class GpuGeneration { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper, kBlackwell };
+
+// The generation of a device by its product name ("NVIDIA H100 80GB HBM3"), where the name is
+// listed.
+std::optional<GpuGeneration> generation_of(std::string_view device_name);
+
+// The traits of one device's power sensors; absent ones are unknown.
+struct GpuTraits {
+  SensorTraits counter;
+  SensorTraits ring;
+  SensorTraits instant;
+  SensorTraits average;
+};
+
+// Published and measured refresh periods and averaging windows: Yang, Adamek, Armour, "Part-time
+// Power Measurements" (SC'24) for Pascal to Hopper; ring and counter as read on an H100. Hopper's
+// response as fitted to bursts of known times on an H100 and H200s (docs/validation.md). `module`:
+// the module scope of a superchip.
+GpuTraits default_traits(std::optional<GpuGeneration> generation, bool module);
+
+}  // namespace jouleprof::model

@@ -1,0 +1,91 @@
+#include "recording/tables/rows.h"
+
+#include <fmt/format.h>
+
+namespace jouleprof::recording {
+namespace {
+
+constexpr std::int64_t kSmallestRow = 4;  // bytes
+
+std::string select(std::string_view table) {
+  // The hidden rowid is the order of arrival, or the id.
+  return fmt::format("SELECT * FROM {} ORDER BY rowid", table);
+}
+
+}  // namespace
+
+Rows::Rows(SQLite::Database& db, Inspection& inspection, std::string_view table)
+    : table_(table), inspection_(inspection), statement_(db, select(table)) {}
+
+bool Rows::next() {
+  if (!inspection_.good() || !statement_.executeStep()) return false;
+  ++row_;
+  column_ = 0;
+  inspection_.bytes_left -= kSmallestRow;
+  if (inspection_.bytes_left < 0) {
+    inspection_.problem = fmt::format("{} has more rows than the file has room for", table_);
+  }
+  return inspection_.good();
+}
+
+std::int64_t Rows::integer(std::int64_t lowest, std::int64_t highest) {
+  const SQLite::Column value = statement_.getColumn(column_++);
+  if (!value.isInteger()) {
+    complain("is not an integer");
+    return lowest;
+  }
+  const std::int64_t n = value.getInt64();
+  if (n < lowest || n > highest) complain("is out of range");
+  return n;
+}
+
+double Rows::number() {
+  const SQLite::Column value = statement_.getColumn(column_++);
+  const double x = value.getDouble();
+  if (!(value.isFloat() || value.isInteger()) || !std::isfinite(x)) complain("is not a number");
+  return x;
+}
+
+Power Rows::power() {
+  const double watts = number();
+  if (!storable_power(watts)) complain("is out of range");
+  return Power::watts(watts);
+}
+
+std::string Rows::text() {
+  const SQLite::Column value = statement_.getColumn(column_++);
+  if (!value.isText()) {
+    complain("is not a text");
+    return {};
+  }
+  std::string text = value.getString();
+  inspection_.bytes_left -= static_cast<std::int64_t>(text.size());
+  return text;
+}
+
+std::string Rows::blob() {
+  const SQLite::Column value = statement_.getColumn(column_++);
+  if (!value.isBlob()) {
+    complain("is not a blob");
+    return {};
+  }
+  const int size = value.getBytes();
+  inspection_.bytes_left -= size;
+  return size == 0 ? std::string()
+                   : std::string(static_cast<const char*>(value.getBlob()),
+                                 static_cast<std::size_t>(size));
+}
+
+bool Rows::take_null() {
+  const bool null = statement_.isColumnNull(column_);
+  if (null) ++column_;
+  return null;
+}
+
+void Rows::complain(std::string_view what) {
+  if (!inspection_.good()) return;
+  const std::string column = statement_.getColumnName(column_ - 1);
+  inspection_.problem = fmt::format("{} in row {} of {} {}", column, row_, table_, what);
+}
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,91 @@
+#include "recording/tables/window_rows.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "recording/tables/reading_rows.h"
+
+namespace jouleprof::recording {
+namespace {
+
+// A program that gives each window a name of its own must not make us remember them all; a series
+// that is described twice does no harm.
+constexpr std::size_t kMostKnownSeries = 50'000;
+
+std::string shortened(const std::string& name) {
+  if (name.size() <= kLongestWindowName) return name;
+  std::size_t end = kLongestWindowName;
+  const auto continues = [&](std::size_t i) {
+    return (static_cast<unsigned char>(name[i]) & 0xC0) == 0x80;  // UTF-8
+  };
+  while (end > kLongestWindowName - 4 && continues(end)) --end;
+  return name.substr(0, end);
+}
+
+bool storable(const model::Window& window) {
+  return window.end >= window.begin &&
+         window.begin.time_since_epoch().count() >= -kLargestInteger &&
+         window.end.time_since_epoch().count() <= kLargestInteger &&
+         window.end - window.begin <= Duration{kLargestInteger};
+}
+
+}  // namespace
+
+std::int64_t WindowRows::series_of(const model::Window& window) {
+  Series series{shortened(window.name), window.pid, window.thread, window.device_time,
+                window.devices.list()};
+  if (const auto found = known_.find(series); found != known_.end()) return found->second;
+  if (known_.size() >= kMostKnownSeries) known_.clear();
+  const std::int64_t id = next_++;
+  series_(id, std::get<0>(series), window.pid, window.thread, window.device_time);
+  for (const auto domain : std::get<4>(series)) device_(id, domain);
+  known_.emplace(std::move(series), id);
+  return id;
+}
+
+void WindowRows::append(const std::vector<model::Window>& windows) {
+  for (const auto& window : windows) {
+    if (!storable(window)) continue;
+    window_(series_of(window), window.begin, window.end - window.begin);
+  }
+}
+
+std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
+                                        const Ids& domains, std::int32_t version) {
+  std::unordered_map<std::uint32_t, model::Window> all_series;
+  Ids ids;
+  for (Rows row(db, inspection, "window_series"); row.next();) {
+    const auto id = row.new_id<std::uint32_t>(ids);
+    model::Window& series = all_series[id];
+    series.name = row.text();
+    if (series.name.size() > kLongestWindowName) row.complain("is too long");
+    series.pid = row.small_integer();
+    series.thread = row.small_integer();
+    series.device_time = row.flag();
+  }
+  if (version >= 10) {
+    std::unordered_map<std::uint32_t, std::vector<model::DomainId>> devices;
+    for (Rows row(db, inspection, "window_series_device"); row.next();) {
+      const auto series = row.reference<std::uint32_t>(ids);
+      devices[series].push_back(row.reference<model::DomainId>(domains));
+    }
+    for (auto& [series, some] : devices) all_series[series].devices = model::DeviceSet(some);
+  }
+  std::vector<model::Window> windows;
+  for (Rows row(db, inspection, "window"); row.next();) {
+    const auto series = row.reference<std::uint32_t>(ids);
+    const HostTime begin = row.host_time();
+    const Duration length{row.integer(0)};
+    if (begin > HostTime{} && length > Duration{kLargestInteger} - begin.time_since_epoch()) {
+      row.complain("ends too late");
+    }
+    if (!inspection.good()) break;
+    windows.push_back(all_series[series]);
+    windows.back().begin = begin;
+    windows.back().end = begin + length;
+  }
+  sort_by_time(windows, [](const auto& w) { return w.begin; });
+  return windows;
+}
+
+}  // namespace jouleprof::recording

@@ -1,0 +1,262 @@
+#include "report/activity/activity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "report/activity/activity_view.h"
+#include "report/cells.h"
+#include "report/example_activity_test.h"
+#include "tests/support/golden.h"
+
+namespace jouleprof::report {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string text(const ActivityOptions& options, const model::ActivityProfile& profile) {
+  return activity_to_text({profile}, options);
+}
+std::string text(ActivityBy by) {
+  ActivityOptions options;
+  options.by = by;
+  return text(options, activity_profile());
+}
+json document(const ActivityOptions& options) {
+  return json::parse(activity_to_json({activity_profile()}, options));
+}
+std::vector<std::string> names(const ActivityOptions& options) {
+  std::vector<std::string> names;
+  const json rows = document(options)["devices"][0]["rows"];
+  for (const auto& row : rows) names.push_back(row["name"]);
+  return names;
+}
+
+TEST(ActivityText, Kernels) {
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/kernels.txt", text(ActivityBy::kKernel)));
+}
+
+TEST(ActivityText, Layers) {
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/layers.txt", text(ActivityBy::kLayer)));
+}
+
+TEST(ActivityText, Phases) {
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/phases.txt", text(ActivityBy::kPhase)));
+}
+
+TEST(ActivityText, NothingIsWiderThanTheTerminal) {
+  for (const auto by : {ActivityBy::kKernel, ActivityBy::kLayer, ActivityBy::kPhase}) {
+    const std::string all = text(by);
+    for (const auto line : split(all, '\n')) EXPECT_LE(display_width(line), 80U) << line;
+  }
+}
+
+TEST(ActivityText, AnEmptyListSaysSo) {
+  EXPECT_THAT(text(ActivityBy::kRange), HasSubstr("no range was traced"));
+  EXPECT_EQ(activity_to_text({}, {}), "");
+}
+
+TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
+  auto cpu = activity_profile();
+  cpu.domain = domain(1, model::DomainKind::kCpu, "package-0", "CPU").domain;
+  cpu.by_kernel.clear();
+  const std::string all = activity_to_text({activity_profile(), cpu}, {});
+  EXPECT_EQ(all, text({}, activity_profile()));
+  EXPECT_THAT(text({}, cpu), HasSubstr("no kernel was traced"));
+}
+
+TEST(ActivityText, PartsThatDoNotSumAreShouted) {
+  auto profile = activity_profile();
+  EXPECT_THAT(text({}, profile), HasSubstr("exactly"));
+  profile.gaps += Energy::joules(3);
+  EXPECT_THAT(text({}, profile),
+              AllOf(HasSubstr("differs by -3.000 J"), Not(HasSubstr("exactly"))));
+}
+
+TEST(ActivityText, WhatIsNoMeasurementIsNamed) {
+  auto profile = activity_profile();
+  profile.measured.provenance = model::Provenance::kSimulated;
+  EXPECT_THAT(text({}, profile), testing::StartsWith("SIMULATED"));
+  profile.measured.provenance = model::Provenance::kEstimated;
+  profile.method = "cpu time";
+  profile.launches = 0;
+  profile.rows = 0;
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  EXPECT_THAT(text(options, profile), AllOf(HasSubstr("ESTIMATED; by layer: cpu time"),
+                                            HasSubstr("+ active"), Not(HasSubstr("fit"))));
+}
+
+TEST(ActivityText, NamesCannotDriveTheTerminalAndAsciiIsAscii) {
+  auto profile = activity_profile();
+  const std::string evil = "\x1b[2J bad\xFF\r\nmeasured 0 J";
+  for (auto* list : {&profile.by_kernel, &profile.by_layer}) {
+    (*list)[1].name = (*list)[1].detail = (*list)[1].reason = evil;
+  }
+  profile.warnings = {evil};
+  profile.method = evil;
+  TextOptions ascii;
+  ascii.ascii = true;
+  for (const auto by : {ActivityBy::kKernel, ActivityBy::kLayer}) {
+    ActivityOptions options;
+    options.by = by;
+    for (const std::string& made : {text(options, profile), activity_to_csv({profile}, options)}) {
+      for (const char c : {'\x1b', '\r', '\xFF'}) EXPECT_EQ(made.find(c), std::string::npos);
+    }
+    const std::string plain = activity_to_text({profile}, options, ascii);
+    EXPECT_TRUE(std::all_of(plain.begin(), plain.end(), [](char c) { return c > 0; })) << plain;
+  }
+}
+
+TEST(ActivityText, TheFirstFewForTheEndOfARun) {
+  const std::string brief = activity_to_brief_text({activity_profile()}, 2);
+  EXPECT_THAT(brief, AllOf(HasSubstr("nvjet"), HasSubstr("flash"), Not(HasSubstr("memset")),
+                           Not(HasSubstr("balance")), HasSubstr("4 more")));
+  EXPECT_EQ(activity_to_brief_text({model::ActivityProfile{}}, 5), "");
+}
+
+TEST(ActivityView, SortsByWhatIsAsked) {
+  ActivityOptions options;
+  options.top = 1;
+  EXPECT_THAT(names(options), ElementsAre(HasSubstr("nvjet")));
+  options.sort = ActivitySort::kTime;
+  EXPECT_THAT(names(options), ElementsAre(HasSubstr("nvjet")));
+  options.sort = ActivitySort::kCount;
+  EXPECT_THAT(names(options), ElementsAre(HasSubstr("CUDAFunctor_mul")));
+  options.sort = ActivitySort::kPower;
+  EXPECT_THAT(names(options), ElementsAre(HasSubstr("triton")));
+}
+
+TEST(ActivityView, ATreeKeepsWhatHoldsItsRows) {
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  EXPECT_THAT(names(options), ElementsAre("VisionTransformer", "blocks.0", "blocks.0.attn.qkv",
+                                          "blocks.0.mlp", "head"));
+  options.depth = 2;
+  EXPECT_THAT(names(options), ElementsAre("VisionTransformer", "blocks.0", "head"));
+  options.depth.reset();
+  options.top = 3;
+  EXPECT_THAT(names(options), ElementsAre("VisionTransformer", "blocks.0", "blocks.0.attn.qkv"));
+  EXPECT_EQ(document(options)["devices"][0]["rows_left_out"], 2);
+  options.top = 5;
+  options.sort = ActivitySort::kTime;
+  EXPECT_THAT(names(options), ElementsAre("VisionTransformer", "head", "blocks.0",
+                                          "blocks.0.attn.qkv", "blocks.0.mlp"));
+}
+
+TEST(ActivityView, AParentThatIsNotThereIsNone) {
+  auto profile = activity_profile();
+  profile.by_layer[0].parent = 4;
+  profile.by_layer[3].parent = 3;
+  profile.by_layer[4].parent = 99;
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  EXPECT_EQ(view_of(profile, options).lines.size(), 5U);
+}
+
+TEST(ActivityCsv, EveryColumnHasAPlaceAndAbsentIsEmpty) {
+  auto profile = activity_profile();
+  profile.by_kernel[4].energy.reset();
+  profile.by_kernel[4].reason = "why, it \"broke\"";
+  ActivityOptions options;
+  const std::string csv = activity_to_csv({profile}, options);
+  const auto lines = split(csv, '\n');
+  ASSERT_EQ(lines.size(), 8U);
+  const auto heading = *split_csv(lines[0]);
+  for (std::size_t i = 1; i < 7; ++i) EXPECT_EQ(split_csv(lines[i])->size(), heading.size());
+  const auto value = [&](std::size_t line, std::string_view column) {
+    const auto at = std::find(heading.begin(), heading.end(), column);
+    EXPECT_NE(at, heading.end()) << column;
+    return split_csv(lines[line])->at(static_cast<std::size_t>(at - heading.begin()));
+  };
+  EXPECT_EQ(value(1, "energy_joules"), "12100.250000");
+  EXPECT_EQ(value(1, "interval_low_joules"), "11918.750000");
+  EXPECT_EQ(value(1, "energy_per_launch_joules"), "0.201670833");
+  EXPECT_EQ(value(1, "mean_watts"), "396.729508");
+  EXPECT_EQ(value(1, "group"), "");
+  EXPECT_EQ(value(2, "group_joules"), "2901.250000");
+  EXPECT_EQ(value(4, "resolvable"), "false");
+  EXPECT_EQ(value(6, "energy_joules"), "");
+  EXPECT_EQ(value(6, "resolvable"), "");
+  EXPECT_EQ(value(6, "provenance"), "unavailable");
+  EXPECT_EQ(value(6, "reason"), "why, it \"broke\"");
+  EXPECT_EQ(value(6, "launches"), "1126567");
+  EXPECT_THAT(value(6, "name"), HasSubstr("array<char*, 3ul>"));
+}
+
+TEST(ActivityJson, HoldsTheBalanceExactly) {
+  const std::string text = activity_to_json({activity_profile()}, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("\"measured_joules\": 24871.204518"),
+                          HasSubstr("\"idle_joules\": 7260.500000"),
+                          HasSubstr("\"kernels_joules\": 16243.750000"),
+                          HasSubstr("\"idle_between_launches_joules\": -12.250000"),
+                          HasSubstr("\"unattributed_joules\": 1379.204518")));
+  const auto device = json::parse(text)["devices"][0];
+  EXPECT_EQ(device["rows"].size(), 6U);
+  EXPECT_EQ(device["rows"][0]["symbol"], "nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT");
+  EXPECT_EQ(device["rows"][0]["parent"], nullptr);
+  EXPECT_EQ(device["rows"][1]["group"], 0);
+  EXPECT_EQ(device["dropped"], 42);
+  EXPECT_FALSE(device["rows"][0].contains("macs"));
+}
+
+// "devices[].device" for every key there is.
+void collect(const json& value, const std::string& path, std::set<std::string>& keys) {
+  if (value.is_array()) {
+    for (const auto& item : value) collect(item, path + "[]", keys);
+  } else if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) {
+      const std::string name = path.empty() ? key : path + "." + key;
+      keys.insert(name);
+      collect(item, name, keys);
+    }
+  }
+}
+
+TEST(ActivityJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
+  std::set<std::string> keys;
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  collect(document(options), "", keys);
+  std::set<std::string> documented;
+  bool inside = false;
+  const std::string page = read_file(JOULEPROF_SOURCE_DIR "/docs/json.md").value();
+  for (const auto line : split(page, '\n')) {
+    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/3") != std::string::npos;
+    if (inside && line.starts_with("| `")) {
+      documented.emplace(line.substr(3, line.find('`', 3) - 3));
+    }
+  }
+  EXPECT_EQ(keys, documented);
+}
+
+TEST(ActivityJson, LayersHaveTheirModelsFigures) {
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  const auto rows = document(options)["devices"][0]["rows"];
+  EXPECT_EQ(rows[2]["macs"], 22.3e9);
+  EXPECT_EQ(rows[2]["parameters"], 1'771'776);
+  EXPECT_EQ(rows[2]["parent"], 1);
+  EXPECT_EQ(rows[1]["macs"], nullptr);
+}
+
+TEST(ActivityOptions, WordsReadBack) {
+  for (const char* word : {"kernel", "layer", "range", "phase"}) {
+    EXPECT_EQ(to_string(parse_activity_by(word).value()), word);
+  }
+  EXPECT_FALSE(parse_activity_by("module"));
+  EXPECT_EQ(parse_activity_sort("count"), ActivitySort::kCount);
+  EXPECT_FALSE(parse_activity_sort(""));
+}
+
+}  // namespace
+}  // namespace jouleprof::report

@@ -1,0 +1,73 @@
+// A comparison of runs, as people and programs read it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare/compare.h"
+#include "analysis/compare/gate.h"
+#include "report/costs/costs.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+struct JudgedGate {
+  analysis::Gate gate;
+  analysis::GateOutcome outcome = analysis::GateOutcome::kInconclusive;
+};
+
+struct ComparisonReport {
+  analysis::Comparison comparison;
+  analysis::CompareBy by = analysis::CompareBy::kTotal;
+  analysis::CompareOptions options;
+  std::string per;  // the window that is the unit; empty: the run
+  std::vector<JudgedGate> gates;
+  bool self_test = false;  // the gates' thresholds were added to the figures after
+  // Of the sides, for their headings: commands that were run, or a baseline's name. Empty: the
+  // names of the files.
+  std::string before;
+  std::string after;
+  std::size_t most_rows = 20;  // of tables for people
+  CostFactors costs;           // without a series
+};
+
+// What one unit of one side costs; absent where the factor or the energy is.
+struct SideCost {
+  std::optional<double> money;
+  std::optional<double> carbon_grams;
+};
+SideCost cost_of(const CostFactors& factors, const std::optional<double>& joules);
+
+std::string comparison_to_text(const ComparisonReport& report, const TextOptions& text = {});
+
+// The documented JSON object (docs/json.md).
+std::string comparison_to_json(const ComparisonReport& report);
+
+// Tables for the comment of a pull request.
+std::string comparison_to_markdown(const ComparisonReport& report);
+
+// One test case for each gate; without a gate one for the energy, which cannot fail.
+std::string comparison_to_junit(const ComparisonReport& report);
+
+// Workflow commands of GitHub Actions: "::error ..." for a gate that failed, "::warning ...".
+std::string comparison_to_github(const ComparisonReport& report);
+
+// The figures after, as github-action-benchmark reads them (customSmallerIsBetter).
+std::string comparison_to_benchmark(const ComparisonReport& report);
+
+// In words: "intervals of single runs are not known: ...".
+std::string reason_text(const std::string& code);
+
+// "-4.9 %"; "-" where it is absent.
+std::string change_text(const std::optional<double>& ratio);
+
+// "-5.3 to -4.4 %"; "unknown" where it is absent.
+std::string interval_text(const analysis::Difference& difference);
+
+// One sentence on a gate: its outcome and the interval it rests on.
+std::string gate_text(const ComparisonReport& report, const JudgedGate& judged);
+
+// A figure of energy, time or power in its unit.
+std::string figure_text(const std::string& metric, const std::optional<double>& value);
+
+}  // namespace jouleprof::report

@@ -1,0 +1,48 @@
+#include "report/results/job.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "report/quantity.h"
+
+namespace jouleprof::report {
+
+std::optional<JobBy> parse_job_by(std::string_view word) {
+  if (word == "host") return JobBy::kHost;
+  if (word == "rank") return JobBy::kRank;
+  if (word == "job") return JobBy::kJob;
+  return std::nullopt;
+}
+
+std::string slurm_text(const SlurmEnergy& slurm) {
+  if (!slurm.energy) return fmt::format("job {}: {}", slurm.job, slurm.reason);
+  return fmt::format(
+      "job {}: {} by its accounting, of whole nodes and the domains of the site's plugin "
+      "(docs/jobs.md)",
+      slurm.job, energy_text(*slurm.energy));
+}
+
+std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors) {
+  if (!job.total || !factors.any()) return std::nullopt;
+  constexpr double kJoulesPerKilowattHour = 3.6e6;
+  Costs costs;
+  costs.factors = factors;
+  costs.energy = job.total->energy;
+  const double joules = costs.energy.joules();
+  if (joules > 0) costs.error = job.total->error.joules() / joules;
+  std::set<std::string> domains;
+  for (const auto& host : job.hosts) {
+    for (const auto& domain : host.domains) {
+      if (domain.is_counted && domain.energy) domains.insert(domain.label);
+    }
+  }
+  costs.domains.assign(domains.begin(), domains.end());
+  const double site = joules / kJoulesPerKilowattHour * factors.pue.value_or(1);
+  if (factors.price) costs.money = site * factors.price->per_kilowatt_hour;
+  if (factors.grams) costs.carbon_grams = site * *factors.grams;
+  costs.mean_grams = factors.grams;
+  return costs;
+}
+
+}  // namespace jouleprof::report

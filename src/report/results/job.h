@@ -1,0 +1,48 @@
+// A job of several recordings, as people and programs read it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/job/job.h"
+#include "model/wall_log.h"
+#include "report/costs/costs.h"
+#include "report/render.h"
+
+namespace jouleprof::report {
+
+enum class JobBy { kHost, kRank, kJob };
+std::optional<JobBy> parse_job_by(std::string_view word);  // host, rank, job
+
+// What Slurm's accounting has for a job; absent with the reason.
+struct SlurmEnergy {
+  std::string job;
+  std::optional<Energy> energy;
+  std::string reason;
+};
+
+// In one sentence.
+std::string slurm_text(const SlurmEnergy& slurm);
+
+struct JobOptions {
+  JobBy by = JobBy::kHost;
+  CostFactors costs;  // without a series
+  analysis::JobRules rules{};
+  std::vector<std::pair<std::string, model::WallLog>> walls{};  // by machine
+  std::vector<SlurmEnergy> slurm{};                             // where asked for
+};
+
+// Errors: of wall meters' logs, as compare_wall's.
+Result<std::string> job_to_text(const analysis::Job& job, const JobOptions& options,
+                                const TextOptions& text = {});
+
+// The documented JSON object (docs/json.md).
+Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options);
+
+// Of the job's total; absent where that or the factors are.
+std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors);
+
+}  // namespace jouleprof::report

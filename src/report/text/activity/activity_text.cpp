@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "report/activity/activity.h"
+#include "report/cells.h"
+#include "report/quantity.h"
+#include "report/text/activity/activity_context.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::ActivityProfile;
+using model::Measurement;
+
+constexpr std::size_t kMostWarnings = 8;
+
+// Rounded down, so that a good fit does not pass for a perfect one.
+std::string explained_text(double ratio) {
+  if (ratio < 0.99) return percent_text(std::max(ratio, 0.0));
+  return fmt::format("{:.1f} %", std::floor(std::min(ratio, 1.0) * 1000) / 10);
+}
+
+// How to record such rows.
+const char* hint(ActivityBy by) {
+  switch (by) {
+    case ActivityBy::kLayer:
+      return ": record the modules of PyTorch with `jouleprof run --kernels --layers`";
+    case ActivityBy::kRange:
+      return ": the program pushed no NVTX range";
+    default:
+      return "";
+  }
+}
+
+class Section {
+ public:
+  Section(const ActivityProfile& profile, const ActivityOptions& options, const TextOptions& text)
+      : c_(profile, options, text) {}
+
+  std::string whole() {
+    head();
+    rows();
+    lines_.emplace_back();
+    balance();
+    foot();
+    return joined();
+  }
+
+  std::string brief() {
+    rows();
+    return joined();
+  }
+
+ private:
+  std::string joined() const {
+    std::string text;
+    for (const auto& line : lines_) text += line + '\n';
+    return text;
+  }
+
+  void head() {
+    const Measurement& m = c_.profile.measured;
+    if (m.provenance == model::Provenance::kSimulated) {
+      c_.note(lines_, "SIMULATED", Style::kAlarm,
+              "These figures come from a simulated device. Nothing was measured.", 2,
+              Style::kAlarm);
+    }
+    std::string device = c_.safe(c_.profile.domain.device);
+    if (!c_.profile.domain.name.empty()) device += ", " + c_.safe(c_.profile.domain.name);
+    c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
+    std::string span = duration_text(c_.profile.length());
+    if (c_.profile.launches > 0) span += ", " + count_text(c_.profile.launches) + " launches";
+    c_.note(lines_, "traced", Style::kDim, span, 1);
+    c_.note(lines_, "measured", Style::kDim,
+            fmt::format("{}, {}; by {}: {}", c_.with_error(m), provenance_word(m.provenance),
+                        to_string(c_.options.by),
+                        c_.profile.method.empty() ? "no method" : c_.safe(c_.profile.method)),
+            2, style_of(m.provenance));
+    if (c_.profile.replay) {
+      c_.note(lines_, "replay", Style::kDim,
+              fmt::format("{} in {} of isolated re-runs, not included in any figure here",
+                          c_.with_error(*c_.profile.replay), duration_text(c_.profile.replay_time)),
+              2);
+    }
+    if (c_.profile.rows > 0) {
+      c_.note(lines_, "fit", Style::kDim,
+              fmt::format("explains {} of the variance of {} measured power values",
+                          explained_text(c_.profile.explained), c_.profile.rows),
+              2);
+    }
+    c_.note(lines_, "rows", Style::kDim,
+            "active energy and power: above what the device draws at rest and held", 1);
+    lines_.emplace_back();
+  }
+
+  void rows() {
+    if (c_.view.lines.empty()) {
+      c_.note(lines_, "", Style::kDim,
+              c_.view.left_out > 0 ? "no row within --top and --depth"
+                                   : fmt::format("no {} was traced{}", to_string(c_.options.by),
+                                                 hint(c_.options.by)),
+              2);
+    } else {
+      const bool kernels = c_.options.by == ActivityBy::kKernel;
+      for (auto& line : kernels ? kernel_lines(c_) : part_lines(c_)) lines_.push_back(line);
+    }
+    if (c_.view.left_out > 0 && !c_.view.lines.empty()) {
+      lines_.push_back(paint(fmt::format("{} more; --top and --depth show them", c_.view.left_out),
+                             Style::kDim, c_.text.colour));
+    }
+    memory();
+  }
+
+  // The power of a device that is held, rest included.
+  std::string held_text(const ActivityProfile& p) const {
+    if (!p.idle_power) return "";
+    std::string text = number_text(p.idle_power->watts()) + " W";
+    if (p.idle_error) {
+      text += fmt::format(" {}{} W", c_.text.ascii ? "+-" : "\xC2\xB1",
+                          number_text(p.idle_error->watts()));
+    }
+    return text + (p.levels.held ? " with rest" : "") + (p.idle_observed ? "" : ", not observed");
+  }
+
+  void balance() {
+    const auto& p = c_.profile;
+    std::vector<std::pair<const char*, Energy>> parts;
+    if (p.levels.rest && p.levels.held) {
+      parts.push_back({"rest", p.levels.rest->energy});
+      parts.push_back({"held", p.levels.held->energy});
+    } else {
+      parts.push_back({"idle", p.idle});
+    }
+    parts.push_back(
+        {c_.options.by == ActivityBy::kKernel || p.launches > 0 ? "kernels" : "active", p.kernels});
+    parts.push_back({"idle between launches", p.gaps});
+    if (p.others != Energy{}) parts.push_back({"other processes", p.others});
+    parts.push_back({"unattributed", p.unattributed});
+    Table table({"balance", "joules", "", "<"});
+    Energy sum;
+    bool first = true;
+    for (const auto& [name, energy] : parts) {
+      sum += energy;
+      const Measurement part{energy, {}, {}, {}, {}, {}};
+      const auto share = share_of(p, part);
+      std::string remark;
+      if (name == std::string_view("held") || name == std::string_view("idle")) {
+        remark = held_text(p);
+      }
+      if (name == std::string_view("unattributed") && p.lost != Energy{}) {
+        remark = energy_text(p.lost) + " unrecorded: process killed";
+      }
+      table.add({{fmt::format("{}{}", first ? "" : "+ ", name)},
+                 {joules_decimal(energy)},
+                 {share ? (*share < 0 ? "-" : "") + percent_text(*share) : ""},
+                 {std::move(remark), Style::kDim}});
+      first = false;
+    }
+    const bool fits = sum == p.measured.energy;
+    table.add({{"= measured", Style::kBold},
+               {joules_decimal(p.measured.energy), Style::kBold},
+               {""},
+               {fits ? "exactly" : "differs by " + energy_text(p.measured.energy - sum),
+                fits ? Style::kDim : Style::kAlarm}});
+    for (auto& line : table.lines(c_.width, c_.text.colour)) lines_.push_back(std::move(line));
+  }
+
+  // What the mark means, where a row has it.
+  void memory() {
+    const auto& use = c_.profile.remembered;
+    const bool marked = std::any_of(c_.view.lines.begin(), c_.view.lines.end(), [](const auto& l) {
+      return l.row->remembered && l.row->resolvable;
+    });
+    if (!use || !marked) return;
+    const std::string first = utc_text(use->first).substr(0, 10);
+    const std::string last = utc_text(use->last).substr(0, 10);
+    c_.note(lines_, "*", Style::kDim,
+            fmt::format("the interval rests on the power of kernels that runs on this GPU found "
+                        "earlier ({}); --no-memory ignores it",
+                        first == last ? first : first + " to " + last),
+            2);
+  }
+
+  void foot() {
+    if (c_.profile.dropped > 0) {
+      c_.note(lines_, "warning", Style::kAttention,
+              fmt::format(
+                  "{} activity records were dropped: their energy is in other rows or unattributed",
+                  count_text(c_.profile.dropped)),
+              2);
+    }
+    const auto& warnings = c_.profile.warnings;
+    for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
+      c_.note(lines_, "warning", Style::kAttention, c_.safe(warnings[i]), 3);
+    }
+    if (warnings.size() > kMostWarnings) {
+      c_.note(lines_, "warning", Style::kAttention,
+              fmt::format("{} more; each in --json", warnings.size() - kMostWarnings), 1);
+    }
+  }
+
+  ActivityContext c_;
+  Lines lines_;
+};
+
+}  // namespace
+
+std::string activity_to_text(const std::vector<ActivityProfile>& profiles,
+                             const ActivityOptions& options, const TextOptions& text) {
+  // A CPU has no kernels: a section without rows is shown only where there is no other.
+  const auto is_empty = [&](const auto& profile) { return rows_of(profile, options.by).empty(); };
+  const bool all_empty = std::all_of(profiles.begin(), profiles.end(), is_empty);
+  std::string all;
+  for (const auto& profile : profiles) {
+    if (is_empty(profile) && !all_empty) continue;
+    if (!all.empty()) all += '\n';
+    all += Section(profile, options, text).whole();
+  }
+  return all;
+}
+
+std::string activity_to_brief_text(const std::vector<ActivityProfile>& profiles, std::size_t rows,
+                                   const TextOptions& text) {
+  ActivityOptions options;
+  options.top = rows;
+  std::string all;
+  for (const auto& profile : profiles) {
+    if (profile.by_kernel.empty()) continue;
+    if (!all.empty()) all += '\n';
+    if (profiles.size() > 1) all += printable(profile.domain.device, text.ascii) + ":\n";
+    all += Section(profile, options, text).brief();
+  }
+  return all;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,145 @@
+#include "spans/cupti/aggregate/activity_aggregator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "spans/cupti/aggregate/driver_device.h"
+#include "spans/cupti/aggregate/overwritten_nodes.h"
+#include "spans/cupti/aggregate/unrecorded_launches.h"
+
+namespace jouleprof::cupti {
+namespace {
+
+model::Launch launch_of(const Activity& a) {
+  return {HostTime{Duration{a.start}},
+          HostTime{Duration{a.end}},
+          a.kernel_class,
+          a.scope,
+          a.stream,
+          a.collective};
+}
+
+constexpr std::uint32_t kMostDevices = 1024;
+constexpr std::size_t kMostUnknownGraphs = 10'000;
+
+}  // namespace
+
+ActivityAggregator::ActivityAggregator(model::ActivitySink& sink, AggregatorOptions options)
+    : sink_(sink), options_(options) {}
+
+void ActivityAggregator::device(const model::TracedDevice& device) {
+  known_[device.ordinal] = device;
+}
+
+void ActivityAggregator::add(const Activity& activity) {
+  ++activities_;
+  if (activity.whole_graph) {
+    ++graph_launches_;
+    ++waiting_graphs_;
+    if (!templates_.has(activity.graph) && unknown_graphs_.size() < kMostUnknownGraphs) {
+      unknown_graphs_.insert(activity.graph);
+    }
+  } else if (activity.graph != 0) {
+    new_nodes_ = true;
+  }
+  newest_ = std::max(newest_, activity.end);
+  waiting_.push_back(activity);
+}
+
+std::int64_t ActivityAggregator::watermark(bool all) {
+  if (all) return INT64_MAX;
+  std::int64_t mark = newest_ - options_.settle.count();
+  if (waiting_.size() > options_.most_waiting) {
+    std::vector<std::int64_t> starts;
+    starts.reserve(waiting_.size());
+    for (const Activity& a : waiting_) starts.push_back(a.start);
+    const auto half = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
+    std::nth_element(starts.begin(), half, starts.end());
+    mark = std::max(mark, *half);
+  }
+  return std::max(mark, settled_);
+}
+
+void ActivityAggregator::expand_graphs(std::int64_t until) {
+  if (waiting_graphs_ == 0) return;
+  later_.clear();
+  waiting_graphs_ = 0;
+  for (const Activity& a : waiting_) {
+    if (!a.whole_graph) {
+      later_.push_back(a);
+    } else if (a.start >= until) {
+      ++waiting_graphs_;
+      later_.push_back(a);
+    } else if (templates_.expand(a, later_)) {
+      ++graph_expanded_;
+    } else {
+      later_.push_back(a);
+    }
+  }
+  waiting_.swap(later_);
+}
+
+void ActivityAggregator::take_nodes(bool dropped) {
+  if (std::exchange(new_nodes_, false)) {
+    for (const Activity& node : mend_overwritten(waiting_, first_new_)) templates_.observe(node);
+    const auto graphs = static_cast<std::size_t>(std::count_if(
+        waiting_.begin(), waiting_.end(), [](const Activity& a) { return a.whole_graph; }));
+    graph_launches_ += graphs - waiting_graphs_;  // those that were mended
+    waiting_graphs_ = graphs;
+  }
+  templates_.settle(dropped);
+}
+
+void ActivityAggregator::settle(bool all, bool dropped) {
+  take_nodes(dropped);
+  if (waiting_.empty()) return;
+  const std::int64_t until = watermark(all);
+  for (const Activity& launch : place_unrecorded(unrecorded_, waiting_, until)) add(launch);
+  expand_graphs(until);
+
+  order_.clear();
+  later_.clear();
+  for (std::size_t i = 0; i != waiting_.size(); ++i) {
+    if (waiting_[i].start < until) {
+      order_.push_back({waiting_[i].start, static_cast<std::uint32_t>(i)});
+    } else {
+      later_.push_back(waiting_[i]);
+    }
+  }
+  const auto earlier = [](const Order& a, const Order& b) { return a.start < b.start; };
+  if (!std::is_sorted(order_.begin(), order_.end(), earlier)) {
+    std::stable_sort(order_.begin(), order_.end(), earlier);
+  }
+  for (const Order& o : order_) {
+    const Activity& a = waiting_[o.index];
+    if (a.device >= kMostDevices) {
+      ++unplaced_;
+    } else if (!timeline(a.device).add(launch_of(a))) {
+      ++late_;
+    }
+  }
+  waiting_.swap(later_);
+  first_new_ = waiting_.size();
+  settled_ = all ? newest_ : until;
+}
+
+void ActivityAggregator::send() {
+  const HostTime until{Duration{settled_}};
+  for (model::DeviceTimeline& timeline : timelines_) {
+    timeline.emit_until(until, [this](const model::ActivityChunk& chunk) { sink_.add(chunk); });
+  }
+}
+
+model::DeviceTimeline& ActivityAggregator::timeline(std::uint32_t ordinal) {
+  if (ordinal >= indices_.size()) indices_.resize(ordinal + 1, model::kNone);
+  std::uint32_t& index = indices_[ordinal];
+  if (index == model::kNone) {
+    index = static_cast<std::uint32_t>(timelines_.size());
+    const auto found = known_.find(ordinal);
+    sink_.define(index, found != known_.end() ? found->second : driver_device(ordinal));
+    timelines_.emplace_back(index, options_.bin, options_.fine, options_.events);
+  }
+  return timelines_[index];
+}
+
+}  // namespace jouleprof::cupti

@@ -1,0 +1,186 @@
+// Launches of graphs that are received as one record.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "spans/cupti/aggregate/aggregated.h"
+
+namespace jouleprof::cupti {
+namespace {
+
+Activity node(std::int64_t start, std::int64_t end, std::uint32_t kernel_class,
+              std::uint32_t correlation, std::uint32_t graph = 7) {
+  Activity a = kernel(start, end, kernel_class);
+  a.graph = graph;
+  a.correlation = correlation;
+  return a;
+}
+
+Activity graph(std::int64_t start, std::int64_t end, std::uint32_t correlation,
+               std::uint32_t id = 7) {
+  Activity a = node(start, end, 99, correlation, id);
+  a.whole_graph = true;
+  return a;
+}
+
+TEST(ActivityAggregator, SpreadsAGraphOverItsNodes) {
+  Aggregated a;
+  a.aggregator.add(graph(-100, 700, 1));  // before its nodes were seen, and of double the duration
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1350, 1, 2));
+  a.aggregator.add(node(1350, 1400, 0, 2));
+  a.aggregator.add(graph(2000, 2400, 3));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 2U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 2U);
+  EXPECT_EQ(a.aggregator.unknown_graphs(), 1U);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{300 + 150 + 150, 6}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{400 + 200 + 200, 3}));
+  EXPECT_EQ(a.sink.of_class(99), Sum{});
+}
+
+TEST(ActivityAggregator, PlacesALaunchWithoutRecordBetweenItsNeighbours) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1400, 1, 2));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 1050, 5, 7, 3});  // called while launch 2 ran
+  a.aggregator.add(graph(1800, 2200, 4));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 5000, 5, 7, 5});
+  a.aggregator.add(graph(5300, 5700, 6));  // so close that 5 took 300 at most
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 4U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 4U);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 100 + 100 + 75 + 100, 5}));
+}
+
+TEST(ActivityAggregator, ALaunchWithoutRecordAndNeighboursTakesItsTemplatesTime) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1100, 0, 2));
+  a.aggregator.add(node(1150, 1400, 1, 2));
+  a.settle(true);
+  a.aggregator.add(UnrecordedLaunch{kBegin + 8000, 5, 7, 3});
+  a.aggregator.add(kernel(9000, 9100, 3));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{200, 2}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{500, 2}));
+  EXPECT_EQ(a.aggregator.unplaced(), 0U);
+}
+
+// As CUPTI hands over the last launch before launches are recorded whole again: the begin of its
+// first node is its own, all else is of the launch from 9000 on.
+void add_overwritten(ActivityAggregator& aggregator) {
+  aggregator.add(node(2000, 9100, 0, 3));
+  aggregator.add(node(9150, 9350, 1, 3));
+  aggregator.add(node(9350, 9400, 0, 3));
+  aggregator.add(graph(3000, 3400, 4));
+  aggregator.add(graph(9000, 9400, 5));
+}
+
+TEST(ActivityAggregator, NodesThatALaterLaunchHasWrittenAreMended) {
+  for (const bool another : {true, false}) {
+    Aggregated a;
+    if (another) {  // in another shape, which is what is taken
+      a.aggregator.add(node(1000, 1200, 0, 2));
+      a.aggregator.add(node(1200, 1300, 1, 2));
+      a.aggregator.add(node(1300, 1400, 0, 2));
+    }
+    add_overwritten(a.aggregator);
+    a.settle(true);
+    EXPECT_EQ(a.aggregator.graph_launches(), 3U);
+    EXPECT_EQ(a.aggregator.graph_expanded(), 3U);
+    if (another) {
+      EXPECT_EQ(a.sink.of_class(0), (Sum{4 * 300, 8}));
+      EXPECT_EQ(a.sink.of_class(1), (Sum{4 * 100, 4}));
+    } else {
+      EXPECT_EQ(a.sink.of_class(0), (Sum{3 * 150, 6}));
+      EXPECT_EQ(a.sink.of_class(1), (Sum{3 * 200, 3}));
+    }
+    for (const auto& chunk : a.sink.trace.chunks) {
+      EXPECT_FALSE(model::is_overlapped_bins(chunk.kind));
+    }
+  }
+}
+
+TEST(ActivityAggregator, NodesOfALaunchThatIsNotKnownShapeNoOther) {
+  Aggregated a;
+  a.aggregator.add(node(2000, 900'100, 0, 3));
+  a.aggregator.add(node(900'150, 900'350, 1, 3));
+  a.aggregator.add(graph(3000, 3400, 4));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 0U);
+  EXPECT_EQ(a.sink.of_class(99), (Sum{400 + 400, 2}));
+}
+
+TEST(ActivityAggregator, NodesThatJustReachIntoTheNextLaunchAreTheirOwn) {
+  Aggregated a;
+  a.aggregator.add(node(1000, 1200, 0, 2));
+  a.aggregator.add(node(1200, 1410, 1, 2));
+  a.aggregator.add(graph(1400, 1800, 3));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 1U);
+  EXPECT_EQ(a.sink.of_class(0).launches, 2U);
+  EXPECT_EQ(a.sink.of_class(0).busy + a.sink.of_class(1).busy, 800U);
+}
+
+TEST(ActivityAggregator, AGraphNeverSeenStaysOne) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1, 8));
+  a.aggregator.add(graph(200, 300, 2, 9));
+  a.aggregator.add(graph(400, 500, 3, 9));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_launches(), 2U);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 0U);
+  EXPECT_EQ(a.aggregator.unknown_graphs(), 1U);
+  EXPECT_EQ(a.sink.of_class(99), (Sum{200, 2}));
+}
+
+TEST(ActivityAggregator, ALaterLookAtTheNodesReplacesAnEarlierOne) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1));
+  a.aggregator.add(node(100, 200, 1, 1));
+  a.settle();
+  a.settle();
+  // Two nodes now of another shape, the first launch's only: the second is not mixed into it.
+  a.aggregator.add(node(1000, 1300, 0, 2));
+  a.aggregator.add(node(1300, 1400, 1, 2));
+  a.aggregator.add(node(2000, 2100, 5, 3));
+  a.settle();
+  a.settle();
+  a.aggregator.add(graph(5000, 5400, 4));
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{100 + 300 + 300, 3}));
+  EXPECT_EQ(a.sink.of_class(5), (Sum{100, 1}));
+}
+
+TEST(ActivityAggregator, FewerNodesAfterDropsAreNotBelieved) {
+  for (const bool dropped : {false, true}) {
+    Aggregated a;
+    a.aggregator.add(node(0, 100, 0, 1));
+    a.aggregator.add(node(100, 200, 1, 1));
+    a.settle();
+    a.settle();
+    a.aggregator.add(node(1000, 1100, 0, 2));
+    a.aggregator.settle(false, dropped);
+    a.aggregator.settle(false, dropped);
+    a.aggregator.add(graph(5000, 5200, 4));
+    a.settle(true);
+    EXPECT_EQ(a.sink.of_class(1).launches, dropped ? 2U : 1U);
+  }
+}
+
+TEST(ActivityAggregator, ExpandedNodesWaitAsOthersDo) {
+  Aggregated a;
+  a.aggregator.add(node(0, 100, 0, 1));
+  a.aggregator.add(node(900, 1000, 1, 1));
+  a.settle();
+  // Two seconds: its second half lies in what may still change.
+  a.aggregator.add(graph(1 * kSecond, 3 * kSecond, 2));
+  a.settle();
+  a.aggregator.add(kernel(2900 * kMs, 2950 * kMs, 2));
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.late(), 0U);
+  EXPECT_EQ(a.sink.of_class(1).busy + a.sink.of_class(2).busy, std::uint64_t{100 + 200 * kMs});
+}
+
+}  // namespace
+}  // namespace jouleprof::cupti
