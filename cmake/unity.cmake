@@ -3,7 +3,7 @@
 # none that follows it in the same file.
 option(JOULEPROF_UNITY "Compile several sources as one file: sooner built, later rebuilt" OFF)
 option(JOULEPROF_UNITY_TESTS "The same for tests" OFF)
-set(JOULEPROF_UNITY_SIZE 12 CACHE STRING "How many sources at most are compiled as one file")
+set(JOULEPROF_UNITY_SIZE 20 CACHE STRING "How many sources at most are compiled as one file")
 
 # What a text names in its unnamed namespaces, and the functions and such that it takes from other
 # namespaces. Formatted sources indent nothing there.
@@ -33,6 +33,8 @@ function(jouleprof_unity target)
   foreach(source ${ARGN})
     get_filename_component(source ${source} ABSOLUTE)
     file(READ ${source} text)
+    # Without comments, texts and what it includes, none of which the compiler takes for a name.
+    string(REGEX REPLACE "//[^\n]*|\"[^\"\n]*\"|#[^\n]*" "" code "${text}")
     # Alone: it takes names that it does not spell out, or that our headers use for something else.
     if(text MATCHES "\n(using enum |using std::chrono::seconds;|namespace abi = )")
       continue()
@@ -41,7 +43,7 @@ function(jouleprof_unity target)
     set(batch 0)
     while(batch LESS batches)
       if(size_${batch} LESS JOULEPROF_UNITY_SIZE AND
-         NOT text MATCHES "[^A-Za-z0-9_.>](${names_${batch}})[^A-Za-z0-9_]")
+         NOT code MATCHES "[^A-Za-z0-9_.>:](${names_${batch}})[^A-Za-z0-9_]")
         break()
       endif()
       math(EXPR batch "${batch} + 1")

@@ -321,7 +321,7 @@ class Import {
   std::map<std::string, std::size_t> left_out_;  // names of figures -> records that have them
 };
 
-bool recognises(std::string_view text) {
+bool recognises_aipowermeter(std::string_view text) {
   if (is_experiment_file(text)) return true;
   for (Lines lines(text); lines.next();) {
     const std::string_view line = trim(lines.text());
@@ -333,7 +333,8 @@ bool recognises(std::string_view text) {
   return false;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_aipowermeter(std::span<const SourceText> sources,
+                                           const ImportOptions& options) {
   ExperimentFiles experiment;
   std::vector<const SourceText*> records;
   for (const SourceText& source : sources) {
@@ -376,8 +377,8 @@ const Importer kAiPowerMeterImporter{
      "AIPowerMeter's power_metrics.json, several of which follow each other in time; with its "
      "results_exp.json and model_summary.json"},
     true,
-    recognises,
-    read,
+    recognises_aipowermeter,
+    read_aipowermeter,
     is_experiment_file};
 
 }  // namespace jouleprof::importers

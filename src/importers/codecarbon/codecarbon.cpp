@@ -198,18 +198,19 @@ class Import {
   std::size_t earlier_rows_ = 0;
 };
 
-bool recognises(std::string_view text) {
+bool recognises_codecarbon(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "emissions") && find_column(header, "energy_consumed");
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
+                                         const ImportOptions&) {
   return Import(sources.front()).run();
 }
 
 }  // namespace
 
 const Importer kCodeCarbonImporter{
-    {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises, read};
+    {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises_codecarbon, read_codecarbon};
 
 }  // namespace jouleprof::importers

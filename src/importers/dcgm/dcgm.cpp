@@ -208,7 +208,7 @@ class Import {
   DeviceLog log_;
 };
 
-bool recognises(std::string_view text) {
+bool recognises_dcgm(std::string_view text) {
   for (Lines lines(text); lines.next();) {
     if (parse_header(trim(lines.text()))) return true;
     if (lines.number() > 20) return false;
@@ -216,13 +216,14 @@ bool recognises(std::string_view text) {
   return false;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_dcgm(std::span<const SourceText> sources,
+                                   const ImportOptions& options) {
   return Import(sources.front(), options).run();
 }
 
 }  // namespace
 
 const Importer kDcgmImporter{
-    {"dcgmi", "what 'dcgmi dmon -e 155,156,...' prints"}, false, recognises, read};
+    {"dcgmi", "what 'dcgmi dmon -e 155,156,...' prints"}, false, recognises_dcgm, read_dcgm};
 
 }  // namespace jouleprof::importers

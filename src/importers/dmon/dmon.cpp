@@ -235,7 +235,8 @@ class Import {
   std::map<std::int64_t, Gpu> gpus_;
 };
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_dmon(std::span<const SourceText> sources,
+                                   const ImportOptions& options) {
   const SourceText& source = sources.front();
   const auto log = read_dmon_log(source, options.block);
   if (!log) return tl::unexpected(log.error());
@@ -259,7 +260,9 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 
 }  // namespace
 
-const Importer kDmonImporter{
-    {"dmon", "what 'nvidia-smi dmon' prints, with power in it (-s p...)"}, false, is_dmon, read};
+const Importer kDmonImporter{{"dmon", "what 'nvidia-smi dmon' prints, with power in it (-s p...)"},
+                             false,
+                             is_dmon,
+                             read_dmon};
 
 }  // namespace jouleprof::importers

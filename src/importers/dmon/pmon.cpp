@@ -203,7 +203,7 @@ class Import {
 };
 
 // A log of pmon begins with its header: a capture that has dmon's rows, too, is dmon's.
-bool recognises(std::string_view text) {
+bool recognises_pmon(std::string_view text) {
   for (Lines lines(text); lines.next();) {
     const std::string_view line = trim(lines.text());
     if (line.empty()) continue;
@@ -213,7 +213,7 @@ bool recognises(std::string_view text) {
   return false;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_pmon(std::span<const SourceText> sources, const ImportOptions&) {
   return Import(sources.front()).run();
 }
 
@@ -222,7 +222,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 const Importer kPmonImporter{
     {"pmon", "what 'nvidia-smi pmon -o DT' prints, together with a log of power"},
     false,
-    recognises,
-    read};
+    recognises_pmon,
+    read_pmon};
 
 }  // namespace jouleprof::importers

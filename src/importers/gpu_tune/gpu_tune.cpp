@@ -141,7 +141,7 @@ class Segments {
   std::size_t left_out_ = 0;
 };
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_gpu_tune(std::span<const SourceText> sources, const ImportOptions&) {
   const SourceText& source = sources.front();
   CsvRows rows(source);
   const auto columns = find_columns(rows);
@@ -168,7 +168,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   return std::move(builder).take();
 }
 
-bool recognises(std::string_view text) {
+bool recognises_gpu_tune(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "max_watt") && find_column(header, "tokens_per_sec");
 }
@@ -178,7 +178,7 @@ bool recognises(std::string_view text) {
 const Importer kGpuTuneImporter{
     {"gpu-tune", "gpu-tune's samples (max_watt,tokens_per_sec,total_power_draw)"},
     false,
-    recognises,
-    read};
+    recognises_gpu_tune,
+    read_gpu_tune};
 
 }  // namespace jouleprof::importers

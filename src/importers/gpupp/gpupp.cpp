@@ -160,13 +160,13 @@ class Import {
   std::size_t impossible_ = 0;
 };
 
-bool recognises(std::string_view text) {
+bool recognises_gpupp(std::string_view text) {
   const auto header = csv_header(text);
   return first_of(header, {"layer_name", "kernel_name"}) &&
          first_of(header, {"energy_j", "total_energy_j"});
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_gpupp(std::span<const SourceText> sources, const ImportOptions&) {
   return Import(sources.front()).run();
 }
 
@@ -175,7 +175,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 const Importer kGpuppImporter{
     {"gpupp", "GPUPP's tables of layers and kernels (layer_name,exec_id,...,energy_j)"},
     false,
-    recognises,
-    read};
+    recognises_gpupp,
+    read_gpupp};
 
 }  // namespace jouleprof::importers

@@ -251,7 +251,7 @@ class Import {
   std::size_t foreign_lines_ = 0;
 };
 
-bool recognises(std::string_view text) {
+bool recognises_nvidia_smi(std::string_view text) {
   if (has_semicolons(text)) return true;
   constexpr std::size_t kMessages = 5;  // lines before the log
   for (Lines lines(text); lines.next() && lines.number() <= kMessages;) {
@@ -262,7 +262,8 @@ bool recognises(std::string_view text) {
   return false;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_nvidia_smi(std::span<const SourceText> sources,
+                                         const ImportOptions& options) {
   const SourceText& source = sources.front();
   if (!has_semicolons(source.text)) return Import(source, options).run();
   auto text = with_commas(source);
@@ -276,7 +277,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 const Importer kNvidiaSmiImporter{
     {"nvidia-smi", "nvidia-smi --query-gpu=...,power.draw,... --format=csv"},
     false,
-    recognises,
-    read};
+    recognises_nvidia_smi,
+    read_nvidia_smi};
 
 }  // namespace jouleprof::importers

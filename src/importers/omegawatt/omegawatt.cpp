@@ -143,7 +143,7 @@ class Import {
   std::size_t bad_frames_ = 0;
 };
 
-bool recognises(std::string_view text) {
+bool recognises_omegawatt(std::string_view text) {
   for (Lines lines(text); lines.next() && lines.number() <= kLinesBeforeHeader;) {
     if (lines.text().starts_with("#timestamp,") &&
         lines.text().find("#frame_is_ok") != std::string_view::npos) {
@@ -153,7 +153,8 @@ bool recognises(std::string_view text) {
   return false;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_omegawatt(std::span<const SourceText> sources,
+                                        const ImportOptions& options) {
   auto recording = Import(sources.front()).run();
   if (recording && options.interval) {
     recording->warnings.push_back(
@@ -164,7 +165,9 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
 
 }  // namespace
 
-const Importer kOmegaWattImporter{
-    {"omegawatt", "log of an OmegaWatt wattmeter (wattmetre-read)"}, false, recognises, read};
+const Importer kOmegaWattImporter{{"omegawatt", "log of an OmegaWatt wattmeter (wattmetre-read)"},
+                                  false,
+                                  recognises_omegawatt,
+                                  read_omegawatt};
 
 }  // namespace jouleprof::importers

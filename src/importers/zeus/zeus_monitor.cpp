@@ -146,7 +146,8 @@ struct Gpu {
   std::array<std::optional<model::SensorId>, kGauges.size()> gauges;
 };
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions& options) {
+Result<model::Recording> read_zeus_monitor(std::span<const SourceText> sources,
+                                           const ImportOptions& options) {
   RecordingBuilder builder("zeus-monitor");
   std::vector<Log> logs;
   std::vector<Gpu> gpus;
@@ -199,7 +200,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   return std::move(builder).finish(sources.front().path, layout.times.front(), layout.times.back());
 }
 
-bool recognises(std::string_view text) {
+bool recognises_zeus_monitor(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "Time") && find_place(header, kPower.name);
 }
@@ -209,7 +210,7 @@ bool recognises(std::string_view text) {
 const Importer kZeusMonitorImporter{
     {"zeus-monitor", "power log of Zeus's zeus_monitor (Time,Power); several files: one a GPU"},
     true,
-    recognises,
-    read};
+    recognises_zeus_monitor,
+    read_zeus_monitor};
 
 }  // namespace jouleprof::importers

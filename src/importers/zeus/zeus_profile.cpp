@@ -11,7 +11,8 @@
 namespace jouleprof::importers {
 namespace {
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_zeus_profile(std::span<const SourceText> sources,
+                                           const ImportOptions&) {
   const SourceText& source = sources.front();
   const auto document = parse_json(source.text, source.path, Errc::kCorrupt);
   if (!document) return forward_error(document);
@@ -45,7 +46,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   return std::move(builder).take();
 }
 
-bool recognises(std::string_view text) {
+bool recognises_zeus_profile(std::string_view text) {
   const std::string_view begin = text.substr(0, 500);
   return begin.find("\"measurements\"") != std::string_view::npos &&
          begin.find("\"power_limit\"") != std::string_view::npos;
@@ -53,7 +54,9 @@ bool recognises(std::string_view text) {
 
 }  // namespace
 
-const Importer kZeusProfileImporter{
-    {"zeus-profile", "Zeus's profile of power limits (JSON)"}, false, recognises, read};
+const Importer kZeusProfileImporter{{"zeus-profile", "Zeus's profile of power limits (JSON)"},
+                                    false,
+                                    recognises_zeus_profile,
+                                    read_zeus_profile};
 
 }  // namespace jouleprof::importers

@@ -64,7 +64,8 @@ Result<model::ImportedWindow> read_row(const CsvRows& rows, const Columns& colum
   return window;
 }
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_zeus_sweep(std::span<const SourceText> sources,
+                                         const ImportOptions&) {
   const SourceText& source = sources.front();
   CsvRows rows(source);
   auto columns = find_columns(rows);
@@ -88,7 +89,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   return std::move(builder).take();
 }
 
-bool recognises(std::string_view text) {
+bool recognises_zeus_sweep(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "power_limit") &&
          (find_column(header, "time_per_epoch") || find_column(header, "average_power"));
@@ -99,7 +100,7 @@ bool recognises(std::string_view text) {
 const Importer kZeusSweepImporter{
     {"zeus-sweep", "Zeus's table of runs (power_limit,time_per_epoch,average_power)"},
     false,
-    recognises,
-    read};
+    recognises_zeus_sweep,
+    read_zeus_sweep};
 
 }  // namespace jouleprof::importers

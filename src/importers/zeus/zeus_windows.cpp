@@ -41,7 +41,7 @@ class Reader {
   Reader(const SourceText& source, RecordingBuilder& builder)
       : source_(source), rows_(source), builder_(builder) {}
 
-  Result<std::vector<Window>> read() {
+  Result<std::vector<Window>> read_zeus_windows() {
     if (auto header = read_header(); !header) return forward_error(header);
     std::vector<Window> windows;
     while (rows_.next()) {
@@ -130,7 +130,8 @@ class Reader {
   std::size_t zeros_ = 0;
 };
 
-Result<model::Recording> read(std::span<const SourceText> sources, const ImportOptions&) {
+Result<model::Recording> read_zeus_windows(std::span<const SourceText> sources,
+                                           const ImportOptions&) {
   RecordingBuilder builder("zeus-windows");
   auto windows = Reader(sources.front(), builder).read();
   if (!windows) return forward_error(windows);
@@ -157,7 +158,7 @@ Result<model::Recording> read(std::span<const SourceText> sources, const ImportO
   return std::move(builder).take();
 }
 
-bool recognises(std::string_view text) {
+bool recognises_zeus_windows(std::string_view text) {
   const auto header = csv_header(text);
   return find_column(header, "window_name") && find_column(header, "elapsed_time");
 }
@@ -167,7 +168,7 @@ bool recognises(std::string_view text) {
 const Importer kZeusWindowsImporter{
     {"zeus-windows", "window log of Zeus's ZeusMonitor (start_time,window_name,elapsed_time,...)"},
     false,
-    recognises,
-    read};
+    recognises_zeus_windows,
+    read_zeus_windows};
 
 }  // namespace jouleprof::importers
