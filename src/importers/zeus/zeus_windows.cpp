@@ -41,7 +41,7 @@ class Reader {
   Reader(const SourceText& source, RecordingBuilder& builder)
       : source_(source), rows_(source), builder_(builder) {}
 
-  Result<std::vector<Window>> read_zeus_windows() {
+  Result<std::vector<Window>> read() {
     if (auto header = read_header(); !header) return forward_error(header);
     std::vector<Window> windows;
     while (rows_.next()) {
