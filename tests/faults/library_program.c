@@ -1,5 +1,6 @@
 // A program that measures a part of its work with the library. It prints what it learnt as JSON,
-// does its own work whatever the library answers, and ends with status 5.
+// does its own work whatever the library answers, and ends with status 5. The first argument, if there
+// is one, is the log that the library writes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,9 +35,10 @@ static void print_energies(const char* key, const jouleprof_monitor* monitor,
   printf("]");
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   void (*faults)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "jouleprof_faults");
-  jouleprof_monitor_options options = {.size = sizeof options, .log = "old", .overwrite = 1};
+  jouleprof_monitor_options options = {
+      .size = sizeof options, .log = argc > 1 ? argv[1] : NULL, .overwrite = 1};
   jouleprof_monitor* monitor = NULL;
   jouleprof_energy window_energy[kMostDomains] = {0};
   jouleprof_energy total_energy[kMostDomains] = {0};

@@ -1,4 +1,5 @@
-"""A Python program that measures a part of its work. It ends with status 5, whatever happens to its measurement."""
+"""A Python program that measures a part of its work, with a log if an argument names one. It ends with status 5,
+whatever happens to its measurement."""
 
 import ctypes
 import json
@@ -17,7 +18,7 @@ def energies_of(measurement):
 
 
 def measure(found):
-    with jouleprof.Monitor(log="old", overwrite=True) as monitor:
+    with jouleprof.Monitor(log=(sys.argv[1:] or [None])[0], overwrite=True) as monitor:
         with monitor.window("work") as window:
             end = time.monotonic() + 0.3
             while time.monotonic() < end:

@@ -58,14 +58,18 @@ class InC:
     def library(bench):
         return bench.find("src/apps/lib/libjouleprof.so")
 
-    def run(self, bench, fault):
+    def command(self, bench):
         program = bench.folder / "library_program"
         if not program.exists():
             folder = self.library(bench).parent
             bench.compile("-o", program, HERE / "library_program.c",
                           f"-I{HERE.parents[1] / 'include'}", f"-L{folder}", f"-Wl,-rpath,{folder}",
                           "-ljouleprof", "-ldl")
-        process = bench.run([program], fault, program.name)
+        return [program]
+
+    def run(self, bench, fault):
+        command = self.command(bench)
+        process = bench.run([*command, "old"], fault, pathlib.Path(command[0]).name)
         check_program(bench, process)
         return process
 
@@ -76,15 +80,45 @@ class InPython:
     def is_possible(self, bench):
         return bench.find("python/jouleprof/__init__.py") is not None
 
+    def command(self, _bench):
+        return [PYTHON, HERE / "library_program.py"]
+
     def run(self, bench, fault):
-        process = bench.run([PYTHON, HERE / "library_program.py"], fault, pathlib.Path(PYTHON).name)
+        command = self.command(bench)
+        process = bench.run([*command, "old"], fault, pathlib.Path(command[0]).name)
         check_program(bench, process)
+        return process
+
+
+class UnderRun(Scenario):
+    """The same programs under `run`, which stores their windows. `in_tool`: its calls fail, not the
+    program's."""
+
+    def __init__(self, program, in_tool=False):
+        super().__init__([], check_program)
+        self.program = program
+        self.in_tool = in_tool
+
+    def is_possible(self, bench):
+        return self.program.is_possible(bench)
+
+    def run(self, bench, fault):
+        command = self.program.command(bench)
+        name = None if self.in_tool else pathlib.Path(command[0]).name
+        process = bench.run([bench.tool, "run", "-q", "--idle", "0", "-f", "-o", "old", "--",
+                             *command], fault, name)
+        if process.returncode == 125 and self.in_tool and "jouleprof: " in process.stderr:
+            bench.check_old()  # the program was not started
+            return process
+        check_program(bench, process)
+        check_windows(bench)
         return process
 
 
 def check_program(bench, process):
     """Its work is done and its status came back; energies hold the truth or are absent."""
-    if process.returncode == -signal.SIGABRT and "std::bad_alloc" in process.stderr:
+    aborted = process.returncode in (-signal.SIGABRT, 128 + signal.SIGABRT)  # the latter under `run`
+    if aborted and "std::bad_alloc" in process.stderr:
         raise KnownLimit("nlohmann's JSON objects need memory when they are destroyed")
     if process.returncode != PROGRAM_STATUS:
         raise Failure(f"the program ended with {process.returncode}\n{process.stderr}")
@@ -98,6 +132,19 @@ def check_program(bench, process):
     if not (bench.folder / "old").exists() and not bench.has_second_name():
         raise Failure("the old log is gone")
     bench.check_old()
+
+
+def check_windows(bench):
+    """The windows that `run` recorded hold the truth."""
+    reported = bench.report("old")
+    if reported.returncode != 0:
+        return  # check_old() has seen that nothing was lost
+    for window in json.loads(reported.stdout)["windows"]:
+        for energy in window["energy"]:
+            interval = energy["interval_joules"]
+            truth = WATTS * window["total_seconds"]
+            if energy["domain"] == "gpu" and interval and not interval[0] <= truth <= interval[1]:
+                raise Failure(f"window: {truth:.1f} J is not in {interval}")
 
 
 def check_run(bench, process):
@@ -151,4 +198,7 @@ SCENARIOS = {
     "serve": Serving(),
     "library in C": InC(),
     "library in Python": InPython(),
+    "library in C under run": UnderRun(InC()),
+    "library in Python under run": UnderRun(InPython()),
+    "run of a library in C": UnderRun(InC(), in_tool=True),
 }
