@@ -1,6 +1,6 @@
 // A program that measures a part of its work with the library. It prints what it learnt as JSON,
-// does its own work whatever the library answers, and ends with status 5. The first argument, if there
-// is one, is the log that the library writes.
+// does its own work whatever the library answers, and ends with status 5. The first argument, if
+// there is one, is the log that the library writes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
