@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--processes", type=int, default=500)
     parser.add_argument("--boards", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--age", type=float, default=20, help="seconds that the service runs before it is measured")
     parser.add_argument("--json")
     options = parser.parse_args()
     workers = [subprocess.Popen(["perl", "-e", WORK]) for _ in range(options.processes)]
@@ -72,7 +73,7 @@ def main():
                 env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
                      "JOULEPROF_NVML_LIBRARY": str(options.build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")})
             port = int(re.search(r":(\d+)/", service.stderr.readline()).group(1))
-            time.sleep(20)  # some ticks
+            time.sleep(options.age)
             connection = socket.create_connection(("127.0.0.1", port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             # First without scrapes, then with as many as are needed for a percentile.
