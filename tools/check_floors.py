@@ -89,7 +89,8 @@ ROOMS = {
         "compare": _VERBS | {"control", "measure", "compare"},
         "*": _VERBS,
     },
-    # What every format, or every importer, uses lies in the folder itself; "*" is any other room.
+    # What every importer uses lies in the folder itself, and what every format uses there and in
+    # activity, costs, results and format; "*" is any other room.
     "report": {
         "": {""},
         "activity": _TABLES,

@@ -111,16 +111,18 @@ class Bench:
         return any(self.is_old(path) for path in self.folder.glob(".jouleprof-*.old"))
 
     def check_old(self, watts=WATTS):
-        """It is as it was, or a valid new one, of this power."""
+        """It is as it was, or a valid new one, of this power. Returns the report of a new one, else None."""
         if not self.has_changed():
-            return
+            return None
         reported = self.report("old")
         if reported.returncode != 0 and self.has_second_name():
-            return  # the tool gave up before the new one was a recording
+            return None  # the tool gave up before the new one was a recording
         if reported.returncode != 0:
             raise Failure(f"the old file is gone, and what is there is no recording: "
                           f"{reported.stderr}")
-        self.check_total(json.loads(reported.stdout), watts)
+        report = json.loads(reported.stdout)
+        self.check_total(report, watts)
+        return report
 
     def report(self, name):
         return self.run([self.tool, "report", name, "--json"])

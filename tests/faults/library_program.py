@@ -18,7 +18,8 @@ def energies_of(measurement):
 
 
 def measure(found):
-    with jouleprof.Monitor(log=(sys.argv[1:] or [None])[0], overwrite=True) as monitor:
+    log = sys.argv[1] if len(sys.argv) > 1 else None
+    with jouleprof.Monitor(log=log, overwrite=True) as monitor:
         with monitor.window("work") as window:
             end = time.monotonic() + 0.3
             while time.monotonic() < end:

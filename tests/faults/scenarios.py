@@ -48,9 +48,17 @@ class Traced(Scenario):
         return process
 
 
-class InC:
-    """A program in C that uses the library."""
+class Program:
+    """A program that uses the library. A language's class has is_possible() and command()."""
 
+    def run(self, bench, fault):
+        command = self.command(bench)
+        process = bench.run([*command, "old"], fault, pathlib.Path(command[0]).name)
+        check_program(bench, process)
+        return process
+
+
+class InC(Program):
     def is_possible(self, bench):
         return self.library(bench) is not None
 
@@ -67,35 +75,20 @@ class InC:
                           "-ljouleprof", "-ldl")
         return [program]
 
-    def run(self, bench, fault):
-        command = self.command(bench)
-        process = bench.run([*command, "old"], fault, pathlib.Path(command[0]).name)
-        check_program(bench, process)
-        return process
 
-
-class InPython:
-    """A program in Python that uses the package."""
-
+class InPython(Program):
     def is_possible(self, bench):
         return bench.find("python/jouleprof/__init__.py") is not None
 
     def command(self, _bench):
         return [PYTHON, HERE / "library_program.py"]
 
-    def run(self, bench, fault):
-        command = self.command(bench)
-        process = bench.run([*command, "old"], fault, pathlib.Path(command[0]).name)
-        check_program(bench, process)
-        return process
 
-
-class UnderRun(Scenario):
-    """The same programs under `run`, which stores their windows. `in_tool`: its calls fail, not the
-    program's."""
+class UnderRun:
+    """Such a program under `run`, which stores its windows. `in_tool`: the calls of `run` fail, not
+    the program's."""
 
     def __init__(self, program, in_tool=False):
-        super().__init__([], check_program)
         self.program = program
         self.in_tool = in_tool
 
@@ -109,14 +102,14 @@ class UnderRun(Scenario):
                              *command], fault, name)
         if process.returncode == 125 and self.in_tool and "jouleprof: " in process.stderr:
             bench.check_old()  # the program was not started
-            return process
-        check_program(bench, process)
-        check_windows(bench)
+        else:
+            check_windows(check_program(bench, process), bool(process.hits))
         return process
 
 
 def check_program(bench, process):
-    """Its work is done and its status came back; energies hold the truth or are absent."""
+    """Its work is done and its status came back; energies hold the truth or are absent. Returns the
+    report of the new file, as check_old()."""
     aborted = process.returncode in (-signal.SIGABRT, 128 + signal.SIGABRT)  # the latter under `run`
     if aborted and "std::bad_alloc" in process.stderr:
         raise KnownLimit("nlohmann's JSON objects need memory when they are destroyed")
@@ -131,15 +124,15 @@ def check_program(bench, process):
             raise Failure(f"{1e-6 * truth} J is not in {1e-6 * energy} +- {1e-6 * error} J")
     if not (bench.folder / "old").exists() and not bench.has_second_name():
         raise Failure("the old log is gone")
-    bench.check_old()
+    return bench.check_old()
 
 
-def check_windows(bench):
-    """The windows that `run` recorded hold the truth."""
-    reported = bench.report("old")
-    if reported.returncode != 0:
-        return  # check_old() has seen that nothing was lost
-    for window in json.loads(reported.stdout)["windows"]:
+def check_windows(report, any_fault):
+    """The windows that `run` recorded hold the truth; without a fault they are there."""
+    windows = report["windows"] if report else []
+    if not windows and not any_fault:
+        raise Failure("the window is not in the recording")
+    for window in windows:
         for energy in window["energy"]:
             interval = energy["interval_joules"]
             truth = WATTS * window["total_seconds"]

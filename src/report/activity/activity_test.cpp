@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "report/activity/activity_view.h"
 #include "report/cells.h"
 #include "report/example_activity_test.h"
+#include "report/json_keys_test.h"
 #include "tests/support/golden.h"
 
 namespace jouleprof::report {
@@ -209,34 +209,12 @@ TEST(ActivityJson, HoldsTheBalanceExactly) {
   EXPECT_FALSE(device["rows"][0].contains("macs"));
 }
 
-// "devices[].device" for every key there is.
-void collect(const json& value, const std::string& path, std::set<std::string>& keys) {
-  if (value.is_array()) {
-    for (const auto& item : value) collect(item, path + "[]", keys);
-  } else if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
-      const std::string name = path.empty() ? key : path + "." + key;
-      keys.insert(name);
-      collect(item, name, keys);
-    }
-  }
-}
-
 TEST(ActivityJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   std::set<std::string> keys;
   ActivityOptions options;
   options.by = ActivityBy::kLayer;
-  collect(document(options), "", keys);
-  std::set<std::string> documented;
-  bool inside = false;
-  const std::string page = read_file(JOULEPROF_SOURCE_DIR "/docs/json.md").value();
-  for (const auto line : split(page, '\n')) {
-    if (line.starts_with("## ")) inside = line.find("jouleprof.activity/3") != std::string::npos;
-    if (inside && line.starts_with("| `")) {
-      documented.emplace(line.substr(3, line.find('`', 3) - 3));
-    }
-  }
-  EXPECT_EQ(keys, documented);
+  add_keys(document(options), "", keys);
+  EXPECT_EQ(keys, documented_keys("jouleprof.activity/3"));
 }
 
 TEST(ActivityJson, LayersHaveTheirModelsFigures) {

@@ -7,10 +7,9 @@
 #include <set>
 #include <string>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "report/example_windows_test.h"
 #include "report/json/snapshot_json.h"
+#include "report/json_keys_test.h"
 #include "report/render.h"
 
 namespace jouleprof::report {
@@ -28,38 +27,12 @@ json parsed(const model::Profile& profile) {
 // Exact: a double holds every whole number of microjoules up to nine gigajoules.
 std::int64_t microjoules(const json& value) { return std::llround(value.get<double>() * 1e6); }
 
-// "domains[].energy_joules" for every key there is.
-void collect(const json& value, const std::string& path, std::set<std::string>& keys) {
-  if (value.is_array()) {
-    for (const auto& item : value) collect(item, path + "[]", keys);
-  } else if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
-      const std::string name = path.empty() ? key : path + "." + key;
-      keys.insert(name);
-      collect(item, name, keys);
-    }
-  }
-}
-
-// The keys that the tables of one chapter of docs/json.md name.
-std::set<std::string> documented(const std::string& chapter) {
-  const auto page = read_file(JOULEPROF_SOURCE_DIR "/docs/json.md");
-  EXPECT_TRUE(page.has_value());
-  std::set<std::string> keys;
-  bool inside = false;
-  for (const auto line : split(*page, '\n')) {
-    if (line.starts_with("## ")) inside = line.find(chapter) != std::string_view::npos;
-    if (inside && line.starts_with("| `")) keys.emplace(line.substr(3, line.find('`', 3) - 3));
-  }
-  return keys;
-}
-
 TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   std::set<std::string> keys;
-  collect(parsed(gpu_profile()), "", keys);
-  collect(parsed(lost_profile()), "", keys);
-  collect(parsed(sweep_profile(1)), "", keys);
-  EXPECT_EQ(keys, documented("jouleprof.profile/2"));
+  add_keys(parsed(gpu_profile()), "", keys);
+  add_keys(parsed(lost_profile()), "", keys);
+  add_keys(parsed(sweep_profile(1)), "", keys);
+  EXPECT_EQ(keys, documented_keys("jouleprof.profile/2"));
 }
 
 TEST(ProfileJson, EveryKeyOfAUnitIsDocumented) {
@@ -68,7 +41,7 @@ TEST(ProfileJson, EveryKeyOfAUnitIsDocumented) {
   const json j = json::parse(to_json(profile, nullptr, nullptr, &per))["per_unit"];
   std::set<std::string> keys;
   for (const auto& [key, value] : j.items()) keys.insert("per_unit." + key);
-  EXPECT_EQ(keys, documented("the object `per_unit`"));
+  EXPECT_EQ(keys, documented_keys("the object `per_unit`"));
   EXPECT_EQ(j["count"], 100);
 }
 
@@ -76,8 +49,8 @@ TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   model::Snapshot snapshot;
   snapshot.domains.resize(1);
   std::set<std::string> keys;
-  collect(json::parse(snapshot_json(snapshot)), "", keys);
-  EXPECT_EQ(keys, documented("jouleprof.snapshot/2"));
+  add_keys(json::parse(snapshot_json(snapshot)), "", keys);
+  EXPECT_EQ(keys, documented_keys("jouleprof.snapshot/2"));
 }
 
 TEST(ProfileJson, SaysWhatWasRun) {
