@@ -35,6 +35,12 @@ inline const std::filesystem::path& fuzz_folder() {
   return folder.path;
 }
 
+// Whether a file of fuzz_folder() may have the name.
+inline bool is_file_name(std::string_view name) {
+  return !name.empty() && name.size() <= 200 && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
 // Writes a seed if JOULEPROF_FUZZ_SEEDS names a folder.
 inline void write_seed(const std::string& name, std::string_view bytes) {
   const char* folder = std::getenv("JOULEPROF_FUZZ_SEEDS");

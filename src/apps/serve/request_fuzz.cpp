@@ -1,11 +1,11 @@
 // What a client may send to the service: whole connections, with windows and passwords.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,9 +25,18 @@ namespace {
 
 using namespace jouleprof;
 
+// libFuzzer's timer, which finds inputs that take too long, would end a wait for the service.
+void restart_interrupted_calls() {
+  struct sigaction timer {};
+  sigaction(SIGALRM, nullptr, &timer);
+  timer.sa_flags |= SA_RESTART;
+  sigaction(SIGALRM, &timer, nullptr);
+}
+
 class Service {
  public:
   Service() {
+    restart_interrupted_calls();
     serve::HttpOptions options;
     options.listen = {"127.0.0.1:0"};
     auto started = serve::HttpServer::start(std::move(options), [this](const auto& request) {
@@ -44,11 +53,9 @@ class Service {
     (void)::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     (void)shutdown(client, SHUT_WR);
     std::array<char, 4096> answer{};
+    ssize_t length = 0;
     bool begins = true;
-    while (true) {
-      const ssize_t length = recv(client, answer.data(), answer.size(), 0);
-      if (length < 0 && errno == EINTR) continue;
-      if (length <= 0) break;
+    while ((length = recv(client, answer.data(), answer.size(), 0)) > 0) {
       const std::string_view text(answer.data(), static_cast<std::size_t>(length));
       if (begins && length >= 5 && !text.starts_with("HTTP/")) std::abort();
       begins = false;
@@ -57,21 +64,9 @@ class Service {
   }
 
  private:
-  // libFuzzer looks for inputs that take too long with a timer, whose signal interrupts a system
-  // call; a connection that it interrupts is made anew.
+  // Each connection comes from another address of 127.0.0.0/8: a closed one keeps its port for a
+  // minute, and one address has fewer ports than there are connections in that time.
   int connect() {
-    while (true) {
-      if (const int client = try_to_connect(); client >= 0) return client;
-      if (errno == EINTR) continue;
-      std::perror("request_fuzz: no connection");
-      std::abort();
-    }
-  }
-
-  // The connected socket, or -1 and errno. Each connection comes from another address of
-  // 127.0.0.0/8: a closed one keeps its port for a minute, and one address has fewer ports than
-  // there are connections in that time.
-  int try_to_connect() {
     const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int late_port = 1;
     (void)setsockopt(client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late_port, sizeof late_port);
@@ -83,14 +78,12 @@ class Service {
     to.sin_family = AF_INET;
     to.sin_port = htons(server_->ports().at(0));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(client, reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
-        ::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-      return client;
+    if (bind(client, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0 ||
+        ::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+      std::perror("request_fuzz: no connection");
+      std::abort();
     }
-    const int why = errno;
-    close(client);
-    errno = why;
-    return -1;
+    return client;
   }
 
   std::uint32_t connections_ = 0;

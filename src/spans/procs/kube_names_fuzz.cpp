@@ -32,10 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::string_view name : split(text, '\n')) {
     const bool container = name.starts_with('/');
     if (container) name.remove_prefix(1);
-    if (name.empty() || name.size() > 200 || name == "." || name == ".." ||
-        name.find_first_of(std::string_view("/\0", 2)) != std::string_view::npos) {
-      continue;
-    }
+    if (!is_file_name(name)) continue;
     if (++files > 20) break;
     if (container) {
       write_bytes(containers / name, "");
