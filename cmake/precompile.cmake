@@ -7,12 +7,15 @@ set(JOULEPROF_STANDARD_HEADERS
   <memory> <mutex> <optional> <span> <string> <string_view> <thread> <unordered_map> <utility>
   <vector> <fmt/format.h> <tl/expected.hpp>)
 
-add_library(jouleprof_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled/empty.cpp)
-target_link_libraries(jouleprof_precompiled PRIVATE jouleprof_options jouleprof_fmt tl::expected
-                                                    Threads::Threads)
-target_precompile_headers(jouleprof_precompiled PRIVATE ${JOULEPROF_STANDARD_HEADERS})
+# GCC takes no header that was compiled with other options.
+foreach(target jouleprof_precompiled jouleprof_precompiled_cold)
+  add_library(${target} OBJECT ${PROJECT_BINARY_DIR}/precompiled/empty.cpp)
+  target_link_libraries(${target} PRIVATE jouleprof_options jouleprof_fmt tl::expected Threads::Threads)
+  target_precompile_headers(${target} PRIVATE ${JOULEPROF_STANDARD_HEADERS})
+endforeach()
+target_compile_options(jouleprof_precompiled_cold PRIVATE ${JOULEPROF_COLD_OPTIONS})
 
-# For programs: GCC takes no header that was compiled for a library (-fPIC).
+# For programs, without a library's -fPIC.
 if(JOULEPROF_TESTS)
   add_executable(jouleprof_precompiled_tests EXCLUDE_FROM_ALL
                  ${PROJECT_BINARY_DIR}/precompiled/empty.cpp)
