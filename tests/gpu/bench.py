@@ -11,7 +11,6 @@ pace (about 5 min). Without --part the first two run. Needs PyTorch, transformer
 """
 
 import argparse
-import bisect
 import csv
 import json
 import os
@@ -20,8 +19,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+
+from counter_updates import CounterUpdates
 
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 32000,
          "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 16,
@@ -30,45 +30,17 @@ STAGES = ["import", "build", "count", "first", "hold", "warm_up", "measure"]
 GOLDEN_GMACS = {"deit-b": 17.5638, "bert-l -s 320": 101.671}
 
 
-class Counter:
-    """The energy counter's updates, polled by a thread."""
+class Counter(CounterUpdates):
+    """Of the first GPU, in seconds since 1970."""
 
     def __init__(self):
         import pynvml
 
         pynvml.nvmlInit()
         device = pynvml.nvmlDeviceGetHandleByIndex(0)
-        self._read = lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(device) / 1000
         self.name = pynvml.nvmlDeviceGetName(device)
         self.driver = pynvml.nvmlSystemGetDriverVersion()
-        self.times, self.joules = [], []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-        self._thread.start()
-
-    def _poll(self):
-        last = None
-        while not self._stop.is_set():
-            joules, now = self._read(), time.time()
-            if joules != last:
-                self.times.append(now)
-                self.joules.append(joules)
-                last = joules
-            time.sleep(0.002)
-
-    def energy(self, begin, end):
-        return self._at(end) - self._at(begin)
-
-    def _at(self, t):
-        i = bisect.bisect(self.times, t)
-        if not 0 < i < len(self.times):
-            return float("nan")
-        share = (t - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
-        return self.joules[i - 1] + share * (self.joules[i] - self.joules[i - 1])
-
-    def close(self):
-        self._stop.set()
-        self._thread.join()
+        super().__init__(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(device) / 1000, time.time)
 
 
 def bench(tool, words, folder, *options):

@@ -153,7 +153,8 @@ class Recording:
     def __init__(self, tool, path):
         self.tool, self.path = tool, str(path)
         with sqlite3.connect(self.path) as db:
-            self.begin_ns = db.execute("SELECT work_begin_nanoseconds FROM run").fetchone()[0]
+            self.begin_ns, self.end_ns = db.execute(
+                "SELECT work_begin_nanoseconds, work_end_nanoseconds FROM run").fetchone()
         db.close()
 
     def report(self, *options, span=None):

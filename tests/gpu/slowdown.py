@@ -2,14 +2,17 @@
 """The slowdown of a program by tracing kernels and layers: a table of ratios to the plain program.
 
     slowdown.py JOULEPROF [--rounds 3] [--seconds 3] [--modes "run --kernels,run"] [--cases "graph 1"]
+                [--cupti LIBRARY]
 
 Each round runs every mode in a process of its own, in turns forwards and backwards. The ratio of a mode
 is the geometric mean over the rounds; the interval is Student's t of the rounds' log ratios.
+`--cupti` adds a mode "CUPTI alone": the program with this library injected, which records kernels and discards them.
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -21,9 +24,10 @@ CASES = "eager 64,eager 1,graph 1"
 T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201]
 
 
-def modes_of(tool):
+def modes_of(tool, cupti):
     run = [tool, "run", "--no-record", "-q", "--idle", "0s"]
-    return {
+    alone = {"CUPTI alone": (["env", f"CUDA_INJECTION64_PATH={os.path.abspath(cupti)}"], "plain")} if cupti else {}
+    return alone | {
         "plain": ([], "plain"),
         "run": ([*run, "--"], "plain"),
         "run --kernels": ([*run, "--kernels", "--"], "plain"),
@@ -67,8 +71,9 @@ def main():
     parser.add_argument("--seconds", default="3")
     parser.add_argument("--modes", help="of the table, beside plain")
     parser.add_argument("--cases", default=CASES)
+    parser.add_argument("--cupti", metavar="LIBRARY")
     args = parser.parse_args()
-    modes = modes_of(args.tool)
+    modes = modes_of(args.tool, args.cupti)
     if args.modes:
         modes = {name: modes[name] for name in ["plain", *args.modes.split(",")]}
     cases = args.cases.split(",")

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kMostProcesses = 5;
 constexpr std::size_t kFewestProcesses = 1;
-constexpr std::size_t kFindingLines = 3;
+// Of each finding, the most that fits; its end is the next step.
+constexpr std::size_t kFindingLines[] = {8, 3, 1};
 constexpr std::size_t kMostWarnings = 3;
 constexpr std::size_t kMostWindows = 12;
 constexpr std::size_t kFewestWindows = 5;
@@ -118,16 +119,16 @@ Lines foot(const TextContext& c, std::size_t finding_lines) {
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);
-  std::array<Lines, 7> blocks{head(c), domain_block(c),  level_block(c),        {},
-                              {},      balance_block(c), foot(c, kFindingLines)};
+  std::array<Lines, 7> blocks{head(c), domain_block(c), level_block(c), {}, {}, balance_block(c),
+                              {}};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(std::max(options.height, 1));
-  if (used + kFewestProcesses + 2 > height) {
-    used -= blocks.back().size();
-    blocks.back() = foot(c, 1);
-    used += blocks.back().size();
+  for (const std::size_t finding_lines : kFindingLines) {
+    blocks.back() = foot(c, finding_lines);
+    if (used + blocks.back().size() + kFewestProcesses + 2 <= height) break;
   }
+  used += blocks.back().size();
   // Windows and processes get what is left: rows, a heading and a line for those folded.
   const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
   blocks[3] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));

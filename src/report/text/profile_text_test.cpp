@@ -53,6 +53,18 @@ TEST(ProfileText, OneGpuFitsOneScreen) {
   EXPECT_THAT(text, HasSubstr("3 more; each in --json"));
 }
 
+TEST(ProfileText, AFindingIsWholeWhereThereIsRoom) {
+  auto profile = gpu_profile();
+  ASSERT_FALSE(profile.findings.empty());
+  std::string& step = profile.findings.front().next_step;
+  for (int i = 0; i < 6; ++i) step += " Use larger batches, or release the GPU.";
+  step += " The end.";
+  TextOptions options;
+  EXPECT_THAT(to_text(profile, options), Not(HasSubstr("The end.")));
+  options.height = 40;
+  EXPECT_THAT(to_text(profile, options), HasSubstr("The end."));
+}
+
 TEST(ProfileText, TwelveGpusAreFoldedIntoAScreensWidth) {
   model::Profile profile = gpu_profile();
   auto gpu = profile.domains[0];

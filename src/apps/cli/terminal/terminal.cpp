@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -15,7 +16,10 @@ report::TextOptions text_options(int fd) {
   options.colour = (no_color == nullptr || *no_color == '\0') && term != nullptr &&
                    std::string_view(term) != "dumb";
   winsize size{};
-  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) options.width = size.ws_col;
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
+    if (size.ws_col >= 40) options.width = size.ws_col;
+    options.height = std::max(options.height, size.ws_row - 1);  // the last line is the prompt's
+  }
   return options;
 }
 
