@@ -28,12 +28,12 @@ with monitor.window("train"):
 
 
 WORKER = """
-import sys, time, jouleprof
+import os, sys, time, jouleprof
 monitor = jouleprof.Monitor()
 with monitor.window("done"):
     time.sleep(0.1)
 with monitor.window(sys.argv[1]):
-    print("open", flush=True)
+    os.write(1, b"open\\n")  # in one go: two programs share the pipe
     time.sleep(60)
 """
 

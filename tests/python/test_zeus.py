@@ -210,6 +210,23 @@ def test_the_log_quotes_and_leaves_missing_cells_empty(machine):
     monitor.monitor.close()
 
 
+def test_a_row_keeps_its_time_when_the_monitor_is_closed_at_once(machine):
+    path = machine.gpus(CONSTANT).folder / "log.csv"
+    monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[], log_file=path)
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.05)
+    m = monitor.end_window("x", sync_execution=False)
+    monitor.monitor.close()
+    assert m.time >= 0.05
+    with pytest.raises(jouleprof.Unavailable, match="closed"):
+        m.gpu_energy  # noqa: B018
+    monitor._log.close()
+    with open(path, encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["window_name"], row["gpu0_energy"]) == ("x", "")
+    assert float(row["elapsed_time"]) == m.time
+
+
 def test_the_record_can_be_made_by_hand():
     m = Measurement(time=1.0, gpu_energy={0: 2.0, 1: 3.0})
     assert (m.total_energy, m.cpu_energy, m.jouleprof) == (5.0, None, None)
