@@ -152,6 +152,13 @@ class Document {
     out["count"] = rows.size();
     out["entities"] = Json::array();
     for (std::size_t i = 0; i < shown; ++i) out["entities"].push_back(entity_json(rows[i], family));
+    out["unlisted_joules"] = by_device([&](std::size_t d) {
+      Energy sum;
+      for (std::size_t i = shown; i < rows.size(); ++i) {
+        if (const auto& series = rows[i].entity->energies[d]) sum += series->energy;
+      }
+      return sum;
+    });
     out["outside_joules"] = by_device([&](std::size_t d) { return account.outside[d]; });
     out["other_joules"] = by_device([&](std::size_t d) { return account.other[d]; });
     out["ended_joules"] = by_device([&](std::size_t d) { return account.ended[d]; });

@@ -59,6 +59,8 @@ TEST(MachineJson, ListsEntitiesByEnergy) {
   EXPECT_EQ(processes["entities"][0]["power_watts"], 8.8);
   EXPECT_EQ(processes["entities"][0]["present"], true);
   EXPECT_EQ(processes["entities"][0]["job"], nullptr);
+  EXPECT_EQ(processes["unlisted_joules"]["gpu0"], 30.0);  // 10 and 20
+  EXPECT_EQ(all["families"]["job"]["unlisted_joules"]["gpu0"], 0.0);
   EXPECT_EQ(all["families"]["job"]["entities"][0]["id"], "7");
   EXPECT_EQ(all["families"]["job"]["outside_joules"]["gpu0"], 90.0);
 }
