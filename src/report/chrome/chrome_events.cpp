@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/demangle.h"
 #include "model/activity/phase_name.h"
-#include "report/json/json_text.h"
 
 namespace jouleprof::report {
 namespace {
@@ -35,51 +34,69 @@ std::string_view category(model::ActivityKind kind) {
   return "kernel";
 }
 
+// How busy a device was, as the counter of its process. Bins that are shorter than `step` are added
+// up to steps.
+class BusyCounter {
+ public:
+  BusyCounter(ChromeSink& sink, std::uint32_t pid, HostTime origin, Duration step)
+      : sink_(sink), pid_(pid), origin_(origin), step_(step) {}
+
+  // In order. What lies in two steps is split by time.
+  void add(HostTime begin, Duration length, std::uint64_t busy) {
+    if (length >= step_) {
+      write_step();
+      return put(begin, begin + length, static_cast<double>(busy));
+    }
+    const HostTime first = origin_ + (begin - origin_) / step_ * step_;
+    const HostTime next = first + step_;
+    const double later = std::max(seconds(begin + length - next) / seconds(length), 0.0);
+    add(first, static_cast<double>(busy) * (1 - later));
+    if (later > 0) add(next, static_cast<double>(busy) * later);
+  }
+  void finish() {
+    write_step();
+    if (end_) write(*end_, 0);
+  }
+
+ private:
+  void add(HostTime step, double busy) {
+    if (step != begin_) write_step();
+    begin_ = step;
+    busy_ += busy;
+  }
+  void write_step() {
+    if (begin_) put(*begin_, *begin_ + step_, std::exchange(busy_, 0));
+    begin_.reset();
+  }
+  void put(HostTime begin, HostTime end, double busy) {
+    if (end_ && begin > *end_) write(*end_, 0);
+    write(begin, busy * 1e-9 / seconds(end - begin));
+    end_ = end;
+  }
+  void write(HostTime t, double share) {
+    sink_(
+        R"--({{"ph": "C", "name": "busy (%)", "pid": {}, "tid": 0, "ts": {}, "args": {{"busy": {:.4g}}}}})--",
+        pid_, chrome_time(t - origin_), 100 * share);
+  }
+
+  ChromeSink& sink_;
+  std::uint32_t pid_;
+  HostTime origin_;
+  Duration step_;
+  std::optional<HostTime> begin_;  // of the step that is not written yet
+  double busy_ = 0;                // nanoseconds, in it
+  std::optional<HostTime> end_;    // of what is written
+};
+
 std::string triple(const std::array<std::uint32_t, 3>& t) {
   return fmt::format("[{}, {}, {}]", t[0], t[1], t[2]);
 }
 
 }  // namespace
 
-std::string chrome_string(std::string_view text) { return write_json(Json(text), 0); }
-
-std::string chrome_time(Duration t) {
-  const std::int64_t n = t.count();
-  return fmt::format("{}{}.{:03}", n < 0 ? "-" : "", std::abs(n / 1000), std::abs(n % 1000));
-}
-
-std::string chrome_energy(const JoulesRange& energy) {
-  if (energy.resolved == 0) {
-    return energy.high > 0 ? fmt::format(R"--("energy high (J)": {:.6g})--", energy.high) : "";
-  }
-  return fmt::format(
-      R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
-      energy.joules, energy.low, energy.high);
-}
-
-std::string chrome_power(const model::PowerStep& step) {
-  std::string out = fmt::format(R"("watts": {:.6g})", step.power.watts());
-  if (step.error) {
-    out += fmt::format(R"(, "low": {:.6g}, "high": {:.6g})",
-                       std::max((step.power - *step.error).watts(), 0.0),
-                       (step.power + *step.error).watts());
-  }
-  return out;
-}
-
-void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pid,
-                 std::uint32_t tid, std::string_view name, int place) {
-  sink(fmt::format(
-      R"({{"ph": "M", "name": "{}_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", what,
-      pid, tid, chrome_string(name)));
-  sink(fmt::format(
-      R"({{"ph": "M", "name": "{}_sort_index", "pid": {}, "tid": {}, "args": {{"sort_index": {}}}}})",
-      what, pid, tid, place));
-}
-
 ChromeLaunches::ChromeLaunches(const model::Trace& trace, std::uint32_t device,
                                const model::ActivityProfile* profile, const ChromeTraceParts& parts,
-                               HostTime origin, std::uint32_t pid, const ChromeSink& sink)
+                               HostTime origin, std::uint32_t pid, ChromeSink& sink)
     : trace_(trace),
       device_(device),
       profile_(profile),
@@ -165,9 +182,9 @@ void ChromeLaunches::launch(HostTime begin, const model::EventEntry& e) {
   if (!layers_.contains(e.stream)) {
     const std::string name = fmt::format("stream {}", e.stream);
     const auto place = static_cast<int>(std::min<std::uint32_t>(e.stream, 1U << 28)) * 3;
-    chrome_name(sink_, "thread", pid_, layers_track(e.stream), name + " layers", place);
-    chrome_name(sink_, "thread", pid_, ranges_track(e.stream), name + " ranges", place + 1);
-    chrome_name(sink_, "thread", pid_, stream_track(e.stream), name, place + 2);
+    sink_.name("thread", pid_, layers_track(e.stream), name + " layers", place);
+    sink_.name("thread", pid_, ranges_track(e.stream), name + " ranges", place + 1);
+    sink_.name("thread", pid_, stream_track(e.stream), name, place + 2);
   }
   follow(layers_[e.stream], layers, layers_track(e.stream), true, begin, begin + duration, energy);
   follow(ranges_[e.stream], ranges, ranges_track(e.stream), false, begin, begin + duration, energy);
@@ -185,10 +202,9 @@ void ChromeLaunches::launch(HostTime begin, const model::EventEntry& e) {
     if (!phase.empty()) args += fmt::format(R"(, "phase": "{}")", phase);
   }
   const std::string_view members = args;
-  sink_(fmt::format(
-      R"({{"ph": "X", {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
-      names_[e.kernel_class], pid_, stream_track(e.stream), chrome_time(begin - origin_),
-      chrome_time(duration), members.starts_with(", ") ? members.substr(2) : members));
+  sink_(R"({{"ph": "X", {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
+        names_[e.kernel_class], pid_, stream_track(e.stream), chrome_time(begin - origin_),
+        chrome_time(duration), members.starts_with(", ") ? members.substr(2) : members);
 }
 
 std::vector<std::uint32_t> ChromeLaunches::path_of(std::uint32_t scope, bool layers) const {
@@ -218,9 +234,9 @@ void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::ui
     const std::string type = layers ? fmt::format(R"(, "args": {{"type": {}}})",
                                                   chrome_string(trace_.layers[path[i]].type))
                                     : std::string{};
-    sink_(fmt::format(R"({{"ph": "B", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}{}}})",
-                      layers ? "layer" : "range", chrome_string(name), pid_, tid,
-                      chrome_time(begin - origin_), type));
+    sink_(R"({{"ph": "B", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}{}}})",
+          layers ? "layer" : "range", chrome_string(name), pid_, tid, chrome_time(begin - origin_),
+          type);
   }
   open.path = std::move(path);
   open.energy.resize(open.path.size());
@@ -233,10 +249,9 @@ void ChromeLaunches::follow(Open& open, std::vector<std::uint32_t> path, std::ui
 void ChromeLaunches::close(Open& open, std::size_t depth, std::uint32_t tid) {
   while (open.path.size() > depth) {
     const std::string energy = chrome_energy(open.energy.back());
-    sink_(fmt::format(
-        R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}{}"launches": {}}}}})", pid_,
-        tid, chrome_time(open.end - origin_), energy, energy.empty() ? "" : ", ",
-        open.launches.back()));
+    sink_(R"({{"ph": "E", "pid": {}, "tid": {}, "ts": {}, "args": {{{}{}"launches": {}}}}})", pid_,
+          tid, chrome_time(open.end - origin_), energy, energy.empty() ? "" : ", ",
+          open.launches.back());
     open.path.pop_back();
     open.energy.pop_back();
     open.launches.pop_back();
@@ -244,12 +259,7 @@ void ChromeLaunches::close(Open& open, std::size_t depth, std::uint32_t tid) {
 }
 
 Result<void> ChromeLaunches::write_busy() {
-  const auto counter = [&](HostTime t, double share) {
-    sink_(fmt::format(
-        R"--({{"ph": "C", "name": "busy (%)", "pid": {}, "tid": 0, "ts": {}, "args": {{"busy": {:.4g}}}}})--",
-        pid_, chrome_time(t - origin_), 100 * share));
-  };
-  std::optional<HostTime> end;  // of the bin before
+  BusyCounter counter(sink_, pid_, origin_, parts_.busy_step);
   for (const auto& chunk : trace_.chunks) {
     if (!model::is_bins(chunk.kind) || chunk.device != device_) continue;
     const Duration length = model::bin_of(chunk.kind, trace_.bin);
@@ -260,10 +270,7 @@ Result<void> ChromeLaunches::write_busy() {
       if (!bin) return;
       const HostTime begin = chunk.begin + *bin * length;
       const std::uint64_t sum = std::exchange(busy, 0);
-      if (!parts_.holds(begin)) return;
-      if (end && begin > *end) counter(*end, 0);
-      counter(begin, static_cast<double>(sum) / static_cast<double>(length.count()));
-      end = begin + length;
+      if (parts_.holds(begin)) counter.add(begin, length, sum);
     };
     for (model::BinEntry e; decoder.next(e); busy += e.busy_nanoseconds) {
       if (bin != e.bin) put();
@@ -272,7 +279,7 @@ Result<void> ChromeLaunches::write_busy() {
     put();
     if (!decoder.ok()) return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
   }
-  if (end) counter(*end, 0);
+  counter.finish();
   return {};
 }
 

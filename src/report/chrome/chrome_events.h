@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,32 +13,18 @@
 #include "model/activity/activity_profile.h"
 #include "model/device/power_step.h"
 #include "model/recording.h"
+#include "report/chrome/chrome_text.h"
 #include "report/chrome/chrome_trace.h"
 #include "report/chrome/kernel_energy.h"
 
 namespace jouleprof::report {
-
-// Takes events, each a JSON object.
-using ChromeSink = std::function<void(std::string_view event)>;
-
-std::string chrome_string(std::string_view text);  // quoted and escaped
-std::string chrome_time(Duration t);               // microseconds with nanoseconds as decimals
-// Members of "args": the energy and its bounds; of what is not resolvable the upper bound alone.
-// Empty where nothing is known.
-std::string chrome_energy(const JoulesRange& energy);
-// The members of "args" of a counter event: "watts", and where the interval is known "low", which
-// is not below zero, and "high".
-std::string chrome_power(const model::PowerStep& step);
-// A "process" or "thread" of the viewer and its place among the others.
-void chrome_name(const ChromeSink& sink, std::string_view what, std::uint32_t pid,
-                 std::uint32_t tid, std::string_view name, int place);
 
 class ChromeLaunches {
  public:
   // `profile` may be null. `parts` says what of it is written. All must outlive it.
   ChromeLaunches(const model::Trace& trace, std::uint32_t device,
                  const model::ActivityProfile* profile, const ChromeTraceParts& parts,
-                 HostTime origin, std::uint32_t pid, const ChromeSink& sink);
+                 HostTime origin, std::uint32_t pid, ChromeSink& sink);
 
   bool any() const { return any_; }  // kEvents of this device
   Result<void> write_launches();
@@ -69,7 +54,7 @@ class ChromeLaunches {
   const ChromeTraceParts& parts_;
   HostTime origin_;
   std::uint32_t pid_;
-  const ChromeSink& sink_;
+  ChromeSink& sink_;
   bool any_ = false;
   std::vector<std::uint32_t> rows_;       // by class
   std::vector<Duration> totals_;          // by row

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "report/chrome/chrome_trace.h"
 #include "report/format/format.h"
 
@@ -5,6 +7,9 @@ namespace jouleprof::report {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Viewers take minutes for millions of values of a counter. A shorter part shows each.
+constexpr int kMostSteps = 200'000;  // an hour, by 18 ms
 
 Result<void> write(const analysis::Run& run, const analysis::Part& part,
                    const FormatOptions& options, std::ostream& out) {
@@ -18,7 +23,9 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   if (part.from) parts.begin = span->begin;
   if (part.to) parts.end = span->end;
   parts.window_energy = window_energy_of(run);
-  parts.curves = power_curves(run, part, 20ms);
+  parts.busy_step = (span->end - span->begin) / kMostSteps;
+  parts.curves = power_curves(run, part, std::max<Duration>(parts.busy_step, 20ms),
+                              std::max<Duration>(parts.busy_step, 100ms));
   return write_chrome_trace(out, run.recording(), parts);
 }
 

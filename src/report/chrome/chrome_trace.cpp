@@ -36,10 +36,7 @@ class Writer {
         recording_(recording),
         parts_(parts),
         origin_(origin_of(recording, parts)),
-        sink_([this](std::string_view event) {
-          out_ << (first_ ? "\n" : ",\n") << event;
-          first_ = false;
-        }) {}
+        sink_(out) {}
 
   Result<void> write() {
     write_head();
@@ -47,6 +44,7 @@ class Writer {
     write_windows();
     auto done = write_replays();
     if (done) done = write_devices();
+    sink_.flush();
     out_ << "\n]}\n";
     return done;
   }
@@ -97,7 +95,7 @@ class Writer {
   }
 
   void write_power() {
-    chrome_name(sink_, "process", kPowerProcess, 0, "power", 0);
+    sink_.name("process", kPowerProcess, 0, "power", 0);
     for (const auto& curve : parts_.curves) {
       const auto* domain = domain_of(curve.domain);
       if (!domain) continue;
@@ -106,9 +104,8 @@ class Writer {
           "{}{}{} power (W)", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind)));
       for (const auto& step : curve.steps) {
         if (!parts_.holds(step.begin)) continue;
-        sink_(fmt::format(
-            R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
-            kPowerProcess, chrome_time(step.begin - origin_), chrome_power(step)));
+        sink_(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
+              kPowerProcess, chrome_time(step.begin - origin_), chrome_power(step));
       }
     }
   }
@@ -116,7 +113,7 @@ class Writer {
   // Windows may overlap as they like, which slices of one track may not: they are asynchronous.
   void write_windows() {
     if (recording_.windows.empty()) return;
-    chrome_name(sink_, "process", kWindowProcess, 0, "windows", 1);
+    sink_.name("process", kWindowProcess, 0, "windows", 1);
     for (std::size_t i = 0; i < recording_.windows.size(); ++i) {
       const model::Window& window = recording_.windows[i];
       if (!parts_.holds(window.begin)) continue;
@@ -132,10 +129,9 @@ class Writer {
                         energy->energy.joules(), energy->low().joules(), energy->high().joules());
       }
       const auto edge = [&](char phase, HostTime t, const std::string& more) {
-        sink_(fmt::format(R"({{"ph": "{}", "cat": "window", "id": {}, "name": {}, "pid": {}, )"
-                          R"("tid": 0, "ts": {}, "args": {{{}}}}})",
-                          phase, i, chrome_string(window.name), kWindowProcess,
-                          chrome_time(t - origin_), more));
+        sink_(R"({{"ph": "{}", "cat": "window", "id": {}, "name": {}, "pid": {}, )"
+              R"("tid": 0, "ts": {}, "args": {{{}}}}})",
+              phase, i, chrome_string(window.name), kWindowProcess, chrome_time(t - origin_), more);
       };
       edge('b', window.begin, args);
       edge('e', window.end, "");
@@ -153,14 +149,13 @@ class Writer {
         const auto name = replay_name(trace, chunk);
         if (!name) return tl::unexpected(name.error());
         if (!std::exchange(named, true)) {
-          chrome_name(sink_, "process", kReplayProcess, 0, "isolated re-runs, not in any figure",
-                      2);
-          chrome_name(sink_, "thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
+          sink_.name("process", kReplayProcess, 0, "isolated re-runs, not in any figure", 2);
+          sink_.name("thread", kReplayProcess, t, fmt::format("of {}", trace.program), 0);
         }
-        sink_(fmt::format(
+        sink_(
             R"({{"ph": "X", "cat": "replay", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}}})",
             chrome_string(*name), kReplayProcess, t, chrome_time(chunk.begin - origin_),
-            chrome_time(chunk.end - chunk.begin)));
+            chrome_time(chunk.end - chunk.begin));
       }
     }
     return {};
@@ -184,11 +179,11 @@ class Writer {
     for (const auto& trace : recording_.traces) {
       for (std::uint32_t i = 0; i < trace.devices.size(); ++i, ++pid) {
         const auto& device = trace.devices[i];
-        chrome_name(sink_, "process", pid, 0,
-                    fmt::format("GPU {}{}{}{}{}{}", device.ordinal, device.name.empty() ? "" : " ",
-                                device.name, trace.program.empty() ? "" : " of ", trace.program,
-                                trace.pid > 0 ? fmt::format(" ({})", trace.pid) : std::string{}),
-                    static_cast<int>(pid));
+        sink_.name("process", pid, 0,
+                   fmt::format("GPU {}{}{}{}{}{}", device.ordinal, device.name.empty() ? "" : " ",
+                               device.name, trace.program.empty() ? "" : " of ", trace.program,
+                               trace.pid > 0 ? fmt::format(" ({})", trace.pid) : std::string{}),
+                   static_cast<int>(pid));
         ChromeLaunches launches(trace, i, profile_of(device), parts_, origin_, pid, sink_);
         auto done = launches.any() ? launches.write_launches() : launches.write_busy();
         if (!done) return done;
@@ -201,7 +196,6 @@ class Writer {
   const model::Recording& recording_;
   const ChromeTraceParts& parts_;
   HostTime origin_;
-  bool first_ = true;
   ChromeSink sink_;
 };
 

@@ -19,6 +19,8 @@ struct ChromeTraceParts {
   std::vector<PowerCurve> curves;
   WindowEnergyOf window_energy;  // may be empty
   std::string version;           // of the tool
+  // The counter of how busy a device was has no shorter steps; its bins may be longer.
+  Duration busy_step{};
   // Only what begins in this part.
   HostTime begin = HostTime::min();
   HostTime end = HostTime::max();

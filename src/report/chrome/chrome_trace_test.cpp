@@ -206,6 +206,19 @@ TEST(ChromeTrace, WithoutLaunchesHowBusyTheDeviceWas) {
                       {20'000, 80}, {25'000, 60}, {30'000, 0}, {40'000, 20}, {45'000, 0}}));
 }
 
+TEST(ChromeTrace, ShortBinsAreAddedUpToSteps) {
+  Example example(false);
+  example.parts.busy_step = 8ms;
+  const Json json = example.write();
+  std::map<double, double> busy;
+  for (const auto& e : json["traceEvents"]) {
+    if (e["name"] == "busy (%)") busy[e["ts"]] = e["args"]["busy"];
+  }
+  // Bins of 4 ms in 20 to 25 ms, 3 in 25 to 30, 1 in 40 to 45.
+  EXPECT_EQ(busy, (std::map<double, double>{
+                      {16'000, 40}, {24'000, 47.5}, {32'000, 0}, {40'000, 12.5}, {48'000, 0}}));
+}
+
 TEST(ChromeTrace, ReplaysAreNamed) {
   Example example(true);
   model::Trace& trace = example.recording.traces[0];

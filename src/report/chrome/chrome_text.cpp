@@ -1,0 +1,60 @@
+#include "report/chrome/chrome_text.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "report/json/json_text.h"
+
+namespace jouleprof::report {
+namespace {
+
+constexpr std::size_t kBlock = 64 * 1024;
+
+}  // namespace
+
+std::string chrome_string(std::string_view text) { return write_json(Json(text), 0); }
+
+std::string chrome_time(Duration t) {
+  const std::int64_t n = t.count();
+  return fmt::format("{}{}.{:03}", n < 0 ? "-" : "", std::abs(n / 1000), std::abs(n % 1000));
+}
+
+std::string chrome_energy(const JoulesRange& energy) {
+  if (energy.resolved == 0) {
+    return energy.high > 0 ? fmt::format(R"--("energy high (J)": {:.6g})--", energy.high) : "";
+  }
+  return fmt::format(
+      R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
+      energy.joules, energy.low, energy.high);
+}
+
+std::string chrome_power(const model::PowerStep& step) {
+  std::string out = fmt::format(R"("watts": {:.6g})", step.power.watts());
+  if (step.error) {
+    out += fmt::format(R"(, "low": {:.6g}, "high": {:.6g})",
+                       std::max((step.power - *step.error).watts(), 0.0),
+                       (step.power + *step.error).watts());
+  }
+  return out;
+}
+
+void ChromeSink::name(std::string_view what, std::uint32_t pid, std::uint32_t tid,
+                      std::string_view name, int place) {
+  (*this)(R"({{"ph": "M", "name": "{}_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", what,
+          pid, tid, chrome_string(name));
+  (*this)(
+      R"({{"ph": "M", "name": "{}_sort_index", "pid": {}, "tid": {}, "args": {{"sort_index": {}}}}})",
+      what, pid, tid, place);
+}
+
+void ChromeSink::next() {
+  if (text_.size() >= kBlock) flush();
+  text_ += std::exchange(first_, false) ? "\n" : ",\n";
+}
+
+void ChromeSink::flush() {
+  out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+  text_.clear();
+}
+
+}  // namespace jouleprof::report
