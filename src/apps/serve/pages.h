@@ -18,7 +18,7 @@ namespace jouleprof::serve {
 struct PageOptions {
   std::string version;
   std::string host;  // the machine's name
-  Duration tick = std::chrono::seconds{5};
+  Duration tick = std::chrono::seconds{10};
   bool estimates = true;
   report::ForeignNames names = {};
 };

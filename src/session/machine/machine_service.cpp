@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::DomainKind;
 
+constexpr std::uint64_t kFirstTicks = 12;
 constexpr Duration kHistory = 30s;
 constexpr Duration kRemembered = 60s;  // of committed energies
 constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
@@ -102,12 +103,18 @@ void MachineService::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     tick(stop);
     const HostTime now = HostClock::now();
-    while (next <= now) next += options_.tick;
+    while (next <= now) next += time_to_next_tick();
     wait_for_tick(next, stop);
   }
   sampling_.stop(options_.patience);
   share_.reset();
   (void)sampling_.finish();
+}
+
+Duration MachineService::time_to_next_tick() const {
+  const bool is_lively =
+      state_.ticks < kFirstTicks || (options_.is_watched && options_.is_watched());
+  return is_lively ? std::min(options_.tick, options_.lively_tick) : options_.tick;
 }
 
 void MachineService::read(const Reader& reader) const {

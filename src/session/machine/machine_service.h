@@ -27,7 +27,10 @@
 namespace jouleprof::session {
 
 struct ServiceOptions {
-  Duration tick = std::chrono::seconds{5};
+  Duration tick = std::chrono::seconds{10};
+  // Where it is shorter: of the first twelve ticks, and while `is_watched`.
+  Duration lively_tick = std::chrono::seconds{5};
+  std::function<bool()> is_watched;  // called from the thread of run(); may be empty
   std::vector<std::string> devices;  // as select_devices(); empty: all
   analysis::EnergyAccounts::Options accounts;
   std::filesystem::path job_mapping;  // as spans::JobMapping reads it; empty: none
@@ -105,6 +108,7 @@ class MachineService {
   void settle_windows(const std::stop_token& stop);
   void wait_for_sensors(HostTime t, const std::stop_token& stop);
   void tick(const std::stop_token& stop);
+  Duration time_to_next_tick() const;
   Division divide();
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "analysis/live/family_sum_test.h"
 #include "session/sampling/fake_meter.h"
@@ -57,6 +60,34 @@ TEST(MachineService, TheOnlyProcessOnAGpuIsChargedWithIt) {
     return found != entities.end() && found->second.energies[0] &&
            found->second.energies[0]->energy > Energy::joules(5);
   });
+}
+
+std::uint64_t ticks_in(Duration time, bool is_watched) {
+  std::stop_source stop;
+  std::uint64_t ticks = 0;
+  ServiceOptions options;
+  options.tick = 1h;
+  options.lively_tick = 5ms;
+  options.is_watched = [&] { return is_watched; };
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts&) {
+    ticks = state.ticks;
+    if (ticks == 30) stop.request_stop();
+  };
+  auto service = MachineService::open(std::move(options), meters_of(held_by({})));
+  if (!service) return 0;
+  std::jthread timer([&](const std::stop_token& over) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, over, time, [] { return false; });
+    stop.request_stop();
+  });
+  (*service)->run(stop.get_token());
+  return ticks;
+}
+
+TEST(MachineService, TicksAreRareOnceItIsNeitherNewNorWatched) {
+  EXPECT_LE(ticks_in(1s, false), 12u);
+  EXPECT_EQ(ticks_in(1min, true), 30u);
 }
 
 TEST(MachineService, SharesOfAGpuFollowTheUtilisation) {

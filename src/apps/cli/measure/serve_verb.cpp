@@ -137,6 +137,7 @@ class ServeVerb : public Verb {
     std::size_t warned = 0;
     std::unique_ptr<serve::HttpServer> server;  // before the first tick
     bool named = false;
+    options.is_watched = [&server] { return server->has_streams(); };
     options.on_tick = [&](const auto& state, const auto& accounts) {
       if (!std::exchange(named, true)) name_gap(state);
       learn_rest(state);
@@ -224,7 +225,7 @@ class ServeVerb : public Verb {
   RestWatch rest_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
-  std::string tick_ = "5s";
+  std::string tick_ = "10s";
   std::vector<std::string> levels_;
   std::size_t most_series_ = 1000;
   std::string keep_ = "5min";
