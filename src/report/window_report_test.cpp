@@ -22,7 +22,10 @@ using ::testing::Not;
 json windows_of(const model::Profile& profile) { return json::parse(to_json(profile))["windows"]; }
 
 TEST(WindowText, MeasuredWindows) {
-  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/windows.txt", to_text(windowed_profile())));
+  TextOptions screen;
+  screen.height = 24;
+  EXPECT_TRUE(
+      matches_golden(JOULEPROF_TESTDATA "/windows.txt", to_text(windowed_profile(), screen)));
 }
 
 TEST(WindowText, ASweepOfAnotherTool) {

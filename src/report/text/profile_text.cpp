@@ -11,6 +11,7 @@
 namespace jouleprof::report {
 namespace {
 
+constexpr int kNoLimit = 100'000;  // lines
 constexpr std::size_t kMostProcesses = 5;
 constexpr std::size_t kFewestProcesses = 1;
 // Of each finding, the most that fits; its end is the next step.
@@ -123,7 +124,7 @@ std::string to_text(const model::Profile& profile, const TextOptions& options) {
                               {}};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
-  const auto height = static_cast<std::size_t>(std::max(options.height, 1));
+  const auto height = static_cast<std::size_t>(options.height.value_or(kNoLimit));
   for (const std::size_t finding_lines : kFindingLines) {
     blocks.back() = foot(c, finding_lines);
     if (used + blocks.back().size() + kFewestProcesses + 2 <= height) break;

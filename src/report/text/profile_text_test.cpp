@@ -26,24 +26,28 @@ std::vector<std::string_view> lines_of(const std::string& text) {
 
 TEST(ProfileText, GpuMachine) {
   TextOptions options;
+  options.height = 24;
   options.recording_path = "train.jprof";
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/gpu.txt", to_text(gpu_profile(), options)));
 }
 
 TEST(ProfileText, VirtualMachineWithAnEstimateOnly) {
   TextOptions options;
+  options.height = 24;
   options.recording_path = "make.jprof";
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/vm.txt", to_text(vm_profile(), options)));
 }
 
 TEST(ProfileText, LostGpuWithWarningsAndManyProcesses) {
   TextOptions options;
+  options.height = 24;
   options.recording_path = "runs/big one.jprof";
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/lost.txt", to_text(lost_profile(), options)));
 }
 
 TEST(ProfileText, OneGpuFitsOneScreen) {
   TextOptions options;
+  options.height = 24;
   options.recording_path = "train.jprof";
   auto profile = gpu_profile();
   profile.warnings = {"one", "two", "three", "four", "five"};
@@ -60,8 +64,11 @@ TEST(ProfileText, AFindingIsWholeWhereThereIsRoom) {
   for (int i = 0; i < 6; ++i) step += " Use larger batches, or release the GPU.";
   step += " The end.";
   TextOptions options;
+  options.height = 24;
   EXPECT_THAT(to_text(profile, options), Not(HasSubstr("The end.")));
   options.height = 40;
+  EXPECT_THAT(to_text(profile, options), HasSubstr("The end."));
+  options.height.reset();  // a file
   EXPECT_THAT(to_text(profile, options), HasSubstr("The end."));
 }
 
@@ -114,6 +121,7 @@ TEST(ProfileText, PartsThatDoNotSumAreShouted) {
 
 TEST(ProfileText, ColourOnlyWhenAskedAndAsciiOnlyWhenAsked) {
   TextOptions options;
+  options.height = 24;
   const auto profile = vm_profile();
   EXPECT_EQ(to_text(profile, options).find('\x1b'), std::string::npos);
   options.colour = true;
@@ -138,6 +146,7 @@ TEST(ProfileText, NamesCannotDriveTheTerminal) {
   profile.domains[3].reason = evil;
   profile.warnings = {evil};
   TextOptions options;
+  options.height = 24;
   options.recording_path = evil;
   const std::string text = to_text(profile, options);
   for (const char c : {'\x1b', '\x07', '\r', '\xFF', '\x9B'}) {
@@ -147,6 +156,7 @@ TEST(ProfileText, NamesCannotDriveTheTerminal) {
 
 TEST(ProfileText, TheNextCommandIsGivenInFull) {
   TextOptions options;
+  options.height = 24;
   options.next_command = "jouleprof export " + std::string(100, 'x') + ".jprof";
   const std::string text = to_text(gpu_profile(), options);
   EXPECT_THAT(std::string(lines_of(text).back()), HasSubstr(options.next_command));

@@ -7,6 +7,11 @@
 #include <string_view>
 
 namespace jouleprof::cli {
+namespace {
+
+constexpr int kLeastHeight = 24;
+
+}  // namespace
 
 report::TextOptions text_options(int fd) {
   report::TextOptions options;
@@ -15,10 +20,11 @@ report::TextOptions text_options(int fd) {
   const char* term = std::getenv("TERM");
   options.colour = (no_color == nullptr || *no_color == '\0') && term != nullptr &&
                    std::string_view(term) != "dumb";
+  options.height = kLeastHeight;
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
     if (size.ws_col >= 40) options.width = size.ws_col;
-    options.height = std::max(options.height, size.ws_row - 1);  // the last line is the prompt's
+    options.height = std::max(kLeastHeight, size.ws_row - 1);  // the last line is the prompt's
   }
   return options;
 }

@@ -7,7 +7,8 @@
 
 namespace jouleprof::cli {
 
-// Width and colour for text that goes to `fd`: colour on a terminal only, and not with NO_COLOR.
+// Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
+// colour with NO_COLOR.
 report::TextOptions text_options(int fd);
 
 }  // namespace jouleprof::cli
