@@ -46,6 +46,21 @@ TEST(Analyse, ALostGpuHasNoEnergyButAReason) {
   EXPECT_TRUE(domain(*profile, kPackage0).energy);
 }
 
+TEST(Analyse, ReadingsOfOneMomentAreNoEnergy) {
+  Recorded run;
+  run.read_gpu();
+  run.recording.run.work_begin.reset();
+  run.recording.run.work_end.reset();
+  run.recording.idle_spans.clear();
+  ASSERT_TRUE(profile_of(run.recording));
+  run.recording.readings.powers.clear();
+  run.recording.readings.counters.resize(1);
+  run.recording.readings.counters[0].before = run.recording.readings.counters[0].after;
+  const auto profile = profile_of(run.recording);
+  ASSERT_FALSE(profile);
+  EXPECT_THAT(profile.error().message, HasSubstr("one moment"));
+}
+
 TEST(Analyse, ADomainWithoutSensorHasAReason) {
   Recorded run;
   run.read_gpu();

@@ -89,6 +89,12 @@ struct Run::State {
     if (chosen.end < chosen.begin) {
       return fail(Errc::kCorrupt, "the recording's work ends before it begins");
     }
+    if (chosen.end == chosen.begin && !recording.run.work_begin &&
+        recording.imported_windows.empty()) {
+      return fail(Errc::kCorrupt,
+                  "the recording's sensors have readings of one moment only: there is no time of "
+                  "which the energy is known. `jouleprof export` lists the readings");
+    }
     const RecordedSpan& recorded = known_work->recorded;
     if (chosen.begin < recorded.begin - 1s || chosen.end > recorded.end + 1s) {
       return fail(

@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 namespace jouleprof {
 namespace {
@@ -94,14 +96,22 @@ Result<long long> read_integer(const std::filesystem::path& path) {
 }
 
 Result<std::vector<std::string>> list_folder(const std::filesystem::path& path) {
-  std::error_code err;
+  // Not by std::filesystem: libstdc++'s directory_iterator ends the program where an allocation
+  // fails.
+  const auto close = [](DIR* open) { ::closedir(open); };
+  const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
+  const auto fail_to_list = [&path] {
+    return tl::unexpected(system_error(fmt::format("cannot list {}", path.string()), errno));
+  };
+  if (!folder) return fail_to_list();
   std::vector<std::string> names;
-  for (std::filesystem::directory_iterator it(path, err), end; !err && it != end;
-       it.increment(err)) {
-    names.push_back(it->path().filename().string());
-  }
-  if (err) {
-    return tl::unexpected(system_error(fmt::format("cannot list {}", path.string()), err.value()));
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return fail_to_list();
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -164,7 +164,7 @@ class Serving:
             report = bench.report(path)
             if report.returncode != 0 and process.returncode != 0:
                 continue  # the tool gave up before the new one was a recording
-            if "neither readings" in report.stderr:
+            if "neither readings" in report.stderr or "of one moment only" in report.stderr:
                 continue  # one that could not be written any more, and says so
             if report.returncode != 0:
                 raise Failure(f"{path.name} cannot be read: {report.stderr}")

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+
+#include "base/file.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -23,11 +24,9 @@ fs::path own_folder() {
 // Folders such as lib/x86_64-linux-gnu, where Debian's libraries lie.
 std::vector<fs::path> architecture_folders(const fs::path& lib) {
   std::vector<fs::path> folders;
-  std::error_code err;
-  for (fs::directory_iterator it(lib, err), end; !err && it != end; it.increment(err)) {
-    if (it->path().filename().string().ends_with("-linux-gnu")) folders.push_back(it->path());
+  for (const auto& name : list_folder(lib).value_or(std::vector<std::string>{})) {
+    if (name.ends_with("-linux-gnu")) folders.push_back(lib / name);
   }
-  std::sort(folders.begin(), folders.end());
   return folders;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kUnknown = -1;
 constexpr std::array kPassedOn{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr std::array kCrashes{SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 constexpr unsigned kReapSeconds = 5;  // another thread has waited for the command, and will end us
 
 std::atomic<int> plain_status{1};
@@ -27,6 +28,7 @@ std::atomic<pid_t> child{0};
 std::atomic<const char*> waiter{nullptr};
 std::atomic<int> child_status{kUnknown};
 std::atomic<bool> is_giving_up{false};
+sigset_t signals_at_begin{};  // that were blocked
 
 void pass_on(int signal) {
   const int err = errno;
@@ -75,6 +77,7 @@ int status_of_child() {
   if (char* const* words = command; words != nullptr) {
     say("jouleprof: out of memory, or an internal error; the command runs without being "
         "measured\n");
+    ::sigprocmask(SIG_SETMASK, &signals_at_begin, nullptr);  // a thread blocks more
     ::execvp(words[0], words);
     ::_exit(errno == ENOENT ? 127 : 126);
   }
@@ -82,12 +85,23 @@ int status_of_child() {
   ::_exit(plain_status);
 }
 
+void give_up_at(int /*signal*/) { give_up(); }
+
 }  // namespace
 
 void install(int status, const char* wait_word) {
   plain_status = status;
   waiter = wait_word;
+  ::sigprocmask(SIG_SETMASK, nullptr, &signals_at_begin);
   std::set_terminate(give_up);
+  for (const int crash : kCrashes) {
+    struct sigaction action {};
+    ::sigaction(crash, nullptr, &action);
+    if (action.sa_handler != SIG_DFL) continue;  // a sanitizer's
+    action.sa_handler = give_up_at;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    ::sigaction(crash, &action, nullptr);
+  }
 }
 
 int wait_for(pid_t pid) {

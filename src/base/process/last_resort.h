@@ -1,5 +1,6 @@
-// What becomes of the measured command when this program cannot go on: no memory is left, or an
-// exception that is not caught. The command runs nevertheless, and its exit status comes back.
+// What becomes of the measured command when this program cannot go on: no memory is left, an
+// exception is not caught, or a driver's library crashes. The command runs nevertheless, and its
+// exit status comes back.
 #pragma once
 
 #include <sys/types.h>
@@ -7,10 +8,11 @@
 namespace jouleprof::last_resort {
 
 // From now on std::terminate() says so on stderr and ends the program with `status`, not with a
-// signal. Before that it runs the command, or waits for it, as far as the calls below have
-// announced one. It waits as a new program that asks for no memory and has no other threads: this
-// one, called with `wait_word` and the number of the child, which has to call wait_for() then.
-// Null: it waits as it is.
+// signal; likewise the signals of a crash (SIGSEGV and the like), unless they are handled already.
+// Before that it runs the command, or waits for it, as far as the calls below have announced one.
+// It waits as a new program that asks for no memory and has no other threads: this one, called with
+// `wait_word` and the number of the child, which has to call wait_for() then. Null: it waits as it
+// is.
 void install(int status, const char* wait_word);
 // Waits for this child and passes on the signals that ask it to end. Returns its exit status.
 int wait_for(pid_t child);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <exception>
+
+#include "base/process/threads.h"
 
 namespace jouleprof::last_resort {
 namespace {
@@ -11,6 +14,8 @@ namespace {
 char shell[] = "sh";
 char option[] = "-c";
 char ends_with_5[] = "exit 5";
+char kills_itself[] = "kill -TERM $$; exit 6";
+char* const kKillsItself[] = {shell, option, kills_itself, nullptr};
 char* const kCommand[] = {shell, option, ends_with_5, nullptr};
 
 TEST(LastResortDeathTest, EndsWithAStatus) {
@@ -30,6 +35,29 @@ TEST(LastResortDeathTest, TheCommandRuns) {
         std::terminate();
       },
       testing::ExitedWithCode(5), "without being measured");
+}
+
+TEST(LastResortDeathTest, TheCommandRunsWhereADriverCrashes) {
+  for (const int crash : {SIGABRT, SIGSEGV}) {
+    EXPECT_EXIT(
+        {
+          std::signal(crash, SIG_DFL);  // not the sanitizer's
+          install(7, nullptr);
+          has_to_run(kCommand);
+          start_without_signals([crash] { ::pthread_kill(::pthread_self(), crash); }).join();
+        },
+        testing::ExitedWithCode(5), "without being measured");
+  }
+}
+
+TEST(LastResortDeathTest, TheCommandHasTheSignalsThatTheProgramBeganWith) {
+  EXPECT_EXIT(
+      {
+        install(7, nullptr);
+        has_to_run(kKillsItself);
+        start_without_signals([] { std::terminate(); }).join();
+      },
+      testing::KilledBySignal(SIGTERM), "without being measured");
 }
 
 TEST(LastResortDeathTest, TheCommandThatRunsIsWaitedFor) {

@@ -82,18 +82,17 @@ std::string launcher_here() {
 
 // Removes what recorders left that ended long ago.
 void tidy(const fs::path& folder) {
-  std::error_code err;
   const std::string own = fmt::format("jouleprof-job-{}-", ::geteuid());
   const auto old = fs::file_time_type::clock::now() - kLateness;
-  for (auto file = fs::directory_iterator(folder, err); !err && file != fs::directory_iterator();
-       file.increment(err)) {
-    if (!file->path().filename().string().starts_with(own)) continue;
+  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+    if (!name.starts_with(own)) continue;
+    const fs::path file = folder / name;
     std::error_code ignored;
-    const auto written = fs::last_write_time(file->path(), ignored);
+    const auto written = fs::last_write_time(file, ignored);
     if (ignored || written > old) continue;
-    const int fd = open_own(file->path(), O_RDWR);
+    const int fd = open_own(file, O_RDWR);
     if (fd < 0) continue;
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(file->path().c_str());
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
     ::close(fd);
   }
 }

@@ -95,11 +95,10 @@ void append_members(const fs::path& folder, std::vector<pid_t>& out) {
 // `folder` and all groups below it, the deepest first.
 std::vector<fs::path> groups_below(const fs::path& folder) {
   std::vector<fs::path> all;
-  std::error_code err;
-  for (fs::directory_iterator it(folder, err), end; !err && it != end; it.increment(err)) {
+  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
     std::error_code ignored;
-    if (!it->is_directory(ignored)) continue;
-    auto below = groups_below(it->path());
+    if (!fs::is_directory(folder / name, ignored)) continue;
+    auto below = groups_below(folder / name);
     all.insert(all.end(), below.begin(), below.end());
   }
   all.push_back(folder);

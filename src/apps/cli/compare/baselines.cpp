@@ -26,9 +26,9 @@ Error error_of(const std::string& what, const std::error_code& code) {
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
-  std::sort(entries.begin(), entries.end());
+  for (const auto& name : list_folder(folder).value_or(std::vector<std::string>{})) {
+    entries.push_back(folder / name);
+  }
   return entries;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/nvml_sim/core/sensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -36,24 +37,27 @@ struct Past {
   double weight = 0;
 };
 
-std::vector<Past> pasts() {
+constexpr std::size_t kPastSteps = 8 + 12 + 15;
+
+std::array<Past, kPastSteps> pasts() {
   struct Steps {
     double end;  // in time constants
     int count;
   };
-  std::vector<Past> out;
+  std::array<Past, kPastSteps> out;
+  std::size_t next = 0;
   double from = 0;
   for (const Steps steps : {Steps{1, 8}, Steps{3, 12}, Steps{8, 15}}) {
     const double step = (steps.end - from) / steps.count;
     for (int i = 0; i < steps.count; ++i, from += step) {
-      out.push_back({from + step / 2, std::exp(-from) - std::exp(-from - step)});
+      out[next++] = {from + step / 2, std::exp(-from) - std::exp(-from - step)};
     }
   }
   out.back().weight += std::exp(-from);  // all that is older
   return out;
 }
 
-const std::vector<Past> kPasts = pasts();
+const std::array<Past, kPastSteps> kPasts = pasts();
 
 }  // namespace
 
