@@ -185,6 +185,28 @@ def test_a_driver_that_hangs_in_its_first_calls(tool, call):
     assert "has not answered for 10 s" in domain(tool.report("x.jprof"), "gpu")["reason"]
 
 
+def test_a_driver_that_crashes(tool, tmp_path):
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    driver = tmp_path / "crash.so"
+    source = "#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { abort(); }\n"
+    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-o", driver, "-"], check=True,
+                   text=True, input=source)
+    tool.environment["JOULEPROF_NVML_LIBRARY"] = str(driver)
+    process = tool("run", "--idle", "0", "-o", "x.jprof", "--", *JOB, status=3)
+    assert "the command runs without being measured" in process.err
+    assert ran(tool)
+    assert "internal error" in tool("monitor", "-c", "1", status=1).err
+
+
+def test_a_crash_while_the_command_runs(gpu):
+    process = gpu("run", "--idle", "0", "-o", "x.jprof", "--", "sh", "-c",
+                  "sleep 0.3; kill -ABRT $PPID; sleep 0.3; echo ran > ran; exit 3", status=3)
+    assert "the command goes on unmeasured" in process.err
+    assert ran(gpu)
+
+
 def test_a_configuration_that_is_no_file(tool):
     settings = tool.folder / ".config" / "jouleprof"
     settings.mkdir(parents=True)
