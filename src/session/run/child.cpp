@@ -135,7 +135,7 @@ Child::~Child() {
   const bool waiting = go_ >= 0;
   if (go_ >= 0) ::close(go_);
   if (failure_ >= 0) ::close(failure_);
-  if (waiting && !reaped_) reap();
+  if (waiting && !reaped_) wait();  // it never became the command, which has still to run
 }
 
 std::optional<StartFailure> Child::release() {
@@ -167,10 +167,14 @@ int Child::reap() {
   }
   const int code = exit_status(info);
   last_resort::has_ended(code);
+  wait();
+  return code;
+}
+
+void Child::wait() {
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   reaped_ = true;
-  return code;
 }
 
 void Child::send(int signal) const {

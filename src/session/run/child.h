@@ -49,6 +49,7 @@ class Child {
   void send(int signal) const;
 
  private:
+  void wait();
   Child(std::string program, pid_t pid, int go, int failure)
       : program_(std::move(program)), pid_(pid), go_(go), failure_(failure) {}
   std::string program_;

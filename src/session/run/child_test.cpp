@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "base/file.h"
+#include "base/process/last_resort.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {
@@ -161,6 +163,23 @@ TEST_F(ChildTest, OneNeverReleasedLeavesNothing) {
   }
   EXPECT_EQ(kill(pid, 0), -1);
   EXPECT_EQ(written(), "nothing");
+}
+
+using ChildDeathTest = ChildTest;
+
+TEST_F(ChildDeathTest, OneNeverReleasedIsNoCommandThatHasEnded) {
+  char shell[] = "sh";
+  char option[] = "-c";
+  char ends_with_5[] = "exit 5";
+  char* const command[] = {shell, option, ends_with_5, nullptr};
+  EXPECT_EXIT(
+      {
+        last_resort::install(7, nullptr);
+        last_resort::has_to_run(command);
+        { const auto child = Child::prepare({"true"}, *signals); }
+        std::terminate();
+      },
+      testing::ExitedWithCode(5), "without being measured");
 }
 
 TEST_F(ChildTest, OneKilledBeforehandHasEnded) {
