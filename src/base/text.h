@@ -26,6 +26,8 @@ std::vector<std::string_view> split_blanks(std::string_view text);
 // Errors: corrupt when a quote is left open.
 Result<std::vector<std::string>> split_csv(std::string_view line);
 
+std::string lower_case(std::string_view text);  // of ASCII letters; others stay
+
 // A field quoted for CSV where it has to be.
 std::string csv_field(std::string_view text);
 

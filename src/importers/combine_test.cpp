@@ -121,6 +121,15 @@ TEST(Combine, PmonNamesProcesses) {
   EXPECT_EQ(recording->process_readings.gpu_processes[2].at, HostTime{seconds{5}});
   EXPECT_TRUE(recording->domains[0].unavailable_reason.empty());
 
+  // Headers are known in any case, as dmon's.
+  const auto shouted = import_all({{"dmon", smi(0, 10, "0", 100)},
+                                   {"pmon",
+                                    "#DATE Time GPU Pid SM\n"
+                                    "20260817 22:00:00 0 4242 50\n"}});
+  ASSERT_TRUE(shouted) << shouted.error().message;
+  ASSERT_EQ(shouted->processes.size(), 1u);
+  EXPECT_EQ(shouted->processes[0].pid, 4242);
+
   EXPECT_THAT(import_error(pmon), HasSubstr("pmon shows no power; import it together"));
   EXPECT_THAT(import_error("# gpu pid type sm mem command\n 0 1 C 5 5 a\n"), HasSubstr("-o DT"));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
 #include "base/file.h"
@@ -24,12 +23,6 @@ constexpr std::array<DmonColumn, 13> kColumns{{{"pwr", "W", DmonField::kPower},
                                                {"mclk", "MHz", DmonField::kMemoryClock},
                                                {"pclk", "MHz", DmonField::kSmClock},
                                                {"fb", "MB", DmonField::kFrameBuffer}}};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 }  // namespace
 
@@ -59,7 +52,7 @@ std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
   const auto fields = dmon_fields(without_hash(line));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto [word, unit] = split_unit(fields[i]);
-    const std::string name = lower(word);
+    const std::string name = lower_case(word);
     header.columns.push_back(nullptr);
     if (!header.gpu) {
       if (name == "date" && !header.date) {

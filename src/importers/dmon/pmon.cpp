@@ -38,9 +38,7 @@ Columns parse_columns(std::string_view line) {
   columns.count = fields.size();
   const auto place = [&](std::string_view name) -> std::optional<std::size_t> {
     const auto found = std::find_if(fields.begin(), fields.end(), [&](std::string_view field) {
-      const auto word = split_unit(field).word;
-      return word == name || (name == "date" && word == "Date") ||
-             (name == "time" && word == "Time");
+      return lower_case(split_unit(field).word) == name;  // as parse_dmon_header() compares
     });
     if (found == fields.end()) return std::nullopt;
     return static_cast<std::size_t>(found - fields.begin());

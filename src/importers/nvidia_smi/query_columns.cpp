@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "importers/csv_table.h"
 #include "importers/stamps.h"
 #include "model/device/gauge_names.h"
@@ -41,12 +41,6 @@ constexpr std::array<QueryField, 21> kFields{
      {"clocks.mem", "MHz", kGauge, gauge::kMemoryClock, 1e6},
      {"fan.speed", "%", kGauge, gauge::kFanSpeed, 0.01}}};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 }  // namespace
 
 bool QueryColumns::has_power() const {
@@ -59,7 +53,7 @@ QueryColumns parse_query_columns(const std::vector<std::string>& names) {
   std::vector<std::string_view> taken;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [word, unit] = split_unit(trim(names[i]));
-    const std::string name = lower(word);
+    const std::string name = lower_case(word);
     columns.fields.push_back(nullptr);
     if (name == "timestamp") {
       columns.time = i;
@@ -116,7 +110,7 @@ std::optional<Duration> parse_query_time(std::string_view text) {
 bool is_absent(std::string_view cell) {
   cell = trim(cell);
   return cell.empty() || cell.starts_with('[') || cell == "N/A" || cell == "ERR!" ||
-         cell == "Not Supported" || cell == "Unknown Error" || lower(cell) == "nan";
+         cell == "Not Supported" || cell == "Unknown Error" || lower_case(cell) == "nan";
 }
 
 }  // namespace jouleprof::importers

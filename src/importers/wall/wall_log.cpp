@@ -24,16 +24,9 @@ using nlohmann::json;
 constexpr double kMostWatts = 1e7;
 constexpr std::size_t kDeepest = 16;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 // A column's name as it is compared: "#activepow1" and "Active Power 1" alike.
 std::string plain(std::string_view name) {
-  std::string out = lower(trim(name));
+  std::string out = lower_case(trim(name));
   std::erase_if(out, [](char c) { return c == '#' || c == ' ' || c == '_' || c == '"'; });
   return out;
 }
@@ -201,7 +194,8 @@ class Reader {
         break;
       }
       if (!fields || fields->size() <= *time) return damaged(lines.number(), "fields are missing");
-      if (frame && fields->size() > *frame && lower(trim((*fields)[*frame])) != "true") continue;
+      if (frame && fields->size() > *frame && lower_case(trim((*fields)[*frame])) != "true")
+        continue;
       const auto at = parse_wall_time((*fields)[*time]);
       if (!at) {
         return damaged(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));

@@ -111,7 +111,7 @@ class Lines {
     Json cpu = cpu_json(at, begin, end, step);
     Json gpu = gpu_json(at, begin, end, step);
     const RealTime wall = clocks_.to_real(at);
-    Json line;
+    Json line = Json::object();
     line["date"] = local_date_text(wall, "-") + ' ' + local_clock_text(wall, 6);
     line["provenance"] = Json::object();
     line["metrics"] = Json::object();
@@ -238,7 +238,7 @@ class Lines {
       attributable_sum = attributable_sum.value_or(0) + watts * own_share;
     }
     attributable["all"] = optional_json(attributable_sum, number_json);
-    Json gpu;
+    Json gpu = Json::object();
     gpu["nvidia_draw_absolute"] = number_json(*draw);
     gpu["per_gpu_power_draw"] = std::move(power);
     gpu["per_gpu_attributable_mem_use"] = std::move(memory);

@@ -58,7 +58,7 @@ Json gauge_tracks(const analysis::Run& run, const analysis::PartSpan& span, Host
     if (sensor.name == model::gauge::kClockEventReasons) continue;
     const auto readings = extremes(readings_of(run, sensor.id, span), points / 2);
     if (readings.empty()) continue;
-    Json track;
+    Json track = Json::object();
     track["id"] = static_cast<std::uint32_t>(sensor.domain);
     track["quantity"] = sensor.name;
     track["times"] = Json::array();
@@ -81,7 +81,7 @@ Json clock_limit_tracks(const analysis::Run& run, const analysis::PartSpan& span
       if (name != "idle") names.push_back(name);
     }
     if (names.empty() || end <= begin || tracks.size() >= kMostIntervals) return;
-    Json track;
+    Json track = Json::object();
     track["id"] = static_cast<std::uint32_t>(id);
     track["begin_seconds"] = time_json(begin, origin);
     track["end_seconds"] = time_json(end, origin);

@@ -23,7 +23,7 @@ std::string script_json(const Json& document) {
 }
 
 Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped) {
-  Json packed;
+  Json packed = Json::object();
   packed["keys"] = Json::array();
   packed["rows"] = Json::array();
   if (rows.empty()) return packed;

@@ -44,7 +44,7 @@ Result<std::string> assemble_page(const PageParts& parts) {
 }
 
 Json page_head(const PageOptions& options) {
-  Json j;
+  Json j = Json::object();
   j["schema"] = "jouleprof.page/1";
   j["version"] = options.version;
   j["redacted"] = options.redact;

@@ -100,7 +100,7 @@ Json process_stacks(const ActivityProfile& profile, const model::Recording& reco
 }
 
 Json stacks_data(const ActivityProfile& profile) {
-  Json j;
+  Json j = Json::object();
   j["id"] = static_cast<std::uint32_t>(profile.domain.id);
   j["device"] = profile.domain.device;
   j["phases"] = Json::array();
@@ -135,7 +135,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
                        const FormatOptions& options, const model::Profile& profile,
                        const Costs* costs) {
   const auto& slices = run.activity_slices(kMostSliceCells, part);
-  Json j;
+  Json j = Json::object();
   j["schema"] = "jouleprof.page/1";
   j["version"] = options.version;
   j["file"] = text_json(options.text.recording_path);
@@ -164,7 +164,7 @@ Result<Json> page_data(const analysis::Run& run, const analysis::Part& part,
   analysis::PartSpan shown = *span;
   if (part.is_whole()) shown = {HostTime::min(), HostTime::max()};
   const HostTime origin = run.recording().run.work_begin.value_or(span->begin);
-  Json timeline;
+  Json timeline = Json::object();
   timeline["begin_seconds"] = seconds_json(span->begin - origin);
   timeline["end_seconds"] = seconds_json(span->end - origin);
   timeline["power"] = power_json(power_tracks(run, part, origin, kMostSteps), origin);

@@ -16,7 +16,7 @@ Json step_json(const PowerTrack& track, Energy PowerTrack::Step::*energy) {
 }
 
 Json track_json(const PowerTrack& track, HostTime origin) {
-  Json j;
+  Json j = Json::object();
   j["id"] = static_cast<std::uint32_t>(track.id);
   j["begin_seconds"] = decimal(fixed_decimal(seconds(track.begin - origin), 6));
   j["end_seconds"] = decimal(fixed_decimal(seconds(track.end - origin), 6));

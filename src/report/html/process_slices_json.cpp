@@ -18,7 +18,7 @@ constexpr std::int64_t kMostUnits = 100'000;  // five digits of the greatest sli
 
 Json process_slices_json(const model::ProcessSlices& slices, const model::Profile& profile,
                          HostTime origin) {
-  Json j;
+  Json j = Json::object();
   j["begin_seconds"] = seconds_json(slices.begin - origin);
   j["step_seconds"] = seconds_json(slices.step);
   j["count"] = slices.count;

@@ -126,7 +126,7 @@ Json window_track(const analysis::Run& run, const analysis::PartSpan& span, Host
     for (const Window* window : block.windows) total += window->end - window->begin;
     one.push_back(time_json(total));
   }
-  Json track;
+  Json track = Json::object();
   track["lanes"] = lanes.lanes();
   track["names"] = std::move(names);
   track["blocks"] = std::move(list);

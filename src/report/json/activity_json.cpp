@@ -33,7 +33,7 @@ Json ratio_json(const std::optional<double>& value) {
 
 Json remembered_json(const std::optional<model::RememberedUse>& use) {
   if (!use) return nullptr;
-  Json j;
+  Json j = Json::object();
   j["kernels"] = use->kernels;
   j["contradicted"] = use->contradicted;
   j["first_run_time"] = utc_text(use->first);
@@ -58,7 +58,7 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line,
               const ActivityOptions& options) {
   const ActivityRow& row = *line.row;
   const auto per_launch = joules_per_launch(row);
-  Json j;
+  Json j = Json::object();
   j["number"] = line.index;
   j["parent"] = line.depth > 0 ? Json(row.parent) : Json(nullptr);
   j["name"] = row.name;
@@ -94,7 +94,7 @@ Json row_json(const ActivityProfile& profile, const ActivityLine& line,
 
 Json profile_json(const ActivityProfile& profile, const ActivityOptions& options) {
   const ActivityView view = view_of(profile, options);
-  Json j;
+  Json j = Json::object();
   j["domain"] = to_string(profile.domain.kind);
   j["device"] = profile.domain.device;
   j["name"] = text_json(profile.domain.name);
@@ -125,7 +125,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["dropped"] = profile.dropped;
   j["processes"] = Json::array();
   for (const auto& p : profile.by_process) {
-    Json process;
+    Json process = Json::object();
     process["pid"] = p.pid;
     process["launches"] = p.launches;
     process["busy_seconds"] = seconds_json(p.busy);
@@ -144,7 +144,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
 
 Json activity_document(const std::vector<ActivityProfile>& profiles,
                        const ActivityOptions& options) {
-  Json document;
+  Json document = Json::object();
   document["schema"] = kSchema;
   document["by"] = to_string(options.by);
   document["devices"] = Json::array();

@@ -17,7 +17,7 @@ Json small_json(double joules) { return decimal(fixed_decimal(joules, 9)); }
 
 Json per_json(const std::optional<JoulesPer>& j) {
   if (!j) return nullptr;
-  Json out;
+  Json out = Json::object();
   out["energy_joules"] = small_json(j->joules);
   out["interval_joules"] = Json::array(
       {small_json(std::max(j->joules - j->error, 0.0)), small_json(j->joules + j->error)});
@@ -27,7 +27,7 @@ Json per_json(const std::optional<JoulesPer>& j) {
 }
 
 Json row_json(const BenchRow& row) {
-  Json j;
+  Json j = Json::object();
   j["phase"] = text_json(row.phase);
   j["unit"] = row.unit;
   j["count"] = number_json(row.count);
@@ -46,7 +46,7 @@ Json gauge_json(const std::optional<analysis::GaugeSummary>& g) {
 }
 
 Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
-  Json j;
+  Json j = Json::object();
   // The same object as that of `report --json` for this part of the run.
   j["profile"] = Json::parse(to_json(energy.profile));
   j["per"] = Json::array();
@@ -68,7 +68,7 @@ Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
 
 std::string bench_to_json(const model::BenchDocument& document,
                           const std::vector<BenchResult>& results) {
-  Json j;
+  Json j = Json::object();
   j["schema"] = kSchema;
   j["versions"] = document.versions;
   j["cases"] = Json::array();

@@ -31,7 +31,7 @@ void add_times(Json& to, const CollectiveTimes& times) {
 }
 
 Json rank_json(const model::CollectiveRank& rank) {
-  Json j;
+  Json j = Json::object();
   j["rank"] = optional_json(rank.rank.global);
   j["local_rank"] = optional_json(rank.rank.local);
   j["pid"] = rank.pid;
@@ -42,7 +42,7 @@ Json rank_json(const model::CollectiveRank& rank) {
   j["waited_for_joules"] = optional_json(rank.waited_for_energy, joules_json);
   j["kinds"] = Json::array();
   for (const auto& kind : rank.kinds) {
-    Json k;
+    Json k = Json::object();
     k["name"] = text_json(kind.name);
     add_times(k, kind);
     j["kinds"].push_back(std::move(k));
@@ -53,7 +53,7 @@ Json rank_json(const model::CollectiveRank& rank) {
 }  // namespace
 
 std::string collectives_to_json(const model::CollectiveProfile& profile) {
-  Json j;
+  Json j = Json::object();
   j["schema"] = kSchema;
   const auto* straggler = profile.straggler();
   j["slowest_rank"] = straggler != nullptr ? optional_json(straggler->rank.global) : Json(nullptr);

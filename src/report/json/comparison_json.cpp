@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kSchema = "jouleprof.comparison/1";
 
 Json difference_json(const analysis::Difference& d, const std::string& unit) {
-  Json j;
+  Json j = Json::object();
   j["name"] = d.name;
   j["detail"] = text_json(d.detail);
   j["before_" + unit] = optional_json(d.before, number_json);
@@ -27,7 +27,7 @@ Json difference_json(const analysis::Difference& d, const std::string& unit) {
 }
 
 Json gate_json(const ComparisonReport& report, const JudgedGate& judged) {
-  Json j;
+  Json j = Json::object();
   j["condition"] = judged.gate.text;
   j["threshold_ratio"] = number_json(judged.gate.threshold);
   j["outcome"] = to_string(judged.outcome);
@@ -41,7 +41,7 @@ Json costs_json(const ComparisonReport& report) {
   const SideCost before = cost_of(factors, report.comparison.energy.before);
   const SideCost after = cost_of(factors, report.comparison.energy.after);
   const auto exact = [](double value) { return decimal(fixed_decimal(value, 9)); };
-  Json j;
+  Json j = Json::object();
   j["pue"] = optional_json(factors.pue, number_json);
   j["price_per_kilowatt_hour"] =
       factors.price ? number_json(factors.price->per_kilowatt_hour) : Json(nullptr);
@@ -59,7 +59,7 @@ Json costs_json(const ComparisonReport& report) {
 
 std::string comparison_to_json(const ComparisonReport& report) {
   const auto& c = report.comparison;
-  Json j;
+  Json j = Json::object();
   j["schema"] = kSchema;
   j["before"] = {{"title", text_json(report.before)}, {"runs", c.before}};
   j["after"] = {{"title", text_json(report.after)}, {"runs", c.after}};
@@ -102,7 +102,7 @@ std::string comparison_to_benchmark(const ComparisonReport& report) {
   Json list = Json::array();
   const auto add = [&](const analysis::Difference& d, const std::string& name, const char* unit) {
     if (!d.after) return;
-    Json j;
+    Json j = Json::object();
     j["name"] = name;
     j["unit"] = unit;
     j["value"] = number_json(*d.after);

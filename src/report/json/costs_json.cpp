@@ -6,7 +6,7 @@ namespace jouleprof::report {
 
 Json costs_json(const Costs& costs) {
   const auto& factors = costs.factors;
-  Json j;
+  Json j = Json::object();
   j["energy_joules"] = joules_json(costs.energy);
   j["error_ratio"] = number_json(costs.error);
   j["domains"] = costs.domains;

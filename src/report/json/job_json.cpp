@@ -20,7 +20,7 @@ void add_energy(Json& to, const std::optional<model::Measurement>& m) {
 }
 
 Json host_json(const analysis::JobHost& host) {
-  Json j;
+  Json j = Json::object();
   j["host"] = text_json(host.host);
   j["boot_id"] = text_json(host.boot_id);
   j["recordings"] = host.recordings;
@@ -28,7 +28,7 @@ Json host_json(const analysis::JobHost& host) {
   j["recorded_seconds"] = seconds_json(host.covered);
   j["clock_change_seconds"] = seconds_json(host.clock_change);
   if (const auto& clock = host.clock) {
-    Json c;
+    Json c = Json::object();
     c["reference"] = text_json(clock->reference);
     c["offset_seconds"] = number_json(clock->offset_seconds);
     c["drift_ratio"] = number_json(clock->drift);
@@ -42,7 +42,7 @@ Json host_json(const analysis::JobHost& host) {
   add_energy(j, host.total);
   j["domains"] = Json::array();
   for (const auto& domain : host.domains) {
-    Json d;
+    Json d = Json::object();
     d["name"] = domain.label;
     d["identity"] = domain.identity;
     d["counted"] = domain.is_counted;
@@ -54,7 +54,7 @@ Json host_json(const analysis::JobHost& host) {
 }
 
 Json rank_json(const analysis::JobRank& rank) {
-  Json j;
+  Json j = Json::object();
   j["rank"] = optional_json(rank.rank.global);
   j["local_rank"] = optional_json(rank.rank.local);
   j["world_size"] = optional_json(rank.rank.world_size);
@@ -84,7 +84,7 @@ Json rank_json(const analysis::JobRank& rank) {
 
 Json spread_json(const analysis::Spread& spread) {
   if (spread.of == 0) return nullptr;
-  Json j;
+  Json j = Json::object();
   j["of"] = spread.of;
   j["least"] = number_json(spread.least);
   j["mean"] = number_json(spread.mean);
@@ -95,7 +95,7 @@ Json spread_json(const analysis::Spread& spread) {
 }
 
 Json share_json(const analysis::JobShare& share) {
-  Json j;
+  Json j = Json::object();
   j["job"] = text_json(share.job);
   j["hosts"] = share.hosts;
   j["recordings"] = share.recordings;
@@ -108,7 +108,7 @@ Json share_json(const analysis::JobShare& share) {
 }
 
 Json window_json(const analysis::JobWindow& window) {
-  Json j;
+  Json j = Json::object();
   j["name"] = text_json(window.name);
   j["count"] = window.count;
   add_energy(j, window.energy);
@@ -118,7 +118,7 @@ Json window_json(const analysis::JobWindow& window) {
 }
 
 Json layer_json(const analysis::JobLayer& layer) {
-  Json j;
+  Json j = Json::object();
   j["name"] = text_json(layer.name);
   j["launches"] = layer.launches;
   add_energy(j, layer.energy);
@@ -137,7 +137,7 @@ Json list_json(const std::vector<T>& rows, Json (*row_json)(const T&)) {
 }  // namespace
 
 Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options) {
-  Json j;
+  Json j = Json::object();
   j["schema"] = kSchema;
   j["recordings"] = job.recordings;
   j["start_time"] = job.began ? Json(utc_text(*job.began)) : Json(nullptr);

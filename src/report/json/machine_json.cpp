@@ -23,7 +23,7 @@ class Document {
       : state_(state), accounts_(accounts), options_(options) {}
 
   Json write() const {
-    Json out;
+    Json out = Json::object();
     out["schema"] = "jouleprof.machine/1";
     out["tool_version"] = options_.version;
     out["host"] = text_json(std::string(options_.host));
@@ -42,7 +42,7 @@ class Document {
     }
     out["allocations"] = Json::array();
     for (const auto& a : state_.allocations) {
-      Json entry;
+      Json entry = Json::object();
       entry["device"] = state_.snapshot.domains[a.domain].domain.device;
       entry["gpu_instance"] = a.instance ? Json(*a.instance) : Json(nullptr);
       entry["job"] = text_json(a.job);
@@ -67,7 +67,7 @@ class Document {
     const auto& s = state_.snapshot.domains[d];
     const auto& account = accounts_.domains()[d];
     const bool counted = state_.domains[d].counted && is_shown(d);
-    Json out;
+    Json out = Json::object();
     out["domain"] = to_string(s.domain.kind);
     out["device"] = s.domain.device;
     out["name"] = text_json(s.domain.name);
@@ -148,7 +148,7 @@ class Document {
                       [](const Row& a, const Row& b) {
                         return a.energy != b.energy ? a.energy > b.energy : *a.key < *b.key;
                       });
-    Json out;
+    Json out = Json::object();
     out["count"] = rows.size();
     out["entities"] = Json::array();
     for (std::size_t i = 0; i < shown; ++i) out["entities"].push_back(entity_json(rows[i], family));
@@ -169,7 +169,7 @@ class Document {
   Json entity_json(const Row& row, Family family) const {
     const auto& worker = row.entity->worker;
     const auto& owner = worker.owner;
-    Json out;
+    Json out = Json::object();
     out["id"] = text_json(*row.key);
     out["energy_joules"] = joules_json(row.energy);
     out["joules"] = by_device([&](std::size_t d) -> std::optional<Energy> {

@@ -13,7 +13,7 @@ Json device_json(const model::Domain& domain, const Result<model::Measurement>& 
   const bool is_hidden =
       energy && !estimates && energy->provenance == model::Provenance::kEstimated;
   const auto* const m = energy && !is_hidden ? &*energy : nullptr;
-  Json out;
+  Json out = Json::object();
   out["domain"] = to_string(domain.kind);
   out["device"] = domain.device;
   out["uuid"] = text_json(domain.uuid);
@@ -38,7 +38,7 @@ Json time_json(const analysis::MachineState& state, const std::optional<HostTime
 
 std::string machine_window_json(const analysis::MachineWindow& window,
                                 const analysis::MachineState& state, bool estimates) {
-  Json out;
+  Json out = Json::object();
   out["schema"] = "jouleprof.window/1";
   out["name"] = window.name;
   out["begin"] = time_json(state, window.begin);

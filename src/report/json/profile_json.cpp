@@ -34,7 +34,7 @@ Json interval_json(const std::optional<model::Measurement>& m) {
 
 Json level_json(const std::optional<model::PowerLevel>& level) {
   if (!level) return nullptr;
-  Json j;
+  Json j = Json::object();
   j["watts"] = number_json(level->power.watts());
   j["error_watts"] = number_json(level->error.watts());
   j["source"] = level->source;
@@ -50,7 +50,7 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
                   const std::optional<Energy>& others, const std::optional<Energy>& unattributed,
                   const std::optional<Energy>& parts, const std::optional<Energy>& counter,
                   const std::optional<Energy>& integral) {
-  Json balance;
+  Json balance = Json::object();
   balance["energy_joules"] = joules_json(energy);
   balance["counter_joules"] = joules_json(counter);
   balance["integral_joules"] = joules_json(integral);
@@ -64,7 +64,7 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
 }
 
 Json per_unit_json(const PerUnit& per) {
-  Json j;
+  Json j = Json::object();
   j["name"] = text_json(per.unit.name);
   j["count"] = number_json(per.unit.count);
   j["seconds"] = number_json(per.seconds);
@@ -81,7 +81,7 @@ Json per_unit_json(const PerUnit& per) {
 
 Json domain_json(const Profile& profile, const DomainProfile& d) {
   const auto& m = d.energy;
-  Json j;
+  Json j = Json::object();
   j["id"] = static_cast<std::uint32_t>(d.domain.id);
   j["domain"] = to_string(d.domain.kind);
   j["device"] = d.domain.device;
@@ -113,7 +113,7 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
 }
 
 Json total_json(const Profile& profile, const Total& total) {
-  Json j;
+  Json j = Json::object();
   const auto& m = total.energy;
   j["provenance"] = to_string(m ? m->provenance : Provenance::kUnavailable);
   j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
@@ -132,7 +132,7 @@ Json total_json(const Profile& profile, const Total& total) {
   }
   j["without"] = Json::array();
   for (const auto& excluded : total.excluded) {
-    Json entry;
+    Json entry = Json::object();
     entry["id"] = static_cast<std::uint32_t>(excluded.domain->domain.id);
     entry["device"] = excluded.domain->domain.device;
     entry["reason"] = excluded.why;
@@ -143,7 +143,7 @@ Json total_json(const Profile& profile, const Total& total) {
 
 Json process_json(const Profile& profile, const model::ProcessProfile& p) {
   const auto since_begin = [&](HostTime t) { return seconds_json(t - profile.begin); };
-  Json j;
+  Json j = Json::object();
   j["pid"] = p.process.pid;
   j["own_pid"] = optional_json(p.process.own_pid);
   j["parent_pid"] = p.process.parent_pid;
@@ -158,7 +158,7 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
   for (const auto& share : p.shares) {
     for (const DomainProfile& d : profile.domains) {
       if (d.domain.id != share.domain) continue;
-      Json entry;
+      Json entry = Json::object();
       entry["id"] = static_cast<std::uint32_t>(share.domain);
       entry["domain"] = to_string(d.domain.kind);
       entry["device"] = d.domain.device;
@@ -178,7 +178,7 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
 }
 
 Json finding_json(const model::Finding& f) {
-  Json j;
+  Json j = Json::object();
   j["code"] = f.code;
   j["device"] = text_json(f.device);
   j["text"] = f.text;
@@ -192,7 +192,7 @@ Json finding_json(const model::Finding& f) {
 }
 
 Json overhead_json(const model::Overhead& o) {
-  Json j;
+  Json j = Json::object();
   j["cpu_seconds"] = seconds_json(o.cpu_time);
   j["wall_seconds"] = seconds_json(o.wall_time);
   j["cpu_ratio"] = o.wall_time > Duration{}
@@ -207,7 +207,7 @@ Json overhead_json(const model::Overhead& o) {
 Json profile_document(const Profile& profile, const Costs* costs, const PerUnit* per) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
-  Json j;
+  Json j = Json::object();
   j["schema"] = kSchema;
   j["tool_version"] = text_json(run.tool_version);
   j["source"] = text_json(run.source);

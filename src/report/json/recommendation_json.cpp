@@ -14,7 +14,7 @@ Json interval_json(const std::optional<analysis::Interval>& interval) {
 }
 
 Json point_json(const analysis::RatedPoint& rated) {
-  Json j;
+  Json j = Json::object();
   j["setting"] = number_json(rated.point->setting);
   j["measurements"] = rated.point->samples.size();
   j["samples"] = Json::array();
@@ -37,7 +37,7 @@ Json point_json(const analysis::RatedPoint& rated) {
 }
 
 Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& options) {
-  Json j;
+  Json j = Json::object();
   j["knob"] = advised.sweep.knob;
   j["labels"] = Json::array();
   for (const auto& label : advised.sweep.labels) {
@@ -101,7 +101,7 @@ Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep) {
 
 std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
                                    const RecommendationOptions& options) {
-  Json document;
+  Json document = Json::object();
   document["schema"] = kSchema;
   document["objective"] = to_string(options.choice.objective);
   document["eta"] = options.choice.objective == analysis::Objective::kCost

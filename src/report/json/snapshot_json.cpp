@@ -10,7 +10,7 @@ namespace {
 
 Json device_json(const model::DomainSnapshot& d) {
   const auto& m = d.energy;
-  Json device;
+  Json device = Json::object();
   device["domain"] = to_string(d.domain.kind);
   device["device"] = d.domain.device;
   device["name"] = text_json(d.domain.name);
@@ -34,7 +34,7 @@ Json device_json(const model::DomainSnapshot& d) {
 
 Json document(const model::Snapshot& snapshot,
               const std::vector<const model::DomainSnapshot*>& of) {
-  Json line;
+  Json line = Json::object();
   line["schema"] = "jouleprof.snapshot/2";
   line["time"] = utc_text(snapshot.time);
   line["time_unix_seconds"] = seconds_json(snapshot.time.time_since_epoch());

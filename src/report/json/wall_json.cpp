@@ -3,7 +3,7 @@
 namespace jouleprof::report {
 
 Json wall_json(const WallComparison& wall) {
-  Json j;
+  Json j = Json::object();
   j["host"] = text_json(wall.host);
   j["file"] = text_json(wall.log.file);
   j["format"] = wall.log.format;

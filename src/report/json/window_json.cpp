@@ -19,7 +19,7 @@ Json interval_json(const Measurement& m) {
 
 Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::Domain& domain) {
   const bool has_sum = is_whole(group, e);  // a mean is a mean all the same
-  Json j;
+  Json j = Json::object();
   j["id"] = static_cast<std::uint32_t>(domain.id);
   j["domain"] = to_string(domain.kind);
   j["device"] = domain.device;
@@ -76,12 +76,12 @@ void add_levels(Json& to, const model::EnergyLevels& levels) {
 Json windows_json(const model::Profile& profile) {
   Json list = Json::array();
   for (const WindowGroup& group : profile.windows) {
-    Json j;
+    Json j = Json::object();
     j["name"] = group.name;
     j["imported"] = group.imported;
     j["labels"] = Json::array();
     for (const auto& [name, value] : group.labels) {
-      Json label;
+      Json label = Json::object();
       label["name"] = name;
       label["value"] = value;
       j["labels"].push_back(std::move(label));
@@ -104,7 +104,7 @@ Json windows_json(const model::Profile& profile) {
 }
 
 std::string windows_to_json(const model::Profile& profile) {
-  Json j;
+  Json j = Json::object();
   j["schema"] = "jouleprof.windows/1";
   j["simulated"] = profile.simulated;
   j["windows"] = windows_json(profile);

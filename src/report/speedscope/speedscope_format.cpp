@@ -76,7 +76,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       profiles.push_back(profile_json(device, stacks, column, frames));
     }
   }
-  Json document;
+  Json document = Json::object();
   document["$schema"] = "https://www.speedscope.app/file-format-schema.json";
   document["exporter"] = "jouleprof " + options.version;
   document["name"] = "energy";
