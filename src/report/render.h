@@ -11,11 +11,11 @@ namespace jouleprof::report {
 
 struct TextOptions {
   bool colour = false;
-  int width = 80;      // columns of the terminal
+  int width = 80;  // columns of the terminal
   // Lines of the terminal, to stay within; many devices, windows or warnings may take more. A file
   // or pipe has none: each finding is there in full.
   std::optional<int> height;
-  bool ascii = false;  // "+-" instead of the sign, '?' for what is beyond ASCII
+  bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
   std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
   std::string next_command;    // named in the last line instead, as it is
 };
