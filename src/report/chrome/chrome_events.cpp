@@ -8,6 +8,7 @@
 
 #include "base/demangle.h"
 #include "model/activity/phase_name.h"
+#include "report/chrome/busy_counter.h"
 
 namespace jouleprof::report {
 namespace {
@@ -33,60 +34,6 @@ std::string_view category(model::ActivityKind kind) {
   }
   return "kernel";
 }
-
-// How busy a device was, as the counter of its process. Bins that are shorter than `step` are added
-// up to steps.
-class BusyCounter {
- public:
-  BusyCounter(ChromeSink& sink, std::uint32_t pid, HostTime origin, Duration step)
-      : sink_(sink), pid_(pid), origin_(origin), step_(step) {}
-
-  // In order. What lies in two steps is split by time.
-  void add(HostTime begin, Duration length, std::uint64_t busy) {
-    if (length >= step_) {
-      write_step();
-      return put(begin, begin + length, static_cast<double>(busy));
-    }
-    const HostTime first = origin_ + (begin - origin_) / step_ * step_;
-    const HostTime next = first + step_;
-    const double later = std::max(seconds(begin + length - next) / seconds(length), 0.0);
-    add(first, static_cast<double>(busy) * (1 - later));
-    if (later > 0) add(next, static_cast<double>(busy) * later);
-  }
-  void finish() {
-    write_step();
-    if (end_) write(*end_, 0);
-  }
-
- private:
-  void add(HostTime step, double busy) {
-    if (step != begin_) write_step();
-    begin_ = step;
-    busy_ += busy;
-  }
-  void write_step() {
-    if (begin_) put(*begin_, *begin_ + step_, std::exchange(busy_, 0));
-    begin_.reset();
-  }
-  void put(HostTime begin, HostTime end, double busy) {
-    if (end_ && begin > *end_) write(*end_, 0);
-    write(begin, busy * 1e-9 / seconds(end - begin));
-    end_ = end;
-  }
-  void write(HostTime t, double share) {
-    sink_(
-        R"--({{"ph": "C", "name": "busy (%)", "pid": {}, "tid": 0, "ts": {}, "args": {{"busy": {:.4g}}}}})--",
-        pid_, chrome_time(t - origin_), 100 * share);
-  }
-
-  ChromeSink& sink_;
-  std::uint32_t pid_;
-  HostTime origin_;
-  Duration step_;
-  std::optional<HostTime> begin_;  // of the step that is not written yet
-  double busy_ = 0;                // nanoseconds, in it
-  std::optional<HostTime> end_;    // of what is written
-};
 
 std::string triple(const std::array<std::uint32_t, 3>& t) {
   return fmt::format("[{}, {}, {}]", t[0], t[1], t[2]);
