@@ -103,17 +103,17 @@ class UnderRun:
         if process.returncode == 125 and self.in_tool and "jouleprof: " in process.stderr:
             bench.check_old()  # the program was not started
         else:
-            check_windows(check_program(bench, process), bool(process.hits))
+            check_windows(check_program(bench, process, self.in_tool), bool(process.hits))
         return process
 
 
-def check_program(bench, process):
+def check_program(bench, process, in_tool=False):
     """Its work is done and its status came back; energies hold the truth or are absent. Returns the
     report of the new file, as check_old()."""
     aborted = process.returncode in (-signal.SIGABRT, 128 + signal.SIGABRT)  # the latter under `run`
     if aborted and "std::bad_alloc" in process.stderr:
         raise KnownLimit("nlohmann's JSON objects need memory when they are destroyed")
-    if "cannot allocate memory for thread-local data" in process.stderr:
+    if not in_tool and "cannot allocate memory for thread-local data" in process.stderr:
         raise KnownLimit("the C library ends a program that has no memory for these data")
     if process.returncode != PROGRAM_STATUS:
         raise Failure(f"the program ended with {process.returncode}\n{process.stderr}")

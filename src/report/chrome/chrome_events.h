@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/activity_profile.h"
-#include "model/device/power_step.h"
 #include "model/recording.h"
 #include "report/chrome/chrome_text.h"
 #include "report/chrome/chrome_trace.h"

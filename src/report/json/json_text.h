@@ -11,6 +11,8 @@
 
 namespace jouleprof::report {
 
+// An object begins as Json::object(): where memory is short, a null that becomes one by its first
+// member is left half made, and crashes.
 using Json = nlohmann::ordered_json;
 
 // A number written exactly as `text`, which must be a JSON number; null when it is empty.
