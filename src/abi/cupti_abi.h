@@ -72,12 +72,30 @@ enum class DriverCall : std::uint32_t {
   kMemcpyDtoHAsyncPtsz = 422,
   kMemcpyDtoDAsyncPtsz = 423,
   kMemcpyAsyncPtsz = 418,
+  kMemsetD8 = 249,
+  kMemsetD16 = 250,
+  kMemsetD32 = 251,
+  kMemsetD2D8 = 252,  // rows of a pitch
+  kMemsetD2D16 = 253,
+  kMemsetD2D32 = 254,
   kMemsetD8Async = 216,
   kMemsetD16Async = 218,
   kMemsetD32Async = 220,
+  kMemsetD2D8Async = 222,
+  kMemsetD2D16Async = 224,
+  kMemsetD2D32Async = 226,
+  kMemsetD8Ptds = 411,
+  kMemsetD16Ptds = 412,
+  kMemsetD32Ptds = 413,
+  kMemsetD2D8Ptds = 414,
+  kMemsetD2D16Ptds = 415,
+  kMemsetD2D32Ptds = 416,
   kMemsetD8AsyncPtsz = 428,
   kMemsetD16AsyncPtsz = 429,
   kMemsetD32AsyncPtsz = 430,
+  kMemsetD2D8AsyncPtsz = 431,
+  kMemsetD2D16AsyncPtsz = 432,
+  kMemsetD2D32AsyncPtsz = 433,
 };
 
 // CUpti_runtime_api_trace_cbid: launches through the runtime.
@@ -238,6 +256,22 @@ struct CallbackData {
 
 struct GraphLaunchParameters {  // cuGraphLaunch_params
   GraphExec graph;
+};
+
+// cuMemsetD8_v2_params, those of 16 and 32 bits, and the asynchronous ones.
+struct MemsetParameters {
+  std::uint64_t address;
+  unsigned char opaque_1[8];  // the value
+  std::uint64_t count;        // of elements
+};
+
+// cuMemsetD2D8_v2_params and so on
+struct MemsetRowsParameters {
+  std::uint64_t address;
+  std::uint64_t pitch;
+  unsigned char opaque_1[8];
+  std::uint64_t width;  // in elements
+  std::uint64_t height;
 };
 
 // CUpti_ResourceData; for graphs the descriptor is a GraphData.

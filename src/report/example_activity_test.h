@@ -107,6 +107,7 @@ inline model::ActivityProfile activity_profile() {
                                       RealTime{std::chrono::hours{24 * 20'007}}};
   p.lost = Energy::joules(30.5);
   p.dropped = 42;
+  p.memsets_left_out = 1234;
   p.warnings = {
       "the power limit held the GPU back for 3.2 s of 60.0 s; there a kernel's power is "
       "not its own"};

@@ -193,6 +193,7 @@ class Builder {
       table_.dropped += trace.status.dropped;
       table_.graph_launches += trace.status.graph_launches;
       table_.graph_expanded += trace.status.graph_expanded;
+      table_.memsets_left_out += trace.status.memsets_left_out;
     }
     if (!trace.status.problem.empty()) {
       table_.problems.push_back(

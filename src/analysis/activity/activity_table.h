@@ -106,6 +106,7 @@ struct ActivityTable {
   std::uint64_t dropped = 0;
   std::uint64_t graph_launches = 0;
   std::uint64_t graph_expanded = 0;
+  std::uint64_t memsets_left_out = 0;
   std::vector<std::string> problems;  // reported by the traced processes
 
   bool empty() const { return end <= begin; }  // nothing ran in the part

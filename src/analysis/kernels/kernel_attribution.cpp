@@ -85,6 +85,7 @@ class Attribution {
     out_.method = method();
     out_.launches = table_.launches;
     out_.dropped = table_.dropped;
+    out_.memsets_left_out = table_.memsets_left_out;
     ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
     rows.fill(out_);
     balance(*model);

@@ -137,8 +137,9 @@ struct TraceStatus {
   std::uint64_t late = 0;            // received too late to share time with those that they overlap
   std::uint64_t graph_launches = 0;  // of CUDA graphs, received as one record ...
   std::uint64_t graph_expanded = 0;  // ... and distributed over the nodes of an earlier launch
-  std::string problem;               // why records are missing; empty: none is known to be
-  bool ended = false;                // the process ended its trace in order: its end is not missing
+  std::uint64_t memsets_left_out = 0;  // small ones, not recorded on purpose
+  std::string problem;                 // why records are missing; empty: none is known to be
+  bool ended = false;  // the process ended its trace in order: its end is not missing
 
   bool operator==(const TraceStatus&) const = default;
 };

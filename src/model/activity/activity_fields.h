@@ -140,6 +140,7 @@ void fields(Either<TraceStatus> auto& s, auto&& field) {
   field("graph_expanded", s.graph_expanded);
   field("problem", nullable(s.problem));
   field("ended", s.ended);
+  field("memsets_left_out", s.memsets_left_out, {.since = 14});
 }
 
 void fields(Either<SpoolPosition> auto& p, auto&& field) {

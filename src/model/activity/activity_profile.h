@@ -125,6 +125,7 @@ struct ActivityProfile {
   std::vector<ActivityStack> stacks;        // their energies sum to the kernels', exactly
   std::uint64_t launches = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t memsets_left_out = 0;       // of its processes, on all devices
   std::optional<RememberedUse> remembered;  // absent: no earlier run knew a kernel of this one
   std::vector<RememberedKernel> resolved;   // by this recording's own readings; for later runs
   std::vector<std::string> warnings;

@@ -206,6 +206,7 @@ TEST(ActivityJson, HoldsTheBalanceExactly) {
   EXPECT_EQ(device["rows"][0]["parent"], nullptr);
   EXPECT_EQ(device["rows"][1]["group"], 0);
   EXPECT_EQ(device["dropped"], 42);
+  EXPECT_EQ(device["memsets_left_out"], 1234);
   EXPECT_FALSE(device["rows"][0].contains("macs"));
 }
 

@@ -123,6 +123,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["sensor"] = text_json(profile.measured.sensor);
   j["launches"] = profile.launches;
   j["dropped"] = profile.dropped;
+  j["memsets_left_out"] = profile.memsets_left_out;
   j["processes"] = Json::array();
   for (const auto& p : profile.by_process) {
     Json process = Json::object();

@@ -52,12 +52,30 @@ constexpr DriverCall kDriverCalls[] = {
     DriverCall::kMemcpyDtoHAsyncPtsz,
     DriverCall::kMemcpyDtoDAsyncPtsz,
     DriverCall::kMemcpyAsyncPtsz,
+    DriverCall::kMemsetD8,
+    DriverCall::kMemsetD16,
+    DriverCall::kMemsetD32,
+    DriverCall::kMemsetD2D8,
+    DriverCall::kMemsetD2D16,
+    DriverCall::kMemsetD2D32,
+    DriverCall::kMemsetD8Ptds,
+    DriverCall::kMemsetD16Ptds,
+    DriverCall::kMemsetD32Ptds,
+    DriverCall::kMemsetD2D8Ptds,
+    DriverCall::kMemsetD2D16Ptds,
+    DriverCall::kMemsetD2D32Ptds,
     DriverCall::kMemsetD8Async,
     DriverCall::kMemsetD16Async,
     DriverCall::kMemsetD32Async,
+    DriverCall::kMemsetD2D8Async,
+    DriverCall::kMemsetD2D16Async,
+    DriverCall::kMemsetD2D32Async,
     DriverCall::kMemsetD8AsyncPtsz,
     DriverCall::kMemsetD16AsyncPtsz,
     DriverCall::kMemsetD32AsyncPtsz,
+    DriverCall::kMemsetD2D8AsyncPtsz,
+    DriverCall::kMemsetD2D16AsyncPtsz,
+    DriverCall::kMemsetD2D32AsyncPtsz,
 };
 constexpr RuntimeCall kRuntimeCalls[] = {
     RuntimeCall::kLaunchKernel,
@@ -100,15 +118,19 @@ std::string Collector::words(abi::Result result) const {
   return text;
 }
 
-Result<void> Collector::start(bool whole_graphs) {
+Result<void> Collector::start(bool whole_graphs, bool every_memset) {
   in_use.store(this);
   if (auto enabled = enable(); !enabled) {
     in_use.store(nullptr);
     return enabled;
   }
   subscribe();
-  // Only callbacks can switch between nodes and whole graphs; without them, nodes are recorded.
-  if (whole_graphs && subscribed()) graphs_.start();
+  // Only callbacks can switch between nodes and whole graphs; without them, nodes are recorded. Nor
+  // can small memsets be left out without them.
+  if (whole_graphs && subscribed()) {
+    graphs_.start();
+    if (!every_memset) memsets_.leave_out_small();
+  }
   return {};
 }
 
@@ -252,13 +274,23 @@ void Collector::callback(void* user, abi::Domain domain, std::uint32_t call, con
 void Collector::on_launch(abi::Domain domain, std::uint32_t call,
                           const abi::CallbackData& data) noexcept {
   if (is_one_of(kInstantiations, domain, call)) {
+    memsets_.record_all();
     graphs_.on_instantiation(data.site);
     return;
   }
-  if (is_one_of(kGraphLaunches, domain, call)) on_graph_launch(data);
+  if (domain == abi::Domain::kDriverApi) on_driver_call(static_cast<DriverCall>(call), data);
   if (data.site != abi::Site::kEnter) return;
   launches_.put(data.correlation_id, scopes::current());
   last_launch_.store(data.correlation_id, std::memory_order_relaxed);
+}
+
+void Collector::on_driver_call(DriverCall call, const abi::CallbackData& data) noexcept {
+  if (std::find(std::begin(kGraphLaunches), std::end(kGraphLaunches), call) !=
+      std::end(kGraphLaunches)) {
+    on_graph_launch(data);
+  } else if (const auto bytes = memset_bytes(call, data.function_parameters)) {
+    memsets_.on_call(data.site, *bytes);
+  }
 }
 
 void Collector::on_graph_launch(const abi::CallbackData& data) noexcept {
@@ -277,6 +309,7 @@ void Collector::on_graph_launch(const abi::CallbackData& data) noexcept {
 }
 
 void Collector::on_graph_node(std::uint32_t call, const abi::GraphData& data) noexcept {
+  memsets_.record_all();
   if (static_cast<ResourceCall>(call) == ResourceCall::kGraphExecCreateStarting) {
     graphs_.on_creation();
     return;

@@ -14,6 +14,7 @@
 #include "spans/cupti/cupti_api.h"
 #include "spans/cupti/graph_mode.h"
 #include "spans/cupti/graph_nodes.h"
+#include "spans/cupti/memset_records.h"
 
 namespace jouleprof::cupti {
 
@@ -25,10 +26,11 @@ class Collector {
   Collector(CuptiApi api, std::size_t most_buffers, std::function<void()> wake);
 
   // Turns records and callbacks on. `whole_graphs`: a graph's launch may be one record; not where
-  // graphs may have been made executable already (CUPTI crashes at their launch). Errors:
+  // graphs may have been made executable already (CUPTI crashes at their launch). `every_memset`:
+  // small memsets are recorded, too (MemsetRecords); without `whole_graphs` they are. Errors:
   // unavailable, unsupported, permission_denied: there are no records at all. problem() says why
   // there are no callbacks, or no records of copies.
-  Result<void> start(bool whole_graphs);
+  Result<void> start(bool whole_graphs, bool every_memset);
   // Turns them off. Not while the process exits: the driver may be unloaded.
   void stop();
   // After a fork, in the child: ignores all later calls of CUPTI.
@@ -44,6 +46,8 @@ class Collector {
   BufferPool& buffers() { return buffers_; }
   const CorrelationTable& launches() const { return launches_; }
   const GraphNodes& nodes() const { return nodes_; }
+  MemsetRecords& memsets() { return memsets_; }
+  const MemsetRecords& memsets() const { return memsets_; }
   bool subscribed() const { return subscriber_ != nullptr; }
   const std::string& problem() const { return problem_; }
 
@@ -65,6 +69,7 @@ class Collector {
   void subscribe();
   void on_launch(abi::cupti::Domain domain, std::uint32_t call,
                  const abi::cupti::CallbackData& data) noexcept;
+  void on_driver_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) noexcept;
   void on_graph_launch(const abi::cupti::CallbackData& data) noexcept;
   void on_graph_node(std::uint32_t call, const abi::cupti::GraphData& data) noexcept;
   std::string words(abi::cupti::Result result) const;
@@ -76,6 +81,7 @@ class Collector {
   GraphNodes nodes_;
   abi::cupti::Subscriber subscriber_ = nullptr;
   GraphMode graphs_{api_};
+  MemsetRecords memsets_{api_};
   std::string problem_;
   std::atomic<std::uint32_t> last_launch_{0};
   std::atomic<std::uint64_t> graph_launches_{0};

@@ -77,12 +77,32 @@ SAME_DRIVER_CALL(kMemcpyHtoDAsyncPtsz, cuMemcpyHtoDAsync_v2_ptsz);
 SAME_DRIVER_CALL(kMemcpyDtoHAsyncPtsz, cuMemcpyDtoHAsync_v2_ptsz);
 SAME_DRIVER_CALL(kMemcpyDtoDAsyncPtsz, cuMemcpyDtoDAsync_v2_ptsz);
 SAME_DRIVER_CALL(kMemcpyAsyncPtsz, cuMemcpyAsync_ptsz);
-SAME_DRIVER_CALL(kMemsetD8Async, cuMemsetD8Async);
-SAME_DRIVER_CALL(kMemsetD16Async, cuMemsetD16Async);
-SAME_DRIVER_CALL(kMemsetD32Async, cuMemsetD32Async);
-SAME_DRIVER_CALL(kMemsetD8AsyncPtsz, cuMemsetD8Async_ptsz);
-SAME_DRIVER_CALL(kMemsetD16AsyncPtsz, cuMemsetD16Async_ptsz);
-SAME_DRIVER_CALL(kMemsetD32AsyncPtsz, cuMemsetD32Async_ptsz);
+#define SAME_MEMSETS(elements)                                             \
+  SAME_DRIVER_CALL(kMemset##elements, cuMemset##elements##_v2);            \
+  SAME_DRIVER_CALL(kMemset##elements##Ptds, cuMemset##elements##_v2_ptds); \
+  SAME_DRIVER_CALL(kMemset##elements##Async, cuMemset##elements##Async);   \
+  SAME_DRIVER_CALL(kMemset##elements##AsyncPtsz, cuMemset##elements##Async_ptsz)
+SAME_MEMSETS(D8);
+SAME_MEMSETS(D16);
+SAME_MEMSETS(D32);
+SAME_MEMSETS(D2D8);
+SAME_MEMSETS(D2D16);
+SAME_MEMSETS(D2D32);
+#define SAME_PARAMETERS(elements)                                                             \
+  SAME_VALUE(offsetof(MemsetParameters, count), offsetof(cuMemset##elements##_v2_params, N)); \
+  SAME_VALUE(offsetof(MemsetParameters, count), offsetof(cuMemset##elements##Async_params, N))
+SAME_PARAMETERS(D8);
+SAME_PARAMETERS(D16);
+SAME_PARAMETERS(D32);
+#define SAME_ROWS(theirs)                                                     \
+  SAME_VALUE(offsetof(MemsetRowsParameters, width), offsetof(theirs, Width)); \
+  SAME_VALUE(offsetof(MemsetRowsParameters, height), offsetof(theirs, Height))
+SAME_ROWS(cuMemsetD2D8_v2_params);
+SAME_ROWS(cuMemsetD2D16_v2_params);
+SAME_ROWS(cuMemsetD2D32_v2_params);
+SAME_ROWS(cuMemsetD2D8Async_params);
+SAME_ROWS(cuMemsetD2D16Async_params);
+SAME_ROWS(cuMemsetD2D32Async_params);
 
 #define SAME_RUNTIME_CALL(ours, theirs) \
   SAME_VALUE(RuntimeCall::ours, CUPTI_RUNTIME_TRACE_CBID_##theirs)

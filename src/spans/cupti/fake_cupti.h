@@ -69,9 +69,11 @@ struct FakeCupti {
     completed(nullptr, 0, buffer, size, valid);
   }
 
-  void call(abi::cupti::DriverCall call, abi::cupti::Site site, std::uint32_t correlation = 0) {
+  void call(abi::cupti::DriverCall call, abi::cupti::Site site, std::uint32_t correlation = 0,
+            const void* parameters = nullptr) {
     abi::cupti::CallbackData data{};
     data.site = site;
+    data.function_parameters = parameters;
     data.correlation_id = correlation;
     callback(user, abi::cupti::Domain::kDriverApi, static_cast<std::uint32_t>(call), &data);
   }

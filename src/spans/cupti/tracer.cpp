@@ -62,7 +62,7 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool who
   } else {
     // Never destroyed: CUPTI may hold on to it even where it refused something.
     auto* kernels = new Kernels(std::move(*api), *sink_, options_, wake_);
-    const auto started = kernels->collector.start(whole_graphs);
+    const auto started = kernels->collector.start(whole_graphs, options_.events);
     problem = started ? kernels->collector.problem() : started.error().message;
     (started ? kernels_ : refused_).store(kernels);
   }
@@ -252,6 +252,7 @@ void Tracer::watch(Kernels& k) {
   }
   k.completed = completed;
   k.launch = launch;
+  k.collector.memsets().look(now);
 }
 
 void Tracer::send_status(bool ended) {
@@ -266,6 +267,7 @@ void Tracer::send_status(bool ended) {
     status.late = k->aggregator.late();
     status.graph_launches = k->aggregator.graph_launches();
     status.graph_expanded = k->aggregator.graph_expanded();
+    status.memsets_left_out = k->collector.memsets().left_out();
     if (!k->taken_away.empty()) status.problem = k->taken_away;
   }
   status.ended = ended;

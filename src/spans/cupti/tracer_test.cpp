@@ -31,10 +31,33 @@ TEST_F(TracerTest, TurnsOnWhatItNeedsAndNothingElse) {
   start();
   using enum ActivityKind;
   EXPECT_THAT(cupti.enabled, ::testing::UnorderedElementsAre(kConcurrentKernel, kMemcpy, kMemcpy2,
-                                                             kMemset, kDevice, kGraphTrace));
+                                                             kDevice, kGraphTrace));
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kDriverApi, 307}));
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kResource, 20}));
   for (const auto& [domain, call] : cupti.calls) EXPECT_NE(domain, abi::Domain::kRuntimeApi);
+}
+
+TEST_F(TracerTest, SmallMemsetsAreLeftOutUntilThereIsAGraph) {
+  start();
+  const auto recorded = [&](std::uint64_t bytes) {
+    const abi::MemsetParameters parameters{.address = 0, .opaque_1 = {}, .count = bytes};
+    cupti.call(abi::DriverCall::kMemsetD8Async, abi::Site::kEnter, 1, &parameters);
+    const bool enabled = cupti.enabled.contains(ActivityKind::kMemset);
+    cupti.call(abi::DriverCall::kMemsetD8Async, abi::Site::kExit, 1, &parameters);
+    return enabled;
+  };
+  EXPECT_FALSE(recorded(4));
+  EXPECT_TRUE(recorded(std::uint64_t{1} << 20));
+  EXPECT_FALSE(recorded(4));
+  cupti.graph_node(abi::ResourceCall::kGraphNodeCreated, 1);
+  EXPECT_TRUE(recorded(4));
+  ASSERT_TRUE(tracer->flush(seconds{10}));
+  EXPECT_EQ(sink.trace.status.memsets_left_out, 2U);
+}
+
+TEST_F(TracerTest, EventsAreOfEveryMemset) {
+  start({.events = true});
+  EXPECT_TRUE(cupti.enabled.contains(ActivityKind::kMemset));
 }
 
 TEST_F(TracerTest, RecordsBecomeClassesAndBins) {

@@ -73,6 +73,9 @@ class Section {
     c_.note(lines_, "device", Style::kDim, device, 1, Style::kBold);
     std::string span = duration_text(c_.profile.length());
     if (c_.profile.launches > 0) span += ", " + count_text(c_.profile.launches) + " launches";
+    if (c_.profile.memsets_left_out > 0) {
+      span += fmt::format("; without {} small memsets", count_text(c_.profile.memsets_left_out));
+    }
     c_.note(lines_, "traced", Style::kDim, span, 1);
     c_.note(lines_, "measured", Style::kDim,
             fmt::format("{}, {}; by {}: {}", c_.with_error(m), provenance_word(m.provenance),
