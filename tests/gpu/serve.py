@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """`jouleprof serve` while a training job and two notebooks share a real NVIDIA GPU.
 
-    serve.py JOULEPROF OUT [--seconds 200]
+    serve.py JOULEPROF OUT [--seconds 200] [--tick 5s]
 
 The job trains an MLP without a pause; each notebook holds a context and works for two of ten seconds. They are
 Slurm jobs by their control groups where these can be made, and different users where not. Checks at each scrape
 that all families sum to the GPU's energy, to the microjoule, and that no counter fell; prints the joules of each job
 and user, the GPU's energy against the counter over the same seconds, and against the recording. Changes no
-setting of the card. Needs PyTorch and nvidia-ml-py.
+setting of the card. The service's CPU time is that after its first minute. Needs PyTorch and nvidia-ml-py.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import time
 import urllib.request
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
-FIRST_USER, TICK = 4001, 5
+FIRST_USER, BETWEEN_SCRAPES, FIRST_MINUTE = 4001, 10, 65
 
 
 def load(kind, seconds):
@@ -84,6 +84,12 @@ def counter():
     return time.time(), now / 1e3
 
 
+def thread_times(pid):
+    """Seconds of CPU time by thread, from the scheduler's clock."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return {task.name: int((task / "schedstat").read_text().split()[0]) / 1e9 for task in tasks}
+
+
 def joules(series, name, **labels):
     """{all other labels: joules}."""
     found = {}
@@ -103,11 +109,12 @@ def main():
     parser.add_argument("tool")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=200)
+    parser.add_argument("--tick", help="of the service; without it, its default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     records = options.out / "records"
-    service = subprocess.Popen([options.tool, "serve", "--listen", "127.0.0.1:0", "--tick", f"{TICK}s",
-                                "--record", str(records)], stderr=subprocess.PIPE, text=True)
+    service = subprocess.Popen([options.tool, "serve", "--listen", "127.0.0.1:0", "--record", str(records),
+                                *(["--tick", options.tick] if options.tick else [])], stderr=subprocess.PIPE, text=True)
     said = []
     while not (found := re.search(r"127\.0\.0\.1:(\d+)", said[-1] if said else "")):
         said.append(service.stderr.readline())
@@ -120,6 +127,7 @@ def main():
         request = urllib.request.Request(f"http://127.0.0.1:{found.group(1)}/api/v1/windows/job/{edge}", method="POST")
         return json.loads(urllib.request.urlopen(request, timeout=30).read())
 
+    started_at, cpu_before = time.monotonic(), None
     time.sleep(10)  # the GPU rests
     work = [started(17, "train", options.seconds - 40), started(18, "notebook", options.seconds - 20),
             started(19, "notebook", options.seconds - 20)]
@@ -129,15 +137,19 @@ def main():
     first_counter = counter()
     window("begin")
     while time.monotonic() < begin + options.seconds:
-        time.sleep(TICK)
+        time.sleep(BETWEEN_SCRAPES)
         took, text = asked()
         times.append(took)
+        now, cpu = time.monotonic(), value(text, "process_cpu_seconds_total")
+        if cpu_before is None and now > started_at + FIRST_MINUTE:
+            cpu_before = now, cpu, thread_times(service.pid)
         series = counters(text)
         wrong = list(sums_that_differ(series)) + [
             f"{key} fell by {before[key] - energy} uJ" for key, energy in series.items() if energy < before.get(key, 0)]
         failures += len(wrong)
         print("".join(f"{line}\n" for line in wrong[:3]), end="", file=sys.stderr)
         before = series
+        threads = thread_times(service.pid)
         snapshot = json.loads(asked("/api/v1/snapshot")[1])
     last_counter = counter()
     (gpu,) = (device for device in window("end")["devices"] if device["domain"] == "gpu")
@@ -154,8 +166,12 @@ def main():
     for name in ("unattributed_energy", "energy"):
         for labels, energy in joules(series, name, domain="gpu").items():
             print(f"  {name} {dict(labels)}: {energy:.1f} J")
-    print(f"CPU {value(text, 'process_cpu_seconds_total') / (time.monotonic() - begin + 10):.4f} of a core, "
-          f"{value(text, 'process_resident_memory_bytes') / 1e6:.1f} MB")
+    if cpu_before is not None and now > cpu_before[0]:
+        seconds = now - cpu_before[0]
+        print(f"CPU {100 * (cpu - cpu_before[1]) / seconds:.3f} % of a core in {seconds:.0f} s; by thread: "
+              + ", ".join(f"{thread} {100 * (took - cpu_before[2].get(thread, 0)) / seconds:.3f} %"
+                          for thread, took in threads.items()))
+    print(f"{value(text, 'process_resident_memory_bytes') / 1e6:.1f} MB resident")
     service.send_signal(signal.SIGTERM)
     print(f"exit status {service.wait()}")
     for process, _ in work:

@@ -82,6 +82,7 @@ def main():
         order = list(modes.items())
         for mode, (prefix, load) in order if number % 2 == 0 else reversed(order):
             found = measured(prefix, load, args)
+            print(f"round {number + 1} of {args.rounds}, {mode}: {found}", file=sys.stderr, flush=True)
             for case in cases:
                 times[mode][case].append(found.get(case))
     print("| DeiT-B, ms an iteration | " + " | ".join(cases) + " |\n|---|" + "---|" * len(cases))

@@ -101,6 +101,31 @@ TEST(ActivityAggregator, NodesThatALaterLaunchHasWrittenAreMended) {
   }
 }
 
+// A graph that is launched rarely: nothing of it is recorded after the launch without a record.
+TEST(ActivityAggregator, NodesThatALaunchWithoutRecordHasWrittenAreMended) {
+  Aggregated a;
+  a.aggregator.add(node(2000, 50'100, 0, 3));  // the begin is its own
+  a.aggregator.add(node(50'100, 50'400, 1, 3));
+  a.aggregator.add(node(50'400, 50'500, 0, 3));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 49'000, 5, 7, 9});
+  a.aggregator.add(kernel(48'000, 50'000, 3));  // after which it began
+  a.settle(true);
+  EXPECT_EQ(a.aggregator.graph_expanded(), 2U);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{2 * 200, 4}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{2 * 300, 2}));
+  EXPECT_EQ(a.sink.of_class(3), (Sum{2000, 1}));
+}
+
+TEST(ActivityAggregator, ALaunchThatWasCalledWhileTheOneBeforeRanHasWrittenNothing) {
+  Aggregated a;
+  a.aggregator.add(node(2000, 2400, 0, 3));
+  a.aggregator.add(node(2400, 3000, 1, 3));
+  a.aggregator.add(UnrecordedLaunch{kBegin + 2100, 5, 7, 9});
+  a.settle(true);
+  EXPECT_EQ(a.sink.of_class(0), (Sum{2 * 400, 2}));
+  EXPECT_EQ(a.sink.of_class(1), (Sum{2 * 600, 2}));
+}
+
 TEST(ActivityAggregator, NodesOfALaunchThatIsNotKnownShapeNoOther) {
   Aggregated a;
   a.aggregator.add(node(2000, 900'100, 0, 3));
