@@ -37,7 +37,7 @@ class MemsetRecords {
   // To be called about once a second.
   void look(HostTime now);
 
-  // Memsets, at most: one beside a large one of another thread may have been recorded.
+  // Memsets, at most: one during a large one of another thread may have been recorded.
   std::uint64_t left_out() const { return left_out_.load(std::memory_order_relaxed); }
 
  private:
