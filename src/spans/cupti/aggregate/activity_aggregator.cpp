@@ -81,8 +81,9 @@ void ActivityAggregator::expand_graphs(std::int64_t until) {
 
 void ActivityAggregator::take_nodes(bool dropped) {
   if (std::exchange(new_nodes_, false)) {
-    for (const Activity& node : mend_overwritten(waiting_, first_new_, unrecorded_))
+    for (const Activity& node : mend_overwritten(waiting_, first_new_, unrecorded_)) {
       templates_.observe(node);
+    }
     const auto graphs = static_cast<std::size_t>(std::count_if(
         waiting_.begin(), waiting_.end(), [](const Activity& a) { return a.whole_graph; }));
     graph_launches_ += graphs - waiting_graphs_;  // those that were mended
