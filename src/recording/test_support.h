@@ -74,6 +74,9 @@ inline void make_older(const std::filesystem::path& path, std::int32_t version) 
 
 // Leaves of a recording what an older version has tables for (from version 5 on: columns, too).
 inline void drop_newer(model::Recording& recording, std::int32_t version) {
+  if (version < 14) {
+    for (auto& trace : recording.traces) trace.status.memsets_left_out = 0;
+  }
   if (version < 12) recording.run.open_windows.clear();
   if (version < 13) {  // of the process that recorded itself
     for (auto& window : recording.run.open_windows) window.process = recording.run.pid.value_or(0);
