@@ -105,8 +105,7 @@ void MemsetRecords::look(HostTime now) {
   if (looked_ && now - *looked_ < kShortestLook) return;
   const std::uint64_t count = left_out();
   if (looked_) {
-    const std::chrono::duration<double> seconds = now - *looked_;
-    const auto rate = static_cast<double>(count - left_out_before_) / seconds.count();
+    const double rate = static_cast<double>(count - left_out_before_) / seconds(now - *looked_);
     if (rate > static_cast<double>(kMostLeftOut)) record_all();
   }
   looked_ = now;

@@ -11,10 +11,10 @@
 
 namespace jouleprof::cupti {
 
-// Recording a memset takes the GPU 1.3 us (an H100, CUPTI 13.0), longer than one of a few bytes
-// itself, and cuBLAS makes such a memset before many matrix products: 0.9 % of DeiT-B at batch 64
-// (docs/costs.md). Records are therefore enabled only during the calls that set kLeastBytes or
-// more. All are recorded
+// Recording a memset takes the GPU 1.3 to 1.8 us (two H100s, CUPTI 13.0), longer than one of a few
+// bytes itself, and cuBLAS makes such a memset before many matrix products: 0.9 % of DeiT-B at
+// batch 64 (docs/costs.md). Records are therefore enabled only during the calls that set
+// kLeastBytes or more. All are recorded
 //
 // - from the first CUDA graph on, whose nodes are recorded as they were when it was made;
 // - once kMostLeftOut a second were left out: they would take more than 5 % of the time.
