@@ -31,23 +31,26 @@ Result<Energy> read_total_energy(const NvmlApi& api, abi::Device device, abi::Re
 
 HostTime CounterProbe::read(model::Readings& out) {
   const HostTime now = clock_.now().host;
-  const bool early = due_ && now + 1ms < *due_;
+  const bool is_early = due_ && now + 1ms < *due_;
+  const bool has_phase = is_early && wait_for_update(now);
   due_ = read_once(out);
-  if (early) read_last(out);
+  if (is_early && !has_phase) read_until_update(out);
   return *due_;
 }
 
-void CounterProbe::read_last(model::Readings& out) {
+// Past an update that is near `now`. False where the phase of the updates is not known.
+bool CounterProbe::wait_for_update(HostTime now) {
+  // An update can be seen late, and a read takes some time itself.
+  const auto update = schedule_.edges().next_after(now - plan_.refresh / 5);
+  if (!update) return false;
+  if (*update < now + plan_.refresh / 4) clock_.sleep(*update + plan_.refresh / 2 - now);
+  return true;
+}
+
+void CounterProbe::read_until_update(model::Readings& out) {
   if (!last_) return;
-  const model::CounterReading first = *last_;
-  const Duration margin = plan_.refresh / 5;
-  if (const auto edge = schedule_.edges().next_after(first.before - margin)) {
-    if (*edge > first.after + margin) return;  // no update is near
-    clock_.sleep(*edge + margin - first.after);
-    due_ = read_once(out);
-    return;
-  }
-  for (Duration waited{}; last_ && waited <= plan_.refresh && last_->total == first.total;
+  const Energy first = last_->total;
+  for (Duration waited{}; last_ && waited <= plan_.refresh && last_->total == first;
        waited += kDenseSpacing) {
     clock_.sleep(kDenseSpacing);
     due_ = read_once(out);

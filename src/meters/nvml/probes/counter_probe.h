@@ -20,16 +20,18 @@ class CounterProbe : public ProbeReader {
                const CounterPlan& plan, const NvmlClock& clock)
       : api_(api), device_(device), sensor_(sensor), plan_(plan), schedule_(plan), clock_(clock) {}
 
-  // A call well before the time it returned is the last one of the run. It then reads again after
-  // the next possible update, or, before the phase is known, until it observed one, so that the
-  // last value lies between two known updates. That sleeps up to 1.25 periods.
+  // A call well before the time it returned wants the energy up to now: it is the last one of the
+  // run, or a service's at a tick. Where an update is near, it sleeps to half-way after it, up to
+  // 0.75 periods; before the phase is known, it reads until it observed one, up to 1.25 periods. So
+  // the last value lies between two known updates.
   HostTime read(model::Readings& out) override;
   // As CounterSchedule's.
   void set_pace(bool every_update, Duration rarely) { schedule_.set_pace(every_update, rarely); }
 
  private:
   HostTime read_once(model::Readings& out);
-  void read_last(model::Readings& out);
+  bool wait_for_update(HostTime now);
+  void read_until_update(model::Readings& out);
 
   const NvmlApi& api_;
   abi::Device device_;
