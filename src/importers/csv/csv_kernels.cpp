@@ -179,6 +179,7 @@ Result<CsvKernels::Row> CsvKernels::row() {
     if (*stream < 0 || *stream >= model::kNone) return file_.fail_at(*stream_, "no stream");
     row.stream = static_cast<std::uint32_t>(*stream);
   }
+  if (!limit_.add(row.end - row.begin)) return file_.fail_at(last, limit_.message());
   auto kernel_class = class_of_row();
   if (!kernel_class) return forward_error(kernel_class);
   row.kernel_class = *kernel_class;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "importers/csv/csv_file.h"
+#include "importers/launch_limit.h"
 #include "model/activity/activity_bins.h"
 
 namespace jouleprof::importers {
@@ -68,6 +69,7 @@ class CsvKernels {
   RealTime begin_{};
   RealTime end_{};
   std::map<std::string, std::uint64_t> left_out_;
+  LaunchLimit limit_;
 };
 
 }  // namespace jouleprof::importers

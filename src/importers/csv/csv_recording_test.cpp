@@ -198,6 +198,8 @@ TEST_F(CsvRecording, ErrorsNameLineAndColumn) {
               HasSubstr("line 2, column 'duration_ns'"));
   EXPECT_THAT(error(kSamples, "", "kernel_id,start_ns,duration_ns\n0,5,1\n").message,
               HasSubstr("ran 1000.000 s before the readings"));
+  EXPECT_THAT(error(kSamples, "", "kernel_id,start_ns,duration_ms\n0,5,1\n0,6,86400000\n").message,
+              HasSubstr("line 3, column 'duration_ms': 2 launches run for 24.0 h"));
   EXPECT_THAT(error(kSamples, "", kKernels, "{\"kernels\": {\"0\": \"a\"}}").message,
               HasSubstr("line 3, column 'kernel_id': there is no name for kernel 1"));
   EXPECT_THAT(error(kSamples, "", kKernels, "[]").message, HasSubstr("not a JSON object"));

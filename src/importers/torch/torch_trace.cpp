@@ -8,6 +8,8 @@
 
 #include "base/decimal.h"
 #include "base/json/json_view.h"
+#include "importers/launch_limit.h"
+#include "importers/lines.h"
 #include "importers/torch/trace_scanner.h"
 #include "model/activity/activity_bins.h"
 
@@ -17,12 +19,14 @@ namespace {
 // Times before this one, without a base, do not count from 1970.
 constexpr Duration kFirstWallTime = std::chrono::seconds{1'000'000'000};
 constexpr std::uint32_t kMostDevices = 1024;
+constexpr Duration kLastTime{7'258'118'400'000'000'000};  // 2200-01-01
+constexpr Duration kLongestEvent = std::chrono::hours{24 * 365};
 
 std::optional<RealTime> base_of(const TraceScanner& scanner) {
   const auto found = scanner.members().find("baseTimeNanoseconds");
   if (found == scanner.members().end()) return std::nullopt;
   const auto nanoseconds = scaled_integer(found->second, 0);
-  if (!nanoseconds) return std::nullopt;
+  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kLastTime.count()) return std::nullopt;
   return RealTime{Duration{*nanoseconds}};
 }
 
@@ -84,7 +88,19 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
       profiled_.base = base ? *base : base_of(*scanner).value_or(RealTime{});
       clock.emplace(profiled_.base, profiled_.clocks);
     }
-    if (const auto event = parse_torch_event(scanner->text())) take(*event, *clock);
+    const auto event = parse_torch_event(scanner->text());
+    if (!event || event->kind == TorchEvent::Kind::kOther) {
+      if (event && event->category == "jouleprof") annotated_ = true;
+      continue;
+    }
+    if (event->ts < -kLongestEvent || event->ts > kLastTime - profiled_.base.time_since_epoch() ||
+        event->duration > kLongestEvent) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: no event can be at {} s and last {} s; check the times of {}",
+                              path_.string(), seconds(event->ts), seconds(event->duration),
+                              show(json_string(event->name))));
+    }
+    take(*event, *clock);
   }
   profiled_.cut_off = scanner->cut_off();
   const auto reported = base_of(*scanner);
@@ -100,8 +116,6 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
 }
 
 void TorchTrace::take(const TorchEvent& event, TorchClock& clock) {
-  if (event.category == "jouleprof") annotated_ = true;
-  if (event.kind == TorchEvent::Kind::kOther) return;
   profiled_.begin = std::min(profiled_.begin, clock.real(event.ts));
   profiled_.end = std::max(profiled_.end, clock.real(event.ts + event.duration));
   if (event.kind == TorchEvent::Kind::kLaunch && event.correlation) {
@@ -245,7 +259,11 @@ Result<void> TorchTrace::check(const model::Recording& power) const {
                             "\"baseTimeNanoseconds\", so its time is unknown",
                             path_.string()));
   }
+  LaunchLimit limit;
   for (const auto& launch : profiled_.launches) {
+    if (!limit.add(launch.duration)) {
+      return fail(Errc::kCorrupt, fmt::format("{}: {}", path_.string(), limit.message()));
+    }
     if (launch.device >= kMostDevices) {
       return fail(Errc::kCorrupt,
                   fmt::format("{}: GPU {} cannot exist", path_.string(), launch.device));

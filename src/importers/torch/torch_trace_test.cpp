@@ -92,5 +92,20 @@ TEST_F(TorchTraceTest, RefusesOtherFilesAndOtherTimes) {
   EXPECT_THAT(error(text), HasSubstr("no time in common"));
 }
 
+TEST_F(TorchTraceTest, RefusesTimesThatCannotBe) {
+  const auto with = [](std::string_view time) {
+    std::string text = trace_text();
+    const std::string_view usual =
+        time.starts_with("\"ts") ? "\"ts\": 1000500.500" : "\"dur\": 2000";
+    return text.replace(text.find(usual), usual.size(), time);
+  };
+  // With the base, 285 years do not fit 64 bits of nanoseconds.
+  EXPECT_THAT(error(with("\"ts\": 9000000000000000")), HasSubstr("'gemm<float, 4>(float*)'"));
+  EXPECT_THAT(error(with("\"dur\": 9000000000000000")), HasSubstr("last 9000000000 s"));
+  // A day in bins of a millisecond takes gigabytes.
+  EXPECT_THAT(error(with("\"dur\": 86400000000")),
+              HasSubstr("one launch runs for 24.0 h: check the unit of the times"));
+}
+
 }  // namespace
 }  // namespace jouleprof::importers

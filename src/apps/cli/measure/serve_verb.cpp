@@ -38,6 +38,14 @@ void raise_file_limit() {
   (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Figures are those of ticks: what is read more often only costs.
+meters::Demand demand_of(Duration tick) {
+  meters::Demand demand{.shortest_window = tick, .sample_period = tick, .state_period = tick};
+  // A tick reads the counters itself. Between ticks this would do so just before the next one.
+  if (tick >= 5s && tick <= 10s) demand.counter_period = tick * 3 / 2;
+  return demand;
+}
+
 class ServeVerb : public Verb {
  public:
   std::string_view name() const override { return "serve"; }
@@ -66,13 +74,10 @@ class ServeVerb : public Verb {
     if (!options) return complain(options.error(), kUsageError);
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    // Figures are those of ticks: what is read more often only costs.
-    const meters::Demand demand{.shortest_window = options->tick,
-                                .sample_period = options->tick,
-                                .state_period = options->tick};
-    options->demand = demand;
+    options->demand = demand_of(options->tick);
     raise_file_limit();
-    auto found = meters::open_meters({.demand = demand, .cpu_tdp = *cpu_tdp, .devices = {}});
+    auto found =
+        meters::open_meters({.demand = options->demand, .cpu_tdp = *cpu_tdp, .devices = {}});
     if (!found) return complain(found.error(), kUsageError);
     if (auto kept = history_.open(*options); !kept) {
       const bool is_usage = kept.error().code == Errc::kInvalidArgument;

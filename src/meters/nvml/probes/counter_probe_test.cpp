@@ -94,6 +94,26 @@ TEST_F(CounterProbeTest, WithSamplesOneReadInTenSecondsIsEnough) {
   EXPECT_GT(out_.counters.size(), 110u);
 }
 
+TEST_F(CounterProbeTest, TicksThatComeBeforeTheNextReadIsDueAreOneReadEach) {
+  start(false, {}, 15s);
+  run(9s);
+  for (int tick = 0; tick < 16; ++tick) {
+    out_.clear();
+    fake_.pass(1ms * tick);  // wherever between two updates
+    due_ = probe_->read(out_);
+    EXPECT_EQ(out_.counters.size(), 1u);
+    EXPECT_NEAR(since_update(out_.counters[0]), 50, 30);
+    if (*due_ < fake_.clock.host + 1s) {  // it follows the phase
+      out_.clear();
+      run(1s);
+      EXPECT_LE(out_.counters.size(), 6u);
+    }
+    out_.clear();
+    run(10s);
+    EXPECT_TRUE(out_.counters.empty());
+  }
+}
+
 TEST_F(CounterProbeTest, ShortWindowsReadOnceAfterEachUpdate) {
   start(true);
   run(1s);
