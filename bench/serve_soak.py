@@ -106,6 +106,8 @@ def main():
         try:
             connection = socket.create_connection(
                 ("127.0.0.1", int(re.search(r":(\d+)/", service.stderr.readline()).group(1))))
+            while "jouleprof_process_energy_joules_total{" not in scrape(connection)[1]:
+                time.sleep(0.5)  # the first tick divides nothing
             begin = time.monotonic()
             before, first_size, shown = {}, None, -1
             print("minutes  MB     descriptors  series  processes  CPU time of a core", flush=True)
