@@ -2,6 +2,7 @@
 // power limit.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -43,6 +44,8 @@ class LimitedPower {
   double since_start(double t) const;                           // from 0, with sums_
 
   const Curve demand_;
+  const bool is_below_first_limit_;  // the whole demand
+  std::atomic<bool> is_changed_ = false;
   mutable std::mutex mutex_;
   const double idle_;
   std::vector<Setting> settings_;  // the first from -infinity
