@@ -15,8 +15,8 @@ namespace jouleprof::importers {
 // days, and would take all memory and hours.
 class LaunchLimit {
  public:
-  // Adds a launch. False once they run for longer than in any real trace: 2.8 hours together, and
-  // a second for each launch beyond that.
+  // Adds a launch. False once they run for longer than in any real trace: an hour together, and a
+  // second for each launch beyond that.
   bool add(Duration run_time) {
     ++launches_;
     total_ += seconds(run_time);
@@ -31,9 +31,9 @@ class LaunchLimit {
   }
 
  private:
-  static constexpr double kHour = 3600;   // seconds
-  static constexpr double kAny = 10'000;  // seconds
-  static constexpr double kEach = 1;      // second
+  static constexpr double kHour = 3600;  // seconds
+  static constexpr double kAny = kHour;  // seconds
+  static constexpr double kEach = 1;     // second
 
   double total_ = 0;  // seconds
   std::uint64_t launches_ = 0;
