@@ -16,11 +16,11 @@ namespace jouleprof::importers {
 class LaunchLimit {
  public:
   // Adds a launch. False once they run for longer than in any real trace: an hour together, and a
-  // second for each launch beyond that.
+  // second for each launch beyond that; or one of them for an hour.
   bool add(Duration run_time) {
     ++launches_;
     total_ += seconds(run_time);
-    return total_ <= kAny + kEach * static_cast<double>(launches_);
+    return seconds(run_time) <= kAny && total_ <= kAny + kEach * static_cast<double>(launches_);
   }
 
   // What is wrong, when add() returned false.

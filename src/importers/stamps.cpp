@@ -10,7 +10,7 @@
 namespace jouleprof::importers {
 namespace {
 
-constexpr std::int64_t kLastSecond = 7'258'118'400;  // 2200-01-01
+constexpr std::int64_t kLastSecond = kLastUnixTime / std::chrono::seconds{1};
 
 bool all_digits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -4,12 +4,16 @@
 // show. Years 1970 to 2199.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 
 #include "base/clock.h"
 
 namespace jouleprof::importers {
+
+// The end of 2199, since 1970: later times are mistakes.
+inline constexpr Duration kLastUnixTime = std::chrono::seconds{7'258'118'400};
 
 // "2026-11-21 03:13:59", with a blank or a T between, and up to nine digits of a second.
 std::optional<Duration> parse_calendar_time(std::string_view text);

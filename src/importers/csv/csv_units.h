@@ -6,12 +6,13 @@
 #include <cstdint>
 
 #include "importers/csv/csv_file.h"
+#include "importers/stamps.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::importers::csv {
 
-// The end of 2199: later stamps are mistakes, and sums of two still fit.
-inline constexpr std::int64_t kLastUnixNanosecond = 7'258'118'400'000'000'000;
+inline constexpr std::int64_t kLastUnixNanosecond = kLastUnixTime.count();
+// The sum of a time and this fits 64 bits; LaunchLimit allows less.
 inline constexpr Duration kLongestKernel = std::chrono::hours{24 * 7};
 
 using TimeColumns = std::array<ColumnName, 4>;  // in nanoseconds

@@ -10,6 +10,7 @@
 #include "base/json/json_view.h"
 #include "importers/launch_limit.h"
 #include "importers/lines.h"
+#include "importers/stamps.h"
 #include "importers/torch/trace_scanner.h"
 #include "model/activity/activity_bins.h"
 
@@ -19,14 +20,13 @@ namespace {
 // Times before this one, without a base, do not count from 1970.
 constexpr Duration kFirstWallTime = std::chrono::seconds{1'000'000'000};
 constexpr std::uint32_t kMostDevices = 1024;
-constexpr Duration kLastTime{7'258'118'400'000'000'000};  // 2200-01-01
 constexpr Duration kLongestEvent = std::chrono::hours{24 * 365};
 
 std::optional<RealTime> base_of(const TraceScanner& scanner) {
   const auto found = scanner.members().find("baseTimeNanoseconds");
   if (found == scanner.members().end()) return std::nullopt;
   const auto nanoseconds = scaled_integer(found->second, 0);
-  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kLastTime.count()) return std::nullopt;
+  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kLastUnixTime.count()) return std::nullopt;
   return RealTime{Duration{*nanoseconds}};
 }
 
@@ -93,7 +93,8 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
       if (event && event->category == "jouleprof") annotated_ = true;
       continue;
     }
-    if (event->ts < -kLongestEvent || event->ts > kLastTime - profiled_.base.time_since_epoch() ||
+    if (event->ts < -kLongestEvent ||
+        event->ts > kLastUnixTime - profiled_.base.time_since_epoch() ||
         event->duration > kLongestEvent) {
       return fail(Errc::kCorrupt,
                   fmt::format("{}: no event can be at {} s and last {} s; check the times of {}",

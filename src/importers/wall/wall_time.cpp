@@ -16,7 +16,7 @@ namespace {
 
 // Later than this as seconds is a time in milliseconds: the year 5138, or 1973.
 constexpr double kFirstMilliseconds = 1e11;
-constexpr std::int64_t kLastMillisecond = 7'258'118'400'000;  // 2200-01-01
+constexpr std::int64_t kLastMillisecond = kLastUnixTime / std::chrono::milliseconds{1};
 
 // "+01:00", "-0530", "Z" or nothing at the end of a time; `text` loses it.
 std::optional<Duration> take_offset(std::string_view& text) {

@@ -41,7 +41,8 @@ void raise_file_limit() {
 // Figures are those of ticks: what is read more often only costs.
 meters::Demand demand_of(Duration tick) {
   meters::Demand demand{.shortest_window = tick, .sample_period = tick, .state_period = tick};
-  // A tick reads the counters itself. Between ticks this would do so just before the next one.
+  // A tick reads the counters itself. With a period as long as the tick, they would be read once
+  // more, just before it.
   if (tick >= 5s && tick <= 10s) demand.counter_period = tick * 3 / 2;
   return demand;
 }

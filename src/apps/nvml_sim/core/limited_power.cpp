@@ -33,7 +33,7 @@ double capped_interval(const Curve& demand, double limit, double begin, double e
 
 LimitedPower::LimitedPower(Curve demand, double limit_watts, double idle_watts)
     : demand_(std::move(demand)),
-      is_below_first_limit_(demand_.highest <= limit_watts),
+      first_limit_(limit_watts),
       idle_(idle_watts),
       settings_{{-kForever, limit_watts, 1}} {}
 
@@ -111,13 +111,11 @@ double LimitedPower::since_start(double t) const {
 
 double LimitedPower::joules(double begin, double end) const {
   constexpr double kShort = 5;
-  // The usual case by far: a read of a ring asks a hundred times.
-  if (is_below_first_limit_ && !is_changed_) return demand_.joules(begin, end);
+  // The usual case by far, and a read of a ring asks a hundred times: no lock.
+  const bool is_simple = demand_.highest <= first_limit_ || demand_.lowest >= first_limit_;
+  if (is_simple && !is_changed_) return capped(first_limit_, begin, end);
   const std::lock_guard lock(mutex_);
-  const double limit = settings_.front().limit;
-  const bool closed_form =
-      settings_.size() == 1 && (demand_.highest <= limit || demand_.lowest >= limit);
-  if (closed_form || end - begin < kShort) return integrate(begin, end);
+  if (end - begin < kShort) return integrate(begin, end);
   const double before_start = begin < 0 ? integrate(begin, std::min(0.0, end)) : 0;
   if (end <= 0) return before_start;
   return before_start + since_start(end) - since_start(std::max(0.0, begin));

@@ -44,7 +44,7 @@ class LimitedPower {
   double since_start(double t) const;                           // from 0, with sums_
 
   const Curve demand_;
-  const bool is_below_first_limit_;  // the whole demand
+  const double first_limit_;
   std::atomic<bool> is_changed_ = false;
   mutable std::mutex mutex_;
   const double idle_;
