@@ -4,7 +4,7 @@
     bench/serve_soak.py BUILD [--minutes 60] [--processes-per-second 2] [--boards 4]
 
 Starts the service with simulated boards, starts short processes, and scrapes every five seconds. At every scrape, for
-every device and family: entities + outside + other + ended + unattributed + rest = energy, to the microjoule; no
+every device and family: entities + outside + other + ended + new + unattributed + rest = energy, to the microjoule; no
 counter is lower than before. Prints memory, descriptors, series and CPU time ten times. Exits with 1 where a sum is
 not exact, a counter fell, or memory grew by more than 3 MB after the first tenth.
 """
@@ -24,7 +24,7 @@ from serve import scrape, value
 
 MOST_GROWTH_BYTES = 3e6
 FAMILIES = ("process", "container", "pod", "job", "unit", "user")
-LINE = re.compile(r"^(\w+_joules_total)\{(.*)\} (\S+)$", re.M)
+LINE = re.compile(r"^(\w+_joules_total|jouleprof_new_energy_joules)\{(.*)\} (\S+)$", re.M)
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -34,7 +34,7 @@ def microjoules(text):
 
 
 def counters(text):
-    """{(name, labels): microjoules}."""
+    """{(name, labels): microjoules}, and the one gauge that belongs to their sums."""
     return {(name, tuple(sorted(LABEL.findall(labels)))): microjoules(number)
             for name, labels, number in LINE.findall(text)}
 
@@ -50,6 +50,10 @@ def sums_that_differ(series):
                 out[key] = out.get(key, 0) + energy
         return out
 
+    def of_new(device, family):
+        return sum(energy for (found, labels), energy in series.items() if found == "jouleprof_new_energy_joules"
+                   and {("domain", device[0]), ("device", device[1]), ("family", family)} <= set(labels))
+
     whole = by_device("energy")
     rest = by_device("energy", lambda labels: labels.get("level") == "rest")
     unattributed = by_device("unattributed_energy")
@@ -58,9 +62,14 @@ def sums_that_differ(series):
         if not divided:
             yield f"there are no series of the family {family}"
         for device, parts in divided.items():
-            found = parts + unattributed.get(device, 0) + rest.get(device, 0)
+            found = parts + of_new(device, family) + unattributed.get(device, 0) + rest.get(device, 0)
             if found != whole[device]:
                 yield f"{family} of {device}: {found} of {whole[device]} uJ"
+
+
+def counters_that_fell(before, after):
+    return [f"{key} fell by {before[key] - energy} uJ" for key, energy in after.items()
+            if key[0].endswith("_total") and energy < before.get(key, 0)]
 
 
 class Churn:
@@ -99,7 +108,8 @@ def main():
              "processes": [{"pid": os.getpid(), "sm_utilisation_ratio": 0.2, "memory_mib": 100}]}
             for _ in range(options.boards)]}))
         service = subprocess.Popen(
-            [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0", "--keep-ended", "1min"],
+            [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0", "--keep-ended", "1min",
+             "--level", ",".join(FAMILIES)],
             stderr=subprocess.PIPE, text=True,
             env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
                  "JOULEPROF_NVML_LIBRARY": str(options.build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")})
@@ -119,8 +129,7 @@ def main():
                 scrapes += 1
                 series = counters(text)
                 wrong = list(sums_that_differ(series))
-                wrong += [f"{key} fell by {before[key] - energy} uJ" for key, energy in series.items()
-                          if energy < before.get(key, 0)]
+                wrong += counters_that_fell(before, series)
                 failures += len(wrong)
                 for line in wrong[:5]:
                     print(line, file=sys.stderr)

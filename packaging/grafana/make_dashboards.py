@@ -85,7 +85,7 @@ def machine():
             panel("Top processes", "table", "watt",
                   [(f'topk(15, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total'
                     f'{{{NODE}, pid!=""}}{RATE})) * on (instance, pid) group_left (comm) '
-                    f"jouleprof_process_info)", "")]),
+                    f"jouleprof_process_info)", "")], description="Needs `jouleprof serve --level process,...`."),
             panel("Unattributed energy", "timeseries", "watt",
                   [(f"sum by (instance, device, domain) (rate("
                     f"jouleprof_unattributed_energy_joules_total{{{NODE}}}{RATE}))",
@@ -121,13 +121,15 @@ def job():
             panel("GPUs given to the job", "table", "short",
                   [(f"jouleprof_allocation_info{{{mine}}}", "")]),
             panel("Utilisation of these GPUs", "timeseries", "percentunit",
-                  [('jouleprof_utilisation_ratio{domain="gpu", part="gpu"} * on (instance, device) '
-                    f"group_left (hpc_job) jouleprof_allocation_info{{{mine}}}",
+                  # Several jobs or instances may share a board.
+                  [(f"jouleprof_allocation_info{{{mine}}} * on (instance, device) group_left () "
+                    'jouleprof_utilisation_ratio{domain="gpu", part="gpu"}',
                     "{{hpc_job}} {{instance}} {{device}}")], max=1, min=0),
             panel("Processes of the job", "table", "watt",
                   [("topk(20, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total"
                     f'{{pid!=""}}{RATE})) * on (instance, pid) group_left (comm, hpc_job) '
-                    f"jouleprof_process_info{{{mine}}})", "")], width=24),
+                    f"jouleprof_process_info{{{mine}}})", "")], width=24,
+                  description="Needs `jouleprof serve --level process,...`."),
         ])
 
 

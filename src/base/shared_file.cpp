@@ -25,7 +25,7 @@ constexpr Duration kPatience = 10s;
 Result<int> open_to_write(const fs::path& path, int flags) {
   std::error_code ignored;  // open() says why
   fs::create_directories(path.parent_path(), ignored);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
   if (fd >= 0) return fd;
   return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
 }
@@ -74,7 +74,9 @@ FileLock::~FileLock() {
 
 Result<void> replace_file(const fs::path& path, std::string_view content) {
   const fs::path fresh = path.string() + ".new";
-  const auto fd = open_to_write(fresh, O_TRUNC);
+  // What a crash has left, or another user has put there: a link could lead to any file.
+  ::unlink(fresh.c_str());
+  const auto fd = open_to_write(fresh, O_EXCL);
   if (!fd) return forward_error(fd);
   int err = write_whole(*fd, content);
   if (::close(*fd) != 0 && err == 0) err = errno;

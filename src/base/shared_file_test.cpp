@@ -37,6 +37,16 @@ TEST(SharedFile, AFailureKeepsTheOldContent) {
   EXPECT_FALSE(FileLock::take(tree / "x.json/entry/lock"));
 }
 
+TEST(SharedFile, LinksToOtherFilesAreNotFollowed) {
+  const TempTree tree({{"victim", "untouched"}});
+  std::filesystem::create_symlink(tree / "victim", tree / "x.json.new");
+  std::filesystem::create_symlink(tree / "victim", tree / "x.lock");
+  ASSERT_TRUE(replace_file(tree / "x.json", "content"));
+  EXPECT_EQ(read_file(tree / "x.json"), "content");
+  EXPECT_EQ(read_file(tree / "victim"), "untouched");
+  EXPECT_FALSE(FileLock::take(tree / "x.lock"));
+}
+
 // Without the lock, increments would be lost.
 TEST(SharedFile, WritersWithALockLoseNothing) {
   const TempTree tree({{"count", "0"}});

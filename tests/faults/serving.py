@@ -63,6 +63,8 @@ def check_metrics(text, seconds):
             wholes[device] += value
         if name == "jouleprof_unattributed_energy_joules_total" or label.get("level") == "rest":
             shared[device] += value
+        elif name == "jouleprof_new_energy_joules":
+            parts[label["family"], device] += value
         elif name.endswith("_energy_joules_total") and name.split("_")[1] in FAMILIES:
             parts[name.split("_")[1], device] += value
     for (family, device), value in parts.items():

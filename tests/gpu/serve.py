@@ -103,7 +103,7 @@ def joules(series, name, **labels):
 def main():
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[2] / "bench")  # which has another serve.py
     from serve import scrape, value
-    from serve_soak import counters, sums_that_differ
+    from serve_soak import FAMILIES, counters, counters_that_fell, sums_that_differ
 
     parser = argparse.ArgumentParser()
     parser.add_argument("tool")
@@ -114,6 +114,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     records = options.out / "records"
     service = subprocess.Popen([options.tool, "serve", "--listen", "127.0.0.1:0", "--record", str(records),
+                                "--level", ",".join(FAMILIES),
                                 *(["--tick", options.tick] if options.tick else [])], stderr=subprocess.PIPE, text=True)
     said = []
     while not (found := re.search(r"127\.0\.0\.1:(\d+)", said[-1] if said else "")):
@@ -144,8 +145,7 @@ def main():
         if cpu_before is None and now > started_at + FIRST_MINUTE:
             cpu_before = now, cpu, thread_times(service.pid)
         series = counters(text)
-        wrong = list(sums_that_differ(series)) + [
-            f"{key} fell by {before[key] - energy} uJ" for key, energy in series.items() if energy < before.get(key, 0)]
+        wrong = list(sums_that_differ(series)) + counters_that_fell(before, series)
         failures += len(wrong)
         print("".join(f"{line}\n" for line in wrong[:3]), end="", file=sys.stderr)
         before = series

@@ -85,8 +85,12 @@ void EnergyAccounts::begin_tick(HostTime now, std::vector<Worker> workers) {
       // The pid of a process that ended was given out again.
       const bool is_other =
           book.family == Family::kProcess && !is_new && entity.worker.process != worker.process;
-      if (is_other) fold(book.account, entity);
-      if (is_new || is_other) entity.energies.assign(domains_.size(), std::nullopt);
+      if (is_other) fold(book.account, entity, book.account.ended);
+      if (is_new || is_other) {
+        entity.energies.assign(domains_.size(), std::nullopt);
+        entity.holds_gpu = false;
+      }
+      entity.holds_gpu |= worker.holds_gpu;
       // A process may become another program, and may be moved into its job.
       if (is_new || book.family == Family::kProcess) entity.worker = worker;
       entity.present = now;
@@ -103,17 +107,67 @@ void EnergyAccounts::remove_ended(Book& book) {
       ++at;
       continue;
     }
-    fold(account, at->second);
+    fold(account, at->second, account.ended);
     at = account.entities.erase(at);
   }
 }
 
-void EnergyAccounts::fold(FamilyAccount& account, const Entity& entity) {
+void EnergyAccounts::fold(FamilyAccount& account, const Entity& entity, std::vector<Energy>& to) {
   for (std::size_t d = 0; d < entity.energies.size(); ++d) {
     if (!entity.energies[d]) continue;
-    account.ended[d] += entity.energies[d]->energy;
+    to[d] += entity.energies[d]->energy;
     --account.series;
   }
+}
+
+void EnergyAccounts::end_tick() {
+  for (auto& book : books_) bound(book.account);
+}
+
+void EnergyAccounts::bound(FamilyAccount& account) const {
+  if (account.series <= options_.most_series) return;
+  enum { kEnded, kPresent, kEndedHolder };
+  struct Candidate {
+    int order = 0;
+    Energy energy;
+    std::map<std::string, Entity, std::less<>>::iterator at;
+  };
+  std::vector<Candidate> candidates;
+  for (auto at = account.entities.begin(); at != account.entities.end(); ++at) {
+    const auto& entity = at->second;
+    const bool is_present = entity.present == now_;
+    if (is_present && entity.holds_gpu) continue;
+    Candidate found{entity.holds_gpu ? kEndedHolder : is_present ? kPresent : kEnded, {}, at};
+    bool has_series = false;
+    bool was_shown = false;
+    for (const auto& series : entity.energies) {
+      if (!series) continue;
+      has_series = true;
+      was_shown |= series->since != now_;
+      found.energy += series->energy;
+    }
+    // Two of like size would else take each other's place at every tick.
+    if (was_shown) found.energy += found.energy;
+    if (has_series) candidates.push_back(found);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.order != b.order ? a.order < b.order : a.energy < b.energy;
+  });
+  for (const auto& [order, energy, at] : candidates) {
+    if (account.series <= options_.most_series) return;
+    if (order == kPresent) {
+      fold(account, at->second, account.other);
+      at->second.energies.assign(domains_.size(), std::nullopt);
+    } else {
+      fold(account, at->second, account.ended);
+      account.entities.erase(at);
+    }
+  }
+}
+
+void EnergyAccounts::add_unattributed(std::size_t domain, Energy energy) {
+  domains_[domain].total += energy;
+  domains_[domain].unattributed += energy;
 }
 
 void EnergyAccounts::charge(const DomainCharge& charge) {
@@ -154,10 +208,6 @@ void EnergyAccounts::add(Book& book, Entity* entity, std::size_t domain, Energy 
   }
   auto& series = entity->energies[domain];
   if (!series) {
-    if (account.series >= options_.most_series) {
-      account.other[domain] += energy;
-      return;
-    }
     ++account.series;
     series = SeriesEnergy{{}, now_, {}, {}};
   }

@@ -36,6 +36,7 @@ struct Worker {
   pid_t pid = 0;
   std::string name;
   model::Owner owner;
+  bool holds_gpu = false;  // its driver lists it on a GPU
 };
 
 // The energy of one domain in one tick.
@@ -73,28 +74,31 @@ struct SeriesEnergy {
 struct Entity {
   Worker worker;  // the one that was charged first; of a container, its owner and name
   std::vector<std::optional<SeriesEnergy>> energies;
-  HostTime present{};  // last
+  HostTime present{};      // last
+  bool holds_gpu = false;  // one of its workers does, or did
 };
 
 struct FamilyAccount {
   std::map<std::string, Entity, std::less<>> entities;  // by id: pid, container id, uid, ...
   // By domain, what no entity has:
   std::vector<Energy> outside;  // of workers that belong to none, and of no worker
-  std::vector<Energy> other;    // of entities beyond the bound of series
-  std::vector<Energy> ended;    // of entities that ended a while ago
+  std::vector<Energy> other;    // of entities whose series are beyond the bound
+  std::vector<Energy> ended;    // of entities that ended, and whose series were removed
   std::size_t series = 0;       // of all entities
 };
 
 // For each domain and each family, in whole microjoules and at any time:
 //   entities + outside + other + ended + rest + unattributed = total
 // None of these ever decreases, but an entity that ended is removed after `keep`, or when its pid
-// is given out again, and its energy is then in `ended`. Users are never removed. Thread safety:
-// none.
+// is given out again, and its energy is then in `ended`. Users are not removed for their age.
+// Beyond `most_series` entities make room: first those that ended, then those that are present,
+// then those that ended and held a GPU; of each, those with the least energy first. What is present
+// and holds a GPU never does. Thread safety: none.
 class EnergyAccounts {
  public:
   struct Options {
     std::vector<Family> families{kAllFamilies.begin(), kAllFamilies.end()};
-    std::size_t most_series = 1000;  // of entities, by family
+    std::size_t most_series = 1000;  // of entities, by family; see above
     Duration keep = std::chrono::minutes{5};
   };
   EnergyAccounts(std::size_t domains, Options options);
@@ -107,6 +111,10 @@ class EnergyAccounts {
   // Begins a tick: who works now. Removes what ended long ago.
   void begin_tick(HostTime now, std::vector<Worker> workers);
   void charge(const DomainCharge& charge);
+  // After the charges of a tick: keeps the bound of series.
+  void end_tick();
+  // Energy of which it is known only that the domain used it: before the tick's charges.
+  void add_unattributed(std::size_t domain, Energy energy);
 
   const std::vector<DomainAccount>& domains() const { return domains_; }
   // The mean power of a series in the latest tick; absent where its domain was not charged then.
@@ -122,7 +130,8 @@ class EnergyAccounts {
   };
 
   void remove_ended(Book& book);
-  static void fold(FamilyAccount& account, const Entity& entity);
+  void bound(FamilyAccount& account) const;
+  static void fold(FamilyAccount& account, const Entity& entity, std::vector<Energy>& to);
   void add(Book& book, Entity* entity, std::size_t domain, Energy energy);
 
   Options options_;

@@ -57,6 +57,7 @@ TEST(EnergyAccounts, ConserveAnHourOfChurn) {
       accounts.charge({d, energy, seconds{5}, rest, weights, ratio(random)});
       given[d] += energy;
     }
+    accounts.end_tick();
     for (std::size_t d = 0; d < kDomains; ++d) {
       ASSERT_EQ(accounts.domains()[d].total, given[d]) << tick;
       for (const auto family : kAllFamilies) {

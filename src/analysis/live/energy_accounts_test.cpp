@@ -114,22 +114,80 @@ TEST(EnergyAccounts, WhatEndedIsKeptForAWhileAndThenFolded) {
   EXPECT_EQ(accounts.family(Family::kProcess)->series, 0u);
 }
 
+// One tick in which each of these processes uses one joule.
+void tick_of(EnergyAccounts& accounts, int s, std::vector<Worker> workers) {
+  const std::vector<double> weights(workers.size(), 1);
+  accounts.begin_tick(at(s), std::move(workers));
+  accounts.charge({0, joules(static_cast<double>(weights.size())), seconds{5}, {}, weights, 0});
+  accounts.end_tick();
+}
+
 TEST(EnergyAccounts, SeriesAreBoundedAndTheRestIsOther) {
   EnergyAccounts accounts(2, {.most_series = 3, .keep = seconds{1}});
-  const double weights[] = {1, 1};
+  const double weights[] = {2, 1};
   accounts.begin_tick(at(0), {process(1), process(2)});
-  accounts.charge({0, joules(2), seconds{5}, {}, weights, 0});
-  accounts.charge({1, joules(2), seconds{5}, {}, weights, 0});
+  accounts.charge({0, joules(3), seconds{5}, {}, weights, 0});
+  accounts.charge({1, joules(3), seconds{5}, {}, weights, 0});
+  accounts.end_tick();
   const auto& processes = *accounts.family(Family::kProcess);
-  EXPECT_EQ(processes.series, 3u);
+  EXPECT_EQ(processes.series, 2u);  // whole entities make room
   EXPECT_EQ(processes.other[1], joules(1));
   EXPECT_FALSE(of(accounts, Family::kProcess, "102", 1));
   // A place that becomes free is given to the next that is charged, which counts from then on.
   accounts.begin_tick(at(10), {process(2)});
   const double one[] = {1};
   accounts.charge({1, joules(5), seconds{5}, {}, one, 0});
+  accounts.end_tick();
   EXPECT_EQ(of(accounts, Family::kProcess, "102", 1), joules(5));
   EXPECT_EQ(processes.entities.at("102").energies[1]->since, at(10));
+  for (const auto family : kAllFamilies) {
+    EXPECT_EQ(sum_of(accounts, family, 0), joules(3));
+    EXPECT_EQ(sum_of(accounts, family, 1), joules(8));
+  }
+}
+
+TEST(EnergyAccounts, WhatEndedAndIsSmallMakesRoomForAGpuHolder) {
+  EnergyAccounts accounts(1, {.most_series = 50});
+  for (std::uint64_t i = 1; i <= 500; ++i) tick_of(accounts, static_cast<int>(i), {process(i)});
+  Worker holder = process(1000);
+  holder.holds_gpu = true;
+  tick_of(accounts, 501, {holder, process(500)});
+  EXPECT_EQ(of(accounts, Family::kProcess, "1100"), joules(1));
+  EXPECT_EQ(accounts.family(Family::kProcess)->series, 50u);
+  EXPECT_EQ(accounts.family(Family::kProcess)->other[0], Energy{});
+  // A holder that ended is kept before those that never held one.
+  for (std::uint64_t i = 2000; i < 2600; ++i) tick_of(accounts, 502, {process(i), process(1)});
+  EXPECT_EQ(of(accounts, Family::kProcess, "1100"), joules(1));
+  EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), joules(502 + 1200));
+}
+
+TEST(EnergyAccounts, HoldersOfAGpuAreShownBeyondTheBound) {
+  EnergyAccounts accounts(1, {.most_series = 2});
+  std::vector<Worker> workers;
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    workers.push_back(process(i));
+    workers.back().holds_gpu = i > 1;
+  }
+  tick_of(accounts, 1, workers);
+  EXPECT_EQ(accounts.family(Family::kProcess)->series, 4u);
+  EXPECT_EQ(accounts.family(Family::kProcess)->other[0], joules(1));
+  EXPECT_EQ(sum_of(accounts, Family::kProcess, 0), joules(5));
+}
+
+TEST(EnergyAccounts, SeriesOfLikeSizeDoNotTakeEachOthersPlace) {
+  EnergyAccounts accounts(1, {.most_series = 1});
+  tick_of(accounts, 1, {process(1)});
+  tick_of(accounts, 2, {process(1), process(2)});
+  EXPECT_EQ(of(accounts, Family::kProcess, "101"), joules(2));
+  EXPECT_EQ(accounts.family(Family::kProcess)->other[0], joules(1));
+}
+
+TEST(EnergyAccounts, EnergyOfAnUnknownTimeIsUnattributed) {
+  EnergyAccounts accounts(1, {});
+  tick_of(accounts, 1, {process(1)});
+  accounts.add_unattributed(0, joules(7));
+  EXPECT_EQ(accounts.domains()[0].unattributed, joules(7));
+  for (const auto family : kAllFamilies) EXPECT_EQ(sum_of(accounts, family, 0), joules(8));
 }
 
 TEST(EnergyAccounts, APidThatWasGivenOutAgainIsAnotherProcess) {
@@ -193,6 +251,7 @@ TEST(EnergyAccounts, ConserveAndNeverFallUnderChurn) {
       accounts.charge({d, energy, seconds{5}, rest, weights, static_cast<double>(below(2))});
       totals[d] += energy;
     }
+    accounts.end_tick();
     std::map<std::string, Energy> after;
     for (std::size_t d = 0; d < kDomains; ++d) {
       const auto& domain = accounts.domains()[d];

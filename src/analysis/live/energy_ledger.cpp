@@ -36,8 +36,20 @@ void EnergyLedger::append(const model::Readings& readings) {
     if (!sensors.counter || r.sensor != sensors.counter->id) continue;
     timeline_.append(r);
     newest_counter_ = std::max(newest_counter_, r.before);
+    last_counter_ = r;
     newest_ = std::max(newest_, r.after);
   }
+}
+
+std::optional<Energy> EnergyLedger::counter_at(HostTime t) {
+  const auto extent = timeline_.extent();
+  if (!last_counter_ || !extent) return std::nullopt;
+  // The reading shows its counter's last update, and so do the timeline's last energies.
+  const HostTime shown = std::min(last_counter_->before, extent->end);
+  const auto between = timeline_.energy(std::min(t, shown), std::max(t, shown));
+  if (!between) return std::nullopt;
+  return shown < t ? last_counter_->total + between->energy
+                   : last_counter_->total - between->energy;
 }
 
 Duration EnergyLedger::delay() const {

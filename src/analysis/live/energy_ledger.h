@@ -45,6 +45,10 @@ class EnergyLedger {
   // being remembered.
   Result<model::Measurement> settled_energy(HostTime begin, HostTime end);
 
+  // Where the counter stood at `t`, which the sensors have reported: the newest reading, and what
+  // was used between it and `t`. Absent without a counter.
+  std::optional<Energy> counter_at(HostTime t);
+
   // How many instants energy() is bound by.
   std::size_t remembered() const { return reported_.size(); }
 
@@ -78,6 +82,7 @@ class EnergyLedger {
   Duration history_;
   HostTime newest_{};
   HostTime newest_counter_{};
+  std::optional<model::CounterReading> last_counter_;
 
   std::optional<HostTime> origin_;  // where the reported energies count from
   Energy shift_;                    // from the timeline's scale to ours

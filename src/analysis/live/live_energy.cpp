@@ -124,6 +124,16 @@ bool LiveEnergy::knows(std::size_t domain, HostTime t) {
   return ledgers_[domain] && ledgers_[domain]->knows(t);
 }
 
+std::optional<Energy> LiveEnergy::counter_at(std::size_t domain, HostTime t) {
+  return ledgers_[domain] ? ledgers_[domain]->counter_at(t) : std::nullopt;
+}
+
+std::optional<Energy> LiveEnergy::counter_wrap(std::size_t domain) const {
+  if (!ledgers_[domain]) return std::nullopt;
+  const auto& counter = ledgers_[domain]->timeline().sensors().counter;
+  return counter ? counter->traits.wrap : std::nullopt;
+}
+
 void LiveEnergy::forget_before(HostTime t) {
   for (auto& ledger : ledgers_) {
     if (ledger) ledger->forget_before(t);

@@ -51,6 +51,9 @@ class LiveEnergy {
   Result<model::Measurement> energy_of(std::size_t domain, HostTime begin, HostTime end);
   // Whether its sensors have reported everything up to `t`.
   bool knows(std::size_t domain, HostTime t);
+  // As EnergyLedger's, and the energy after which the counter begins at zero again.
+  std::optional<Energy> counter_at(std::size_t domain, HostTime t);
+  std::optional<Energy> counter_wrap(std::size_t domain) const;
 
   std::optional<HostTime> latest_end(std::uint32_t name) const { return totals_.latest_end(name); }
   // Absent for a name without a window. Of many short windows of a GPU, from all of them together

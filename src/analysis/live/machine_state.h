@@ -28,6 +28,12 @@ struct Allocation {
   std::string job;
 };
 
+// Where a device's own counter stood.
+struct CounterMark {
+  Energy total;
+  RealTime at{};
+};
+
 // In addition to its DomainSnapshot.
 struct DomainState {
   model::Provenance provenance = model::Provenance::kUnavailable;  // of its energy's sensors
@@ -36,7 +42,12 @@ struct DomainState {
   bool reported = false;  // its sensors have reported everything up to this tick
   // Intervals whose energy its sensors did not report at all, and which the totals therefore lack.
   std::uint64_t gaps = 0;
-  std::string reason{};  // why the energy of the latest tick is unknown
+  // Used between services, by the device's own counter; part of the unattributed energy.
+  Energy between_services{};
+  std::string reason{};                  // why the energy of the latest tick is unknown
+  std::optional<CounterMark> counter{};  // at the latest tick
+  // Where the service before left it, until what was used since then is counted.
+  std::optional<CounterMark> before{};
 };
 
 struct OwnCost {
@@ -68,7 +79,9 @@ struct MachineState {
   // The counters continue those of a service that saved them last at this time; absent: they do
   // not.
   std::optional<RealTime> continued_from;
-  Duration missing_time{};  // between services, in total: the counters lack the energy of that time
+  // Between services, in total. Nothing is attributed of that time, and the counters lack its
+  // energy where the device's own counter did not go on.
+  Duration missing_time{};
 };
 
 }  // namespace jouleprof::analysis

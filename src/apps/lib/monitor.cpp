@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,10 +15,12 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "jouleprof/jouleprof.h"
+#include "meters/all/hardware_watch.h"
 #include "meters/all/open_meters.h"
 #include "model/window_sum.h"
 #include "report/json/snapshot_json.h"
 #include "session/sampling/recording_sink.h"
+#include "session/sampling/sampler.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
@@ -32,7 +36,30 @@ using jouleprof::lib::open_handles;
 using jouleprof::lib::refuse;
 using jouleprof::lib::without_exceptions;
 
+// What a monitor does not measure because it appeared later.
+class Appeared {
+ public:
+  void add(const std::vector<std::string>& names) {
+    const std::lock_guard lock(mutex_);
+    names_.insert(names.begin(), names.end());
+  }
+  std::string warning() const {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const auto& name : names_) text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? text
+                        : "sensors have appeared since this monitor was opened: " + text +
+                              "; a monitor that is opened now measures them";
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
 struct jouleprof_monitor {
+  Appeared appeared;  // before what adds to it
+  std::unique_ptr<jouleprof::meters::HardwareWatch> watch;
   std::unique_ptr<jouleprof::session::EnergySource> source;
   std::vector<int> visible_indices;  // by domain
   std::string kind;
@@ -49,6 +76,7 @@ constexpr Duration kShortestWindow = 50ms;
 constexpr Duration kHistory = 10min;
 constexpr Duration kEnergyTimeout = 5s;
 constexpr Duration kTotalTimeout = 10s;
+constexpr Duration kLookPeriod = 5s;  // for sensors that have appeared
 
 HostTime host(int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -101,12 +129,16 @@ Result<void> open_own(const jouleprof_monitor_options& options, jouleprof_monito
   live.tool_version = JOULEPROF_VERSION;
   live.devices = choice_of(options);
   choice.use_service = options.own_sampler == 0;
+  monitor.watch = std::make_unique<jouleprof::meters::HardwareWatch>();
   auto found = jouleprof::meters::open_meters(choice);
   if (!found) return forward_error(found);
+  const auto all = jouleprof::session::joined_domains(found->meters);
   if (options.log != nullptr) live.open_sink = [&] { return open_log(options); };
   auto opened = jouleprof::session::LiveMonitor::open(std::move(live), std::move(found->meters));
   if (!opened) return forward_error(opened);
   monitor.source = std::move(*opened);
+  monitor.watch->start(all, kLookPeriod,
+                       [&monitor](const auto& names) { monitor.appeared.add(names); });
   return {};
 }
 
@@ -354,6 +386,10 @@ jouleprof_status jouleprof_monitor_warnings(jouleprof_monitor* monitor, char** t
   return checked(error, error_size, [&] {
     std::string lines;
     for (const auto& warning : monitor->source->warnings()) lines += warning + '\n';
+    const bool is_child = monitor->pid != getpid();
+    if (const auto later = is_child ? "" : monitor->appeared.warning(); !later.empty()) {
+      lines += later + '\n';
+    }
     return give(lines, text, error, error_size);
   });
 }

@@ -152,6 +152,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     plain.accept_encoding = std::string(request[http::field::accept_encoding]);
     plain.method = std::string(request.method_string());
     plain.received = HostClock::now();
+    error_code ignored;
+    if (const auto peer = stream_.socket().remote_endpoint(ignored); !ignored) {
+      plain.peer = peer.address().to_string();
+    }
     plain.may_change =
         shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
     handle(std::make_shared<const HttpRequest>(std::move(plain)), head);

@@ -23,6 +23,7 @@ struct HttpRequest {
   std::string accept_encoding{};
   std::string method = "GET";
   HostTime received{};
+  std::string peer{};  // the caller's address, without its port
   // Whether the caller may change something: all addresses are of the loopback interface, or the
   // caller has shown a password or a client certificate.
   bool may_change = false;

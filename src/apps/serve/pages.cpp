@@ -20,14 +20,44 @@ constexpr std::string_view kOpenMetricsType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 constexpr int kLateTicks = 4;
 constexpr Duration kLate = std::chrono::seconds{10};
+// A reader of the metrics that has not come for so many of its intervals is gone.
+constexpr int kMissedIntervals = 3;
+constexpr Duration kShortestMemory = std::chrono::seconds{5};
 // Prometheus scrapes every minute or more often.
-constexpr Duration kInDemand = std::chrono::minutes{2};
+constexpr Duration kLongestMemory = std::chrono::minutes{2};
+constexpr std::size_t kMostReaders = 256;
+constexpr Duration kLongestWait = std::chrono::seconds{4};  // less than the server's
 
 // The page has its styles and its script within, and loads nothing from elsewhere.
 constexpr std::string_view kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
     "'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+bool is_measured(const analysis::DomainState& state) {
+  return state.counted && state.reported && state.provenance != model::Provenance::kEstimated;
+}
+
+// Empty where something is measured.
+std::string why_nothing_is_measured(const analysis::MachineState& state) {
+  if (std::any_of(state.domains.begin(), state.domains.end(), is_measured)) return {};
+  std::string reasons;
+  for (std::size_t d = 0; d < state.domains.size(); ++d) {
+    const auto& s = state.snapshot.domains[d];
+    if (s.domain.parent) continue;
+    const bool is_estimated = state.domains[d].provenance == model::Provenance::kEstimated;
+    const auto& reason = !s.domain.unavailable_reason.empty() ? s.domain.unavailable_reason
+                         : is_estimated                       ? "its figures are an estimate"
+                         : !state.domains[d].reason.empty()   ? state.domains[d].reason
+                         : s.reason.empty()                   ? "its sensors have not reported yet"
+                                                              : s.reason;
+    reasons += fmt::format("{} {}: {}\n", model::to_string(s.domain.kind), s.domain.device, reason);
+  }
+  return fmt::format(
+      "no sensor reports energy; sensors are looked for every few seconds, and `jouleprof doctor` "
+      "lists what is missing and why\n{}",
+      reasons);
+}
 
 }  // namespace
 
@@ -67,9 +97,11 @@ Pages::Text Pages::render(Kind kind, const analysis::MachineState& state,
   std::string out;
   if (kind != kJson && kind != kEvent) {
     const bool is_text = kind == kText || kind == kTextGzip;
-    out = report::machine_metrics(
-        state, accounts, {options_.version, options_.estimates, options_.names, options_.host},
-        is_text ? report::Dialect::kText : report::Dialect::kOpenMetrics);
+    out =
+        report::machine_metrics(state, accounts,
+                                {options_.version, options_.estimates, options_.names,
+                                 options_.host, options_.created, options_.families, shown_until_},
+                                is_text ? report::Dialect::kText : report::Dialect::kOpenMetrics);
     if (kind == kTextGzip || kind == kOpenMetricsGzip) out = gzip_text(out);
   } else {
     out = report::machine_json(state, accounts,
@@ -83,37 +115,57 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
                                                  const analysis::EnergyAccounts& accounts,
                                                  bool streams) {
   const HostTime now = HostClock::now();
-  std::array<bool, kKinds> wanted{};
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < pages_.size(); ++i) {
-      wanted[i] = pages_[i].requested && now - *pages_[i].requested < kInDemand;
-    }
-  }
-  wanted[kEvent] = streams;
-  std::array<Text, kKinds> texts;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (wanted[i]) texts[i] = render(static_cast<Kind>(i), state, accounts);
-  }
+  const Text event = streams ? render(kEvent, state, accounts) : nullptr;
   const std::lock_guard lock(mutex_);
   tick_ = state.ticks;
   at_ = now;
-  counted_ = std::any_of(state.domains.begin(), state.domains.end(),
-                         [](const auto& d) { return d.counted; });
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    pages_[i].text = texts[i];
-    pages_[i].tick = state.ticks;
+  measured_ = state.now;
+  not_ready_ = why_nothing_is_measured(state);
+  follow_readers(now, state.now);
+  if (event) pages_[kEvent] = {event, state.ticks};
+  return event;
+}
+
+void Pages::follow_readers(HostTime now, HostTime measured) {
+  HostTime seen = measured;
+  std::erase_if(readers_, [now](const auto& reader) {
+    const auto& interval = reader.second.interval;
+    const Duration memory =
+        interval ? std::clamp(kMissedIntervals * *interval, kShortestMemory, kLongestMemory)
+                 : kLongestMemory;
+    return now - reader.second.at > memory;
+  });
+  for (const auto& [peer, reading] : readers_) seen = std::min(seen, reading.measured);
+  shown_until_ = std::max(shown_until_.value_or(seen), seen);
+}
+
+void Pages::remember(const HttpRequest& request) {
+  const HostTime now = HostClock::now();
+  const std::lock_guard lock(mutex_);
+  const auto known = readers_.find(request.peer);
+  if (known != readers_.end()) {
+    known->second = {now, measured_, now - known->second.at};
+  } else if (readers_.size() < kMostReaders) {
+    readers_.emplace(request.peer, Reading{now, measured_, {}});
   }
-  return texts[kEvent];
+}
+
+bool Pages::waits(const HttpRequest& request) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!options_.ask || tick_ == 0 || request.received - measured_ <= kFreshFigures) return false;
+  }
+  options_.ask(request.received - kFreshFigures);
+  return HostClock::now() - request.received < kLongestWait;
 }
 
 Pages::Text Pages::page(Kind kind) {
   const std::lock_guard lock(mutex_);
   if (tick_ == 0) return nullptr;
   auto& page = pages_[kind];
-  page.requested = HostClock::now();
   if (!page.text || page.tick < tick_) {
     source_([&](const auto& state, const auto& accounts) {
+      if (state.ticks != tick_) return;  // not saved yet, and not to be shown
       page.text = render(kind, state, accounts);
       page.tick = state.ticks;
     });
@@ -124,7 +176,12 @@ Pages::Text Pages::page(Kind kind) {
 HttpResponse Pages::page(Kind kind, std::string_view type) {
   HttpResponse out;
   out.body = page(kind);
-  if (!out.body) return HttpResponse::text(503, "the first tick has not ended yet\n");
+  if (!out.body) {
+    const std::lock_guard lock(mutex_);
+    out = HttpResponse::text(503, "the first tick has not ended yet\n");
+    out.is_final = tick_ == 0;
+    return out;
+  }
   out.type = type;
   return out;
 }
@@ -132,13 +189,18 @@ HttpResponse Pages::page(Kind kind, std::string_view type) {
 HttpResponse Pages::metrics(const HttpRequest& request) {
   const bool open = accepts_open_metrics(request.accept);
   const auto type = open ? kOpenMetricsType : kTextType;
-  if (accepts_gzip(request.accept_encoding)) {
-    auto out = page(open ? kOpenMetricsGzip : kTextGzip, type);
-    if (out.status != 200) return out;
-    out.encoding = "gzip";
-    if (!out.body->empty()) return out;
+  const bool is_short = accepts_gzip(request.accept_encoding);
+  auto out = is_short ? page(open ? kOpenMetricsGzip : kTextGzip, type)
+                      : page(open ? kOpenMetrics : kText, type);
+  if (out.status == 200 && is_short) {
+    if (out.body->empty()) {
+      out = page(open ? kOpenMetrics : kText, type);
+    } else {
+      out.encoding = "gzip";
+    }
   }
-  return page(open ? kOpenMetrics : kText, type);
+  if (out.status == 200) remember(request);
+  return out;
 }
 
 HttpResponse Pages::ready() const {
@@ -148,17 +210,18 @@ HttpResponse Pages::ready() const {
   if (age > std::max(kLateTicks * options_.tick, kLate)) {
     return HttpResponse::text(503, fmt::format("the last tick ended {:.0f} s ago\n", seconds(age)));
   }
-  if (!counted_) {
-    return HttpResponse::text(
-        503, "no sensor reports energy; `jouleprof doctor` lists what is missing and why\n");
-  }
+  if (!not_ready_.empty()) return HttpResponse::text(503, not_ready_);
   return HttpResponse::text(200, "ok\n");
 }
 
 HttpResponse Pages::respond(const HttpRequest& request) {
-  if (request.path == "/metrics") {
-    return metrics(request);
+  const bool has_figures = request.path == "/metrics" || request.path == "/api/v1/snapshot";
+  if (has_figures && waits(request)) {
+    HttpResponse out;
+    out.is_final = false;
+    return out;
   }
+  if (request.path == "/metrics") return metrics(request);
   if (request.path == "/healthz") return HttpResponse::text(200, "ok\n");
   if (request.path == "/readyz") return ready();
   if (request.path == "/") {

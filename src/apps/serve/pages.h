@@ -1,8 +1,9 @@
-// The pages of the service: rendered at most once per tick, sent any number of times.
+// The pages of the service: rendered at their first request in a tick, sent any number of times.
 #pragma once
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,10 +22,18 @@ struct PageOptions {
   Duration tick = std::chrono::seconds{10};
   bool estimates = true;
   report::ForeignNames names = {};
+  bool created = false;  // as report::MetricsOptions has it, and the next
+  std::array<bool, analysis::kFamilies> families = {true, true, true, true, true, true};
+  // Asks for a tick that measures up to this instant or later, and returns at once. Empty: a
+  // request is answered from the latest tick, however old it is.
+  std::function<void(HostTime)> ask;
 };
 
-// A page that was requested within the last two minutes is rendered at each tick, so that a scrape
-// copies it. Any other is rendered at its first request in a tick.
+// Requests for figures that are older than this wait for a tick.
+inline constexpr Duration kFreshFigures = std::chrono::milliseconds{500};
+
+// A page is rendered at its first request in a tick. The metrics remember who reads them: a series
+// is shown as zero until each reader of the last two minutes has seen it (report::MetricsOptions).
 // Thread safety: update() and respond() may be called from two threads at the same time.
 class Pages {
  public:
@@ -52,15 +61,23 @@ class Pages {
   struct Page {
     Text text;
     std::uint64_t tick = 0;  // whose state it shows
-    std::optional<HostTime> requested;
+  };
+  struct Reading {  // of the metrics, by one reader
+    HostTime at{};
+    HostTime measured{};  // up to here, on the page that it got
+    std::optional<Duration> interval;
   };
 
   Text render(Kind kind, const analysis::MachineState& state,
               const analysis::EnergyAccounts& accounts) const;
-  Text page(Kind kind);  // nullptr before the first tick
+  Text page(Kind kind);  // nullptr before the first tick, and where another has just ended
   HttpResponse page(Kind kind, std::string_view type);
   HttpResponse metrics(const HttpRequest& request);
   HttpResponse ready() const;
+  // Whether the request has to wait for a tick, which it asks for.
+  bool waits(const HttpRequest& request) const;
+  void remember(const HttpRequest& request);
+  void follow_readers(HostTime now, HostTime measured);
 
   const PageOptions options_;
   const Source source_;
@@ -68,7 +85,10 @@ class Pages {
   std::array<Page, kKinds> pages_;
   std::uint64_t tick_ = 0;  // the latest; 0: none
   HostTime at_{};
-  bool counted_ = false;  // the energy of at least one domain
+  HostTime measured_{};                     // up to here
+  std::map<std::string, Reading> readers_;  // of the metrics, by address
+  std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
+  std::string not_ready_;                   // why nothing is measured; empty: something is
 };
 
 extern const std::string_view kLivePage;

@@ -26,7 +26,6 @@
 #include "meters/temperature/cpu_temperature_meter.h"
 
 namespace jouleprof::meters {
-namespace {
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -37,6 +36,8 @@ std::filesystem::path root_folder() {
   const std::string root = environment("JOULEPROF_ROOT");
   return root.empty() ? "/" : root;
 }
+
+namespace {
 
 // Domains without a sensor: they are in every table, with the reason.
 class AbsentMeter : public Meter {

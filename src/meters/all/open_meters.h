@@ -31,6 +31,10 @@ struct MeterSet {
   bool can_measure() const;
 };
 
+// An environment variable; empty: it is not set. And the root of /proc and /sys that one names.
+std::string environment(const char* name);
+std::filesystem::path root_folder();
+
 // Where to look for a service that shares its sensors: what JOULEPROF_SERVICE names ("off":
 // nowhere); else kServiceSocket in ROOT/run or XDG_RUNTIME_DIR, the first that exists, unless
 // JOULEPROF_NVML_LIBRARY names other devices. Empty: nowhere.

@@ -37,7 +37,10 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   const auto& api = meter_.api_;
   const auto scopes = nvml::find_powers(api, gpu.handle, gpu.generation);
   const bool module = scopes.module.any();
-  Polls polls{{api, gpu.handle, meter_.clock_}, {api, gpu.handle, meter_.clock_}, {}};
+  Polls polls{{api, gpu.handle, meter_.clock_},
+              {api, gpu.handle, meter_.clock_},
+              {api, gpu.handle, meter_.clock_},
+              {}};
 
   // On a superchip the counter covers the module.
   std::optional<DomainId> root;
@@ -77,7 +80,6 @@ void NvmlMeterBuilder::add_parts(const Gpu& gpu) {
   }
   if (scopes.memory.any()) {
     const DomainId id = add_domain(gpu, DomainKind::kGpuMemory, root);
-    // A one-second mean that is read each second covers all of the time.
     add_powers(gpu, id, scopes.memory, traits_of(gpu, false), !scopes.memory.average, polls);
   } else {
     add_missing(gpu, "memory power",

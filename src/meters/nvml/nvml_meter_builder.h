@@ -22,11 +22,12 @@ class NvmlMeterBuilder {
   void add(const nvml::Gpu& gpu);
 
  private:
-  // The powers of one GPU that are polled: often, and with its state.
+  // The powers of one GPU that are polled: often, with its state, and each second.
   struct Polls {
     nvml::FieldPoll often;
     nvml::FieldPoll with_state;
-    Duration period{};  // of `often`
+    nvml::FieldPoll each_second;  // of its memory, which has no other sensor
+    Duration period{};            // of `often`
   };
 
   void add_parts(const nvml::Gpu& gpu);

@@ -25,6 +25,7 @@ namespace {
 constexpr Duration kRingPeriod = 900ms;
 constexpr Duration kStatePeriod = kRingPeriod;  // both reads share a wake-up
 constexpr Duration kFastestState = 100ms;
+constexpr Duration kMeanPeriod = 1s;
 constexpr Duration kFastestPoll = 10ms;
 // From this window on, a counter read every few seconds is enough.
 constexpr Duration kLongWindow = 2s;
@@ -65,6 +66,12 @@ Duration poll_period(const Demand& demand, Duration renewed) {
 Duration state_period(const Demand& demand) {
   return demand.state_period > Duration{} ? std::max(demand.state_period, kFastestState)
                                           : kStatePeriod;
+}
+
+// A one-second mean that is read each second covers all of the time, however rarely the state is
+// read.
+Duration mean_period(const Demand& demand) {
+  return std::min<Duration>(state_period(demand), kMeanPeriod);
 }
 
 }  // namespace
@@ -155,7 +162,10 @@ void NvmlMeterBuilder::add_powers(const Gpu& gpu, DomainId domain, const nvml::S
                            bool poll_often) {
     traits.read_cost = cost_of([&] { (void)nvml::read_fields(meter_.api_, gpu.handle, {field}); });
     const SensorId sensor = add_sensor(domain, kind, nvml::name_of(field), traits);
-    if (!poll_often) return polls.with_state.add(sensor, field, kind);
+    if (!poll_often) {
+      const bool is_memory = field.scope == abi::kScopeMemory;
+      return (is_memory ? polls.each_second : polls.with_state).add(sensor, field, kind);
+    }
     const Duration refresh = std::max(traits.refresh.value_or(100ms), kFastestPoll);
     polls.period = polls.often.empty() ? refresh : std::min(polls.period, refresh);
     polls.often.add(sensor, field, kind);
@@ -167,6 +177,14 @@ void NvmlMeterBuilder::add_powers(const Gpu& gpu, DomainId domain, const nvml::S
 }
 
 void NvmlMeterBuilder::add_poll_probe(const Gpu& gpu, Polls& polls) {
+  if (!polls.each_second.empty()) {
+    const Duration period = mean_period(options_.demand);
+    auto probe =
+        std::make_unique<nvml::PowerPollProbe>(std::move(polls.each_second), period, meter_.clock_);
+    meter_.paces_.push_back(
+        [probe = probe.get()](const Demand& demand) { probe->set_period(mean_period(demand)); });
+    add_probe(gpu.device() + " memory power", period, std::move(probe));
+  }
   if (polls.often.empty()) return;
   const Duration period = poll_period(options_.demand, polls.period);
   auto probe =

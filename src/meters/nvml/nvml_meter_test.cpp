@@ -281,6 +281,12 @@ TEST_F(NvmlMeterTest, ClocksAreReadAsOftenAsTheDemandSays) {
   options_.demand.state_period = 1ms;
   open();
   EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 100ms);
+  // The memory's power is a mean over one second, whose energy has no gaps.
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 memory power")].period, 100ms);
+  options_.demand.state_period = 10s;
+  open();
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 state")].period, 10s);
+  EXPECT_EQ(meter_->probes()[*probe("gpu0 memory power")].period, 1s);
 }
 
 TEST_F(NvmlMeterTest, ProbesNameTheSensorsOfTheirDevice) {

@@ -117,7 +117,7 @@ void Exposition::add(const Labels& labels, std::string_view value, std::optional
     out_.append(" ").append(number).append("\n");
   };
   line(metric_->name, "", value);
-  if (since && dialect_ == Dialect::kOpenMetrics && metric_->type == MetricType::kCounter) {
+  if (since && created_ && metric_->type == MetricType::kCounter) {
     const auto ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(since->time_since_epoch());
     line(without(metric_->name, kTotal), "_created",

@@ -29,7 +29,9 @@ class Labels {
 
 class Exposition {
  public:
-  explicit Exposition(Dialect dialect) : dialect_(dialect) {}
+  // `created`: whether OpenMetrics has the start timestamps of counters, a sample each.
+  explicit Exposition(Dialect dialect, bool created = true)
+      : dialect_(dialect), created_(created && dialect == Dialect::kOpenMetrics) {}
 
   // The samples that follow are of this metric. A metric without samples is not shown.
   void begin(const Metric& metric) { metric_ = &metric, announced_ = false; }
@@ -44,6 +46,7 @@ class Exposition {
   void announce();
 
   Dialect dialect_;
+  bool created_ = false;
   const Metric* metric_ = nullptr;
   bool announced_ = false;
   std::string out_;

@@ -148,7 +148,7 @@ class Kepler {
       const auto& series = entity.energies[d];
       if (!series || !is_counted(d, gpu) || !state_.domains[d].divided) continue;
       auto& sum = out[gpu ? "" : zone_of(state_.snapshot.domains[d].domain.kind)];
-      sum.energy += series->energy;
+      if (options_.shows(*series)) sum.energy += series->energy;
       const auto power = accounts_.power(d, *series);
       if (power) sum.power += *power;
       sum.has_power &= power.has_value();

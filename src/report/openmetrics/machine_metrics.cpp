@@ -44,7 +44,7 @@ class Writer {
  public:
   Writer(const MachineState& state, const EnergyAccounts& accounts, const MetricsOptions& options,
          Dialect dialect)
-      : state_(state), accounts_(accounts), options_(options), out_(dialect) {
+      : state_(state), accounts_(accounts), options_(options), out_(dialect, options.created) {
     for (std::size_t i = 0; i < state.snapshot.domains.size(); ++i) {
       const auto& d = state.snapshot.domains[i].domain;
       Labels labels;
@@ -60,6 +60,7 @@ class Writer {
   std::string write() && {
     energies();
     for (const auto family : analysis::kAllFamilies) entities(family);
+    new_entities();
     powers();
     gauges();
     sensors();
@@ -109,8 +110,13 @@ class Writer {
     }
   }
 
+  // nullptr: it is not shown.
+  const analysis::FamilyAccount* shown(Family family) const {
+    return options_.families[static_cast<std::size_t>(family)] ? accounts_.family(family) : nullptr;
+  }
+
   void entities(Family family) {
-    const auto* const account = accounts_.family(family);
+    const auto* const account = shown(family);
     if (account == nullptr) return;
     begin(fmt::format("jouleprof_{}_energy_joules_total", to_string(family)));
     for (std::size_t d = 0; d < count(); ++d) {
@@ -119,7 +125,8 @@ class Writer {
       for (const auto& [key, entity] : account->entities) {
         const auto& series = entity.energies[d];
         if (!series) continue;
-        out_.sample(with(kKeys[static_cast<std::size_t>(family)], key, tail), series->energy,
+        out_.sample(with(kKeys[static_cast<std::size_t>(family)], key, tail),
+                    options_.shows(*series) ? series->energy : Energy{},
                     state_.real(series->since));
       }
       const std::array<std::pair<std::string_view, Energy>, 3> rest{
@@ -128,6 +135,23 @@ class Writer {
            {"ended", account->ended[d]}}};
       for (const auto& [reason, energy] : rest) {
         out_.sample(with("reason", reason, tail), energy, state_.since(accounts_.domains()[d]));
+      }
+    }
+  }
+
+  // So that the parts sum to the whole at every scrape.
+  void new_entities() {
+    begin("jouleprof_new_energy_joules");
+    for (const auto family : analysis::kAllFamilies) {
+      const auto* const account = shown(family);
+      for (std::size_t d = 0; account != nullptr && d < count(); ++d) {
+        if (!has_energy(d) || !state_.domains[d].divided) continue;
+        Energy sum;
+        for (const auto& [key, entity] : account->entities) {
+          const auto& series = entity.energies[d];
+          if (series && !options_.shows(*series)) sum += series->energy;
+        }
+        out_.sample(with("family", to_string(family), shares_[d]), sum);
       }
     }
   }
@@ -213,6 +237,12 @@ class Writer {
                     state_.since(accounts_.domains()[d]));
       }
     }
+    begin("jouleprof_gap_joules_total");
+    for (std::size_t d = 0; d < count(); ++d) {
+      if (!has_energy(d) || state_.domains[d].between_services == Energy{}) continue;
+      out_.sample(domains_[d], state_.domains[d].between_services,
+                  state_.since(accounts_.domains()[d]));
+    }
   }
 
   Labels gpu_labels(std::size_t d) const {
@@ -222,7 +252,7 @@ class Writer {
   }
 
   void holders() {
-    if (accounts_.family(Family::kProcess) == nullptr) return;
+    if (shown(Family::kProcess) == nullptr) return;
     begin("jouleprof_gpu_process_utilisation_ratio");
     for (const auto& h : state_.holders) {
       if (!h.utilisation) continue;
@@ -247,7 +277,7 @@ class Writer {
       out_.sample(Labels(domains_[d]).add("name", domain(d).domain.name), 1.0);
     }
     begin("jouleprof_process_info");
-    if (const auto* const account = accounts_.family(Family::kProcess)) {
+    if (const auto* const account = shown(Family::kProcess)) {
       for (const auto& [key, entity] : account->entities) {
         if (!has_series(entity)) continue;
         const auto& owner = entity.worker.owner;
@@ -259,7 +289,7 @@ class Writer {
       }
     }
     begin("jouleprof_container_info");
-    if (const auto* const account = accounts_.family(Family::kContainer)) {
+    if (const auto* const account = shown(Family::kContainer)) {
       for (const auto& [key, entity] : account->entities) {
         if (!has_series(entity)) continue;
         const auto& owner = entity.worker.owner;
@@ -271,7 +301,7 @@ class Writer {
       }
     }
     begin("jouleprof_pod_info");
-    if (const auto* const account = accounts_.family(Family::kPod)) {
+    if (const auto* const account = shown(Family::kPod)) {
       for (const auto& [key, entity] : account->entities) {
         const auto name = state_.names.pods.find(key);
         if (!has_series(entity) || name == state_.names.pods.end()) continue;

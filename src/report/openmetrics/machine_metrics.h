@@ -1,6 +1,8 @@
 // What a service knows of its machine, for Prometheus.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,17 @@ struct MetricsOptions {
   bool estimates = true;  // false: figures that are computed by a model are left out
   ForeignNames names = {};
   std::string_view host = {};  // the machine's name, where those names have it
+  bool created = false;        // a start timestamp of each counter, in OpenMetrics
+  // By family, whether its series are among ours. Those of other exporters' names always are.
+  std::array<bool, analysis::kFamilies> families = {true, true, true, true, true, true};
+  // Series that began later are shown as zero, and what they have so far is in a gauge of its own:
+  // a scraper that has not seen a series at zero does not count what it begins with. Absent: all
+  // are shown as they are.
+  std::optional<HostTime> shown_until = {};
+
+  bool shows(const analysis::SeriesEnergy& series) const {
+    return !shown_until || series.since <= *shown_until;
+  }
 };
 
 // The same state gives the same text.

@@ -60,12 +60,13 @@ struct Machine {
     accounts.charge(
         {0, Energy::microjoules(4'000'003), seconds{5}, Energy::microjoules(3), weights, 0});
     accounts.charge({2, Energy::joules(8), seconds{5}, {}, weights, 4});
+    state.domains[0].between_services = Energy::joules(1);
     state.holders.push_back({0, a, 0.75, 1 << 20});
     state.allocations.push_back({0, 3, "7"});
   }
   std::string text(Dialect dialect = Dialect::kText, bool estimates = true,
                    ForeignNames names = {}) const {
-    return machine_metrics(state, accounts, {"1.2", estimates, names, "node7"}, dialect);
+    return machine_metrics(state, accounts, {"1.2", estimates, names, "node7", true}, dialect);
   }
 };
 
@@ -117,6 +118,58 @@ TEST(MachineMetrics, EstimatesCanBeLeftOut) {
   const auto text = Machine().text(Dialect::kText, false);
   EXPECT_THAT(text, Not(HasSubstr("estimated")));
   EXPECT_THAT(text, Not(HasSubstr("energy_joules_total{pid=\"41\",domain=\"cpu\"")));
+}
+
+double sample(const std::string& text, const std::string& name) {
+  const auto at = text.find("\n" + name + " ");
+  if (at == std::string::npos) return -1;
+  return std::stod(text.substr(at + name.size() + 2));
+}
+
+// The job's series begins with the tick at 105 s.
+TEST(MachineMetrics, ASeriesBeginsAtZeroAndTheSumHolds) {
+  Machine machine;
+  const std::string tail =
+      "domain=\"gpu\",device=\"gpu0\",provenance=\"measured\",level=\"dynamic\"}";
+  MetricsOptions options{"1.2"};
+  const auto text = [&] {
+    return machine_metrics(machine.state, machine.accounts, options, Dialect::kText);
+  };
+  const auto sum = [&](const std::string& page) {
+    double out = sample(page, "jouleprof_new_energy_joules{family=\"job\"," + tail);
+    for (const char* part :
+         {"hpc_job=\"7\",", "reason=\"outside\",", "reason=\"other\",", "reason=\"ended\","}) {
+      out += sample(page, std::string("jouleprof_job_energy_joules_total{") + part + tail);
+    }
+    return out;
+  };
+  const std::string job = "jouleprof_job_energy_joules_total{hpc_job=\"7\"," + tail;
+  for (const int seen : {104, 105}) {
+    options.shown_until = at(seen);
+    const auto page = text();
+    EXPECT_DOUBLE_EQ(sample(page, job), seen < 105 ? 0 : 3);
+    EXPECT_DOUBLE_EQ(sum(page), 4);
+  }
+  // Other exporters' names too.
+  options.names.kepler = true;
+  options.host = "node7";
+  options.shown_until = at(104);
+  EXPECT_THAT(text(),
+              HasSubstr("kepler_process_gpu_joules_total{pid=\"42\",comm=\"sh\",state=\"running\","
+                        "node_name=\"node7\"} 0.000000\n"));
+}
+
+TEST(MachineMetrics, OnlyTheChosenFamiliesAreShown) {
+  const Machine machine;
+  MetricsOptions options{"1.2"};
+  options.families.fill(false);
+  options.families[static_cast<std::size_t>(analysis::Family::kJob)] = true;
+  const auto text = machine_metrics(machine.state, machine.accounts, options, Dialect::kText);
+  EXPECT_THAT(text, HasSubstr("jouleprof_job_energy_joules_total"));
+  for (const char* name : {"jouleprof_process_", "jouleprof_gpu_process_", "jouleprof_container_",
+                           "family=\"user\""}) {
+    EXPECT_THAT(text, Not(HasSubstr(name)));
+  }
 }
 
 TEST(MachineMetrics, NamesOfDcgmExporter) {

@@ -33,6 +33,10 @@ constexpr std::array kMetrics{
            "unit or reason, domain, device, provenance, level"},
     Metric{"jouleprof_user_energy_joules_total", kCounter, "joules", "The same by user.",
            "uid or reason, domain, device, provenance, level"},
+    Metric{"jouleprof_new_energy_joules", kGauge, "joules",
+           "Energy of entities whose counters begin at zero with this scrape: they have it in the "
+           "next one.",
+           "family, domain, device, provenance, level"},
     Metric{"jouleprof_power_watts", kGauge, "watts",
            "Mean power over the newest readings of a domain's fastest sensor.",
            "domain, device, uuid, provenance"},
@@ -55,6 +59,10 @@ constexpr std::array kMetrics{
            "Whether a domain's sensors reported everything up to the last tick: 1 or 0.", kDevice},
     Metric{"jouleprof_energy_gaps_total", kCounter, "",
            "Intervals that a domain's sensors did not report and that its energy lacks.", kDevice},
+    Metric{"jouleprof_gap_joules_total", kCounter, "joules",
+           "Part of the unattributed energy that a device used between two services, by its own "
+           "counter.",
+           kDevice},
     Metric{"jouleprof_gpu_process_utilisation_ratio", kGauge, "ratio",
            "Share of a GPU's multiprocessors that a process used, as the driver reports it.",
            "device, uuid, pid"},
@@ -73,8 +81,8 @@ constexpr std::array kMetrics{
            "device, uuid, gpu_instance, hpc_job"},
     Metric{"jouleprof_ticks_total", kCounter, "", "Ticks of the service.", ""},
     Metric{"jouleprof_missing_seconds_total", kCounter, "seconds",
-           "Time between a service and the one before, whose counters it continues. Their energy "
-           "lacks this time.",
+           "Time between a service and the one before, whose counters it continues. Nothing is "
+           "attributed of it.",
            ""},
     Metric{"jouleprof_last_tick_timestamp_seconds", kGauge, "seconds",
            "Time of the last tick, in seconds since 1970.", ""},

@@ -95,6 +95,14 @@ Result<void> DailyRecordings::begin_file(const ClockPoint& now) {
   return describe(now);
 }
 
+Result<void> DailyRecordings::reopen() {
+  domains_.clear();
+  sensors_.clear();
+  counters_.clear();
+  powers_.clear();
+  return begin_file(options_.now());
+}
+
 Result<void> DailyRecordings::describe(const ClockPoint& now) {
   auto ok = writer_->add(now);
   if (ok && !domains_.empty()) ok = writer_->set_run(run_);

@@ -49,6 +49,9 @@ class DailyRecordings final : public Sink {
   Result<void> commit() override;
   Result<void> finish() override;
 
+  // After finish(): another file, for other devices. Errors: as open()'s.
+  Result<void> reopen();
+
   const std::filesystem::path& path() const { return path_; }  // of the file being written
 
  private:

@@ -1,4 +1,6 @@
 // How MachineService divides the energy of a tick.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -25,6 +27,12 @@ MachineService::Division MachineService::divide() {
     sampling_.warn(
         "some processes belong to control groups that this tool's cgroup namespace hides: their "
         "containers and jobs are unknown; run the service in the host's cgroup namespace");
+  }
+  if (!look->unknown_job.empty()) {
+    sampling_.warn(fmt::format(
+        "the processes in {} belong to a scheduler's job that this version cannot name; "
+        "name the jobs of GPUs with --job-mapping-dir",
+        look->unknown_job));
   }
   for (auto& p : look->processes) {
     out.by_pid[p.pid] = out.workers.size();
@@ -70,6 +78,7 @@ void MachineService::map_jobs(Division& division) {
       const auto at = division.by_pid.find(use.pid);
       if (at == division.by_pid.end()) continue;
       auto& worker = division.workers[at->second];
+      worker.holds_gpu = true;
       if (job && worker.owner.job.empty()) worker.owner.job = *job;
       state_.holders.push_back({d, worker, use.compute_utilisation, use.memory_bytes});
     }
@@ -92,6 +101,7 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   state.reported = ledger.knows(domain, at);
   if (!state.reported) return;
   if (!edge) {
+    count_between_services(domain, at);
     edge = at;
     return;
   }

@@ -1,11 +1,14 @@
 #include "session/machine/machine_service.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
 
 #include "base/process/threads.h"
+#include "model/device/gauge_names.h"
 #include "session/machine/own_cost.h"
 #include "session/machine/service_state.h"
 #include "session/sampling/visible_devices.h"
@@ -24,6 +27,11 @@ constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
 constexpr std::size_t kMostWarnings = 100;
+constexpr int kSilentTicks = 2;  // one may be late
+// What a device draws at most, of its limit; and that of one whose limit is unknown.
+constexpr double kGainOfLimit = 1.5;
+constexpr double kMostWatts = 5000;
+constexpr Duration kLongestGap = 24h * 30;  // between two services
 
 bool is_divided(const model::Domain& domain) {
   return !domain.parent && (domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu ||
@@ -64,6 +72,7 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
       sampling_(std::move(sampler), domains, options_.sink,
                 [this](const Sampled& sampled) {
                   live_.append(sampled.readings);
+                  note_failures(sampled.readings.failures);
                   uses_.append(sampled.gpu_processes);
                   if (share_) share_->append(sampled);
                 }),
@@ -72,8 +81,10 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
       accounts_(domains.size(), options_.accounts),
       edges_(domains.size()),
       in_pid_namespace_(spans::in_pid_namespace(options_.root)),
-      boot_(spans::boot_id(options_.root / "proc")) {
-  windows_.on_end([this] {
+      boot_(spans::boot_id(options_.root / "proc")),
+      windows_(options_.windows ? options_.windows : std::make_shared<MachineWindows>()),
+      watched_(domains.size()) {
+  windows_->on_end([this] {
     const std::lock_guard lock(mutex_);
     has_ended_window_ = true;
     woken_.notify_all();
@@ -89,26 +100,32 @@ void MachineService::run(std::stop_token stop) {
     const std::lock_guard lock(mutex_);
     woken_.notify_all();
   });
-  state_.started = ClockPoint::now();
-  cpu_at_begin_ = own_cpu_time();
+  state_.started = options_.continued ? options_.continued->started : ClockPoint::now();
+  state_.ticks = options_.continued ? options_.continued->ticks : 0;
+  cpu_at_begin_ = options_.continued ? options_.continued->cpu_at_begin : own_cpu_time();
   {
     const std::lock_guard lock(known_);
-    state_.snapshot = live_.snapshot(state_.started, state_.started.host);
+    const auto now = ClockPoint::now();
+    state_.snapshot = live_.snapshot(now, now.host);
     restore();
-    analysis::follow_day(state_.day, state_.started.real, accounts_.domains());
+    analysis::follow_day(state_.day, now.real, accounts_.domains());
   }
   if (options_.sink != nullptr) sampling_.batch.run = options_.run;
   sampling_.start();
-  HostTime next = HostClock::now();
   while (!stop.stop_requested()) {
+    const HostTime begin = HostClock::now();
     tick(stop);
-    const HostTime now = HostClock::now();
-    while (next <= now) next += time_to_next_tick();
-    wait_for_tick(next, stop);
+    wait_for_tick(begin + time_to_next_tick(), stop);
   }
+  if (options_.has_last_tick && state_.ticks > 0) tick({});
   sampling_.stop(options_.patience);
   share_.reset();
   (void)sampling_.finish();
+}
+
+Continued MachineService::hand_over() const {
+  return {service_state_text(state_, accounts_, boot_), state_.ticks, state_.started,
+          cpu_at_begin_};
 }
 
 Duration MachineService::time_to_next_tick() const {
@@ -120,6 +137,12 @@ Duration MachineService::time_to_next_tick() const {
 void MachineService::read(const Reader& reader) const {
   const std::lock_guard lock(known_);
   reader(state_, accounts_);
+}
+
+void MachineService::request_tick(HostTime t) {
+  const std::lock_guard lock(mutex_);
+  wanted_tick_ = std::max(wanted_tick_, t);
+  woken_.notify_all();
 }
 
 void MachineService::wait_until(HostTime t, const std::stop_token& stop) {
@@ -136,9 +159,11 @@ void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
     const HostTime next = std::min(t, serve_programs());
     {
       std::unique_lock lock(mutex_);
-      woken_.wait_until(lock, steady(next),
-                        [&] { return stop.stop_requested() || has_ended_window_ || is_asked_; });
+      woken_.wait_until(lock, steady(next), [&] {
+        return stop.stop_requested() || has_ended_window_ || is_asked_ || is_tick_wanted();
+      });
       is_asked_ = false;
+      if (is_tick_wanted()) return;
       if (!std::exchange(has_ended_window_, false)) continue;
     }
     settle_windows(stop);
@@ -146,11 +171,11 @@ void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
 }
 
 void MachineService::settle_windows(const std::stop_token& stop) {
-  for (const HostTime t : windows_.take_marks()) live_.ledger().mark(t);
-  const auto wanted = windows_.wanted();
+  for (const HostTime t : windows_->take_marks()) live_.ledger().mark(t);
+  const auto wanted = windows_->wanted();
   if (!wanted) return;
   wait_for_sensors(*wanted, stop);
-  if (!stop.stop_requested()) windows_.settle(*wanted, live_.ledger());
+  if (!stop.stop_requested()) windows_->settle(*wanted, live_.ledger());
 }
 
 // Until all sensors have reported what was used up to `t`.
@@ -187,25 +212,113 @@ void MachineService::tick(const std::stop_token& stop) {
     name_pods();
     accounts_.begin_tick(at, division.workers);
     for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
+    accounts_.end_tick();
     describe(at);
+    mark_counters(at);
   }
-  last_tick_ = at;
+  watch_boards();
+  {
+    const std::lock_guard lock(mutex_);
+    last_tick_ = at;
+  }
   live_.ledger().tidy(at);
-  windows_.tidy(at);
-  live_.ledger().forget_before(std::min(at - kRemembered, windows_.oldest().value_or(at)));
+  windows_->tidy(at);
+  live_.ledger().forget_before(std::min(at - kRemembered, windows_->oldest().value_or(at)));
   uses_.end_tick();
   uses_.forget_before(at - kRemembered);
   sampling_.watch_clock();
   sampling_.flush();
   save();
   if (options_.on_tick) options_.on_tick(state_, accounts_);
+  for (const auto& event : std::exchange(events_, {})) {
+    if (options_.on_event) options_.on_event(event);
+  }
 }
 
 void MachineService::restore() {
-  if (options_.state.empty()) return;
-  const auto restored = restore_service_state(options_.state, boot_, state_, accounts_);
+  const RealTime now = ClockPoint::now().real;
+  Result<void> restored;
+  if (options_.continued) {
+    restored = restore_service_state_text(options_.continued->counters, "the state before", boot_,
+                                          now, state_, accounts_);
+  } else if (!options_.state.empty()) {
+    const auto found = restore_service_state(options_.state, boot_, now, state_, accounts_);
+    if (!found) restored = forward_error(found);
+  }
   if (!restored) {
     sampling_.warn(restored.error().message + "; the counters begin at zero");
+  }
+}
+
+// For the service that continues this one.
+void MachineService::mark_counters(HostTime at) {
+  const RealTime time = state_.snapshot.time;
+  for (std::size_t d = 0; d < edges_.size(); ++d) {
+    auto& state = state_.domains[d];
+    state.counter = state.before;
+    if (edges_[d].at != at) continue;
+    const auto total = live_.ledger().counter_at(d, at);
+    if (total && *total >= Energy{}) state.counter = analysis::CounterMark{*total, time};
+  }
+}
+
+// The first time that its sensors have reported.
+void MachineService::count_between_services(std::size_t domain, HostTime at) {
+  auto& state = state_.domains[domain];
+  if (!state.counted) return;
+  const auto before = std::exchange(state.before, std::nullopt);
+  const auto total = live_.ledger().counter_at(domain, at);
+  const auto& snapshot = state_.snapshot.domains[domain];
+  const Duration gap = before ? state_.real(at) - before->at : Duration{};
+  const Power most =
+      kGainOfLimit * Power::watts(snapshot.gauge(model::gauge::kPowerLimit).value_or(kMostWatts));
+  Energy used = before && total ? *total - before->total : -Energy::microjoules(1);
+  const auto wrap = live_.ledger().counter_wrap(domain);
+  if (used < Energy{} && before && total && wrap) used += *wrap;
+  // Less than before, or more than the device can draw: the counter began anew in between.
+  const bool is_known = before && gap > Duration{} && gap < kLongestGap && used >= Energy{} &&
+                        used <= most * gap && (!wrap || most * gap < *wrap);
+  if (!is_known) {
+    ++state.gaps;
+    return;
+  }
+  accounts_.add_unattributed(domain, used);
+  state.between_services += used;
+  events_.push_back(fmt::format(
+      "{} used {:.1f} J in the {:.1f} s between two services, by its own counter: unattributed",
+      snapshot.domain.device, used.joules(), seconds(gap)));
+}
+
+void MachineService::note_failures(const std::vector<model::ReadFailure>& failures) {
+  for (const auto& failure : failures) {
+    const auto& sensors = sampling_.sensors();
+    const auto sensor = std::find_if(sensors.begin(), sensors.end(),
+                                     [&](const auto& s) { return s.id == failure.sensor; });
+    if (sensor == sensors.end()) continue;
+    const auto& domains = sampling_.domains();
+    for (std::size_t d = 0; d < domains.size(); ++d) {
+      if (domains[d].id == sensor->domain) watched_[d].failure = failure.error.message;
+    }
+  }
+}
+
+void MachineService::watch_boards() {
+  const auto say = [this](std::size_t d, std::string_view what) {
+    const auto& domain = sampling_.domains()[d];
+    events_.push_back(fmt::format("{} {} {}{}{}", model::to_string(domain.kind), domain.device,
+                                  domain.uuid, domain.uuid.empty() ? "" : " ", what));
+  };
+  for (std::size_t d = 0; d < watched_.size(); ++d) {
+    auto& watched = watched_[d];
+    const auto& state = state_.domains[d];
+    if (!state.counted || sampling_.domains()[d].parent) continue;
+    if (state.reported) {
+      if (watched.silent_ticks >= kSilentTicks) say(d, "reports again");
+      watched = {};
+    } else if (++watched.silent_ticks == kSilentTicks) {
+      say(d, fmt::format("does not report any more ({}); its energy stands still",
+                         watched.failure.empty() ? "its sensors are silent" : watched.failure));
+    }
   }
 }
 

@@ -26,6 +26,14 @@
 
 namespace jouleprof::session {
 
+// What a service hands over to the next one of this process, which measures with other meters.
+struct Continued {
+  std::string counters;  // as service_state_text() writes them
+  std::uint64_t ticks = 0;
+  ClockPoint started{};
+  Duration cpu_at_begin{};
+};
+
 struct ServiceOptions {
   Duration tick = std::chrono::seconds{10};
   // Where it is shorter: of the first twelve ticks, and while `is_watched`.
@@ -38,7 +46,13 @@ struct ServiceOptions {
   // The power of a domain at rest; absent where it is not known, and then the domain's energy is
   // not divided into levels.
   std::function<std::optional<Power>(const model::Domain&)> rest;
-  std::filesystem::path state;       // where the counters are kept over restarts; empty: nowhere
+  std::filesystem::path state;         // where the counters are kept over restarts; empty: nowhere
+  std::optional<Continued> continued;  // instead of what is there
+  std::shared_ptr<MachineWindows> windows;  // of the service before; nullptr: its own
+  bool has_last_tick = false;               // when it is stopped
+  // What an administrator should know when it happens: a board is lost. After on_tick; may be
+  // empty.
+  std::function<void(const std::string&)> on_event;
   Sink* sink = nullptr;              // of the recording; nullptr: none. It outlives the service
   model::RunInfo run;                // of the recording
   std::filesystem::path root = "/";  // where proc and sys are
@@ -74,8 +88,10 @@ class MachineService {
   // ShareServer's.
   Result<void> start_sharing();
 
-  // Measures in the calling thread until `stop`.
+  // Measures in the calling thread until `stop`. Afterwards its meters are gone.
   void run(std::stop_token stop);
+  // After run().
+  Continued hand_over() const;
 
   // Calls `reader` with what is known after the latest tick, which does not change during the call.
   // Thread safety: may be called from any thread.
@@ -83,8 +99,13 @@ class MachineService {
       std::function<void(const analysis::MachineState&, const analysis::EnergyAccounts&)>;
   void read(const Reader& reader) const;
 
+  // Ends a tick soon, unless one has ended since `t` or just before. The next one follows as long
+  // after it as after any. Thread safety: may be called from any thread.
+  void request_tick(HostTime t);
+
   // Windows of other programs, whose energy is computed some tenths of a second after their end.
-  MachineWindows& windows() { return windows_; }
+  MachineWindows& windows() { return *windows_; }
+  std::shared_ptr<MachineWindows> shared_windows() { return windows_; }
 
  private:
   struct Edge {
@@ -105,6 +126,7 @@ class MachineService {
   HostTime serve_programs();
   void set_pace(const std::optional<ShareServer::Pace>& pace);
   void wait_for_tick(HostTime t, const std::stop_token& stop);
+  bool is_tick_wanted() const { return wanted_tick_ > last_tick_; }  // mutex_ is held
   void settle_windows(const std::stop_token& stop);
   void wait_for_sensors(HostTime t, const std::stop_token& stop);
   void tick(const std::stop_token& stop);
@@ -116,6 +138,10 @@ class MachineService {
   void describe(HostTime at);
   void restore();
   void save();
+  void mark_counters(HostTime at);
+  void count_between_services(std::size_t domain, HostTime at);
+  void note_failures(const std::vector<model::ReadFailure>& failures);
+  void watch_boards();
 
   ServiceOptions options_;
   mutable std::mutex known_;  // guards accounts_ and state_ while run() changes them
@@ -132,11 +158,19 @@ class MachineService {
   Duration cpu_at_begin_{};
   const bool in_pid_namespace_;
   const std::string boot_;
-  MachineWindows windows_;
+  std::shared_ptr<MachineWindows> windows_;
   bool has_ended_window_ = false;  // guarded by mutex_
   bool is_asked_ = false;          // by a program; guarded by mutex_
+  HostTime wanted_tick_{};         // guarded by mutex_
   std::mutex mutex_;
   std::condition_variable_any woken_;
+
+  struct Watched {  // a domain that was counted
+    int silent_ticks = 0;
+    std::string failure;  // of a read, since it is silent
+  };
+  std::vector<Watched> watched_;
+  std::vector<std::string> events_;  // of this tick
 
   struct Read {  // of all sensors, for programs
     std::vector<std::uint64_t> numbers;

@@ -90,6 +90,34 @@ TEST(MachineService, TicksAreRareOnceItIsNeitherNewNorWatched) {
   EXPECT_EQ(ticks_in(1min, true), 30u);
 }
 
+TEST(MachineService, ATickFollowsARequestAndNoneThatIsFreshEnough) {
+  std::stop_source stop;
+  ServiceOptions options;
+  options.tick = 1h;
+  options.lively_tick = 1h;
+  MachineService* running = nullptr;
+  std::vector<HostTime> requested;
+  std::vector<HostTime> measured;
+  options.on_tick = [&](const MachineState& state, const EnergyAccounts&) {
+    measured.push_back(state.now);
+    if (measured.size() == 5) return stop.request_stop(), void();
+    running->request_tick(state.now);  // is there already
+    std::jthread([&] {
+      requested.push_back(HostClock::now());
+      running->request_tick(requested.back());
+    }).join();
+  };
+  auto service = MachineService::open(std::move(options), meters_of(held_by({})));
+  ASSERT_TRUE(service) << service.error().message;
+  running = service->get();
+  running->run(stop.get_token());
+  ASSERT_EQ(measured.size(), 5u);
+  for (std::size_t i = 0; i < requested.size(); ++i) {
+    EXPECT_LT(measured[i], requested[i]);
+    EXPECT_GE(measured[i + 1], requested[i]);
+  }
+}
+
 TEST(MachineService, SharesOfAGpuFollowTheUtilisation) {
   if (spans::in_pid_namespace()) GTEST_SKIP() << "the driver's pids are not valid here";
   const std::string self = std::to_string(getpid());

@@ -49,20 +49,16 @@ Result<MachineWindow> MachineWindows::begin(std::string_view name, HostTime now)
 }
 
 Result<MachineWindow> MachineWindows::end(std::string_view name, HostTime now) {
-  MachineWindow out;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = windows_.find(name);
-    if (found == windows_.end()) {
-      return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
-    }
-    if (found->second.end) return found->second;
-    found->second.end = now;
-    marks_.push_back(now);
-    out = found->second;
+  const std::lock_guard lock(mutex_);
+  const auto found = windows_.find(name);
+  if (found == windows_.end()) {
+    return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
   }
+  if (found->second.end) return found->second;
+  found->second.end = now;
+  marks_.push_back(now);
   if (on_end_) on_end_();
-  return out;
+  return found->second;
 }
 
 Result<MachineWindow> MachineWindows::find(std::string_view name) const {
@@ -104,6 +100,11 @@ void MachineWindows::settle(HostTime known, analysis::LiveEnergy& ledger) {
     w.energies = ledger.energy(w.begin, *w.end);
     w.is_settled = true;
   }
+}
+
+void MachineWindows::interrupt() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(windows_, [](const auto& entry) { return entry.second.end.has_value(); });
 }
 
 void MachineWindows::tidy(HostTime now) {

@@ -30,8 +30,11 @@ class MachineWindows {
   MachineWindows() : MachineWindows(Options{}) {}
   explicit MachineWindows(const Options& options) : options_(options) {}
 
-  // Called from the thread that ends a window.
-  void on_end(std::function<void()> action) { on_end_ = std::move(action); }
+  // Called from the thread that ends a window; it may not call back.
+  void on_end(std::function<void()> action) {
+    const std::lock_guard lock(mutex_);
+    on_end_ = std::move(action);
+  }
 
   // Names are 1 to 128 letters, digits, '.', '_' and '-'. A window of this name that ended is
   // forgotten. Errors: invalid_argument for the name; unsupported if it is open; unavailable if too
@@ -49,6 +52,9 @@ class MachineWindows {
   std::optional<HostTime> oldest() const;
   // Computes the energy of those that ended up to `known`.
   void settle(HostTime known, analysis::LiveEnergy& ledger);
+  // Another service measures from now on, perhaps other devices: those that ended are forgotten,
+  // and those that are open will have no energy.
+  void interrupt();
   // Forgets those that are too old.
   void tidy(HostTime now);
 
@@ -56,8 +62,8 @@ class MachineWindows {
   Result<void> check(std::string_view name) const;
 
   const Options options_;
-  std::function<void()> on_end_;
   mutable std::mutex mutex_;  // guards what follows
+  std::function<void()> on_end_;
   std::map<std::string, analysis::MachineWindow, std::less<>> windows_;
   std::vector<HostTime> marks_;
 };

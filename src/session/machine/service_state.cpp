@@ -54,7 +54,8 @@ json entity_json(const MachineState& state, const std::string& key, const Entity
           worker.name,
           {owner.container, owner.runtime, owner.pod, owner.job, owner.step, owner.unit},
           owner.user ? json(*owner.user) : json(nullptr),
-          std::move(series)};
+          std::move(series),
+          entity.holds_gpu};
 }
 
 json family_json(const MachineState& state, const FamilyAccount& account) {
@@ -85,6 +86,8 @@ class Saved {
     }
     domains.resize(state.snapshot.domains.size());
     gaps.resize(domains.size());
+    counters.resize(domains.size());
+    between_services.resize(domains.size());
     day.before.resize(domains.size());
     if (file.contains("day") && !file.at("day").is_null()) day.begin = real_time(file.at("day"));
     for (const auto& saved : file.at("domains")) {
@@ -97,6 +100,13 @@ class Saved {
       if (!saved.at("rest").is_null()) account.rest = energy(saved.at("rest"));
       account.since = host(real_time(saved.at("since")));
       gaps[found->second] = whole<std::uint64_t>(saved.at("gaps"));
+      if (saved.contains("counter") && !saved.at("counter").is_null() && same_boot) {
+        counters[found->second] = analysis::CounterMark{energy(saved.at("counter")), last};
+      }
+      if (saved.contains("between_services")) {
+        between_services[found->second] = energy(saved.at("between_services"));
+        if (between_services[found->second] > account.unattributed) is_damaged_ = true;
+      }
       if (!saved.contains("before_day")) continue;  // of an earlier version
       day.before[found->second] = energy(saved.at("before_day"));
       if (day.before[found->second] > account.total) is_damaged_ = true;
@@ -126,6 +136,8 @@ class Saved {
 
   std::vector<std::optional<DomainAccount>> domains;
   std::vector<std::uint64_t> gaps;
+  std::vector<std::optional<analysis::CounterMark>> counters;
+  std::vector<Energy> between_services;
   RealTime last;
   Duration missing;
   analysis::Day day;
@@ -193,6 +205,7 @@ class Saved {
                     owner.at(4), owner.at(5), std::nullopt};
     if (!saved.at(5).is_null()) worker.owner.user = whole<std::uint32_t>(saved.at(5));
     entity.present = state_.started.host;
+    entity.holds_gpu = saved.size() > 7 && saved.at(7).get<bool>();
     out.entities.emplace(saved.at(0).get<std::string>(), std::move(entity));
   }
 
@@ -224,11 +237,12 @@ class Saved {
 
 }  // namespace
 
-Result<void> save_service_state(const std::filesystem::path& path, const MachineState& state,
-                                const EnergyAccounts& accounts, std::string_view boot) {
+std::string service_state_text(const MachineState& state, const EnergyAccounts& accounts,
+                               std::string_view boot) {
   json domains = json::array();
   for (std::size_t d = 0; d < state.domains.size(); ++d) {
     const auto& account = accounts.domains()[d];
+    const auto& counter = state.domains[d].counter;
     domains.push_back({{"counted", state.domains[d].counted},
                        {"key", key_of(state.snapshot.domains[d].domain)},
                        {"total", account.total.microjoules()},
@@ -236,7 +250,9 @@ Result<void> save_service_state(const std::filesystem::path& path, const Machine
                        {"unattributed", account.unattributed.microjoules()},
                        {"before_day", (account.total - state.day.energy(d, account)).microjoules()},
                        {"since", count(state.since(account))},
-                       {"gaps", state.domains[d].gaps}});
+                       {"gaps", state.domains[d].gaps},
+                       {"counter", counter ? json(counter->total.microjoules()) : json(nullptr)},
+                       {"between_services", state.domains[d].between_services.microjoules()}});
   }
   json families = json::object();
   for (const auto family : analysis::kAllFamilies) {
@@ -251,19 +267,22 @@ Result<void> save_service_state(const std::filesystem::path& path, const Machine
                      {"domains", std::move(domains)},
                      {"families", std::move(families)}};
   // Names may be any bytes; JSON is UTF-8.
-  return replace_file(path, file.dump(-1, ' ', false, json::error_handler_t::replace));
+  return file.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<bool> restore_service_state(const std::filesystem::path& path, std::string_view boot,
-                                   MachineState& state, EnergyAccounts& accounts) {
-  const auto text = read_file(path, kLargestFile);
-  if (!text && text.error().code == Errc::kNotFound) return false;
-  if (!text) return forward_error(text);
+Result<void> save_service_state(const std::filesystem::path& path, const MachineState& state,
+                                const EnergyAccounts& accounts, std::string_view boot) {
+  return replace_file(path, service_state_text(state, accounts, boot));
+}
+
+Result<void> restore_service_state_text(std::string_view text, std::string_view name,
+                                        std::string_view boot, RealTime now, MachineState& state,
+                                        EnergyAccounts& accounts) {
   try {
-    const auto file = json::parse(*text);
+    const auto file = json::parse(text);
     if (file.at("schema") != kSchema) {
       return fail(Errc::kCorrupt,
-                  fmt::format("{} is no state of this version of jouleprof serve", path.string()));
+                  fmt::format("{} is no state of this version of jouleprof serve", name));
     }
     Saved saved(file, state, !boot.empty() && file.at("boot") == boot);
     std::map<Family, FamilyAccount> families;
@@ -271,23 +290,34 @@ Result<bool> restore_service_state(const std::filesystem::path& path, std::strin
       if (accounts.family(family) != nullptr) families.emplace(family, saved.family(family));
     }
     if (saved.is_damaged()) {
-      return fail(
-          Errc::kCorrupt,
-          fmt::format("{} is damaged: it has figures that no service writes", path.string()));
+      return fail(Errc::kCorrupt,
+                  fmt::format("{} is damaged: it has figures that no service writes", name));
     }
-    const Duration gap = std::max(state.started.real - saved.last, Duration{});
-    state.missing_time = saved.missing + gap;
+    state.missing_time = saved.missing + std::max(now - saved.last, Duration{});
     state.continued_from = saved.last;
     state.day = saved.day;
     for (std::size_t d = 0; d < saved.domains.size(); ++d) {
       if (!saved.domains[d]) continue;
-      state.domains[d].counted = true;
-      state.domains[d].gaps = saved.gaps[d] + 1;
+      auto& domain = state.domains[d];
+      domain.counted = true;
+      domain.gaps = saved.gaps[d];
+      domain.between_services = saved.between_services[d];
+      domain.before = saved.counters[d];
     }
     accounts.restore(saved.domains, std::move(families));
   } catch (const json::exception& e) {
-    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), e.what()));
+    return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", name, e.what()));
   }
+  return {};
+}
+
+Result<bool> restore_service_state(const std::filesystem::path& path, std::string_view boot,
+                                   RealTime now, MachineState& state, EnergyAccounts& accounts) {
+  const auto text = read_file(path, kLargestFile);
+  if (!text && text.error().code == Errc::kNotFound) return false;
+  if (!text) return forward_error(text);
+  auto restored = restore_service_state_text(*text, path.string(), boot, now, state, accounts);
+  if (!restored) return forward_error(restored);
   return true;
 }
 

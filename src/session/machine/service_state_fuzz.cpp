@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   write_bytes(file(), {reinterpret_cast<const char*>(data), size});
   auto state = session::machine_state({"GPU-0", "GPU-1"});
   analysis::EnergyAccounts accounts(2, {});
-  const auto restored = session::restore_service_state(file(), "boot", state, accounts);
+  const auto restored =
+      session::restore_service_state(file(), "boot", state.snapshot.time, state, accounts);
   if (!restored) return 0;
   // The parts of every family sum to the whole.
   for (const auto family : analysis::kAllFamilies) {

@@ -49,7 +49,7 @@ class ServiceState : public testing::Test {
   // Another service, a minute later.
   Result<bool> restore(MachineState& state, EnergyAccounts& into, std::string_view boot = "boot") {
     state.started = {HostTime{2h}, kReal + 70s, {}};
-    return restore_service_state(path, boot, state, into);
+    return restore_service_state(path, boot, state.started.real, state, into);
   }
 
   TempTree tree;
@@ -65,7 +65,7 @@ TEST_F(ServiceState, CountersContinue) {
   ASSERT_TRUE(restored && *restored);
   EXPECT_EQ(state.missing_time, 60s);
   EXPECT_EQ(state.continued_from, kReal + 10s);
-  EXPECT_EQ(state.domains[0].gaps, 4u);
+  EXPECT_EQ(state.domains[0].gaps, 3u);
   for (std::size_t d = 0; d < 2; ++d) {
     EXPECT_EQ(after.domains()[d].total, accounts.domains()[d].total);
     EXPECT_EQ(after.domains()[d].rest, accounts.domains()[d].rest);
@@ -132,10 +132,30 @@ TEST_F(ServiceState, AFamilyThatWasNotCountedBeginsWithWhatEnded) {
   EXPECT_EQ(sum_of(after, Family::kUser, 0), after.domains()[0].total);
 }
 
+TEST_F(ServiceState, WhereTheCountersOfDevicesStoodIsKeptWithinABoot) {
+  before.domains[0].counter = {Energy::joules(1234), kReal + 10s};
+  before.domains[0].between_services = Energy::joules(1);
+  accounts.begin_tick(kStart + 10s, {});
+  accounts.add_unattributed(0, Energy::joules(1));
+  ASSERT_TRUE(save_service_state(path, before, accounts, "boot"));
+  auto state = machine_state({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  ASSERT_TRUE(state.domains[0].before);
+  EXPECT_EQ(state.domains[0].before->total, Energy::joules(1234));
+  EXPECT_EQ(state.domains[0].before->at, kReal + 10s);
+  EXPECT_EQ(state.domains[0].between_services, Energy::joules(1));
+  EXPECT_FALSE(state.domains[1].before);
+  auto later = machine_state({"GPU-0", "GPU-1"});
+  EnergyAccounts rebooted(2, {});
+  ASSERT_TRUE(restore(later, rebooted, "another boot"));
+  EXPECT_FALSE(later.domains[0].before);
+}
+
 TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
   auto state = machine_state({"GPU-0"});
   EnergyAccounts after(1, {});
-  const auto restored = restore_service_state(tree / "none", "boot", state, after);
+  const auto restored = restore_service_state(tree / "none", "boot", kReal, state, after);
   ASSERT_TRUE(restored);
   EXPECT_FALSE(*restored);
   EXPECT_FALSE(state.continued_from);
@@ -180,6 +200,9 @@ TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
       {"/families/process/entities/0/1", 1e300},
       {"/families/process/entities/0/2", 1e300},
       {"/domains/0/gaps", -1e300},
+      {"/domains/0/counter", 1e300},
+      {"/domains/0/between_services", 1'000},  // more than is unattributed
+      {"/families/process/entities/0/7", 1},
   };
   for (const auto& [place, value] : bad) {
     auto text = nlohmann::json::parse(*good);

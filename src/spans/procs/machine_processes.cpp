@@ -128,6 +128,7 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
   const auto group = parse_process_group(procs_.cgroup(pid));
   entry.owner = group.owner;
   entry.hidden = group.hidden;
+  if (group.has_unknown_job && unknown_job_.empty()) unknown_job_ = group.path;
   read_user(pid, entry);
   entry.owner.user = entry.user;
   entry.group = groups_.keep(group);
@@ -148,6 +149,7 @@ void MachineProcesses::read_user(pid_t pid, Entry& entry) {
 MachineLook MachineProcesses::result(Duration busy) {
   MachineLook out;
   out.machine = machine_->reading;
+  out.unknown_job = unknown_job_;
   Duration sum{};
   for (const pid_t pid : pids_) {
     const auto found = entries_.find(pid);

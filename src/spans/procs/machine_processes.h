@@ -42,6 +42,8 @@ struct MachineLook {
   // known group that ended before they were listed.
   Duration others{};
   bool hides_owners = false;  // a cgroup namespace hides from the tool where some processes belong
+  // The first group found that is a scheduler's and has no name of a job; empty: there is none.
+  std::string unknown_job;
 };
 
 // Reads /proc and the cgroup hierarchies below `root`. The kernel's threads are not listed. The
@@ -87,6 +89,7 @@ class MachineProcesses {
   CgroupTimes groups_;
   std::unordered_map<pid_t, Entry> entries_;
   std::vector<pid_t> pids_;
+  std::string unknown_job_;
   std::optional<ProcFs::Machine> machine_;
   HostTime looked_at_{};
   std::uint64_t looks_ = 0;

@@ -248,6 +248,14 @@ TEST(MachineProcesses, FollowAProcessIntoItsJob) {
   EXPECT_EQ(find(machine.look(), 10)->owner.job, "3");
 }
 
+TEST(MachineProcesses, NameAGroupOfASchedulerThatIsNoJob) {
+  Machine machine;
+  machine.put({.pid = 10}, "0::/system.slice/slurmstepd.scope/job_3/step_0\n");
+  EXPECT_EQ(machine.look().unknown_job, "");
+  machine.put({.pid = 10}, "0::/system.slice/slurmstepd.scope/new-3/step_0\n");
+  EXPECT_EQ(machine.look().unknown_job, "/system.slice/slurmstepd.scope/new-3/step_0");
+}
+
 // After the first looks the real user is read again rarely, and when the effective one changed.
 TEST(MachineProcesses, FollowAProcessToAnotherUser) {
   Machine machine;

@@ -10,7 +10,7 @@
 namespace jouleprof::spans {
 namespace {
 
-enum class Id { kHash, kPod, kNumber, kName };
+enum class Id { kHash, kPod, kNumber, kName, kSluid };
 enum class Field { kContainer, kPod, kJob, kStep, kUser };
 
 // A path's segment `prefix` + id + `suffix`. `below`: a segment further up has this text in it.
@@ -43,6 +43,7 @@ constexpr std::array kRules{
     Rule{Field::kPod, "-pod", Id::kPod, ".slice", "", "", true},
     Rule{Field::kPod, "pod", Id::kPod, "", "", "kubepods"},
     Rule{Field::kJob, "job_", Id::kNumber, "", "", "slurm"},
+    Rule{Field::kJob, "", Id::kSluid, "", "", "slurm"},
     Rule{Field::kStep, "step_", Id::kName, "", "", "slurm"},
     Rule{Field::kUser, "uid_", Id::kNumber, "", "", "slurm"},
     Rule{Field::kUser, "user-", Id::kNumber, ".slice"},
@@ -50,6 +51,12 @@ constexpr std::array kRules{
 };
 
 constexpr std::size_t kLongestName = 128;
+
+// Whose children are jobs, and those of them that are not.
+constexpr std::string_view kSlurmScope = "slurmstepd.scope";
+constexpr std::string_view kSlurmOwn = "system";
+// What a user makes below it is named by that user, and owns nothing.
+constexpr std::string_view kUserDelegate = "user@";
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
@@ -64,6 +71,11 @@ bool is_id(std::string_view text, Id kind) {
     case Id::kNumber:
       return !text.empty() && text.size() <= 10 &&
              std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    case Id::kSluid:  // of Slurm 26: s, and 13 letters and digits
+      return text.size() == 14 && text.front() == 's' &&
+             std::all_of(text.begin(), text.end(), [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+             });
     case Id::kName:
       return !text.empty() && text.size() <= kLongestName &&
              std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
@@ -144,24 +156,34 @@ void complete(model::Owner& owner, const model::Owner& other) {
   if (!owner.user) owner.user = other.user;
 }
 
-}  // namespace
-
-model::Owner owner_of_cgroup_path(std::string_view path) {
+struct Named {
   model::Owner owner;
+  bool has_unknown_job = false;
+};
+
+Named name_of_path(std::string_view path) {
+  Named out;
   std::string above;
+  bool is_below_scheduler = false;
   for (const auto& segment : segments_of(path)) {
     const auto* const rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) {
       return id_in(segment, r) && (r.below.empty() || above.find(r.below) != std::string::npos);
     });
-    if (rule != kRules.end()) {
-      assign(*rule, *id_in(segment, *rule), owner);
-    } else if (is_unit(segment)) {
-      owner.unit = segment;
+    if (rule != kRules.end()) assign(*rule, *id_in(segment, *rule), out.owner);
+    if (is_unit(segment) && (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
+      out.owner.unit = segment;
     }
+    if (segment.starts_with(kUserDelegate) && is_unit(segment)) break;
+    out.has_unknown_job |= is_below_scheduler && out.owner.job.empty() && segment != kSlurmOwn;
+    is_below_scheduler = segment.ends_with(kSlurmScope);
     above += segment + "/";
   }
-  return owner;
+  return out;
 }
+
+}  // namespace
+
+model::Owner owner_of_cgroup_path(std::string_view path) { return name_of_path(path).owner; }
 
 ProcessGroup parse_process_group(std::string_view text) {
   ProcessGroup group;
@@ -191,7 +213,12 @@ ProcessGroup parse_process_group(std::string_view text) {
   if (!group.unified) group.path = cpuacct;
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line& a, const Line& b) { return a.order < b.order; });
-  for (const auto& line : lines) complete(group.owner, owner_of_cgroup_path(line.path));
+  for (const auto& line : lines) {
+    auto named = name_of_path(line.path);
+    complete(group.owner, named.owner);
+    group.has_unknown_job |= named.has_unknown_job;
+  }
+  if (!group.owner.job.empty()) group.has_unknown_job = false;
   return group;
 }
 

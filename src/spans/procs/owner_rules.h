@@ -11,7 +11,8 @@ namespace jouleprof::spans {
 
 // The owner that a path within a cgroup hierarchy names. The deepest container, pod, job and unit
 // win, so that a cluster in a container (kind) and a container in a job are found. `user` is that
-// of the path (user-1000.slice), not of the process.
+// of the path (user-1000.slice), not of the process. Below user@UID.service, where that user names the
+// groups, nothing is read: the unit is user@UID.service.
 model::Owner owner_of_cgroup_path(std::string_view path);
 
 // What one process's /proc/PID/cgroup says.
@@ -25,6 +26,9 @@ struct ProcessGroup {
   // The process is outside of what this tool is shown of the hierarchy ("/../.."): the tool runs in
   // a cgroup namespace of its own, and the owner may be unknown for this reason.
   bool hidden = false;
+
+  // It is in a child of a scheduler's group whose name is none of a job.
+  bool has_unknown_job = false;
 };
 
 // Hybrid machines list several hierarchies: a field comes from the first that has it, in the order

@@ -62,10 +62,17 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {"/system.slice/nerdctl-" + kA + ".scope", container(kA, "containerd")},
       {"/machine.slice/libpod-" + kA + ".scope/container", container(kA, "podman")},
       {"/libpod_parent/libpod-" + kA, container(kA, "podman")},
+      // A user's own groups, with names that this user chose.
       {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kA + ".scope",
-       of_user(1000, container(kA, "podman"))},
+       of_user(1000, with_unit({}, "user@1000.service"))},
       {"/user.slice/user-1000.slice/user@1000.service/user.slice:libpod:" + kA,
-       of_user(1000, container(kA, "podman"))},
+       of_user(1000, with_unit({}, "user@1000.service"))},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/slurm/uid_1/job_999/step_0",
+       of_user(1000, with_unit({}, "user@1000.service"))},
+      {"/user.slice/user-1000.slice/user@1000.service/user@0.service/ssh.service",
+       of_user(1000, with_unit({}, "user@1000.service"))},
+      {fmt::format("/kubepods/pod{}/{}/user.slice/user-5.slice/user@5.service/job_3", kPod, kA),
+       of_user(5, with_unit(container(kA, "", pod), "user@5.service"))},
       {"/system.slice:docker:" + kA, container(kA, "docker")},
       {"/lxc.payload.web-1", container("web-1", "lxc")},
       // Kubernetes, in each quality of service.
@@ -106,6 +113,11 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {"/slurm_node7/uid_1000/job_4711/step_batch", job("4711", "batch", 1000)},
       {"/system.slice/slurmstepd.scope/job_211/step_extern/user/task_special",
        with_unit(job("211", "extern"), "slurmstepd.scope")},
+      {"/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0",
+       with_unit(job("s5K1KKYAYG5D00", "0"), "slurmstepd.scope")},
+      {"/system.slice/slurmstepd.scope/s5K1KKYAYG5D0/step_0",  // one too few
+       with_unit(job("", "0"), "slurmstepd.scope")},
+      {"/system.slice/s5K1KKYAYG5D00/step_0", {}},  // not Slurm's
       {"/system.slice/node7_slurmstepd.scope/job_211/step_interactive/user/task_0",
        with_unit(job("211", "interactive"), "node7_slurmstepd.scope")},
       {fmt::format("/system.slice/slurmstepd.scope/job_9/step_0/user/task_0/docker/{}", kA),
@@ -123,7 +135,7 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
       {"/user.slice/user-1000.slice/session-3.scope",
        of_user(1000, with_unit({}, "session-3.scope"))},
       {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-x\\x2dterm-77.scope",
-       of_user(1000, with_unit({}, "app-gnome-x\\x2dterm-77.scope"))},
+       of_user(1000, with_unit({}, "user@1000.service"))},
       {"/init.scope", with_unit({}, "init.scope")},
       // No owner, and names that only look like one.
       {"/", {}},
@@ -175,6 +187,16 @@ TEST(ProcessGroup, APathMayHoldColons) {
 TEST(ProcessGroup, OutsideOfACgroupNamespaceIsNamedAsSuch) {
   EXPECT_TRUE(parse_process_group("0::/../../../system.slice/ssh.service\n").hidden);
   EXPECT_FALSE(parse_process_group("0::/\n").hidden);
+}
+
+TEST(ProcessGroup, AChildOfASchedulerThatIsNoJobIsNoticed) {
+  const std::string slurm = "0::/system.slice/slurmstepd.scope";
+  for (const char* known : {"", "/system", "/job_7/step_0/user", "/s5K1KKYAYG5D00/step_0"}) {
+    EXPECT_FALSE(parse_process_group(slurm + known + "\n").has_unknown_job) << known;
+  }
+  for (const char* unknown : {"/j7", "/s5K1/step_0/user/task_0"}) {
+    EXPECT_TRUE(parse_process_group(slurm + unknown + "\n").has_unknown_job) << unknown;
+  }
 }
 
 TEST(ProcessGroup, GarbageHasNoOwner) {

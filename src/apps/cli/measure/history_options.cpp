@@ -107,6 +107,8 @@ Result<session::DailyOptions> History::bounds() const {
   return out;
 }
 
+Result<void> History::reopen() { return recordings_ ? recordings_->reopen() : Result<void>{}; }
+
 Result<void> History::open(session::ServiceOptions& service) {
   std::filesystem::path state = state_;
   if (state.empty() && !record_.empty()) state = std::filesystem::path(record_) / kStateName;

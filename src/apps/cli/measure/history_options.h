@@ -26,6 +26,8 @@ class History {
   // Adds the options to `service`, opens what they name, and locks it against other services.
   // Errors: invalid_argument for an option; others as DailyRecordings::open's and FileLock's.
   Result<void> open(session::ServiceOptions& service);
+  // For a service that takes the place of the one that open() was for, with other devices.
+  Result<void> reopen();
 
  private:
   Result<session::DailyOptions> bounds() const;

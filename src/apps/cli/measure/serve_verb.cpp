@@ -1,7 +1,10 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,6 +21,7 @@
 #include "base/process/threads.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "meters/all/hardware_watch.h"
 #include "meters/all/open_meters.h"
 #include "report/json/machine_window_json.h"
 #include "report/quantity.h"
@@ -29,6 +33,10 @@ namespace jouleprof::cli {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr Duration kLookPeriod = 4s;  // for sensors that have appeared
+constexpr auto kTryAgain = 2s;
+const std::vector<std::string> kDefaultLevels{"job", "container", "user", "node"};
 
 // A file of each control group stays open between ticks (spans::CgroupTimes).
 void raise_file_limit() {
@@ -67,6 +75,7 @@ class ServeVerb : public Verb {
     history_.declare(app);
     share_.declare(app);
     app.add_flag("--no-estimates", no_estimates_, "");
+    app.add_flag("--created", created_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
   }
 
@@ -75,10 +84,10 @@ class ServeVerb : public Verb {
     if (!options) return complain(options.error(), kUsageError);
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
+    cpu_tdp_power_ = *cpu_tdp;
     options->demand = demand_of(options->tick);
     raise_file_limit();
-    auto found =
-        meters::open_meters({.demand = options->demand, .cpu_tdp = *cpu_tdp, .devices = {}});
+    auto found = open_meters(*options);
     if (!found) return complain(found.error(), kUsageError);
     if (auto kept = history_.open(*options); !kept) {
       const bool is_usage = kept.error().code == Errc::kInvalidArgument;
@@ -107,8 +116,10 @@ class ServeVerb : public Verb {
     if (!keep) return forward_error(keep);
     options.accounts.keep = *keep;
     options.accounts.most_series = most_series_;
+    // What the live page shows is accounted in any case, unless there is a choice.
     if (!levels_.empty()) options.accounts.families.clear();
-    for (const auto& level : levels_) {
+    shown_.fill(false);
+    for (const auto& level : levels_.empty() ? kDefaultLevels : levels_) {
       const auto family = analysis::parse_family(level);
       if (!family && level != "node") {
         return fail(Errc::kInvalidArgument,
@@ -116,7 +127,9 @@ class ServeVerb : public Verb {
                                 "and user",
                                 level));
       }
-      if (family) options.accounts.families.push_back(*family);
+      if (!family) continue;
+      shown_[static_cast<std::size_t>(*family)] = true;
+      if (!levels_.empty()) options.accounts.families.push_back(*family);
     }
     auto share = share_.options();
     if (!share) return forward_error(share);
@@ -134,30 +147,48 @@ class ServeVerb : public Verb {
     return options;
   }
 
+  Result<meters::MeterSet> open_meters(const session::ServiceOptions& options) const {
+    return meters::open_meters(
+        {.demand = options.demand, .cpu_tdp = cpu_tdp_power_, .devices = {}});
+  }
+
+  // The service of the time: another takes its place when sensors appear.
+  std::shared_ptr<session::MachineService> service() const {
+    const std::lock_guard lock(mutex_);
+    return service_;
+  }
+  void set(std::shared_ptr<session::MachineService> service) {
+    const std::lock_guard lock(mutex_);
+    service_ = std::move(service);
+  }
+
   int serve(session::ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
     const auto version = std::string(JOULEPROF_VERSION);
-    std::unique_ptr<session::MachineService> service;  // before the server
-    serve::Pages pages(
-        {version, session::run_info_here(version).host, options.tick, !no_estimates_, names()},
-        [&service](const auto& reader) { service->read(reader); });
-    std::size_t warned = 0;
+    serve::PageOptions page_options{version,      session::run_info_here(version).host,
+                                    options.tick, !no_estimates_,
+                                    names(),      created_,
+                                    shown_,       {}};
+    page_options.ask = [this](HostTime t) { service()->request_tick(t); };
+    serve::Pages pages(std::move(page_options),
+                       [this](const auto& reader) { service()->read(reader); });
     std::unique_ptr<serve::HttpServer> server;  // before the first tick
-    bool named = false;
     options.is_watched = [&server] { return server->has_streams(); };
+    options.has_last_tick = true;
+    options.on_event = [](const std::string& text) { say("jouleprof: {}\n", text); };
     options.on_tick = [&](const auto& state, const auto& accounts) {
-      if (!std::exchange(named, true)) name_gap(state);
+      if (!std::exchange(named_, true)) name_gap(state);
       learn_rest(state);
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
-      for (; warned < state.warnings.size(); ++warned) {
-        say("jouleprof: {}\n", state.warnings[warned]);
+      for (; warned_ < state.warnings.size(); ++warned_) {
+        say("jouleprof: {}\n", state.warnings[warned_]);
       }
     };
     const auto socket = options.share ? options.share->access.path : std::filesystem::path();
-    auto opened = session::MachineService::open(std::move(options), std::move(meters));
+    auto opened = session::MachineService::open(options, std::move(meters));
     if (!opened) return complain(opened.error(), kUsageError);
-    service = std::move(*opened);
-    const auto shared = service->start_sharing();
+    set(std::move(*opened));
+    const auto shared = service()->start_sharing();
     if (!shared) {
       if (share_.is_named()) return complain(shared.error(), kCannotOpen);
       say("jouleprof: {}\n", shared.error().message);
@@ -167,9 +198,10 @@ class ServeVerb : public Verb {
     serve::HttpOptions http;
     http.listen = listen_;
     http.web_config = web_config_;
-    serve::WindowApi windows(service->windows(), [&](const analysis::MachineWindow& window) {
+    options.windows = service()->shared_windows();
+    serve::WindowApi windows(*options.windows, [&](const analysis::MachineWindow& window) {
       std::string out;
-      service->read([&](const auto& state, const auto&) {
+      service()->read([&](const auto& state, const auto&) {
         out = report::machine_window_json(window, state, !no_estimates_);
       });
       return out;
@@ -189,14 +221,88 @@ class ServeVerb : public Verb {
     if (shared && !socket.empty()) {
       say("jouleprof: sharing the sensors with local programs at {}\n", socket.string());
     }
+    name_missing(service()->domains());
     std::stop_source stop;
-    std::thread measuring =
-        start_without_signals([&service, token = stop.get_token()] { service->run(token); });
+    std::thread measuring = start_without_signals(
+        [this, &options, token = stop.get_token()] { measure(std::move(options), token); });
     wait_for_end(**signals);
     stop.request_stop();
     measuring.join();
     server.reset();  // it uses what follows it here
     return kDone;
+  }
+
+  // Until `stop`, with all sensors that there are then.
+  void measure(session::ServiceOptions options, const std::stop_token& stop) {
+    std::mutex mutex;  // guards the two
+    std::optional<std::stop_source> round;
+    bool has_appeared = false;
+    watch_.start(service()->domains(), kLookPeriod, [&](const std::vector<std::string>& names) {
+      say("jouleprof: sensors have appeared: {}\n", fmt::join(names, ", "));
+      const std::lock_guard lock(mutex);
+      has_appeared = true;
+      if (round) round->request_stop();
+    });
+    const std::stop_callback end(stop, [&] {
+      const std::lock_guard lock(mutex);
+      if (round) round->request_stop();
+    });
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex);
+        round.emplace();
+        if (stop.stop_requested() || has_appeared) round->request_stop();
+        has_appeared = false;
+      }
+      service()->run(round->get_token());
+      while (!stop.stop_requested() && !replace_service(options)) {
+        std::this_thread::sleep_for(kTryAgain);
+      }
+      if (stop.stop_requested()) break;
+    }
+    watch_.stop();
+  }
+
+  // The drivers are closed before they are opened anew: only then they list new boards.
+  bool replace_service(session::ServiceOptions options) {
+    const auto before = service();
+    options.continued = before->hand_over();
+    auto found = open_meters(options);
+    if (!found) return complain_of(found.error());
+    if (auto kept = history_.reopen(); !kept) return complain_of(kept.error());
+    options.windows->interrupt();
+    named_ = true;
+    warned_ = 0;
+    auto opened = session::MachineService::open(std::move(options), std::move(found->meters));
+    if (!opened) return complain_of(opened.error());
+    if (auto shared = (*opened)->start_sharing(); !shared) (void)complain_of(shared.error());
+    for (const auto& domain : (*opened)->domains()) {
+      const auto& known = before->domains();
+      const bool is_new = std::none_of(known.begin(), known.end(), [&](const model::Domain& d) {
+        return d.kind == domain.kind && d.device == domain.device && d.uuid == domain.uuid &&
+               d.unavailable_reason.empty();
+      });
+      if (!is_new || !domain.unavailable_reason.empty() || domain.parent) continue;
+      say("jouleprof: {} {} {}{}is measured from now on\n", model::to_string(domain.kind),
+          domain.device, domain.name, domain.name.empty() ? "" : " ");
+    }
+    set(std::move(*opened));
+    return true;
+  }
+
+  static bool complain_of(const Error& error) {
+    say("jouleprof: {}\n", error.message);
+    return false;
+  }
+
+  static void name_missing(const std::vector<model::Domain>& domains) {
+    for (const auto& domain : domains) {
+      const bool is_expected =
+          domain.kind == model::DomainKind::kGpu || domain.kind == model::DomainKind::kCpu;
+      if (!is_expected || domain.parent || domain.unavailable_reason.empty()) continue;
+      say("jouleprof: {} is not measured: {}; it is looked for every {:.0f} s\n", domain.device,
+          domain.unavailable_reason, seconds(kLookPeriod));
+    }
   }
 
   // Stored for later services and runs too. If that fails, the next one observes it again.
@@ -210,7 +316,7 @@ class ServeVerb : public Verb {
     if (!state.continued_from) return;
     const Duration gap = std::max(state.started.real - *state.continued_from, Duration{});
     say("jouleprof: the counters continue those of {}; the energy of {:.1f} s in between is "
-        "not counted\n",
+        "unattributed where a device's own counter has it, and not counted elsewhere\n",
         report::utc_text(*state.continued_from), seconds(gap));
   }
 
@@ -226,6 +332,14 @@ class ServeVerb : public Verb {
     }
   }
 
+  meters::HardwareWatch watch_;  // before the sensors are opened
+  mutable std::mutex mutex_;     // guards the next
+  std::shared_ptr<session::MachineService> service_;
+  bool named_ = false;      // the gap; these two are of the measuring thread
+  std::size_t warned_ = 0;  // of the service's warnings
+  std::optional<Power> cpu_tdp_power_;
+  std::array<bool, analysis::kFamilies> shown_{};
+  bool created_ = false;
   History history_;
   ShareChoice share_;
   RestWatch rest_;
