@@ -28,7 +28,7 @@ struct MetricsOptions {
   std::array<bool, analysis::kFamilies> families = {true, true, true, true, true, true};
   // Series that began later are shown as zero, and what they have so far is in a gauge of its own:
   // a scraper that has not seen a series at zero does not count what it begins with. Absent: all
-  // are shown as they are.
+  // have their values.
   std::optional<HostTime> shown_until = {};
 
   bool shows(const analysis::SeriesEnergy& series) const {
