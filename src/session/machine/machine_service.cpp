@@ -114,8 +114,15 @@ void MachineService::run(std::stop_token stop) {
   sampling_.start();
   while (!stop.stop_requested()) {
     const HostTime begin = HostClock::now();
+    const bool is_requested = [this] {
+      const std::lock_guard lock(mutex_);
+      return is_tick_wanted();
+    }();
     tick(stop);
-    wait_for_tick(begin + time_to_next_tick(), stop);
+    // One who asks once a tick would else find one that is a little too young to be followed by
+    // another, and a little older each time.
+    const Duration pause = time_to_next_tick();
+    wait_for_tick(begin + (is_requested ? pause * 5 / 4 : pause), stop);
   }
   if (options_.has_last_tick && state_.ticks > 0) tick({});
   sampling_.stop(options_.patience);
