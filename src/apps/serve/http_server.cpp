@@ -146,6 +146,7 @@ class HttpServer::Impl {
   }
 
   bool has_streams() const { return shared_->open_streams.load() > 0; }
+  bool is_loopback() const { return shared_->loopback_only; }
 
   std::vector<std::string> addresses;
   std::vector<std::uint16_t> ports;
@@ -174,6 +175,7 @@ bool HttpServer::has_streams() const { return impl_->has_streams(); }
 
 const std::vector<std::string>& HttpServer::addresses() const { return impl_->addresses; }
 bool HttpServer::is_tls() const { return impl_->is_tls; }
+bool HttpServer::is_loopback() const { return impl_->is_loopback(); }
 std::vector<std::uint16_t> HttpServer::ports() const { return impl_->ports; }
 
 }  // namespace jouleprof::serve

@@ -78,7 +78,8 @@ class HttpServer {
   // Where it listens, by address: "127.0.0.1:9877".
   const std::vector<std::string>& addresses() const;
   std::vector<std::uint16_t> ports() const;
-  bool is_tls() const;  // at the start
+  bool is_tls() const;       // at the start
+  bool is_loopback() const;  // all of them
 
  private:
   class Impl;

@@ -128,7 +128,7 @@ void MachineProcesses::read_owner(pid_t pid, Entry& entry) {
   const auto group = parse_process_group(procs_.cgroup(pid));
   entry.owner = group.owner;
   entry.hidden = group.hidden;
-  if (group.has_unknown_job && unknown_job_.empty()) unknown_job_ = group.path;
+  if (unknown_job_.empty()) unknown_job_ = group.unknown_job;
   read_user(pid, entry);
   entry.owner.user = entry.user;
   entry.group = groups_.keep(group);

@@ -216,9 +216,9 @@ ProcessGroup parse_process_group(std::string_view text) {
   for (const auto& line : lines) {
     auto named = name_of_path(line.path);
     complete(group.owner, named.owner);
-    group.has_unknown_job |= named.has_unknown_job;
+    if (named.has_unknown_job) group.unknown_job = line.path;
   }
-  if (!group.owner.job.empty()) group.has_unknown_job = false;
+  if (!group.owner.job.empty()) group.unknown_job.clear();
   return group;
 }
 

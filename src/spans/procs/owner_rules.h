@@ -27,8 +27,8 @@ struct ProcessGroup {
   // a cgroup namespace of its own, and the owner may be unknown for this reason.
   bool hidden = false;
 
-  // It is in a child of a scheduler's group whose name is none of a job.
-  bool has_unknown_job = false;
+  // The path below a scheduler's group that names no job; empty: it is in none.
+  std::string unknown_job;
 };
 
 // Hybrid machines list several hierarchies: a field comes from the first that has it, in the order

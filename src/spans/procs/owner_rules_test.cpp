@@ -192,10 +192,11 @@ TEST(ProcessGroup, OutsideOfACgroupNamespaceIsNamedAsSuch) {
 TEST(ProcessGroup, AChildOfASchedulerThatIsNoJobIsNoticed) {
   const std::string slurm = "0::/system.slice/slurmstepd.scope";
   for (const char* known : {"", "/system", "/job_7/step_0/user", "/s5K1KKYAYG5D00/step_0"}) {
-    EXPECT_FALSE(parse_process_group(slurm + known + "\n").has_unknown_job) << known;
+    EXPECT_EQ(parse_process_group(slurm + known + "\n").unknown_job, "") << known;
   }
   for (const char* unknown : {"/j7", "/s5K1/step_0/user/task_0"}) {
-    EXPECT_TRUE(parse_process_group(slurm + unknown + "\n").has_unknown_job) << unknown;
+    EXPECT_EQ("0::" + parse_process_group("4:cpuacct:/\n" + slurm + unknown + "\n").unknown_job,
+              slurm + unknown);
   }
 }
 

@@ -218,6 +218,10 @@ class ServeVerb : public Verb {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
       say("jouleprof: serving {}/ and {}/metrics\n", url, url);
     }
+    if (web_config_.empty() && !server->is_loopback()) {
+      say("jouleprof: all who can connect read the names of users and processes; --web.config.file "
+          "adds passwords and TLS\n");
+    }
     if (shared && !socket.empty()) {
       say("jouleprof: sharing the sensors with local programs at {}\n", socket.string());
     }
