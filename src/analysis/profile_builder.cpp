@@ -164,8 +164,8 @@ class ProfileBuilder {
         200 * doubt.microjoules() > out.energy->energy.microjoules()) {
       warn(fmt::format(
           "{}: energy counter and power samples differ by {:.4g} J ({:.1f} %), more than their "
-          "calibration errors allow; the counter is used, because it has no time without "
-          "measurement, and the interval contains both",
+          "calibration errors allow; the counter is used where it counts, because it has no time "
+          "without measurement, and the interval contains both",
           device, doubt.joules(), 100 * doubt.joules() / out.energy->energy.joules()));
     } else if (out.balance.counter && out.balance.integral && length >= 2s &&
                *out.balance.counter > Energy{}) {
@@ -175,9 +175,23 @@ class ProfileBuilder {
       if (std::abs(apart) > 0.02 * out.balance.counter->joules() + ends) {
         warn(fmt::format(
             "{}: the integral of the power samples differs by {:+.1f} % from the energy "
-            "counter; the counter's value is used",
+            "counter; the counter's value is used, and the interval contains both",
             device, 100 * apart / out.balance.counter->joules()));
       }
+    }
+    if (const auto hidden = timeline.hidden(begin_, end_);
+        out.energy && 50 * hidden.energy.microjoules() > out.energy->energy.microjoules()) {
+      warn(fmt::format(
+          "{}: its power sensor sees part of the time, and the load seems to run at a fixed "
+          "rate{}: "
+          "the samples may miss or repeat {:.4g} J, which is in the interval; an energy counter, "
+          "or "
+          "a load without a fixed period, avoids it",
+          device,
+          hidden.period > Duration{}
+              ? fmt::format(" (the samples recur every {:.3g} s)", seconds(hidden.period))
+              : "",
+          hidden.energy.joules()));
     }
     const Duration missing = timeline.missing_samples(begin_, end_);
     if (missing > Duration{} && 50 * missing > length) {

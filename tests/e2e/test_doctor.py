@@ -1,6 +1,8 @@
 """jouleprof doctor."""
 
+import contextlib
 import json
+import threading
 import time
 
 
@@ -77,6 +79,39 @@ def test_rapl_without_permission_names_the_least_invasive_fix(tool):
     assert rapl and "chmod -R" not in json.dumps(missing)
 
 
+@contextlib.contextmanager
+def counting(path):
+    """A counter of 50 W."""
+    stop = threading.Event()
+
+    def count():
+        begin = time.monotonic()
+        with open(path, "r+") as file:
+            while not stop.wait(0.002):
+                file.seek(0)
+                file.write(f"{int(1e6 + 50e6 * (time.monotonic() - begin))}\n")
+                file.flush()
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_rapl_that_stands_still_is_named(tool):
+    zone = tool.folder / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, text in {"name": "package-0", "energy_uj": "23737296043",
+                       "max_energy_range_uj": "262143328850"}.items():
+        (zone / name).write_text(text + "\n")
+    tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
+    missing = json.loads(tool("doctor", "--json", status=6).out)["missing"]
+    assert any("stands still at 23737.3 J" in m["reason"] for m in missing), missing
+
+
 def test_rapl_is_measured(tool):
     zone = tool.folder / "sys/class/powercap/intel-rapl:0"
     zone.mkdir(parents=True)
@@ -84,5 +119,6 @@ def test_rapl_is_measured(tool):
                        "max_energy_range_uj": "262143328850"}.items():
         (zone / name).write_text(text + "\n")
     tool.environment["JOULEPROF_ROOT"] = str(tool.folder)
-    report = json.loads(tool("doctor", "--json").out)
+    with counting(zone / "energy_uj"):
+        report = json.loads(tool("doctor", "--json").out)
     assert [d["device"] for d in report["domains"] if d["domain"] == "cpu"] == ["package-0"]

@@ -58,6 +58,7 @@ class RestSearch {
   LevelResult find() {
     for (const auto& span : recording_.idle_spans) take({span.begin, span.end});
     for (const auto& span : state_.rests()) take(span);
+    const double highest = highest_rest();
     keep_lowest();
     std::vector<ObservedLevel> levels;
     for (const auto& f : found_) levels.push_back(f.level);
@@ -68,6 +69,8 @@ class RestSearch {
     }
     LevelResult out;
     if (joined) {
+      // Rest that changes during the work may have been at either level.
+      joined->error = std::max(joined->error, Power::watts(highest) - joined->power);
       out.level = {joined->power, joined->error, "observed in this recording", true, celsius()};
       return out;
     }
@@ -113,6 +116,20 @@ class RestSearch {
       }
       span.begin += length / 2;
     }
+  }
+
+  // Of the recording's idle spans in which the board was at rest; 0: there is none.
+  double highest_rest() const {
+    double highest = 0;
+    for (const auto& f : found_) {
+      const bool is_idle_span = std::any_of(
+          recording_.idle_spans.begin(), recording_.idle_spans.end(),
+          [&](const auto& span) { return f.span.begin >= span.begin && f.span.end <= span.end; });
+      if (is_idle_span) {
+        highest = std::max(highest, f.level.power.watts() + f.level.error.watts());
+      }
+    }
+    return highest;
   }
 
   // Rest is the lowest state: what lies clearly above the lowest interval was not rest.

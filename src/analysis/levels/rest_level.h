@@ -14,8 +14,9 @@ namespace jouleprof::analysis {
 //  - power is not falling: by its slope and a time constant of 4 s, it has less than 0.5 W or 0.5 %
 //    to fall. From an interval in which it falls, the later half is taken instead. The slope is
 //    part of the error.
-// Intervals are joined without those above the lowest by more than 2 % and 1 W. A level above the
-// lowest power that lasted for a second was not rest, and is not used. Otherwise the level that
+// Intervals are joined without those above the lowest by more than 2 % and 1 W. Where the board
+// rested at a higher level before or after the work, the error reaches up to that. A level above
+// the lowest power that lasted for a second was not rest, and is not used. Otherwise the level that
 // earlier runs observed is used (Domain::known_levels).
 LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state);

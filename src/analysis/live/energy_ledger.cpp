@@ -27,14 +27,13 @@ EnergyLedger::EnergyLedger(TimelineSensors sensors, Duration history)
 
 void EnergyLedger::append(const model::Readings& readings) {
   const auto& sensors = timeline_.sensors();
+  timeline_.append(readings);
   for (const auto& r : readings.powers) {
     if (!sensors.power || r.sensor != sensors.power->id) continue;
-    timeline_.append(r);
     newest_ = std::max(newest_, r.at);
   }
   for (const auto& r : readings.counters) {
     if (!sensors.counter || r.sensor != sensors.counter->id) continue;
-    timeline_.append(r);
     newest_counter_ = std::max(newest_counter_, r.before);
     last_counter_ = r;
     newest_ = std::max(newest_, r.after);

@@ -91,7 +91,17 @@ Result<LiveEnergy::SoFar> LiveEnergy::energy_since(HostTime since, std::size_t d
   const HostTime begin = std::max(since, known->begin);
   auto energy = ledger->energy(begin, known->end);
   if (!energy) return forward_error(energy);
-  return SoFar{std::move(*energy), begin, known->end};
+  SoFar out{std::move(*energy), begin, known->end};
+  // Samples come more often than the counter is read. What they add may change, and is not kept.
+  const auto extent = ledger->timeline().extent();
+  if (!extent || extent->end <= out.end) return out;
+  const auto more = ledger->timeline().energy(out.end, extent->end);
+  if (!more) return out;
+  out.energy.energy += more->energy;
+  out.energy.repeatability += more->repeatability;
+  out.energy.error += more->error;
+  out.end = extent->end;
+  return out;
 }
 
 model::Provenance LiveEnergy::provenance(std::size_t domain) const {

@@ -35,7 +35,8 @@ class LiveEnergy {
   Duration delay() const;
 
   // The energy of one domain, by its place in domains(), from `since` (or its first reading, where
-  // that is later) up to the newest instant that its sensors have reported. Errors: unavailable.
+  // that is later) up to the newest instant that one of its sensors has reported. Beyond the last
+  // read of a counter it is the samples', and may become less. Errors: unavailable.
   struct SoFar {
     model::Measurement energy;
     HostTime begin{};

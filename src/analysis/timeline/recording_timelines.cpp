@@ -17,14 +17,14 @@ class Sorted {
   explicit Sorted(const model::Readings& readings) {
     for (const auto& r : readings.counters) counters_[r.sensor].push_back(r);
     for (const auto& r : readings.powers) powers_[r.sensor].push_back(r);
+    for (const auto& r : readings.gauges) gauges_[r.sensor].push_back(r);
     for (auto& [id, list] : counters_) {
       std::stable_sort(list.begin(), list.end(),
                        [](const auto& a, const auto& b) { return a.before < b.before; });
     }
-    for (auto& [id, list] : powers_) {
-      std::stable_sort(list.begin(), list.end(),
-                       [](const auto& a, const auto& b) { return a.at < b.at; });
-    }
+    const auto by_time = [](const auto& a, const auto& b) { return a.at < b.at; };
+    for (auto& [id, list] : powers_) std::stable_sort(list.begin(), list.end(), by_time);
+    for (auto& [id, list] : gauges_) std::stable_sort(list.begin(), list.end(), by_time);
   }
 
   bool has(model::SensorId id) const { return counters_.contains(id) || powers_.contains(id); }
@@ -35,6 +35,9 @@ class Sorted {
       if (list != powers_.end()) *sensors.power = as_observed(*sensors.power, list->second);
     }
     EnergyTimeline out(sensors);
+    if (sensors.limit) append(gauges_, *sensors.limit, out);
+    if (sensors.utilisation) append(gauges_, *sensors.utilisation, out);
+    if (sensors.average) append(powers_, sensors.average->id, out);
     if (sensors.power) append(powers_, sensors.power->id, out);
     if (sensors.counter) append(counters_, sensors.counter->id, out);
     return out;
@@ -50,6 +53,7 @@ class Sorted {
 
   std::map<model::SensorId, std::vector<model::CounterReading>> counters_;
   std::map<model::SensorId, std::vector<model::PowerReading>> powers_;
+  std::map<model::SensorId, std::vector<model::GaugeReading>> gauges_;
 };
 
 // Sensors start and stop some seconds apart: sample buffers are read every 2 s, counters every 5 s.
@@ -88,8 +92,10 @@ Timelines timelines_of(const model::Recording& recording) {
       continue;
     }
     out.emplace_back(readings.timeline(*sensors));
-    if (recording.run.work_begin) out.back()->mark(*recording.run.work_begin);
-    if (recording.run.work_end) out.back()->mark(*recording.run.work_end);
+    const auto& run = recording.run;
+    if (run.work_begin) out.back()->mark(*run.work_begin);
+    if (run.work_end) out.back()->mark(*run.work_end);
+    if (run.work_begin && run.work_end) out.back()->set_work(*run.work_begin, *run.work_end);
   }
   return out;
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -27,15 +29,32 @@ void EnergyTimeline::note_origin(HostTime t) {
 }
 
 void EnergyTimeline::append(const model::PowerReading& reading) {
-  if (!sensors_.power || reading.sensor != sensors_.power->id) return;
+  const bool of_average = sensors_.average && reading.sensor == sensors_.average->id;
+  if (!of_average && (!sensors_.power || reading.sensor != sensors_.power->id)) return;
   note_origin(reading.at);
-  if (!shape_) shape_.emplace(*sensors_.power, *time_);
-  shape_->push(reading);
-  for (; shape_notes_ < shape_->frozen_from().size(); ++shape_notes_) {
-    notes_.push_back({time_->host_of(shape_->frozen_from()[shape_notes_]),
-                      "the power sensor returned one value for seconds; it is not used there"});
-  }
+  auto& shape = of_average ? average_ : shape_;
+  if (!shape) shape.emplace(of_average ? *sensors_.average : *sensors_.power, *time_);
+  if (limit_watts_ > 0) shape->set_most(kErrors.most_of_limit * limit_watts_);
+  shape->push(reading);
+  if (!of_average) note_troubles();
   dirty_ = true;
+}
+
+void EnergyTimeline::note_troubles() {
+  for (; shape_notes_ < shape_->troubles().size(); ++shape_notes_) {
+    const auto& trouble = shape_->troubles()[shape_notes_];
+    notes_.push_back({time_->host_of(trouble.at), trouble.text});
+  }
+}
+
+void EnergyTimeline::append(const model::GaugeReading& reading) {
+  if (reading.sensor == sensors_.limit && std::isfinite(reading.value)) {
+    limit_watts_ = std::max(limit_watts_, reading.value);
+  }
+  if (reading.sensor == sensors_.utilisation && reading.value >= 0 && reading.value <= 1) {
+    note_origin(reading.at);
+    utilisations_.emplace_back(time_->seconds_of(reading.at), reading.value);
+  }
 }
 
 void EnergyTimeline::append(const model::CounterReading& reading) {
@@ -46,7 +65,11 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
         {reading.before, "a read of the energy counter took more than a second; dropped"});
     return;
   }
+  if (counter_reads_++ == 0) counter_begin_ = reading.before, counter_first_ = reading.total;
+  counter_newest_ = reading.after;
+  counter_still_ = counter_still_ && reading.total == counter_first_;
   const std::size_t old_size = points_.size();
+  learn_period(reading);
   unwrapper_->push(reading, points_);
   // The unwrapper may have replaced its last point.
   const std::size_t first_new = std::min(old_size, points_.empty() ? 0 : points_.size() - 1);
@@ -58,6 +81,7 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
 }
 
 void EnergyTimeline::append(const model::Readings& readings) {
+  for (const auto& r : readings.gauges) append(r);
   for (const auto& r : readings.powers) append(r);
   for (const auto& r : readings.counters) append(r);
 }
@@ -69,6 +93,12 @@ void EnergyTimeline::mark(HostTime t) {
   if (place != marks_.end() && *place == at) return;
   marks_.insert(place, at);
   dirty_ = true;
+}
+
+void EnergyTimeline::set_work(HostTime begin, HostTime end) {
+  mark(begin);
+  mark(end);
+  work_ = {time_->seconds_of(begin), time_->seconds_of(end)};
 }
 
 void EnergyTimeline::forget_before(HostTime t) {
@@ -91,6 +121,10 @@ void EnergyTimeline::forget_before(HostTime t) {
   points_.erase(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(n));
   unchanged_from_ -= std::min(unchanged_from_, n);
   if (shape_) shape_->forget_before(std::min(at, settled_end - 1));
+  if (average_) average_->forget_before(std::min(at, settled_end - 2));
+  const auto used = std::partition_point(utilisations_.begin(), utilisations_.end(),
+                                         [&](const auto& u) { return u.first < at; });
+  utilisations_.erase(utilisations_.begin(), used);
   marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
 }
 

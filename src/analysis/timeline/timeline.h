@@ -24,7 +24,12 @@
 // lost), samples have the scale that they had against the counter, with the uncertainty of that;
 // never more than both sensors' gain errors allow. Lost energy without samples counts half.
 // Where samples and counter differ by more than their gain errors, over a second or from one read
-// to the next, the interval contains both: the difference is added to it.
+// to the next, the interval contains both: the difference is added to it. A smaller difference that
+// exceeds noise and the usual closure of both is added to `error` alone.
+// Samples that see part of the time can be locked to a load at a fixed rate. What they then miss is
+// added: as the moving average of the board shows it; else, for a pattern of samples that recurs,
+// as much as the steps between the samples allow, in one direction; else, for samples of one value,
+// what the board's utilisation leaves open.
 // One shorter than the sensor's window W adds 0.6 x (W - length) x swing (with a first-order lag
 // 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
 // interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
@@ -33,11 +38,13 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/timeline/sensors/counter.h"
 #include "analysis/timeline/sensors/counter_edges.h"
 #include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 #include "analysis/timeline/sensors/power_shape.h"
 #include "analysis/timeline/timeline_sensors.h"
 #include "base/result.h"
@@ -56,12 +63,15 @@ class EnergyTimeline {
   // of the data; before that it is settled.
   void append(const model::CounterReading& reading);
   void append(const model::PowerReading& reading);
+  void append(const model::GaugeReading& reading);
   void append(const model::Readings& readings);
 
   // Power may change abruptly at `t`: the edge of a window. Narrows the intervals of windows that
   // begin or end there. To be called before that time is settled, in any order. Marks closer to one
   // another than 0.8 of a sample's window have no effect.
   void mark(HostTime t);
+  // The measured work, of which power says nothing before and after; marks both.
+  void set_work(HostTime begin, HostTime end);
 
   // Drops the data before `t`; energies before it are then unavailable. Bounds the memory.
   void forget_before(HostTime t);
@@ -118,6 +128,13 @@ class EnergyTimeline {
   // differ by more than the gain errors of both. Zero where they agree.
   Energy disagreement(HostTime begin, HostTime end);
 
+  // What samples that see part of the time may miss in [begin, end] of a load at a fixed rate.
+  struct Hidden {
+    Energy energy;
+    Duration period{};  // after which the samples recur; zero: unknown
+  };
+  Hidden hidden(HostTime begin, HostTime end);
+
   const std::vector<Note>& notes();
   const TimelineSensors& sensors() const { return sensors_; }
   std::string sensor_name() const;  // "a + b" when fused
@@ -149,6 +166,17 @@ class EnergyTimeline {
   };
 
   void note_origin(HostTime t);
+  void note_troubles();
+  double hidden_joules(double a, double b) const;
+  double hidden_in_samples(double a, double b, const Coverage& covered) const;
+  std::optional<double> off_by_average(double a, double b, double& noise) const;
+  std::optional<double> partly_busy(double a, double b) const;
+  double hidden_by_utilisation(double a, double b) const;
+  bool is_short_work(double a, double b) const;
+  double hidden_step(double a, double b) const;
+  double contradiction(double a, double b) const;
+  void learn_period(const model::CounterReading& reading);
+  void split_frozen(std::size_t first);
   void drop_frozen(std::size_t first_new);
   bool is_frozen(const CounterPoint& first, const CounterPoint& last) const;
   bool catches_up(const CounterPoint& first, const CounterPoint& last) const;
@@ -189,6 +217,8 @@ class EnergyTimeline {
   bool is_edge(double t) const;
   double swing(double t) const;
   double place_sigma(double t) const;
+  std::string still_counter() const;
+  std::string without_curve() const;
   struct Bridge {
     double sigma = 0;
     bool anchored = false;
@@ -208,10 +238,21 @@ class EnergyTimeline {
   std::vector<Note> notes_;
   std::size_t unwrapper_notes_ = 0;  // how many of the unwrapper's are in notes_
   std::size_t shape_notes_ = 0;      // of the shape's
+  CounterPeriod counter_period_;
+  // Of all of its reads: their number, when and at what they began, and whether none differed.
+  std::size_t counter_reads_ = 0;
+  HostTime counter_begin_{};
+  HostTime counter_newest_{};
+  Energy counter_first_;
+  bool counter_still_ = true;
 
   std::optional<PowerShape> shape_;
+  std::optional<PowerShape> average_;
+  double limit_watts_ = 0;                               // the highest so far; 0: unknown
+  std::vector<std::pair<double, double>> utilisations_;  // by seconds
   std::vector<double> marks_;
-  Scale scale_;  // at the end of the data
+  std::pair<double, double> work_{};  // seconds; empty: unknown
+  Scale scale_;                       // at the end of the data
 
   std::optional<EdgePhase> phase_;        // at the settled end
   std::optional<EdgePhase> tail_phase_;   // of the last solved interval

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/timeline.h"
 
 namespace jouleprof::analysis {
@@ -36,13 +37,141 @@ std::optional<EnergyTimeline::Comparison> EnergyTimeline::compare(const Placed& 
     const double watts = std::max(shape_->swing(end->anchor.at), 0.1 * out.sampled / (b - a));
     out.variance += std::pow(end->anchor.sigma * watts, 2);
   }
-  // Between the windows of the samples any power is possible, and the counter is right.
-  const double unseen = (1 - shape_->seen_fraction()) * out.sampled;
   const double sigma = std::sqrt(out.variance);
   out.disagree = std::abs(out.counted - out.sampled) >
-                 gain_error() * std::max(out.sampled, out.counted) + unseen + 3 * sigma +
-                     shape_->window() * (shape_->swing(a) + shape_->swing(b));
+                 gain_error() * std::max(out.sampled, out.counted) + hidden_joules(a, b) +
+                     3 * sigma + shape_->window() * (shape_->swing(a) + shape_->swing(b));
   return out;
+}
+
+// The energy in [a, b] by which counter and samples differ beyond noise and their usual closure,
+// without what disagree() holds.
+double EnergyTimeline::contradiction(double a, double b) const {
+  if (!has_samples() || anchors_.size() < 2) return 0;
+  const double from = std::max(a, anchors_.front().anchor.at);
+  const double to = std::min(b, anchors_.back().anchor.at);
+  if (to <= from || from < shape_->samples().front().begin ||
+      to > shape_->samples().back().end + shape_->spacing() ||
+      shape_->missing_seconds(from, to) > 0) {
+    return 0;
+  }
+  const double joules = joules_at(to) - joules_at(from);
+  const double noise = std::sqrt(shape_->missed_variance(from, to)) + hidden_joules(from, to) +
+                       shape_->window() * (shape_->swing(from) + shape_->swing(to));
+  const double apart = std::abs(joules - shape_->integral(from, to));
+  if (apart < noise + kErrors.closure * joules) return 0;
+  return std::max(apart - (doubt_at(to) - doubt_at(from)), 0.0);
+}
+
+// The watts by which the samples differ from the moving average over [a, b], and what noise may
+// cause. Absent where no average covers it.
+std::optional<double> EnergyTimeline::off_by_average(double a, double b, double& noise) const {
+  if (!average_) return std::nullopt;
+  double sum = 0;
+  double variance = 0;
+  double count = 0;
+  for (const PowerSample& s : average_->samples()) {
+    if (s.begin < a || s.end > b) continue;
+    const double length = s.end - s.begin;
+    sum += s.watts - shape_->integral(s.begin, s.end) / length;
+    const double late = 0.1 * (shape_->swing(s.begin) + shape_->swing(s.end)) / length;
+    variance += 4 * shape_->missed_variance(s.begin, s.end) / (length * length) + late * late;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  noise = std::sqrt(variance) / count;
+  return sum / count;
+}
+
+// The mean share of [a, b] in which the board was busy; absent where it is not known, or where the
+// board was busy throughout or not at all.
+std::optional<double> EnergyTimeline::partly_busy(double a, double b) const {
+  double sum = 0;
+  double count = 0;
+  const auto first = std::partition_point(utilisations_.begin(), utilisations_.end(),
+                                          [&](const auto& u) { return u.first < a; });
+  for (auto u = first; u != utilisations_.end() && u->first <= b; ++u) {
+    sum += u->second;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  const double busy = sum / count;
+  if (busy <= kErrors.idle_below || busy >= kErrors.busy_above) return std::nullopt;
+  return busy;
+}
+
+// Samples of one value while the board was busy for part of the time only: the rest of the time it
+// may have drawn any power that it can.
+double EnergyTimeline::hidden_by_utilisation(double a, double b) const {
+  const auto busy = partly_busy(a, b);
+  if (!busy) return 0;
+  const double watts = shape_->integral(a, b) / (b - a);
+  // A polled value can be older than the interval.
+  const double margin = 2 * shape_->spacing();
+  const auto variation = shape_->variation(a + margin, b - margin);
+  if (variation.step > kErrors.one_value * watts) return 0;
+  const double least = std::min(shape_->lowest_watts(), watts);
+  const double lower = (1 - *busy) * (watts - least);
+  const double most = limit_watts_ > 0 ? limit_watts_ : 3 * shape_->highest_watts();
+  const double upper = *busy < kErrors.mostly_busy ? *busy * (most - least) - (watts - least) : 0;
+  return std::max(lower, upper) * (b - a);
+}
+
+// Nothing but these few samples shows the load's shape.
+bool EnergyTimeline::is_short_work(double a, double b) const {
+  return b - a < kErrors.short_seconds && work_.second > work_.first && a <= work_.first + 1e-6 &&
+         b >= work_.second - 1e-6;
+}
+
+// The step of power that a load's pauses may hide at the ends of [a, b]: of a load that is busy for
+// part of the time while its samples have one value, or whose samples recur.
+double EnergyTimeline::hidden_step(double a, double b) const {
+  const auto variation = shape_->variation(a, b);
+  double step = is_short_work(a, b) ? variation.range : 0;
+  const double watts = (joules_at(b) - joules_at(a)) / (b - a);
+  const auto busy = partly_busy(a, b);
+  if (busy && *busy < kErrors.mostly_busy && variation.range < kErrors.flat_range * watts) {
+    step = std::max(step, std::max(watts - shape_->lowest_watts(), 0.0) / *busy);
+  }
+  if (shape_->recurrence(a, b) > 0) step = std::max(step, variation.range);
+  return limit_watts_ > 0 ? std::min(step, limit_watts_) : step;
+}
+
+double EnergyTimeline::hidden_joules(double a, double b) const {
+  if (!has_samples() || shape_->seen_fraction() > 0.98 || b <= a) return 0;
+  const double locked = shape_->locked_joules(a, b);
+  double noise = 0;
+  const auto off = off_by_average(a, b, noise);
+  if (!off) return std::max(locked, hidden_by_utilisation(a, b));
+  const double seen = std::abs(*off) * (b - a);
+  const double most = seen + noise * (b - a);
+  return std::max(std::abs(*off) > noise ? seen : 0.0, std::min(locked, most));
+}
+
+// Where the counter covers the interval, what samples miss is in it. Between the anchors around the
+// interval it may lie outside of that, too.
+double EnergyTimeline::hidden_in_samples(double a, double b, const Coverage& covered) const {
+  if (!has_samples() || shape_->seen_fraction() > 0.98) return 0;
+  const double hidden = hidden_joules(a, b);
+  if (anchors_.size() < 2) return hidden;
+  const double joules = joules_at(b) - joules_at(a);
+  const double lost = joules > 0 ? std::clamp(covered.lost / joules, 0.0, 1.0) : 1.0;
+  const auto before = next_anchor(a);
+  const auto after = next_anchor(b);
+  const double from = before == anchors_.begin() ? a : std::prev(before)->anchor.at;
+  const double to = after == anchors_.end() ? b : after->anchor.at;
+  const double outside = (a - from) + (to - b);
+  const double moved = average_ && outside > 0 ? outside / (to - from) : 0.0;
+  return hidden * (lost + moved);
+}
+
+EnergyTimeline::Hidden EnergyTimeline::hidden(HostTime begin, HostTime end) {
+  refresh();
+  if (!time_ || !has_samples()) return {};
+  const double a = time_->seconds_of(begin);
+  const double b = time_->seconds_of(end);
+  return {Energy::joules(hidden_in_samples(a, b, coverage(a, b))),
+          duration_of(shape_->recurrence(a, b))};
 }
 
 // The anchor that ends the comparison from `first` on: a second later, or the last of the segment.
@@ -58,7 +187,8 @@ std::size_t EnergyTimeline::next_cell(std::size_t first) const {
 void EnergyTimeline::find_doubts() {
   std::size_t first = settled_anchors_ > 0 ? settled_anchors_ - 1 : 0;
   while (first + 1 < anchors_.size()) {
-    const std::size_t last = next_cell(first);
+    const bool early = has_samples() && anchors_[first].anchor.at < shape_->samples().front().begin;
+    const std::size_t last = early ? first + 1 : next_cell(first);
     const auto compared = compare(anchors_[first], anchors_[last]);
     const double doubt =
         compared && compared->disagree ? std::abs(compared->counted - compared->sampled) : 0.0;
@@ -134,23 +264,32 @@ EnergyTimeline::Coverage EnergyTimeline::coverage(double a, double b) const {
 EnergyTimeline::Scale EnergyTimeline::scale_of_samples(double stop) const {
   if (!has_samples() || anchors_.size() < 2) return {};
   const double to = std::min(anchors_.back().anchor.at, stop + 1);
-  const double prior = gain_error() / 1.96;
+  double hidden = 0;
   Comparison seen;
   auto first = static_cast<std::size_t>(
       std::partition_point(anchors_.begin(), anchors_.end(),
                            [&](const Placed& p) { return p.anchor.at < to - kScaleTime; }) -
       anchors_.begin());
+  while (first + 1 < anchors_.size() &&
+         anchors_[first].anchor.at < shape_->samples().front().begin) {
+    ++first;
+  }
   while (first + 1 < anchors_.size()) {
     const std::size_t last = next_cell(first);
     const auto compared = compare(anchors_[first], anchors_[last]);
+    const std::size_t from = first;
     first = last;
     if (!compared) continue;
     if (compared->disagree) continue;
     seen.counted += compared->counted;
     seen.sampled += compared->sampled;
     seen.variance += compared->variance;
+    hidden += hidden_joules(anchors_[from].anchor.at, anchors_[last].anchor.at);
   }
+  double prior = gain_error() / kErrors.normal95;
   if (seen.sampled <= 0 || seen.counted <= 0) return {1, prior};
+  // Samples that are locked to a load have another scale while it lasts.
+  prior = std::hypot(prior, hidden / seen.sampled);
   const double ratio = seen.counted / seen.sampled;
   const double sigma = std::sqrt(seen.variance) / seen.sampled;
   const double both = std::hypot(prior, sigma);

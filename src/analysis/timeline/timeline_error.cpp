@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/timeline.h"
 
 namespace jouleprof::analysis {
@@ -32,10 +33,15 @@ double EnergyTimeline::swing(double t) const {
 double EnergyTimeline::place_sigma(double t) const {
   double tau = 0;
   if (uses_fit()) {
-    const double marked = shape_->time_constant() > 0 ? 0.07 : 0.03;
-    tau = (is_edge(t) ? marked : 0.12) * shape_->window();
+    const double marked =
+        shape_->time_constant() > 0 ? kErrors.placed_at_mark_lagged : kErrors.placed_at_mark;
+    tau = (is_edge(t) ? marked : kErrors.placed_by_samples) * shape_->window();
   } else if (has_samples()) {
     tau = kUniform * (shape_->window() + shape_->spacing());
+    if (shape_->window() <= 0 && shape_->sensor().kind == model::SensorKind::kPowerAverage) {
+      const double window = kErrors.unknown_window;
+      return kUniform * window * shape_->variation(t - window, t + window).range;
+    }
   } else {
     auto next = next_anchor(t);
     if (next == anchors_.begin() || next == anchors_.end()) return 0;
@@ -54,14 +60,14 @@ EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
     const double at = p.anchor.at;
     const double timing =
         p.anchor.sigma * (p.anchor.on_lattice ? swing(at) : std::max(power_at(at), swing(at)));
-    double between = std::max(0.01, scale_.sigma) * std::abs(joules - p.joules);
+    double between = std::max(kErrors.scale, scale_.sigma) * std::abs(joules - p.joules);
     if (has_samples()) {
       between =
           std::hypot(between, std::sqrt(shape_->missed_variance(std::min(at, t), std::max(at, t))));
     } else if (next == anchors_.end() || next == anchors_.begin()) {
-      between = std::max(between, 0.5 * std::abs(joules - p.joules));  // beyond all anchors
+      between = std::max(between, kErrors.beyond_anchors * std::abs(joules - p.joules));
     } else {
-      between = std::max(between, 0.1 * std::abs(joules - p.joules));
+      between = std::max(between, kErrors.between_anchors * std::abs(joules - p.joules));
     }
     const double sigma = std::sqrt(timing * timing + between * between + quantum * quantum);
     if (!best.anchored || sigma < best.sigma) best = {sigma, true};
@@ -74,17 +80,21 @@ EnergyTimeline::Bridge EnergyTimeline::bridge(double t) const {
 double EnergyTimeline::sigma(double a, double b) const {
   const double length = b - a;
   if (length <= 0) return 0;
-  const double place = std::hypot(place_sigma(a), place_sigma(b));
-  double sum = place * place;
-
+  double place = std::hypot(place_sigma(a), place_sigma(b));
   const bool shaped = has_samples();
+  if (shaped) {
+    const double blur = kErrors.blurred_end * (shape_->window() + shape_->spacing());
+    place = std::hypot(place, std::sqrt(2.0) * blur * hidden_step(a, b));
+    if (is_short_work(a, b)) place *= kErrors.short_factor;
+  }
+  double sum = place * place;
   const double joules = joules_at(b) - joules_at(a);
   const Bridge left = bridge(a);
   const Bridge right = bridge(b);
   double inside = 1e300;
   if (shaped) {
-    inside = shape_->missed_variance(a, b) + std::pow(0.005 * joules, 2) +
-             std::pow(0.03 * (1 - shape_->seen_fraction()) * joules, 2);
+    inside = shape_->missed_variance(a, b) + std::pow(kErrors.sample_noise * joules, 2) +
+             std::pow(kErrors.unseen_time * (1 - shape_->seen_fraction()) * joules, 2);
   }
   if (left.anchored && right.anchored) {
     inside = std::min(inside, left.sigma * left.sigma + right.sigma * right.sigma);
@@ -106,12 +116,14 @@ double EnergyTimeline::sigma(double a, double b) const {
     // A pulse shorter than a sample's window may lie inside or outside of [a, b]. A first-order lag
     // leaves its height uncertain, too: more so without marks.
     const bool marked = is_edge(a) && is_edge(b);
-    const double part = shape_->time_constant() <= 0 ? 0.6 : marked ? 0.75 : 1.2;
+    const double part = shape_->time_constant() <= 0 ? kErrors.hidden_pulse
+                        : marked                     ? kErrors.hidden_pulse_lagged_marked
+                                                     : kErrors.hidden_pulse_lagged;
     sum += std::pow(part * (shape_->window() - length) * std::max(swing(a), swing(b)), 2);
   }
   // Power beyond the data is a guess.
   const double beyond = std::max(knots_.front().at - a, 0.0) + std::max(b - knots_.back().at, 0.0);
-  sum += std::pow(0.5 * beyond * std::max(power_at(a), power_at(b)), 2);
+  sum += std::pow(kErrors.beyond_data * beyond * std::max(power_at(a), power_at(b)), 2);
   return std::sqrt(sum);
 }
 

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
 #include "analysis/timeline/timeline.h"
 
 namespace jouleprof::analysis {
 namespace {
 
-constexpr double kNormal95 = 1.96;
 constexpr double kRoomLagged = 0.3;
 constexpr double kSilence = 60;  // seconds without a reading
 
@@ -72,9 +72,7 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
     return fail(Errc::kInvalidArgument, "the window ends before it begins");
   }
   refresh();
-  if (knots_.size() < 2) {
-    return fail(Errc::kUnavailable, fmt::format("no readings of {}", sensor_name()));
-  }
+  if (knots_.size() < 2) return fail(Errc::kUnavailable, without_curve());
   const double a = time_->seconds_of(begin);
   const double b = time_->seconds_of(end);
   const double reach = 3 * seconds(resolution());
@@ -86,26 +84,56 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                     early ? "begin" : "end", early ? knots_.front().at - a : b - knots_.back().at,
                     early ? "after the start of" : "before the end of"));
   }
+  if (!has_samples() && counter_reads_ > 1 && counter_still_) {
+    return fail(Errc::kUnavailable, still_counter());
+  }
   const Coverage covered = coverage(a, b);
   if (covered.unknown_seconds > 0.5 * (b - a) && covered.unknown_seconds > 1) {
     return fail(Errc::kUnavailable,
-                fmt::format("no readings of {} for {:.3f} s of a window of {:.3f} s", sensor_name(),
-                            covered.unknown_seconds, b - a));
+                fmt::format("no usable readings of {} for {:.3f} s of a window of {:.3f} s",
+                            sensor_name(), covered.unknown_seconds, b - a));
   }
   model::Measurement m;
   m.energy = cumulative(end) - cumulative(begin);
-  m.repeatability = Energy::joules(kNormal95 * sigma(a, b));
+  m.repeatability = Energy::joules(kErrors.normal95 * sigma(a, b));
   const auto& scale = sensors_.counter && (!anchors_.empty() || !sensors_.power) ? *sensors_.counter
                                                                                  : *sensors_.power;
   m.error = Energy::joules(
       std::hypot(m.repeatability.joules(), scale.traits.gain_error * m.energy.joules()));
-  const Energy doubt = Energy::joules(doubt_at(b) - doubt_at(a));
+  const Energy doubt = Energy::joules(doubt_at(b) - doubt_at(a) + hidden_in_samples(a, b, covered));
   m.repeatability += doubt;
-  m.error += doubt;
+  m.error += doubt + Energy::joules(contradiction(a, b));
   m.provenance = provenance();
   m.sensor = sensor_name();
   m.method = method();
   return m;
+}
+
+// Why readings that there are give no energy.
+std::string EnergyTimeline::still_counter() const {
+  return fmt::format(
+      "{} stands still at {:.6g} J over {} reads in {:.3g} s: the machine is a guest, the sensor "
+      "is "
+      "stuck, or it is renewed more rarely",
+      sensors_.counter->name, counter_first_.joules(), counter_reads_,
+      seconds(counter_newest_ - counter_begin_));
+}
+
+std::string EnergyTimeline::without_curve() const {
+  if (counter_reads_ > 1 && !has_samples() && counter_still_) return still_counter();
+  if (counter_reads_ == 1 && !has_samples()) {
+    return fmt::format("{} was read once; an energy needs two reads", sensors_.counter->name);
+  }
+  if (shape_ && shape_->left_out() > 0) {
+    return fmt::format("{} readings of {} were left out: {}", shape_->left_out(),
+                       sensors_.power->name, shape_->troubles().back().text);
+  }
+  if (shape_ && !shape_->troubles().empty()) {
+    return fmt::format("{}: {}", sensors_.power->name, shape_->troubles().back().text);
+  }
+  if (shape_)
+    return fmt::format("{} was read once; an energy needs two reads", sensors_.power->name);
+  return fmt::format("no readings of {}", sensor_name());
 }
 
 std::optional<Energy> EnergyTimeline::up_to(HostTime t) {

@@ -1,5 +1,10 @@
 #include "analysis/timeline/timeline_sensors.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include "model/device/gauge_names.h"
+
 namespace jouleprof::analysis {
 
 std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& sensors,
@@ -29,6 +34,18 @@ std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& 
     out.counter.reset();  // an estimated counter adds nothing to measured power
   }
   if (!out.counter && !out.power) return std::nullopt;
+  if (out.power && out.power->kind != SensorKind::kPowerAverage) {
+    out.average = first(SensorKind::kPowerAverage, true);
+    if (out.average && !out.average->traits.window) out.average.reset();
+  }
+  const auto gauge = [&](std::string_view name) -> std::optional<model::SensorId> {
+    const auto s = std::find_if(sensors.begin(), sensors.end(), [&](const model::Sensor& x) {
+      return x.domain == domain && x.kind == SensorKind::kGauge && x.name == name;
+    });
+    return s == sensors.end() ? std::nullopt : std::optional(s->id);
+  };
+  out.limit = gauge(model::gauge::kPowerLimit);
+  out.utilisation = gauge(model::gauge::kGpuUtilisation);
   return out;
 }
 

@@ -12,6 +12,12 @@ namespace jouleprof::analysis {
 struct TimelineSensors {
   std::optional<model::Sensor> counter;
   std::optional<model::Sensor> power;
+  // A moving average of power. It has no time without measurement, so it shows what `power` misses
+  // where that sees only part of the time.
+  std::optional<model::Sensor> average = {};
+  // Gauges of the domain.
+  std::optional<model::SensorId> limit = {};        // its power limit
+  std::optional<model::SensorId> utilisation = {};  // of a GPU
 };
 
 // A domain's counter, and the power sensor with the most detail (sample buffer, then instant, then

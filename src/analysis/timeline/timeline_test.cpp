@@ -275,5 +275,37 @@ TEST(Timeline, RefusesWindowsOutsideOfItsData) {
   EXPECT_EQ(timeline.energy(at(3), at(3))->energy, Energy{});
 }
 
+// amdgpu's power1_average without power1_average_interval; two reads come together at first.
+TEST(Timeline, AnAverageOverAnUnknownTimeBoundsAnEnergy) {
+  model::Sensor sensor{kRing, kGpu0, model::SensorKind::kPowerAverage, "power1_average", {}, {}};
+  EnergyTimeline timeline({std::nullopt, sensor});
+  timeline.append(model::PowerReading{kRing, at(0.49), Power::watts(45)});
+  for (int i = 1; i < 20; ++i) {
+    const Power power = Power::watts(i < 10 ? 45 : 90);
+    timeline.append(model::PowerReading{kRing, at(0.5 * i), power});
+  }
+  const auto steady = timeline.energy(at(1), at(3));
+  ASSERT_TRUE(steady) << steady.error().message;
+  EXPECT_NEAR(steady->energy.joules(), 90, 0.1);
+  const auto rising = timeline.energy(at(1), at(5));
+  ASSERT_TRUE(rising) << rising.error().message;
+  EXPECT_GT(rising->repeatability.joules(), 45);  // it may have risen a second earlier
+}
+
+TEST(Timeline, ACounterThatNeverMovedGivesNoEnergy) {
+  model::Sensor sensor{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "counter", {}, {}};
+  sensor.traits.refresh = 1s;
+  EnergyTimeline timeline({sensor, std::nullopt});
+  for (int i = 0; i < 5; ++i) {
+    timeline.append(
+        model::CounterReading{kCounter, at(0.05 * i), at(0.05 * i), Energy::joules(2000)});
+  }
+  const auto m = timeline.energy(at(0), at(0.2));
+  ASSERT_FALSE(m);
+  EXPECT_EQ(m.error().message,
+            "counter stands still at 2000 J over 5 reads in 0.2 s: the machine is a guest, the "
+            "sensor is stuck, or it is renewed more rarely");
+}
+
 }  // namespace
 }  // namespace jouleprof::analysis

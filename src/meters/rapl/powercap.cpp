@@ -52,6 +52,14 @@ std::optional<Zone> read_zone(const std::filesystem::path& folder, const std::st
   return zone;
 }
 
+// A container runtime masks /sys/devices/virtual/powercap by an empty folder: the links to the
+// zones then lead nowhere.
+bool is_hidden(const std::filesystem::path& folder, const std::string& path) {
+  std::error_code ignored;
+  return path.starts_with("intel-rapl") && std::filesystem::is_symlink(folder / path, ignored) &&
+         !std::filesystem::exists(folder / path, ignored);
+}
+
 Result<Energy> read_energy(const std::filesystem::path& file) {
   const auto value = read_integer(file);
   if (!value) return tl::unexpected(value.error());
@@ -114,6 +122,16 @@ Result<Source> open_powercap(const std::filesystem::path& root) {
                                [file] { return read_energy(file); }});
   }
   if (seen.empty()) {
+    const auto hidden = std::find_if(paths->begin(), paths->end(), [&](const std::string& path) {
+      return is_hidden(folder, path);
+    });
+    if (hidden != paths->end()) {
+      return fail(
+          Errc::kUnavailable,
+          fmt::format("{} is there, but its files are hidden: container runtimes mask them; "
+                      "mount /sys/devices/virtual/powercap into the container, or run outside",
+                      (folder / *hidden).string()));
+    }
     return fail(Errc::kNotFound, fmt::format("no RAPL zone in {}", folder.string()));
   }
   return source;

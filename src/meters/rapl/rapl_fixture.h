@@ -75,7 +75,7 @@ class FakePerf {
 
 inline std::unique_ptr<RaplMeter> open_meter(const TempTree& tree, FakePerf& perf,
                                              Demand demand = {}) {
-  auto meter = RaplMeter::open({tree.root(), demand, perf.opener()});
+  auto meter = RaplMeter::open({tree.root(), demand, perf.opener(), Duration{}});
   if (!meter) {
     ADD_FAILURE() << meter.error().message;
     return nullptr;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "meters/cpu_model.h"
+#include "meters/rapl/counter_watch.h"
 #include "meters/rapl/powercap.h"
 
 namespace jouleprof::meters {
@@ -94,7 +96,9 @@ Duration poll_period(const Demand& demand, const std::vector<rapl::Counter>& cou
 // One reason for all: the first, for they rarely differ, and how many there were.
 std::string reason_of(const Result<Source>& source) {
   if (!source) return source.error().message;
-  if (source->unreadable.empty()) return "no package counter";
+  if (source->unreadable.empty()) {
+    return source->ignored.empty() ? "no package counter" : source->ignored.front().error.message;
+  }
   const std::size_t n = source->unreadable.size();
   const std::string& first = source->unreadable.front().error.message;
   return n == 1 ? first : fmt::format("{} (and {} more)", first, n - 1);
@@ -114,11 +118,14 @@ Missing neither(const Result<Source>& powercap, const Result<Source>& perf) {
 }  // namespace
 
 Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
+  const auto sleep = [](Duration time) { std::this_thread::sleep_for(time); };
   Result<Source> powercap = rapl::open_powercap(options.root);
+  if (powercap) rapl::leave_out_misleading(*powercap, options.watch, sleep);
   if (powercap && has_package(*powercap)) {
     return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(*powercap), options));
   }
   Result<Source> perf = rapl::open_perf(options.root, options.open_event);
+  if (perf) rapl::leave_out_misleading(*perf, options.watch, sleep);
   if (perf && has_package(*perf)) {
     return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(*perf), options));
   }

@@ -2,6 +2,7 @@
 // Bridge, AMD since Zen), through powercap or, where that may not be read, perf events.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@ struct RaplOptions {
   std::filesystem::path root = "/";
   Demand demand = {};
   rapl::OpenEvent open_event = rapl::open_event;
+  // How long counters are watched at most, to leave out those that stand still or count the same
+  // energy. Zero: not at all.
+  Duration watch = std::chrono::milliseconds{100};
 };
 
 // Domains: a package is kCpu ("package-0", or "package-0-die-1" where dies count apart); core and

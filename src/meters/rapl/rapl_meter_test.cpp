@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Rapl, WrapsOneUnitAfterTheGreatestValue) {
   // 2^32 - 1 units of 61.035 uJ are shown as 262143328850 uJ; 2^32 units are 262143328911.
@@ -200,6 +201,31 @@ TEST(Rapl, NoRaplAtAllIsNotFound) {
   const auto none = RaplMeter::open({other.root(), {}, perf.opener()});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Errc::kNotFound);
+}
+
+TEST(Rapl, ZonesThatAContainerHidesAreNamed) {
+  FakePerf perf;
+  TempTree tree;
+  tree.write("sys/class/powercap/dtpm/enabled", "0\n");
+  std::filesystem::create_symlink("../../devices/virtual/powercap/intel-rapl/intel-rapl:0",
+                                  tree.root() / "sys/class/powercap/intel-rapl:0");
+  const auto meter = RaplMeter::open({tree.root(), {}, perf.opener()});
+  ASSERT_TRUE(meter);
+  EXPECT_THAT((*meter)->sensors(), IsEmpty());
+  ASSERT_EQ((*meter)->missing().size(), 1u);
+  EXPECT_THAT((*meter)->missing()[0].error.message,
+              HasSubstr("intel-rapl:0 is there, but its files are hidden"));
+}
+
+TEST(Rapl, CountersThatStandStillAreMissing) {
+  FakePerf perf;
+  TempTree tree;
+  add_zone(tree, "intel-rapl:0", "package-0", "23737296043");
+  const auto meter = RaplMeter::open({tree.root(), {}, perf.opener()});
+  ASSERT_TRUE(meter);
+  EXPECT_THAT((*meter)->sensors(), IsEmpty());
+  ASSERT_EQ((*meter)->missing().size(), 1u);
+  EXPECT_THAT((*meter)->missing()[0].error.message, HasSubstr("stands still at 23737.3 J"));
 }
 
 }  // namespace

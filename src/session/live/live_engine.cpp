@@ -33,7 +33,8 @@ LiveEngine::LiveEngine(std::vector<model::Domain> domains, std::vector<model::Se
     : sensors_(std::move(sensors)),
       ledger_(std::move(domains), sensors_, history),
       power_(sensors_),
-      begins_(ledger_.domains().size()) {
+      begins_(ledger_.domains().size()),
+      shown_(ledger_.domains().size()) {
   packages_ = static_cast<std::size_t>(
       std::count_if(ledger_.domains().begin(), ledger_.domains().end(), is_package));
 }
@@ -55,7 +56,10 @@ void LiveEngine::append(const std::vector<model::MachineReading>& readings) {
 }
 
 model::Snapshot LiveEngine::snapshot(const ClockPoint& now, HostTime since) {
-  if (since != since_) std::fill(begins_.begin(), begins_.end(), since);
+  if (since != since_) {
+    std::fill(begins_.begin(), begins_.end(), since);
+    std::fill(shown_.begin(), shown_.end(), Energy{});
+  }
   since_ = since;
   model::Snapshot out{now.real, since, now.host - since, {}};
   for (std::size_t i = 0; i < begins_.size(); ++i) out.domains.push_back(look(i, now.host));
@@ -90,6 +94,7 @@ void LiveEngine::look_at_energy(std::size_t domain, HostTime now, model::DomainS
   out.energy_end = found->end;
   out.provenance = found->energy.provenance;
   out.energy = std::move(found->energy);
+  shown_[domain] = out.energy->energy = std::max(out.energy->energy, shown_[domain]);
 }
 
 void LiveEngine::look_at_gauges(HostTime now, model::DomainSnapshot& out) const {

@@ -51,6 +51,7 @@ class LiveEngine {
   std::optional<Value> busy_;  // the share of all CPU time that was busy between the last two looks
   HostTime since_{};
   std::vector<HostTime> begins_;  // by domain: from where its energy counts
+  std::vector<Energy> shown_;     // by domain: the most that a snapshot since then has shown
 };
 
 }  // namespace jouleprof::session

@@ -27,7 +27,9 @@ CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
                                                Energy& change) const {
   // One update may have been due just before the first read and another just before the second.
   const Duration elapsed = to.after - from.reading.before;
-  const Energy limit = kAbsurdPower * (elapsed + 2 * traits_.refresh.value_or(Duration{500ms}));
+  const Duration updated = elapsed + 2 * traits_.refresh.value_or(Duration{500ms});
+  const Power likely = from.recent ? *from.recent * 10 + Power::watts(1000) : kAbsurdPower;
+  const Energy limit = std::min(likely, kAbsurdPower) * updated;
   change = to.total - from.reading.total;
   if (traits_.wrap) {
     const Energy least = change < Energy{} ? change + *traits_.wrap : change;
@@ -35,9 +37,7 @@ CounterUnwrapper::Step CounterUnwrapper::judge(const Accepted& from,
     // At twice the recent power, could it have gone round once more?
     if (from.recent && least + *traits_.wrap <= *from.recent * 2 * elapsed) return Step::kReset;
     if (change < Energy{}) {
-      const Power likely = from.recent ? *from.recent * 10 + Power::watts(1000) : kAbsurdPower;
-      const Energy most = likely * (elapsed + 2 * traits_.refresh.value_or(Duration{500ms}));
-      if (least > std::min(limit, most)) return Step::kReset;
+      if (least > limit) return Step::kReset;
       change = least;
       return Step::kForward;
     }

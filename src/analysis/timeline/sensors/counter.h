@@ -37,7 +37,8 @@ inline constexpr Power kAbsurdPower = Power::watts(20e3);
 //   plausible, and no more than one wrap fits between the two reads at the recent power.
 //   Any other decrease is a reset. An interval in which a wrap could be unobserved is split too.
 // - Readings that cannot be true are dropped and noted: no-value patterns (all bits set, in
-//   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower.
+//   millijoules or in thousandths of one), and single jumps of more than kAbsurdPower, or than ten
+//   times the recent power and 1 kW.
 // - Decreases and absurd jumps are doubtful until the next reading: if it continues from before,
 //   one reading was wrong; if it continues from the doubtful one, the counter was reset; if both
 //   are plausible, the energy in between is unknown. A doubtful last reading is not used.

@@ -5,12 +5,12 @@
 #include <complex>
 #include <numbers>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
 constexpr double kShortestLattice = 0.02;  // below, the middle of a read is as good
-constexpr double kLatestVisible = 0.028;   // after its edge, at a period of 100 ms
-constexpr double kFinestPhase = 0.0005;    // no edge is known better than this
 constexpr std::size_t kFitReads = 400;     // that the phase is fitted to
 
 struct Read {
@@ -24,7 +24,9 @@ class Lattice {
  public:
   Lattice(std::span<const CounterPoint> points, double period, const PowerShape* shape,
           TimeBase time)
-      : period_(period), latest_(kLatestVisible * std::min(period / 0.1, 1.0)), shape_(shape) {
+      : period_(period),
+        latest_(kErrors.latest_visible * std::min(period / 0.1, 1.0)),
+        shape_(shape) {
     if (shape_ && shape_->samples().size() < 3) shape_ = nullptr;
     for (const auto& p : points) {
       reads_.push_back({time.seconds_of(p.before), time.seconds_of(p.after), p.energy.joules()});
@@ -242,7 +244,7 @@ EdgePhase fit_phase(const Lattice& lattice, double period, double near,
   const double coarse = std::min(0.002, period / 25);
   scan(centre, half, coarse, phase);
   if (phase.sigma < 2 * coarse) scan(phase.edge, 2 * coarse, coarse / 8, phase);
-  phase.sigma = std::max(phase.sigma, kFinestPhase);
+  phase.sigma = std::max(phase.sigma, kErrors.finest_phase);
   return phase;
 }
 
@@ -265,7 +267,7 @@ PlacedCounter place_counter(std::span<const CounterPoint> points, const model::S
       EdgePhase phase = fit_phase(lattice, period, near, before);
       // Without samples, the delay from an edge to the first read that shows it is unknown.
       double unknown = 0.25 * lattice.latest();
-      if (before) unknown = std::min(unknown, std::hypot(before->sigma, kFinestPhase));
+      if (before) unknown = std::min(unknown, std::hypot(before->sigma, kErrors.finest_phase));
       if (!lattice.shape_decides(phase.edge)) phase.sigma = std::max(phase.sigma, unknown);
       out.phase = phase;
       const auto edges = lattice.assign(phase.edge);

@@ -15,6 +15,11 @@ constexpr double kLongest = 0.5;     // seconds: a longer one is a steady load
 constexpr double kQuantile = 0.1;
 constexpr double kReadsInPeriod = 3;
 
+// Of counters.
+constexpr double kClearlyLonger =
+    1.35;  // times the known period: an update is seen up to 1.28 late
+constexpr double kUsualPeriods[] = {0.2, 0.25, 0.5, 1, 2, 5, 10};  // seconds
+
 double quantile(std::vector<double>& values, double share) {
   const auto at =
       values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
@@ -40,6 +45,38 @@ std::optional<double> period_of(std::span<const model::PowerReading> readings) {
 }
 
 }  // namespace
+
+void CounterPeriod::see(const model::CounterReading& reading) {
+  if (!first_) {
+    first_ = newest_ = reading;
+    return;
+  }
+  if (reading.total == first_->total) {
+    newest_ = reading;
+    return;
+  }
+  const double least = std::max(seconds(newest_->before - first_->after), 0.0);
+  const double most =
+      before_ ? seconds(reading.after - *before_) : std::numeric_limits<double>::infinity();
+  if (least > unchanged_) unchanged_ = least, unchanged_at_most_ = most;
+  closest_ = std::min(closest_, most);
+  before_ = newest_->before;
+  first_ = newest_ = reading;
+}
+
+bool CounterPeriod::confirms(double known) const { return closest_ < kLonger * known; }
+
+std::optional<double> CounterPeriod::longer_than(double known) const {
+  if (unchanged_ < kClearlyLonger * known || closest_ < kClearlyLonger * known) {
+    return std::nullopt;
+  }
+  const double most = std::min(closest_, unchanged_at_most_);
+  if (most < kLonger * unchanged_) return 0.5 * (std::min(unchanged_, most) + most);
+  for (const double usual : kUsualPeriods) {
+    if (usual >= 0.97 * unchanged_ && usual <= most) return usual;
+  }
+  return std::nullopt;
+}
 
 model::Sensor as_observed(model::Sensor sensor, std::span<const model::PowerReading> readings) {
   if (sensor.kind != model::SensorKind::kPowerInstant || !sensor.traits.refresh) return sensor;

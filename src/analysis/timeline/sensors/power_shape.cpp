@@ -3,17 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/timeline/sensors/error_model.h"
+
 namespace jouleprof::analysis {
 namespace {
 
 constexpr double kMissingFactor = 4;  // times the usual spacing
 constexpr double kLongMissing = 1;    // seconds: power may have had any level
 constexpr double kFrozen = 2;         // seconds
+constexpr double kUnknownRefresh = 0.5;
 constexpr std::size_t kFrozenSamples = 20;
 constexpr double kRestFactor = 1.1;     // of the lowest sample
 constexpr double kRestShare = 0.2;      // of the highest
 constexpr double kSampleNoise = 0.005;  // of a sample's value
 constexpr double kStampNoise = 0.2;     // of the time between two timestamps
+constexpr double kNeverZero = 5;        // watts: a board that never shows less does not show 0 W
+constexpr double kSameValue = 0.02;     // of the greater of two values of one timestamp
+constexpr double kTroublesApart = 10;   // seconds
+constexpr std::size_t kMostCompared = 512;  // samples, of a search for recurrence
+constexpr std::size_t kFewestCycles = 3;
+constexpr double kFlat = 0.02;  // of the mean: a standard deviation that is noise
 
 bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowerRing; }
 
@@ -22,8 +31,23 @@ bool is_polled(model::SensorKind kind) { return kind != model::SensorKind::kPowe
 void PowerShape::push(const model::PowerReading& reading) {
   const double at = time_.seconds_of(reading.at);
   const double watts = reading.power.watts();
-  if (!std::isfinite(watts) || watts < 0 || watts > 20e3) return;
+  if (!std::isfinite(watts) || watts < 0) return;
+  if (watts > most_) {
+    leave_out(at, "the power sensor showed more than the board can draw; left out");
+    return;
+  }
+  if (watts == 0 && least_shown_ > kNeverZero && std::isfinite(least_shown_)) {
+    leave_out(at, "the power sensor showed 0 W of a board that draws power; left out");
+    return;
+  }
+  if (last_read_ && at == *last_read_ &&
+      std::abs(watts - last_value_) > kSameValue * std::max(watts, last_value_)) {
+    leave_out(at, "the power sensor showed two values at one time; left out");
+    drop_contradicted(at);
+  }
   if (last_read_ && at <= *last_read_) return;
+  if (watts > 0) least_shown_ = std::min(least_shown_, watts);
+  last_value_ = watts;
 
   const auto& traits = sensor_.traits;
   const double lag = traits.lag ? seconds(*traits.lag) : 0.0;
@@ -50,6 +74,24 @@ void PowerShape::push(const model::PowerReading& reading) {
   frozen_ = drop_frozen(watts);
 }
 
+void PowerShape::leave_out(double at, const char* why) {
+  ++left_out_;
+  const auto last = std::find_if(troubles_.rbegin(), troubles_.rend(),
+                                 [&](const Trouble& x) { return x.text == why; });
+  if (last != troubles_.rend() && at - last->at < kTroublesApart) return;
+  troubles_.push_back({at, why});
+}
+
+// Removes the sample that the reading at `at` made, if it made one.
+void PowerShape::drop_contradicted(double at) {
+  const double lag = sensor_.traits.lag ? seconds(*sensor_.traits.lag) : 0.0;
+  if (samples_.empty() || !end_ || *end_ != at - lag) return;
+  const double end = at - lag - (1 - kLagWindow / 2) * time_constant();
+  if (samples_.back().end < end - 1e-9) return;
+  samples_.pop_back();
+  end_ = samples_.empty() ? std::optional<double>{} : samples_.back().end;
+}
+
 // True where `watts`, the newest sample, shows that the sensor is frozen.
 bool PowerShape::drop_frozen(double watts) {
   if (samples_.empty()) return false;
@@ -72,13 +114,15 @@ bool PowerShape::drop_frozen(double watts) {
   while (!samples_.empty() && samples_.back().end > repeated_since_) samples_.pop_back();
   if (watts == 0 && !samples_.empty()) samples_.pop_back();
   end_ = samples_.empty() ? std::optional<double>{} : samples_.back().end;
-  frozen_from_.push_back(repeated_since_);
+  troubles_.push_back(
+      {repeated_since_, "the power sensor returned one value for seconds; it is not used there"});
   repeated_ = 0;
   return true;
 }
 
 void PowerShape::add(double begin, double end, double watts) {
-  PowerSample next{begin, end, watts, 0, 0, 0, false};
+  PowerSample next{begin, end, watts, 0, 0, 0, 0, false};
+  highest_ = std::max(highest_, watts);
   if (!samples_.empty()) {
     PowerSample& last = samples_.back();
     const double step = next.centre() - last.centre();
@@ -86,7 +130,9 @@ void PowerShape::add(double begin, double end, double watts) {
     last.until = 0.5 * (last.centre() + next.centre());
     next.joules = last.joules + 0.5 * step * (last.watts + watts);
     if (usual_ == 0) usual_ = step;
-    const double refresh = sensor_.traits.refresh ? seconds(*sensor_.traits.refresh) : 0.0;
+    // The first two reads of a sensor whose period is not known may come together.
+    const double refresh =
+        sensor_.traits.refresh ? seconds(*sensor_.traits.refresh) : kUnknownRefresh;
     next.after_missing = step > kMissingFactor * std::max(usual_, refresh);
     usual_ += 0.05 * (std::min(step, 3 * usual_) - usual_);
 
@@ -94,10 +140,10 @@ void PowerShape::add(double begin, double end, double watts) {
     const double noise = kSampleNoise * watts * step;
     // Between two windows power may have had either level; wrong timestamps shift samples.
     const double between = (0.5 * unseen + kStampNoise) * step * std::abs(watts - last.watts);
-    highest_ = std::max({highest_, watts, last.watts});
     const double level = step < kLongMissing ? 0.5 * std::max(watts, last.watts) : highest_;
     const double gap = next.after_missing ? 0.5 * step * level : 0.0;
     next.variance = last.variance + noise * noise + between * between + gap * gap;
+    next.locked = last.locked + 0.5 * unseen * step * std::abs(watts - last.watts);
   }
   next.until = next.centre();
   samples_.push_back(next);
@@ -189,6 +235,91 @@ double PowerShape::missed_variance(double from, double to) const {
            (next->variance - a.variance) * (t - a.centre()) / (next->centre() - a.centre());
   };
   return std::max(at(to) - at(from), 0.0);
+}
+
+// The first lag at which the samples correlate again after they did not, by the autocorrelation of
+// the middle of the interval. A load that is locked to the sensor recurs exactly.
+PowerShape::Recurrence PowerShape::recurrence_of(double from, double to) const {
+  Range r = around(from, to);
+  while (r.first < r.last && samples_[r.first].centre() < from) ++r.first;
+  while (r.last > r.first && samples_[r.last - 1].centre() > to) --r.last;
+  const std::size_t all = r.last - r.first;
+  if (all > kMostCompared) r.first += (all - kMostCompared) / 2;
+  const std::size_t n = std::min(all, kMostCompared);
+  if (n < 4 * kFewestCycles) return {};
+  double mean = 0;
+  for (std::size_t i = 0; i < n; ++i) mean += samples_[r.first + i].watts / static_cast<double>(n);
+  std::vector<double> off(n);
+  double square = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    off[i] = samples_[r.first + i].watts - mean;
+    square += off[i] * off[i] / static_cast<double>(n);
+  }
+  if (square <= std::pow(kFlat * mean, 2)) return {};
+  bool differed = false;
+  Recurrence best;
+  // Pairs of samples by their times, because some samples are missing.
+  for (std::size_t lag = 1; lag * kFewestCycles <= n; ++lag) {
+    const double apart = static_cast<double>(lag) * usual_;
+    double sum = 0;
+    double pairs = 0;
+    std::size_t j = 0;
+    for (std::size_t i = 1; i < n; ++i) {
+      const double wanted = samples_[r.first + i].centre() - apart;
+      while (j + 1 < i && samples_[r.first + j + 1].centre() < wanted + 0.5 * usual_) ++j;
+      if (std::abs(samples_[r.first + j].centre() - wanted) > 0.5 * usual_) continue;
+      sum += off[i] * off[j];
+      ++pairs;
+    }
+    if (pairs < static_cast<double>(2 * kFewestCycles)) continue;
+    // Less than chance may cause.
+    const double correlation = sum / pairs / square - 1 / std::sqrt(pairs);
+    differed = differed || correlation < 0.2;
+    if (!differed || correlation <= best.certainty) continue;
+    best = {apart, correlation};
+  }
+  return best;
+}
+
+double PowerShape::recurrence(double from, double to) const {
+  const Recurrence found = recurrence_of(from, to);
+  return found.certainty > kErrors.recurs_from ? found.period : 0;
+}
+
+double PowerShape::locked_joules(double from, double to) const {
+  if (samples_.size() < 2 || seen_fraction() > 0.98) return 0;
+  const auto at = [this](double t) {
+    const auto next = next_sample(t);
+    if (next == samples_.end()) return samples_.back().locked;
+    if (next == samples_.begin()) return next->locked;
+    const PowerSample& a = *std::prev(next);
+    return a.locked + (next->locked - a.locked) * (t - a.centre()) / (next->centre() - a.centre());
+  };
+  const double most = at(to) - at(from);
+  if (most <= 0) return 0;
+  const double part = (recurrence_of(from, to).certainty - kErrors.recurs_from) /
+                      (kErrors.recurs_surely - kErrors.recurs_from);
+  return kErrors.locked_edges * most * std::clamp(part, 0.0, 1.0);
+}
+
+PowerShape::Variation PowerShape::variation(double from, double to) const {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  double steps = 0;
+  double count = 0;
+  double last = 0;
+  const Range r = around(from, to);
+  for (std::size_t i = r.first; i < r.last; ++i) {
+    const PowerSample& s = samples_[i];
+    if (s.begin < from || s.end > to) continue;
+    low = std::min(low, s.watts);
+    high = std::max(high, s.watts);
+    if (count > 0) steps += std::abs(s.watts - last);
+    last = s.watts;
+    ++count;
+  }
+  if (count < 2) return {};
+  return {high - low, steps / (count - 1)};
 }
 
 double PowerShape::missing_seconds(double from, double to) const {

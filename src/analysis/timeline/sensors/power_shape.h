@@ -23,6 +23,9 @@ struct PowerSample {
   // Plain integral up to the centre, and variance (J^2) of the energy missed between samples.
   double joules = 0;
   double variance = 0;
+  // Joules that are missed between samples where each step misses as much as it can, and all steps
+  // in one direction: those of a load that is locked to the sensor.
+  double locked = 0;
   bool after_missing = false;  // samples are missing before this one
 
   double centre() const { return 0.5 * (begin + end); }
@@ -36,13 +39,17 @@ struct PowerSample {
 // faster than the sensor changes nothing. Without a known refresh, every reading is a new sample.
 //
 // A frozen sensor has no samples from the time on at which its value stayed: 0 W for seconds, or
-// one value for seconds after values that hardly ever repeated.
+// one value for seconds after values that hardly ever repeated. Left out are values above what the
+// board can draw, 0 W of a sensor that has shown more than 5 W without pause, and two values of one
+// timestamp.
 class PowerShape {
  public:
   PowerShape(const model::Sensor& sensor, TimeBase time) : sensor_(sensor), time_(time) {}
 
   void push(const model::PowerReading& reading);
   void forget_before(double t);
+  // Values above are left out from now on.
+  void set_most(double watts) { most_ = watts; }
 
   const std::vector<PowerSample>& samples() const { return samples_; }
   // The end of the last reading's window; absent without any reading.
@@ -63,8 +70,28 @@ class PowerShape {
   double swing(double t) const;
   // The variance (J^2) of the energy missed by the sampling between two times.
   double missed_variance(double from, double to) const;
-  // The times at which the sensor froze.
-  const std::vector<double>& frozen_from() const { return frozen_from_; }
+  // Joules by which the integral over an interval is wrong at most where a load's period is locked
+  // to the sensor's: of a recurring pattern of samples all of `locked`, of other loads nothing.
+  double locked_joules(double from, double to) const;
+  // The time after which the samples of an interval recur; 0: they do not.
+  double recurrence(double from, double to) const;
+  // Highest minus lowest of the samples whose windows lie in an interval, and their mean step from
+  // one to the next.
+  struct Variation {
+    double range = 0;
+    double step = 0;
+  };
+  Variation variation(double from, double to) const;
+  // Of all samples so far, in watts: the lowest above zero, the highest.
+  double lowest_watts() const { return least_shown_; }
+  double highest_watts() const { return highest_; }
+  // What was left out, and since when: at most one in ten seconds for each reason.
+  struct Trouble {
+    double at = 0;
+    const char* text = "";
+  };
+  const std::vector<Trouble>& troubles() const { return troubles_; }
+  std::size_t left_out() const { return left_out_; }  // readings
   // Seconds in [from, to] with missing samples.
   double missing_seconds(double from, double to) const;
 
@@ -88,6 +115,13 @@ class PowerShape {
   static constexpr double kLagWindow = 1.6;
 
   void add(double begin, double end, double watts);
+  void leave_out(double at, const char* why);
+  void drop_contradicted(double at);
+  struct Recurrence {
+    double period = 0;
+    double certainty = 0;
+  };
+  Recurrence recurrence_of(double from, double to) const;
   bool drop_frozen(double watts);
   std::vector<PowerSample>::const_iterator next_sample(double t) const;
 
@@ -106,7 +140,11 @@ class PowerShape {
   std::size_t repeated_ = 0;
   double repeated_since_ = 0;
   bool frozen_ = false;
-  std::vector<double> frozen_from_;
+  double most_ = 20e3;                                            // watts
+  double least_shown_ = std::numeric_limits<double>::infinity();  // above 0 W
+  double last_value_ = 0;                                         // watts, of the last reading
+  std::vector<Trouble> troubles_;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace jouleprof::analysis
