@@ -15,6 +15,7 @@
 #include "analysis/processes/traced_split.h"
 #include "analysis/recording_checks.h"
 #include "analysis/replay_warnings.h"
+#include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
 #include "analysis/timeline/unavailable_reason.h"
@@ -24,6 +25,8 @@ namespace jouleprof::analysis {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr double kLeastDoubt = 0.005;  // of the energy, that a locked load adds
 
 class ProfileBuilder {
  public:
@@ -91,6 +94,7 @@ class ProfileBuilder {
       return out;
     }
     out.energy = *energy;
+    add_sampling_error(out, timeline, index);
     const double length = seconds(end_ - begin_);
     if (length > 0) out.mean_power = energy->energy / (end_ - begin_);
     if (const auto peak = timeline.peak(begin_, end_)) {
@@ -102,6 +106,44 @@ class ProfileBuilder {
     if (index < input_.levels.size()) add_levels(out, timeline, input_.levels[index]);
     check(out, timeline);
     return out;
+  }
+
+  // Of a load that is locked to the sensor's samples.
+  void add_sampling_error(model::DomainProfile& out, EnergyTimeline& timeline, std::size_t index) {
+    if (out.domain.kind != model::DomainKind::kGpu || out.domain.parent) return;
+    for (const auto& activity : input_.activity) {
+      if (activity.domain.id != out.domain.id) continue;
+      // By as much as attribution found for the same.
+      const auto alone = timeline.energy(activity.begin, activity.end);
+      if (!alone || activity.replay_time > Duration{}) return;
+      const double more = std::pow(activity.measured.repeatability.joules(), 2) -
+                          std::pow(alone->repeatability.joules(), 2);
+      const double least = std::pow(kLeastDoubt * out.energy->energy.joules(), 2);
+      if (more > least) widen(*out.energy, Energy::joules(std::sqrt(more)));
+      return;
+    }
+    const bool known = index < input_.levels.size() && input_.levels[index].rest;
+    const double rest = known ? input_.levels[index].rest->power.watts() : 0.0;
+    const auto lock = suspected_lock(recording_, out.domain, timeline, begin_, end_, rest);
+    if (!lock) return;
+    const double active =
+        std::max(out.energy->energy.joules() - rest * seconds(end_ - begin_), 0.0);
+    const Energy error = Energy::joules(lock->error * active);
+    widen(*out.energy, error);
+    warn(fmt::format(
+        "{}: {}, so the energy is uncertain by {:.3g} J: a sensor whose samples are {:.0f} ms "
+        "apart "
+        "may see the same phase of each. `run --kernels` shows which; a period that varies by a "
+        "millisecond is measured right",
+        label_of(out.domain),
+        lock->by_windows
+            ? fmt::format("windows begin every {:.2f} ms, at a rate that the samples divide",
+                          1e3 * lock->period)
+            : fmt::format(
+                  "power hardly varies although the GPU was busy for a part of the time, as "
+                  "where work repeats every {:.0f} ms or a part of that",
+                  1e3 * lock->period),
+        error.joules(), 1e3 * seconds(*timeline.sensors().power->traits.refresh)));
   }
 
   std::string why_short(EnergyTimeline& timeline, const model::Domain& domain,

@@ -92,8 +92,13 @@ model::Measurement ActivityRows::measurement(const Used& used) const {
   return out;
 }
 
-void ActivityRows::mark_unresolvable(ActivityRow& row) {
+void ActivityRows::mark_unresolvable(ActivityRow& row) const {
   const auto& whole = row.inclusive ? row.inclusive : row.energy;
+  if (whole && !model_.explains()) {
+    row.resolvable = false;
+    row.reason = "what ran when does not explain the readings";
+    return;
+  }
   if (!whole || whole->repeatability.joules() <= kUnresolved * whole->energy.joules()) return;
   row.resolvable = false;
   if (row.reason.empty()) row.reason = "not identifiable: collinear with other kernels";
@@ -127,13 +132,23 @@ std::vector<ActivityRow> ActivityRows::kernels() {
     row.energy = row.inclusive = measurement(all_of(k));
     row.remembered = model_.rests_on_known(uses_of(all_of(k)));
     if (model_.is_pooled(k)) {
-      row.reason = "too short to be identified: has the mean power of all such kernels";
+      row.reason = model_.is_above_cap(k) ? "too many kernel signatures: those with the least "
+                                            "time share one power"
+                                          : "too short to be identified: has the mean power of "
+                                            "all such kernels";
+    } else if (const auto bound = model_.bound_of(k)) {
+      row.reason = fmt::format(
+          "at a bound: the readings would put its power "
+          "{} {:.1f} W above idle, {}",
+          *bound > 0 ? "above" : "below", *bound,
+          *bound > 0 ? "more than the board can draw" : "less than nothing");
     }
     if (group_of[k] != kNone) {
       row.group = group_of[k];
       row.group_energy = together[row.group];
       row.reason = fmt::format(
-          "collinear: always runs in the same proportion as {} others; their sum is "
+          "collinear: always runs in the same proportion "
+          "as {} others; their sum is "
           "identifiable",
           groups[row.group].size() - 1);
     }

@@ -68,7 +68,7 @@ class ActivityRows {
   // Fills a list's rows with energies; shares without a row go to the last one.
   using RowOf = std::function<std::uint32_t(const ActivityTable::Share&)>;
   std::vector<Row> filled(std::vector<Row> rows, const RowOf& row_of) const;
-  static void mark_unresolvable(Row& row);
+  void mark_unresolvable(Row& row) const;
 
   std::vector<Row> kernels();
   std::vector<Row> layers();

@@ -19,6 +19,8 @@
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/lost_end.h"
 #include "analysis/processes/traced_split.h"
+#include "analysis/timeline/locked_load.h"
+#include "analysis/timeline/sensors/sampling_error.h"
 #include "base/demangle.h"
 #include "model/device/gauge_names.h"
 #include "model/gauges.h"
@@ -28,6 +30,9 @@ namespace {
 
 constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
 constexpr std::size_t kMostNamed = 5;
+constexpr double kFinest = 2e-3;             // seconds: bins that show a frame's course
+constexpr std::size_t kMostSteps = 600'000;  // of such bins
+constexpr double kLeastSamplingError = 0.01;
 
 class Attribution {
  public:
@@ -89,6 +94,7 @@ class Attribution {
     ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
     rows.fill(out_);
     balance(*model);
+    add_sampling_error(*model);
     remember(*model, clocks);
     warn(*model);
     if (also) also({table_, *model, rows, gain(), out_});
@@ -185,6 +191,45 @@ class Attribution {
       out_.others = left - out_.lost;
     }
     out_.unattributed = left - out_.others;
+  }
+
+  // The counter, too, adds up samples: at 20, 40 or 10 ms they may see one phase of a load for
+  // hours.
+  void add_sampling_error(const KernelModel& model) {
+    const auto& sensors = timeline_.sensors();
+    SamplingSensor sensor;
+    sensor.time_constant = timeline_.time_constant();
+    if (sensors.power && sensors.power->kind == model::SensorKind::kPowerRing) {
+      if (sensors.power->traits.refresh) sensor.every = seconds(*sensors.power->traits.refresh);
+      if (sensors.power->traits.window) sensor.window = seconds(*sensors.power->traits.window);
+    }
+    const double step = table_.bins.front().width;
+    if (step > kFinest || sensor.window >= 0.7 * sensor.every) return;
+    std::vector<double> power;
+    for (std::size_t i = 0; i < table_.bins.size(); ++i) {
+      const double at = table_.bins[i].begin;
+      if (at < table_.begin || at >= table_.end) continue;
+      double joules = 0;
+      for (std::size_t e = table_.bins[i].first; e < table_.end_of(i); ++e) {
+        joules += model.joules_of(table_.entries[e]);
+      }
+      const auto place = static_cast<std::size_t>(std::lround((at - table_.begin) / step));
+      if (place >= kMostSteps) break;
+      power.resize(std::max(power.size(), place + 1));
+      power[place] += joules / step;
+    }
+    const double error = sampling_error(power, step, sensor);
+    const double period = error > kLeastSamplingError ? period_of(power, step) : 0.0;
+    if (period <= 0) return;
+    const Energy active = std::max(out_.measured.energy - out_.idle, out_.kernels);
+    const Energy doubt = Energy::joules(error * active.joules());
+    widen(out_.measured, doubt);
+    out_.warnings.push_back(fmt::format(
+        "the load repeats every {:.1f} ms, and the sensor takes a sample every {:.0f} ms: it may "
+        "see the same phase each time, so the measured energy is uncertain by {:.4g} J; by its "
+        "kernels it is {:.4g} J. A period that varies by a millisecond would be measured right",
+        1e3 * period, 1e3 * sensor.every, doubt.joules(),
+        (out_.idle + out_.kernels + out_.gaps).joules()));
   }
 
   // Above idle and the recorded kernels.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analysis/kernels/memory_check.h"
+#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/power_timing.h"
 #include "analysis/kernels/regression/replay_scale.h"
 
@@ -15,28 +16,19 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr std::size_t kMostColumns = 160;
+constexpr std::size_t kMostColumns = 2000;
 constexpr double kLeastShare = 2e-4;       // of the busy time, for a column of its own
 constexpr double kLeastOverlapped = 0.01;  // of its busy time, for a column of overlapped time
-constexpr std::size_t kMostOverlapped = 40;
-// Widths of the priors, of the mean busy power: of a signature's power, of the difference of a
-// variant from its signature, of the difference while other launches run.
-constexpr double kPriorWidth = 0.5;
-constexpr double kVariantWidth = 0.2;
-constexpr double kOverlappedWidth = 0.5;
+constexpr std::size_t kMostOverlapped = 200;
 constexpr int kReplayRounds = 2;
 constexpr int kBoundRounds = 4;
-constexpr double kNegligible = 1e-6;     // watts
-constexpr double kIdleBetweenSigma = 4;  // watts
-constexpr double kModelError = 0.035;    // of a signature's energy
-// Of its energy in overlapped time, where power depends on the other kernels: the energies of
-// ranges of one recording differed by up to 6 % with other partners (docs/validation.md).
-constexpr double kOverlappedError = 0.05;
-constexpr double kHeadroom = 1.3;         // times the highest observed power, or the board's limit
-constexpr double kAboveMean = 3;          // times the mean busy power, where no limit is known
+constexpr double kNegligible = 1e-6;      // watts
 constexpr double kUnresolved = 0.5;       // of the energy, as a 95 % half-width
 constexpr double kAnticorrelated = -0.3;  // correlation of errors within a group
 constexpr double kNormal95 = 1.96;
+constexpr Index kMostDrifting = 600;  // columns
+constexpr double kLittle = 0.5;       // explained of the variance ...
+constexpr double kFarOff = 0.2;  // ... and left over, of the mean active power: explains little
 constexpr double kWider = 1.25;  // the interval without earlier runs: rests on them
 
 void mark_reruns(const ActivityTable& table, PowerRows& rows) {
@@ -56,7 +48,10 @@ void KernelModel::choose_columns() {
   const auto pooled = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t k) {
     return classes[k].whole_busy >= kLeastShare * table_->whole_busy;
   });
-  own_columns_ = std::min(kMostColumns, static_cast<std::size_t>(pooled - order.begin()));
+  const auto long_enough = static_cast<std::size_t>(pooled - order.begin());
+  own_columns_ = std::min(kMostColumns, long_enough);
+  above_cap_.assign(classes.size(), false);
+  for (std::size_t i = own_columns_; i < long_enough; ++i) above_cap_[order[i]] = true;
   column_of_.assign(classes.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     column_of_[order[i]] = static_cast<std::uint32_t>(std::min(i, own_columns_));
@@ -79,9 +74,12 @@ void KernelModel::choose_columns() {
   overlapped_columns_ = std::min(overlapped.size(), kMostOverlapped);
   const std::size_t first = own_columns_ + 1 + table_->variants.size();
   column_of_.resize(table_->overlapped(classes.size()), model::kNone);
+  shares_overlapped_.assign(classes.size(), false);
+  const bool too_many = overlapped.size() > kMostOverlapped;
   for (std::size_t i = 0; i < overlapped.size(); ++i) {
     column_of_[table_->overlapped(overlapped[i])] =
         static_cast<std::uint32_t>(first + std::min(i, kMostOverlapped - 1));
+    shares_overlapped_[overlapped[i]] = too_many && i + 1 >= kMostOverlapped;
   }
   // Columns after the signatures' own: pooled signatures, variants, overlapped time, isolated
   // re-runs, idle between launches.
@@ -97,7 +95,8 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   if (table.empty() || observed.empty()) return std::nullopt;
   KernelModel model(table);
   model.choose_columns();
-  const SensorTiming timing = fit_timing(table, observed, time_constant, clock_variation);
+  const PlausibleTiming plausible = fit_timing(table, observed, time_constant, clock_variation);
+  const SensorTiming& timing = plausible.best;
   PowerRows rows = power_rows(table, model.column_of_, model.columns_, observed, timing);
   if (rows.rows.empty()) return std::nullopt;
   mark_reruns(table, rows);
@@ -119,40 +118,59 @@ std::optional<KernelModel> KernelModel::fit(const ActivityTable& table,
   const double above = std::max(joules - idle.watts * seconds, 0.0);
   const double mean_busy = busy > 1e-6 ? above / busy : 0.0;
   // Sensors average over short bursts, so a kernel may draw more than the highest observed power.
-  const double most =
-      std::max({kHeadroom * highest - idle.watts, kHeadroom * limit_watts - idle.watts,
-                limit_watts > 0 ? 0.0 : kAboveMean * mean_busy, 1.0});
+  const double most = std::max({kBelief.headroom * highest - idle.watts,
+                                kBelief.headroom * limit_watts - idle.watts,
+                                limit_watts > 0 ? 0.0 : kBelief.above_mean * mean_busy, 1.0});
+  model.highest_ = most;
+  const auto dropped = static_cast<double>(table.dropped);
+  const auto recorded = static_cast<double>(table.launches);
+  model.dropped_share_ = dropped > 0 ? dropped / (dropped + recorded) : 0.0;
+  model.held_sigma_ = idle.held_sigma;
+  model.own_sigma_ = std::max(kBelief.prior_width * mean_busy, 10.0);
+  model.overlapped_sigma_ = std::max(kBelief.overlapped_width * mean_busy, 10.0);
   std::vector<PowerPrior> priors;
   priors.push_back({idle.watts, idle.sigma, 0, highest});
   for (std::size_t k = 0; k <= model.own_columns_; ++k) {
-    priors.push_back({std::min(mean_busy, most), std::max(kPriorWidth * mean_busy, 10.0), 0, most});
+    priors.push_back({std::min(mean_busy, most), model.own_sigma_, 0, most});
   }
   for (std::size_t v = 0; v < table.variants.size(); ++v) {
-    priors.push_back({0, std::max(kVariantWidth * mean_busy, 4.0), -most, most});
+    priors.push_back({0, std::max(kBelief.variant_width * mean_busy, 4.0), -most, most});
   }
   for (std::size_t k = 0; k < model.overlapped_columns_; ++k) {
-    priors.push_back({0, std::max(kOverlappedWidth * mean_busy, 10.0), -most, most});
+    priors.push_back({0, model.overlapped_sigma_, -most, most});
   }
   priors.push_back(kReplayScale);
-  priors.push_back({0, kIdleBetweenSigma, 0, most});
-  SensorTiming other = timing;
-  other.time_constant += other.time_constant_sigma;
-  PowerRows others;
+  priors.push_back({0, kBelief.idle_between, 0, most});
+  const auto rows_with = [&](const SensorTiming& other) {
+    PowerRows made = power_rows(table, model.column_of_, model.columns_, observed, other);
+    mark_reruns(table, made);
+    return made;
+  };
+  std::vector<PowerRows> others;
+  for (const SensorTiming& other : plausible.others) others.push_back(rows_with(other));
+  // Where only the time constant is in doubt, one step says how much.
+  SensorTiming later = timing;
+  later.time_constant += later.time_constant_sigma;
+  PowerRows with_later;
   const PowerRows* also = nullptr;
-  if (other.time_constant_sigma > 0) {
-    others = power_rows(table, model.column_of_, model.columns_, observed, other);
-    also = &others;
+  if (others.empty() && later.time_constant_sigma > 0) {
+    with_later = rows_with(later);
+    also = &with_later;
   }
   model.solve(rows, priors, also);
   for (int round = 0; round < kReplayRounds && !table.replays.empty(); ++round) {
     const auto column = static_cast<std::uint32_t>(model.columns_ - 2);
     const VectorXd watts = model.solution_.watts;
     set_replay_scale(rows, table.replays, column, watts);
-    set_replay_scale(others, table.replays, column, watts);
+    set_replay_scale(with_later, table.replays, column, watts);
+    for (PowerRows& other : others) set_replay_scale(other, table.replays, column, watts);
     model.solve(rows, priors, also);
   }
   model.clock_variation_ = clock_variation;
-  model.solve_with_known(rows, priors, also, std::move(known));
+  model.solve_with_known(rows, priors, also, others, std::move(known));
+  const double left = std::min(model.solution_.counter_sigma, model.solution_.sample_sigma);
+  const double mean_active = seconds > 0 ? above / seconds : 0.0;
+  model.explains_ = model.solution_.explained >= kLittle || left <= kFarOff * mean_active;
   return model;
 }
 
@@ -171,30 +189,58 @@ void KernelModel::solve(const PowerRows& rows, std::vector<PowerPrior>& priors,
   for (std::size_t k = 0; k < classes; ++k) add(table_->overlapped(k), k);
   for (int round = 0; round < kBoundRounds; ++round) {
     solution_ = solve_power(rows, priors, others, known);
-    std::map<Index, double> lowest;  // the pooled column of overlapped time adds to several
+    // The pooled column of overlapped time adds to several.
+    std::map<Index, std::pair<double, double>> bounds;
     for (const auto& [column, of] : added) {
-      const double bound = -solution_.watts[of];
-      const auto [at, is_new] = lowest.try_emplace(column, bound);
-      if (!is_new) at->second = std::max(at->second, bound);
+      const double lowest = -solution_.watts[of];
+      const double highest = std::max(highest_ - solution_.watts[of], 0.0);
+      const auto [at, is_new] = bounds.try_emplace(column, lowest, highest);
+      if (is_new) continue;
+      at->second.first = std::max(at->second.first, lowest);
+      at->second.second = std::min(at->second.second, highest);
     }
     bool inside = true;
-    for (const auto& [column, bound] : lowest) {
-      inside = inside && solution_.watts[column] >= bound - kNegligible;
-      priors[static_cast<std::size_t>(column)].lowest = bound;
+    for (const auto& [column, bound] : bounds) {
+      inside = inside && solution_.watts[column] >= bound.first - kNegligible &&
+               solution_.watts[column] <= bound.second + kNegligible;
+      priors[static_cast<std::size_t>(column)].lowest = bound.first;
+      priors[static_cast<std::size_t>(column)].highest = bound.second;
     }
     if (inside) return;
   }
 }
 
+// Of the sensors and of idle power.
+void KernelModel::add_doubts(PowerSolution& solution, const PowerRows& rows,
+                             const std::vector<PowerPrior>& priors,
+                             std::span<const PowerRows> others,
+                             std::span<const KnownPower> known) const {
+  const Eigen::MatrixXd timing =
+      kBelief.few_timings * other_solutions(solution, priors, others, known);
+  if (solution.watts.size() > kMostDrifting) {
+    solution.spread = timing;
+    return;
+  }
+  const DriftingIdle drift = drifting_idle(solution, rows, priors, held_sigma_, known);
+  solution.spread.resize(solution.watts.size(), timing.cols() + 1);
+  solution.spread << timing, drift.shift;
+  for (Index k = 0; k < solution.watts.size(); ++k) {
+    const double wider = drift.covariance(k, k) - solution.covariance(k, k);
+    if (wider > 0 && k > 0) solution.covariance(k, k) += wider;
+  }
+}
+
 // What the readings say alone comes first: what contradicts them is left out.
 void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
-                                   const PowerRows* others, std::vector<KnownKernel> known) {
+                                   const PowerRows* also, std::span<const PowerRows> others,
+                                   std::vector<KnownKernel> known) {
+  add_doubts(solution_, rows, priors, others, {});
   std::erase_if(known, [&](const KnownKernel& k) { return is_pooled(k.kernel_class); });
   if (known.empty()) return;
   std::vector<KnownPower> powers;
   for (const KnownKernel& k : known) powers.push_back(power_of(k));
   const auto wrong =
-      analysis::contradicted(solution_, powers, std::hypot(kModelError, clock_variation_));
+      analysis::contradicted(solution_, powers, std::hypot(kBelief.model, clock_variation_));
   powers.clear();
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (std::binary_search(wrong.begin(), wrong.end(), i)) {
@@ -206,7 +252,8 @@ void KernelModel::solve_with_known(const PowerRows& rows, std::vector<PowerPrior
   }
   if (powers.empty()) return;
   own_ = std::move(solution_);
-  solve(rows, priors, others, powers);
+  solve(rows, priors, also, powers);
+  add_doubts(solution_, rows, priors, others, powers);
 }
 
 KnownPower KernelModel::power_of(const KnownKernel& known) const {
@@ -306,20 +353,35 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
   for (const Use& use : uses) {
     double joules = 0;
     each_factor(use, [&](Index i, double seconds) { joules += solution.watts[i] * seconds; });
-    own += std::pow(kModelError * joules, 2);
+    own += std::pow(kBelief.model * joules, 2);
     own += std::pow(deviation_of(use) * joules / kNormal95, 2);
+    // A bound that is active says only that the model is wrong by more than the readings' errors.
+    if (is_pooled(use.kernel_class) || bound_of(use.kernel_class))
+      own += std::pow(own_sigma_ * use.busy, 2);
+    if (shares_overlapped_[use.kernel_class]) {
+      own += std::pow(overlapped_sigma_ * use.overlapped, 2);
+    }
     if (use.busy <= 0) continue;
-    own += std::pow(kOverlappedError * joules * use.overlapped / use.busy, 2);
+    own += std::pow(kBelief.overlapped * joules * use.overlapped / use.busy, 2);
     // Where the kernel also ran in isolation, the program's idle power between launches matters
     // less.
-    own += std::pow(kIdleBetweenSigma * use.idle_between / use.busy *
+    own += std::pow(kBelief.idle_between * use.idle_between / use.busy *
                         solution.shift_by_program(factor_of({&use, 1}), own_column(use)),
                     2);
   }
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
+  // What was dropped ran next to what was recorded, which takes its energy.
+  own += std::pow(dropped_share_ * factor.dot(solution.watts) / kNormal95, 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);
   const double variance = solution.variance(factor) + own;
   return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};
+}
+
+std::optional<double> KernelModel::bound_of(std::uint32_t kernel_class) const {
+  const double watts = solution_.watts[1 + static_cast<Index>(column_of_[kernel_class])];
+  if (watts <= kNegligible) return 0;
+  if (watts >= highest_ - kNegligible) return highest_;
+  return std::nullopt;
 }
 
 bool KernelModel::is_pooled(std::uint32_t kernel_class) const {
@@ -327,26 +389,45 @@ bool KernelModel::is_pooled(std::uint32_t kernel_class) const {
 }
 
 std::vector<std::vector<std::uint32_t>> KernelModel::groups() const {
+  // An energy's factors that are not zero, and how far the other solutions move it.
+  struct Sum {
+    std::vector<std::pair<Index, double>> of;
+    VectorXd moved;
+  };
+  const PowerSolution& s = solution_;
+  const auto covariance = [&](const Sum& a, const Sum& b) {
+    double sum = a.moved.dot(b.moved);
+    for (const auto& [i, x] : a.of) {
+      for (const auto& [j, y] : b.of) sum += x * y * s.covariance(i, j);
+    }
+    return sum;
+  };
   std::vector<std::uint32_t> open;
-  std::vector<VectorXd> factors;
+  std::vector<Sum> sums;
+  std::vector<double> own;
   for (std::uint32_t k = 0; k < table_->classes.size(); ++k) {
     if (is_pooled(k)) continue;
     const auto uses = all_of(k);
     const Estimate e = energy_of(uses);
     if (1.96 * e.sigma <= kUnresolved * e.joules) continue;
     open.push_back(k);
-    factors.push_back(factor_of(uses));
+    Sum& sum = sums.emplace_back();
+    const VectorXd factor = factor_of(uses);
+    for (Index i = 0; i < factor.size(); ++i) {
+      if (factor[i] != 0) sum.of.emplace_back(i, factor[i]);
+    }
+    sum.moved = VectorXd::Zero(s.spread.cols());
+    for (const auto& [i, x] : sum.of) sum.moved += x * s.spread.row(i).transpose();
+    own.push_back(covariance(sum, sum));
   }
   struct Pair {
     double correlation;
     std::size_t a, b;
   };
   std::vector<Pair> pairs;
-  const auto& v = solution_.covariance;
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (std::size_t j = i + 1; j < open.size(); ++j) {
-      const VectorXd &a = factors[i], &b = factors[j];
-      const double r = a.dot(v * b) / std::sqrt(std::max(a.dot(v * a) * b.dot(v * b), 1e-300));
+      const double r = covariance(sums[i], sums[j]) / std::sqrt(std::max(own[i] * own[j], 1e-300));
       if (r < kAnticorrelated) pairs.push_back({r, i, j});
     }
   }

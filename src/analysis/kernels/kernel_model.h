@@ -17,6 +17,9 @@ namespace jouleprof::analysis {
 struct IdleHint {
   double watts = 0;
   double sigma = 0;
+  // What a context may hold more than the board drew then: it was observed outside of the work
+  // only.
+  double held_sigma = 0;
 };
 
 // What earlier runs know of a kernel signature, or of one variant of it.
@@ -78,13 +81,21 @@ class KernelModel {
   // Collinear kernel signatures: lists of two or more, longest busy time first. Each one's 95 %
   // error exceeds half of its energy, and is negatively correlated with that of another one.
   std::vector<std::vector<std::uint32_t>> groups() const;
-  // Its busy time is too short for a column of its own; all such signatures share one column.
+  // It has no column of its own: all such signatures share one, and each one's power is as
+  // uncertain as the prior of a signature.
   bool is_pooled(std::uint32_t kernel_class) const;
+  // Because of their number, not because its busy time is short.
+  bool is_above_cap(std::uint32_t kernel_class) const { return above_cap_[kernel_class]; }
+  // The watts at a bound of what a kernel can draw, 0 or the highest, where the readings alone
+  // would put its power beyond.
+  std::optional<double> bound_of(std::uint32_t kernel_class) const;
+  // False: what ran when explains neither the readings' variance nor their mean.
+  bool explains() const { return explains_; }
 
  private:
   explicit KernelModel(const ActivityTable& table) : table_(&table) {}
   void choose_columns();
-  // No kernel's power is negative, also where it differs from its signature's.
+  // No kernel's power is negative or above the highest, also where it differs from its signature's.
   void solve(const PowerRows& rows, std::vector<PowerPrior>& priors, const PowerRows* others,
              std::span<const KnownPower> known = {});
   template <class Add>
@@ -95,15 +106,27 @@ class KernelModel {
   // The column in which a use's power differs from that of all others.
   std::size_t own_column(const Use& use) const;
   double deviation_of(const Use& use) const;  // relative, at 95 %
+  void add_doubts(PowerSolution& solution, const PowerRows& rows,
+                  const std::vector<PowerPrior>& priors, std::span<const PowerRows> others,
+                  std::span<const KnownPower> known) const;
   void solve_with_known(const PowerRows& rows, std::vector<PowerPrior>& priors,
-                        const PowerRows* others, std::vector<KnownKernel> known);
+                        const PowerRows* also, std::span<const PowerRows> others,
+                        std::vector<KnownKernel> known);
 
   const ActivityTable* table_;
   std::vector<std::uint32_t> column_of_;  // by ActivityTable::Entry's numbers
+  std::vector<bool> above_cap_;           // by signature
+  std::vector<bool> shares_overlapped_;   // by signature: its overlapped time has no own column
   std::size_t own_columns_ = 0;
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
   double clock_variation_ = 0;
+  double dropped_share_ = 0;  // of the launches
+  double held_sigma_ = 0;
+  double own_sigma_ = 0;  // watts, of a signature's power before the readings
+  double overlapped_sigma_ = 0;
+  double highest_ = 0;  // watts above idle
+  bool explains_ = true;
   std::vector<DeviatingKernel> deviating_;
   PowerSolution solution_;
   std::optional<PowerSolution> own_;  // without earlier runs; absent: as solution_

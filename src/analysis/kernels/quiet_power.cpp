@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/kernels/regression/attribution_belief.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -29,6 +31,7 @@ void QuietPower::add(const ObservedPower& s) {
   const double weight = length * std::exp(-std::min(since, until) / kNear) *
                         (0.05 + heat_ * std::exp(-since / kWarm));
   ++count_;
+  between_ += last_end_ > -1e8 && next_ < bins.size() ? 1 : 0;
   weight_ += weight;
   watts_ += weight * s.watts;
   squares_ += weight * s.watts * s.watts;
@@ -38,7 +41,7 @@ std::optional<IdleHint> QuietPower::hint() const {
   if (count_ < kFewest || weight_ <= 0) return std::nullopt;
   const double mean = watts_ / weight_;
   const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
-  return IdleHint{mean, 0.5 + 0.3 * spread};
+  return IdleHint{mean, 0.5 + 0.3 * spread, between_ < kFewest ? kBelief.held : 0.0};
 }
 
 }  // namespace jouleprof::analysis

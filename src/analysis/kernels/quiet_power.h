@@ -30,6 +30,7 @@ class QuietPower {
   double last_end_ = -1e9;  // of the bins before it
   double heat_ = 0;         // busy seconds before that, exponentially weighted
   int count_ = 0;
+  int between_ = 0;  // of them, between work
   double weight_ = 0;
   double watts_ = 0;
   double squares_ = 0;

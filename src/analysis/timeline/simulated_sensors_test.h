@@ -46,7 +46,10 @@ class Truth {
   double joules_seen(double t, double rise) const {
     if (rise <= 0) return joules(t);
     double power = joules_[1] / times_[1];
-    for (std::size_t i = 1; i < times_.size() && times_[i - 1] < t; ++i) {
+    // What was more than 40 time constants before has settled.
+    const auto first = std::upper_bound(times_.begin() + 1, times_.end(), t - 40 * rise);
+    for (auto i = static_cast<std::size_t>(std::max(first - times_.begin() - 1, std::ptrdiff_t{1}));
+         i < times_.size() && times_[i - 1] < t; ++i) {
       const double level = (joules_[i] - joules_[i - 1]) / (times_[i] - times_[i - 1]);
       const double length = std::min(times_[i], t) - times_[i - 1];
       if (t - times_[i] > 40 * rise) {
@@ -85,6 +88,8 @@ struct GpuSensors {
   double phase = 0.037;
   double drift = 0;  // relative, of the device's clock
   double read_every = 0.100;
+  double sums_every = 0;  // the counter adds up samples so far apart; 0: it integrates
+  double sums_phase = 0.003;
   double earliest_visible = 0.0003;
   double latest_visible = 0.016;
 
@@ -134,6 +139,16 @@ struct GpuSensors {
     std::mt19937 random(seed + 1000);
     std::uniform_real_distribution<double> uniform(0, 1);
     const double period = edge_every * (1 + drift);
+    std::vector<double> sums{0};  // of the samples
+    for (double t = sums_phase; sums_every > 0 && t < truth.end() + 1; t += sums_every) {
+      const double from = truth.joules_seen(t - lag - window, rise);
+      sums.push_back(sums.back() + (truth.joules_seen(t - lag, rise) - from) / window * sums_every);
+    }
+    const auto counted = [&](double edge) {
+      if (sums_every <= 0) return truth.joules_seen(std::max(edge, 0.0), rise);
+      const double taken = std::ceil((edge - sums_phase) / sums_every);
+      return sums[std::min(static_cast<std::size_t>(std::max(taken, 0.0)), sums.size() - 1)];
+    };
     std::vector<double> visible;  // of each edge
     for (long k = 0; static_cast<double>(k) * period < truth.end() + 1; ++k) {
       visible.push_back(phase + static_cast<double>(k) * period + earliest_visible +
@@ -149,8 +164,7 @@ struct GpuSensors {
       busy_until = t + length;
       const auto seen = std::upper_bound(visible.begin(), visible.end(), sampled);
       const double edge = phase + (static_cast<double>(seen - visible.begin()) - 1) * period;
-      const auto millijoules =
-          std::llround((1e3 + truth.joules_seen(std::max(edge, 0.0), rise)) * 1e3);
+      const auto millijoules = std::llround((1e3 + counted(edge)) * 1e3);
       out.push_back({kCounter, at(t), at(t + length), Energy::millijoules(millijoules)});
     }
     return out;

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "analysis/kernels/regression/row_errors.h"
 
@@ -17,6 +18,14 @@ constexpr double kCluster = 1.0;    // seconds over which errors may be correlat
 constexpr double kInterval = 0.25;  // seconds over which clocks may stay reduced
 constexpr double kMostIntervals = 2000;
 constexpr int kRounds = 4;
+constexpr Index kMany = 300;  // columns: the trace of their inverse is estimated
+constexpr int kProbes = 8;    // for it (Hutchinson 1990)
+constexpr int kOtherRounds = 2;
+constexpr double kKnot = 8;  // seconds between two values of a drifting idle power ...
+constexpr Index kMostKnots = 24;
+constexpr double kFirstDrift = 4;  // ... and their first sigma, in watts
+constexpr double kLeastDrift = 0.3;
+constexpr int kDriftRounds = 5;
 constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
 constexpr double kWellKnown = 5;  // watts
 
@@ -42,7 +51,7 @@ class Solver {
     }
     PowerSolution out;
     out.watts = watts;
-    const Eigen::LDLT<MatrixXd> factor(information_);
+    const Eigen::LLT<MatrixXd> factor(information_);
     // The shift of all watts for 1 W of idle power.
     VectorXd moved = VectorXd::Zero(n_);
     if (is_idle_fixed()) {
@@ -50,16 +59,58 @@ class Solver {
       moved = factor.solve(moved);
     }
     const MatrixXd idle = std::pow(priors_[0].sigma, 2) * moved * moved.transpose();
-    out.covariance = factor.solve(MatrixXd::Identity(n_, n_)) + idle;
-    out.robust = factor.solve(factor.solve(cluster_scores()).transpose()) + idle;
+    out.covariance = factor.solve(MatrixXd::Identity(n_, n_));
+    out.robust = out.covariance * cluster_scores() * out.covariance + idle;
+    out.covariance += idle;
     out.influence = influence(factor, watts);
     if (any_rerun() || !known_.empty()) out.program_shift = factor.solve(program_information());
     out.alternative_shift =
         others == nullptr ? VectorXd::Zero(n_) : alternative_shift(factor, watts, *others);
-    out.counter_sigma = errors_.counter_sigma();
-    out.sample_sigma = errors_.sample_sigma();
+    out.noise = errors_.noise();
+    out.counter_sigma = out.noise[0].sigma;
+    out.sample_sigma = out.noise[1].sigma;
     out.explained = explained();
     out.rows = rows_.rows.size();
+    return out;
+  }
+
+  // The watts by these rows, where another solution's errors are theirs.
+  VectorXd again(const PowerSolution& base) {
+    errors_.set_noise(base.noise);
+    VectorXd watts = base.watts;
+    for (int round = 0; round < kOtherRounds; ++round) {
+      errors_.set_watts(watts);
+      set_normal_equations();
+      watts = bounded_minimum();
+    }
+    return watts;
+  }
+
+  // The same of `base` with the variance of the last `count` columns' priors, which is theirs in
+  // common, by expectation and maximisation (Dempster, Laird and Rubin 1977). `priors` are those of
+  // this solver.
+  DriftingIdle drifting(const PowerSolution& base, std::vector<PowerPrior>& priors, Index count) {
+    const Index before = n_ - count;
+    errors_.set_noise(base.noise);
+    VectorXd watts = VectorXd::Zero(n_);
+    watts.head(base.watts.size()) = base.watts;
+    DriftingIdle out;
+    for (int round = 0; round < kDriftRounds; ++round) {
+      errors_.set_watts(watts);
+      if (round > 0) errors_.estimate(false, effective_parameters_);
+      set_normal_equations();
+      watts = bounded_minimum();
+      const Eigen::LLT<MatrixXd> factor(information_);
+      const MatrixXd own = factor.solve(MatrixXd::Identity(n_, n_).rightCols(count));
+      double squares = 0;
+      for (Index k = before; k < n_; ++k) squares += watts[k] * watts[k] + own(k, k - before);
+      out.watts = std::max(std::sqrt(squares / static_cast<double>(count)), kLeastDrift);
+      for (Index k = before; k < n_; ++k) priors[static_cast<std::size_t>(k)].sigma = out.watts;
+    }
+    const Eigen::LLT<MatrixXd> factor(information_);
+    const Index size = base.watts.size();
+    out.shift = watts.head(size) - base.watts;
+    out.covariance = factor.solve(MatrixXd::Identity(n_, n_).leftCols(size)).topRows(size);
     return out;
   }
 
@@ -68,7 +119,7 @@ class Solver {
   const PowerPrior& prior(Index column) const { return priors_[static_cast<std::size_t>(column)]; }
 
   // One Gauss-Newton step from `watts` for the residuals of the other rows.
-  VectorXd alternative_shift(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts,
+  VectorXd alternative_shift(const Eigen::LLT<MatrixXd>& factor, const VectorXd& watts,
                              const PowerRows& others) const {
     const VectorXd more = RowErrors::residuals(others, watts) - errors_.residuals();
     VectorXd score = VectorXd::Zero(n_);
@@ -124,9 +175,9 @@ class Solver {
   // The minimum of x'Ax/2 - b'x within the bounds: the unbounded one where it satisfies them, else
   // by projected Gauss-Seidel (Cryer 1971).
   VectorXd bounded_minimum() {
-    const Eigen::LDLT<MatrixXd> factor(information_);
+    const Eigen::LLT<MatrixXd> factor(information_);
     VectorXd x = factor.solve(right_);
-    effective_parameters_ = factor.solve(data_).trace();
+    effective_parameters_ = trace_of_hat(factor);
     bool inside = true;
     for (Index k = 0; k < n_; ++k) {
       const double held = std::clamp(x[k], prior(k).lowest, prior(k).highest);
@@ -151,6 +202,14 @@ class Solver {
     return x;
   }
 
+  double trace_of_hat(const Eigen::LLT<MatrixXd>& factor) const {
+    if (n_ <= kMany) return factor.solve(data_).trace();
+    std::minstd_rand random(1);
+    MatrixXd probes(n_, kProbes);
+    for (Index i = 0; i < probes.size(); ++i) probes(i) = random() % 2 == 0 ? 1.0 : -1.0;
+    return (probes.transpose() * factor.solve(data_ * probes)).trace() / kProbes;
+  }
+
   // The middle of the sandwich estimator: outer products of the clusters' scores, and the prior.
   MatrixXd cluster_scores() const {
     MatrixXd out = information_ - data_;
@@ -171,11 +230,12 @@ class Solver {
 
   // Minus the part that is no error: if power in an interval was higher, the kernels that ran in it
   // did draw more, by their share of their busy time.
-  MatrixXd influence(const Eigen::LDLT<MatrixXd>& factor, const VectorXd& watts) const {
+  MatrixXd influence(const Eigen::LLT<MatrixXd>& factor, const VectorXd& watts) const {
     const auto& rows = rows_.rows;
     if (rows.empty()) return {};
     const double begin = rows.front().begin;
-    const double length = std::max(kInterval, (rows.back().end - begin) / kMostIntervals);
+    const double most = n_ <= kMany ? kMostIntervals : kMostIntervals / 5.0;
+    const double length = std::max(kInterval, (rows.back().end - begin) / most);
     const auto intervals =
         static_cast<Index>(std::max((rows.back().end - begin) / length, 0.0)) + 1;
     MatrixXd score = MatrixXd::Zero(n_, intervals);
@@ -247,7 +307,13 @@ double PowerSolution::variance(const VectorXd& factor) const {
     by_model += factor[i] * model_sum;
     by_clusters += factor[i] * cluster_sum;
   }
-  return std::max(by_model, by_clusters);
+  double by_others = 0;
+  for (Index m = 0; m < spread.cols(); ++m) {
+    double sum = 0;
+    for (const Index k : used) sum += spread(k, m) * factor[k];
+    by_others += sum * sum;
+  }
+  return std::max(by_model, by_clusters) + by_others;
 }
 
 double PowerSolution::shift_by_program(const VectorXd& factor, std::size_t column) const {
@@ -268,6 +334,45 @@ double PowerSolution::maximum_shift(const VectorXd& factor, double ratio) const 
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
                           const PowerRows* others, std::span<const KnownPower> known) {
   return Solver(rows, priors, known).run(others);
+}
+
+DriftingIdle drifting_idle(const PowerSolution& base, const PowerRows& rows,
+                           const std::vector<PowerPrior>& priors, double held_sigma,
+                           std::span<const KnownPower> known) {
+  const double begin = rows.rows.front().begin;
+  const double length = rows.rows.back().end - begin;
+  const Index knots = std::clamp(static_cast<Index>(length / kKnot) + 1, Index{2}, kMostKnots);
+  const double step = std::max(length / static_cast<double>(knots - 1), 1e-6);
+  PowerRows more;
+  more.columns = rows.columns + 1 + static_cast<std::size_t>(knots);
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    PowerRow row = rows.rows[i];
+    const auto terms = rows.of(i);
+    row.first = more.terms.size();
+    more.rows.push_back(row);
+    more.terms.insert(more.terms.end(), terms.begin(), terms.end());
+    auto column = static_cast<std::uint32_t>(rows.columns);
+    more.terms.push_back({column++, 1});
+    const double at = std::max(((row.begin + row.end) / 2 - begin) / step, 0.0);
+    const auto knot = std::min(static_cast<Index>(at), knots - 2);
+    const double part = std::min(at - static_cast<double>(knot), 1.0);
+    column += static_cast<std::uint32_t>(knot);
+    more.terms.push_back({column, static_cast<float>(1 - part)});
+    more.terms.push_back({column + 1, static_cast<float>(part)});
+  }
+  std::vector<PowerPrior> all = priors;
+  all.push_back({0, std::max(held_sigma, kLeastDrift), -1e3, 1e3});
+  for (Index k = 0; k < knots; ++k) all.push_back({0, kFirstDrift, -1e3, 1e3});
+  return Solver(more, all, known).drifting(base, all, knots);
+}
+
+MatrixXd other_solutions(const PowerSolution& base, const std::vector<PowerPrior>& priors,
+                         std::span<const PowerRows> others, std::span<const KnownPower> known) {
+  MatrixXd out(base.watts.size(), static_cast<Index>(others.size()));
+  for (std::size_t m = 0; m < others.size(); ++m) {
+    out.col(static_cast<Index>(m)) = Solver(others[m], priors, known).again(base) - base.watts;
+  }
+  return out / std::sqrt(std::max(static_cast<double>(others.size()), 1.0));
 }
 
 }  // namespace jouleprof::analysis

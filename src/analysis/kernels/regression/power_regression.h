@@ -2,11 +2,13 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "analysis/kernels/regression/power_rows.h"
+#include "analysis/kernels/regression/row_errors.h"
 
 namespace jouleprof::analysis {
 
@@ -40,15 +42,19 @@ struct PowerSolution {
   Eigen::MatrixXd influence;
   // The alternative estimate minus `watts`: with the other rows that solve_power() was given.
   Eigen::VectorXd alternative_shift;
+  // Of other solutions (other_solutions()), each minus `watts`: all other models together are one
+  // more error of the watts. Empty: none was made.
+  Eigen::MatrixXd spread;
   // Column k: the shift of `watts` if column k drew 1 W more in the program's own rows, but not in
   // isolated re-runs. Empty without rows of re-runs and known powers: nearly the identity then.
   Eigen::MatrixXd program_shift;
+  std::array<RowErrors::Noise, 2> noise{};
   double counter_sigma = 0;  // watts: error of a counter's row over one update
   double sample_sigma = 0;   // watts: error of a sample's row
   double explained = 0;      // R^2 of all rows, weighted by their lengths
   std::size_t rows = 0;
 
-  // The variance of `factor . watts`: the larger one of both covariances.
+  // The variance of `factor . watts`: the larger one of both covariances, and the spread.
   double variance(const Eigen::VectorXd& factor) const;
   // The maximum shift of `factor . watts` where the power above idle of each interval is wrong by
   // up to `ratio`, in either direction.
@@ -57,15 +63,32 @@ struct PowerSolution {
   double shift_by_program(const Eigen::VectorXd& factor, std::size_t column) const;
 };
 
-// Estimates the watts of
-//   row.watts = idle + sum of share x watts + error
-// by generalised least squares (Aitken 1936) with the error model of row_errors.h, re-estimated in
-// each of four rounds; with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970)
-// and with bounds. `priors`: idle's first, then one for each column. `others`: the same rows under
-// another assumption on the sensors; may be null. `known`: in addition to the priors. Needs at
-// least one row.
+// Estimates the watts of row.watts = idle + sum of share x watts + error by generalised least
+// squares (Aitken 1936) with the error model of row_errors.h, re-estimated in each of four rounds;
+// with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970) and with bounds.
+// `priors`: idle's first, then one for each column. `others`: the same rows under another
+// assumption on the sensors; may be null. `known`: in addition to the priors. Needs at least one
+// row. Time: cubic in the columns; 2,000 take some ten seconds.
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
                           const PowerRows* others = nullptr,
                           std::span<const KnownPower> known = {});
+
+// What it changes if idle power drifts: it differs by one value at all times, known beforehand to
+// `held_sigma` watts, and by others from one eight seconds to the next, as much as the readings
+// say.
+struct DriftingIdle {
+  Eigen::VectorXd shift;       // of the watts
+  Eigen::MatrixXd covariance;  // of the watts, with that of the drift in it
+  double watts = 0;            // the drift's sigma
+};
+DriftingIdle drifting_idle(const PowerSolution& base, const PowerRows& rows,
+                           const std::vector<PowerPrior>& priors, double held_sigma,
+                           std::span<const KnownPower> known = {});
+
+// PowerSolution::spread: the differences of what other rows of the same readings say, each as
+// likely as the others, with the errors that `base` has. Divided by the root of their number.
+Eigen::MatrixXd other_solutions(const PowerSolution& base, const std::vector<PowerPrior>& priors,
+                                std::span<const PowerRows> others,
+                                std::span<const KnownPower> known = {});
 
 }  // namespace jouleprof::analysis

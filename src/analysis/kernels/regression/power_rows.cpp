@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace jouleprof::analysis {
 namespace {
@@ -112,25 +114,53 @@ class LaggedActivity {
   std::size_t bin_ = 0;
 };
 
+// A time over which a sensor took a mean: the whole of a row, or one of those that the counter
+// adds.
+struct Window {
+  double begin;
+  double end;
+  std::uint32_t row;
+};
+
+std::vector<Window> windows_of(std::span<const ObservedPower> observed,
+                               const SensorTiming& timing) {
+  std::vector<Window> out;
+  out.reserve(observed.size());
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    const ObservedPower& s = observed[i];
+    const auto row = static_cast<std::uint32_t>(i);
+    const double late = s.counter ? timing.counter_late : timing.samples_late;
+    const std::size_t before = out.size();
+    if (s.counter && timing.counter_every > 0) {
+      double at = s.end - late - timing.counter_phase;
+      for (; at > s.begin - late - timing.counter_phase + 1e-6; at -= timing.counter_every) {
+        out.push_back({at - timing.counter_window, at, row});
+      }
+    }
+    if (out.size() == before) out.push_back({s.begin - late, s.end - late, row});
+  }
+  return out;
+}
+
 struct Event {
   double at;
-  std::uint32_t row;
+  std::uint32_t window;
   bool end;
 };
 
 bool is_earlier(const Event& a, const Event& b) { return a.at < b.at; }
 
 // In order of time. Counter rows and sample rows mostly have begins and ends in order already.
-std::vector<Event> events_of(std::span<const ObservedPower> observed, const SensorTiming& timing) {
+std::vector<Event> events_of(std::span<const ObservedPower> observed,
+                             const std::vector<Window>& windows) {
   std::vector<Event> out;
-  out.reserve(2 * observed.size());
+  out.reserve(2 * windows.size());
   const auto add = [&](bool counter, bool end) {
     const auto middle = static_cast<std::ptrdiff_t>(out.size());
-    const double offset = counter ? timing.counter_late : timing.samples_late;
-    for (std::size_t i = 0; i < observed.size(); ++i) {
-      const ObservedPower& s = observed[i];
-      if (s.counter != counter) continue;
-      out.push_back({(end ? s.end : s.begin) - offset, static_cast<std::uint32_t>(i), end});
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      const Window& w = windows[i];
+      if (observed[w.row].counter != counter) continue;
+      out.push_back({end ? w.end : w.begin, static_cast<std::uint32_t>(i), end});
     }
     const auto fresh = out.begin() + middle;
     if (!std::is_sorted(fresh, out.end(), is_earlier)) std::sort(fresh, out.end(), is_earlier);
@@ -151,23 +181,27 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
   out.columns = columns;
   out.rows.reserve(observed.size());
   out.terms.reserve(kUsualTerms * observed.size());
-  const auto events = events_of(observed, timing);
+  const auto windows = windows_of(observed, timing);
+  std::vector<std::uint32_t> left(observed.size());  // windows of a row that are still to end
+  for (const Window& w : windows) ++left[w.row];
+  const auto events = events_of(observed, windows);
   LaggedActivity activity(table, column_of, columns, timing.time_constant);
   ArrayXd now;
-  // The integrals at the begin of each open row; few rows are open at once.
+  // The integrals at the begin of each open window, or the sum of a row's earlier ones; few are
+  // open at once.
   struct Open {
-    std::uint32_t row;
+    std::uint32_t window;
     ArrayXd at_begin;
   };
   std::vector<Open> open;
+  std::map<std::uint32_t, std::pair<ArrayXd, double>> sums;  // of rows of several windows
   std::vector<ArrayXd> spare;
   std::vector<Index> with_share(columns);
   for (const Event& event : events) {
-    const ObservedPower& s = observed[event.row];
     activity.advance(event.at);
     activity.read(now);
     if (!event.end) {
-      Open fresh{event.row, {}};
+      Open fresh{event.window, {}};
       if (!spare.empty()) {
         fresh.at_begin = std::move(spare.back());
         spare.pop_back();
@@ -176,27 +210,41 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
       open.push_back(std::move(fresh));
       continue;
     }
-    const auto at =
-        std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.row == event.row; });
+    const auto at = std::find_if(open.begin(), open.end(),
+                                 [&](const Open& o) { return o.window == event.window; });
     if (at == open.end()) continue;  // it ends where it begins
+    const Window& window = windows[event.window];
+    const ObservedPower& s = observed[window.row];
+    double length = window.end - window.begin;
+    now -= at->at_begin;
+    spare.push_back(std::move(at->at_begin));
+    open.erase(at);
+    const bool last = --left[window.row] == 0;
+    const auto earlier = sums.find(window.row);
+    if (earlier != sums.end()) {
+      now += earlier->second.first;
+      length += earlier->second.second;
+      if (last) sums.erase(earlier);
+    }
+    if (!last) {
+      sums.insert_or_assign(window.row, std::pair{now, length});
+      continue;
+    }
     out.rows.push_back({s.begin, s.end, s.watts, s.counter, out.terms.size()});
-    const double length = s.end - s.begin;
     // Most columns have no share: those that may have one are found without a branch or a division.
     const double negligible = 0.5 * kLeastShare * length;
     std::size_t few = 0;
     for (Index k = 0; k < now.size(); ++k) {
       with_share[few] = k;
-      const bool any = std::abs(now[k] - at->at_begin[k]) > negligible;
+      const bool any = std::abs(now[k]) > negligible;
       few += static_cast<std::size_t>(any);
     }
     for (const Index k : std::span(with_share).first(few)) {
-      const double share = (now[k] - at->at_begin[k]) / length;
+      const double share = now[k] / length;
       if (std::abs(share) > kLeastShare) {
         out.terms.push_back({static_cast<std::uint32_t>(k), static_cast<float>(share)});
       }
     }
-    spare.push_back(std::move(at->at_begin));
-    open.erase(at);
   }
   return out;
 }

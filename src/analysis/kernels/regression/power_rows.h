@@ -18,6 +18,11 @@ struct SensorTiming {
   double counter_late = 0;
   double samples_late = 0;
   double time_constant_sigma = 0;
+  // The counter adds up means over `counter_window`, so far apart; 0: it integrates. Its last one
+  // ends `counter_phase` before an update.
+  double counter_every = 0;
+  double counter_window = 0;
+  double counter_phase = 0;
 };
 
 // One equation: watts = idle + sum over columns of share x watts of that column.
@@ -48,8 +53,8 @@ struct PowerRows {
 // One row for each of `observed`. `column_of` gives each kernel signature its column, 0 to
 // columns - 2, and after the signatures it may give variants and overlapped times theirs
 // (model::kNone: none). The last column is idle between launches, in bins in which something ran.
-// Activity counts as uniform within a bin. Rows come in order of their ends. Time: linear in bins'
-// entries plus rows x columns.
+// Activity counts as uniform within a bin. Rows come in order of the times at which the sensors saw
+// the last of them. Time: linear in bins' entries plus rows x columns.
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
                      std::size_t columns, std::span<const ObservedPower> observed,
                      const SensorTiming& timing);

@@ -3,9 +3,13 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/sparse_row.h"
 
 namespace jouleprof::analysis {
@@ -21,41 +25,98 @@ constexpr double kLongest = 120;     // seconds of the recording
 constexpr double kClear = 20;        // likelihood ratio statistic: significant
 constexpr double kPriorWatts = 200;  // a wide Gaussian prior keeps the system regular
 
-// The mean squared residual of a ridge regression (Hoerl and Kennard 1970).
-double left_over(const PowerRows& rows) {
-  const auto n = static_cast<Index>(rows.columns + 1);
-  MatrixXd normal = MatrixXd::Zero(n, n);
-  VectorXd right = VectorXd::Zero(n);
-  double mean = 0;
-  for (const auto& row : rows.rows) mean += row.watts;
-  mean /= static_cast<double>(rows.rows.size());
-  std::vector<Factor> row;
-  const auto fill = [&](std::size_t i) {
-    row.assign(1, {0, 1.0});
-    for (const auto& term : rows.of(i)) {
-      row.push_back({1 + static_cast<Index>(term.column), term.share});
-    }
-  };
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    fill(i);
-    add_outer_product(row, 1, normal);
-    add_row(row, rows.rows[i].watts - mean, right);
-  }
-  for (Index k = 0; k < n; ++k) normal(k, k) += 25 / (kPriorWatts * kPriorWatts);
-  const VectorXd watts = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
+// What a ridge regression (Hoerl and Kennard 1970) needs of some rows.
+struct Moments {
+  MatrixXd normal;
+  VectorXd right;
   double squares = 0;
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    double sum = watts[0];
-    for (const auto& term : rows.of(i)) sum += term.share * watts[1 + term.column];
-    const double e = rows.rows[i].watts - mean - sum;
-    squares += e * e;
+  double count = 0;
+
+  Moments() = default;
+  // Powers count from `base` watts.
+  Moments(const PowerRows& rows, double base) {
+    const auto n = static_cast<Index>(rows.columns + 1);
+    normal = MatrixXd::Zero(n, n);
+    right = VectorXd::Zero(n);
+    count = static_cast<double>(rows.rows.size());
+    std::vector<Factor> row;
+    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+      row.assign(1, {0, 1.0});
+      for (const auto& term : rows.of(i)) {
+        row.push_back({1 + static_cast<Index>(term.column), term.share});
+      }
+      const double watts = rows.rows[i].watts - base;
+      add_outer_product(row, 1, normal);
+      add_row(row, watts, right);
+      squares += watts * watts;
+    }
+    normal = MatrixXd(normal.selfadjointView<Eigen::Lower>());
   }
-  return squares / static_cast<double>(rows.rows.size());
+  bool any() const { return count > 0; }
+  // The mean squared residual.
+  double left(const VectorXd& watts) const {
+    const double sum = squares - 2 * watts.dot(right) + watts.dot(normal * watts);
+    return std::max(sum / count, 1e-12);
+  }
+};
+
+VectorXd ridge(const MatrixXd& normal, const VectorXd& right, double variance) {
+  MatrixXd sum = normal;
+  sum.diagonal().array() += variance / (kPriorWatts * kPriorWatts);
+  return sum.ldlt().solve(right);
 }
 
-constexpr double kKnownSpread = 0.07;   // relative standard deviation among boards
-constexpr double kSteady = 0.02;        // relative variation of power with the clocks
-constexpr double kLeastSigma = 0.5e-3;  // seconds: the response is not exactly first-order
+double left_alone(const Moments& of) { return of.left(ridge(of.normal, of.right, 25)); }
+
+constexpr double kSteady = 0.02;   // relative variation of power with the clocks
+constexpr double kPoor = 0.5;      // explained by the best offset nearby: looks far, too
+constexpr double kSampled = 0.02;  // seconds between such samples, where there is no buffer ...
+constexpr double kSampleWindow = 4e-3;  // ... and of one
+constexpr double kDoubt = 0.4e-3;       // seconds: the sigma of an offset that is certain
+constexpr double kCertain = 0.99;       // the probability of how the counter works
+constexpr std::size_t kOthers = 12;
+
+double log_prior(double offset, double sigma) {
+  const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
+  const double far = std::abs(offset) <= kBelief.farthest ? 1 / (2 * kBelief.farthest) : 1e-9;
+  return std::log((1 - kBelief.far_share) * near + kBelief.far_share * far);
+}
+
+double middle(std::vector<double> values) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// A distribution over points of a line.
+class Density {
+ public:
+  // In order; log densities need no common constant.
+  Density(std::vector<double> at, const std::vector<double>& log_density) : at_(std::move(at)) {
+    const double most = *std::max_element(log_density.begin(), log_density.end());
+    double sum = 0;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      const double left = at_[i > 0 ? i - 1 : i];
+      const double right = at_[std::min(i + 1, at_.size() - 1)];
+      const double width = at_.size() > 1 ? (right - left) / 2 : 1;
+      sum += width * std::exp(log_density[i] - most);
+      upto_.push_back(sum);
+    }
+    for (double& u : upto_) u /= sum;
+  }
+  double quantile(double u) const {
+    const auto next = std::lower_bound(upto_.begin(), upto_.end(), u);
+    const auto i = std::min(static_cast<std::size_t>(next - upto_.begin()), at_.size() - 1);
+    if (i == 0) return at_[0];
+    const double part = (u - upto_[i - 1]) / std::max(upto_[i] - upto_[i - 1], 1e-12);
+    return at_[i - 1] + (at_[i] - at_[i - 1]) * part;
+  }
+  double spread() const { return (quantile(0.84) - quantile(0.16)) / 2; }
+
+ private:
+  std::vector<double> at_;
+  std::vector<double> upto_;
+};
 
 // The rows of one recording under different timings.
 class Timings {
@@ -70,19 +131,25 @@ class Timings {
     }
     for (auto* kind : {&counter_, &samples_}) {
       if (kind->size() < kFewestRows) kind->clear();
+      for (const ObservedPower& s : *kind) base_ += s.watts;
     }
+    base_ /= std::max(static_cast<double>(counter_.size() + samples_.size()), 1.0);
   }
 
-  void fit_offsets(SensorTiming& timing) const {
-    timing.counter_late = best_offset(counter_, timing.time_constant);
-    timing.samples_late = best_offset(samples_, timing.time_constant);
+  void fit_offsets(SensorTiming& timing) {
+    sampled_ = {};
+    timing.samples_late =
+        best_offset(samples_, timing.time_constant, kBelief.samples_late, samples_found_);
+    if (!samples_.empty()) sampled_ = moments(samples_, timing);
+    timing.counter_late =
+        best_offset(counter_, timing.time_constant, kBelief.counter_late, counter_found_);
   }
 
   // The maximum of the Gaussian profile likelihood (variances profiled out) by a parabola through
   // the best of a grid and its neighbours; its sigma from the curvature. Keeps the fitted offsets.
   void fit_time_constant(SensorTiming& timing, bool steady) const {
     const double known = timing.time_constant;
-    timing.time_constant_sigma = kKnownSpread * known;
+    timing.time_constant_sigma = kBelief.time_constant * known;
     if (!steady || (counter_.empty() && samples_.empty())) return;
     const auto deviance = [&](double time_constant) {
       SensorTiming other = timing;
@@ -105,43 +172,200 @@ class Timings {
     if (found[least] > std::min(before, after) || bend < kClear * 0.5) return;
     timing.time_constant =
         known + step * (static_cast<double>(least) - 4 + (before - after) / (2 * bend));
-    timing.time_constant_sigma = std::max(kLeastSigma, 2 * step * std::sqrt(2 / bend));
+    timing.time_constant_sigma =
+        std::max(kBelief.least_time_constant, 2 * step * std::sqrt(2 / bend));
+  }
+
+  // Whether the counter adds up samples, and at which phase.
+  void fit_counter(SensorTiming& timing) {
+    integrates_ = 1;
+    if (counter_.empty()) return;
+    SensorTiming adds = timing;
+    adds.counter_every = kSampled;
+    adds.counter_window = kSampleWindow;
+    if (samples_.size() > 1) {
+      std::vector<double> apart, lengths;
+      for (std::size_t i = 1; i < samples_.size(); ++i) {
+        apart.push_back(samples_[i].end - samples_[i - 1].end);
+        lengths.push_back(samples_[i].end - samples_[i].begin);
+      }
+      adds.counter_every = middle(apart);
+      adds.counter_window = middle(lengths);
+    }
+    std::vector<double> lengths;
+    for (const ObservedPower& s : counter_) lengths.push_back(s.end - s.begin);
+    const double update = middle(lengths);
+    if (adds.counter_every > 0.6 * update || adds.counter_window > 0.7 * adds.counter_every) return;
+    const double integral = likelihood(counter_, timing);
+    std::map<double, double> found;  // log likelihood by phase
+    const auto look = [&](double phase) {
+      if (found.count(phase) > 0) return;
+      adds.counter_phase = phase;
+      found[phase] = likelihood(counter_, adds);
+    };
+    constexpr int kPhases = 10;
+    for (int i = 0; i < kPhases; ++i) look(adds.counter_every * i / kPhases);
+    const auto best = [&] {
+      return std::max_element(found.begin(), found.end(),
+                              [](auto& a, auto& b) { return a.second < b.second; });
+    };
+    const double first = best()->first;
+    for (const double part : {-0.25, 0.25, -0.5, 0.5}) {
+      const double phase = first + part * adds.counter_every / kPhases;
+      if (phase >= 0) look(phase);
+    }
+    std::vector<double> at, log_density;
+    double sum = 0;
+    const double top = std::max(integral, best()->second);
+    for (const auto& [phase, value] : found) {
+      at.push_back(phase);
+      log_density.push_back(value);
+    }
+    for (int i = 0; i < kPhases; ++i) {
+      sum += std::exp(found[adds.counter_every * i / kPhases] - top) / kPhases;
+    }
+    const double peak = std::exp(best()->second - top) / (2 * kPhases);
+    sum = kBelief.adds_up * std::max(sum, peak);
+    integrates_ = (1 - kBelief.adds_up) * std::exp(integral - top);
+    integrates_ /= integrates_ + sum;
+    phases_.emplace(at, log_density);
+    adds_ = adds;
+    adds_.counter_phase = best()->first;
+    if (integrates_ >= 0.5) return;
+    timing.counter_every = adds_.counter_every;
+    timing.counter_window = adds_.counter_window;
+    timing.counter_phase = adds_.counter_phase;
+  }
+
+  // Of independent quantiles, in orders that have nothing in common.
+  std::vector<SensorTiming> others(const SensorTiming& best) const {
+    const auto samples = offsets(samples_found_, kBelief.samples_late);
+    const auto counter = offsets(counter_found_, kBelief.counter_late);
+    const bool sure_counter = std::max(integrates_, 1 - integrates_) > kCertain &&
+                              (integrates_ > 0.5 || !phases_ || phases_->spread() < 2 * kDoubt);
+    const auto is_sure = [](const std::optional<Density>& d) { return !d || d->spread() < kDoubt; };
+    if (is_sure(samples) && is_sure(counter) && sure_counter) return {};
+    std::vector<SensorTiming> out;
+    for (std::size_t i = 0; i < kOthers; ++i) {
+      const auto u = [i](std::size_t step, double shift) {
+        return (static_cast<double>(i * step % kOthers) + shift) / kOthers;
+      };
+      SensorTiming other = best;
+      if (samples) other.samples_late = samples->quantile(u(1, 0.5));
+      if (counter) other.counter_late = counter->quantile(u(5, 0.5));
+      const bool integrates = u(7, 0.5) < integrates_;
+      if (integrates) other.counter_every = 0;
+      if (!integrates && phases_) {
+        other.counter_every = adds_.counter_every;
+        other.counter_window = adds_.counter_window;
+        other.counter_phase = phases_->quantile(u(11, 0.5));
+      }
+      // A time constant is late, too: not both.
+      const double way = i % 2 == 0 ? 1 : -1;
+      other.time_constant = std::max(best.time_constant + way * best.time_constant_sigma, 0.0);
+      out.push_back(other);
+    }
+    return out;
   }
 
  private:
+  Moments moments(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
+    return Moments(power_rows(table_, column_of_, columns_, observed, timing), base_);
+  }
   double left(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
-    return std::max(left_over(power_rows(table_, column_of_, columns_, observed, timing)), 1e-12);
+    return left_alone(moments(observed, timing));
   }
 
-  double best_offset(std::span<const ObservedPower> observed, double time_constant) const {
-    if (observed.empty()) return 0;
-    const auto squares = [&](double late) {
-      return left(observed, {time_constant, late, late, 0});
-    };
-    const double at_zero = squares(0);
-    double best = 0;
-    double least = at_zero;
-    const auto look = [&](double from, double to, double step) {
-      for (double late = from; late <= to + 1e-9; late += step) {
-        const double s = squares(late);
-        if (s < least) {
-          least = s;
-          best = late;
-        }
-      }
-    };
-    look(-0.010, 0.020, 0.003);
-    look(best - 0.002, best + 0.002, 0.001);
-    look(best - 0.0005, best + 0.0005, 0.0005);
-    const double gain = static_cast<double>(observed.size()) * std::log(at_zero / least);
-    return gain > kClear ? best : 0;
+  // Log, up to a constant. The counter's is of both kinds by the same watts: alone, half a period
+  // of a loop would pass for an offset.
+  double likelihood(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
+    const Moments own = moments(observed, timing);
+    const double alone = left_alone(own);
+    if (!sampled_.any()) return -0.5 * own.count / kBelief.persistence * std::log(alone);
+    const double one = 1 / alone;
+    const double other = 1 / left_alone(sampled_);
+    const VectorXd watts = ridge(one * own.normal + other * sampled_.normal,
+                                 one * own.right + other * sampled_.right, 1);
+    return -0.5 / kBelief.persistence *
+           (own.count * std::log(own.left(watts)) +
+            sampled_.count * std::log(sampled_.left(watts)));
   }
+
+  using ByOffset = std::map<double, double>;  // log likelihood
+
+  double best_offset(std::span<const ObservedPower> observed, double time_constant, double sigma,
+                     ByOffset& found) const {
+    found.clear();
+    if (observed.empty()) return 0;
+    const auto timing_of = [&](double late) { return SensorTiming{time_constant, late, late, 0}; };
+    const auto look = [&](double late) {
+      const double at = std::round(late / kStep) * kStep;
+      if (found.count(at) == 0) found[at] = likelihood(observed, timing_of(at));
+    };
+    const auto best = [&] {
+      const auto value = [sigma](const auto& f) { return f.second + log_prior(f.first, sigma); };
+      return std::max_element(found.begin(), found.end(),
+                              [&](auto& a, auto& b) { return value(a) < value(b); })
+          ->first;
+    };
+    for (double late = -0.012; late <= 0.020 + 1e-9; late += 0.002) look(late);
+    double variance = 0;
+    double mean = 0;
+    for (const auto& s : observed) mean += s.watts / static_cast<double>(observed.size());
+    for (const auto& s : observed) variance += std::pow(s.watts - mean, 2);
+    variance /= static_cast<double>(observed.size());
+    if (left(observed, timing_of(best())) > (1 - kPoor) * variance) {
+      for (double late = -kBelief.farthest; late <= kBelief.farthest + 1e-9; late += 0.004)
+        look(late);
+      const double far = best();
+      for (const double more : {-2e-3, 2e-3}) look(far + more);
+    }
+    // A loop has several maxima, which a coarse grid may rank wrongly.
+    std::vector<std::pair<double, double>> peaks;
+    for (auto f = found.begin(); f != found.end(); ++f) {
+      const bool above_last = f == found.begin() || std::prev(f)->second <= f->second;
+      const bool above_next = std::next(f) == found.end() || std::next(f)->second <= f->second;
+      if (above_last && above_next)
+        peaks.emplace_back(-f->second - log_prior(f->first, sigma), f->first);
+    }
+    std::sort(peaks.begin(), peaks.end());
+    peaks.resize(std::min<std::size_t>(peaks.size(), 3));
+    for (const auto& [unlikely, at] : peaks) {
+      look(at - 1e-3);
+      look(at + 1e-3);
+    }
+    for (const double more : {1e-3, kStep}) {
+      const double near = best();
+      look(near - more);
+      look(near + more);
+    }
+    return best();
+  }
+
+  static std::optional<Density> offsets(const ByOffset& found, double sigma) {
+    if (found.empty()) return std::nullopt;
+    std::vector<double> at, log_density;
+    for (const auto& [late, value] : found) {
+      at.push_back(late);
+      log_density.push_back(value + log_prior(late, sigma));
+    }
+    return Density(std::move(at), log_density);
+  }
+
+  static constexpr double kStep = 0.5e-3;  // seconds
 
   const ActivityTable& table_;
   std::span<const std::uint32_t> column_of_;
   std::size_t columns_;
   std::vector<ObservedPower> counter_;
   std::vector<ObservedPower> samples_;
+  double base_ = 0;  // watts
+  Moments sampled_;  // the samples, at their offset
+  ByOffset counter_found_;
+  ByOffset samples_found_;
+  double integrates_ = 1;          // probability
+  SensorTiming adds_;              // where it does not
+  std::optional<Density> phases_;  // then
 };
 
 // The signatures with most busy time have a column each.
@@ -168,17 +392,21 @@ class Columns {
 
 }  // namespace
 
-SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
-                        double time_constant, double clock_variation) {
-  SensorTiming out{time_constant, 0, 0, 0};
+PlausibleTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
+                           double time_constant, double clock_variation) {
+  PlausibleTiming out;
+  SensorTiming& best = out.best;
+  best.time_constant = time_constant;
   if (table.empty()) return out;
   const Columns columns(table);
-  const Timings timings(table, columns.of_classes(), columns.count(), observed);
-  timings.fit_offsets(out);
+  Timings timings(table, columns.of_classes(), columns.count(), observed);
+  timings.fit_offsets(best);
   if (time_constant > 0) {
-    timings.fit_time_constant(out, clock_variation < kSteady);
-    if (out.time_constant != time_constant) timings.fit_offsets(out);
+    timings.fit_time_constant(best, clock_variation < kSteady);
+    if (best.time_constant != time_constant) timings.fit_offsets(best);
   }
+  timings.fit_counter(best);
+  out.others = timings.others(best);
   return out;
 }
 

@@ -1,22 +1,32 @@
-// The timestamp offset of each of a domain's sensors, and their time constant, from the recording.
+// How the sensors of a domain see the activity: the offsets of their stamps, their time constant,
+// and whether the counter adds up samples; with what else the recording leaves possible.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "analysis/kernels/regression/power_rows.h"
 
 namespace jouleprof::analysis {
 
-// The offsets of counter and samples, each the one that minimises the residuals of a plain
-// regression on activity: -10 to 20 ms, in steps of 0.5 ms. Then the time constant that maximises
-// the likelihood of both together, between 0.6 and 1.4 of `time_constant` (0: none, and none is
-// fitted). Boards differ by a tenth, which would halve or double the power of short kernels that
-// draw little. Where the data do not determine them (the activity is too uniform), offsets are 0
-// and the time constant is the given one. Uses the first two minutes and the signatures with most
-// busy time. `clock_variation`: see KernelModel::fit; at 2 % and above the time constant is not
-// fitted, because the clocks follow power slowly, too.
-SensorTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
-                        double time_constant, double clock_variation);
+struct PlausibleTiming {
+  SensorTiming best;
+  // Each as likely as the others; empty where the recording leaves no doubt. A load that is locked
+  // to the sampler shows it one phase only: then there is doubt, and watts are as different as
+  // these.
+  std::vector<SensorTiming> others;
+};
+
+// Offsets maximise the likelihood of a plain regression on activity, times a prior: 2 ms wide for
+// samples and 4 ms for the counter's edges, with far tails, -60 to 60 ms. Then the time constant
+// that maximises the likelihood of both together, between 0.6 and 1.4 of `time_constant` (0: none,
+// and none is fitted). Boards differ by a tenth, which would halve or double the power of short
+// kernels that draw little. At last the counter: it integrates, or it adds up means as long and as
+// far apart as the samples, at the phase that fits best. Uses the first two minutes and the
+// signatures with most busy time. `clock_variation`: see KernelModel::fit; at 2 % and above the
+// time constant is not fitted, because the clocks follow power slowly, too.
+PlausibleTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
+                           double time_constant, double clock_variation);
 
 // The time constant alone; offsets are 0. For activity shorter than an offset, which could pass for
 // one.

@@ -31,8 +31,13 @@ class RowErrors {
   // (median absolute deviation), because the first guess of the watts may be far from the truth.
   void estimate(bool first, double effective_parameters);
 
-  double counter_sigma() const { return noise_[0].sigma; }
-  double sample_sigma() const { return noise_[1].sigma; }
+  struct Noise {
+    double sigma = 5;   // watts
+    double moving = 0;  // each error is e(i) + moving * e(i - 1) of independent e
+  };
+  // Of counter rows, of sample rows.
+  const std::array<Noise, 2>& noise() const { return noise_; }
+  void set_noise(const std::array<Noise, 2>& noise) { noise_ = noise; }
 
   // Calls use(row's index, whitened factors, whitened value of `value(i)`, weight) for each row:
   // its errors are then uncorrelated and of variance 1 / weight (generalised least squares, Aitken
@@ -44,10 +49,6 @@ class RowErrors {
   static constexpr double kOutlier = 3.0;  // sigmas
   // A factor of earlier rows below which it is zero: no sum with a factor of 1 keeps it.
   static constexpr double kForgotten = 1e-20;
-  struct Noise {
-    double sigma = 5;   // watts
-    double moving = 0;  // each error is e(i) + moving * e(i - 1) of independent e
-  };
 
   std::size_t kind_of(std::size_t row) const { return rows_.rows[row].counter ? 0 : 1; }
   // Row `i` plus `kept` times the one before, of which nothing is left where `kept` is 0.
@@ -55,7 +56,7 @@ class RowErrors {
 
   const PowerRows& rows_;
   std::vector<std::size_t> neighbour_;  // 1 + the row before of the same kind; 0: none adjacent
-  std::array<Noise, 2> noise_;          // of counter rows, of sample rows
+  std::array<Noise, 2> noise_;
   Eigen::VectorXd residuals_;
 };
 

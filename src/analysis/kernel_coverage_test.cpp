@@ -1,0 +1,132 @@
+// A small part of what tests/coverage/kernels.cpp prints.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "analysis/analysed_test.h"
+#include "analysis/kernel_loads_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace simulated;
+
+std::size_t kernel_of(const model::ActivityRow& row) {
+  return static_cast<std::size_t>(std::stoul(row.name.substr(7)));
+}
+
+// Inside, or not resolvable with an upper bound that holds.
+model::ActivityProfile expect_covered(const KernelLoad& load) {
+  const auto made = synthesise(load);
+  const auto p = only_activity(made.recording);
+  for (const auto& row : p.by_kernel) {
+    const double truth = made.joules[kernel_of(row)];
+    const double joules = row.energy->energy.joules();
+    const double half = row.energy->repeatability.joules();
+    if (row.resolvable) {
+      EXPECT_NEAR(joules, truth, half) << row.name;
+    }
+    EXPECT_LE(truth, joules + half) << row.name;
+  }
+  double all = 0;
+  for (const double j : made.joules) all += j;
+  const auto& sum = *p.by_phase.front().inclusive;
+  EXPECT_NEAR(p.kernels.joules(), all, sum.repeatability.joules());
+  return p;
+}
+
+KernelLoad loop_of(double period, unsigned seed) {
+  KernelLoad load = fixed_rate({.period = period, .seconds = 12}, seed);
+  load.supposed_lag = load.sensors.lag + 1e-3;
+  return load;
+}
+
+TEST(KernelCoverage, ALoopThatIsLockedToTheSampler) {
+  const auto p = expect_covered(loop_of(0.020, 1));
+  // The counter adds up samples of one phase: the measured energy says that it may be wrong.
+  const auto off = std::abs(p.unattributed.joules());
+  EXPECT_GT(p.measured.repeatability.joules(), off);
+  EXPECT_GT(p.measured.repeatability.joules(), 0.1 * p.kernels.joules());
+  EXPECT_TRUE(std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& text) {
+    return text.find("repeats every 20.0 ms") != std::string::npos;
+  }));
+  expect_covered(loop_of(0.040, 2));
+}
+
+TEST(KernelCoverage, ALoopThatIsNot) {
+  const auto p = expect_covered(loop_of(1.0 / 30, 3));
+  EXPECT_LT(p.measured.repeatability.joules(), 0.05 * p.kernels.joules());
+  EXPECT_TRUE(p.by_kernel.front().resolvable);
+}
+
+TEST(KernelCoverage, KernelTimesThatAreLate) {
+  KernelLoad load = bursts({.seconds = 12}, 1);
+  load.late = 0.03;
+  const auto p = expect_covered(load);
+  for (const auto& row : p.by_kernel) EXPECT_TRUE(row.resolvable) << row.name;
+  EXPECT_GT(p.explained, 0.9);
+}
+
+TEST(KernelCoverage, IdlePowerThatDrifts) {
+  KernelLoad load = bursts({.seconds = 24}, 2);
+  load.idle = [](double t) { return 120 + 20 * std::sin(t / 4); };
+  expect_covered(load);
+}
+
+TEST(KernelCoverage, AContextThatHoldsMoreThanTheBoardAtRest) {
+  KernelLoad load = bursts({.seconds = 15, .pause_share = 0}, 3);
+  const double end = load.end;
+  load.idle = [=](double t) { return t > 0.95 && t < end + 0.05 ? 130.0 : 100.0; };
+  load.states_idle = true;
+  expect_covered(load);
+}
+
+TEST(KernelCoverage, LaunchesThatWereDropped) {
+  expect_covered(bursts({.seconds = 15, .missing = 0.1}, 4));
+}
+
+TEST(KernelCoverage, ShortKernelsInAlternation) { expect_covered(alternating(2, 0.3e-3, 10, 1)); }
+
+TEST(KernelCoverage, MoreSignaturesThanEarlierVersionsCouldCarry) {
+  const auto p = expect_covered(many_signatures(200, 60, 1));
+  std::size_t resolved = 0;
+  for (const auto& row : p.by_kernel) resolved += row.resolvable ? 1 : 0;
+  EXPECT_GT(resolved, 100u);
+}
+
+// One of 2 W among others of hundreds: the mean of all would be wrong by a factor.
+TEST(KernelCoverage, AKernelTooShortForAPowerOfItsOwnIsNotResolvable) {
+  KernelLoad load = bursts({.kernels = 3, .seconds = 12}, 5);
+  load.watts.push_back(2);
+  load.launch(load.end + 0.01, 1e-4, 3);
+  const auto p = expect_covered(load);
+  for (const auto& row : p.by_kernel) {
+    if (kernel_of(row) != 3) continue;
+    EXPECT_FALSE(row.resolvable);
+    EXPECT_NE(row.reason.find("too short"), std::string::npos);
+  }
+}
+
+TEST(KernelCoverage, AFitThatExplainsLittleResolvesNothing) {
+  KernelLoad load = bursts({.seconds = 12}, 6);
+  // The board did something else at other times.
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (auto& watts : load.watts) watts = 1;
+  for (double t = 1; t < load.end; t += 0.3) {
+    load.others.push_back({t, t + 0.3 * uniform(random), 600});
+  }
+  const auto made = synthesise(load);
+  const auto p = only_activity(made.recording);
+  EXPECT_LT(p.explained, 0.5);
+  for (const auto& row : p.by_kernel) {
+    EXPECT_FALSE(row.resolvable);
+    EXPECT_NE(row.reason.find("does not explain"), std::string::npos) << row.reason;
+  }
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis
