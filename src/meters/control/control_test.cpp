@@ -164,10 +164,51 @@ TEST_F(Control, ASettingOfSomeoneElseIsLeft) {
   ASSERT_TRUE((*held)->apply(300));
   ASSERT_TRUE(board(0).set(Knob::kPowerLimit, 600));  // of another program
   EXPECT_EQ((*held)->read_back().front().requested, 600);
-  ASSERT_TRUE((*held)->restore());
+  const auto restored = (*held)->restore();
+  ASSERT_FALSE(restored);
+  EXPECT_THAT(restored.error().message, HasSubstr("neither what a sweep found (700 W) nor"));
   EXPECT_EQ(limit(0), 600);
   EXPECT_EQ(limit(1), 700);
-  EXPECT_THAT((*held)->warnings().back(), HasSubstr("neither what a sweep found nor what it set"));
+  EXPECT_TRUE((*held)->restore());  // said once
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(Control, WhatTheDriverMadeOfALimitIsOurs) {
+  simulate(R"({"minimum_watts": 250, "clamp_watts": 350, "step_watts": 7})");
+  ASSERT_TRUE(board(1).set(Knob::kPowerLimit, 630));
+  const auto held = HeldBoards::take(options());
+  ASSERT_TRUE(held);
+  const auto set = (*held)->apply(300);
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->at(1).requested, 350);
+  const auto record = load(record_path(path("control"), "GPU-bbbbbbbb"));
+  EXPECT_EQ(record->ours, (std::vector<double>{300, 350}));
+  EXPECT_FALSE(record->pending);
+  ASSERT_TRUE((*held)->apply(400));
+  EXPECT_EQ(limit(1), 399);
+  ASSERT_TRUE((*held)->restore());
+  EXPECT_EQ(limit(1), 630);
+}
+
+// The owner died after the change and before it had read what became of it.
+TEST_F(Control, AfterADeathInTheMiddleOfAChangeEachValueIsOurs) {
+  simulate();
+  ASSERT_TRUE(board(0).set(Knob::kPowerLimit, 350));
+  RestoreRecord record{"GPU-aaaaaaaa", "gpu0", Knob::kPowerLimit, 520, {300}, boot_id(), true};
+  ASSERT_TRUE(save(path("control"), record));
+  ASSERT_TRUE(restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY).at(0).outcome);
+  EXPECT_EQ(limit(0), 520);
+  // Without a change in progress it is another program's: named until someone settles it.
+  ASSERT_TRUE(board(0).set(Knob::kPowerLimit, 350));
+  record.pending = false;
+  ASSERT_TRUE(save(path("control"), record));
+  for (const auto what : {Leftovers::kRestore, Leftovers::kRestore, Leftovers::kSettle}) {
+    EXPECT_EQ(records(), 1U);
+    EXPECT_FALSE(
+        restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY, what).at(0).outcome);
+  }
+  EXPECT_EQ(limit(0), 350);
+  EXPECT_EQ(records(), 0U);
 }
 
 TEST_F(Control, TheGuardRestoresWhenTheOwnerIsKilled) {
@@ -207,13 +248,29 @@ TEST_F(Control, TheNextStartRestoresWhatAllDeathsLeft) {
   const RestoreRecord record{"GPU-aaaaaaaa", "gpu0", Knob::kPowerLimit, 520, {250, 300}, boot_id()};
   ASSERT_TRUE(save(path("control"), record));
   {
-    const auto lock = BoardLock::take(path("control"), record.uuid);  // its owner still lives
+    const auto lock = BoardLock::take(path("control"), record.uuid);
+    const auto owner = BoardLock::take(path("control"), owner_lock(record.uuid));  // still lives
     EXPECT_TRUE(restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY).empty());
+    const auto named =
+        restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY, Leftovers::kSettle);
+    EXPECT_THAT(named.at(0).outcome.error().message, HasSubstr("has not ended"));
   }
   EXPECT_EQ(limit(0), 300);
   const auto done = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(*done[0].outcome, "gpu0: the power limit is 520 W again, as a sweep found it");
+  EXPECT_EQ(limit(0), 520);
+  EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(Control, AGuardThatHangsAfterItsOwnersDeathIsNotWaitedFor) {
+  simulate();
+  ASSERT_TRUE(board(0).set(Knob::kPowerLimit, 300));
+  ASSERT_TRUE(
+      save(path("control"), {"GPU-aaaaaaaa", "gpu0", Knob::kPowerLimit, 520, {300}, boot_id()}));
+  const auto guard = BoardLock::take(path("control"), "GPU-aaaaaaaa");
+  const auto done = restore_leftovers(path("control"), JOULEPROF_NVML_SIM_LIBRARY);
+  ASSERT_TRUE(done.at(0).outcome);
   EXPECT_EQ(limit(0), 520);
   EXPECT_EQ(records(), 0U);
 }

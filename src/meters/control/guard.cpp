@@ -120,7 +120,7 @@ int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std
   wait_for_end(fd);
   int status = 0;
   for (const auto& board : *boards) {
-    const auto record = load(record_path(folder, board.uuid()));
+    auto record = load(record_path(folder, board.uuid()));
     if (!record) continue;  // its owner has restored it
     const auto restored = restore(board, *record, folder);
     if (restored) {

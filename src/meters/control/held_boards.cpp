@@ -42,6 +42,17 @@ Error not_permitted(Knob knob, const std::string& reason) {
                   what, reason, what, model::knob_words(label_of(knob))->smi_flag, unit_of(knob))};
 }
 
+// Another process that looks whether the owner lives has it for a moment.
+Result<std::optional<BoardLock>> take_owner_lock(const std::filesystem::path& folder,
+                                                 const std::string& uuid) {
+  constexpr int kTries = 100;
+  for (int i = 1;; ++i) {
+    auto owner = BoardLock::take(folder, owner_lock(uuid));
+    if (!owner || *owner || i == kTries) return owner;
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+}
+
 Result<void> check_range(const KnobRange& range, Knob knob) {
   if (range.most >= range.least) return {};
   return fail(
@@ -126,6 +137,9 @@ Result<void> HeldBoards::open() {
                               board.device(), options_.folder.string(), board.uuid()));
     }
     locks_.push_back(std::move(**lock));
+    auto owner = take_owner_lock(options_.folder, board.uuid());
+    if (!owner) return tl::unexpected(owner.error());
+    if (*owner) owner_locks_.push_back(std::move(**owner));
     if (std::filesystem::exists(record_path(options_.folder, board.uuid()))) {
       return fail(Errc::kUnavailable,
                   fmt::format("{} still has a setting of a sweep that was killed; run as root: "
@@ -186,23 +200,35 @@ void HeldBoards::watch_guard() {
                             restored ? "the settings were restored" : restored.error().message)};
 }
 
-// The record names the value before the board can hold it.
+// The record names the value before the board can hold it, and what the driver made of it after.
 Result<void> HeldBoards::change(std::size_t index, double value) {
   RestoreRecord& record = records_[index];
-  std::vector<double> ours;
-  if (!record.ours.empty()) ours.push_back(record.ours.back());
-  ours.push_back(value);
-  const auto before = std::exchange(record.ours, std::move(ours));
-  auto saved = save(options_.folder, record);
-  if (saved) saved = boards_[index].set(options_.knob, value);
-  if (saved) return {};
-  record.ours = before;
-  if (before.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove(record_path(options_.folder, record.uuid), ignored);
+  const RestoreRecord before = record;
+  // What holds now, and what is to come.
+  record.ours = record.is_changed() ? std::vector{record.ours.back()} : std::vector<double>{};
+  record.ours.push_back(value);
+  record.pending = true;
+  auto changed = save(options_.folder, record);
+  if (!changed) {
+    record = before;
+    if (!record.is_changed()) forget(options_.folder, record.uuid);
+    return changed;
   }
-  if (saved.error().code != Errc::kPermissionDenied) return saved;
-  return tl::unexpected(not_permitted(options_.knob, saved.error().message));
+  changed = boards_[index].set(options_.knob, value);
+  const auto now = boards_[index].requested(options_.knob);
+  if (now) {
+    record.pending = false;
+    if (*now && **now != value) record.ours.push_back(**now);
+    // Without it the record says that it is not known, and each value is restored.
+    [[maybe_unused]] const auto kept = save(options_.folder, record);
+  }
+  if (changed) return {};
+  if (now && !before.is_changed() && (!*now || *now == before.before)) {
+    record = before;
+    forget(options_.folder, record.uuid);
+  }
+  if (changed.error().code != Errc::kPermissionDenied) return changed;
+  return tl::unexpected(not_permitted(options_.knob, changed.error().message));
 }
 
 Result<std::vector<ReadBack>> HeldBoards::apply(double value) {
@@ -241,14 +267,17 @@ Result<void> HeldBoards::restore() {
 Result<void> HeldBoards::restore_locked() {
   Result<void> outcome;
   for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (records_[i].ours.empty()) continue;
+    if (!records_[i].is_changed()) continue;
     const auto restored = control::restore(boards_[i], records_[i], options_.folder);
-    if (restored) {
-      if (*restored == Restored::kForeign) remarks_.push_back(describe(records_[i], *restored));
-      records_[i].ours.clear();
-    } else if (outcome) {
-      outcome = tl::unexpected(restored.error());
+    std::optional<Error> left;
+    if (!restored) {
+      left = restored.error();
+    } else if (*restored == Restored::kForeign) {
+      left = Error{Errc::kUnavailable, describe(records_[i], *restored)};
+      forget(options_.folder, records_[i].uuid);
     }
+    if (restored) records_[i].ours.clear();
+    if (left && outcome) outcome = tl::unexpected(*left);
   }
   return outcome;
 }
@@ -260,7 +289,7 @@ std::optional<Error> HeldBoards::lost() const {
 
 std::vector<std::string> HeldBoards::warnings() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> all = remarks_;
+  std::vector<std::string> all;
   for (const Board& board : boards_) {
     if (board.is_persistent() == false && options_.knob == Knob::kPowerLimit) {
       all.push_back(

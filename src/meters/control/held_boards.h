@@ -59,7 +59,7 @@ class HeldBoards : public SettingControl {
 
   BoardState state() const;
   const std::vector<Board>& boards() const { return boards_; }
-  // What a reader of the result must know, also of the restoring.
+  // What a reader of the result must know.
   std::vector<std::string> warnings() const;
   pid_t guard_pid() const { return guard_ ? guard_->pid() : 0; }
 
@@ -76,13 +76,13 @@ class HeldBoards : public SettingControl {
   const HoldOptions options_;
   NvmlSession nvml_;
   std::vector<Board> boards_;
-  std::vector<BoardLock> locks_;
+  std::vector<BoardLock> locks_;        // with the guard
+  std::vector<BoardLock> owner_locks_;  // alone
   std::vector<RestoreRecord> records_;
   KnobRange range_;
   mutable std::mutex mutex_;
   std::unique_ptr<Guard> guard_;
   std::optional<Error> lost_;
-  std::vector<std::string> remarks_;
   int wake_ = -1;  // ends the watching thread
   std::thread watch_;
 };

@@ -2,18 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
+#include <thread>
+
+#include "base/clock.h"
 
 namespace jouleprof::meters::control {
 namespace {
 
-void remove_record(const std::filesystem::path& folder, const std::string& uuid) {
-  std::error_code ignored;
-  std::filesystem::remove(record_path(folder, uuid), ignored);
-}
+// How long the guard of an owner that died may take to restore the setting.
+constexpr Duration kGuardPatience = std::chrono::seconds{2};
 
-Result<Restored> restore_limit(const Board& board, const RestoreRecord& record) {
+Result<Restored> restore_limit(const Board& board, RestoreRecord& record) {
   constexpr double kRounding = 1;
   const auto now = board.requested(record.knob);
   if (!now) return forward_error(now);
@@ -23,18 +25,19 @@ Result<Restored> restore_limit(const Board& board, const RestoreRecord& record) 
   const auto then = board.requested(record.knob);
   if (!then) return forward_error(then);
   if (std::abs(**then - *record.before) < kRounding) return Restored::kRestored;
+  record.ours.push_back(**then);
   return fail(Errc::kUnavailable,
               fmt::format("{}: the driver accepted a power limit of {:g} W and reports {:g} W",
                           record.device, *record.before, **then));
 }
 
 Leftover restore_leftover(const std::filesystem::path& path, const std::filesystem::path& folder,
-                          const Result<NvmlSession>& nvml) {
-  const auto record = load(path);
+                          const Result<NvmlSession>& nvml, Leftovers what) {
+  auto record = load(path);
   if (!record) return {path.filename().string(), forward_error(record)};
   Leftover leftover{record->device, ""};
   if (record->boot_id != boot_id()) {
-    remove_record(folder, record->uuid);
+    forget(folder, record->uuid);
     leftover.outcome = fmt::format(
         "{}: the {} that a sweep had set ended with the restart of the "
         "machine",
@@ -47,12 +50,42 @@ Leftover restore_leftover(const std::filesystem::path& path, const std::filesyst
   const auto restored = restore(boards->front(), *record, folder);
   if (!restored) return {record->device, forward_error(restored)};
   leftover.outcome = describe(*record, *restored);
+  if (*restored != Restored::kForeign) return leftover;
+  leftover.outcome = fail(Errc::kUnavailable, *leftover.outcome);
+  if (what == Leftovers::kSettle) forget(folder, record->uuid);
   return leftover;
+}
+
+// Whether the record is left to this process: `lock` is taken where no process has it. A guard that
+// hangs after its owner's death keeps the lock, and changes nothing without the record.
+Result<bool> is_left(const std::filesystem::path& path, const std::filesystem::path& folder,
+                     const std::string& uuid, std::optional<BoardLock>& lock) {
+  const HostTime begin = HostClock::now();
+  for (;;) {
+    auto taken = BoardLock::take(folder, uuid);
+    if (!taken) return forward_error(taken);
+    if (*taken) {
+      lock.emplace(std::move(**taken));
+      break;
+    }
+    const auto owner = BoardLock::take(folder, owner_lock(uuid));
+    if (!owner) return forward_error(owner);
+    if (!*owner) return false;
+    if (HostClock::now() - begin > kGuardPatience) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
+  // Meanwhile the owner or the guard may have restored it.
+  return std::filesystem::exists(path);
 }
 
 }  // namespace
 
-Result<Restored> restore(const Board& board, const RestoreRecord& record,
+void forget(const std::filesystem::path& folder, const std::string& uuid) {
+  std::error_code ignored;
+  std::filesystem::remove(record_path(folder, uuid), ignored);
+}
+
+Result<Restored> restore(const Board& board, RestoreRecord& record,
                          const std::filesystem::path& folder) {
   Result<Restored> restored = Restored::kUnchanged;
   if (!record.ours.empty()) {
@@ -64,14 +97,22 @@ Result<Restored> restore(const Board& board, const RestoreRecord& record,
       restored = forward_error(unlocked);
     }
   }
-  if (restored) remove_record(folder, record.uuid);
+  if (!restored) {
+    // Without it, what a driver made of the value is someone else's for the next attempt.
+    [[maybe_unused]] const auto kept = save(folder, record);
+  } else if (*restored != Restored::kForeign) {
+    forget(folder, record.uuid);
+  }
   return restored;
 }
 
 std::string describe(const RestoreRecord& record, Restored restored) {
   if (restored == Restored::kForeign) {
-    return fmt::format("{}: the {} is neither what a sweep found nor what it set; it was left",
-                       record.device, name_of(record.knob));
+    return fmt::format(
+        "{}: the {} is neither what a sweep found ({:g} {}) nor what it set: another program or "
+        "the "
+        "driver changed it; it was left",
+        record.device, name_of(record.knob), record.before.value_or(0), unit_of(record.knob));
   }
   if (!record.before)
     return fmt::format("{}: the {} that a sweep locked is unlocked", record.device,
@@ -81,22 +122,28 @@ std::string describe(const RestoreRecord& record, Restored restored) {
 }
 
 std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
-                                        const std::string& library) {
+                                        const std::string& library, Leftovers what) {
   std::vector<Leftover> all;
   std::optional<Result<NvmlSession>> nvml;
   for (const auto& path : records_in(folder)) {
     const auto record = load(path);
     const std::string uuid = record ? record->uuid : path.stem().stem().string();
-    const auto lock = BoardLock::take(folder, uuid);
-    if (!lock) {
-      all.push_back({uuid, forward_error(lock)});
+    std::optional<BoardLock> lock;
+    const auto left = is_left(path, folder, uuid, lock);
+    if (!left) {
+      all.push_back({uuid, forward_error(left)});
       continue;
     }
-    if (!*lock) continue;  // its owner lives
-    // Between the listing and the lock its owner may have restored it.
-    if (!std::filesystem::exists(path)) continue;
+    if (!*left) {
+      if (what == Leftovers::kSettle && std::filesystem::exists(path)) {
+        all.push_back({record ? record->device : uuid,
+                       fail(Errc::kUnavailable,
+                            "the sweep that set it has not ended, and restores it at its end")});
+      }
+      continue;
+    }
     if (!nvml) nvml.emplace(NvmlSession::open(library));
-    all.push_back(restore_leftover(path, folder, *nvml));
+    all.push_back(restore_leftover(path, folder, *nvml, what));
   }
   return all;
 }

@@ -17,10 +17,14 @@ enum class Restored {
   kForeign,    // someone else has changed it since; it was left
 };
 
-// Restores the setting and removes the record. The record stays where restoring failed. Errors: of
-// the driver; unavailable where the board does not hold what it was set to.
-Result<Restored> restore(const Board& board, const RestoreRecord& record,
+// Restores the setting and removes the record. The record stays where restoring failed, and where
+// it is foreign: until someone has read that, see forget(). Errors: of the driver; unavailable
+// where the board does not hold what it was set to.
+Result<Restored> restore(const Board& board, RestoreRecord& record,
                          const std::filesystem::path& folder);
+
+// Removes the record of a board.
+void forget(const std::filesystem::path& folder, const std::string& uuid);
 
 // What happened, as a sentence: "gpu0: the power limit is 700 W again, as a sweep found it".
 std::string describe(const RestoreRecord& record, Restored restored);
@@ -30,9 +34,16 @@ struct Leftover {
   Result<std::string> outcome;  // what was done, or why nothing could be
 };
 
-// Restores all records whose owners died. Those of living owners are left. Without records it costs
-// the listing of one folder. `library`: see NvmlSession::open.
+// What is to happen to records that cannot be restored.
+enum class Leftovers {
+  kRestore,  // those of living owners are passed over; foreign ones stay, and are named
+  kSettle,   // those of living owners are named, too; foreign ones are named and forgotten
+};
+
+// Restores all records whose owners died, also where the guard of one hangs. Without records it
+// costs the listing of one folder. `library`: see NvmlSession::open.
 std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
-                                        const std::string& library);
+                                        const std::string& library,
+                                        Leftovers what = Leftovers::kRestore);
 
 }  // namespace jouleprof::meters::control

@@ -75,8 +75,8 @@ std::string boot_id() {
 
 bool RestoreRecord::is_ours(double value) const {
   constexpr double kRounding = 1;  // of a driver, in W
-  return std::any_of(ours.begin(), ours.end(),
-                     [value](double our) { return std::abs(our - value) < kRounding; });
+  return pending || std::any_of(ours.begin(), ours.end(),
+                                [value](double our) { return std::abs(our - value) < kRounding; });
 }
 
 std::filesystem::path record_path(const std::filesystem::path& folder, const std::string& uuid) {
@@ -85,11 +85,9 @@ std::filesystem::path record_path(const std::filesystem::path& folder, const std
 
 Result<void> save(const std::filesystem::path& folder, const RestoreRecord& record) {
   if (auto made = make_folder(folder); !made) return made;
-  nlohmann::json json{{"uuid", record.uuid},
-                      {"device", record.device},
-                      {"knob", word_of(record.knob)},
-                      {"ours", record.ours},
-                      {"boot_id", record.boot_id}};
+  nlohmann::json json{{"uuid", record.uuid},          {"device", record.device},
+                      {"knob", word_of(record.knob)}, {"ours", record.ours},
+                      {"pending", record.pending},    {"boot_id", record.boot_id}};
   if (record.before) json["before"] = *record.before;
   const auto path = record_path(folder, record.uuid);
   const auto temporary = path.string() + ".new";
@@ -113,6 +111,7 @@ Result<RestoreRecord> load(const std::filesystem::path& path) {
   std::string knob;
   reader.require("knob", knob);
   reader.read("boot_id", record.boot_id);
+  reader.read("pending", record.pending);
   reader.read("before", record.before, {0, 1e6});
   const auto parsed = parse_knob(knob);
   if (!parsed) {
@@ -129,6 +128,8 @@ Result<RestoreRecord> load(const std::filesystem::path& path) {
   if (errors.first) return tl::unexpected(*errors.first);
   return record;
 }
+
+std::string owner_lock(const std::string& uuid) { return uuid + ".owner"; }
 
 std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;

@@ -24,9 +24,14 @@ struct RestoreRecord {
   std::string device;  // for messages
   Knob knob = Knob::kPowerLimit;
   std::optional<double> before;  // as found; absent for a clock: not locked
-  std::vector<double> ours;      // what may be set by us now: written before each change
+  // What may be set by us now: written before each change, and what was read back after it, since
+  // a driver may clamp or round a value.
+  std::vector<double> ours;
   std::string boot_id;
+  // A change was requested, and what the driver made of it is not known: each value may be ours.
+  bool pending = false;
 
+  bool is_changed() const { return !ours.empty(); }
   bool is_ours(double value) const;
   bool operator==(const RestoreRecord&) const = default;
 };
@@ -39,6 +44,9 @@ Result<void> save(const std::filesystem::path& folder, const RestoreRecord& reco
 Result<RestoreRecord> load(const std::filesystem::path& path);
 // Those of a folder that does not exist: none.
 std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder);
+
+// The name of a second lock, which the owner holds alone: where it is free, the owner has died.
+std::string owner_lock(const std::string& uuid);
 
 // The lock of a board: one owner at a time, until its last holder has closed the descriptor or
 // died.

@@ -32,7 +32,8 @@ class SettingControl {
   // unavailable after the guard died.
   virtual Result<std::vector<ReadBack>> apply(double value) = 0;
   virtual std::vector<ReadBack> read_back() const = 0;
-  // Restores what was found. May be called again. Errors: of the driver, for the first board.
+  // Restores what was found. May be called again. Errors: for the first board that was left: of the
+  // driver; unavailable where another program or the driver has changed the setting since.
   virtual Result<void> restore() = 0;
   // Why no more changes are made: the guard died, and the settings were restored.
   virtual std::optional<Error> lost() const = 0;

@@ -83,8 +83,10 @@ class Experiment {
     judge_setting(planner_.plan(), run);
     run.wall_seconds = seconds(HostClock::now() - begin);
     if (auto kept = file_.append(run, execution->recording); !kept) return kept;
+    // What the driver made of the setting is named with the run; here it is what happened since.
+    const double set_to = run.requested.value_or(run.setting);
     const bool reverted =
-        run.requested_after && !lost && !failed && std::abs(*run.requested_after - run.setting) > 1;
+        run.requested_after && !lost && !failed && std::abs(*run.requested_after - set_to) > 1;
     reverted_ = reverted ? reverted_ + 1 : 0;
     planner_.add(run);
     if (options_.on_progress) options_.on_progress(planner_, "");
@@ -137,8 +139,9 @@ Result<void> run_sweep(SweepPlanner& planner, SettingControl& control, recording
                        const ExperimentOptions& options) {
   auto outcome = Experiment(planner, control, file, options).run();
   auto restored = control.restore();
-  if (!restored) return restored;
-  return outcome;
+  if (restored) return outcome;
+  if (outcome) return restored;
+  return fail(outcome.error().code, outcome.error().message + ". " + restored.error().message);
 }
 
 }  // namespace jouleprof::session

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "analysis/sweep/recommend.h"
 #include "apps/cli/control/settings.h"
 #include "apps/cli/options/checks.h"
@@ -82,12 +84,13 @@ class ApplyVerb : public Verb {
     const auto restored = (*held)->restore();
     for (const auto& warning : (*held)->warnings()) say("warning    {}\n", warning);
     if (const auto lost = (*held)->lost()) complain(*lost, kNotStarted);
-    if (!restored) complain(restored.error(), kNotStarted);
+    const int left = restored ? kDone : complain(restored.error(), kNotPermitted);
     if (!result) return complain(result.error(), kNotStarted);
     if (result->start_error) {
       return complain(*result->start_error, result->exit_status.value_or(kNotStarted));
     }
-    return result->exit_status.value_or(kNotStarted);
+    const int status = result->exit_status.value_or(kNotStarted);
+    return status == kDone ? left : status;
   }
 
  private:
@@ -102,10 +105,15 @@ class ApplyVerb : public Verb {
   }
 
   void say_set(const Choice& choice, const meters::control::ReadBack& board) const {
+    const double now = board.requested.value_or(choice.setting);
+    const auto unit = meters::control::unit_of(choice.knob);
+    if (std::abs(now - choice.setting) >= 1) {
+      say("warning    {}: the driver made {:g} {} of the {:g} {} requested\n", board.device, now,
+          unit, choice.setting, unit);
+    }
     if (quiet_) return;
     say("jouleprof: {}: the {} is {:g} {} until the command ends\n", board.device,
-        meters::control::name_of(choice.knob), board.requested.value_or(choice.setting),
-        meters::control::unit_of(choice.knob));
+        meters::control::name_of(choice.knob), now, unit);
   }
 
   std::string file_;

@@ -14,7 +14,7 @@ class RestoreVerb : public Verb {
   void declare(CLI::App&) override {}
 
   int run(const std::vector<std::string>&) override {
-    const auto outcome = restore_settings();
+    const auto outcome = restore_settings(meters::control::Leftovers::kSettle);
     if (outcome.restored + outcome.failed == 0) {
       say("jouleprof: nothing to restore: no killed sweep has left a setting\n");
     }

@@ -7,7 +7,6 @@
 #include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "meters/control/restore.h"
 
 namespace jouleprof::cli {
 
@@ -30,19 +29,19 @@ control::HoldOptions hold_options(control::Knob knob, const std::vector<std::str
 
 }  // namespace
 
-RestoreCount restore_settings() {
+RestoreCount restore_settings(control::Leftovers what) {
   RestoreCount count;
   for (const auto& leftover :
-       control::restore_leftovers(control::control_folder(), nvml_library())) {
+       control::restore_leftovers(control::control_folder(), nvml_library(), what)) {
     if (leftover.outcome) {
       ++count.restored;
       say("jouleprof: {}\n", *leftover.outcome);
       continue;
     }
     ++count.failed;
-    say("jouleprof: {} still has a setting of a sweep that was killed, and restoring it failed: "
-        "{}. Run as root: jouleprof restore\n",
-        leftover.device, leftover.outcome.error().message);
+    say("jouleprof: {} does not have the setting that a sweep found: {}{}\n", leftover.device,
+        leftover.outcome.error().message,
+        what == control::Leftovers::kRestore ? ". Run as root: jouleprof restore" : "");
   }
   return count;
 }

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "meters/control/held_boards.h"
+#include "meters/control/restore.h"
 
 namespace jouleprof::cli {
 
@@ -16,8 +17,10 @@ struct RestoreCount {
   std::size_t failed = 0;
 };
 
-// Restores what killed sweeps have left, and says on stderr what was done. Called before each verb.
-RestoreCount restore_settings();
+// Restores what killed sweeps have left, and says on stderr what was done, or why nothing could be.
+// Called before each verb.
+RestoreCount restore_settings(
+    meters::control::Leftovers what = meters::control::Leftovers::kRestore);
 
 // The words with which this program becomes the guard of settings: see main().
 inline constexpr const char* kGuardWord = "guard-settings";

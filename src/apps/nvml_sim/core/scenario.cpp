@@ -78,6 +78,8 @@ void read_board(JsonReader& o, DeviceSpec& device) {
     l.read("maximum_watts", limit.maximum_watts, kWatts);
     l.read("settable", limit.settable);
     l.read("other_limit_watts", limit.other_limit_watts, kWatts);
+    l.read("clamp_watts", limit.clamp_watts, kWatts);
+    l.read("step_watts", limit.step_watts, kWatts);
     l.read("speed_exponent", limit.speed_exponent, {0, 10});
     l.read("minimum_speed_ratio", limit.minimum_speed, kRatio);
     if (limit.minimum_watts > limit.default_watts || limit.default_watts > limit.maximum_watts) {
@@ -88,6 +90,7 @@ void read_board(JsonReader& o, DeviceSpec& device) {
     c.read("sm_max_mhz", clocks.sm_max_mhz, kMegahertz);
     c.read("sm_idle_mhz", clocks.sm_idle_mhz, kMegahertz);
     c.read("memory_mhz", clocks.memory_mhz, kMegahertz);
+    c.read("lock_step_mhz", clocks.lock_step_mhz, {1, 1000});
   });
   o.object("temperature", [&temperature = device.temperature](JsonReader& t) {
     t.read("ambient_celsius", temperature.ambient_celsius, {-100, 200});

@@ -74,6 +74,9 @@ struct LimitSpec {
   double maximum_watts = 700;
   bool settable = true;
   std::optional<double> other_limit_watts;  // of another limiter: the least limit is enforced
+  // What the driver makes of a limit that is set, without a word: at least, and a multiple of.
+  double clamp_watts = 0;
+  double step_watts = 0;
   // At the limit, speed = ((limit - idle) / (demand - idle)) ^ exponent, at least `minimum_speed`.
   double speed_exponent = 1.0 / 3;
   double minimum_speed = 0.2;
@@ -83,6 +86,7 @@ struct ClocksSpec {
   unsigned sm_max_mhz = 1980;
   unsigned sm_idle_mhz = 345;
   unsigned memory_mhz = 2619;
+  unsigned lock_step_mhz = 1;  // a lock is rounded down to a multiple
 };
 
 struct TemperatureSpec {

@@ -1,6 +1,7 @@
 // One simulated GPU: its true power and the values that its driver shows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,9 @@ class SimDevice {
   // The same for the memory clock.
   void lock_memory_clock(double t, std::optional<double> mhz);
   unsigned memory_clock_mhz() const;
+  // From now on nothing can be set, as without permission.
+  void refuse_settings(bool refused) { refused_ = refused; }
+  bool accepts_settings() const { return spec_.limit.settable && !refused_; }
   bool is_hot(double t) const;
   bool at_limit(double t) const { return power_.demand(t) > power_.limit(t); }
 
@@ -85,6 +89,7 @@ class SimDevice {
   Curve context_power_;
   LimitedPower power_;
   Curve module_extra_;
+  std::atomic<bool> refused_ = false;
   mutable std::mutex requested_mutex_;
   double requested_watts_;
   double sm_ratio_ = 1;  // of the locked clocks

@@ -132,6 +132,8 @@ void Simulator::take_shared_settings() {
       changed.lock_clock(to_seconds(*at), value);
     } else if (fields.size() == 4 && fields[2] == "memory-clock") {
       changed.lock_memory_clock(to_seconds(*at), value);
+    } else if (fields[2] == "refused" || fields[2] == "accepted") {
+      changed.refuse_settings(fields[2] == "refused");
     } else if (fields.size() == 3 && value) {
       changed.set_limit(to_seconds(*at), *value);
     }

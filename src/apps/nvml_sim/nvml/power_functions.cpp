@@ -93,10 +93,12 @@ void fill_field(const DeviceCall& c, abi::FieldValue& field) {
 
 Return set_limit(const DeviceCall& c, unsigned mw) {
   const auto& limit = c.spec.limit;
-  if (!limit.settable) return Return::kNoPermission;
+  if (!c.device.accepts_settings()) return Return::kNoPermission;
   const double watts = mw * 1e-3;
   if (watts < limit.minimum_watts || watts > limit.maximum_watts) return Return::kInvalidArgument;
-  const auto set = c.simulator().set_limit(c.device.index(), watts);
+  double made = std::max(watts, limit.clamp_watts);
+  if (limit.step_watts > 0) made = std::floor(made / limit.step_watts) * limit.step_watts;
+  const auto set = c.simulator().set_limit(c.device.index(), made);
   return set ? Return::kSuccess : Return::kUnknown;
 }
 

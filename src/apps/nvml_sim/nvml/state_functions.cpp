@@ -50,6 +50,11 @@ unsigned long long clock_reasons(const DeviceCall& c) {
          (c.device.is_hot(c.now) ? abi::kReasonSwThermalSlowdown : 0);
 }
 
+std::optional<double> rounded(const DeviceCall& c, unsigned mhz) {
+  const unsigned step = c.spec.clocks.lock_step_mhz;
+  return mhz / step * step;
+}
+
 Return lock_clock(const DeviceCall& c, std::optional<double> mhz) {
   const auto locked = c.simulator().lock_clock(c.device.index(), mhz);
   return locked ? Return::kSuccess : Return::kUnknown;
@@ -145,27 +150,27 @@ NVML_ALIAS(DeviceGetDefaultApplicationsClock, DeviceGetApplicationsClock);
 
 NVML_FUNCTION(DeviceSetGpuLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    if (!c.spec.limit.settable) return Return::kNoPermission;
+    if (!c.device.accepts_settings()) return Return::kNoPermission;
     if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
-    return lock_clock(c, max_mhz);
+    return lock_clock(c, rounded(c, max_mhz));
   });
 }
 NVML_FUNCTION(DeviceResetGpuLockedClocks, Device device) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    return c.spec.limit.settable ? lock_clock(c, std::nullopt) : Return::kNoPermission;
+    return c.device.accepts_settings() ? lock_clock(c, std::nullopt) : Return::kNoPermission;
   });
 }
 
 NVML_FUNCTION(DeviceSetMemoryLockedClocks, Device device, unsigned min_mhz, unsigned max_mhz) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    if (!c.spec.limit.settable) return Return::kNoPermission;
+    if (!c.device.accepts_settings()) return Return::kNoPermission;
     if (min_mhz > max_mhz || max_mhz == 0) return Return::kInvalidArgument;
-    return lock_memory_clock(c, max_mhz);
+    return lock_memory_clock(c, rounded(c, max_mhz));
   });
 }
 NVML_FUNCTION(DeviceResetMemoryLockedClocks, Device device) {
   return with_gpu(__func__, device, [&](const DeviceCall& c) {
-    return c.spec.limit.settable ? lock_memory_clock(c, std::nullopt) : Return::kNoPermission;
+    return c.device.accepts_settings() ? lock_memory_clock(c, std::nullopt) : Return::kNoPermission;
   });
 }
 
