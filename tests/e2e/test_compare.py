@@ -110,7 +110,7 @@ def test_pairs_run_both_commands_in_turn(tool):
     side = [sys.executable, "-c", script, str(log)]
     process = tool("compare", "--pairs", "3", "--warmup", "1", "--keep", "runs", "--json",
                    "--fail-if", "power>50%", "--", *side, "A", "---", *side, "B")
-    assert log.read_text() == "AB" + "ABBAAB"
+    assert log.read_text() == "AB" + "ABBABA"
     found = json.loads(process.out)
     assert found["paired"] and found["units_before"] == 3
     assert found["power"]["change_ratio"] == pytest.approx(0, abs=0.05)

@@ -18,6 +18,11 @@ struct Blocks {
 // runs ends it. Where a run's time is not known, each side is one block.
 Blocks blocks_of(const std::vector<RunFigures>& before, const std::vector<RunFigures>& after);
 
+// Of the n-th pair of runs that are made for a comparison, from 0: A B, B A, B A, A B, and again.
+// Linear drift cancels in each four pairs. Noise that lasts from run to run does not make the
+// differences of neighbours alike, as it does in A B, B A, A B, ...
+constexpr bool is_after_first(unsigned pair) { return pair % 4 == 1 || pair % 4 == 2; }
+
 // Each side's blocks with the mean of `values` over each. `values`: one for each run.
 std::vector<double> block_means(const std::vector<std::vector<std::size_t>>& blocks,
                                 const std::vector<double>& values);

@@ -116,11 +116,8 @@ class Comparer {
     Estimate estimate = estimate_of(a, b);
     const double noise = std::hypot(a.noise, b.noise);
     const bool estimated = a.estimated || b.estimated;
-    if (estimate.half) {
-      // A model's error depends on the work, so that it does not cancel.
-      const double calibration = calibration_half(a, b, same_board_ && !estimated);
-      estimate.half = std::hypot(std::max(*estimate.half, noise), calibration);
-    }
+    // A model's error depends on the work, so that it does not cancel.
+    add_sensors(estimate, noise, calibration_half(a, b, same_board_ && !estimated));
     if (estimated) out.reason = "estimated";
     out.sensor_noise = noise;
     out.p = p_value(estimate);
@@ -164,7 +161,8 @@ class Comparer {
       d.verdict = Verdict::kHigher;
       d.reason = "interval_above_zero";
     } else if (d.reason.empty()) {
-      d.reason = "interval_too_wide";
+      const bool excludes_zero = *d.low() > 0 || *d.high() < 0;
+      d.reason = excludes_zero ? "one_of_many" : "interval_too_wide";
     }
   }
 

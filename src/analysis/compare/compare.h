@@ -37,6 +37,7 @@ struct Difference {
   double p = 1;                       // of "no difference"; of rows, adjusted by Holm
   Verdict verdict = Verdict::kInconclusive;
   // Why: "interval_below_zero", "interval_above_zero", "within_threshold", "interval_too_wide",
+  // "one_of_many" (of so many rows, some intervals exclude zero by chance),
   // "spread_unknown", "estimated", "absent", "not_positive", "not_resolvable", or a condition's.
   std::string reason;
   std::optional<double> sensor_noise;  // half of a 95 % interval, relative; in the interval

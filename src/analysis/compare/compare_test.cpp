@@ -234,6 +234,8 @@ TEST(Compare, ManyRowsAreCorrected) {
     EXPECT_EQ(row.verdict, Verdict::kInconclusive) << row.name << ' ' << row.p;
     if (row.name == "row0") {
       EXPECT_LT(p_value(*row.log_ratio), 0.05);
+      EXPECT_GT(*row.low(), 0);
+      EXPECT_EQ(row.reason, "one_of_many");
     }
   }
 }

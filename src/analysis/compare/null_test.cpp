@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "analysis/compare/blocks.h"
 #include "analysis/compare/example_figures_test.h"
 #include "analysis/compare/gate.h"
 
@@ -17,14 +18,14 @@ class Laboratory {
  public:
   explicit Laboratory(unsigned seed) : random_(seed) {}
 
-  // Ten pairs in one session, A B B A ...; all logs.
+  // Ten pairs in one session; all logs.
   std::pair<std::vector<RunFigures>, std::vector<RunFigures>> pairs(double effect) {
     const double session = 0.03 * normal_(random_);
     const double drift = 0.002 * normal_(random_);     // a run
     const double warm_up = -0.02 * uniform_(random_);  // of the first run
     std::vector<RunFigures> sides[2];
     for (int run = 0; run < 20; ++run) {
-      const bool is_after = (run % 4 == 1) || (run % 4 == 2);
+      const bool is_after = (run % 2 == 1) != is_after_first(static_cast<unsigned>(run / 2));
       const double log = session + drift * run + warm_up * std::exp(-run / 3.0) + noise() +
                          (is_after ? effect : 0);
       sides[is_after].push_back(example_run(1000 * std::exp(log), run));

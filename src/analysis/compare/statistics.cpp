@@ -4,18 +4,20 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace jouleprof::analysis {
 namespace {
 
 constexpr double kTail = 0.025;  // of each side of a 95 % interval
+constexpr double kNormal = std::numeric_limits<double>::infinity();  // degrees of freedom
 
-double quantile(double degrees) {
+double quantile(double degrees, double tail = kTail) {
   if (!std::isfinite(degrees)) {
-    return boost::math::quantile(boost::math::complement(boost::math::normal{}, kTail));
+    return boost::math::quantile(boost::math::complement(boost::math::normal{}, tail));
   }
-  return boost::math::quantile(boost::math::complement(boost::math::students_t{degrees}, kTail));
+  return boost::math::quantile(boost::math::complement(boost::math::students_t{degrees}, tail));
 }
 
 double tail_beyond(double t, double degrees) {
@@ -23,6 +25,20 @@ double tail_beyond(double t, double degrees) {
     return boost::math::cdf(boost::math::complement(boost::math::normal{}, t));
   }
   return boost::math::cdf(boost::math::complement(boost::math::students_t{degrees}, t));
+}
+
+// Both sides of a difference, in standard errors.
+double p_beyond(double distance, double error, double degrees) {
+  if (error <= 0) return distance > 0 ? 0 : 1;
+  return 2 * tail_beyond(distance / error, degrees);
+}
+
+// Half an interval that leaves `tail` on each side. Each part has its own quantile: the spread of
+// few runs Student's t, what is known of the sensors the normal one.
+double half_at(const Estimate& e, double tail) {
+  const double normal = quantile(kNormal, tail);
+  return std::hypot(std::max(quantile(e.degrees, tail) * e.spread, normal * e.noise),
+                    normal * e.calibration);
 }
 
 double count_of(std::span<const double> values) { return static_cast<double>(values.size()); }
@@ -45,7 +61,8 @@ Estimate estimate_of_pairs(std::span<const double> differences) {
   const double n = count_of(differences);
   if (differences.size() < 2) return estimate;
   estimate.degrees = n - 1;
-  estimate.half = quantile(n - 1) * std::sqrt(squares_of(differences) / (n - 1) / n);
+  estimate.spread = std::sqrt(squares_of(differences) / (n - 1) / n);
+  estimate.half = half_at(estimate, kTail);
   return estimate;
 }
 
@@ -58,7 +75,8 @@ Estimate estimate_of_units(std::span<const double> before, std::span<const doubl
   if (before.size() < 2 || after.size() < 2) {
     estimate.degrees = n + m - 2;
     const double variance = (squares[0] + squares[1]) / estimate.degrees;
-    estimate.half = quantile(estimate.degrees) * std::sqrt(variance * (1 / n + 1 / m));
+    estimate.spread = std::sqrt(variance * (1 / n + 1 / m));
+    estimate.half = half_at(estimate, kTail);
     return estimate;
   }
   const double a = squares[0] / (n - 1) / n;
@@ -66,24 +84,43 @@ Estimate estimate_of_units(std::span<const double> before, std::span<const doubl
   // The degrees of freedom of Welch and Satterthwaite; without any spread they are not defined.
   const double weight = a * a / (n - 1) + b * b / (m - 1);
   estimate.degrees = weight > 0 ? (a + b) * (a + b) / weight : n + m - 2;
-  estimate.half = quantile(estimate.degrees) * std::sqrt(a + b);
+  estimate.spread = std::sqrt(a + b);
+  estimate.half = half_at(estimate, kTail);
   return estimate;
 }
 
 Estimate estimate_with_spread(std::span<const double> before, std::span<const double> after,
                               double spread) {
   Estimate estimate{mean_of(after) - mean_of(before), {}};
-  estimate.half =
-      quantile(estimate.degrees) * spread * std::sqrt(1 / count_of(before) + 1 / count_of(after));
+  estimate.spread = spread * std::sqrt(1 / count_of(before) + 1 / count_of(after));
+  estimate.half = half_at(estimate, kTail);
   return estimate;
+}
+
+void add_sensors(Estimate& estimate, double noise, double calibration) {
+  if (!estimate.half) return;
+  estimate.noise = noise / quantile(kNormal);
+  estimate.calibration = calibration / quantile(kNormal);
+  estimate.half = half_at(estimate, kTail);
 }
 
 double p_value(const Estimate& estimate) {
   if (!estimate.half) return 1;
   const double distance = std::abs(estimate.mean);
-  if (*estimate.half <= 0) return distance > 0 ? 0 : 1;
-  const double t = distance / *estimate.half * quantile(estimate.degrees);
-  return 2 * tail_beyond(t, estimate.degrees);
+  if (estimate.calibration <= 0) {
+    return std::max(p_beyond(distance, estimate.spread, estimate.degrees),
+                    p_beyond(distance, estimate.noise, kNormal));
+  }
+  // The tail whose interval ends at zero, by bisection of its logarithm.
+  constexpr double kLeast = 1e-18;
+  constexpr int kSteps = 50;
+  double low = std::log(kLeast);
+  double high = std::log(0.5);
+  for (int i = 0; i < kSteps; ++i) {
+    const double middle = (low + high) / 2;
+    (half_at(estimate, std::exp(middle)) > distance ? low : high) = middle;
+  }
+  return 2 * std::exp((low + high) / 2);
 }
 
 std::vector<double> holm_adjusted(std::vector<double> p) {

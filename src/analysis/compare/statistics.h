@@ -12,7 +12,13 @@ namespace jouleprof::analysis {
 struct Estimate {
   double mean = 0;
   std::optional<double> half;  // of the 95 % interval; absent: the spread between runs is not known
-  double degrees = std::numeric_limits<double>::infinity();  // of freedom of Student's t
+  // The standard error by the spread of runs: Student's t with so many degrees of freedom.
+  double spread = 0;
+  double degrees = std::numeric_limits<double>::infinity();
+  // Standard errors that are known, so that they are normal: the sensors' noise, which the spread
+  // contains where there are enough runs to show it, and their calibration, which it does not.
+  double noise = 0;
+  double calibration = 0;
 
   double low() const { return mean - half.value_or(std::numeric_limits<double>::infinity()); }
   double high() const { return mean + half.value_or(std::numeric_limits<double>::infinity()); }
@@ -30,7 +36,11 @@ Estimate estimate_of_units(std::span<const double> before, std::span<const doubl
 Estimate estimate_with_spread(std::span<const double> before, std::span<const double> after,
                               double spread);
 
-// The p value of "no difference", two-sided, from the interval. 1 where there is none.
+// Adds the sensors' part to the interval: halves of 95 % intervals.
+void add_sensors(Estimate& estimate, double noise, double calibration);
+
+// The p value of "no difference", two-sided: of the widest interval that excludes it. 1 where there
+// is no interval.
 double p_value(const Estimate& estimate);
 
 // Holm's step-down adjustment of p values, in their order (Holm 1979).

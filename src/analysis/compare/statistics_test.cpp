@@ -55,6 +55,36 @@ TEST(Statistics, AKnownSpreadNeedsNoRepeats) {
   EXPECT_NEAR(*estimate_with_spread(before, after, 0.02).half, 0.035783882874343136, 1e-12);
 }
 
+// Two pairs, as far apart as the sensors' noise alone explains: a difference of five half-widths
+// of the noise is none of Student's t with one degree of freedom.
+TEST(Statistics, KnownNoiseIsNormalAlsoWithFewRuns) {
+  const double differences[] = {0.00499, 0.00501};
+  Estimate estimate = estimate_of_pairs(differences);
+  EXPECT_NEAR(p_value(estimate), 0.00127, 1e-5);
+  const double alone = *estimate.half;
+  add_sensors(estimate, 0.001, 0);
+  EXPECT_DOUBLE_EQ(*estimate.half, 0.001);
+  EXPECT_LT(alone, 0.001);
+  EXPECT_NEAR(p_value(estimate), 0.00127, 1e-5);  // the spread's, which is the greater one
+  estimate.spread = 0;
+  EXPECT_LT(p_value(estimate), 1e-20);
+}
+
+TEST(Statistics, PAndIntervalAgreeAboutZero) {
+  for (const double mean : {0.5, 0.95, 1.05, 2.0}) {
+    for (const double spread : {0.0, 0.3, 1.0}) {
+      for (const double calibration : {0.0, 0.5}) {
+        Estimate estimate{mean, 0};
+        estimate.degrees = 2;
+        estimate.spread = spread / 4.302653;
+        add_sensors(estimate, 0.9, calibration);
+        EXPECT_EQ(p_value(estimate) < 0.05, estimate.low() > 0)
+            << mean << ' ' << spread << ' ' << calibration;
+      }
+    }
+  }
+}
+
 TEST(Statistics, EqualUnitsHaveNoSpread) {
   const double before[] = {1, 1};
   const double after[] = {1, 1};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -20,19 +21,22 @@ constexpr std::array<std::pair<std::string_view, Objective>, 5> kObjectives{
 class Recommender {
  public:
   Recommender(const Sweep& sweep, const RecommendOptions& options)
-      : sweep_(sweep), options_(options), draws_(sweep), means_(draws_.means()) {}
+      : sweep_(sweep), options_(options), model_(sweep), means_(model_.means()) {}
 
   Result<Recommendation> run() {
     if (auto ok = check(); !ok) return tl::unexpected(ok.error());
+    std::mt19937_64 random(20);
+    for (unsigned i = 0; model_.has_errors() && i < options_.draws; ++i) {
+      drawn_.push_back(model_.draw(random));
+    }
     rate();
     const auto least = least_of(means_);
     if (!least) return tl::unexpected(nothing_feasible());
     out_.best = *least;
     out_.ties = {*least};
     mark_pareto_front();
-    std::vector<Means> drawn;
-    if (draws_.has_errors()) drawn = rate_errors();
-    compare_with_found(drawn);
+    if (!drawn_.empty()) rate_errors();
+    compare_with_found();
     return std::move(out_);
   }
 
@@ -81,11 +85,25 @@ class Recommender {
     return mean.joules;
   }
 
-  bool is_feasible(const SweepSample& mean, const SweepSample& reference) const {
-    if (options_.max_slowdown && mean.seconds > (1 + *options_.max_slowdown) * reference.seconds) {
-      return false;
-    }
-    return !options_.max_watts || mean.joules / mean.seconds <= *options_.max_watts;
+  bool is_fast_enough(const Means& means, std::size_t i) const {
+    return !options_.max_slowdown ||
+           means[i].seconds <= (1 + *options_.max_slowdown) * means[out_.reference].seconds;
+  }
+
+  bool is_low_enough(const Means& means, std::size_t i) const {
+    return !options_.max_watts || means[i].joules / means[i].seconds <= *options_.max_watts;
+  }
+
+  bool is_within(const Means& means, std::size_t i) const {
+    return is_fast_enough(means, i) && is_low_enough(means, i);
+  }
+
+  // The share of draws of which `holds`; of the means alone, 1 or 0.
+  template <typename Holds>
+  double probability(const Holds& holds) const {
+    if (drawn_.empty()) return holds(means_) ? 1 : 0;
+    const auto count = std::count_if(drawn_.begin(), drawn_.end(), holds);
+    return static_cast<double>(count) / static_cast<double>(drawn_.size());
   }
 
   void rate() {
@@ -97,15 +115,37 @@ class Recommender {
       rated.slowdown.ratio = means_[i].seconds / reference.seconds - 1;
       rated.saving.ratio = 1 - means_[i].joules / reference.joules;
       rated.score = score(means_[i]);
-      rated.feasible = is_feasible(means_[i], reference);
+      rated.within = is_within(means_, i);
+      if (drawn_.empty() || (!options_.max_slowdown && !options_.max_watts)) continue;
+      rated.probability_within = probability([&](const Means& m) { return is_within(m, i); });
+    }
+    const auto end = static_cast<std::ptrdiff_t>(means_.size());
+    const auto from = static_cast<std::ptrdiff_t>(out_.reference);
+    keep_certain(from, end, 1, &Recommender::is_fast_enough);
+    keep_certain(from, -1, -1, &Recommender::is_fast_enough);
+    keep_certain(end - 1, -1, -1, &Recommender::is_low_enough);
+  }
+
+  // From a constraint's safe end on, all points are feasible before the first that may not meet it.
+  void keep_certain(std::ptrdiff_t from, std::ptrdiff_t end, std::ptrdiff_t step,
+                    bool (Recommender::*meets)(const Means&, std::size_t) const) {
+    bool certain = true;
+    for (std::ptrdiff_t at = from; at != end; at += step) {
+      const auto i = static_cast<std::size_t>(at);
+      // Without errors there is nothing to be certain of: each point's means decide.
+      if (drawn_.empty()) certain = true;
+      certain = certain && probability([&](const Means& means) {
+                             return (this->*meets)(means, i);
+                           }) >= kConstraintConfidence;
+      out_.points[i].feasible = out_.points[i].feasible && certain;
     }
   }
 
-  // Of equal scores the faster.
+  // Of feasible points; of equal scores the faster.
   std::optional<std::size_t> least_of(const Means& means) const {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < means.size(); ++i) {
-      if (!is_feasible(means[i], means[out_.reference])) continue;
+      if (!out_.points[i].feasible) continue;
       const auto key = [&](std::size_t k) { return std::pair(score(means[k]), means[k].seconds); };
       if (!best || key(i) < key(*best)) best = i;
     }
@@ -114,6 +154,9 @@ class Recommender {
 
   Error nothing_feasible() const {
     std::string text = "no measured setting meets the constraints";
+    if (!drawn_.empty()) {
+      text += fmt::format(" with a probability of {:g} %", 100 * kConstraintConfidence);
+    }
     if (options_.max_slowdown) {
       text += fmt::format("; --max-slowdown {:g}%", 100 * *options_.max_slowdown);
     }
@@ -136,53 +179,81 @@ class Recommender {
     }
   }
 
-  std::vector<Means> rate_errors() {
-    const std::size_t n = means_.size();
-    std::mt19937_64 random(20);
-    std::vector<std::vector<double>> slowdowns(n), savings(n), excesses(n);
-    std::vector<Means> drawn;
-    std::vector<unsigned> wins(n, 0);
-    const std::size_t least = out_.best;
-    for (unsigned draw = 0; draw < options_.draws; ++draw) {
-      const Means& means = drawn.emplace_back(draws_.draw(random));
-      const SweepSample& reference = means[out_.reference];
-      for (std::size_t i = 0; i < n; ++i) {
-        slowdowns[i].push_back(means[i].seconds / reference.seconds - 1);
-        savings[i].push_back(1 - means[i].joules / reference.joules);
-        excesses[i].push_back(score(means[i]) / score(means[least]) - 1);
-      }
-      if (const auto best = least_of(means)) ++wins[*best];
+  // A figure of each draw.
+  template <typename Of>
+  std::vector<double> values_of(const Of& of) const {
+    std::vector<double> values;
+    for (const Means& means : drawn_) values.push_back(of(means));
+    return values;
+  }
+
+  void rate_errors() {
+    std::vector<double> wins(means_.size(), 0);
+    for (const Means& means : drawn_) ++wins[*least_of(means)];
+    order(wins);
+    for (std::size_t i = 0; i < wins.size(); ++i) {
+      out_.points[i].probability_of_best = wins[i] / static_cast<double>(drawn_.size());
+      if (wins[i] > wins[out_.best]) out_.best = i;
     }
     out_.ties.clear();
-    for (std::size_t i = 0; i < n; ++i) {
-      RatedPoint& rated = out_.points[i];
-      const double excess = rated.score / out_.points[least].score - 1;
-      rated.excess = Change{excess, draws_.interval(excesses[i], excess)};
-      rated.ruled_out = is_ruled_out(i, excesses[i], slowdowns[i]);
-      rated.slowdown.interval = draws_.interval(std::move(slowdowns[i]), rated.slowdown.ratio);
-      rated.saving.interval = draws_.interval(std::move(savings[i]), rated.saving.ratio);
-      rated.probability_of_best = static_cast<double>(wins[i]) / options_.draws;
-      const bool as_good = i == least || rated.excess->interval->low <= 0;
-      if (!rated.feasible || !as_good) continue;
-      out_.ties.push_back(i);
-      if (means_[i].seconds < means_[out_.best].seconds) out_.best = i;
+    for (std::size_t i = 0; i < means_.size(); ++i) rate_errors(i);
+    out_.regret = regret();
+  }
+
+  // Points that were measured equally often have equal errors, so that of two of them the one with
+  // the lower score is more probably the best. Where draws say otherwise, by chance, both get their
+  // mean (isotonic regression, by pooling of neighbours).
+  void order(std::vector<double>& wins) const {
+    std::map<std::size_t, std::vector<std::size_t>> by_count;
+    for (std::size_t i = 0; i < wins.size(); ++i) {
+      if (out_.points[i].feasible) by_count[sweep_.points[i].samples.size()].push_back(i);
     }
-    out_.regret = regret(drawn);
-    return drawn;
+    for (auto& [count, places] : by_count) {
+      std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(out_.points[a].score, means_[a].seconds) <
+               std::pair(out_.points[b].score, means_[b].seconds);
+      });
+      std::vector<std::pair<double, std::size_t>> pools;  // mean and number
+      for (const std::size_t i : places) {
+        std::pair pool(wins[i], std::size_t{1});
+        while (!pools.empty() && pools.back().first < pool.first) {
+          const auto& [mean, size] = pools.back();
+          const auto both = static_cast<double>(size + pool.second);
+          pool = {
+              (mean * static_cast<double>(size) + pool.first * static_cast<double>(pool.second)) /
+                  both,
+              size + pool.second};
+          pools.pop_back();
+        }
+        pools.push_back(pool);
+      }
+      auto place = places.begin();
+      for (const auto& [mean, size] : pools) {
+        for (std::size_t k = 0; k < size; ++k) wins[*place++] = mean;
+      }
+    }
   }
 
-  // By an interval wide enough for several looks at a growing sweep.
-  bool is_ruled_out(std::size_t i, const std::vector<double>& excesses,
-                    const std::vector<double>& slowdowns) const {
-    constexpr double kCoverage = 0.99;
-    const RatedPoint& rated = out_.points[i];
-    const double excess = rated.excess->ratio;
-    if (rated.feasible && draws_.interval(excesses, excess, kCoverage).low > 0) return true;
-    return options_.max_slowdown &&
-           draws_.interval(slowdowns, rated.slowdown.ratio, kCoverage).low > *options_.max_slowdown;
+  void rate_errors(std::size_t i) {
+    // For several looks at a growing sweep.
+    constexpr double kRulingOut = 0.99;
+    RatedPoint& rated = out_.points[i];
+    const auto slowdowns =
+        values_of([&](const Means& m) { return m[i].seconds / m[out_.reference].seconds - 1; });
+    const auto excesses =
+        values_of([&](const Means& m) { return score(m[i]) / score(m[out_.best]) - 1; });
+    rated.slowdown.interval = interval_of(slowdowns);
+    rated.saving.interval = interval_of(
+        values_of([&](const Means& m) { return 1 - m[i].joules / m[out_.reference].joules; }));
+    rated.ruled_out =
+        interval_of(excesses, kRulingOut).low > 0 ||
+        (options_.max_slowdown && interval_of(slowdowns, kRulingOut).low > *options_.max_slowdown);
+    if (rated.feasible && (i == out_.best || interval_of(excesses).low <= 0)) {
+      out_.ties.push_back(i);
+    }
   }
 
-  void compare_with_found(const std::vector<Means>& drawn) {
+  void compare_with_found() {
     const auto at = std::find_if(sweep_.points.begin(), sweep_.points.end(), [&](const auto& p) {
       return sweep_.found && p.setting == *sweep_.found;
     });
@@ -190,9 +261,7 @@ class Recommender {
     const auto found = static_cast<std::size_t>(at - sweep_.points.begin());
     const auto change = [&](auto ratio) {
       Change made{ratio(means_), {}};
-      std::vector<double> ratios;
-      for (const Means& means : drawn) ratios.push_back(ratio(means));
-      if (!drawn.empty()) made.interval = draws_.interval(std::move(ratios), made.ratio);
+      if (!drawn_.empty()) made.interval = interval_of(values_of(ratio));
       return made;
     };
     out_.saving_against_found =
@@ -201,23 +270,25 @@ class Recommender {
         change([&](const Means& m) { return m[out_.best].seconds / m[found].seconds - 1; });
   }
 
-  // The 97.5 % bound of how much better than the recommended one a feasible setting can be.
-  double regret(const std::vector<Means>& drawn) const {
-    std::vector<double> regrets;
-    for (const Means& means : drawn) {
-      double least = score(means[out_.best]);
-      for (std::size_t i = 0; i < means.size(); ++i) {
-        if (out_.points[i].feasible) least = std::min(least, score(means[i]));
-      }
-      regrets.push_back(score(means[out_.best]) / least - 1);
-    }
-    return std::max(0.0, draws_.interval(std::move(regrets), 0).high);
+  // The 97.5 % bound of how much less than the recommended one a setting takes that meets the
+  // constraints. A setting that meets them in some draws counts in those.
+  double regret() const {
+    return interval_of(values_of([&](const Means& means) {
+             const double taken = score(means[out_.best]);
+             double least = taken;
+             for (std::size_t i = 0; i < means.size(); ++i) {
+               if (is_within(means, i)) least = std::min(least, score(means[i]));
+             }
+             return 1 - least / taken;
+           }))
+        .high;
   }
 
   const Sweep& sweep_;
   const RecommendOptions& options_;
-  const MeanDraws draws_;
+  const BlockModel model_;
   const Means means_;
+  std::vector<Means> drawn_;  // none where no setting was measured twice
   Recommendation out_;
 };
 

@@ -27,14 +27,14 @@ std::string joules(const std::optional<JoulesPer>& j) {
 
 std::string active(const std::optional<JoulesPer>& j) {
   if (!j) return ",,,";
-  return joined({fixed_decimal(j->joules, 9), fixed_decimal(std::max(j->joules - j->error, 0.0), 9),
-                 fixed_decimal(j->joules + j->error, 9), fixed_decimal(j->repeatability, 9)});
+  return joined({fixed_decimal(j->joules, 9), fixed_decimal(j->low(), 9),
+                 fixed_decimal(j->high(), 9), fixed_decimal(j->repeatability, 9)});
 }
 
 std::string figures(const std::optional<JoulesPer>& j) {
   if (!j) return ",,,,";
-  return joined({fixed_decimal(j->joules, 9), fixed_decimal(std::max(j->joules - j->error, 0.0), 9),
-                 fixed_decimal(j->joules + j->error, 9), fixed_decimal(j->repeatability, 9),
+  return joined({fixed_decimal(j->joules, 9), fixed_decimal(j->low(), 9),
+                 fixed_decimal(j->high(), 9), fixed_decimal(j->repeatability, 9),
                  std::string(to_string(j->provenance))});
 }
 

@@ -19,8 +19,7 @@ Json per_json(const std::optional<JoulesPer>& j) {
   if (!j) return nullptr;
   Json out = Json::object();
   out["energy_joules"] = small_json(j->joules);
-  out["interval_joules"] = Json::array(
-      {small_json(std::max(j->joules - j->error, 0.0)), small_json(j->joules + j->error)});
+  out["interval_joules"] = Json::array({small_json(j->low()), small_json(j->high())});
   out["repeatability_joules"] = small_json(j->repeatability);
   out["provenance"] = to_string(j->provenance);
   return out;

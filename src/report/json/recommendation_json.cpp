@@ -31,6 +31,7 @@ Json point_json(const analysis::RatedPoint& rated) {
   j["saving_interval_ratio"] = interval_json(rated.saving.interval);
   j["score"] = number_json(rated.score);
   j["feasible"] = rated.feasible;
+  j["probability_within_ratio"] = optional_json(rated.probability_within, number_json);
   j["on_pareto_front"] = rated.on_pareto_front;
   j["probability_of_best_ratio"] = optional_json(rated.probability_of_best, number_json);
   return j;

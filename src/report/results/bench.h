@@ -1,6 +1,7 @@
 // A benchmark, as people and programs read it.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ struct JoulesPer {
   double error = 0;          // half of the 95 % interval
   double repeatability = 0;  // the same without the calibration error
   model::Provenance provenance = model::Provenance::kMeasured;
+
+  // The interval's ends: energy cannot be negative; a small figure above idle may be, by noise, and
+  // is in its interval then, too.
+  double low() const { return std::max(joules - error, std::min(joules, 0.0)); }
+  double high() const { return joules + error; }
 };
 
 // What one unit of work takes: an iteration, a sample, a token, 1e9 multiply-accumulates.

@@ -11,10 +11,13 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kReasons{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kReasons{{
     {"interval_below_zero", "the 95 % interval lies below zero"},
     {"interval_above_zero", "the 95 % interval lies above zero"},
     {"within_threshold", "the 95 % interval lies within the threshold of no difference"},
+    {"one_of_many",
+     "the 95 % interval excludes zero, but of so many rows some do by chance: Holm's test of all "
+     "of them does not"},
     {"interval_too_wide", "the 95 % interval holds zero and exceeds the threshold"},
     {"spread_unknown",
      "the spread between runs is not known: each side is one block of runs. Use compare --pairs, "

@@ -65,6 +65,10 @@ std::string objective_text(const analysis::RecommendOptions& choice) {
   return text;
 }
 
+bool has_constraint(const analysis::RecommendOptions& choice) {
+  return choice.max_slowdown || choice.max_watts;
+}
+
 std::string changes_text(double saving, double slowdown) {
   return fmt::format("{} {} energy and {} {} time", saving < 0 ? "takes" : "saves",
                      signed_percent(std::abs(saving)) + (saving < 0 ? " more" : ""),
@@ -77,6 +81,37 @@ void add_note(Lines& lines, const char* label, const std::string& words, const T
   table.add_text({label, Style::kDim}, {printable(words, text.ascii)}, 3);
   const Lines made = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
   lines.insert(lines.end(), made.begin() + 1, made.end());
+}
+
+// With what probability the recommended setting meets the constraints.
+void add_constraint(Lines& lines, const Recommendation& advice, const std::string& setting,
+                    const analysis::RecommendOptions& choice, const TextOptions& text) {
+  if (!has_constraint(choice)) return;
+  const auto& probability = advice.points[advice.best].probability_within;
+  add_note(lines, "constraint",
+           probability ? fmt::format("{} meets it with a probability of {}; {} is required",
+                                     setting, percent_text(*probability),
+                                     percent_text(analysis::kConstraintConfidence))
+                       : fmt::format("{} meets it by its single measurement; the probability is "
+                                     "not known",
+                                     setting),
+           text);
+}
+
+// Of the settings that are as good within error, the fastest.
+void add_faster(Lines& lines, const analysis::Sweep& sweep, const Recommendation& advice,
+                const TextOptions& text) {
+  std::size_t fastest = advice.best;
+  for (const std::size_t i : advice.ties) {
+    if (advice.points[i].mean.seconds < advice.points[fastest].mean.seconds) fastest = i;
+  }
+  if (fastest == advice.best) return;
+  const auto& rated = advice.points[fastest];
+  const double time = rated.mean.seconds / advice.points[advice.best].mean.seconds - 1;
+  add_note(lines, "or",
+           fmt::format("{}: {} less time, and equal within error in the objective",
+                       setting_text(sweep, rated.point->setting), signed_percent(-time)),
+           text);
 }
 
 void add_simulated(Lines& lines, const analysis::Sweep& sweep, const TextOptions& text) {
@@ -105,7 +140,9 @@ std::string mark_of(const Recommendation& advice, std::size_t i) {
   if (i == advice.reference) add("reference");
   const bool tied = std::find(advice.ties.begin(), advice.ties.end(), i) != advice.ties.end();
   if (tied && i != advice.best) add("equal within error");
-  if (!advice.points[i].feasible) add("outside the constraints");
+  if (!advice.points[i].feasible) {
+    add(advice.points[i].within ? "may be outside the constraints" : "outside the constraints");
+  }
   return mark;
 }
 
@@ -177,12 +214,15 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
                     with_interval(*advice->slowdown_against_found)),
         text);
   }
+  add_constraint(lines, *advice, setting, options.choice, text);
   if (advice->regret) {
     add_note(lines, "certainty",
-             fmt::format("at 95 %, no measured setting is better by more than {}",
+             fmt::format("at 95 %, no measured setting{} lowers the objective by more than {}",
+                         has_constraint(options.choice) ? " within the constraints" : "",
                          percent_text(*advice->regret)),
              text);
   }
+  add_faster(lines, sweep, *advice, text);
   for (const auto& unranked : sweep.unranked) {
     add_note(lines, "not ranked",
              fmt::format("{}: {}", setting_text(sweep, unranked.setting), unranked.reason), text);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "analysis/compare/blocks.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/terminal/exit_status.h"
@@ -93,7 +94,7 @@ class PairRunner {
     }
     PairRuns runs;
     for (unsigned pair = 0; pair < plan_.pairs; ++pair) {
-      const bool after_first = pair % 2 == 1;
+      const bool after_first = analysis::is_after_first(pair);
       for (const bool after : {after_first, !after_first}) {
         auto made = execute(after, fmt::format("pair-{:03}", pair + 1));
         if (!made) return forward_error(made);
