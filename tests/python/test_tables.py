@@ -147,22 +147,55 @@ def with_job(path, job):
         db.execute("UPDATE identity SET job = ?", (job,))
 
 
-def test_parquet_is_partitioned_by_day_and_job(arrow, tmp_path):
-    shutil.copy(KERNELS, tmp_path / "a.jprof")
-    shutil.copy(KERNELS, tmp_path / "b.jprof")
-    with_job(tmp_path / "b.jprof", "47/11")
+@pytest.fixture
+def parquet(arrow, tmp_path):
+    """A folder of two recordings, of the job 4711 and of none."""
+    for name in "ab":
+        shutil.copy(KERNELS, tmp_path / f"{name}.jprof")
+    with_job(tmp_path / "b.jprof", "4711")
     found = jouleprof.open_all(tmp_path / "*.jprof")
     assert found.write_parquet(tmp_path / "out", ["runs", "kernels", "windows"]) == 4  # there are no windows
+    return tmp_path
+
+
+def test_parquet_is_partitioned_by_day(arrow, parquet):
+    found = jouleprof.open_all(parquet / "*.jprof")
     (day,) = {row["start_time"][:10] for row in found.rows("runs")}
-    files = {str(path.parent.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet")}
-    assert files == {f"{table}/day={day}/job={job}" for table in ("runs", "kernels") for job in ("none", "47_11")}
-    rows = read_parquet(arrow, tmp_path / "out", "kernels")
+    files = {str(path.parent.relative_to(parquet / "out")) for path in (parquet / "out").rglob("*.parquet")}
+    assert files == {f"{table}/day={day}" for table in ("runs", "kernels")}
+    rows = read_parquet(arrow, parquet / "out", "kernels")
     assert len(rows) == 2 * len(jouleprof.open(KERNELS).rows("kernels"))
-    runs = {row["recording"]: row for row in read_parquet(arrow, tmp_path / "out", "runs")}
-    assert {runs[row["recording"]]["job"] for row in rows} == {"none", "47_11"}
+    runs = {row["recording"]: row for row in read_parquet(arrow, parquet / "out", "runs")}
+    assert {runs[row["recording"]]["job"] for row in rows} == {None, "4711"}
     # Again: the same files.
-    assert jouleprof.open(tmp_path / "a.jprof").write_parquet(tmp_path / "out", ["runs"]) == 1
-    assert len(read_parquet(arrow, tmp_path / "out", "runs")) == 2
+    assert jouleprof.open(parquet / "a.jprof").write_parquet(parquet / "out", ["runs"]) == 1
+    assert len(read_parquet(arrow, parquet / "out", "runs")) == 2
+
+
+def jobs_by_pyarrow(folder):
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(folder)["job"].to_pylist()
+
+
+def jobs_by_pandas(folder):
+    return pytest.importorskip("pandas").read_parquet(folder)["job"].astype(object).where(lambda job: job.notna(), None)
+
+
+def jobs_by_polars(folder):
+    return pytest.importorskip("polars").read_parquet(f"{folder}/**/*.parquet")["job"]
+
+
+def jobs_by_duckdb(folder):
+    files = f"'{folder}/**/*.parquet', hive_partitioning = true"
+    found = pytest.importorskip("duckdb").connect().execute(f"SELECT job, start_time FROM read_parquet({files})")
+    assert dict((name, kind) for name, kind, *_ in found.description)["start_time"] == "TIMESTAMP WITH TIME ZONE"
+    return [row[0] for row in found.fetchall()]
+
+
+@pytest.mark.parametrize("jobs", [jobs_by_pyarrow, jobs_by_pandas, jobs_by_polars, jobs_by_duckdb])
+def test_engines_open_runs_as_they_are(parquet, jobs):
+    assert sorted(jobs(parquet / "out" / "runs"), key=str) == ["4711", None]
 
 
 def export(*arguments, **environment):

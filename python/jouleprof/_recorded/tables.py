@@ -38,7 +38,7 @@ class Tables:
         return needed("polars", f"polars {_WITH_ARROW}", "a polars data frame").from_arrow(self.arrow(table))
 
     def write_parquet(self, folder, tables=TABLES):
-        """Writes FOLDER/TABLE/day=DAY/job=JOB/RECORDING.parquet, a file for each recording and table that has rows.
+        """Writes FOLDER/TABLE/day=DAY/RECORDING.parquet, a file for each recording and table that has rows.
 
         Writing a recording again replaces its files. Returns the number of files."""
         needed("pyarrow", _WITH_ARROW, "a Parquet file")
@@ -105,7 +105,8 @@ def _write(folder, table, part):
     if not rows:
         return 0
     day = (report["start_time"] or "")[:10] or "unknown"
-    place = os.path.join(os.fspath(folder), table, f"day={day}", f"job={_folder_name(report.get('job') or 'none')}")
+    # The job is a column: as a part of the path it would be one twice, of another type to most readers.
+    place = os.path.join(os.fspath(folder), table, f"day={day}")
     os.makedirs(place, exist_ok=True)
     path = os.path.join(place, f"{name}.parquet")
     # In microseconds: Spark refuses nanoseconds.
@@ -113,7 +114,3 @@ def _write(folder, table, part):
                                 allow_truncated_timestamps=True)
     os.replace(f"{path}.part", path)  # readers see whole files only
     return 1
-
-
-def _folder_name(job):
-    return "".join(c if c.isalnum() or c in "._-" else "_" for c in job)
