@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the unit, the image and the manifest run `jouleprof serve` with options that exist, and agree.
+"""Checks that the unit, the image and the manifests run `jouleprof serve` with options that exist, and agree.
 
 `--self-test` checks that mistakes are found.
 """
@@ -11,10 +11,14 @@ import re
 import shlex
 import sys
 
-import yaml
+from kubernetes.render import render
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
+KINDS = {"Namespace", "PriorityClass", "DaemonSet", "Service", "NetworkPolicy"}
+WITHOUT_NAMESPACE = {"Namespace", "PriorityClass"}
+OPEN_PATHS = {"/healthz", "/readyz"}  # without a password
+SCHEMAS = ("1.27", "1.30", "1.33")
 
 
 def section(text, heading):
@@ -55,62 +59,106 @@ def check_image(text):
     return port
 
 
-def check_manifest(objects, port):
+def check_manifests(objects, port):
+    """Of one rendered kustomization: that its parts fit together."""
     kinds = {o["kind"]: o for o in objects}
-    assert set(kinds) == {"Namespace", "DaemonSet"} and len(objects) == 2
-    assert kinds["Namespace"]["apiVersion"] == "v1" and kinds["DaemonSet"]["apiVersion"] == "apps/v1"
-    daemons = kinds["DaemonSet"]
-    assert daemons["metadata"]["namespace"] == kinds["Namespace"]["metadata"]["name"]
-    template = daemons["spec"]["template"]
-    wanted = daemons["spec"]["selector"]["matchLabels"]
-    assert wanted and wanted.items() <= template["metadata"]["labels"].items(), "selects no pod"
+    assert set(kinds) - {"ServiceMonitor"} == KINDS and len(objects) == len(kinds)
+    namespace = kinds["Namespace"]["metadata"]["name"]
+    for made in objects:
+        assert made["kind"] in WITHOUT_NAMESPACE or made["metadata"]["namespace"] == namespace
+    assert kinds["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+    daemons = kinds["DaemonSet"]["spec"]
+    template = daemons["template"]
+    labels = template["metadata"]["labels"]
+    for wanted in (daemons["selector"]["matchLabels"], kinds["Service"]["spec"]["selector"],
+                   kinds["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]):
+        assert wanted and wanted.items() <= labels.items(), "selects no pod"
+    assert daemons["updateStrategy"]["rollingUpdate"]["maxUnavailable"], "a rollout has no limit"
     pod = template["spec"]
     assert pod["hostPID"] is True, "the driver's pids are the node's"
+    assert pod["priorityClassName"] == kinds["PriorityClass"]["metadata"]["name"]
     [container] = pod["containers"]
     assert check_command("manifest", container["args"]) == port, "listens on another port than the image"
     [open_port] = container["ports"]
     assert open_port["containerPort"] == port
+    [service_port] = kinds["Service"]["spec"]["ports"]
+    [allowed] = kinds["NetworkPolicy"]["spec"]["ingress"][0]["ports"]
+    for name in (service_port["targetPort"], allowed["port"]):
+        assert name in (open_port["name"], port), f"no port {name}"
     notes = template["metadata"]["annotations"]
     assert notes["prometheus.io/port"] == str(port) and notes["prometheus.io/path"] in PATHS
+    scheme = "HTTPS" if "--web.config.file" in container["args"] else "HTTP"
     for probe in ("livenessProbe", "readinessProbe"):
         get = container[probe]["httpGet"]
-        assert get["path"] in PATHS, f"no page {get['path']}"
+        assert get["path"] in PATHS & OPEN_PATHS, f"{probe}: {get['path']} needs a password, or is no page"
         assert get["port"] in (open_port["name"], port), f"{probe}: no port {get['port']}"
+        assert get["scheme"] == scheme
     volumes = {v["name"]: v for v in pod["volumes"]}
     mounts = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
     assert set(volumes) == set(mounts), "volumes and mounts differ"
-    state = pathlib.PurePosixPath(container["args"][container["args"].index("--state") + 1])
-    assert str(state.parent) in mounts.values(), f"{state} is in no volume"
+    for option in {"--state", "--web.config.file"} & set(container["args"]):
+        file = pathlib.PurePosixPath(container["args"][container["args"].index(option) + 1])
+        assert str(file.parent) in mounts.values(), f"{file} is in no volume"
     for variable in container["env"]:
         assert isinstance(variable["value"], str), f"{variable['name']} is no text"
+    if "ServiceMonitor" in kinds:
+        monitor = kinds["ServiceMonitor"]["spec"]
+        assert monitor["selector"]["matchLabels"].items() <= kinds["Service"]["metadata"]["labels"].items()
+        [endpoint] = monitor["endpoints"]
+        assert endpoint["port"] == service_port["name"] and endpoint["path"] in PATHS
+        assert endpoint["scheme"] == scheme.lower()
+        assert {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"} in endpoint["relabelings"]
+
+
+def check_schemas(objects):
+    """Against the schemas that Kubernetes publishes, where the Python module kubernetes-validate is installed."""
+    try:
+        import kubernetes_validate
+    except ImportError:
+        return
+    for made in objects:
+        if made["kind"] == "ServiceMonitor":  # of the operator, which the module does not know
+            continue
+        for version in SCHEMAS:
+            kubernetes_validate.validate(made, version, strict=True)
 
 
 def self_test(objects, port):
     def broken(change):
         changed = copy.deepcopy(objects)
-        daemons = next(o for o in changed if o["kind"] == "DaemonSet")
-        change(daemons, daemons["spec"]["template"]["spec"]["containers"][0])
+        kinds = {o["kind"]: o for o in changed}
+        change(kinds, kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0])
         try:
-            check_manifest(changed, port)
+            check_manifests(changed, port)
         except AssertionError:
             return
         raise SystemExit("check_service: a mistake was not found")
 
-    broken(lambda d, c: c["args"].append("--listne"))
-    broken(lambda d, c: c["args"].__setitem__(2, ":9878"))
-    broken(lambda d, c: c["ports"][0].update(containerPort=80))
-    broken(lambda d, c: c["livenessProbe"]["httpGet"].update(path="/health"))
-    broken(lambda d, c: c["volumeMounts"][0].update(name="data"))
-    broken(lambda d, c: d["spec"]["selector"].update(matchLabels={"app": "other"}))
-    broken(lambda d, c: d["spec"]["template"]["spec"].update(hostPID=False))
+    broken(lambda k, c: c["args"].append("--listne"))
+    broken(lambda k, c: c["args"].__setitem__(2, ":9878"))
+    broken(lambda k, c: c["ports"][0].update(containerPort=80))
+    broken(lambda k, c: c["livenessProbe"]["httpGet"].update(path="/health"))
+    broken(lambda k, c: c["livenessProbe"]["httpGet"].update(path="/metrics"))
+    broken(lambda k, c: c["readinessProbe"]["httpGet"].update(scheme="FTP"))
+    broken(lambda k, c: c["volumeMounts"][0].update(name="data"))
+    broken(lambda k, c: k["DaemonSet"]["spec"]["selector"].update(matchLabels={"app": "other"}))
+    broken(lambda k, c: k["DaemonSet"]["spec"]["template"]["spec"].update(hostPID=False))
+    broken(lambda k, c: k["DaemonSet"]["spec"]["template"]["spec"].update(priorityClassName="other"))
+    broken(lambda k, c: k["Service"]["spec"].update(selector={"app": "other"}))
+    broken(lambda k, c: k["Service"]["spec"]["ports"][0].update(targetPort="web"))
+    broken(lambda k, c: k["NetworkPolicy"]["spec"]["ingress"][0]["ports"][0].update(port="web"))
+    broken(lambda k, c: k["ServiceMonitor"]["spec"]["endpoints"][0].update(port="web"))
+    broken(lambda k, c: k["ServiceMonitor"]["spec"]["endpoints"][0].update(relabelings=[]))
 
 
 def main():
     assert {"--listen", "--state"} <= OPTIONS and {"/metrics", "/healthz"} <= PATHS, "the pages changed"
     check_unit((HERE / "systemd/jouleprof.service").read_text())
     port = check_image((HERE / "container/Containerfile").read_text())
-    objects = list(yaml.safe_load_all((HERE / "kubernetes/jouleprof.yaml").read_text()))
-    check_manifest(objects, port)
+    for folder in ("base", "overlays/prometheus-operator", "overlays/tls"):
+        objects = render(HERE / "kubernetes" / folder)
+        check_manifests(objects, port)
+        check_schemas(objects)
     if "--self-test" in sys.argv:
         self_test(objects, port)
 

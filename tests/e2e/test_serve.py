@@ -249,7 +249,10 @@ def test_tls_and_passwords(tmp_path, gpu):
         wait_for("a measurement", lambda: curl(*trusted, "-u", "ann:secret", url + "/readyz") == "200")
         assert curl(*trusted, url + "/metrics") == "401"
         assert curl(*trusted, "-u", "ann:wrong", url + "/metrics") == "401"
-        assert curl(*trusted, "-u", "bob:secret", url + "/healthz") == "401"
+        assert curl(*trusted, "-u", "bob:secret", url + "/") == "401"
+        # Probes have no password.
+        assert curl(*trusted, url + "/healthz") == curl(*trusted, url + "/readyz") == "200"
+        assert curl(*trusted, url + "/healthz?x") == curl(*trusted, url + "/healthz/") == "401"
         assert curl("--tls-max", "1.1", *trusted, "-u", "ann:secret", url + "/metrics") == "000"
         assert curl(url.replace("https", "http") + "/metrics") == "000"  # without TLS
         (tmp_path / "prometheus.yml").write_text(json.dumps({
