@@ -21,9 +21,10 @@ using model::Finding;
 
 constexpr std::size_t kMost = 5;
 constexpr int kFewestReadings = 10;
-constexpr double kNoUse = 0.005;        // of utilisation
-constexpr Duration kKept = 2s;          // after the last launch
-constexpr double kMuchCpu = 0.3;        // of the machine's energy
+constexpr double kNoUse = 0.005;  // of utilisation
+constexpr Duration kKept = 2s;    // after the last launch
+constexpr double kMuchCpu = 0.3;  // of the machine's energy
+constexpr const char* kAboveRest = ": the energy that it added to that at rest";
 constexpr double kShortLaunch = 20e-6;  // seconds: about what one costs the host
 
 // A share of readings, with half of its 95 % interval.
@@ -86,12 +87,14 @@ class BoardFindings {
     return Energy::joules(std::hypot(error, gain * energy.joules()));
   }
 
+  // Joules are those of the balance: a part of the held energy, by time.
   void add_waiting() {
     const auto& levels = domain_.levels;
     if (!levels.held_time || !domain_.held_power || *levels.held_time <= Duration{}) return;
+    if (!levels.held) return;
     const double held = seconds(*levels.held_time);
-    const double watts = domain_.held_power->power.watts();
-    const double level_error = domain_.held_power->error.watts();
+    const double watts = std::max(levels.held->energy.joules(), 0.0) / held;
+    const double level_error = levels.held->repeatability.joules() / held;
     const bool assumed = !domain_.held_power->observed;
     if (activity_ == nullptr) {
       const auto idle =
@@ -102,8 +105,8 @@ class BoardFindings {
       const double waiting = std::max(idle->value * length - (length - held), 0.0);
       add_finding("waiting",
                   fmt::format("a context held the GPU for {:.1f} s while nothing ran, {:.0f} % of "
-                              "its time, by readings of utilisation",
-                              waiting, 100 * waiting / held),
+                              "its time, by readings of utilisation{}",
+                              waiting, 100 * waiting / held, kAboveRest),
                   "Record with `jouleprof run --kernels` to learn what it waits for.",
                   Energy::joules(watts * waiting),
                   with_gain(Energy::joules(watts * waiting),
@@ -120,11 +123,12 @@ class BoardFindings {
     const bool is_short = launches > 0 && busy / launches < kShortLaunch;
     add_finding(
         "waiting",
-        fmt::format("a context held the GPU for {:.1f} s while nothing ran, {:.0f} % of its time{}",
-                    waiting, 100 * waiting / held,
-                    is_short ? fmt::format("; its launches take {:.1f} us on average",
-                                           1e6 * busy / launches)
-                             : ""),
+        fmt::format(
+            "a context held the GPU for {:.1f} s while nothing ran, {:.0f} % of its time{}{}",
+            waiting, 100 * waiting / held, kAboveRest,
+            is_short
+                ? fmt::format("; its launches take {:.1f} us on average", 1e6 * busy / launches)
+                : ""),
         is_short
             ? "The host cannot launch faster: use larger batches, CUDA graphs or torch.compile."
             : "Use more data-loading workers or larger batches, or release the GPU.",
@@ -132,7 +136,8 @@ class BoardFindings {
         with_gain(Energy::joules(watts * waiting), level_error * waiting), assumed);
     if (kept > 0) {
       add_finding("context_kept",
-                  fmt::format("a context held the GPU for {:.1f} s after the last launch", kept),
+                  fmt::format("a context held the GPU for {:.1f} s after the last launch{}", kept,
+                              kAboveRest),
                   "End the process, or move what follows into another one.",
                   Energy::joules(watts * kept),
                   with_gain(Energy::joules(watts * kept), level_error * kept), assumed);
