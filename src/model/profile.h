@@ -47,12 +47,46 @@ struct EnergyLevels {
   std::string reason;                 // why one of them is absent; empty where none is missing
 };
 
+// The energy of the command (docs/glossary.md): the part of a device's energy that is its own.
+struct CommandEnergy {
+  Measurement energy;  // processes + rest; the error is the sensor's and the division's
+  // Of its processes, above rest, what they hold included. Of all energy where the domain's
+  // shares_include_rest.
+  Energy processes;
+  // At rest, of a device that no other family used; absent: another did, or `processes` has it.
+  std::optional<Energy> rest;
+  // Of no known process, and not in `energy`: it may be the command's, too.
+  Energy undivided;
+  // False: the recording knows of no other process, and all energy is the command's.
+  bool is_divided = true;
+
+  Energy low() const { return energy.low(); }
+  Energy high() const { return energy.high() + undivided; }
+};
+
+// Errors add up linearly, as in a total.
+inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
+  if (!sum) {
+    sum = more;
+    return;
+  }
+  sum->energy.energy += more.energy.energy;
+  sum->energy.error += more.energy.error;
+  sum->energy.repeatability += more.energy.repeatability;
+  sum->energy.provenance = combine(sum->energy.provenance, more.energy.provenance);
+  sum->processes += more.processes;
+  if (more.rest) sum->rest = sum->rest.value_or(Energy{}) + *more.rest;
+  sum->undivided += more.undivided;
+  sum->is_divided = sum->is_divided || more.is_divided;
+}
+
 // How a whole was found three ways. Parts sum exactly to the whole; the others agree or a warning
 // says that they don't.
 struct Balance {
   std::optional<Energy> counter;   // the energy counter's own difference over the span
   std::optional<Energy> integral;  // the integral of the power samples alone
-  std::optional<Energy> parts;     // idle_part + processes + others + unattributed
+  // idle_part + processes + others + held_unowned + unattributed
+  std::optional<Energy> parts;
 };
 
 // One domain over the analysed span.
@@ -67,14 +101,16 @@ struct DomainProfile {
   std::optional<Power> peak_power;  // over the sensor's own averaging window
   std::optional<Duration> peak_window;
   Balance balance;
-  // energy == idle_part + sum of ProcessProfile::shares + others + unattributed, exactly, when
-  // attributed. `idle_part` is the energy at rest; rest and held together where they cannot be
-  // separated.
+  // energy == idle_part + sum of ProcessProfile::shares + others + held_unowned + unattributed,
+  // exactly, when attributed. `idle_part` is the energy at rest; rest and held together where they
+  // cannot be separated.
   std::optional<Energy> idle_part;
   // The energy at rest is unknown, and the shares of processes are shares of all of the energy.
   bool shares_include_rest = false;
-  std::optional<Energy> others;        // of processes outside the command's tree
-  std::optional<Energy> unattributed;  // what no process can be charged with
+  std::optional<Energy> others;          // of processes outside the command's tree
+  std::optional<Energy> held_unowned;    // held, by contexts that are not known to be of a process
+  std::optional<Energy> unattributed;    // what no process can be charged with
+  std::optional<CommandEnergy> command;  // absent: no energy, or Profile::command_reason
 };
 
 // The share of one process in one domain.
@@ -107,9 +143,12 @@ struct WindowEnergy {
   DomainId domain{};
   std::size_t count = 0;              // windows in the sum
   std::optional<Measurement> energy;  // of windows of this recording
-  EnergyLevels levels;                // of `energy`
-  std::optional<Energy> reported;     // of imported ones: another tool's, its error is not known
-  std::string reason;                 // why a window is not in the sum; empty when all are
+  // The sum of single windows, of which each has all energy of the device in its time. Absent: it
+  // is `energy`. It is more where windows of several processes overlap. A mean is of this sum.
+  std::optional<Measurement> singles;
+  EnergyLevels levels;             // of `energy`
+  std::optional<Energy> reported;  // of imported ones: another tool's, its error is not known
+  std::string reason;              // why a window is not in the sum; empty when all are
   // Of the energies of single windows, which differ by the work and by the sensor's noise. Absent
   // for few windows, where one has no energy, where processes share the device's time, and where
   // most windows are shorter than 100 ms or the sensor's resolution: it sees what surrounds them.
@@ -140,6 +179,8 @@ struct Profile {
   RealTime start_time{};
   std::vector<DomainProfile> domains;     // in the recording's order
   std::vector<ProcessProfile> processes;  // of the command's tree, by energy, greatest first
+  // Why no domain has a CommandEnergy; empty where any has.
+  std::string command_reason;
   std::optional<Overhead> overhead;
   // In the order in which a name first appears; imported ones last.
   std::vector<WindowGroup> windows;

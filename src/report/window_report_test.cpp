@@ -28,6 +28,28 @@ TEST(WindowText, MeasuredWindows) {
       matches_golden(JOULEPROF_TESTDATA "/windows.txt", to_text(windowed_profile(), screen)));
 }
 
+// Three windows in each of two processes at once: 326.6 J in each of three times.
+TEST(WindowReports, HaveOneMeanWhereProcessesOverlap) {
+  auto profile = gpu_profile();
+  auto group = window_group(profile, "step", 6, 2);
+  group.energies[0].count = 6;
+  group.energies[0].energy = measured(3 * 326.6, 49, 3, "nvml", "fused");
+  group.energies[0].singles = measured(6 * 326.6, 98, 6, "nvml", "fused");
+  for (std::size_t d = 1; d < profile.domains.size(); ++d) {
+    group.energies[d].reason = "no readings";
+  }
+  profile.windows = {group};
+  const auto j = windows_of(profile)[0]["energy"][0];
+  EXPECT_NEAR(j["mean_joules"].get<double>(), 326.6, 1e-6);
+  EXPECT_NEAR(j["mean_interval_joules"][1].get<double>(), 326.6 + 98.0 / 6, 1e-5);
+  EXPECT_NEAR(j["energy_joules"].get<double>(), 979.8, 1e-6);  // each time once
+  EXPECT_THAT(windows_to_csv(profile), HasSubstr(",6,979.800000,326.600000,"));
+  EXPECT_THAT(windows_to_text(profile, {}), HasSubstr("326.6 J"));
+  const std::string summary = to_text(profile);
+  EXPECT_THAT(summary, HasSubstr("326.6 J"));
+  EXPECT_THAT(summary, Not(HasSubstr("163.3 J")));
+}
+
 TEST(WindowText, ASweepOfAnotherTool) {
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/sweep.txt", to_text(sweep_profile(70))));
 }

@@ -77,11 +77,17 @@ class LevelSum {
 // open.
 class SharedTime {
  public:
+  struct Span {
+    HostTime begin{};
+    HostTime end{};
+    std::size_t count = 0;  // of windows
+  };
+
   // `windows`: in order of begin; outlives this.
   explicit SharedTime(std::span<const Window* const> windows) : windows_(windows) {
     const auto other = [&](const Window* w) { return w->pid != windows.front()->pid; };
     if (std::none_of(windows.begin(), windows.end(), other)) {
-      for (const Window* w : windows) spans_.push_back({w->begin, w->end, 1});
+      spans_ = singles();
       return;
     }
     is_shared_ = true;
@@ -95,12 +101,13 @@ class SharedTime {
     }
   }
 
-  struct Span {
-    HostTime begin{};
-    HostTime end{};
-    std::size_t count = 0;  // of windows
-  };
   const std::vector<Span>& spans() const { return spans_; }
+  // Each window in full.
+  std::vector<Span> singles() const {
+    std::vector<Span> all;
+    for (const Window* w : windows_) all.push_back({w->begin, w->end, 1});
+    return all;
+  }
   bool is_shared() const { return is_shared_; }
   // At least half of them are so long that single ones have an energy of their own, by sensors of
   // this resolution.
@@ -118,9 +125,12 @@ class SharedTime {
   bool is_shared_ = false;
 };
 
-// The energy is the sum of the windows'; its interval is that of their chains.
-void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLevels* levels,
-            const CommonEnergy* common, model::WindowEnergy& out) {
+// Adds up the energies of spans in order of begin; the interval is that of their chains. `each`
+// gets every span that has an energy, `without` the error of one that has none.
+template <class Each, class Without>
+std::optional<model::Measurement> sum_of(std::span<const SharedTime::Span> spans,
+                                         EnergyTimeline& timeline, const Each& each,
+                                         const Without& without) {
   model::WindowSum sum;
   WindowChains chains;
   const auto add_chain = [&](const WindowChain& chain) {
@@ -134,24 +144,42 @@ void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLeve
     sum.add_common(chain.gap_error(whole->energy.joules()));
   };
   Energy energy;
-  LevelSum by_level;
-  std::vector<double> single;  // joules of each
-  for (const auto& w : windows.spans()) {
-    const auto m = timeline.energy(w.begin, w.end);
+  for (const auto& span : spans) {
+    const auto m = timeline.energy(span.begin, span.end);
     if (!m) {
-      if (out.reason.empty()) out.reason = m.error().message;
+      without(m.error());
       continue;
     }
-    out.count += w.count;
     energy += m->energy;
-    single.push_back(m->energy.joules());
-    if (levels != nullptr) by_level.add(levels->split(*m, w.begin, w.end));
-    chains.add(w.begin, w.end, add_chain);
+    each(span, *m);
+    chains.add(span.begin, span.end, add_chain);
   }
   chains.end_all(add_chain);
-  out.energy = sum.sum();
+  auto out = sum.sum();
+  if (out) out->energy = energy;
+  return out;
+}
+
+void add_up(const SharedTime& windows, EnergyTimeline& timeline, const BoardLevels* levels,
+            const CommonEnergy* common, model::WindowEnergy& out) {
+  LevelSum by_level;
+  std::vector<double> single;  // joules of each
+  out.energy = sum_of(
+      windows.spans(), timeline,
+      [&](const SharedTime::Span& span, const model::Measurement& m) {
+        out.count += span.count;
+        single.push_back(m.energy.joules());
+        if (levels != nullptr) by_level.add(levels->split(m, span.begin, span.end));
+      },
+      [&](const Error& error) {
+        if (out.reason.empty()) out.reason = error.message;
+      });
   if (!out.energy) return;
-  out.energy->energy = energy;
+  if (windows.is_shared()) {
+    const auto ignore = [](const auto&...) {};
+    out.singles = sum_of(windows.singles(), timeline, ignore, ignore);
+  }
+  const Energy energy = out.energy->energy;
   if (!windows.is_shared() && windows.are_long(timeline.resolution()) &&
       out.count == windows.windows().size()) {
     out.quartiles = model::energy_quartiles_of(std::move(single));

@@ -277,6 +277,11 @@ TEST(Windows, OverlappingProcessesShareTheDevice) {
   EXPECT_FALSE(all.energies[0].quartiles);  // a single window's energy would count several times
   const double once = one.energies[0].energy->energy.joules();
   EXPECT_NEAR(all.energies[0].energy->energy.joules() / once, 1 + 0.008 / 0.2 * 120 / 500, 0.02);
+  // Single windows have all energy of their time, each: a mean is of these.
+  EXPECT_FALSE(one.energies[0].singles);
+  ASSERT_TRUE(all.energies[0].singles);
+  EXPECT_NEAR(all.energies[0].singles->energy.joules() / once, 8, 0.3);
+  EXPECT_GE(all.energies[0].singles->error.joules(), 7 * one.energies[0].energy->error.joules());
   // One process's own windows count in full, each.
   auto twice = Bursts(40);
   for (auto w : std::vector(twice.recording.windows)) {

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "model/window_mean.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/render.h"
-#include "report/window_mean.h"
 
 namespace jouleprof::report {
 namespace {
@@ -46,12 +46,10 @@ std::string figures(const WindowGroup& group, const WindowEnergy& e) {
   const auto sum = e.energy ? std::optional(e.energy->energy) : e.reported;
   std::string line = has_sum && sum ? decimal(*sum) : "";
   line += ',';
-  if (sum && e.count > 0) line += decimal(mean_of(*sum, e.count));
-  if (e.energy && e.count > 0) {
-    const Measurement mean = mean_of(*e.energy, e.count);
-    line += ',' + decimal(mean.low()) + ',' + decimal(mean.high());
+  if (const auto mean = mean_of(e)) {
+    line += decimal(mean->energy) + ',' + decimal(mean->low()) + ',' + decimal(mean->high());
   } else {
-    line += ",,";
+    line += (sum && e.count > 0 ? decimal(model::mean_of(*sum, e.count)) : "") + ",,";
   }
   const model::EnergyLevels levels = has_sum ? e.levels : model::EnergyLevels{};
   line += ',' + three(e.quartiles) + ',' + level(levels.rest) + ',' + level(levels.held) + ',' +

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "model/window_mean.h"
 #include "report/render.h"
-#include "report/window_mean.h"
 
 namespace jouleprof::report {
 namespace {
@@ -38,7 +38,7 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
                                  joules_json(e.quartiles->upper)})
                   : Json(nullptr);
   if (e.energy) {
-    const Measurement mean = mean_of(*e.energy, e.count);
+    const Measurement mean = *mean_of(e);
     if (has_sum) {
       j["energy_joules"] = joules_json(e.energy->energy);
       j["interval_joules"] = interval_json(*e.energy);
@@ -49,7 +49,7 @@ Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::D
   }
   if (e.reported) {
     if (has_sum) j["energy_joules"] = joules_json(*e.reported);
-    j["mean_joules"] = joules_json(mean_of(*e.reported, e.count));
+    j["mean_joules"] = joules_json(model::mean_of(*e.reported, e.count));
   }
   add_levels(j, has_sum ? e.levels : model::EnergyLevels{});
   j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);

@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "model/window_mean.h"
 #include "model/window_sum.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/text/text_blocks.h"
-#include "report/window_mean.h"
 
 namespace jouleprof::report {
 namespace {
@@ -69,12 +69,13 @@ std::optional<Measurement> mean_in(const WindowGroup& group, const Column& colum
     const WindowEnergy& e = group.energies[d];
     if (e.reason == model::kNoWindowMeasures) continue;
     if (e.count == 0) return std::nullopt;
-    // Windows of monitors with other devices took nothing of this one.
-    const std::size_t windows = e.reason.empty() ? group.count : e.count;
+    // Over several devices, windows of monitors with other devices took nothing of this one.
+    const bool is_one = column.domains.size() == 1;
+    const std::size_t windows = e.reason.empty() && !is_one ? group.count : e.count;
     any = true;
-    if (e.reported) sum.energy += mean_of(*e.reported, windows);
+    if (e.reported) sum.energy += model::mean_of(*e.reported, windows);
     if (!e.energy) continue;
-    const Measurement mean = mean_of(*e.energy, windows);
+    const Measurement mean = mean_of(singles_of(e), windows);
     sum.energy += mean.energy;
     sum.error += mean.error;
     sum.repeatability += mean.repeatability;
@@ -102,6 +103,7 @@ WindowGroup folded(const Groups& groups) {
   rest.imported = groups.front()->imported;
   rest.energies.resize(groups.front()->energies.size());
   std::vector<model::WindowSum> sums(rest.energies.size());
+  std::vector<model::WindowSum> singles(rest.energies.size());
   for (const WindowGroup* group : groups) {
     rest.count += group->count;
     rest.total_time += group->total_time;
@@ -112,11 +114,15 @@ WindowGroup folded(const Groups& groups) {
         rest.energies[d].reason = e.reason;
       }
       if (e.energy) sums[d].add(*e.energy);
+      if (e.energy) singles[d].add(singles_of(e));
       if (e.reported)
         rest.energies[d].reported = rest.energies[d].reported.value_or(Energy{}) + *e.reported;
     }
   }
-  for (std::size_t d = 0; d < sums.size(); ++d) rest.energies[d].energy = sums[d].sum();
+  for (std::size_t d = 0; d < sums.size(); ++d) {
+    rest.energies[d].energy = sums[d].sum();
+    rest.energies[d].singles = singles[d].sum();
+  }
   return rest;
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "model/window_mean.h"
 #include "model/window_sum.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/render.h"
 #include "report/text/text_blocks.h"
-#include "report/window_mean.h"
 
 namespace jouleprof::report {
 namespace {
@@ -17,8 +17,8 @@ using model::WindowGroup;
 
 std::optional<Energy> mean_of_any(const WindowEnergy& e) {
   if (e.count == 0) return std::nullopt;
-  if (e.energy) return mean_of(e.energy->energy, e.count);
-  if (e.reported) return mean_of(*e.reported, e.count);
+  if (e.energy) return mean_of(e)->energy;
+  if (e.reported) return model::mean_of(*e.reported, e.count);
   return std::nullopt;
 }
 
@@ -40,11 +40,13 @@ class Writer {
       const std::string gap = imported_gap(c_, d);
       if (!gap.empty()) c_.note(table_, c_.labels[d], Style::kAttention, gap, 3);
     }
-    c_.note(table_, "", Style::kDim,
-            "95 %: of the mean. Median and quartiles: of single windows, the sensor's noise "
-            "included; only of 4 or more windows, most of them as long as the sensor resolves. "
-            "Dynamic: above rest, of a window on average.",
-            4);
+    c_.note(
+        table_, "", Style::kDim,
+        "95 %: of the mean. Median and quartiles: of single windows, the sensor's noise "
+        "included; only of 4 or more windows, most of them as long as the sensor resolves. "
+        "Dynamic: above rest, of a window on average. A window has all energy of its devices in "
+        "its time. Total: where windows of several processes overlap, each time counts once.",
+        6);
     std::string text;
     for (const std::string& line : table_) text += line + '\n';
     return text;
@@ -63,12 +65,14 @@ class Writer {
       const WindowEnergy& e = group.energies[d];
       if (e.reason == model::kNoWindowMeasures) continue;
       const auto mean = mean_of_any(e);
-      const auto interval = e.energy ? std::optional(mean_of(*e.energy, e.count)) : std::nullopt;
+      const auto interval = mean_of(e);
       const auto& q = e.quartiles;
       const auto& rest = e.levels.rest;
-      const auto dynamic = e.energy && rest && e.count > 0
-                               ? std::optional(mean_of(e.energy->energy - rest->energy, e.count))
-                               : std::nullopt;
+      // Levels are of the shared time, and not of single windows.
+      const auto dynamic =
+          e.energy && rest && e.count > 0 && !e.singles
+              ? std::optional(model::mean_of(e.energy->energy - rest->energy, e.count))
+              : std::nullopt;
       const bool is_of_all = e.count == group.count;
       const bool has_sum = is_of_all || is_whole(group, e);
       const std::string count =
