@@ -116,7 +116,7 @@ export interface Activity {
   domain: string;
   provenance: string;
   measured_joules: number;
-  idle_joules: number;
+  idle_joules: number | null;
   rest_joules: number | null;
   held_joules: number | null;
   kernels_joules: number;

@@ -143,8 +143,8 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
       add(builder.child(at, "idle", () => ({ name: BETWEEN, kind: "idle" })), process.idle_between_microjoules / 1e6, 0, 0);
     }
   }
-  const rest = (name: string, joules: number, kind: FrameKind) => {
-    if (joules === 0) return;
+  const rest = (name: string, joules: number | null, kind: FrameKind) => {
+    if (joules === null || joules === 0) return;
     add(builder.child(root, `r${name}`, () => ({ name, kind })), joules, 0, 0);
   };
   if (activity.rest_joules !== null && activity.held_joules !== null) {

@@ -96,6 +96,29 @@ TEST(ActivityText, WhatIsNoMeasurementIsNamed) {
                                             HasSubstr("+ active"), Not(HasSubstr("fit"))));
 }
 
+// A CPU whose layers have their part of all energy, by time.
+TEST(ActivityText, IdleThatIsUnknownIsNotZero) {
+  auto cpu = activity_profile();
+  cpu.domain = domain(1, model::DomainKind::kCpu, "package-0", "CPU").domain;
+  cpu.idle_power.reset();
+  cpu.idle_error.reset();
+  cpu.levels = {};
+  cpu.kernels += cpu.idle + cpu.gaps;
+  cpu.idle = cpu.gaps = Energy{};
+  cpu.launches = 0;
+  ActivityOptions options;
+  options.by = ActivityBy::kLayer;
+  const std::string words = text(options, cpu);
+  EXPECT_THAT(words, AllOf(HasSubstr("that at rest is unknown, and included"),
+                           HasSubstr("unknown, and within the others"), HasSubstr("exactly"),
+                           Not(HasSubstr(" 0.000000")), Not(HasSubstr("above what")),
+                           Not(HasSubstr("idle between launches"))));
+  const auto j = json::parse(activity_to_json({cpu}, options));
+  EXPECT_TRUE(j["devices"][0]["idle_joules"].is_null());
+  cpu.idle_power = Power::watts(10);
+  EXPECT_THAT(text(options, cpu), HasSubstr("above what the device draws at rest\n"));
+}
+
 TEST(ActivityText, NamesCannotDriveTheTerminalAndAsciiIsAscii) {
   auto profile = activity_profile();
   const std::string evil = "\x1b[2J bad\xFF\r\nmeasured 0 J";

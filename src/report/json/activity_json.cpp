@@ -104,7 +104,7 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["provenance"] = to_string(profile.measured.provenance);
   j["measured_joules"] = joules_json(profile.measured.energy);
   j["measured_interval_joules"] = interval_json(profile.measured);
-  j["idle_joules"] = joules_json(profile.idle);
+  j["idle_joules"] = profile.idle_power ? joules_json(profile.idle) : Json(nullptr);
   add_levels(j, profile.levels);
   j["kernels_joules"] = joules_json(profile.kernels);
   j["idle_between_launches_joules"] = joules_json(profile.gaps);

@@ -94,8 +94,12 @@ class Section {
                           explained_text(c_.profile.explained), c_.profile.rows),
               2);
     }
+    const bool is_gpu = c_.profile.domain.kind == model::DomainKind::kGpu;
     c_.note(lines_, "rows", Style::kDim,
-            "active energy and power: above what the device draws at rest and held", 1);
+            is_gpu ? "active energy and power: above what the device draws at rest and held"
+            : is_idle_known() ? "active energy and power: above what the device draws at rest"
+                              : "all energy and power: that at rest is unknown, and included",
+            1);
     lines_.emplace_back();
   }
 
@@ -117,6 +121,9 @@ class Section {
     memory();
   }
 
+  // Else it is within the rows.
+  bool is_idle_known() const { return c_.profile.idle_power.has_value(); }
+
   // The power of a device that is held, rest included.
   std::string held_text(const ActivityProfile& p) const {
     if (!p.idle_power) return "";
@@ -130,35 +137,38 @@ class Section {
 
   void balance() {
     const auto& p = c_.profile;
-    std::vector<std::pair<const char*, Energy>> parts;
-    if (p.levels.rest && p.levels.held) {
+    std::vector<std::pair<const char*, std::optional<Energy>>> parts;
+    if (!is_idle_known()) {
+      parts.push_back({"idle", std::nullopt});
+    } else if (p.levels.rest && p.levels.held) {
       parts.push_back({"rest", p.levels.rest->energy});
       parts.push_back({"held", p.levels.held->energy});
     } else {
       parts.push_back({"idle", p.idle});
     }
-    parts.push_back(
-        {c_.options.by == ActivityBy::kKernel || p.launches > 0 ? "kernels" : "active", p.kernels});
-    parts.push_back({"idle between launches", p.gaps});
+    const bool has_kernels = c_.options.by == ActivityBy::kKernel || p.launches > 0;
+    parts.push_back({has_kernels ? "kernels" : is_idle_known() ? "active" : "rows", p.kernels});
+    if (has_kernels || p.gaps != Energy{}) parts.push_back({"idle between launches", p.gaps});
     if (p.others != Energy{}) parts.push_back({"other processes", p.others});
     parts.push_back({"unattributed", p.unattributed});
     Table table({"balance", "joules", "", "<"});
     Energy sum;
     bool first = true;
-    for (const auto& [name, energy] : parts) {
+    for (const auto& [name, known] : parts) {
+      const Energy energy = known.value_or(Energy{});
       sum += energy;
       const Measurement part{energy, {}, {}, {}, {}, {}};
       const auto share = share_of(p, part);
       std::string remark;
       if (name == std::string_view("held") || name == std::string_view("idle")) {
-        remark = held_text(p);
+        remark = known ? held_text(p) : "unknown, and within the others";
       }
       if (name == std::string_view("unattributed") && p.lost != Energy{}) {
         remark = energy_text(p.lost) + " unrecorded: process killed";
       }
       table.add({{fmt::format("{}{}", first ? "" : "+ ", name)},
-                 {joules_decimal(energy)},
-                 {share ? (*share < 0 ? "-" : "") + percent_text(*share) : ""},
+                 {known ? joules_decimal(energy) : "-"},
+                 {known && share ? (*share < 0 ? "-" : "") + percent_text(*share) : ""},
                  {std::move(remark), Style::kDim}});
       first = false;
     }
