@@ -77,7 +77,7 @@ TracedSplit DomainSplitter::split_by_use(const model::DomainProfile& domain,
                                                 (inside.rest ? inside.rest->energy : Energy{});
                                        }});
   if (!held) return all;
-  all.unattributed += *held;
+  all.held_unowned = *held;
   if (!levels.shared) add_held(all, domain.domain, *held);
   return all;
 }
@@ -98,7 +98,7 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain, E
     if (!share) share = model::ProcessShare{domain.id, {}, {}, {}, {}};
     share->energy += parts[i];
     share->held = parts[i];
-    split.unattributed -= parts[i];
+    split.held_unowned -= parts[i];
     if (input_.slicer) input_.slicer->add(domain.id, i, parts[i], listed[i]);
   }
 }

@@ -147,7 +147,8 @@ TEST(Levels, HeldAndActiveEnergyOfABoardThatMigDividesIsOfNoProcess) {
   // The listed process may not be the only one that uses the board.
   EXPECT_TRUE(profile.processes.at(0).shares.empty());
   const auto& gpu = profile.domains[0];
-  EXPECT_NEAR(gpu.unattributed->joules(), kActive + kHeldAlone, 0.03 * kActive);
+  EXPECT_NEAR(gpu.unattributed->joules(), kActive, 0.03 * kActive);
+  EXPECT_EQ(gpu.held_unowned, gpu.levels.held->energy);
   EXPECT_THAT(profile.warnings, ::testing::Contains(HasSubstr("gpu0: MIG divides this GPU")));
 }
 
@@ -167,8 +168,9 @@ TEST(Levels, AnothersContextBeforeTheCommandIsNotRest) {
   gpu = board.profile().domains[0];
   ASSERT_TRUE(gpu.levels.active) << gpu.levels.reason;
   EXPECT_NEAR(gpu.levels.active->energy.joules(), kActive, 0.02 * kActive);
-  // Held by several jobs: of no process.
-  EXPECT_GE(*gpu.unattributed, gpu.levels.held->energy);
+  // Held by several jobs: of no process of the command, and a part of its own.
+  EXPECT_EQ(gpu.held_unowned, gpu.levels.held->energy);
+  EXPECT_LT(*gpu.unattributed, gpu.levels.active->energy + Energy::joules(1));
 }
 
 TEST(Levels, ABoardThatIsNeverQuietHasNoHeldLevelOfItsOwn) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analysis/command_energy.h"
 #include "analysis/domain_splitter.h"
 #include "analysis/findings/findings.h"
 #include "analysis/levels/domain_label.h"
@@ -46,6 +47,7 @@ class ProfileBuilder {
     profile_.start_time = ClockMap(recording_.clock_points).to_real(begin_);
     profile_.overhead = recording_.overhead;
     profile_.simulated = model::is_simulated(recording_);
+    profile_.command_reason = no_command_reason(recording_);
     for (auto& text : recording_warnings(recording_, begin_, end_)) warn(std::move(text));
     add_process_list();
     for (std::size_t i = 0; i < recording_.domains.size(); ++i) {
@@ -103,7 +105,10 @@ class ProfileBuilder {
     }
     out.balance.counter = timeline.counter_only(begin_, end_);
     out.balance.integral = timeline.samples_only(begin_, end_);
-    if (index < input_.levels.size()) add_levels(out, timeline, input_.levels[index]);
+    if (index < input_.levels.size()) {
+      const Energy processes = add_levels(out, timeline, input_.levels[index]);
+      out.command = command_energy(recording_, out, processes, input_.levels[index]);
+    }
     check(out, timeline);
     return out;
   }
@@ -165,7 +170,9 @@ class ProfileBuilder {
                        cause.empty() ? "" : ": ", cause);
   }
 
-  void add_levels(model::DomainProfile& out, EnergyTimeline& timeline, const BoardLevels& levels) {
+  // The energy of the command's processes.
+  Energy add_levels(model::DomainProfile& out, EnergyTimeline& timeline,
+                    const BoardLevels& levels) {
     for (const auto& text : levels.warnings) warn(text);
     out.levels = levels.split(*out.energy, begin_, end_);
     out.rest_power = levels.rest;
@@ -178,20 +185,25 @@ class ProfileBuilder {
                       out.domain.device, -parts.active->energy.joules()));
     }
     const auto split = DomainSplitter(input_, processes_).split(out, timeline, levels);
-    if (split) add_split(out, *split);
+    return split ? add_split(out, *split) : Energy{};
   }
 
-  void add_split(model::DomainProfile& out, const TracedSplit& split) {
+  Energy add_split(model::DomainProfile& out, const TracedSplit& split) {
     out.others = split.others;
+    if (out.levels.rest && out.levels.held) out.held_unowned = split.held_unowned;
     out.unattributed = split.unattributed;
-    Energy parts = out.idle_part.value_or(Energy{}) + split.others + split.unattributed;
+    Energy parts =
+        out.idle_part.value_or(Energy{}) + split.others + split.held_unowned + split.unattributed;
+    Energy own;
     for (std::size_t i = 0; i < split.shares.size(); ++i) {
       if (!split.shares[i]) continue;
       parts += split.shares[i]->energy;
       if (place_[i] < 0) continue;
+      own += split.shares[i]->energy;
       profile_.processes[static_cast<std::size_t>(place_[i])].shares.push_back(*split.shares[i]);
     }
     out.balance.parts = parts;
+    return own;
   }
 
   void check(const model::DomainProfile& out, EnergyTimeline& timeline) {

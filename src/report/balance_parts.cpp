@@ -10,7 +10,8 @@ namespace {
 using model::Measurement;
 
 constexpr std::string_view kGrey = "#8e9aa8", kBlue = "#5fb3e4", kOrange = "#e69f00",
-                           kYellow = "#f0e442", kPink = "#cc79a7", kStone = "#b9b3a9";
+                           kSky = "#a6d5ef", kYellow = "#f0e442", kPink = "#cc79a7",
+                           kStone = "#b9b3a9";
 
 class Parts {
  public:
@@ -70,6 +71,9 @@ std::vector<BalancePart> balance_parts(const model::Profile& profile,
   parts.add("processes", kOrange, *processes - kernels - between - held);
   parts.add("idle between launches", kYellow, between);
   parts.add("other processes", kPink, domain.others);
+  const bool is_all_unowned = levels.held && levels.held->energy == domain.held_unowned;
+  parts.add("held, unowned", kSky, domain.held_unowned,
+            is_all_unowned ? levels.held : std::nullopt);
   parts.add("unattributed", kStone, domain.unattributed);
   return parts.take();
 }

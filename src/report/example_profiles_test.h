@@ -41,6 +41,7 @@ inline void attribute(model::Profile& profile, model::DomainProfile& d, double i
   d.levels.rest->energy = *d.idle_part;
   set_active(d);
   d.others = Energy::joules(others);
+  if (d.levels.held) d.held_unowned = Energy{};
   d.unattributed = d.energy->energy - *d.idle_part - *d.others;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const Energy share = Energy::joules(shares[i]);
@@ -48,6 +49,13 @@ inline void attribute(model::Profile& profile, model::DomainProfile& d, double i
     *d.unattributed -= share;
   }
   d.balance.parts = d.energy->energy;
+  model::CommandEnergy own;
+  own.processes = d.energy->energy - *d.idle_part - *d.others - *d.unattributed;
+  if (10 * others <= d.energy->energy.joules()) own.rest = d.idle_part;
+  own.undivided = *d.unattributed;
+  own.energy = *d.energy;
+  own.energy.energy = own.processes + own.rest.value_or(Energy{});
+  d.command = own;
 }
 
 inline model::ProcessProfile process(unsigned id, pid_t pid, std::string name,

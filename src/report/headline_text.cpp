@@ -36,6 +36,23 @@ std::string energy_interval_text(const Measurement& m) {
   return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
 }
 
+std::string quoted_interval_text(const Quoted& q) {
+  return fmt::format("95 % interval {} to {} · {} · repeatability {}", energy_text(q.low()),
+                     energy_text(q.high()), kilowatt_hours_text(q.energy),
+                     error_text(q.repeatability, q.energy));
+}
+
+std::string whose_text(const Profile& profile, const Total& total, const Quoted& quote) {
+  if (!quote.is_command) {
+    return profile.command_reason.empty() ? ""
+                                          : "Of whole devices: " + profile.command_reason + ".";
+  }
+  if (!total.command->is_divided) return "";
+  return fmt::format("Of the command: {}. All devices: {} {}.", command_parts_text(profile, total),
+                     energy_text(total.energy->energy),
+                     error_text(total.energy->error, total.energy->energy));
+}
+
 std::string run_line(const Profile& profile) {
   const auto& run = profile.run;
   std::string text;

@@ -21,6 +21,10 @@ std::string kilowatt_hours_text(Energy e);  // "0.002623 kWh"
 // "±5.0 %"; in joules of an energy that is not positive.
 std::string error_text(Energy error, Energy of);
 std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
+// "95 % interval 8.500 kJ to 9.394 kJ · 0.002623 kWh · repeatability ±0.2 %"
+std::string quoted_interval_text(const Quoted& quote);
+// Whose energy the quoted one is, with its parts; empty where it is all of the total.
+std::string whose_text(const model::Profile& profile, const Total& total, const Quoted& quote);
 // The domains of the total, and what it lacks.
 std::string coverage_text(const model::Profile& profile, const Total& total);
 // Of the domains that count, that with the greatest power; nullptr where none is known.

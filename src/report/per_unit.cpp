@@ -23,18 +23,22 @@ Result<UnitCount> parse_unit_count(std::string_view text) {
   return unit;
 }
 
-PerUnit per_unit(const model::Profile& profile, const UnitCount& unit) {
+PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whole_machine) {
   PerUnit per;
   per.unit = unit;
   per.seconds = seconds(profile.duration()) / unit.count;
   const Total total = total_of(profile);
-  if (!total.energy) return per;
-  per.provenance = total.energy->provenance;
-  per.joules = total.energy->energy.joules() / unit.count;
-  per.error_joules = total.energy->error.joules() / unit.count;
-  per.repeatability_joules = total.energy->repeatability.joules() / unit.count;
+  const auto quote = quoted(total, whole_machine);
+  if (!quote) return per;
+  per.is_command = quote->is_command;
+  per.provenance = quote->provenance;
+  per.joules = quote->energy.joules() / unit.count;
+  per.error_joules = quote->error.joules() / unit.count;
+  per.upper_error_joules = quote->upper_error.joules() / unit.count;
+  per.repeatability_joules = quote->repeatability.joules() / unit.count;
   if (total.rest) {
-    per.dynamic_joules = (total.energy->energy - *total.rest).joules() / unit.count;
+    const Energy rest = quote->is_command ? total.command->rest.value_or(Energy{}) : *total.rest;
+    per.dynamic_joules = (quote->energy - rest).joules() / unit.count;
   }
   return per;
 }

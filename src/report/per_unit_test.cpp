@@ -21,11 +21,25 @@ TEST(PerUnit, CountsAndNames) {
   }
 }
 
-TEST(PerUnit, IsTheTotalOverTheCount) {
+TEST(PerUnit, IsOfTheCommand) {
+  const model::Profile profile = gpu_profile();
+  const Total total = total_of(profile);
+  ASSERT_TRUE(total.command);
+  EXPECT_LT(total.command->energy.energy, total.energy->energy);
+  const PerUnit per = per_unit(profile, {1000, "token"});
+  EXPECT_TRUE(per.is_command);
+  EXPECT_DOUBLE_EQ(per.joules.value() * 1000, total.command->energy.energy.joules());
+  EXPECT_DOUBLE_EQ(per.dynamic_joules.value() * 1000, total.command->processes.joules());
+  EXPECT_NEAR((per.upper_error_joules - per.error_joules) * 1000, total.command->undivided.joules(),
+              1e-6);
+  EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("of the command"));
+}
+
+TEST(PerUnit, OfAWholeMachineIsTheTotalOverTheCount) {
   model::Profile profile = gpu_profile();
   const Total total = total_of(profile);
   ASSERT_TRUE(total.energy && total.rest);
-  const PerUnit per = per_unit(profile, {1000, "token"});
+  const PerUnit per = per_unit(profile, {1000, "token"}, true);
   EXPECT_DOUBLE_EQ(per.joules.value() * 1000, total.energy->energy.joules());
   EXPECT_DOUBLE_EQ(per.error_joules * 1000, total.energy->error.joules());
   EXPECT_DOUBLE_EQ(per.dynamic_joules.value() * 1000,
@@ -34,9 +48,9 @@ TEST(PerUnit, IsTheTotalOverTheCount) {
   EXPECT_THAT(per_unit_to_text(per, {}), HasSubstr("per token"));
 
   for (auto& domain : profile.domains) domain.levels = {};
-  const PerUnit whole = per_unit(profile, {1000, "token"});
+  const PerUnit whole = per_unit(profile, {1000, "token"}, true);
   EXPECT_FALSE(whole.dynamic_joules);
-  EXPECT_THAT(per_unit_to_text(whole, {}), HasSubstr("at rest included"));
+  EXPECT_THAT(per_unit_to_text(whole, {}), HasSubstr("rest included"));
 
   for (auto& domain : profile.domains) domain.energy.reset();
   EXPECT_THAT(per_unit_to_text(per_unit(profile, {10, "x"}), {}), HasSubstr("no energy is known"));

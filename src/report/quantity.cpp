@@ -96,6 +96,18 @@ std::string percent_text(double ratio) {
   return fmt::format("{:.2f} %", std::max(percent, 0.01));
 }
 
+std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii) {
+  const auto width = [&](Energy e) {
+    return of > Energy{} ? percent_text(e.joules() / of.joules()) : energy_text(e);
+  };
+  // Nearly symmetric: with the wider side.
+  if (upper_error >= error && upper_error.joules() <= 1.05 * error.joules()) {
+    return (ascii ? "+-" : "±") + width(upper_error);
+  }
+  if (width(error) == width(upper_error)) return (ascii ? "+-" : "±") + width(error);
+  return fmt::format("-{} +{}", width(error), width(upper_error));
+}
+
 std::string duration_text(Duration d) {
   const double s = seconds(d);
   if (s < 0) return "-" + duration_text(-d);

@@ -16,7 +16,9 @@ std::string energy_text(Energy e);       // "12.34 kJ", "999.9 mJ", "0 J"
 std::string watt_hours_text(Energy e);   // "2.623 Wh", "1.204 kWh"
 std::string number_text(double value);   // "148.0", "1234", "0.512"; "-" unless finite
 std::string percent_text(double ratio);  // 0.05 is "5.0 %"; a tiny one is never rounded to nothing
-std::string duration_text(Duration d);   // "831.2 ms", "83.42 s", "23 min 4 s", "2 h 5 min"
+// "±5.0 %"; of an interval that is not symmetric "-5.0 % +23 %"; in joules of no energy.
+std::string interval_text(Energy of, Energy error, Energy upper_error, bool ascii = false);
+std::string duration_text(Duration d);        // "831.2 ms", "83.42 s", "23 min 4 s", "2 h 5 min"
 std::string bytes_text(std::uint64_t bytes);  // "14.2 MiB"
 
 // The word in capitals unless it is "measured": nothing else may be taken for that.

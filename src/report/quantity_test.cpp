@@ -48,6 +48,15 @@ TEST(Quantity, SmallPercentagesAreNotNothing) {
   EXPECT_EQ(percent_text(0), "0 %");
 }
 
+TEST(Quantity, IntervalsHaveTwoWidthsWhereTheyDiffer) {
+  const auto joules = [](double value) { return Energy::joules(value); };
+  EXPECT_EQ(interval_text(joules(100), joules(5), joules(5)), "±5.0 %");
+  EXPECT_EQ(interval_text(joules(100), joules(5), joules(5), true), "+-5.0 %");
+  EXPECT_EQ(interval_text(joules(100), joules(5), joules(23)), "-5.0 % +23 %");
+  EXPECT_EQ(interval_text(joules(100), joules(5), joules(5.2)), "±5.2 %");
+  EXPECT_EQ(interval_text({}, joules(5), joules(7)), "-5.000 J +7.000 J");
+}
+
 TEST(Quantity, Durations) {
   EXPECT_EQ(duration_text(duration_of(0.0083)), "8.300 ms");
   EXPECT_EQ(duration_text(duration_of(0.99999)), "1.000 s");

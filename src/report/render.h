@@ -15,6 +15,7 @@ struct TextOptions {
   // Lines of the terminal, to stay within; many devices, windows or warnings may take more. A file
   // or pipe has none: each finding is there in full.
   std::optional<int> height;
+  bool whole_machine = false;  // quote the energy of all devices, and not the command's
   bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
   std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
   std::string next_command;    // named in the last line instead, as it is

@@ -1,6 +1,11 @@
 #include "report/total.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+
+#include "report/quantity.h"
 
 namespace jouleprof::report {
 namespace {
@@ -101,6 +106,10 @@ Total total_of(const Profile& profile) {
   total.idle_part = sum([](const DomainProfile& d) { return d.idle_part; });
   total.processes = sum([&](const DomainProfile& d) { return processes_of(profile, d); });
   total.others = sum([](const DomainProfile& d) { return d.others; });
+  for (const DomainProfile* d : total.counted) {
+    if (d->held_unowned)
+      total.held_unowned = total.held_unowned.value_or(Energy{}) + *d->held_unowned;
+  }
   total.unattributed = sum([](const DomainProfile& d) { return d.unattributed; });
   total.parts = sum([](const DomainProfile& d) { return d.balance.parts; });
   total.counter = sum([](const DomainProfile& d) { return d.balance.counter; });
@@ -116,7 +125,48 @@ Total total_of(const Profile& profile) {
     whole.provenance = combine(whole.provenance, d->energy->provenance);
   }
   total.energy = whole;
+  const auto has_command = [](const DomainProfile* d) { return d->command.has_value(); };
+  if (std::all_of(total.counted.begin(), total.counted.end(), has_command)) {
+    for (const DomainProfile* d : total.counted) add(total.command, *d->command);
+  }
   return total;
+}
+
+std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
+  if (!total.energy) return std::nullopt;
+  const auto of = [](const model::Measurement& m, Energy undivided, bool is_command) {
+    return Quoted{m.energy,        m.error,      m.error + undivided,
+                  m.repeatability, m.provenance, is_command};
+  };
+  if (whole_machine || !total.command) return of(*total.energy, Energy{}, false);
+  return of(total.command->energy, total.command->undivided, true);
+}
+
+std::vector<std::string> without_rest(const Profile& profile, const Total& total) {
+  const auto labels = labels_of(profile);
+  std::vector<std::string> names;
+  for (const DomainProfile* d : total.counted) {
+    const bool is_left_out = d->idle_part && d->command && !d->command->rest;
+    if (is_left_out) names.push_back(labels[static_cast<std::size_t>(d - profile.domains.data())]);
+  }
+  return names;
+}
+
+std::string command_parts_text(const Profile& profile, const Total& total) {
+  const auto& command = *total.command;
+  if (!command.is_divided) return "all of the total, because no other process is known";
+  std::string text = "processes " + energy_text(command.processes);
+  if (command.rest) text += " + rest " + energy_text(*command.rest);
+  if (const auto names = without_rest(profile, total); !names.empty()) {
+    text += fmt::format("; rest of {} is not its own: others used {}", fmt::join(names, ", "),
+                        names.size() > 1 ? "them" : "it");
+  }
+  constexpr double kNoted = 0.001;
+  if (command.undivided.joules() > kNoted * command.energy.energy.joules()) {
+    text += fmt::format("; {} more may be its own: of no known process",
+                        energy_text(command.undivided));
+  }
+  return text;
 }
 
 std::vector<std::string> labels_of(const Profile& profile) {

@@ -1,6 +1,7 @@
 // What a profile's domains add up to.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Total {
   std::vector<const model::DomainProfile*> counted;
   std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
   std::optional<model::Measurement> energy;  // absent when nothing is counted
+  // What of it is the command's; absent unless every one of `counted` has it.
+  std::optional<model::CommandEnergy> command;
   // Sums over `counted`, each absent unless every one of them has it.
   std::optional<Energy> rest;
   std::optional<Energy> held;  // of GPUs; other domains have none
@@ -29,6 +32,7 @@ struct Total {
   std::optional<Energy> idle_part;
   std::optional<Energy> processes;
   std::optional<Energy> others;
+  std::optional<Energy> held_unowned;  // of GPUs whose held energy is known
   std::optional<Energy> unattributed;
   std::optional<Energy> parts;
   std::optional<Energy> counter;
@@ -37,6 +41,25 @@ struct Total {
 
 // The pointers are into `profile`.
 Total total_of(const model::Profile& profile);
+
+// The energy that headline, costs and units are of: the command's; that of all devices where
+// `whole_machine`, or where nothing is known of a command. Absent without a total.
+struct Quoted {
+  Energy energy;
+  Energy error;        // downwards: half of a symmetric 95 % interval
+  Energy upper_error;  // upwards, with what may be the command's, too
+  Energy repeatability;
+  model::Provenance provenance = model::Provenance::kUnavailable;
+  bool is_command = false;
+
+  Energy low() const { return std::max(energy - error, Energy{}); }
+  Energy high() const { return energy + upper_error; }
+};
+std::optional<Quoted> quoted(const Total& total, bool whole_machine);
+// The devices whose energy at rest is not the command's, because other processes used them.
+std::vector<std::string> without_rest(const model::Profile& profile, const Total& total);
+// "processes 985.1 J + rest 72.30 J; ..." of a total that has a command.
+std::string command_parts_text(const model::Profile& profile, const Total& total);
 
 // The energy of each level; absent where unknown. Dynamic energy is held and active energy.
 std::optional<Energy> rest_of(const model::DomainProfile& domain);

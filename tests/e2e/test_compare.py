@@ -32,7 +32,7 @@ def test_sets_of_recordings_in_turn_have_a_verdict(recorded):
     process = recorded("compare", "--before", "a1.jprof", "a2.jprof", "--after", "b1.jprof",
                        "b2.jprof", "--json")
     found = json.loads(process.out)
-    assert found["schema"] == "jouleprof.comparison/1"
+    assert found["schema"] == "jouleprof.comparison/2"
     assert (found["units_before"], found["units_after"]) == (2, 2)
     assert found["power"]["change_ratio"] == pytest.approx(0.2, abs=0.01)
     assert found["power"]["verdict"] == "higher"

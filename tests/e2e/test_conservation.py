@@ -30,7 +30,7 @@ def test_all_views_agree(tool, path):
         shares = sum(micro(e["energy_joules"]) for p in report["processes"] for e in p["energy"]
                      if e["id"] == d["id"])
         parts = shares + sum(micro(balance[f"{part}_joules"])
-                             for part in ("rest", "idle", "others", "unattributed"))
+                             for part in ("rest", "idle", "others", "held_unowned", "unattributed"))
         assert parts == micro(d["energy_joules"]), d["device"]
 
     views = {by: json.loads(tool("report", path, "--by", by, "--json", status=None).out or "{}")

@@ -169,7 +169,9 @@ def test_by_job_charges_all_energy_once(gpu):
     for arguments in (("--by", "job"), ("--by", "job", "--rest-share", "0.25")):
         job = json.loads(gpu("report", "a.jprof", "b.jprof", *arguments, "--json").out, parse_float=decimal.Decimal)
         charged = sum(one["charged_joules"] for one in job["jobs"])
-        assert charged + job["others_joules"] + job["not_charged_joules"] == job["energy_joules"]
+        parts = (job[f"{part}_joules"] for part in ("others", "undivided", "not_charged"))
+        assert charged + sum(parts) == job["energy_joules"]
+        assert charged == job["command_energy"]["energy_joules"]
         assert [one["hosts"] for one in job["jobs"]] == [2]
     text = gpu("report", "a.jprof", "b.jprof", "--by", "job", "--rest-share", "0.25").out
     assert "25 %" in text and max(map(len, text.splitlines())) <= 80

@@ -74,7 +74,7 @@ def test_a_merged_file(recorded):
     assert job["hosts"] == found["hosts"] and job["ranks"] == found["ranks"]
     assert set(job) == {"hosts", "ranks"}  # no more than the page shows
     assert "0.3/kWh" in headline_of(page).replace("0.30", "0.3")
-    assert f"{found['energy_joules']:.1f} J" in headline_of(page) and "SIMULATED" in headline_of(page)
+    assert f"{found['command_energy']['energy_joules']:.1f} J" in headline_of(page) and "SIMULATED" in headline_of(page)
     refused = recorded("report", "all.jprof", "--html", "x.html", status=None)
     assert refused.returncode != 0 and "--force" in refused.err
     refused = recorded("report", "all.jprof", "--svg", "x.svg", status=2)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import stat
@@ -315,14 +316,50 @@ def test_energy_of_one_unit(gpu):
     process = gpu("run", "-o", "x.jprof", "--json", "x.json", "--per", "30:image", "--", sys.executable, "-c", BUSY)
     assert "\nper image  " in process.err
     unit = json.loads((gpu.folder / "x.json").read_text())["per_unit"]
-    total = gpu.report("x.jprof")["total"]
-    assert unit["joules"] * 30 == pytest.approx(total["energy_joules"])
-    assert (unit["dynamic_joules"] is None) == (total["dynamic_joules"] is None)
-    if total["dynamic_joules"] is not None:
-        assert unit["dynamic_joules"] * 30 == pytest.approx(total["dynamic_joules"], abs=1e-4)
+    report = gpu.report("x.jprof")
+    own, total = report["command_energy"], report["total"]
+    assert unit["of"] == "command"
+    assert unit["joules"] * 30 == pytest.approx(own["energy_joules"])
+    assert (unit["dynamic_joules"] is None) == (total["rest_joules"] is None)
+    if total["rest_joules"] is not None:
+        assert unit["dynamic_joules"] * 30 == pytest.approx(own["processes_joules"], abs=1e-4)
     assert gpu.report("x.jprof")["per_unit"] is None
     assert gpu.report("x.jprof", "--per", "30:image")["per_unit"] == unit
     assert "22600:inference" in gpu("report", "x.jprof", "--per", "0:image", status=2).err
+
+
+def test_every_output_quotes_the_energy_of_the_command(gpu):
+    """Beside another program that uses the CPU, so that the command's energy and the total differ."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", sys.executable, "-c", BUSY)
+        finally:
+            other.kill()
+    options = ("--price", "1/kWh", "--per", "10:step")
+    report = gpu.report("x.jprof", *options)
+    own, total = report["command_energy"], report["total"]
+    assert own["energy_joules"] < total["energy_joules"]
+    assert own["energy_joules"] == pytest.approx(own["processes_joules"] + (own["rest_joules"] or 0), abs=1e-5)
+    assert own["interval_joules"][0] <= own["energy_joules"] <= own["interval_joules"][1]
+    assert report["costs"]["energy_joules"] == own["energy_joules"] and report["costs"]["of"] == "command"
+    assert report["per_unit"]["joules"] == pytest.approx(own["energy_joules"] / 10)
+    job = json.loads(gpu("report", "x.jprof", "--by", "job", "--json", "--price", "1").out)
+    assert sum(one["charged_joules"] for one in job["jobs"]) == pytest.approx(own["energy_joules"], abs=1e-5)
+    assert job["costs"]["energy_joules"] == pytest.approx(own["energy_joules"], abs=1e-5)
+    quoted = re.search(r"^command +(\S+ k?J)", gpu("report", "x.jprof").out, re.M)[1]
+    assert f"{quoted} of the command x" in " ".join(gpu("report", "x.jprof", *options).out.split())
+    gpu("report", "x.jprof", "--html", "x.html")
+    assert f'<p class="energy"><strong>{quoted}</strong>' in (gpu.folder / "x.html").read_text()
+    compared = json.loads(gpu("compare", "x.jprof", "x.jprof", "--json", status=None).out)
+    assert compared["of"] == "command"
+    compared_domains = [d for d in report["domains"] if d["device"] in compared["domains"] and d["parent"] is None]
+    assert compared["energy"]["before_joules"] == pytest.approx(
+        sum(d["command"]["energy_joules"] for d in compared_domains), rel=1e-6)
+
+    whole = gpu.report("x.jprof", "--whole-machine", *options)
+    assert whole["costs"]["energy_joules"] == total["energy_joules"] and whole["costs"]["of"] == "machine"
+    assert whole["per_unit"]["joules"] == pytest.approx(total["energy_joules"] / 10)
+    assert not re.search(r"^command +\S+ k?J", gpu("report", "x.jprof", "--whole-machine").out, re.M)
 
 
 def test_units_are_counted_in_the_output(gpu):

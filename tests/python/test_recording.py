@@ -52,6 +52,9 @@ def test_figures_are_those_of_the_report(told):
     assert total.provenance == "measured" and total.sensor == gpu["sensor"]
     assert recording.total().joules == told["total"]["energy_joules"]
     assert recording.total().provenance == "estimated"
+    own = told["command_energy"]
+    assert recording.total("command").joules == own["energy_joules"]
+    assert recording.total("command").high == pytest.approx(own["interval_joules"][1])
     mean = recording.average("gpu0")
     assert mean.watts == pytest.approx(gpu["mean_watts"]) and mean.low < mean.watts < mean.high
     largest = recording.max("gpu0")

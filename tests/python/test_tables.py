@@ -115,7 +115,7 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     merged = merge(tmp_path / "job.jprof", KERNELS, DEIT)
     job = jouleprof.open(merged)
     assert len(job.parts) == 2
-    assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/1"
+    assert len(job.rows("runs")) == 2 and job.report()["schema"] == "jouleprof.job/2"
     assert sum(row["total_energy_joules"] for row in job.rows("runs")) == pytest.approx(job.report()["energy_joules"])
     # One of them has no kernels.
     assert job.rows("kernels") == jouleprof.open(KERNELS).rows("kernels")

@@ -2,7 +2,8 @@
 import type { Domain, Interval, Profile } from "./data";
 
 export type PartKind =
-  | "rest" | "held" | "idle" | "kernels" | "between" | "work" | "dynamic" | "others" | "unattributed";
+  | "rest" | "held" | "idle" | "kernels" | "between" | "work" | "dynamic" | "others" | "unowned"
+  | "unattributed";
 
 export interface Part {
   kind: PartKind;
@@ -21,12 +22,13 @@ const MEANINGS: Record<PartKind, [string, string]> = {
   work: ["processes", "dynamic energy attributed to the command's processes"],
   dynamic: ["dynamic, not attributed", "energy above rest; it was not divided among processes"],
   others: ["other processes", "dynamic energy of processes outside of the command"],
+  unowned: ["held, unowned", "held energy of contexts that are not known to be of a process"],
   unattributed: ["unattributed", "the part of the energy that no process or kernel explains; negative where the parts exceed the measured energy"],
 };
 
 export const PART_COLOURS: Record<PartKind, string> = {
   rest: "#8e9aa8", held: "#5fb3e4", idle: "#8e9aa8", kernels: "#e69f00", between: "#f0e442",
-  work: "#e69f00", dynamic: "#e69f00", others: "#cc79a7", unattributed: "#b9b3a9",
+  work: "#e69f00", dynamic: "#e69f00", others: "#cc79a7", unowned: "#a6d5ef", unattributed: "#b9b3a9",
 };
 
 const micro = (joules: number) => Math.round(joules * 1e6);
@@ -74,6 +76,8 @@ export function partsOf(profile: Profile, d: Domain): Part[] {
   add("work", work / 1e6);
   add("between", between / 1e6);
   add("others", b.others_joules);
+  const unowned = b.held_unowned_joules ?? null;
+  add("unowned", unowned, unowned !== null && unowned === d.held_joules ? d.held_interval_joules : null);
   add("unattributed", b.unattributed_joules);
   if (d.shares_include_rest) {
     for (const p of parts) p.meaning = p.meaning.replace("dynamic energy", "all energy, that at rest included,");

@@ -105,7 +105,7 @@ export function Balance({ page }: { page: Page }) {
     <section aria-labelledby="balance">
       <h2 id="balance">Balance</h2>
       <p class="soft">
-        Rest, processes, others and unattributed energy sum to the energy exactly. The line under a bar
+        Rest, processes, others, unowned held and unattributed energy sum to the energy exactly. The line under a bar
         is the 95 % interval of the whole.
       </p>
       {top.filter((d) => d.energy_joules !== null).map((d) => (

@@ -56,6 +56,20 @@ describe("partsOf", () => {
     expect(parts.map((p) => p.kind)).toEqual(["rest", "held", "kernels", "between", "others", "unattributed"]);
   });
 
+  it("have held energy of no process as a part of its own", () => {
+    const d = domain({
+      energy_joules: 100, held_joules: 30, held_interval_joules: [28, 32],
+      balance: {
+        rest_joules: 40, idle_joules: null, processes_joules: 25, others_joules: 1,
+        held_unowned_joules: 30, unattributed_joules: 4,
+      },
+    });
+    const parts = partsOf(tracedPage().profile, d);
+    expect(sum(parts)).toBe(100e6);
+    expect(parts.find((p) => p.kind === "unowned")).toMatchObject({ joules: 30, interval: [28, 32] });
+    expect(parts.at(-1)).toMatchObject({ kind: "unattributed", joules: 4 });
+  });
+
   it("keep the sign of unattributed energy", () => {
     const d = domain({
       energy_joules: 100,

@@ -32,6 +32,8 @@ def flat(found, prefix=""):
 def runs(report):
     row = {name: value for name, value in report.items() if not isinstance(value, (dict, list))}
     row["command"] = " ".join(report["command"]) or None
+    row.pop("command_energy", None)
+    row.update(flat(report["command_energy"] or {}, "command_"))
     row.update(flat(report["total"], "total_"))
     if report.get("overhead"):
         row.update(flat(report["overhead"], "overhead_"))
@@ -41,8 +43,9 @@ def runs(report):
 def domains(report):
     rows = []
     for domain in report["domains"]:
-        columns = {name: value for name, value in domain.items() if name not in ("id", "parent", "balance")}
-        rows.append({"label": label(domain), "counted": domain["id"] in report["total"]["of"], **flat(columns)})
+        columns = {name: value for name, value in domain.items() if name not in ("id", "parent", "balance", "command")}
+        rows.append({"label": label(domain), "counted": domain["id"] in report["total"]["of"], **flat(columns),
+                     **flat(domain["command"] or {}, "command_")})
     return rows
 
 

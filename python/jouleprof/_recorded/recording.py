@@ -84,7 +84,8 @@ class Recording(Tables):
         return [text for recording in self.parts or [self] for text in recording.report()["warnings"]]
 
     def total(self, name="total", start=None, end=None) -> Energy:
-        """The energy of a domain ("gpu0", "dram package-0"), or the sum over whole devices ("total")."""
+        """The energy of a domain ("gpu0", "dram package-0"), the sum over whole devices ("total"), or what of it is the
+        command's ("command")."""
         return _energy(self._figure(name, start, end)[0])
 
     def average(self, name="total", start=None, end=None) -> Power:
@@ -117,6 +118,9 @@ class Recording(Tables):
         found = self.report(start, end)
         if name == "total":
             return found["total"], found["duration_seconds"]
+        if name == "command":
+            figure = found["command_energy"] or {"energy_joules": None, "reason": found["command_energy_reason"]}
+            return figure, found["duration_seconds"]
         domains = {flat.label(d): d for d in found["domains"]}
         if name not in domains:
             raise NotFound(f"{self.path} has no domain '{name}'; it has: {', '.join(domains)}")

@@ -7,6 +7,8 @@ SCHEMA = "jouleprof.tables/1"
 _ENERGY = ("provenance", "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules")
 _LEVELS = tuple(f"{level}_{column}" for level in ("rest", "held", "active")
                 for column in ("joules", "interval_low_joules", "interval_high_joules"))
+_COMMAND = tuple(f"command_{column}" for column in (
+    *_ENERGY, "processes_joules", "rest_joules", "undivided_joules", "is_divided"))
 _ACTIVITY = ("device", "domain", "number", "parent", "name", "detail", "calls", "launches", "busy_seconds",
              "overlapped_seconds", "symbol", *_ENERGY, "inclusive_joules", "inclusive_interval_low_joules",
              "inclusive_interval_high_joules", "energy_per_launch_joules", "mean_watts", "share_ratio", "resolvable",
@@ -16,13 +18,13 @@ _ACTIVITY = ("device", "domain", "number", "parent", "name", "detail", "calls", 
 COLUMNS = {
     "runs": ("path", "host", "boot_id", "user", "job", "step", "node_list", "launcher", "rank", "world_size",
              "source", "tool_version", "command", "working_directory", "pid", "exit_status", "start_time",
-             "duration_seconds", "complete", "simulated",
+             "duration_seconds", "complete", "simulated", *_COMMAND, "command_energy_reason",
              *(f"total_{column}" for column in _ENERGY), "total_rest_joules", "total_held_joules",
              "total_active_joules", "total_dynamic_joules", "total_mean_watts", "overhead_cpu_seconds",
              "overhead_wall_seconds", "overhead_peak_memory_bytes"),
     "domains": ("label", "domain", "device", "name", "uuid", "visible", "counted", *_ENERGY, *_LEVELS,
                 "levels_reason", "shares_include_rest", "dynamic_joules", "rest_power_watts", "held_power_watts",
-                "mean_watts", "peak_watts", "peak_window_seconds", "sensor", "method", "reason"),
+                "mean_watts", "peak_watts", "peak_window_seconds", "sensor", "method", "reason", *_COMMAND),
     "processes": ("pid", "own_pid", "parent_pid", "name", "command_line", "start_seconds", "end_seconds",
                   "cpu_seconds", "energy_joules", "provenance", "peak_pss_bytes", "peak_uss_bytes",
                   "peak_rss_bytes", "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
@@ -45,7 +47,7 @@ COLUMNS = {
 _FLOATS = ("_joules", "_watts", "_seconds", "_ratio", "_hertz", "_celsius")
 _INTEGERS = {"rank", "world_size", "pid", "own_pid", "parent_pid", "thread", "exit_status", "number", "parent", "calls",
              "launches", "group", "count", "with_energy", "parameters", "macs"}
-_FLAGS = {"complete", "simulated", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
+_FLAGS = {"complete", "simulated", "command_is_divided", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
 
 
 def type_of(column):

@@ -1,5 +1,8 @@
 #include "analysis/compare/compare.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -83,6 +86,7 @@ class Comparer {
     out.units_after = options_.paired ? after_.size() : blocks_.after.size();
     for (const auto& [label, identity] : before_.front().boards) out.domains.push_back(label);
     out.excluded = before_.front().excluded;
+    out.is_command = before_.front().is_command;
     out.conditions = conditions_between(before_, after_);
     for (auto& condition : out.conditions) {
       const auto& accepted = options_.accepted;
@@ -255,7 +259,19 @@ Result<Comparison> compare(const Runs& before, const Runs& after, const CompareO
     return fail(Errc::kInvalidArgument,
                 "pairs need as many runs before as after; leave out --paired");
   }
-  return Comparer(before, after, options).run();
+  Runs left = before;
+  Runs right = after;
+  const auto without_rest = align_rest(left, right);
+  Comparison out = Comparer(left, right, options).run();
+  if (!without_rest.empty()) {
+    out.conditions.push_back(
+        {"rest_left_out",
+         fmt::format("energy at rest of {} is the command's in some runs only, because other "
+                     "processes used it in the others; it is left out of all",
+                     fmt::join(without_rest, ", ")),
+         false});
+  }
+  return out;
 }
 
 }  // namespace jouleprof::analysis

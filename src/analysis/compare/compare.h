@@ -55,6 +55,7 @@ struct Comparison {
   std::size_t units_after = 0;
   std::vector<std::string> domains;   // in the total
   std::vector<std::string> excluded;  // outside of it
+  bool is_command = false;            // energies of runs are the command's; else of whole devices
   Difference energy;                  // each with a test of its own
   Difference time;
   Difference power;

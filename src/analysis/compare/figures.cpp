@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/compare/run_conditions.h"
+#include "model/window_mean.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
@@ -99,7 +100,7 @@ Figure window_energy(const model::Profile& profile, const model::WindowGroup& gr
   for (const std::size_t i : chosen) {
     const auto& energy = group.energies.at(i);
     if (!energy.energy || energy.count != group.count) return absent("absent");
-    sum.add(*energy.energy, label_of(profile.domains[i].domain));
+    sum.add(model::singles_of(energy), label_of(profile.domains[i].domain));
   }
   return sum.figure(static_cast<double>(group.count));
 }
@@ -161,15 +162,36 @@ std::vector<FigureRow> activity_rows(const std::vector<model::ActivityProfile>& 
   return rows;
 }
 
+// Of the whole run: the command's, or the devices'.
+Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>& chosen,
+                  bool whole_machine, RunFigures& out) {
+  const auto has_command = [&](std::size_t i) { return profile.domains[i].command.has_value(); };
+  out.is_command = !whole_machine && std::all_of(chosen.begin(), chosen.end(), has_command);
+  Sum sum;
+  for (const std::size_t i : chosen) {
+    const DomainProfile& d = profile.domains[i];
+    const std::string label = label_of(d.domain);
+    if (!out.is_command) {
+      sum.add(*d.energy, label);
+      continue;
+    }
+    // What is not divided may be the command's in one run and not in another.
+    Measurement own = d.command->energy;
+    own.repeatability += d.command->undivided;
+    own.error += d.command->undivided;
+    own.provenance = d.energy->provenance;
+    sum.add(own, label);
+    if (d.command->rest) out.rest[label] = d.command->rest->joules();
+  }
+  return sum.figure(1);
+}
+
 // How many units the run had, with the figures of one.
 Result<double> choose_unit(const model::Profile& profile, const std::vector<std::size_t>& chosen,
-                           const std::string& per, RunFigures& out) {
+                           const FigureOptions& options, RunFigures& out) {
+  const std::string& per = options.per;
   if (per.empty()) {
-    Sum sum;
-    for (const std::size_t i : chosen) {
-      sum.add(*profile.domains[i].energy, label_of(profile.domains[i].domain));
-    }
-    out.energy = sum.figure(1);
+    out.energy = run_energy(profile, chosen, options.whole_machine, out);
     out.time = time_figure(profile.duration(), 1);
     return 1.0;
   }
@@ -184,7 +206,49 @@ Result<double> choose_unit(const model::Profile& profile, const std::vector<std:
                                            out.name, per));
 }
 
+// Takes joules off a run's energy, and its power in proportion. The joules of the error stay.
+void take_off(RunFigures& run, double joules) {
+  if (!run.energy.value) return;
+  const double whole = *run.energy.value;
+  const double left = whole - joules;
+  for (Figure* figure : {&run.energy, &run.power}) {
+    if (!figure->value) continue;
+    if (!(left > 0)) {
+      *figure = absent("not_positive");
+      continue;
+    }
+    const double factor = whole / left;
+    *figure->value /= factor;
+    figure->repeatability *= factor;
+    for (auto& [label, ratio] : figure->calibration) ratio *= factor;
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> align_rest(std::vector<RunFigures>& before,
+                                    std::vector<RunFigures>& after) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto* side : {&before, &after}) {
+    for (const auto& run : *side) {
+      for (const auto& [label, joules] : run.rest) ++counts[label];
+    }
+  }
+  std::vector<std::string> left_out;
+  for (const auto& [label, count] : counts) {
+    if (count == before.size() + after.size()) continue;
+    left_out.push_back(label);
+    for (auto* side : {&before, &after}) {
+      for (auto& run : *side) {
+        const auto found = run.rest.find(label);
+        if (found == run.rest.end()) continue;
+        take_off(run, found->second);
+        run.rest.erase(found);
+      }
+    }
+  }
+  return left_out;
+}
 
 Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOptions& options) {
   const auto& profile = run.profile();
@@ -209,7 +273,7 @@ Result<RunFigures> figures_of(const Run& run, std::string name, const FigureOpti
                             out.name));
   }
   out.conditions = conditions_of(run, *profile, *activity);
-  const auto units = choose_unit(*profile, chosen, options.per, out);
+  const auto units = choose_unit(*profile, chosen, options, out);
   if (!units) return forward_error(units);
   for (auto& [name_of_work, count] : out.conditions.work) count /= *units;
   out.power = out.energy;

@@ -60,6 +60,10 @@ struct RunFigures {
   std::map<std::string, std::string> boards;
   std::vector<std::string> excluded;  // domains outside of the total, each with the reason
   Conditions conditions;
+  // What `energy` is of: the command, or whole devices.
+  bool is_command = false;
+  // Joules at rest within `energy`, by domain's label: of devices that no other family used.
+  std::map<std::string, double> rest;
   Figure energy;
   Figure time;
   Figure power;
@@ -69,8 +73,15 @@ struct RunFigures {
 struct FigureOptions {
   CompareBy by = CompareBy::kTotal;
   std::string per;  // windows of this name are the unit of the work; empty: the whole run
+  bool whole_machine = false;  // energies of whole devices, not of the command
 };
 
+// Where a device's energy at rest is in some runs only, leaves it out of all. Returns the labels of
+// such devices.
+std::vector<std::string> align_rest(std::vector<RunFigures>& before,
+                                    std::vector<RunFigures>& after);
+
+// The energy of a run is the command's (docs/glossary.md); that of a window is its devices'.
 // With `per`, rows of phases, layers and kernels are of one unit, too. Energies are sums over
 // visible domains that do not contain one another and were measured; over estimated ones where none
 // was. Errors: as Run::profile's and Run::activity's; not_found where no window is named `per`;

@@ -48,6 +48,45 @@ TEST(RunFigures, OfTheWholeRunAreSumsOverMeasuredDomains) {
   EXPECT_TRUE(f.excluded.empty());
 }
 
+TEST(RunFigures, AreOfTheCommandUnlessTheMachineIsAskedFor) {
+  auto run = worked();
+  run.add_processes();
+  for (double t = 3.5; t <= 14; t += 1) {
+    run.recording.process_readings.gpu_processes.push_back(
+        {model::ProcessId{7}, simulated::kGpu0, at(t), 0.9, 1 << 20});
+  }
+  const auto own = figures(run.recording);
+  EXPECT_TRUE(own.is_command);
+  // The GPU is its own; of the package it has three quarters above rest, and others used it.
+  EXPECT_NEAR(*own.energy.value, 5000 + 450, 20);
+  EXPECT_THAT(own.rest, ElementsAre(Pair("gpu0", testing::DoubleNear(1200, 20))));
+  EXPECT_FALSE(own.energy.estimated);  // by the sensors
+  FigureOptions options;
+  options.whole_machine = true;
+  const auto all = figures(run.recording, options);
+  EXPECT_FALSE(all.is_command);
+  EXPECT_NEAR(*all.energy.value, 6000, 12);
+}
+
+TEST(RunFigures, RestThatIsOfSomeRunsOnlyIsLeftOutOfAll) {
+  const auto of = [](double joules, double rest) {
+    RunFigures run;
+    run.energy = {joules, 0.01, {{"gpu0", 0.05}}};
+    run.power = {joules / 10, 0.01, {{"gpu0", 0.05}}};
+    if (rest > 0) run.rest["gpu0"] = rest;
+    run.rest["package-0"] = 100;
+    return run;
+  };
+  std::vector<RunFigures> before{of(1000, 400)};
+  std::vector<RunFigures> after{of(600, 0)};
+  EXPECT_THAT(align_rest(before, after), ElementsAre("gpu0"));
+  EXPECT_DOUBLE_EQ(*before[0].energy.value, 600);
+  EXPECT_DOUBLE_EQ(*before[0].power.value, 60);
+  EXPECT_DOUBLE_EQ(before[0].energy.repeatability * 600, 10);  // the same joules
+  EXPECT_DOUBLE_EQ(*after[0].energy.value, 600);
+  EXPECT_THAT(align_rest(before, after), ElementsAre());
+}
+
 TEST(RunFigures, OfAUnitAreMeansOfItsWindows) {
   const auto f = figures(worked().recording, {CompareBy::kWindow, "step"});
   EXPECT_NEAR(*f.energy.value, 1200, 12);

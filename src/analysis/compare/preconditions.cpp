@@ -73,15 +73,22 @@ class Checks {
 
   void check_domains() {
     std::set<std::vector<std::string>> labels;
+    std::set<bool> of_command;
     std::set<std::string> boots[2];
     for (const Runs* side : {&before_, &after_}) {
       for (const auto& run : *side) {
         auto& list = boots[side == &after_ ? 1 : 0];
         list.insert(run.boot_id);
+        of_command.insert(run.is_command);
         std::vector<std::string> own;
         for (const auto& [label, identity] : run.boards) own.push_back(label);
         labels.insert(std::move(own));
       }
+    }
+    if (of_command.size() > 1) {
+      add(true, "scope_differs",
+          "the energies are of the command in one run and of whole devices in another: compare "
+          "both with --whole-machine");
     }
     if (labels.size() > 1) {
       add(true, "domains_differ", "the energies are of {} in one run and of {} in another",

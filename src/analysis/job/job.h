@@ -109,9 +109,9 @@ struct JobLayer {
 };
 
 // What a job is charged with, of the recordings of one or several jobs:
-//   charged = dynamic + rest. `dynamic`: the shares of its processes. `rest`: what remains of the
-// devices that it could see: energy at rest and unattributed energy. Jobs of one host share that by
-// their recorded time; of CPUs and DRAM a job without the whole host has JobRules::machine_share.
+//   charged = dynamic + rest. `dynamic`: the shares of its processes. `rest`: the energy at rest of
+// the devices that no other family used (docs/glossary.md, "of the command"). With
+// JobRules::machine_share, of CPUs and DRAM that share of it, whether others used them or not.
 struct JobShare {
   std::string job;  // Slurm's number; empty: none
   std::size_t hosts = 0;
@@ -124,7 +124,7 @@ struct JobShare {
 };
 
 struct JobRules {
-  std::optional<double> machine_share;  // of the rest of CPUs and DRAM; absent: all
+  std::optional<double> machine_share;  // of the rest of CPUs and DRAM; absent: by use
 };
 
 struct Job {
@@ -132,11 +132,14 @@ struct Job {
   std::vector<JobRank> ranks;      // by number, then by host and recording
   std::vector<JobWindow> windows;  // by energy
   std::vector<JobLayer> layers;    // by energy
-  // Together with `others` and `not_charged` they are the total, exactly.
+  // Together with `others`, `undivided` and `not_charged` they are the total, exactly.
   std::vector<JobShare> shares;
   Energy others;       // dynamic energy of processes outside of the recorded commands
-  Energy not_charged;  // the rest of CPUs and DRAM beyond the rules' share
+  Energy undivided;    // of no known process; where recordings overlap, others' too
+  Energy not_charged;  // at rest, of devices that other families used, and beyond the rules' share
   std::optional<model::Measurement> total;
+  // What `shares` are charged with, over all jobs. Absent where no recording is of a command.
+  std::optional<model::CommandEnergy> command;
   std::optional<RealTime> began;    // of all hosts
   std::optional<Duration> elapsed;  // from the first begin to the last end, by the wall clocks
   std::size_t recordings = 0;

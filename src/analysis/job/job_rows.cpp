@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/command_energy.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {
@@ -171,39 +172,39 @@ class HostShares {
 
   void add(const JobDomain& domain) {
     if (!domain.is_counted || !domain.energy) return;
-    const DomainKey key{domain.label, domain.identity};
-    Energy left = domain.energy->energy;
-    std::vector<OfJob*> seeing;  // jobs
-    std::optional<Energy> others;
-    bool is_machine = false;
-    std::size_t recordings = 0;
-    Processes seen;
-    for (const auto& p : placed_) {
-      for (const auto& d : p.profile->domains) {
-        if (!d.domain.visible || !d.energy || key_of(d.domain) != key) continue;
-        OfJob& of_job = jobs_[p.profile->run.rank.job];
-        if (std::find(seeing.begin(), seeing.end(), &of_job) == seeing.end()) {
-          seeing.push_back(&of_job);
-        }
-        const Energy dynamic = dynamic_of(*p.profile, d.domain.id, seen);
-        of_job.dynamic += dynamic;
-        left -= dynamic;
-        others = d.others;
-        is_machine = d.domain.kind != DomainKind::kGpu;
-        ++recordings;
-      }
+    const std::vector<Seen> seen = recordings_of({domain.label, domain.identity});
+    model::CommandEnergy own;
+    own.rest = Energy{};
+    bool any = false;
+    Energy others;
+    Processes counted;
+    for (const auto& one : seen) {
+      const Energy dynamic = one.is_whole
+                                 ? one.domain->command->processes
+                                 : dynamic_of(*one.profile, one.domain->domain.id, counted);
+      jobs_[one.job].dynamic += dynamic;
+      own.processes += dynamic;
+      any = any || one.domain->command;
+      // Of several recordings it is not known whether others are another recording's commands.
+      if (seen.size() == 1) others = one.domain->others.value_or(Energy{});
     }
-    // Of several recordings it is not known whether others are another recording's commands.
-    if (recordings == 1 && others) {
-      job_.others += *others;
-      left -= *others;
+    Energy left = domain.energy->energy - own.processes - others;
+    const bool is_parallel =
+        std::any_of(seen.begin(), seen.end(), [](const Seen& s) { return s.overlaps; });
+    for (const auto& one : seen) {
+      const Energy share = charged_rest(seen, one, is_parallel);
+      if (!is_parallel) jobs_[one.job].rest += share;
+      job_.not_charged += one.rest - share;
+      *own.rest += share;
+      left -= one.rest;
     }
-    if (is_machine && rules_.machine_share && seeing.size() == 1) {
-      const Energy share = Energy::joules(left.joules() * *rules_.machine_share);
-      job_.not_charged += left - share;
-      left = share;
-    }
-    divide(left, seeing);
+    if (is_parallel) divide(*own.rest, seen);
+    job_.others += others;
+    job_.undivided += left;
+    if (!any) return;
+    own.undivided = std::max(left, Energy{});
+    set_interval(own, *domain.energy, others, std::max(-left, Energy{}));
+    model::add(job_.command, own);
   }
 
   void finish() {
@@ -248,10 +249,58 @@ class HostShares {
     return sum;
   }
 
-  // By recorded time; the last job has what rounding leaves.
-  static void divide(Energy energy, const std::vector<OfJob*>& jobs) {
+  // A recording of a domain.
+  struct Seen {
+    const model::Profile* profile;
+    const model::DomainProfile* domain;
+    std::string job;
+    Energy rest;  // in its part of the time: each time belongs to the first that covers it
+    bool is_whole = false;  // nothing is known of processes
+    bool overlaps = false;  // the recording before it
+  };
+
+  std::vector<Seen> recordings_of(const DomainKey& key) const {
+    std::vector<Seen> seen;
+    std::optional<HostTime> until;
+    for (const auto& p : placed_) {
+      for (const auto& d : p.profile->domains) {
+        if (!d.domain.visible || !d.energy || key_of(d.domain) != key) continue;
+        const HostTime from = until ? std::max(*until, p.profile->begin) : p.profile->begin;
+        const double all = seconds(p.profile->duration());
+        const double part = all > 0 ? std::max(seconds(p.profile->end - from), 0.0) / all : 1.0;
+        const Energy rest = d.idle_part.value_or(Energy{});
+        seen.push_back({p.profile, &d, p.profile->run.rank.job,
+                        part == 1.0 ? rest : Energy::joules(rest.joules() * part),
+                        d.command && !d.command->is_divided, until && p.profile->begin < *until});
+        until = std::max(until.value_or(p.profile->end), p.profile->end);
+      }
+    }
+    return seen;
+  }
+
+  // Of the energy at rest in a recording's part of the time, what its job is charged with.
+  Energy charged_rest(const std::vector<Seen>& all, const Seen& one, bool is_parallel) const {
+    const bool is_alone =
+        std::all_of(all.begin(), all.end(), [&](const Seen& s) { return s.job == one.job; });
+    const bool is_machine = one.domain->domain.kind != DomainKind::kGpu;
+    if (is_machine && rules_.machine_share && is_alone) {
+      return Energy::joules(one.rest.joules() * *rules_.machine_share);
+    }
+    if (one.domain->command && one.domain->command->rest) return one.rest;
+    // Others may be the job's own, of a concurrent recording.
+    return is_alone && is_parallel && one.domain->command ? one.rest : Energy{};
+  }
+
+  // Among the jobs that saw the device, by recorded time; the last one has what rounding leaves.
+  void divide(Energy energy, const std::vector<Seen>& seen) {
+    std::vector<OfJob*> jobs;
     double time = 0;
-    for (const auto* job : jobs) time += seconds(job->recorded);
+    for (const auto& one : seen) {
+      OfJob* job = &jobs_[one.job];
+      if (std::find(jobs.begin(), jobs.end(), job) != jobs.end()) continue;
+      jobs.push_back(job);
+      time += seconds(job->recorded);
+    }
     Energy left = energy;
     for (std::size_t i = 0; i + 1 < jobs.size() && time > 0; ++i) {
       const Energy part = Energy::joules(energy.joules() * seconds(jobs[i]->recorded) / time);

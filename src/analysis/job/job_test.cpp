@@ -160,7 +160,7 @@ TEST(Job, RanksHaveTheSharesOfTheirProcesses) {
 }
 
 Energy sum_of(const Job& job) {
-  Energy sum = job.others + job.not_charged;
+  Energy sum = job.others + job.undivided + job.not_charged;
   for (const auto& share : job.shares) sum += share.charged();
   return sum;
 }
@@ -185,7 +185,14 @@ TEST(JobShares, AreTheTotalToTheMicrojoule) {
   EXPECT_EQ(sum_of(job), job.total->energy);
   EXPECT_GT(job.shares[0].dynamic, Energy{});
   EXPECT_GT(job.others, Energy{});  // the desktop
-  EXPECT_EQ(job.not_charged, Energy{});
+  // It used the packages, so that their rest is not the job's; the GPUs' is.
+  EXPECT_NEAR(job.not_charged.joules(), 2 * 400, 5);
+  EXPECT_NEAR(job.shares[0].rest.joules(), 2 * 1200, 30);
+  // No process was seen on the GPUs: their energy is not charged, and not lost.
+  EXPECT_NEAR(job.undivided.joules(), 2 * 3800, 40);
+  ASSERT_TRUE(job.command);
+  EXPECT_EQ(job.command->energy.energy, job.shares[0].charged());
+  EXPECT_GE(job.command->high(), job.shares[0].charged() + job.undivided);
 }
 
 TEST(JobShares, OfAPartOfAHostHaveThatPartOfTheRestOfItsProcessors) {
@@ -195,12 +202,11 @@ TEST(JobShares, OfAPartOfAHostHaveThatPartOfTheRestOfItsProcessors) {
   const Job job = std::move(builder).finish();
   EXPECT_EQ(sum_of(job), job.total->energy);
   EXPECT_EQ(job.shares[0].dynamic, all.shares[0].dynamic);
-  // The rest of the package is its energy without that of processes; the GPU's is charged in full.
+  // Of the package, although others used it; the GPU's is charged in full.
   const auto profile = profile_of(with_processes("7"));
-  const auto& package = profile->domains[1];
-  const Energy rest = *package.idle_part + *package.unattributed;
+  const Energy rest = *profile->domains[1].idle_part;
   EXPECT_NEAR(job.not_charged.joules(), 0.75 * rest.joules(), 1e-6);
-  EXPECT_EQ(job.shares[0].rest, all.shares[0].rest - job.not_charged);
+  EXPECT_EQ(job.shares[0].rest, all.shares[0].rest + rest - job.not_charged);
 }
 
 TEST(JobShares, CountAProcessOfSeveralRecordingsOnce) {

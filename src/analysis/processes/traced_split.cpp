@@ -117,13 +117,16 @@ TracedSplit split_traced(const model::Recording& recording, const model::Activit
       out.others += of_untraced[i];
     }
   }
-  if (!held || levels.shared) return out;
+  if (!held) return out;
+  out.unattributed -= *held;
+  out.held_unowned = *held;
+  if (levels.shared) return out;
   const auto parts = apportion(*held, held_for);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!out.shares[i]) continue;
     out.shares[i]->held = parts[i];
     out.shares[i]->energy += parts[i];
-    out.unattributed -= parts[i];
+    out.held_unowned -= parts[i];
   }
   return out;
 }

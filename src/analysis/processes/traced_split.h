@@ -16,6 +16,7 @@ namespace jouleprof::analysis {
 struct TracedSplit {
   std::vector<std::optional<model::ProcessShare>> shares;  // absent: not on this GPU
   Energy others;
+  Energy held_unowned;  // as DomainProfile's
   Energy unattributed;
 };
 
@@ -45,7 +46,8 @@ std::vector<double> untraced_use(
 // Splits `energy`, of [begin, end] without what the board draws at rest:
 //  - kernels and idle time between launches: as attributed to each process;
 //  - held: in proportion to the time for which each process had a context, from its first launch to
-//    its end; where processes of other jobs held the board, too, it is unattributed;
+//    its end; where processes of other jobs held the board, too, and what no process had a context
+//    for, is unowned;
 //  - ActivityProfile::others: in proportion to utilisation, among processes without a trace;
 //  - the rest is unattributed.
 TracedSplit split_traced(const model::Recording& recording, const model::ActivityProfile& activity,

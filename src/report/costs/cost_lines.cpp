@@ -37,23 +37,22 @@ std::string carbon_source(const Costs& costs) {
 std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
   std::vector<CostLine> lines;
   const auto& factors = costs.factors;
-  const std::string sign = ascii ? "+-" : "±";
-  const std::string energy = energy_text(costs.energy);
+  const std::string interval = interval_text(costs.energy, costs.error, costs.upper_error, ascii);
+  const std::string energy =
+      energy_text(costs.energy) + (costs.is_command ? " of the command" : " of all devices");
   const std::string pue =
       factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
   if (costs.money) {
     const auto& price = *factors.price;
     const std::string unit = price.currency.empty() ? "" : " " + price.currency;
     lines.push_back(
-        {"cost",
-         fmt::format("{}{} {}{}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money), unit, sign,
-                     percent_text(costs.error), energy, pue, price.per_kilowatt_hour, unit)});
+        {"cost", fmt::format("{}{} {}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money), unit,
+                             interval, energy, pue, price.per_kilowatt_hour, unit)});
   }
   if (costs.carbon_grams) {
-    lines.push_back(
-        {"carbon", fmt::format("{} g CO2e {}{}: {}{} x {:.4g} g/kWh ({})",
-                               amount(*costs.carbon_grams), sign, percent_text(costs.error), energy,
-                               pue, costs.mean_grams.value_or(0), carbon_source(costs))});
+    lines.push_back({"carbon", fmt::format("{} g CO2e {}: {}{} x {:.4g} g/kWh ({})",
+                                           amount(*costs.carbon_grams), interval, energy, pue,
+                                           costs.mean_grams.value_or(0), carbon_source(costs))});
   }
   lines.push_back(
       {"scope", fmt::format("{}: {}", fmt::join(costs.domains, " + "), scope_of_costs())});

@@ -63,8 +63,11 @@ class SeriesCost {
       at = end;
     }
     const double joules = total_.energy->energy.joules();
+    if (joules > 0) {
+      costs.mean_grams = grams / joules;
+      grams *= costs.energy.joules() / joules;
+    }
     costs.carbon_grams = grams / kJoulesPerKilowattHour * costs.factors.pue.value_or(1);
-    if (joules > 0) costs.mean_grams = grams / joules;
     return {};
   }
 
@@ -111,18 +114,21 @@ Result<Price> parse_price(std::string_view text) {
 }
 
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
-                       const CostFactors& factors) {
+                       const CostFactors& factors, bool whole_machine) {
   const auto& profile = run.profile(part);
   if (!profile) return forward_error(profile);
   const Total total = total_of(*profile);
-  if (!total.energy) {
+  const auto quote = quoted(total, whole_machine);
+  if (!quote) {
     return fail(Errc::kUnavailable, "no energy is known, so that there are no costs");
   }
   Costs costs;
   costs.factors = factors;
-  costs.energy = total.energy->energy;
+  costs.energy = quote->energy;
+  costs.is_command = quote->is_command;
+  costs.error = quote->error;
+  costs.upper_error = quote->upper_error;
   const double joules = costs.energy.joules();
-  if (joules > 0) costs.error = total.energy->error.joules() / joules;
   const auto labels = labels_of(*profile);
   for (const auto* domain : total.counted) {
     costs.domains.push_back(labels.at(static_cast<std::size_t>(domain - profile->domains.data())));

@@ -53,7 +53,9 @@ Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file
 struct Costs {
   CostFactors factors;
   Energy energy;                     // measured or estimated, without the PUE
-  double error = 0;                  // half of its 95 % interval, relative; factors have none here
+  bool is_command = false;           // of the command; else of whole machines
+  Energy error;                      // of its 95 % interval, downwards; factors have none here
+  Energy upper_error;                // upwards
   std::vector<std::string> domains;  // that it is of
   std::optional<double> money;
   std::optional<double> carbon_grams;
@@ -62,11 +64,12 @@ struct Costs {
   std::size_t estimated_steps = 0;   // of them, by the source
 };
 
-// Of the total of a run, or of a part. With a series, the energy in each interval is multiplied by
-// that interval's intensity. Errors: as Run::profile's; unavailable where there is no energy, no
-// time, or the series has no value for a time of the run.
+// Of what a run, or a part of it, quotes (report/total.h). With a series, the energy in each
+// interval is multiplied by that interval's intensity; the command's is spread over time as the
+// total's. Errors: as Run::profile's; unavailable where there is no energy, no time, or the series
+// has no value for a time of the run.
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
-                       const CostFactors& factors);
+                       const CostFactors& factors, bool whole_machine = false);
 
 // What the figures do not include, for every output.
 std::string_view scope_of_costs();

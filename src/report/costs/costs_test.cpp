@@ -9,6 +9,7 @@
 #include "analysis/recorded_run_test.h"
 #include "report/format/format.h"
 #include "report/render.h"
+#include "report/total.h"
 
 namespace jouleprof::report {
 namespace {
@@ -65,9 +66,39 @@ TEST(Costs, MultiplyTheTotalAndLeaveTheEnergy) {
   EXPECT_DOUBLE_EQ(*c.money, kilowatt_hours * 1.2 * 0.30);
   EXPECT_DOUBLE_EQ(*c.carbon_grams, kilowatt_hours * 1.2 * 230);
   EXPECT_EQ(c.mean_grams, 230);
-  EXPECT_NEAR(c.error, 0.05, 1e-3);
+  EXPECT_NEAR(c.error.joules(), 0.05 * 5000, 5);
   factors.pue.reset();
   EXPECT_DOUBLE_EQ(*costs(factors).money, kilowatt_hours * 0.30);
+}
+
+TEST(Costs, AreOfTheCommandUnlessTheMachineIsAskedFor) {
+  analysis::simulated::Recorded shared;
+  shared.read_gpu();
+  shared.read_cpu();
+  shared.add_processes();
+  const analysis::Run run(shared.recording);
+  const auto& profile = run.profile();
+  ASSERT_TRUE(profile);
+  const Total total = total_of(*profile);
+  ASSERT_TRUE(total.command);
+  CostFactors factors;
+  factors.price = Price{0.30, "EUR"};
+  factors.grams = 230;
+  const auto own = costs_of(run, {}, factors);
+  const auto all = costs_of(run, {}, factors, true);
+  ASSERT_TRUE(own && all);
+  EXPECT_TRUE(own->is_command);
+  EXPECT_FALSE(all->is_command);
+  EXPECT_EQ(own->energy, total.command->energy.energy);
+  EXPECT_EQ(all->energy, total.energy->energy);
+  EXPECT_EQ(own->energy + own->upper_error, total.command->high());
+  EXPECT_NEAR(*own->money / *all->money, own->energy.joules() / all->energy.joules(), 1e-9);
+  EXPECT_NEAR(*own->carbon_grams, own->energy.joules() / 3.6e6 * 230, 1e-9);
+  // A series of one value is that value.
+  factors.grams.reset();
+  factors.series = CarbonSeries{"", "", "x.csv", std::chrono::hours{1}, {}};
+  factors.series->steps = {{profile->start_time - std::chrono::minutes{1}, 230, false}};
+  EXPECT_NEAR(*costs_of(run, {}, factors)->carbon_grams, *own->carbon_grams, 1e-6);
 }
 
 TEST(Costs, WithoutAFactorThereIsNoFigure) {

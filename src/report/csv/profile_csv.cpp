@@ -66,6 +66,7 @@ std::string to_csv(const model::Profile& profile) {
                             "dynamic_joules",
                             "processes_joules",
                             "others_joules",
+                            "held_unowned_joules",
                             "unattributed_joules",
                             "mean_watts",
                             "peak_watts",
@@ -96,7 +97,7 @@ std::string to_csv(const model::Profile& profile) {
         .add(dynamic_of(d))
         .add(processes_of(profile, d))
         .add(d.others);
-    row.add(d.unattributed).add(d.mean_power).add(d.peak_power);
+    row.add(d.held_unowned).add(d.unattributed).add(d.mean_power).add(d.peak_power);
     row.add(to_string(d.energy ? d.energy->provenance : Provenance::kUnavailable));
     row.add(d.energy ? d.energy->sensor : "").add(d.energy ? d.energy->method : "");
     csv += row.add(d.energy ? "" : d.reason).line();

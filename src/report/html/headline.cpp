@@ -17,7 +17,6 @@ namespace jouleprof::report {
 namespace {
 
 using model::DomainProfile;
-using model::Measurement;
 using model::Profile;
 using model::Provenance;
 
@@ -43,16 +42,17 @@ std::string peak_html(const Total& total) {
                      markup_text(highest->domain.device), watts_text(highest->peak_power));
 }
 
-std::string figures(const Profile& profile, const Total& total) {
+std::string figures(const Profile& profile, const Total& total, bool whole_machine) {
   std::string html = "<div class=\"hero\">\n";
-  if (total.energy) {
-    const Measurement& m = *total.energy;
+  if (const auto q = quoted(total, whole_machine)) {
     html += fmt::format(
         "<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}</p>\n"
-        "<p class=\"interval\">95 % interval {} · {} · repeatability {}</p>\n",
-        energy_text(m.energy), error_text(m.error, m.energy), badge(m.provenance),
-        energy_interval_text(m), kilowatt_hours_text(m.energy),
-        error_text(m.repeatability, m.energy));
+        "<p class=\"interval\">{}</p>\n",
+        energy_text(q->energy), interval_text(q->energy, q->error, q->upper_error),
+        badge(q->provenance), quoted_interval_text(*q));
+    if (const auto whose = whose_text(profile, total, *q); !whose.empty()) {
+      html += element("p", "interval", whose);
+    }
   } else {
     html +=
         "<p class=\"energy\"><strong>no energy</strong> " + badge(Provenance::kUnavailable) +
@@ -63,8 +63,9 @@ std::string figures(const Profile& profile, const Total& total) {
     html +=
         fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n", duration_text(profile.duration()));
     if (total.energy && profile.duration() > Duration{}) {
-      html += fmt::format("<div><dt>mean power</dt><dd>{} <small>W</small></dd></div>\n",
-                          number_text((total.energy->energy / profile.duration()).watts()));
+      html +=
+          fmt::format("<div><dt>mean power of all devices</dt><dd>{} <small>W</small></dd></div>\n",
+                      number_text((total.energy->energy / profile.duration()).watts()));
     }
   }
   html += peak_html(total);
@@ -177,7 +178,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
                         options.redact ? "Energy report (command left out)" : "Energy report");
   }
   html += element("p", "soft", run_line(profile));
-  html += figures(profile, total);
+  html += figures(profile, total, options.text.whole_machine);
   if (total.energy) html += element("p", "coverage", coverage_text(profile, total));
   if (costs != nullptr) {
     for (const auto& line : cost_lines(*costs, false)) {

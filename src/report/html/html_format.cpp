@@ -19,7 +19,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   const model::Profile profile = options.redact ? redacted(*whole) : *whole;
   std::optional<Costs> costs;
   if (options.costs.any()) {
-    auto made = costs_of(run, part, options.costs);
+    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
     if (!made) return forward_error(made);
     costs = std::move(*made);
     auto& series = costs->factors.series;

@@ -42,16 +42,20 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     line += fmt::format(", {} from {}", duration_text(*job.elapsed), utc_seconds_text(*job.began));
   }
   html += element("p", "soft", line);
-  if (job.total) {
-    html += hero(energy_text(job.total->energy), error_text(job.total->error, job.total->energy),
-                 badge(job.total->provenance),
-                 fmt::format("95 % interval {} · {}", energy_interval_text(*job.total),
-                             kilowatt_hours_text(job.total->energy)));
+  if (const auto q = quoted(job, job_options.whole_machine)) {
+    html += hero(energy_text(q->energy), interval_text(q->energy, q->error, q->upper_error),
+                 badge(q->provenance), quoted_interval_text(*q));
+    if (q->is_command) {
+      html += element(
+          "p", "coverage",
+          fmt::format("Of the commands. All devices: {} {}.", energy_text(job.total->energy),
+                      error_text(job.total->error, job.total->energy)));
+    }
   } else {
     html += hero("no energy", "", badge(model::Provenance::kUnavailable),
                  "No domain's energy is known; the table of hosts has the reasons.");
   }
-  const auto costs = costs_of(job, job_options.costs);
+  const auto costs = costs_of(job, job_options.costs, job_options.whole_machine);
   if (costs) {
     for (const auto& cost : cost_lines(*costs, false)) {
       html += element("p", "coverage", cost.label + ": " + cost.words);

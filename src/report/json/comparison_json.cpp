@@ -7,7 +7,7 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr const char* kSchema = "jouleprof.comparison/1";
+constexpr const char* kSchema = "jouleprof.comparison/2";
 
 Json difference_json(const analysis::Difference& d, const std::string& unit) {
   Json j = Json::object();
@@ -69,6 +69,7 @@ std::string comparison_to_json(const ComparisonReport& report) {
   j["given_spread_ratio"] = optional_json(report.options.spread, number_json);
   j["same_within_ratio"] = number_json(report.options.same_within);
   j["unit_window"] = text_json(report.per);
+  j["of"] = !report.per.empty() ? "window" : c.is_command ? "command" : "machine";
   j["domains"] = c.domains;
   j["excluded"] = c.excluded;
   j["energy"] = difference_json(c.energy, "joules");

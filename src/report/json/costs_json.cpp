@@ -1,5 +1,7 @@
 #include "report/json/costs_json.h"
 
+#include <algorithm>
+
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -8,7 +10,9 @@ Json costs_json(const Costs& costs) {
   const auto& factors = costs.factors;
   Json j = Json::object();
   j["energy_joules"] = joules_json(costs.energy);
-  j["error_ratio"] = number_json(costs.error);
+  j["of"] = costs.is_command ? "command" : "machine";
+  j["interval_joules"] = {joules_json(std::max(costs.energy - costs.error, Energy{})),
+                          joules_json(costs.energy + costs.upper_error)};
   j["domains"] = costs.domains;
   j["pue"] = optional_json(factors.pue, number_json);
   j["money"] = optional_json(costs.money, [](double v) { return decimal(fixed_decimal(v, 9)); });

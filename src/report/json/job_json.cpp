@@ -1,5 +1,6 @@
 #include "report/json/costs_json.h"
 #include "report/json/json_text.h"
+#include "report/json/profile_json.h"
 #include "report/json/wall_json.h"
 #include "report/quantity.h"
 #include "report/results/job.h"
@@ -7,7 +8,7 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr const char* kSchema = "jouleprof.job/1";
+constexpr const char* kSchema = "jouleprof.job/2";
 
 void add_energy(Json& to, const std::optional<model::Measurement>& m) {
   const auto joules = [&](Energy model::Measurement::*member) {
@@ -149,7 +150,9 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   j["ranks"] = list_json(job.ranks, rank_json);
   j["jobs"] = list_json(job.shares, share_json);
   j["others_joules"] = joules_json(job.others);
+  j["undivided_joules"] = joules_json(job.undivided);
   j["not_charged_joules"] = joules_json(job.not_charged);
+  j["command_energy"] = command_json(job.command);
   j["machine_share_ratio"] = optional_json(options.rules.machine_share, number_json);
   j["slurm"] = Json::array();
   for (const auto& slurm : options.slurm) {
@@ -159,7 +162,7 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   }
   j["windows"] = list_json(job.windows, window_json);
   j["layers"] = list_json(job.layers, layer_json);
-  const auto costs = costs_of(job, options.costs);
+  const auto costs = costs_of(job, options.costs, options.whole_machine);
   j["costs"] = costs ? costs_json(*costs) : Json(nullptr);
   j["walls"] = Json::array();
   for (const auto& [host, log] : options.walls) {

@@ -22,7 +22,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   }
   std::optional<Costs> costs;
   if (options.costs.any() && !options.by) {
-    auto made = costs_of(run, part, options.costs);
+    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
     if (!made) return forward_error(made);
     costs = std::move(*made);
   }
@@ -37,7 +37,8 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
       [&](const auto& profile) {
         const auto per =
-            options.per ? std::optional(per_unit(profile, *options.per)) : std::nullopt;
+            options.per ? std::optional(per_unit(profile, *options.per, options.text.whole_machine))
+                        : std::nullopt;
         return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr,
                        per ? &*per : nullptr);
       });

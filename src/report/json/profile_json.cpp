@@ -17,7 +17,7 @@ using model::DomainProfile;
 using model::Profile;
 using model::Provenance;
 
-constexpr const char* kSchema = "jouleprof.profile/2";
+constexpr const char* kSchema = "jouleprof.profile/3";
 
 Json watts_json(const std::optional<Power>& p) {
   return optional_json(p, [](Power power) { return number_json(power.watts()); });
@@ -47,9 +47,9 @@ Json level_json(const std::optional<model::PowerLevel>& level) {
 // `idle`: rest and held together where `at_rest` is false, else rest alone.
 Json balance_json(const std::optional<Energy>& energy, const std::optional<Energy>& idle,
                   bool at_rest, const std::optional<Energy>& processes,
-                  const std::optional<Energy>& others, const std::optional<Energy>& unattributed,
-                  const std::optional<Energy>& parts, const std::optional<Energy>& counter,
-                  const std::optional<Energy>& integral) {
+                  const std::optional<Energy>& others, const std::optional<Energy>& held_unowned,
+                  const std::optional<Energy>& unattributed, const std::optional<Energy>& parts,
+                  const std::optional<Energy>& counter, const std::optional<Energy>& integral) {
   Json balance = Json::object();
   balance["energy_joules"] = joules_json(energy);
   balance["counter_joules"] = joules_json(counter);
@@ -58,6 +58,7 @@ Json balance_json(const std::optional<Energy>& energy, const std::optional<Energ
   balance["idle_joules"] = joules_json(at_rest ? std::nullopt : idle);
   balance["processes_joules"] = joules_json(processes);
   balance["others_joules"] = joules_json(others);
+  balance["held_unowned_joules"] = joules_json(held_unowned);
   balance["unattributed_joules"] = joules_json(unattributed);
   balance["parts_joules"] = joules_json(parts);
   return balance;
@@ -67,11 +68,12 @@ Json per_unit_json(const PerUnit& per) {
   Json j = Json::object();
   j["name"] = text_json(per.unit.name);
   j["count"] = number_json(per.unit.count);
+  j["of"] = per.is_command ? "command" : "machine";
   j["seconds"] = number_json(per.seconds);
   j["joules"] = optional_json(per.joules, number_json);
   j["interval_joules"] = per.joules
                              ? Json{number_json(std::max(*per.joules - per.error_joules, 0.0)),
-                                    number_json(*per.joules + per.error_joules)}
+                                    number_json(*per.joules + per.upper_error_joules)}
                              : Json(nullptr);
   j["repeatability_joules"] = per.joules ? number_json(per.repeatability_joules) : Json(nullptr);
   j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
@@ -104,11 +106,12 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
   j["method"] = m ? text_json(m->method) : Json(nullptr);
   j["reason"] = m ? Json(nullptr) : text_json(d.reason);
+  j["command"] = command_json(d.command);
   j["shares_include_rest"] = d.balance.parts ? Json(d.shares_include_rest) : Json(nullptr);
   j["balance"] =
       balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
-                   d.levels.rest.has_value(), processes_of(profile, d), d.others, d.unattributed,
-                   d.balance.parts, d.balance.counter, d.balance.integral);
+                   d.levels.rest.has_value(), processes_of(profile, d), d.others, d.held_unowned,
+                   d.unattributed, d.balance.parts, d.balance.counter, d.balance.integral);
   return j;
 }
 
@@ -204,6 +207,21 @@ Json overhead_json(const model::Overhead& o) {
 
 }  // namespace
 
+Json command_json(const std::optional<model::CommandEnergy>& command) {
+  if (!command) return nullptr;
+  Json j = Json::object();
+  j["energy_joules"] = report::joules_json(command->energy.energy);
+  j["interval_joules"] =
+      Json::array({report::joules_json(command->low()), report::joules_json(command->high())});
+  j["repeatability_joules"] = report::joules_json(command->energy.repeatability);
+  j["processes_joules"] = report::joules_json(command->processes);
+  j["rest_joules"] = joules_json(command->rest);
+  j["undivided_joules"] = report::joules_json(command->undivided);
+  j["is_divided"] = command->is_divided;
+  j["provenance"] = to_string(command->energy.provenance);
+  return j;
+}
+
 Json profile_document(const Profile& profile, const Costs* costs, const PerUnit* per) {
   const auto& run = profile.run;
   const Total total = total_of(profile);
@@ -231,6 +249,8 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["duration_seconds"] = profile.has_span() ? seconds_json(profile.duration()) : Json(nullptr);
   j["complete"] = run.complete;
   j["simulated"] = profile.simulated;
+  j["command_energy"] = command_json(total.command);
+  j["command_energy_reason"] = text_json(profile.command_reason);
   j["total"] = total_json(profile, total);
   j["domains"] = Json::array();
   for (const DomainProfile& d : profile.domains) j["domains"].push_back(domain_json(profile, d));
@@ -239,8 +259,8 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["windows"] = windows_json(profile);
   j["balance"] = balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
-                              total.processes, total.others, total.unattributed, total.parts,
-                              total.counter, total.integral);
+                              total.processes, total.others, total.held_unowned, total.unattributed,
+                              total.parts, total.counter, total.integral);
   j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["wall"] = nullptr;  // only to_json() has it

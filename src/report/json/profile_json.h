@@ -12,4 +12,7 @@ namespace jouleprof::report {
 Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
                       const PerUnit* per = nullptr);
 
+// Of a domain, or of a total; null where it is absent.
+Json command_json(const std::optional<model::CommandEnergy>& command);
+
 }  // namespace jouleprof::report

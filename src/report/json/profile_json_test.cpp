@@ -32,7 +32,7 @@ TEST(ProfileJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
   add_keys(parsed(gpu_profile()), "", keys);
   add_keys(parsed(lost_profile()), "", keys);
   add_keys(parsed(sweep_profile(1)), "", keys);
-  EXPECT_EQ(keys, documented_keys("jouleprof.profile/2"));
+  EXPECT_EQ(keys, documented_keys("jouleprof.profile/3"));
 }
 
 TEST(ProfileJson, EveryKeyOfAUnitIsDocumented) {
@@ -55,7 +55,7 @@ TEST(SnapshotJson, EveryKeyIsDocumentedAndEveryDocumentedKeyIsThere) {
 
 TEST(ProfileJson, SaysWhatWasRun) {
   const json j = parsed(gpu_profile());
-  EXPECT_EQ(j["schema"], "jouleprof.profile/2");
+  EXPECT_EQ(j["schema"], "jouleprof.profile/3");
   EXPECT_EQ(j["command"], json({"python", "train.py", "--epochs", "3", "--name", "run 7"}));
   EXPECT_EQ(j["exit_status"], 0);
   EXPECT_EQ(j["start_time"], "2026-11-20T14:03:11.250000000Z");
@@ -85,6 +85,9 @@ TEST(ProfileJson, PartsSumExactlyInTheDocument) {
         }
       }
       sum += microjoules(d["balance"]["others_joules"]);
+      const auto& unowned = d["balance"]["held_unowned_joules"];
+      EXPECT_EQ(unowned.is_null(), d["held_joules"].is_null());
+      if (!unowned.is_null()) sum += microjoules(unowned);
       sum += microjoules(d["balance"]["unattributed_joules"]);
       EXPECT_EQ(sum, microjoules(d["energy_joules"])) << d;
       EXPECT_EQ(microjoules(d["rest_joules"]) + microjoules(d["dynamic_joules"]),

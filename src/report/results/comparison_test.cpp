@@ -87,7 +87,7 @@ TEST(ComparisonText, NamesAnUnknownSpreadAndRefusals) {
 
 TEST(ComparisonJson, HasEveryFigure) {
   const auto j = Json::parse(comparison_to_json(example()));
-  EXPECT_EQ(j["schema"], "jouleprof.comparison/1");
+  EXPECT_EQ(j["schema"], "jouleprof.comparison/2");
   EXPECT_NEAR(j["energy"]["change_ratio"].get<double>(), -0.049, 1e-6);
   EXPECT_NEAR(j["energy"]["interval_ratio"][0].get<double>(), 0.951 * std::exp(-0.005) - 1, 1e-6);
   EXPECT_EQ(j["energy"]["verdict"], "lower");

@@ -23,14 +23,25 @@ std::string slurm_text(const SlurmEnergy& slurm) {
       slurm.job, energy_text(*slurm.energy));
 }
 
-std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors) {
-  if (!job.total || !factors.any()) return std::nullopt;
+std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine) {
+  Total total;
+  total.energy = job.total;
+  total.command = job.command;
+  return quoted(total, whole_machine);
+}
+
+std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors,
+                              bool whole_machine) {
+  const auto quote = quoted(job, whole_machine);
+  if (!quote || !factors.any()) return std::nullopt;
   constexpr double kJoulesPerKilowattHour = 3.6e6;
   Costs costs;
   costs.factors = factors;
-  costs.energy = job.total->energy;
+  costs.is_command = quote->is_command;
+  costs.energy = quote->energy;
+  costs.error = quote->error;
+  costs.upper_error = quote->upper_error;
   const double joules = costs.energy.joules();
-  if (joules > 0) costs.error = job.total->error.joules() / joules;
   std::set<std::string> domains;
   for (const auto& host : job.hosts) {
     for (const auto& domain : host.domains) {

@@ -11,6 +11,7 @@
 #include "model/wall_log.h"
 #include "report/costs/costs.h"
 #include "report/render.h"
+#include "report/total.h"
 
 namespace jouleprof::report {
 
@@ -33,6 +34,7 @@ struct JobOptions {
   analysis::JobRules rules{};
   std::vector<std::pair<std::string, model::WallLog>> walls{};  // by machine
   std::vector<SlurmEnergy> slurm{};                             // where asked for
+  bool whole_machine = false;                                   // costs of all devices
 };
 
 // Errors: of wall meters' logs, as compare_wall's.
@@ -42,7 +44,12 @@ Result<std::string> job_to_text(const analysis::Job& job, const JobOptions& opti
 // The documented JSON object (docs/json.md).
 Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options);
 
-// Of the job's total; absent where that or the factors are.
-std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors);
+// What its commands are charged with; the job's total where `whole_machine`, or where no recording
+// is of a command. Absent without an energy.
+std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine);
+
+// Of the quoted energy; absent without it, or without factors.
+std::optional<Costs> costs_of(const analysis::Job& job, const CostFactors& factors,
+                              bool whole_machine);
 
 }  // namespace jouleprof::report

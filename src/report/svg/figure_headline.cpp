@@ -9,7 +9,6 @@
 namespace jouleprof::report {
 namespace {
 
-using model::Measurement;
 using model::Profile;
 
 constexpr std::size_t kColumns = 150;  // of a line of small text
@@ -20,7 +19,7 @@ std::string facts(const Profile& profile, const Total& total) {
   if (profile.has_span()) add("duration " + duration_text(profile.duration()));
   if (total.energy && profile.duration() > Duration{}) {
     const Power mean = total.energy->energy / profile.duration();
-    add(fmt::format("mean power {} W", number_text(mean.watts())));
+    add(fmt::format("mean power of all devices {} W", number_text(mean.watts())));
   }
   if (const auto* highest = highest_peak(total)) {
     add(fmt::format("peak power, {}: {} W", highest->domain.device,
@@ -30,13 +29,13 @@ std::string facts(const Profile& profile, const Total& total) {
 }
 
 // One text element, so that no width has to be known.
-std::string energy_markup(double y, const std::optional<Measurement>& energy) {
-  const auto provenance = energy ? energy->provenance : model::Provenance::kUnavailable;
+std::string energy_markup(double y, const std::optional<Quoted>& quote) {
+  const auto provenance = quote ? quote->provenance : model::Provenance::kUnavailable;
   std::string markup =
       fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"energy\">", kFigureMargin, y);
-  if (energy) {
-    markup += fmt::format("{} <tspan class=\"error\">{}</tspan> ", energy_text(energy->energy),
-                          error_text(energy->error, energy->energy));
+  if (quote) {
+    markup += fmt::format("{} <tspan class=\"error\">{}</tspan> ", energy_text(quote->energy),
+                          interval_text(quote->energy, quote->error, quote->upper_error));
   } else {
     markup += "no energy ";
   }
@@ -46,8 +45,9 @@ std::string energy_markup(double y, const std::optional<Measurement>& energy) {
 
 }  // namespace
 
-double draw_headline(Drawing& drawing, double y, const Profile& profile) {
+double draw_headline(Drawing& drawing, double y, const Profile& profile, bool whole_machine) {
   const Total total = total_of(profile);
+  const auto quote = quoted(total, whole_machine);
   const auto line = [&](std::string_view text, std::string_view attributes, double height) {
     y += height;
     drawing.text(kFigureMargin, y, text, attributes);
@@ -59,12 +59,13 @@ double draw_headline(Drawing& drawing, double y, const Profile& profile) {
   if (profile.simulated) line(kSimulatedText, "class=\"alert\"", 20);
   if (!profile.run.complete) line(kCutOffText, "class=\"alert\"", 20);
   y += 40;
-  drawing.markup(energy_markup(y, total.energy));
-  if (total.energy) {
-    const auto& m = *total.energy;
-    line(fmt::format("95 % interval {} · {} · repeatability {}", energy_interval_text(m),
-                     kilowatt_hours_text(m.energy), error_text(m.repeatability, m.energy)),
-         "", 22);
+  drawing.markup(energy_markup(y, quote));
+  if (quote) {
+    line(quoted_interval_text(*quote), "", 22);
+    if (const auto whose = whose_text(profile, total, *quote); !whose.empty()) {
+      y += 4;
+      for (const auto& text : wrap(whose, kColumns)) line(text, "", 16);
+    }
   }
   if (const auto text = facts(profile, total); !text.empty()) line(text, "", 18);
   if (total.energy) {

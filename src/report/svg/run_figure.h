@@ -17,7 +17,8 @@ inline constexpr double kFigureInner = kFigureWidth - 2 * kFigureMargin;
 // Each draws from `y` downwards, and returns where the next part begins.
 //
 // Energy with its interval and provenance, duration and power, what was measured.
-double draw_headline(Drawing& drawing, double y, const model::Profile& profile);
+double draw_headline(Drawing& drawing, double y, const model::Profile& profile,
+                     bool whole_machine = false);
 // One bar for each device that no other contains. A part of a bar has the attributes data-device,
 // data-part and data-joules, the line of a bar's 95 % interval data-low-joules and
 // data-high-joules.

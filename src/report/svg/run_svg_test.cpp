@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/synthetic_run_test.h"
 #include "report/balance_parts.h"
 #include "report/example_profiles_test.h"
@@ -44,13 +46,29 @@ TEST(BalanceParts, OfADomainThatIsNotDividedAreItsLevels) {
   auto profile = gpu_profile();
   profile.processes.clear();
   auto& gpu = profile.domains.front();
-  gpu.idle_part = gpu.others = gpu.unattributed = std::nullopt;
+  gpu.idle_part = gpu.others = gpu.held_unowned = gpu.unattributed = std::nullopt;
   std::vector<std::string> labels;
   for (const auto& part : balance_parts(profile, gpu)) labels.emplace_back(part.label);
   EXPECT_EQ(labels, (std::vector<std::string>{"rest", "held", "dynamic, not attributed"}));
   gpu.levels = {};
   ASSERT_EQ(balance_parts(profile, gpu).size(), 1U);
   EXPECT_EQ(balance_parts(profile, gpu).front().energy, gpu.energy->energy);
+}
+
+TEST(BalanceParts, HeldEnergyOfNoProcessIsAPartOfItsOwn) {
+  auto profile = gpu_profile();
+  auto& gpu = profile.domains.front();
+  gpu.held_unowned = gpu.levels.held->energy;
+  profile.processes.front().shares.front().energy -= *gpu.held_unowned;
+  const auto parts = balance_parts(profile, gpu);
+  const auto unowned = std::find_if(parts.begin(), parts.end(),
+                                    [](const auto& p) { return p.label == "held, unowned"; });
+  ASSERT_NE(unowned, parts.end());
+  EXPECT_EQ(unowned->energy, *gpu.held_unowned);
+  EXPECT_TRUE(unowned->level);  // the interval of all held energy
+  Energy sum;
+  for (const auto& part : parts) sum += part.energy;
+  EXPECT_EQ(sum, gpu.energy->energy);
 }
 
 TEST(RunSvg, NegativeUnattributedEnergyIsInTheListAndHasNoWidth) {

@@ -39,7 +39,7 @@ Result<std::string> run_svg(const analysis::Run& run, const analysis::Part& part
   const model::Profile profile = options.redact ? redacted(*whole) : *whole;
   Drawing drawing(kStyles);
   drawing.markup(kHatch);
-  double y = draw_headline(drawing, 16, profile);
+  double y = draw_headline(drawing, 16, profile, options.text.whole_machine);
   y = draw_balance(drawing, y + 14, profile);
   if (const auto span = run.span(part)) {
     const HostTime origin = run.recording().run.work_begin.value_or(span->begin);

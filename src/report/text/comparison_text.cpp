@@ -82,8 +82,12 @@ class Writer {
     if (!c_.excluded.empty()) {
       total += fmt::format("; without {}", fmt::join(c_.excluded, ", "));
     }
-    if (!report_.per.empty()) total += "; of one window " + report_.per;
-    note("total", total);
+    if (!report_.per.empty()) {
+      total += "; of one window " + report_.per;
+    } else {
+      total += c_.is_command ? "; of the command" : "; of whole devices";
+    }
+    note("energy of", total);
   }
 
   void totals() {

@@ -39,7 +39,8 @@ class Writer {
     total();
     std::string all;
     for (const auto& line : lines_) all += line + '\n';
-    if (const auto costs = costs_of(job_, options_.costs)) all += costs_to_text(*costs, text_);
+    const auto costs = costs_of(job_, options_.costs, options_.whole_machine);
+    if (costs) all += costs_to_text(*costs, text_);
     return all;
   }
 
@@ -188,14 +189,19 @@ class Writer {
     }
     add(table);
     std::string rule =
-        "charged: the dynamic energy of the job's processes, and once for each host the rest of "
-        "the devices that its commands could see (at rest, unattributed)";
+        "charged: the dynamic energy of the job's processes, and the energy at rest of the devices "
+        "that no other family used";
     if (const auto& share = options_.rules.machine_share) {
-      rule += fmt::format("; of CPUs and DRAM {} of the rest, {} is not charged",
-                          percent_text(*share), energy_text(job_.not_charged));
+      rule += fmt::format("; of CPUs and DRAM {} of it", percent_text(*share));
     }
-    if (job_.shares.size() > 1) rule += "; jobs on one host share its rest by recorded time";
     note("", rule);
+    if (job_.not_charged != Energy{}) {
+      note("not charged", fmt::format("{} at rest, of devices that others used or beyond the share",
+                                      energy_text(job_.not_charged)));
+    }
+    if (job_.undivided != Energy{}) {
+      note("undivided", fmt::format("{} of no known process", energy_text(job_.undivided)));
+    }
     for (const auto& slurm : options_.slurm) note("slurm", slurm_text(slurm));
     if (job_.others != Energy{}) {
       note("others", fmt::format("{} of processes outside of the recorded commands: not charged",
@@ -232,6 +238,15 @@ class Writer {
   }
 
   void total() {
+    if (const auto& own = job_.command; own && !options_.whole_machine) {
+      const Quoted q = *quoted(job_, false);
+      note("commands",
+           fmt::format("{} {}, {}: processes {} + rest {}", energy_text(q.energy),
+                       interval_text(q.energy, q.error, q.upper_error, text_.ascii),
+                       provenance_word(q.provenance), energy_text(own->processes),
+                       energy_text(own->rest.value_or(Energy{}))),
+           Style::kBold);
+    }
     if (!job_.total) {
       note("total", "unavailable: no machine has a domain with an energy");
     } else {

@@ -17,9 +17,11 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
     const auto relative = [&](double joules) {
       return (text.ascii ? "+-" : "±") + percent_text(*per.joules > 0 ? joules / *per.joules : 0);
     };
-    words = fmt::format("{} {} (repeatability {}), {}", joules_text(*per.joules),
-                        relative(per.error_joules), relative(per.repeatability_joules),
-                        provenance_word(per.provenance));
+    words = fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
+                        interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
+                                      Energy::joules(per.upper_error_joules), text.ascii),
+                        relative(per.repeatability_joules), provenance_word(per.provenance),
+                        per.is_command ? "the command" : "all devices");
     words += per.dynamic_joules
                  ? fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules))
                  : ", at rest included";

@@ -17,6 +17,7 @@ constexpr std::size_t kFewestProcesses = 1;
 // Of each finding, the most that fits; its end is the next step.
 constexpr std::size_t kFindingLines[] = {8, 3, 1};
 constexpr std::size_t kMostWarnings = 3;
+constexpr std::size_t kMostOnAScreen = 2;
 constexpr std::size_t kMostWindows = 12;
 constexpr std::size_t kFewestWindows = 5;
 
@@ -97,7 +98,8 @@ Lines foot(const TextContext& c, std::size_t finding_lines) {
            finding_lines);
   }
   const auto& warnings = c.profile.warnings;
-  const std::size_t shown = warnings.size() <= kMostWarnings ? warnings.size() : kMostWarnings - 1;
+  const std::size_t most = c.options.height ? kMostOnAScreen : kMostWarnings;
+  const std::size_t shown = warnings.size() <= most ? warnings.size() : most - 1;
   for (std::size_t i = 0; i < shown; ++i) {
     c.note(lines, "warning", Style::kAttention, c.safe(warnings[i]), 2);
   }

@@ -31,6 +31,39 @@ TEST(ProfileText, GpuMachine) {
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/gpu.txt", to_text(gpu_profile(), options)));
 }
 
+TEST(ProfileText, TheCommandsEnergyComesBeforeTheTotal) {
+  auto profile = gpu_profile();
+  const auto one_line = [](const std::string& text) {
+    std::string joined;
+    for (const auto line : split(text, '\n')) {
+      for (const auto word : split(line, ' ')) {
+        if (!word.empty()) joined += std::string(word) + " ";
+      }
+    }
+    return joined;
+  };
+  const std::string text = one_line(to_text(profile));
+  // 37.49 kJ less 232.5 J of others and 61.54 J that are not divided.
+  EXPECT_THAT(text, HasSubstr("command 37.19 kJ "));
+  EXPECT_LT(text.find("command 37.19 kJ"), text.find("total 37.49 kJ"));
+  EXPECT_THAT(text, HasSubstr("61.54 J more may be its own: of no known process"));
+
+  auto& package = profile.domains[1];
+  package.command->energy.energy -= *package.command->rest;
+  package.command->rest.reset();
+  EXPECT_THAT(one_line(to_text(profile)),
+              AllOf(HasSubstr("command 29.85 kJ "),
+                    HasSubstr("rest of package-0 is not its own: others used it")));
+  TextOptions whole;
+  whole.whole_machine = true;
+  EXPECT_THAT(one_line(to_text(profile, whole)),
+              AllOf(Not(HasSubstr("command 29.85")), HasSubstr("total 37.49 kJ")));
+  for (auto& d : profile.domains) d.command.reset();
+  profile.command_reason = "the recording is of a machine, not a command";
+  EXPECT_THAT(one_line(to_text(profile)),
+              AllOf(Not(HasSubstr("command 29.85")), HasSubstr("is of a machine, not a command")));
+}
+
 TEST(ProfileText, VirtualMachineWithAnEstimateOnly) {
   TextOptions options;
   options.height = 24;
@@ -54,7 +87,7 @@ TEST(ProfileText, OneGpuFitsOneScreen) {
   const std::string text = to_text(profile, options);
   EXPECT_LE(lines_of(text).size(), 24u) << text;
   for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80u) << line;
-  EXPECT_THAT(text, HasSubstr("3 more; each in --json"));
+  EXPECT_THAT(text, HasSubstr("4 more; each in --json"));
 }
 
 TEST(ProfileText, AFindingIsWholeWhereThereIsRoom) {

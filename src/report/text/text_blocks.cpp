@@ -81,6 +81,21 @@ std::string not_included(const TextContext& c) {
   return text;
 }
 
+// What the run quotes first.
+void add_command(const TextContext& c, Table& table) {
+  if (!c.total.command || c.options.whole_machine || !c.total.command->is_divided) return;
+  const Quoted quote = *quoted(c.total, false);
+  const std::string text =
+      fmt::format("{} {}, {}; {}: {}", energy_text(quote.energy),
+                  interval_text(quote.energy, quote.error, quote.upper_error, c.options.ascii),
+                  provenance_word(quote.provenance), watt_hours_text(quote.energy),
+                  command_parts_text(c.profile, c.total));
+  const bool is_measured = quote.provenance == Provenance::kMeasured;
+  table.add_text({"command", Style::kBold},
+                 {c.safe(text), is_measured ? Style::kBold : style_of(quote.provenance)},
+                 c.options.height ? 1 : 4);
+}
+
 void add_total(const TextContext& c, Table& table) {
   if (!c.total.energy) {
     table.add_text({"total", Style::kBold}, {"unavailable", Style::kAttention}, 1);
@@ -106,6 +121,7 @@ void add_total(const TextContext& c, Table& table) {
         fmt::format(", {} W at rest, {} W dynamic", number_text((*c.total.rest / length).watts()),
                     number_text(((m.energy - *c.total.rest) / length).watts()));
   }
+  if (!c.profile.command_reason.empty()) text += "; " + c.profile.command_reason;
   const bool is_measured = m.provenance == Provenance::kMeasured;
   table.add_text({"total", Style::kBold},
                  {text, is_measured ? Style::kBold : style_of(m.provenance)}, 4);
@@ -188,6 +204,7 @@ Lines domain_block(const TextContext& c) {
     }
   }
   if (!c.folded.empty()) add_folded(c, table);
+  add_command(c, table);
   add_total(c, table);
   return table.lines(c.width, c.options.colour);
 }
@@ -237,8 +254,14 @@ Lines balance_block(const TextContext& c) {
     const DomainProfile& d = c.profile.domains[i];
     return !d.idle_part || d.levels.rest;
   });
-  Table table({"balance", "counter", "samples", at_rest ? "rest +" : "idle +", "processes +",
-               "others +", "unattributed", "<= energy"});
+  const bool has_unowned = std::any_of(c.shown.begin(), c.shown.end(), [&](std::size_t i) {
+    return c.profile.domains[i].held_unowned.value_or(Energy{}) != Energy{};
+  });
+  std::vector<std::string> headings{
+      "balance", "counter", "samples", at_rest ? "rest +" : "idle +", "processes +", "others +"};
+  if (has_unowned) headings.emplace_back("held, unowned +");
+  headings.insert(headings.end(), {"unattributed", "<= energy"});
+  Table table(headings);
   bool any = false;
   const auto text = [](const std::optional<Energy>& e) { return Cell{e ? energy_text(*e) : "-"}; };
   for (const std::size_t i : c.shown) {
@@ -251,14 +274,15 @@ Lines balance_block(const TextContext& c) {
       const Energy off = *d.balance.parts - d.energy->energy;
       sum = off == Energy{} ? Cell{"exact"} : Cell{"differs by " + energy_text(off), Style::kAlarm};
     }
-    table.add({{c.labels[i]},
-               text(d.balance.counter),
-               text(d.balance.integral),
-               d.shares_include_rest ? Cell{"in shares"} : text(d.idle_part),
-               text(processes_of(c.profile, d)),
-               text(d.others),
-               text(d.unattributed),
-               sum});
+    std::vector<Cell> row{{c.labels[i]},
+                          text(d.balance.counter),
+                          text(d.balance.integral),
+                          d.shares_include_rest ? Cell{"in shares"} : text(d.idle_part),
+                          text(processes_of(c.profile, d)),
+                          text(d.others)};
+    if (has_unowned) row.push_back(text(d.held_unowned));
+    row.insert(row.end(), {text(d.unattributed), sum});
+    table.add(std::move(row));
   }
   return any ? table.lines(c.width, c.options.colour) : Lines{};
 }

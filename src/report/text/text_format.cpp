@@ -22,7 +22,7 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
   }
   std::string costs;
   if (options.costs.any() && !options.by) {
-    const auto made = costs_of(run, part, options.costs);
+    const auto made = costs_of(run, part, options.costs, options.text.whole_machine);
     if (!made) return forward_error(made);
     costs = costs_to_text(*made, options.text);
   }
@@ -36,7 +36,10 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
       [&](const auto& profile) {
         const std::string units =
-            options.per ? per_unit_to_text(per_unit(profile, *options.per), options.text) : "";
+            options.per
+                ? per_unit_to_text(per_unit(profile, *options.per, options.text.whole_machine),
+                                   options.text)
+                : "";
         return to_text(profile, options.text) + units + costs;
       });
 }

@@ -46,6 +46,19 @@ std::optional<double> gpu_joules(const analysis::Run& run, SweepRun& out,
   return std::nullopt;
 }
 
+// Of the GPUs, what is the command's; absent where the recording is not of a command.
+std::optional<double> command_joules(const analysis::Run& run, const analysis::Part& part) {
+  const auto& profile = run.profile(part);
+  if (!profile) return std::nullopt;
+  double sum = 0;
+  for (const auto& domain : profile->domains) {
+    if (!is_gpu(domain.domain)) continue;
+    if (!domain.command) return std::nullopt;
+    sum += domain.command->energy.energy.joules();
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
 // Of all values of one gauge, of all GPUs, during the work.
 template <typename Part>
 std::optional<double> mean_gauge(const model::Recording& recording, std::string_view name,
@@ -157,7 +170,7 @@ void measure_run(const analysis::Run& run, const model::SweepPlan& plan, const W
   } else {
     out.units = 1;
     out.seconds = length;
-    out.joules = out.total_joules;
+    out.joules = command_joules(run, asked).value_or(*out.total_joules);
   }
 }
 

@@ -60,6 +60,22 @@ model::SweepRun measured(const model::SweepPlan& plan,
   return run;
 }
 
+TEST(RunMeasures, EnergyOfOthersOnTheBoardIsNotTheCommands) {
+  auto shared = recording();
+  shared.processes = {{model::ProcessId{1}, 10, {}, 1, "train", "", at(2), {}, true},
+                      {model::ProcessId{2}, 11, {}, 1, "other", "", at(0), {}, false}};
+  for (double t = 2.5; t < 18; t += 1) {
+    for (const unsigned id : {1u, 2u}) {
+      shared.process_readings.gpu_processes.push_back(
+          {model::ProcessId{id}, shared.domains[0].id, at(t), 0.4, 1 << 20});
+    }
+  }
+  const auto run = measured({}, {}, shared);
+  ASSERT_TRUE(run.joules && run.total_joules);
+  EXPECT_NEAR(*run.total_joules, 8 * 200 + 8 * 400, 10);
+  EXPECT_NEAR(*run.joules, *run.total_joules / 2, 40);
+}
+
 TEST(RunMeasures, TheCommandIsTheWork) {
   const auto run = measured({});
   EXPECT_EQ(run.unranked, "");

@@ -409,7 +409,7 @@ describe("the page in a browser", { skip: missing }, () => {
     const report = JSON.parse(tool(["report", recording, "--json"]));
     const kernels = JSON.parse(tool(["report", recording, "--by", "kernel", "--json"])).devices[0].rows;
     const { tab, close } = await open("own");
-    same(await tab.locator(".hero .energy").innerText(), report.total.energy_joules);
+    same(await tab.locator(".hero .energy").innerText(), (report.command_energy ?? report.total).energy_joules);
     const known = report.domains.filter((d) => d.energy_joules !== null);
     const devices = await tab.locator("#headline .devices tbody tr").allInnerTexts();
     known.forEach((d) => same(devices.find((row) => row.startsWith(d.domain === "gpu_memory" ? "gpu_memory" : d.device)).split("\t")[1], d.energy_joules));

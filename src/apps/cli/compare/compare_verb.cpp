@@ -39,7 +39,8 @@ class CompareVerb : public Verb {
     app.add_option("--devices", devices_, "")->delimiter(',')->needs(pairs);
     app.add_option("--by", by_, "");
     app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay)->needs(pairs);
-    app.add_option("--per", per_, "");
+    auto* per = app.add_option("--per", per_, "");
+    app.add_flag("--whole-machine", figure_options_.whole_machine, "")->excludes(per);
     auto* paired = app.add_flag("--paired", paired_, "");
     app.add_option("--spread", spread_, "")->excludes(paired)->excludes(pairs);
     app.add_option("--same-within", same_within_, "");

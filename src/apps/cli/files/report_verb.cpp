@@ -41,6 +41,7 @@ class ReportVerb : public Verb {
     app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
     app.add_flag("--sacct", sacct_, "");
     app.add_option("--per", per_, "");
+    app.add_flag("--whole-machine", whole_machine_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -53,7 +54,9 @@ class ReportVerb : public Verb {
       return run_job({of_job.value_or(report::JobBy::kHost),
                       std::move(*costs),
                       {rest_share_},
-                      std::move(*walls)});
+                      std::move(*walls),
+                      {},
+                      whole_machine_});
     }
     if (rest_share_ || sacct_) {
       return complain({Errc::kInvalidArgument,
@@ -62,6 +65,7 @@ class ReportVerb : public Verb {
     }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
+    options.text.whole_machine = whole_machine_;
     options.version = JOULEPROF_VERSION;
     options.collectives = choice_.by == "collective";
     options.windows = choice_.by == "window";
@@ -196,6 +200,7 @@ class ReportVerb : public Verb {
   std::optional<double> rest_share_;
   bool sacct_ = false;
   std::string per_;
+  bool whole_machine_ = false;  // what is quoted
   bool json_ = false;
   bool csv_ = false;
   std::string html_;

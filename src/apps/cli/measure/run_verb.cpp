@@ -50,6 +50,7 @@ class RunVerb : public Verb {
     app.add_option("--html", html_, "");
     app.add_option("--svg", svg_, "");
     app.add_option("--per", per_, "");
+    app.add_flag("--whole-machine", whole_machine_, "");
     app.add_option("--per-regex", per_regex_, "");
     app.add_option("--pid", pids_, "")
         ->check(above_zero())
@@ -386,7 +387,8 @@ class RunVerb : public Verb {
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
     if (const auto& activity = run.activity()) memory.store(*activity);
-    const auto per = unit_ ? std::optional(report::per_unit(*profile, *unit_)) : std::nullopt;
+    const auto per =
+        unit_ ? std::optional(report::per_unit(*profile, *unit_, whole_machine_)) : std::nullopt;
     if (!json_.empty()) {
       const auto written = write_output(
           {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
@@ -398,16 +400,18 @@ class RunVerb : public Verb {
     if (quiet_) return;
     auto text = text_options(STDERR_FILENO);
     text.recording_path = kept.path.string();
+    text.whole_machine = whole_machine_;
     say(report::to_text(*profile, text));
     if (per) say(report::per_unit_to_text(*per, text));
     if (is_traced()) show_kernels(run, kept);
   }
 
-  static void write_as(const char* format, const std::string& path, const analysis::Run& run,
-                       const KeptRecording& kept) {
+  void write_as(const char* format, const std::string& path, const analysis::Run& run,
+                const KeptRecording& kept) const {
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
     options.text.recording_path = kept.path.filename().string();
+    options.text.whole_machine = whole_machine_;
     write_run(run, Input{}, *report::find_format(format), options, {path, true, {}});
   }
 
@@ -435,6 +439,7 @@ class RunVerb : public Verb {
   std::string html_;
   std::string svg_;
   std::string per_;
+  bool whole_machine_ = false;  // what is quoted
   std::string per_regex_;
   std::optional<report::UnitCount> unit_;
   std::vector<int> pids_;  // empty: the command is measured

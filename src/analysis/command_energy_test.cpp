@@ -1,0 +1,162 @@
+#include "analysis/command_energy.h"
+
+#include <gmock/gmock.h>
+
+#include "analysis/recorded_run_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using model::ProcessId;
+using simulated::at;
+using simulated::domain;
+using simulated::kGpu0;
+using simulated::kPackage0;
+using simulated::Recorded;
+using ::testing::HasSubstr;
+
+// Ten seconds: a GPU at 120 W at rest that works at 500 W, and a package at 40 and 100 W, of which
+// the command has three quarters of the CPU time.
+struct Shared : Recorded {
+  Shared() {
+    read_gpu();
+    read_cpu();
+    add_processes();
+  }
+  void list(ProcessId process, double utilisation) {
+    for (double t = 3.5; t <= 14; t += 1) {
+      recording.process_readings.gpu_processes.push_back(
+          {process, kGpu0, at(t), utilisation, 1 << 20});
+    }
+  }
+  model::Profile profile() const {
+    auto made = profile_of(recording);
+    EXPECT_TRUE(made);
+    if (made) simulated::expect_conserved(*made);
+    return made ? *made : model::Profile{};
+  }
+};
+
+void expect_exact(const model::DomainProfile& d) {
+  ASSERT_TRUE(d.command);
+  EXPECT_EQ(d.command->energy.energy, d.command->processes + d.command->rest.value_or(Energy{}));
+  EXPECT_EQ(*d.idle_part + d.command->processes + *d.others + d.held_unowned.value_or(Energy{}) +
+                *d.unattributed,
+            d.energy->energy);
+  EXPECT_LE(d.command->low(), d.command->energy.energy);
+  EXPECT_GE(d.command->high(), d.command->energy.energy);
+}
+
+TEST(CommandEnergy, HasTheRestOfABoardThatNoOtherFamilyUsed) {
+  Shared run;
+  run.list(ProcessId{7}, 0.9);
+  const auto profile = run.profile();
+  const auto& gpu = domain(profile, kGpu0);
+  expect_exact(gpu);
+  EXPECT_NEAR(gpu.command->processes.joules(), 3800, 20);
+  ASSERT_TRUE(gpu.command->rest);
+  EXPECT_NEAR(gpu.command->rest->joules(), 1200, 20);
+  // All of it: as certain as the whole.
+  EXPECT_EQ(gpu.command->energy.energy, gpu.energy->energy);
+  EXPECT_EQ(gpu.command->undivided, Energy{});
+  EXPECT_NEAR(gpu.command->energy.error.joules(), gpu.energy->error.joules(), 1e-3);
+  EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kMeasured);
+}
+
+TEST(CommandEnergy, LacksTheRestOfADeviceThatOthersUsed) {
+  Shared run;
+  run.list(ProcessId{7}, 0.6);
+  run.list(ProcessId{9}, 0.2);
+  const auto profile = run.profile();
+  for (const auto id : {kGpu0, kPackage0}) {
+    const auto& d = domain(profile, id);
+    SCOPED_TRACE(d.domain.device);
+    expect_exact(d);
+    EXPECT_FALSE(d.command->rest);
+    EXPECT_GT(*d.others, Energy{});
+    EXPECT_EQ(d.command->energy.energy, d.command->processes);
+    EXPECT_EQ(d.command->energy.provenance, model::Provenance::kEstimated);
+    // Were a unit of the others' use to draw twice the power of the command's, or half of it.
+    const double own = d.command->processes.joules();
+    const double others = d.others->joules();
+    const double all = own + others;
+    EXPECT_LE(d.command->low().joules(), all * own / (own + 2.0 * others));
+    EXPECT_GE(d.command->high().joules(), all * own / (own + 0.5 * others));
+  }
+}
+
+TEST(CommandEnergy, OthersOfATenthOrLessAreAMachinesOwn) {
+  Shared run;
+  // The desktop has nearly nothing: the command's processes have all but 2 % of the CPU time.
+  for (auto& r : run.recording.process_readings.machine) {
+    const double w = std::clamp(seconds(r.at - at(3)), 0.0, 10.0);
+    r.busy_cpu_time = duration_of(100 + 3.06 * w);
+  }
+  const auto profile = run.profile();
+  const auto& package = domain(profile, kPackage0);
+  expect_exact(package);
+  ASSERT_GT(*package.others, Energy{});
+  ASSERT_TRUE(package.command->rest);
+  EXPECT_NEAR(package.command->energy.energy.joules(), 400 + 588, 5);
+}
+
+TEST(CommandEnergy, EnergyOfNoKnownProcessIsOnTopOfItsInterval) {
+  Shared run;
+  run.list(ProcessId{7}, 0.5);
+  run.list(ProcessId{8}, 0.5);
+  for (auto& r : run.recording.process_readings.gpu_processes) r.compute_utilisation.reset();
+  const auto profile = run.profile();
+  const auto& gpu = domain(profile, kGpu0);
+  expect_exact(gpu);
+  if (*gpu.unattributed > Energy::joules(1)) {
+    EXPECT_EQ(gpu.command->undivided, *gpu.unattributed);
+    EXPECT_GE(gpu.command->high(), gpu.command->processes + *gpu.unattributed);
+    EXPECT_EQ(gpu.command->energy.provenance, model::Provenance::kEstimated);
+  }
+}
+
+TEST(CommandEnergy, OfARecordingWithoutProcessesIsAll) {
+  Recorded run;
+  run.read_gpu();
+  run.recording.run.source = "import:nvidia-smi";
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  const auto& gpu = domain(*profile, kGpu0);
+  ASSERT_TRUE(gpu.command);
+  EXPECT_FALSE(gpu.command->is_divided);
+  EXPECT_EQ(gpu.command->energy.energy, gpu.energy->energy);
+  EXPECT_EQ(gpu.command->energy.error, gpu.energy->error);
+  EXPECT_EQ(gpu.command->undivided, Energy{});
+}
+
+TEST(CommandEnergy, IsAbsentWhereThereIsNoCommand) {
+  for (const char* source : {"monitor", "serve"}) {
+    Shared run;
+    run.recording.run.source = source;
+    const auto profile = run.profile();
+    EXPECT_FALSE(domain(profile, kGpu0).command) << source;
+    EXPECT_THAT(profile.command_reason, HasSubstr("of a machine")) << source;
+  }
+  // A program that records by itself has no processes, and other programs may run.
+  Recorded run;
+  run.read_gpu();
+  run.recording.run.source = "library";
+  const auto profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(domain(*profile, kGpu0).command);
+  EXPECT_THAT(profile->command_reason, HasSubstr("whole devices"));
+}
+
+TEST(CommandEnergy, IsOfAllEnergyWhereRestIsUnknown) {
+  Shared run;
+  run.recording.idle_spans.clear();
+  const auto profile = run.profile();
+  const auto& package = domain(profile, kPackage0);
+  ASSERT_TRUE(package.shares_include_rest);
+  ASSERT_TRUE(package.command);
+  EXPECT_FALSE(package.command->rest);
+  EXPECT_NEAR(package.command->energy.energy.joules(), 750, 5);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis
