@@ -94,13 +94,14 @@ Result<LiveEnergy::SoFar> LiveEnergy::energy_since(HostTime since, std::size_t d
   SoFar out{std::move(*energy), begin, known->end};
   // Samples come more often than the counter is read. What they add may change, and is not kept.
   const auto extent = ledger->timeline().extent();
-  if (!extent || extent->end <= out.end) return out;
-  const auto more = ledger->timeline().energy(out.end, extent->end);
+  const HostTime until = extent ? std::min(extent->end, ledger->newest()) : out.end;
+  if (until <= out.end) return out;
+  const auto more = ledger->timeline().energy(out.end, until);
   if (!more) return out;
   out.energy.energy += more->energy;
   out.energy.repeatability += more->repeatability;
   out.energy.error += more->error;
-  out.end = extent->end;
+  out.end = until;
   return out;
 }
 
