@@ -118,6 +118,9 @@ METER_PAIRS = {("control", "nvml")}
 # Helpers of tests whose names do not say so.
 TEST_ONLY = {"testing", "fake_meter", "failing_sink"}
 VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
+# An exception that leaves a thread ends the program, which may be somebody's training.
+THREAD = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|\bpthread_create\b")
+THREADS = "base/process/threads.h"
 
 
 def folder_of(path):
@@ -155,6 +158,8 @@ def offences(path):
         # A library's own exception, thrown to where that library's are caught, is that library's.
         if re.search(r"\bthrow\b(?! SQLite::)", line.split("//")[0]) and not is_test:
             yield number, "throws; return a Result instead"
+        if THREAD.search(line.split("//")[0]) and not is_test and relative != THREADS:
+            yield number, f"starts a thread by itself; start_thread() of {THREADS} catches what it throws"
         match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
         if not match:
             continue

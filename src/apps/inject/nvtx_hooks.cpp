@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -52,7 +53,9 @@ std::string_view narrow(const wchar_t* text, char (&into)[kLongest]) {
 
 // Strings that were registered, as handles: they live as long as the process.
 const std::string* registered(std::string_view text) noexcept {
-  static const std::string* const other = new std::string("other ranges");
+  // Without memory of the heap, and never destroyed.
+  alignas(std::string) static char place[sizeof(std::string)];
+  static const std::string* const other = new (place) std::string("other ranges");
   try {
     static std::mutex& mutex = *new std::mutex;
     static auto& all = *new std::unordered_set<std::string>;

@@ -70,10 +70,14 @@ void start_cupti(cupti::Tracer& tracer, bool whole_graphs) {
 }
 
 // Tracers are never destroyed, so that it may be used when the lock is gone.
-cupti::Tracer* any_tracer() {
-  State& s = state();
-  const std::scoped_lock lock(s.mutex);
-  return s.tracer;
+cupti::Tracer* any_tracer() noexcept {
+  try {
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    return s.tracer;
+  } catch (...) {  // no memory for a state: there is none
+    return nullptr;
+  }
 }
 
 // The tracer, if it wants kernels.
@@ -152,13 +156,13 @@ void flush() noexcept {
 }
 
 void end(bool exiting) noexcept {
-  cupti::Tracer* tracer = nullptr;
+  cupti::Tracer* tracer = any_tracer();
+  if (tracer == nullptr) return;
   {
     State& s = state();
     const std::scoped_lock lock(s.mutex);
-    tracer = std::exchange(s.tracer, nullptr);
+    if (std::exchange(s.tracer, nullptr) == nullptr) return;
   }
-  if (tracer == nullptr) return;
   layers::set_active(false);
   tracer->end(exiting ? kPatienceAtExit : kPatience, exiting);
 }

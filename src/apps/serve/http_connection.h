@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "apps/serve/http_shared.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::serve {
 
@@ -135,7 +136,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ++shared_->hashes;
     stream_.expires_never();
     net::post(shared_->hashing, [self = shared_from_this(), auth, header] {
-      const bool allowed = auth->verify(header);
+      bool allowed = false;
+      try {
+        allowed = auth->verify(header);
+      } catch (const std::exception&) {  // no memory: the caller may try again
+      }
       net::post(self->stream_.get_executor(), [self, auth, header, allowed] {
         --self->shared_->hashes;
         if (allowed) {
@@ -169,7 +174,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void handle(const std::shared_ptr<const HttpRequest>& plain, bool head) {
-    auto response = shared_->handler(*plain);
+    HttpResponse response;
+    try {
+      response = shared_->handler(*plain);
+    } catch (const std::exception& e) {
+      response = HttpResponse::text(500, fmt::format("there is no answer: {}\n", reason_of(e)));
+    }
     if (response.stream && !head) return begin_stream(response);
     const bool waits =
         !response.is_final && HostClock::now() - plain->received < shared_->options.longest_wait;

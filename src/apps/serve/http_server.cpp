@@ -10,6 +10,7 @@
 
 #include "apps/serve/http_connection.h"
 #include "base/file.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::serve {
 namespace {
@@ -125,14 +126,14 @@ class HttpServer::Impl {
       ports.push_back(local.port());
       listener->accept();
     }
-    // Signals are for the main thread; a client that is gone is an error of write() alone.
+    // A client that is gone is an error of write() alone.
     signal(SIGPIPE, SIG_IGN);
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { context_.run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    auto thread = start_thread([this] { context_.run(); },
+                               [failed = shared_->options.failed](const char* why) {
+                                 if (failed) failed(why);
+                               });
+    if (!thread) return forward_error(thread);
+    thread_ = std::move(*thread);
     return {};
   }
 

@@ -52,6 +52,8 @@ struct HttpOptions {
   std::size_t longest_header = 8192;             // bytes
   Duration patience = std::chrono::seconds{15};  // with a request, an idle connection, a response
   Duration longest_wait = std::chrono::seconds{5};  // for a final answer
+  // Called on the server's thread where that has to end: no request is answered any more.
+  std::function<void(const char* why)> failed;
 };
 
 // Answers GET and HEAD, and below /api/v1/windows/ POST; a request with a body, of another method

@@ -11,6 +11,7 @@
 namespace jouleprof::last_resort {
 namespace {
 
+constexpr auto ignore = [](const char*) {};
 char shell[] = "sh";
 char option[] = "-c";
 char ends_with_5[] = "exit 5";
@@ -44,7 +45,7 @@ TEST(LastResortDeathTest, TheCommandRunsWhereADriverCrashes) {
           std::signal(crash, SIG_DFL);  // not the sanitizer's
           install(7, nullptr);
           has_to_run(kCommand);
-          start_without_signals([crash] { ::pthread_kill(::pthread_self(), crash); }).join();
+          start_thread([crash] { ::pthread_kill(::pthread_self(), crash); }, ignore)->join();
         },
         testing::ExitedWithCode(5), "without being measured");
   }
@@ -55,7 +56,7 @@ TEST(LastResortDeathTest, TheCommandHasTheSignalsThatTheProgramBeganWith) {
       {
         install(7, nullptr);
         has_to_run(kKillsItself);
-        start_without_signals([] { std::terminate(); }).join();
+        start_thread([] { std::terminate(); }, ignore)->join();
       },
       testing::KilledBySignal(SIGTERM), "without being measured");
 }

@@ -1,21 +1,32 @@
-// Starting threads that leave signals to others, and waiting on our clock.
+// Starting threads that harm no program that they are in, and waiting on our clock.
 #pragma once
 
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace jouleprof {
 
-// A thread that takes no signals: they are for the session's, or the program's, own threads.
-// std::system_error gets out where there are no more threads.
-template <typename Work>
-std::thread start_without_signals(Work&& work) {
+// What an exception says, in words of ours for a lack of memory.
+inline const char* reason_of(const std::exception& e) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&e) != nullptr ? "memory ran out" : e.what();
+}
+
+// Starts `work` on a thread of ours, in this program or in somebody's. It takes no signals: they
+// are for the session's, or the program's, own threads. Whatever `work` throws ends that thread
+// alone: `failed` is then called on it with the reason, and what that throws is lost. Errors:
+// unavailable where no thread can be started.
+template <typename Work, typename Failed>
+Result<std::thread> start_thread(Work work, Failed failed) {
   // Puts the mask back, whether or not there is a thread.
   class Masked {
    public:
@@ -33,8 +44,26 @@ std::thread start_without_signals(Work&& work) {
    private:
     sigset_t before_{};
   };
+  const auto end_with = [](Failed& report, const char* why) noexcept {
+    try {
+      report(why);
+    } catch (...) {  // no memory to say so
+    }
+  };
   const Masked masked;
-  return std::thread(std::forward<Work>(work));
+  try {
+    return std::thread([work = std::move(work), failed = std::move(failed), end_with]() mutable {
+      try {
+        work();
+      } catch (const std::exception& e) {
+        end_with(failed, reason_of(e));
+      } catch (...) {
+        end_with(failed, "an exception of an unknown type");
+      }
+    });
+  } catch (const std::exception& e) {
+    return fail(Errc::kUnavailable, std::string("cannot start a thread: ") + reason_of(e));
+  }
 }
 
 // For poll(): how long it is until `t`, rounded up, an hour at most; HostTime::max(): for ever.

@@ -68,22 +68,15 @@ Result<std::unique_ptr<NvmlMeter>> open_nvml(const NvmlOptions& options) {
     std::optional<Result<std::unique_ptr<NvmlMeter>>> meter;
   };
   const auto shared = std::make_shared<Shared>();
-  const auto open = [shared, options] {
-    Result<std::unique_ptr<NvmlMeter>> meter;
-    try {
-      meter = NvmlMeter::open(options);
-    } catch (const std::exception& e) {
-      meter = fail(Errc::kUnavailable, e.what());
-    }
+  const auto finish = [shared](Result<std::unique_ptr<NvmlMeter>> meter) {
     const std::lock_guard lock(shared->mutex);
     shared->meter = std::move(meter);
     shared->opened.notify_all();
   };
-  try {
-    start_without_signals(open).detach();
-  } catch (const std::system_error&) {  // no more threads
-    return NvmlMeter::open(options);
-  }
+  auto thread = start_thread([finish, options] { finish(NvmlMeter::open(options)); },
+                             [finish](const char* why) { finish(fail(Errc::kUnavailable, why)); });
+  if (!thread) return NvmlMeter::open(options);
+  thread->detach();
   std::unique_lock lock(shared->mutex);
   const auto end = steady(HostClock::now() + kPatience);
   if (!shared->opened.wait_until(lock, end, [&shared] { return shared->meter.has_value(); })) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "base/file.h"
+#include "base/process/threads.h"
 #include "base/text.h"
 #include "meters/control/restore.h"
 #include "model/device/knob_words.h"
@@ -183,7 +184,13 @@ Result<void> HeldBoards::start_guard() {
   guard_ = std::move(*guard);
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   if (wake_ < 0) return tl::unexpected(system_error("cannot make an eventfd", errno));
-  watch_ = std::thread([this] { watch_guard(); });
+  auto watch = start_thread([this] { watch_guard(); },
+                            [this](const char* why) {
+                              const std::lock_guard lock(mutex_);
+                              lost_ = Error{Errc::kInternal, why};
+                            });
+  if (!watch) return tl::unexpected(watch.error());
+  watch_ = std::move(*watch);
   return {};
 }
 

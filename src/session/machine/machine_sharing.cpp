@@ -30,6 +30,7 @@ Result<void> MachineService::start_sharing() {
 // Returns when to call it next, unless a program asks before.
 HostTime MachineService::serve_programs() {
   if (!share_) return HostTime::max();
+  if (auto problem = share_->take_problem(); !problem.empty()) sampling_.warn(std::move(problem));
   if (const auto pace = share_->take_pace()) set_pace(*pace);
   const HostTime now = HostClock::now();
   if (!read_ && share_->take_read_request(now)) {

@@ -1,5 +1,6 @@
 #include "session/machine/share_server.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -47,7 +48,11 @@ Result<std::unique_ptr<ShareServer>> ShareServer::start(ShareOptions options,
   std::unique_ptr<ShareServer> server(new ShareServer(std::move(options), std::move(*socket),
                                                       wake_fd, std::move(domains),
                                                       std::move(sensors), std::move(wake)));
-  server->thread_ = start_without_signals([self = server.get()] { self->run(); });
+  auto* const self = server.get();
+  auto thread =
+      start_thread([self] { self->run(); }, [self](const char* why) { self->give_up(why); });
+  if (!thread) return forward_error(thread);
+  server->thread_ = std::move(*thread);
   return server;
 }
 
@@ -68,7 +73,7 @@ ShareServer::~ShareServer() {
     stop_ = true;
   }
   wake_thread();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   while (!clients_.empty()) drop(clients_.begin()->first);
   ::close(wake_fd_);
 }
@@ -118,6 +123,31 @@ void ShareServer::append(const Sampled& sampled) {
     if (!sampled.gpu_processes.empty()) outbox_.emplace_back(sampled.gpu_processes);
   }
   wake_thread();
+}
+
+// Programs see that their connection has ended, and sample by themselves.
+void ShareServer::give_up(const char* why) {
+  ::shutdown(socket_.fd(), SHUT_RDWR);  // refuses further ones
+  for (const auto& [id, client] : clients_) ::close(client.fd);
+  clients_.clear();
+  programs_ = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    outbox_.clear();
+    wanted_.clear();
+    pace_.reset();
+    pace_changed_ = true;
+    problem_ = fmt::format(
+        "local programs are no longer given what the sensors read: the thread that sends it ended "
+        "({}); restart the service",
+        why);
+  }
+  wake_();
+}
+
+std::string ShareServer::take_problem() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(problem_, {});
 }
 
 void ShareServer::run() {

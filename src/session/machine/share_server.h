@@ -63,6 +63,9 @@ class ShareServer {
 
   void append(const Sampled& sampled);
 
+  // Why it serves no program any more, once; empty: nothing happened.
+  std::string take_problem();
+
  private:
   using ClientId = std::uint64_t;
   using Packet = std::shared_ptr<const std::string>;
@@ -81,6 +84,7 @@ class ShareServer {
               std::function<void()> wake);
 
   void run();
+  void give_up(const char* why);
   bool wait();  // false: stopped
   void accept_clients();
   void add_client(int fd);
@@ -110,6 +114,7 @@ class ShareServer {
   std::optional<Pace> pace_;
   bool pace_changed_ = false;
   bool stop_ = false;
+  std::string problem_;
 
   HostTime last_read_{};  // the caller's own
 

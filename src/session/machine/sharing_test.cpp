@@ -35,7 +35,7 @@ class Service {
     service_ = *MachineService::open(std::move(options), std::move(meters));
     const auto shared = service_->start_sharing();
     EXPECT_TRUE(shared) << shared.error().message;
-    thread_ = start_without_signals([this, token = stop_.get_token()] { service_->run(token); });
+    thread_ = std::thread([this, token = stop_.get_token()] { service_->run(token); });
   }
   ~Service() { stop(); }
   void stop() {

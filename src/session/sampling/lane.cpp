@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #include "base/process/cpu_time.h"
@@ -175,21 +174,17 @@ bool Lane::has_buffer() const {
 
 void Lane::start() {
   if (state_->wanted.empty()) return;
-  try {
-    thread_ = start_without_signals([state = state_] {
-      try {
-        run(state);
-      } catch (const std::exception& e) {
-        state->give_up(e.what());
-      }
-    });
-  } catch (const std::system_error& e) {
-    const std::lock_guard lock(state_->mutex);
-    state_->out.warnings.push_back(
-        {HostClock::now(), fmt::format("{} is not read: no thread can be started for it ({}); "
-                                       "raise the limit (ulimit -u, -v) to measure it",
-                                       state_->name, e.code().message())});
+  auto thread = start_thread([state = state_] { run(state); },
+                             [state = state_](const char* why) { state->give_up(why); });
+  if (thread) {
+    thread_ = std::move(*thread);
+    return;
   }
+  const std::lock_guard lock(state_->mutex);
+  state_->out.warnings.push_back(
+      {HostClock::now(), fmt::format("{} is not read: {}; raise the limit (ulimit -u, -v) to "
+                                     "measure it",
+                                     state_->name, thread.error().message)});
 }
 
 void Lane::run(const std::shared_ptr<State>& state) {

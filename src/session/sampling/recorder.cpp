@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #include "base/process/threads.h"
@@ -30,10 +29,8 @@ std::string RecordingLoss::text() const {
 
 Recorder::Recorder(Sink* sink, std::size_t most_bytes) : sink_(sink), most_bytes_(most_bytes) {
   if (sink_ == nullptr) return;
-  try {
-    thread_ = start_without_signals([this] { run(); });
-  } catch (const std::system_error&) {  // no more threads: post() writes
-  }
+  auto thread = start_thread([this] { run(); }, [this](const char* why) { stop(why); });
+  if (thread) thread_ = std::move(*thread);  // else post() writes
 }
 
 Recorder::~Recorder() {
@@ -112,6 +109,13 @@ Result<void> Recorder::finish() {
   }
 }
 
+void Recorder::stop(const char* why) {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  waiting_ = Batch{};
+  error_ = Error{Errc::kInternal, fmt::format("cannot write the recording: {}", why)};
+}
+
 void Recorder::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -136,7 +140,7 @@ void Recorder::write_all(const Batch& batch, std::unique_lock<std::mutex>& lock)
   }
   lock.lock();
   writing_ = false;
-  if (!error_ && trouble) error_ = trouble;
+  if (trouble) error_ = trouble;
   if (written) return;
   error_ = written.error();
   waiting_ = Batch{};

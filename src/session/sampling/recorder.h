@@ -63,6 +63,7 @@ class Recorder {
 
  private:
   void run();
+  void stop(const char* why);
   void write_all(const Batch& batch, std::unique_lock<std::mutex>& lock);
   Result<void> write(const Batch& batch);
   void post(Batch&& batch, bool limited);

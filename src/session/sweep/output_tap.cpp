@@ -1,6 +1,7 @@
 #include "session/sweep/output_tap.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,14 +10,16 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "base/file.h"
+#include "base/process/threads.h"
 #include "base/text.h"
 
 namespace jouleprof::session {
 namespace {
 
-constexpr std::size_t kLongestLine = 1 << 16;
+constexpr std::size_t kLongestLine = 1 << 12;  // std::regex calls itself for each character
 
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -48,30 +51,42 @@ Result<std::unique_ptr<OutputTap>> OutputTap::open(const std::string& expression
 
 OutputTap::OutputTap(const std::string& expression, int standard_output, int pipe, int wake)
     : expression_(expression), standard_output_(standard_output), pipe_(pipe), wake_(wake) {
-  thread_ = std::thread([this] { copy(); });
+  auto thread = start_thread([this] { copy(true); },
+                             [this](const char* why) {
+                               problem_ = why;
+                               copy(false);  // the command's output is the user's
+                             });
+  if (thread) {
+    thread_ = std::move(*thread);
+    return;
+  }
+  problem_ = thread.error().message;
+  ::dup2(standard_output_, STDOUT_FILENO);
 }
 
 OutputTap::~OutputTap() {
-  finish();
+  (void)finish();
   ::close(standard_output_);
   ::close(pipe_);
   ::close(wake_);
 }
 
-std::vector<PrintedNumber> OutputTap::finish() {
+Result<std::vector<PrintedNumber>> OutputTap::finish() {
   if (thread_.joinable()) {
     std::fflush(stdout);
     ::dup2(standard_output_, STDOUT_FILENO);
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
     thread_.join();
-    if (!line_.empty()) match(line_);
+    if (!line_.empty() && problem_.empty()) match(line_);
     line_.clear();
   }
-  return found_;
+  if (problem_.empty()) return found_;
+  return fail(Errc::kUnavailable,
+              fmt::format("the numbers in the command's output were not all read: {}", problem_));
 }
 
-void OutputTap::copy() {
+void OutputTap::copy(bool reads_along) {
   std::array<char, 1 << 14> buffer{};
   for (;;) {
     std::array<pollfd, 2> ready{{{pipe_, POLLIN, 0}, {wake_, POLLIN, 0}}};
@@ -82,7 +97,7 @@ void OutputTap::copy() {
       if (got <= 0) return;
       const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
       write_all(standard_output_, text);
-      take(text);
+      if (reads_along) take(text);
     } else if (ready[1].revents != 0) {
       return;  // and nothing is left in the pipe
     }

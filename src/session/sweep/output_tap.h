@@ -23,12 +23,13 @@ class OutputTap {
   OutputTap& operator=(const OutputTap&) = delete;
   ~OutputTap();
 
-  // Ends the tap. Processes that still write to the pipe are no longer read.
-  std::vector<PrintedNumber> finish();
+  // Ends the tap. Processes that still write to the pipe are no longer read. Errors: unavailable,
+  // where reading along ended before the command did; its output got through nevertheless.
+  Result<std::vector<PrintedNumber>> finish();
 
  private:
   OutputTap(const std::string& expression, int standard_output, int pipe, int wake);
-  void copy();
+  void copy(bool reads_along);
   void take(std::string_view text);
   void match(const std::string& line);
 
@@ -38,6 +39,7 @@ class OutputTap {
   const int wake_;
   std::string line_;  // begun
   std::vector<PrintedNumber> found_;
+  std::string problem_;  // why the numbers are not all there
   std::thread thread_;
 };
 

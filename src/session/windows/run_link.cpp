@@ -25,11 +25,9 @@ constexpr std::size_t kMostWaiting = 1'000'000;  // windows, while the tool does
 constexpr std::uint32_t kNamesInPacket = 16;
 constexpr std::size_t kLongestName = 500;  // bytes; escaped, they still fit into a packet
 
-Error tool_is_gone() {
-  return {Errc::kUnavailable,
-          "the `jouleprof run` that measured this program has ended or was killed; a monitor "
-          "opened now measures by itself"};
-}
+constexpr const char* kToolIsGone =
+    "the `jouleprof run` that measured this program has ended or was killed; a monitor opened now "
+    "measures by itself";
 
 }  // namespace
 
@@ -39,7 +37,12 @@ RunLink::RunLink(int fd, std::unique_ptr<spans::SharedRings> rings)
       inbox_([this](const auto& origin, const auto& window) { take_in(origin, window); },
              rings_.get(), rings_->open()),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  thread_ = start_without_signals([this] { work(); });
+  auto thread = start_thread([this] { work(); }, [this](const char* why) { lose(why); });
+  if (thread) {
+    thread_ = std::move(*thread);
+  } else {
+    lose(thread.error().message.c_str());
+  }
 }
 
 RunLink::~RunLink() {
@@ -49,7 +52,7 @@ RunLink::~RunLink() {
   }
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_fd_.number, &one, sizeof one);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   try {
     const std::lock_guard lock(sending_);
     (void)send_waiting(HostClock::now() + kLastSend);
@@ -149,7 +152,7 @@ bool RunLink::send(const std::string& packet, HostTime deadline) {
       return true;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) {
-      lose();
+      lose(kToolIsGone);
       return false;
     }
     pollfd poll{fd_.number, POLLOUT, 0};
@@ -180,7 +183,7 @@ Result<FoundEnergies> RunLink::ask(std::uint64_t id, const std::string& question
   auto answer = std::move(answers_.at(id));
   answers_.erase(id);
   if (answer) return std::move(*answer);
-  if (gone_) return tl::unexpected(tool_is_gone());
+  if (gone_) return fail(Errc::kUnavailable, lost_because_);
   return late();
 }
 
@@ -211,9 +214,9 @@ void RunLink::receive() {
     const ssize_t n = ::recv(fd_.number, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0 || static_cast<std::size_t>(n) > buffer.size()) return lose();
+    if (n <= 0 || static_cast<std::size_t>(n) > buffer.size()) return lose(kToolIsGone);
     auto message = decode_tool_message({buffer.data(), static_cast<std::size_t>(n)});
-    if (!message || !std::holds_alternative<Answer>(*message)) return lose();
+    if (!message || !std::holds_alternative<Answer>(*message)) return lose(kToolIsGone);
     auto& answer = std::get<Answer>(*message);
     const std::lock_guard lock(answers_mutex_);
     const auto awaited = answers_.find(answer.id);
@@ -222,9 +225,10 @@ void RunLink::receive() {
   }
 }
 
-void RunLink::lose() {
+void RunLink::lose(const char* why) {
   {
     const std::lock_guard lock(answers_mutex_);
+    if (!gone_) lost_because_ = why;
     gone_ = true;
     answered_.notify_all();
   }

@@ -68,7 +68,7 @@ class RunLink {
   bool send_lost(HostTime deadline);
   bool send(const std::string& packet, HostTime deadline);
   void receive();
-  void lose();
+  void lose(const char* why);
 
   const Descriptor fd_;
   std::atomic<bool> gone_{false};
@@ -88,6 +88,7 @@ class RunLink {
   std::condition_variable answered_;
   std::map<std::uint64_t, std::optional<Result<FoundEnergies>>> answers_;  // those awaited
   bool stop_ = false;
+  std::string lost_because_;  // once it is gone
 
   const std::unique_ptr<spans::SharedRings> rings_;
   spans::WindowInbox inbox_;

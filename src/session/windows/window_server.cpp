@@ -47,11 +47,11 @@ Result<std::unique_ptr<WindowServer>> WindowServer::start(std::vector<OfferedDom
   }
   std::unique_ptr<WindowServer> server(new WindowServer(
       std::move(*socket), wake_fd, std::move(domains), std::move(sensors), std::move(wake)));
-  try {
-    server->thread_ = start_without_signals([self = server.get()] { self->run(); });
-  } catch (const std::system_error& e) {
-    return fail(Errc::kUnavailable, fmt::format("cannot start a thread: {}", e.code().message()));
-  }
+  auto* const self = server.get();
+  auto thread =
+      start_thread([self] { self->run(); }, [self](const char* why) { self->give_up(why); });
+  if (!thread) return forward_error(thread);
+  server->thread_ = std::move(*thread);
   return server;
 }
 
@@ -192,6 +192,28 @@ void WindowServer::run() {
   if (!service_) return;
   hand_over();
   look_at_open_windows(HostClock::now());  // of no client any more
+}
+
+// Programs see that their connection has ended; nothing waits for answers or for members any more.
+void WindowServer::give_up(const char* why) {
+  waiting_ = false;
+  in_use_ = false;
+  ::shutdown(socket_.fd(), SHUT_RDWR);  // refuses further ones
+  for (const auto& [id, client] : clients_) {
+    ::close(client.fd);
+    if (client.rings >= 0) ::close(client.rings);
+  }
+  clients_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    readings_.clear();
+    member_count_ = 0;
+    closed_ = true;
+    warnings_.push_back(fmt::format(
+        "windows of programs are missing from here on: the thread that takes them ended ({})",
+        why));
+  }
+  wake_();
 }
 
 bool WindowServer::wait() {

@@ -86,6 +86,7 @@ class WindowServer {
                std::vector<model::Sensor> sensors, std::function<void()> wake);
 
   void run();
+  void give_up(const char* why);
   bool wait();  // until something is to be done; false: stopped
   void accept_clients();
   void take_in_readings();

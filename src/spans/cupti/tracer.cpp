@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/process/threads.h"
 #include "spans/cupti/loaded_libraries.h"
 #include "spans/scopes/scopes.h"
 
@@ -42,16 +42,12 @@ Tracer::Tracer(std::unique_ptr<model::ActivitySink> sink, Options options)
     : options_(options), sink_(std::move(sink)) {
   sem_init(&wake_, 0, 0);
   scopes::send_all_again();
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (...) {  // no thread can be started: the program runs untraced
+  auto thread = start_thread([this] { run(); }, [this](const char* why) { give_up(why); });
+  if (thread) {
+    thread_ = std::move(*thread);
+  } else {  // the program runs untraced
     ended_ = true;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool whole_graphs) {
@@ -70,7 +66,28 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool who
     const std::scoped_lock lock(mutex_);
     start_problem_ = problem;
   }
+  if (stop_.load()) stop_collecting();  // its thread may have ended meanwhile
   sem_post(&wake_);
+}
+
+void Tracer::stop_collecting() {
+  if (Kernels* kernels = kernels_.exchange(nullptr)) kernels->collector.stop();
+}
+
+// On its thread, which ends: nothing may pile up of what launches and CUPTI hand over.
+void Tracer::give_up(const char* why) {
+  stop_.store(true);
+  try {
+    {
+      const std::scoped_lock lock(mutex_);
+      start_problem_ = fmt::format("the trace ends early: {}", why);
+    }
+    send_status(true);
+    sink_.reset();
+  } catch (...) {  // no memory to say so: the trace is one that was cut off
+  }
+  stop_collecting();
+  finish(UINT64_MAX, true);
 }
 
 void Tracer::add_source(Source source) {
@@ -103,9 +120,7 @@ bool Tracer::end(Duration timeout, bool exiting) {
       }
     }
   }
-  if (Kernels* kernels = kernels_.load(); kernels != nullptr && in_time && !exiting) {
-    kernels->collector.stop();
-  }
+  if (in_time && !exiting) stop_collecting();
   return in_time;
 }
 

@@ -22,7 +22,8 @@
 
 namespace jouleprof::cupti {
 
-// Has a thread of its own, which takes no signals; only that thread calls the sink. Never
+// Has a thread of its own, which takes no signals; only that thread calls the sink. Where memory
+// runs out there, the trace ends with a problem in its status, and the program goes on. Never
 // destroyed: its owner keeps it until the process ends, because the driver may call at any time.
 // Thread safety: all functions from any thread.
 class Tracer {
@@ -67,6 +68,8 @@ class Tracer {
   struct Kernels;  // what there is once CUPTI was started
 
   void run();
+  void give_up(const char* why);
+  void stop_collecting();
   void wait_until(HostTime deadline);
   void drain(Kernels& kernels);
   void round(bool all, bool forced);

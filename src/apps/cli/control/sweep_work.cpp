@@ -72,8 +72,12 @@ Result<SweepWorkDone> SweepWork::run(const model::SweepPlan& plan) {
   }
   auto result = session::run(options, std::move(meters->meters), &destination->sink());
   SweepWorkDone done;
-  if (tap) done.report.printed = tap->finish();
   if (!result) return forward_error(result);
+  if (tap) {
+    auto printed = tap->finish();
+    if (!printed) return forward_error(printed);
+    done.report.printed = std::move(*printed);
+  }
   if (result->start_error) return tl::unexpected(*result->start_error);
   done.exit_status = result->exit_status.value_or(kNotStarted);
   if (bench) read_bench(*bench, done);

@@ -1,8 +1,11 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -164,6 +167,15 @@ class ServeVerb : public Verb {
 
   int serve(session::ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
     const auto version = std::string(JOULEPROF_VERSION);
+    // A service that no longer measures or answers must not look alive: systemd starts it again.
+    std::atomic<bool> has_failed = false;
+    const auto ends_with = [&has_failed](const char* what) {
+      return [&has_failed, what](const char* why) {
+        has_failed = true;
+        ::kill(::getpid(), SIGTERM);
+        say("jouleprof: the service ends, because {}: {}\n", what, why);
+      };
+    };
     serve::PageOptions page_options{version,      session::run_info_here(version).host,
                                     options.tick, !no_estimates_,
                                     names(),      created_,
@@ -198,6 +210,7 @@ class ServeVerb : public Verb {
     serve::HttpOptions http;
     http.listen = listen_;
     http.web_config = web_config_;
+    http.failed = ends_with("it cannot answer requests");
     options.windows = service()->shared_windows();
     serve::WindowApi windows(*options.windows, [&](const analysis::MachineWindow& window) {
       std::string out;
@@ -227,13 +240,15 @@ class ServeVerb : public Verb {
     }
     name_missing(service()->domains());
     std::stop_source stop;
-    std::thread measuring = start_without_signals(
-        [this, &options, token = stop.get_token()] { measure(std::move(options), token); });
+    auto measuring = start_thread(
+        [this, &options, token = stop.get_token()] { measure(std::move(options), token); },
+        ends_with("it cannot measure"));
+    if (!measuring) return complain(measuring.error(), kInternalError);
     wait_for_end(**signals);
     stop.request_stop();
-    measuring.join();
+    measuring->join();
     server.reset();  // it uses what follows it here
-    return kDone;
+    return has_failed ? kInternalError : kDone;
   }
 
   // Until `stop`, with all sensors that there are then.

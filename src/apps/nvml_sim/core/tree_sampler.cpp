@@ -1,7 +1,5 @@
 #include "apps/nvml_sim/core/tree_sampler.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process/threads.h"
 #include "base/text.h"
 
 namespace jouleprof::nvml_sim {
@@ -80,16 +79,9 @@ TreeSampler::TreeSampler(TreeSpec spec, std::int64_t epoch_ns)
     : spec_(std::move(spec)), epoch_ns_(epoch_ns) {
   if (spec_.period <= 0) return;
   sample();  // so that the first call already lists the members
-  // The thread must not receive the host program's signals.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // no more threads: the first members stay
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // Without it, or once it has ended, the members that were found last stay.
+  auto thread = start_thread([this] { run(); }, [](const char*) {});
+  if (thread) thread_ = std::move(*thread);
 }
 
 TreeSampler::~TreeSampler() {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/process/threads.h"
 #include "meters/nvml/power_scopes.h"
 #include "meters/nvml/probes/counter_probe.h"
 #include "meters/nvml/probes/ring_probe.h"
@@ -30,12 +31,17 @@ std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const Nvm
 
 }  // namespace
 
-SensorWatch::SensorWatch(const NvmlApi& api, const Gpu& gpu)
-    : api_(api), gpu_(gpu), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+SensorWatch::SensorWatch(const NvmlApi& api, const Gpu& gpu) : api_(api), gpu_(gpu) {
+  auto thread =
+      start_thread([this] { watch(stop_.get_token()); }, [this](const char*) { watched_ = {}; });
+  if (thread) thread_ = std::move(*thread);
+}
+
+SensorWatch::~SensorWatch() { (void)stop(); }
 
 Watched SensorWatch::stop() {
-  thread_.request_stop();
-  thread_.join();
+  stop_.request_stop();
+  if (thread_.joinable()) thread_.join();
   return std::move(watched_);
 }
 

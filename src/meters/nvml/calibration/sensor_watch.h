@@ -18,13 +18,16 @@ struct Watched {
 };
 
 // Reads the power sensors on its own thread from construction on. A sensor that is missing or fails
-// has no readings. On a superchip it reads the GPU's own power, else the module's. `api` and `gpu`
-// must outlive it.
+// has no readings; without a thread, or where that fails, none has. On a superchip it reads the
+// GPU's own power, else the module's. `api` and `gpu` must outlive it.
 class SensorWatch {
  public:
   SensorWatch(const NvmlApi& api, const Gpu& gpu);
+  SensorWatch(const SensorWatch&) = delete;
+  SensorWatch& operator=(const SensorWatch&) = delete;
+  ~SensorWatch();
 
-  // Ends the thread and returns its readings. Call it once.
+  // Ends the thread and returns its readings. Call it once at most.
   Watched stop();
 
  private:
@@ -33,7 +36,8 @@ class SensorWatch {
   const NvmlApi& api_;
   const Gpu& gpu_;
   Watched watched_;
-  std::jthread thread_;  // last: it uses the members above
+  std::stop_source stop_;
+  std::thread thread_;  // last: it uses the members above
 };
 
 // Reads the energy counter for `length` without pauses (one read takes about 2.5 ms).
