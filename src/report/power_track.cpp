@@ -56,6 +56,10 @@ class Track {
     const Duration lead = origin - all.front().begin;
     if (part.is_whole() && lead > Duration{}) part_.from = -(lead / step_) * step_;
     steps_ = run.curve(domain, step_, part_);
+    // A reading that is stamped days ahead must not take a place for each step up to it. The rough
+    // length may miss up to a second at both ends.
+    const std::size_t most = 4 * steps;
+    while (!steps_.empty() && place_of(steps_.back().begin) > most) steps_.pop_back();
   }
 
   std::optional<PowerTrack> track() const {

@@ -22,8 +22,8 @@ constexpr Duration kLateUpdate = 20ms;  // seen up to 16 ms after it was due
 
 }  // namespace
 
-EnergyLedger::EnergyLedger(TimelineSensors sensors, Duration history)
-    : timeline_(std::move(sensors)), history_(history) {}
+EnergyLedger::EnergyLedger(TimelineSensors sensors, Duration history, std::size_t most_coarse)
+    : timeline_(std::move(sensors)), history_(history), most_coarse_(most_coarse) {}
 
 void EnergyLedger::append(const model::Readings& readings) {
   const auto& sensors = timeline_.sensors();
@@ -194,7 +194,30 @@ void EnergyLedger::tidy(HostTime now) {
   }
   if (coarse_.size() < 2) return;
   timeline_.forget_before(coarse_.back().at);
+  if (coarse_.size() > most_coarse_) thin_coarse();
   while (reported_.size() > kMostReported) reported_.erase(reported_.begin());
+}
+
+// Every second point of the older half goes. From the line between its neighbours the energy strays
+// by at most how far the point itself lies from that line, and what it strayed from the lines to
+// it.
+void EnergyLedger::thin_coarse() {
+  std::vector<Point> kept;
+  const std::size_t half = coarse_.size() / 2;
+  kept.reserve(coarse_.size());
+  kept.push_back(coarse_.front());
+  std::size_t i = 1;
+  for (; i + 1 < half; i += 2) {
+    const Point& gone = coarse_[i];
+    Point next = coarse_[i + 1];
+    const Point& before = kept.back();
+    const Power mean = (next.energy - before.energy) / (next.at - before.at);
+    const Energy off = gone.energy - (before.energy + mean * (gone.at - before.at));
+    next.bend = (off < Energy{} ? -off : off) + std::max(gone.bend, next.bend);
+    kept.push_back(next);
+  }
+  kept.insert(kept.end(), coarse_.begin() + static_cast<std::ptrdiff_t>(i), coarse_.end());
+  coarse_ = std::move(kept);
 }
 
 void EnergyLedger::forget_before(HostTime t) {

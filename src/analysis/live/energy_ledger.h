@@ -16,13 +16,15 @@ namespace jouleprof::analysis {
 // An energy up to an instant between two reported ones is kept between theirs.
 //
 // Memory is bounded: full detail for `history`, the 100,000 latest reported instants, and before
-// that the energy at every full second. A window that begins further back has an interval that is
-// wider by how far the energy left the straight line within that second.
+// that the energy at 20,000 points: every second, and of a program that runs for more than some
+// hours every 2, 4, 8 ... seconds, the older the coarser. A window that begins there has an
+// interval that is wider by how far the energy left the straight line between its two points.
 //
 // Thread safety: none.
 class EnergyLedger {
  public:
-  EnergyLedger(TimelineSensors sensors, Duration history);
+  // `most_coarse`: points of what is before the history.
+  EnergyLedger(TimelineSensors sensors, Duration history, std::size_t most_coarse = 20'000);
 
   void append(const model::Readings& readings);
   void mark(HostTime t) { timeline_.mark(t); }
@@ -49,8 +51,9 @@ class EnergyLedger {
   // was used between it and `t`. Absent without a counter.
   std::optional<Energy> counter_at(HostTime t);
 
-  // How many instants energy() is bound by.
+  // How many instants energy() is bound by, and how many points there are of what is long ago.
   std::size_t remembered() const { return reported_.size(); }
+  std::size_t coarse_points() const { return coarse_.size(); }
 
   // Forgets the details of what is older than the history. To be called now and then.
   void tidy(HostTime now);
@@ -76,10 +79,12 @@ class EnergyLedger {
   Energy between_reported(HostTime t, Energy energy) const;
   void follow_origin();
   Energy bend_between(const Point& from, const Point& to);
+  void thin_coarse();
   Result<model::Measurement> energy_since_long_ago(HostTime begin, HostTime end, Reported reported);
 
   EnergyTimeline timeline_;
   Duration history_;
+  std::size_t most_coarse_;
   HostTime newest_{};
   HostTime newest_counter_{};
   std::optional<model::CounterReading> last_counter_;
@@ -88,7 +93,7 @@ class EnergyLedger {
   Energy shift_;                    // from the timeline's scale to ours
   bool origin_settled_ = false;
   std::map<HostTime, Energy> reported_;
-  std::vector<Point> coarse_;  // one a second, before the timeline's begin
+  std::vector<Point> coarse_;  // before the timeline's begin
 };
 
 }  // namespace jouleprof::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "analysis/timeline/sensors/error_model.h"
 
@@ -73,9 +74,7 @@ void EnergyTimeline::append(const model::CounterReading& reading) {
   unwrapper_->push(reading, points_);
   // The unwrapper may have replaced its last point.
   const std::size_t first_new = std::min(old_size, points_.empty() ? 0 : points_.size() - 1);
-  for (; unwrapper_notes_ < unwrapper_->notes().size(); ++unwrapper_notes_) {
-    notes_.push_back(unwrapper_->notes()[unwrapper_notes_]);
-  }
+  for (Note& note : unwrapper_->take_notes()) notes_.push_back(std::move(note));
   drop_frozen(first_new);
   dirty_ = true;
 }
@@ -126,6 +125,7 @@ void EnergyTimeline::forget_before(HostTime t) {
                                          [&](const auto& u) { return u.first < at; });
   utilisations_.erase(utilisations_.begin(), used);
   marks_.erase(marks_.begin(), std::lower_bound(marks_.begin(), marks_.end(), at));
+  std::erase_if(notes_, [t](const Note& note) { return note.at < t; });
 }
 
 double EnergyTimeline::data_end() const {

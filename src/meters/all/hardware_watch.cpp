@@ -131,15 +131,12 @@ void HardwareWatch::start(const std::vector<model::Domain>& opened, Duration per
   }
   state_->period = period;
   state_->found = std::move(found);
-  try {
-    start_without_signals([state = state_] {
-      try {
-        state->run();
-      } catch (const std::exception&) {  // no memory: nothing more is found
-      }
-    }).detach();
-  } catch (const std::system_error&) {  // no more threads
-  }
+  const auto end_with = [](const char* why) {
+    say("jouleprof: sensors that appear from now on are not found: {}\n", why);
+  };
+  auto thread = start_thread([state = state_] { state->run(); }, end_with);
+  if (!thread) return end_with(thread.error().message.c_str());
+  thread->detach();
 }
 
 void HardwareWatch::stop() {

@@ -1,18 +1,23 @@
 #include "session/sampling/recording_sink.h"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <utility>
 
+#include "model/being_written.h"
 #include "recording/reader.h"
+#include "session/sampling/batch.h"
 
 namespace jouleprof::session {
 
 Result<std::unique_ptr<RecordingSink>> RecordingSink::create(const std::filesystem::path& path,
-                                                             bool overwrite) {
+                                                             bool overwrite,
+                                                             std::size_t most_kept) {
   auto claim = recording::Claim::take(path, overwrite);
   if (!claim) return forward_error(claim);
   const bool later = claim->replaces();
-  auto sink = std::make_unique<RecordingSink>(std::move(*claim));
+  auto sink = std::make_unique<RecordingSink>(std::move(*claim), most_kept);
   if (later) return sink;
   sink->begin_file();
   if (sink->trouble_) return tl::unexpected(*sink->trouble_);
@@ -57,6 +62,7 @@ Result<void> RecordingSink::commit_file() {
   if (old_ && memory_.recording.readings.empty()) return {};  // it may still have to go
   old_.reset();
   memory_.forget_series();
+  trace_bytes_ = 0;
   return {};
 }
 
@@ -71,13 +77,32 @@ Result<void> RecordingSink::set_overhead(const model::Overhead& overhead) {
 }
 
 Result<void> RecordingSink::append(std::uint32_t trace, const model::Trace& more) {
+  if (is_full_) return {};
+  for (const auto& chunk : more.chunks) trace_bytes_ += chunk.bytes.size();
   return change([&](auto& sink) { return sink.append(trace, more); });
+}
+
+void RecordingSink::limit_memory() {
+  Batch kept;
+  std::swap(kept.readings, memory_.recording.readings);
+  std::swap(kept.process_readings, memory_.recording.process_readings);
+  std::swap(kept.windows, memory_.recording.windows);
+  const std::size_t bytes = kept.series_bytes() + trace_bytes_;
+  std::swap(kept.readings, memory_.recording.readings);
+  std::swap(kept.process_readings, memory_.recording.process_readings);
+  std::swap(kept.windows, memory_.recording.windows);
+  if (bytes <= most_kept_) return;
+  is_full_ = true;
+  trouble_->message += fmt::format(
+      "; since then {} MiB were kept in memory, which is the most, and what was read later is lost",
+      bytes >> 20);
 }
 
 Result<void> RecordingSink::commit() {
   // Nothing is computed at the end of these, which may be years away.
   const auto& source = memory_.recording.run.source;
   if (trouble_ && (source == "monitor" || source == "library")) memory_.forget_series();
+  if (trouble_ && !is_full_) limit_memory();
   if (!writer_) return {};
   if (auto committed = commit_file(); !committed) go_on_in_memory(committed.error());
   return {};
@@ -116,6 +141,8 @@ void RecordingSink::go_on_in_memory(const Error& error) {
   memory_.recording = std::move(*kept);
   memory_.append_all(rest.recording);
   memory_.recording.run.complete = false;
+  std::erase_if(memory_.recording.warnings,
+                [](const model::Warning& w) { return w.text == model::kBeingWritten; });
 }
 
 Result<model::Recording> RecordingSink::recording() const {

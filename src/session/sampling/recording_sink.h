@@ -14,14 +14,18 @@ namespace jouleprof::session {
 
 // A file that is to be replaced stays until the work begins (RunInfo::work_begin); what comes
 // before is kept in memory. It comes back where the new one gets no readings. When the file takes
-// no more, all that it has and all that follows is kept in memory, so that the figures of the run
-// are still there at its end.
+// no more, all that it has and what follows is kept in memory, so that the figures of the run are
+// still there at its end; of a run that goes on for long, the first `most_kept` bytes. What was
+// read later is lost then, and trouble() says so.
 class RecordingSink final : public Sink {
  public:
   // Errors: as Claim::take's and Writer::create's.
+  static constexpr std::size_t kMostKept = std::size_t{256} << 20;
   static Result<std::unique_ptr<RecordingSink>> create(const std::filesystem::path& path,
-                                                       bool overwrite);
-  explicit RecordingSink(recording::Claim claim) : claim_(std::move(claim)) {}
+                                                       bool overwrite,
+                                                       std::size_t most_kept = kMostKept);
+  RecordingSink(recording::Claim claim, std::size_t most_kept)
+      : most_kept_(most_kept), claim_(std::move(claim)) {}
   RecordingSink(const RecordingSink&) = delete;
   RecordingSink& operator=(const RecordingSink&) = delete;
   ~RecordingSink() override;
@@ -64,13 +68,16 @@ class RecordingSink final : public Sink {
   }
   template <typename T>
   Result<void> more(const T& items) {
+    if (is_full_) return {};
     return change([&items](auto& sink) { return sink.append(items); });
   }
   void begin_file();
   Result<void> begin_at(const std::filesystem::path& path);
   Result<void> commit_file();
   void go_on_in_memory(const Error& error);
+  void limit_memory();
 
+  const std::size_t most_kept_;
   std::optional<recording::Claim> claim_;  // until the file is begun
   std::filesystem::path path_;
   std::optional<recording::Writer> writer_;
@@ -79,6 +86,8 @@ class RecordingSink final : public Sink {
   bool has_file_ = false;
   bool is_unreadable_ = false;  // now; and memory has only what came later
   std::optional<Error> trouble_;
+  std::size_t trace_bytes_ = 0;  // in memory
+  bool is_full_ = false;         // memory: nothing more is kept
 };
 
 }  // namespace jouleprof::session

@@ -129,6 +129,28 @@ TEST(RecordingSink, AFileThatTakesNoMoreIsTheOldOneAgain) {
   EXPECT_TRUE((*sink)->recording()->readings == powers(0, 31'000));
 }
 
+TEST(RecordingSink, KeepsABoundedAmountInMemoryAndSaysWhatItLost) {
+  const TempTree tree;
+  constexpr std::size_t kMost = 1 << 20;
+  auto sink = RecordingSink::create(tree / "x.jprof", false, kMost);
+  ASSERT_TRUE(sink) << sink.error().message;
+  describe(**sink);
+  ASSERT_TRUE((*sink)->commit());
+  const FileSizeLimit limit(1000);
+  for (int n = 0; n < 200'000; n += 1000) {
+    ASSERT_TRUE((*sink)->append(powers(n, 1000)));
+    ASSERT_TRUE((*sink)->commit());
+  }
+  ASSERT_TRUE((*sink)->trouble());
+  EXPECT_THAT((*sink)->trouble()->message, testing::HasSubstr("what was read later is lost"));
+  const auto kept = (*sink)->recording();
+  ASSERT_TRUE(kept);
+  const std::size_t count = kept->readings.powers.size();
+  EXPECT_GT(count * sizeof(model::PowerReading), kMost);
+  EXPECT_LT(count * sizeof(model::PowerReading), kMost + (64 << 10));
+  EXPECT_EQ(kept->readings.powers.back().power, Power::watts(static_cast<double>(count - 1)));
+}
+
 TEST(RecordingSink, GoesOnInMemoryWhereTheDiskIsFull) {
   const TempTree tree;
   auto sink = RecordingSink::create(tree / "x.jprof", false);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -39,10 +40,10 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
                    const std::vector<std::string>& warnings)
     : pid_(getpid()),
       options_(std::move(options)),
-      live_(domains, sampler.sensors(), options_.history),
+      live_(std::in_place, domains, sampler.sensors(), options_.history),
       sampling_(std::move(sampler), std::move(domains), options_.sink.get(),
                 [this](const Sampled& sampled) {
-                  if (!has_failed_) live_.append(sampled.readings);
+                  with_live([&] { live_->append(sampled.readings); });
                   if (!options_.sink) return;
                   uses_.insert(uses_.end(), sampled.gpu_processes.begin(),
                                sampled.gpu_processes.end());
@@ -63,7 +64,16 @@ LiveCore::LiveCore(LiveCoreOptions options, Sampler sampler, std::vector<model::
     processes_->follow({.root = pid_});
   }
   sampling_.start();
-  thread_ = start_without_signals([this] { this->run(); });
+  auto thread = start_thread([this] { this->run(); },
+                             [this](const char* why) {
+                               const std::lock_guard lock(mutex_);
+                               lose_live(why);
+                             });
+  if (thread) {
+    thread_ = std::move(*thread);
+  } else {  // figures are there when they are asked for
+    sampling_.warn(thread.error().message + "; nothing is recorded between two questions");
+  }
 }
 
 LiveCore::~LiveCore() {
@@ -72,7 +82,7 @@ LiveCore::~LiveCore() {
     stop_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   try {
     end();
   } catch (const std::exception&) {  // no memory: the log is one that was cut off
@@ -101,19 +111,61 @@ void LiveCore::run() {
     }
     try {
       look();
-    } catch (const std::exception&) {
-      has_failed_ = true;
+    } catch (const std::exception& e) {
+      trouble_ = reason_of(e);
     }
   }
+}
+
+// The sums of a ledger that an exception has left are not to be trusted.
+template <typename Work>
+void LiveCore::with_live(const Work& work) {
+  if (!live_) return;
+  try {
+    work();
+  } catch (const std::exception& e) {
+    lose_live(reason_of(e));
+  }
+}
+
+void LiveCore::lose_live(const char* why) noexcept {
+  live_.reset();
+  loss_.emplace();
+  loss_->at = HostClock::now();
+  loss_->names = names_.size();
+  try {
+    loss_->why = why;
+  } catch (...) {  // no memory for the reason: it stays unnamed
+  }
+}
+
+void LiveCore::begin_anew() {
+  live_.emplace(sampling_.domains(), sampling_.sensors(), options_.history);
+  sampling_.warn(
+      fmt::format("{}: energies up to {} s after the monitor's begin are lost; windows "
+                  "that began later are measured",
+                  loss_->why, std::llround(seconds(loss_->at - begin_))));
+}
+
+tl::unexpected<Error> LiveCore::lost() const {
+  return fail(Errc::kUnavailable,
+              fmt::format("{} while the sensors were read, and the energies up to then are lost; "
+                          "windows that begin now, and new names, are measured",
+                          loss_->why));
 }
 
 void LiveCore::look() {
   inbox_.drain();
   std::unique_lock lock(mutex_);
-  if (has_failed_) sampling_.warn("memory ran out: readings are missing");
+  if (!live_) begin_anew();
+  if (names_.is_full()) sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
+  if (!trouble_.empty()) {
+    sampling_.warn(fmt::format("{}: readings and windows may be missing in the log", trouble_));
+    trouble_.clear();
+  }
   sampling_.collect();
   if (processes_ && HostClock::now() >= processes_->next()) look_at_processes(lock, false);
-  if (!has_failed_) live_.ledger().tidy(HostClock::now());
+  with_live([this] { live_->ledger().tidy(HostClock::now()); });
   sampling_.watch_clock();
   record_open_windows();
   sampling_.flush();
@@ -150,21 +202,24 @@ void LiveCore::look_at_processes(std::unique_lock<std::mutex>& lock, bool last) 
   sampling_.batch.append(std::move(found));
 }
 
-// The sums of a ledger that an exception has left are not to be trusted.
 template <typename Work>
-auto LiveCore::unless_failed(const Work& work) -> decltype(work()) {
+auto LiveCore::ask(const Work& work)
+    -> decltype(work(std::declval<std::unique_lock<std::mutex>&>())) {
   try {
-    if (!has_failed_) return work();
-  } catch (const std::exception&) {
-    has_failed_ = true;
+    inbox_.drain();  // edges sharpen the timeline
+    std::unique_lock lock(mutex_);
+    if (!live_) begin_anew();
+    return work(lock);
+  } catch (const std::exception& e) {
+    const std::lock_guard lock(mutex_);
+    lose_live(reason_of(e));
+    return lost();
   }
-  return fail(Errc::kUnavailable,
-              "memory ran out while the sensors were read; a monitor opened now measures again");
 }
 
 void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
-  if (!has_failed_) live_.ledger().add(window.name, host(window.begin), host(window.end));
+  with_live([&] { live_->ledger().add(window.name, host(window.begin), host(window.end)); });
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
   if (auto warning = quota_.warning()) sampling_.warn(std::move(*warning));
@@ -179,12 +234,13 @@ void LiveCore::wait_for(HostTime t, Duration timeout) {
 }
 
 void LiveCore::wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mutex>& lock) {
-  const HostTime ready = t + live_.ledger().delay();
+  if (!live_) return;
+  const HostTime ready = t + live_->ledger().delay();
   HostTime ask{};
   for (;;) {
     sampling_.collect();
     const HostTime now = HostClock::now();
-    if (live_.ledger().knows(t, now) || now >= deadline || stop_) return;
+    if (!live_ || live_->ledger().knows(t, now) || now >= deadline || stop_) return;
     if (now < ready) {
       changed_.wait_until(lock, steady(std::min(ready, deadline)));
       continue;
@@ -200,39 +256,45 @@ void LiveCore::wait_for(HostTime t, HostTime deadline, std::unique_lock<std::mut
 Result<EnergySource::Energies> LiveCore::energy(HostTime begin, HostTime end, Duration timeout) {
   if (end < begin) return fail(Errc::kInvalidArgument, "the window ends before it begins");
   const HostTime deadline = HostClock::now() + timeout;
-  return unless_failed([&]() -> Result<EnergySource::Energies> {
-    inbox_.drain();  // edges sharpen the timeline
-    std::unique_lock lock(mutex_);
+  return ask([&](auto& lock) -> Result<EnergySource::Energies> {
     wait_for(end, deadline, lock);
-    return live_.ledger().energy(begin, end);
+    if (!live_ || (loss_ && begin < loss_->at)) return lost();
+    return live_->ledger().energy(begin, end);
   });
 }
 
 Result<analysis::WindowTotal> LiveCore::total(std::uint32_t name, Duration timeout) {
   const HostTime deadline = HostClock::now() + timeout;
-  return unless_failed([&]() -> Result<analysis::WindowTotal> {
-    inbox_.drain();
-    std::unique_lock lock(mutex_);
-    const auto end = live_.ledger().latest_end(name);
+  return ask([&](auto& lock) -> Result<analysis::WindowTotal> {
+    if (loss_ && name < loss_->names) return lost();
+    const auto end = live_->ledger().latest_end(name);
     if (!end) {
       return fail(Errc::kNotFound,
                   fmt::format("no window named '{}' has ended yet", names_.text(name)));
     }
     wait_for(*end, deadline, lock);
-    return *live_.ledger().total(name);
+    if (!live_) return lost();
+    return *live_->ledger().total(name);
   });
 }
 
 Result<model::Snapshot> LiveCore::snapshot() {
-  return unless_failed([&]() -> Result<model::Snapshot> {
-    const std::lock_guard lock(mutex_);
+  return ask([&](auto&) -> Result<model::Snapshot> {
     sampling_.collect();
-    return live_.snapshot(ClockPoint::now(), begin_);
+    if (!live_) return lost();
+    auto now = live_->snapshot(ClockPoint::now(), begin_);
+    for (auto& domain : now.domains) {
+      if (!loss_ || !domain.energy) continue;
+      domain.energy.reset();
+      domain.reason = lost().value().message;
+    }
+    return now;
   });
 }
 
 std::vector<std::string> LiveCore::warnings() {
   const std::lock_guard lock(mutex_);
+  if (names_.is_full()) sampling_.warn(fmt::format("this program has {}", NameTable::kFull));
   sampling_.collect();
   std::vector<std::string> texts;
   for (const auto& warning : sampling_.warnings()) texts.push_back(warning.text);

@@ -1,7 +1,6 @@
 // The sampling, live engine and thread of a LiveMonitor.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "session/live/live_engine.h"
@@ -30,8 +30,9 @@ struct LiveCoreOptions {
 };
 
 // Samples from the constructor to the destructor. Does not check whether the process has forked.
-// The program that it is part of outlives a lack of memory here: readings may then be missing, and
-// from then on every figure is an error, unavailable.
+// The program that it is part of outlives a lack of memory here, or any other exception. What was
+// known of energies is then lost: windows, and names, from before are an error that says why, those
+// from then on are measured.
 // Thread safety: all functions from any thread.
 class LiveCore {
  public:
@@ -60,7 +61,12 @@ class LiveCore {
   void look();
   void end();
   template <typename Work>
-  auto unless_failed(const Work& work) -> decltype(work());
+  void with_live(const Work& work);
+  template <typename Work>
+  auto ask(const Work& work) -> decltype(work(std::declval<std::unique_lock<std::mutex>&>()));
+  void lose_live(const char* why) noexcept;
+  void begin_anew();
+  tl::unexpected<Error> lost() const;
   void look_at_processes(std::unique_lock<std::mutex>& lock, bool last);
   void record_open_windows();
   std::vector<model::OpenWindow> open_windows() const;
@@ -71,16 +77,23 @@ class LiveCore {
   const LiveCoreOptions options_;
   NameTable names_;
 
+  struct Loss {
+    std::string why;
+    HostTime at{};
+    std::uint32_t names = 0;  // how many there were: their totals miss windows
+  };
+
   std::mutex mutex_;  // guards what follows, but sampling_'s domains
   std::condition_variable changed_;
-  LiveEngine live_;
+  std::optional<LiveEngine> live_;  // absent: lost, and not begun anew yet
+  std::optional<Loss> loss_;        // the latest
+  std::string trouble_;             // of the thread's last round
   RecordedSampling sampling_;
   model::RunInfo run_;
   HostTime begin_{};
   WindowQuota quota_;
   std::vector<model::GpuProcessUse> uses_;  // since the last look at processes
   bool stop_ = false;
-  std::atomic<bool> has_failed_ = false;  // for lack of memory
 
   const std::unique_ptr<spans::OpenWindows> open_;  // null: nothing is recorded
   spans::WindowInbox inbox_;  // never drained with the mutex held: its consumer takes it

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <utility>
 
 #include "session/windows/energy_source.h"
+#include "session/windows/name_table.h"
 
 namespace jouleprof::session {
 namespace {
@@ -20,7 +22,6 @@ constexpr Duration kTidyPeriod = 1s;
 constexpr Duration kFuture = 1s;  // a window that ends later than so is none
 constexpr Duration kMostTimeout = 24h;
 constexpr std::size_t kMostQuestions = 4096;  // of one program at once
-constexpr std::size_t kMostNames = 1'000'000;
 
 HostTime host(std::int64_t nanoseconds) { return HostTime{Duration{nanoseconds}}; }
 
@@ -45,7 +46,10 @@ void WindowService::add_client(ClientId client, pid_t pid, HostTime now) {
 }
 
 void WindowService::remove_client(ClientId client) {
-  clients_.erase(client);
+  if (const auto known = clients_.find(client); known != clients_.end()) {
+    for (const auto& [number, name] : known->second.names) live_.ledger().forget(name.number);
+    clients_.erase(known);
+  }
   std::erase_if(questions_, [client](const Question& q) { return q.client == client; });
 }
 
@@ -72,15 +76,22 @@ bool WindowService::take(ClientId id, Client& client, Hello&& hello) {
   return true;
 }
 
-WindowService::Client::Name& WindowService::name(Client& client, std::uint32_t number) {
+// nullptr for a new one where there is no room; the program's NameTable has none then, either.
+WindowService::Client::Name* WindowService::name(Client& client, std::uint32_t number) {
+  if (client.names.size() >= NameTable::kMost && !client.names.contains(number)) return nullptr;
   const auto [at, is_new] = client.names.try_emplace(number);
-  if (is_new) at->second.number = next_name_++;
-  return at->second;
+  if (!is_new) return &at->second;
+  at->second.number = next_name_++;
+  if (client.names.size() == NameTable::kMost) {
+    warnings_.push_back(fmt::format("process {} has {}", client.pid, NameTable::kFull));
+  }
+  return &at->second;
 }
 
 bool WindowService::take(ClientId, Client& client, Names&& names) {
-  if (client.names.size() + names.names.size() > kMostNames) return false;
-  for (auto& text : names.names) name(client, names.first++).text = std::move(text);
+  for (auto& text : names.names) {
+    if (Client::Name* known = name(client, names.first++)) known->text = std::move(text);
+  }
   return true;
 }
 
@@ -102,18 +113,17 @@ bool WindowService::take(ClientId, Client& client, Lost&& lost) {
 }
 
 bool WindowService::take(ClientId, Client& client, Windows&& windows) {
-  if (client.names.size() + windows.windows.size() > kMostNames) return false;
   if (windows.ring) client.received[*windows.ring] += windows.windows.size();
   for (const auto& window : windows.windows) {
     if (window.end < window.begin || window.begin < 0 || host(window.end) > now_ + kFuture) {
       continue;
     }
-    const Client::Name& known = name(client, window.name);
+    const Client::Name* known = name(client, window.name);
     // What is not resolved in full detail any more would only take memory.
-    if (host(window.end) > now_ - kHistory) {
-      live_.ledger().add(known.number, host(window.begin), host(window.end));
+    if (known != nullptr && host(window.end) > now_ - kHistory) {
+      live_.ledger().add(known->number, host(window.begin), host(window.end));
     }
-    record(client, known.text, windows.thread, window);
+    record(client, known != nullptr ? known->text : std::string(), windows.thread, window);
   }
   return true;
 }
@@ -206,19 +216,19 @@ FoundEnergies WindowService::found(std::vector<Result<model::Measurement>> energ
 }
 
 void WindowService::answer(const Question& question) {
-  FoundEnergies energies;
-  if (question.total) {
-    auto total = live_.ledger().total(*question.total);
-    if (!total) return;
-    energies = found(std::move(total->energies));
-    energies.count = total->count;
-    energies.resolved_count = total->resolved_count;
-    energies.length = total->length;
-  } else {
-    energies = found(live_.ledger().energy(question.begin, question.end));
-  }
-  replies_.push_back({question.client, Answer{question.id, std::move(energies)}});
+  replies_.push_back({question.client, Answer{question.id, energies_of(question)}});
   --clients_[question.client].questions;
+}
+
+Result<FoundEnergies> WindowService::energies_of(const Question& question) {
+  if (!question.total) return found(live_.ledger().energy(question.begin, question.end));
+  auto total = live_.ledger().total(*question.total);
+  if (!total) return fail(Errc::kNotFound, "the windows of this name are not known any more");
+  FoundEnergies energies = found(std::move(total->energies));
+  energies.count = total->count;
+  energies.resolved_count = total->resolved_count;
+  energies.length = total->length;
+  return energies;
 }
 
 void WindowService::look(HostTime now) {

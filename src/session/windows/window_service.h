@@ -102,11 +102,12 @@ class WindowService {
   bool take(ClientId id, Client& client, EnergyQuestion&& question);
   bool take(ClientId id, Client& client, TotalQuestion&& question);
   bool take(ClientId id, Client& client, SnapshotQuestion&& question);
-  Client::Name& name(Client& client, std::uint32_t number);
+  Client::Name* name(Client& client, std::uint32_t number);
   void record(const Client& client, const std::string& name, pid_t thread,
               const spans::WindowRecord& window);
   bool ask(Client& client, Question question);
   void answer(const Question& question);
+  Result<FoundEnergies> energies_of(const Question& question);
   FoundEnergies found(std::vector<Result<model::Measurement>> energies) const;
 
   std::vector<OfferedDomain> offered_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "session/windows/energy_source.h"
+#include "session/windows/name_table.h"
 
 namespace jouleprof::session {
 namespace {
@@ -65,6 +66,29 @@ class WindowServiceTest : public testing::Test {
 
   WindowService service_;
 };
+
+// A library has no number for further names; one that had would not grow the service either.
+TEST_F(WindowServiceTest, NamesOfAProgramAreBoundedAndItIsSaid) {
+  connect(1, 10);
+  measure(0, 2000);
+  constexpr auto kMost = static_cast<std::uint32_t>(NameTable::kMost);
+  for (std::uint32_t first = 0; first < kMost; first += 100) {
+    EXPECT_THAT(service_.take_warnings(), IsEmpty());
+    std::vector<std::string> names;
+    for (std::uint32_t i = first; i != first + 100; ++i) names.push_back("n" + std::to_string(i));
+    ASSERT_TRUE(service_.take(1, Names{first, names}, at(2000)));
+  }
+  EXPECT_THAT(service_.take_warnings(),
+              ElementsAre(AllOf(HasSubstr("process 10"), HasSubstr("10,000 names"))));
+  ASSERT_TRUE(service_.take(1, Names{kMost, {"more"}}, at(2000)));
+  ASSERT_TRUE(
+      service_.take(1, Windows{10, {}, {window(0, 100, 5), window(0, 100, kMost)}}, at(2000)));
+  const auto windows = service_.take_windows();
+  ASSERT_THAT(windows, SizeIs(2));
+  EXPECT_EQ(windows[0].name, "n5");
+  EXPECT_EQ(windows[1].name, "");
+  EXPECT_THAT(service_.take_warnings(), IsEmpty());
+}
 
 TEST_F(WindowServiceTest, AnEnergyIsPowerTimesTime) {
   connect(1, 10);

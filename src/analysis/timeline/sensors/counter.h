@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -50,7 +51,8 @@ class CounterUnwrapper {
   // one where `reading` shows that it was wrong.
   void push(const model::CounterReading& reading, std::vector<CounterPoint>& out);
 
-  const std::vector<Note>& notes() const { return notes_; }
+  // Those since the last call.
+  std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
 
  private:
   enum class Step { kForward, kReset, kImplausible };

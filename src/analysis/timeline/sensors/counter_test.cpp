@@ -27,7 +27,7 @@ Unwrapped unwrap(const model::SensorTraits& traits, const std::vector<double>& j
     unwrapper.push({{}, at(t), at(t + 0.002), Energy::joules(j)}, out.points);
     t += every;
   }
-  out.notes = unwrapper.notes();
+  out.notes = unwrapper.take_notes();
   return out;
 }
 
@@ -82,7 +82,7 @@ TEST(Counter, RefusesToGuessHowOftenItWrapped) {
   }
   EXPECT_NE(points[3].segment, points[2].segment);
   EXPECT_EQ(points.back().energy, Energy::joules(3000));
-  EXPECT_EQ(unwrapper.notes().size(), 1u);
+  EXPECT_EQ(unwrapper.take_notes().size(), 1u);
 }
 
 TEST(Counter, DropsNoValuePatterns) {
@@ -103,7 +103,7 @@ TEST(Counter, DropsNoValuePatterns) {
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[1].energy, Energy::joules(100));
   EXPECT_EQ(points[1].segment, 0u);
-  EXPECT_EQ(unwrapper.notes().size(), std::size(patterns));
+  EXPECT_EQ(unwrapper.take_notes().size(), std::size(patterns));
 }
 
 TEST(Counter, DropsASingleAbsurdJumpAndSplitsAtOneThatStays) {

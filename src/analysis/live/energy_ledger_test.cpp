@@ -1,0 +1,65 @@
+#include "analysis/live/energy_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using simulated::at;
+using namespace std::chrono_literals;
+
+// A counter that a program reads for ten minutes, with a history of 20 s and 100 points before it.
+TEST(EnergyLedger, WhatIsLongAgoIsBoundedAndStaysWithinItsInterval) {
+  constexpr std::size_t kMost = 100;
+  simulated::Truth truth;
+  for (int i = 0; i != 200; ++i) truth.hold(i % 2 == 0 ? 100 : 300, 3.3);
+  simulated::GpuSensors gpu;
+  EnergyLedger ledger({gpu.counter(), gpu.ring()}, 20s, kMost);
+  const auto samples = gpu.samples(truth, 0, truth.end());
+  const auto reads = gpu.reads(truth, 0.05, truth.end());
+  std::size_t sample = 0;
+  std::size_t read = 0;
+  for (double t = 5; t < truth.end(); t += 5) {
+    model::Readings readings;
+    for (; sample < samples.size() && samples[sample].at <= at(t); ++sample) {
+      readings.powers.push_back(samples[sample]);
+    }
+    for (; read < reads.size() && reads[read].after <= at(t); ++read) {
+      readings.counters.push_back(reads[read]);
+    }
+    ledger.append(readings);
+    ledger.tidy(at(t));
+    ASSERT_LE(ledger.coarse_points(), kMost);
+  }
+  EXPECT_GT(ledger.coarse_points(), kMost / 3);
+  const double end = truth.end() - 6;
+  for (const double begin : {1.5, 40.2, 111.1, 300.7, 444.4, 555.5, 600.0}) {
+    const auto energy = ledger.energy(at(begin), at(end));
+    ASSERT_TRUE(energy) << begin << ": " << energy.error().message;
+    EXPECT_NEAR(energy->energy.joules(), truth.joules(begin, end), energy->error.joules()) << begin;
+  }
+}
+
+// A sensor that fails again and again, in a program that runs for months.
+TEST(EnergyTimeline, NotesOfForgottenTimeAreForgotten) {
+  simulated::GpuSensors gpu;
+  TimelineSensors sensors;
+  sensors.counter = gpu.counter();
+  sensors.power = gpu.ring();
+  EnergyTimeline timeline(sensors);
+  for (int i = 0; i != 600; ++i) {
+    const HostTime t = at(i);
+    timeline.append(model::PowerReading{simulated::kRing, t, Power::watts(100 + i % 3)});
+    timeline.append(model::CounterReading{simulated::kCounter, t, t + 2s, Energy::joules(i)});
+  }
+  EXPECT_EQ(timeline.notes().size(), 600u);
+  timeline.forget_before(at(590));
+  EXPECT_EQ(timeline.notes().size(), 10u);
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis
