@@ -5,6 +5,7 @@ import contextlib
 import decimal
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -134,6 +135,26 @@ def test_series_sum_to_the_device_at_every_scrape(gpu):
         energy = [v for (name, labels), v in before.items()
                   if name == "jouleprof_energy_joules_total" and ("domain", "gpu") in labels]
         assert len(energy) == 1 and energy[0] > 250  # 250 W for more than a second
+
+
+@pytest.mark.parametrize("option, inner", [("--job-mapping-dir", ""), ("--kube-logs", "pods")])
+def test_a_folder_that_hangs_stops_neither_ticks_nor_answers(tmp_path, gpu, option, inner):
+    library, folder, switch = tmp_path / "hung.so", tmp_path / "mounted", tmp_path / "hangs"
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    source = pathlib.Path(__file__).with_name("hung_folder.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
+    (folder / inner).mkdir(parents=True)
+    gpu.environment.update(LD_PRELOAD=str(library), HUNG_FOLDER=str(folder), HUNG_FOLDER_SWITCH=str(switch))
+    with serving(gpu, option, folder) as service:
+        switch.touch()
+        (folder / inner / "0").write_text("job\n")  # so that it has changed
+        begin = service.ticks()
+        wait_for("ticks while the folder hangs", lambda: service.ticks() > begin + 3)
+        assert service.status("/healthz") == 200 and service.status("/metrics") == 200
+        assert "the file system that it is on hangs" in service.get("/api/v1/snapshot", "application/json")
+        assert service.end() == 0  # it hangs still
 
 
 @needs_pids

@@ -54,11 +54,6 @@ void MachineService::map_jobs(Division& division) {
   state_.memory_used_bytes = division.memory_used_bytes;
   state_.allocations.clear();
   state_.holders.clear();
-  if (!options_.job_mapping.empty()) {
-    if (const auto read = jobs_.read(options_.job_mapping); !read) {
-      sampling_.warn("the jobs of GPUs are unknown: " + read.error().message);
-    }
-  }
   if (in_pid_namespace_) {
     sampling_.warn(
         "the driver names processes by the machine's pids, which this container does not show: GPU "
@@ -83,14 +78,6 @@ void MachineService::map_jobs(Division& division) {
       state_.holders.push_back({d, worker, use.compute_utilisation, use.memory_bytes});
     }
   }
-}
-
-void MachineService::name_pods() {
-  if (options_.kube_logs.empty()) return;
-  if (const auto read = kube_names_.read(); !read) {
-    sampling_.warn("the names of pods are unknown: " + read.error().message);
-  }
-  state_.names = kube_names_.names();
 }
 
 void MachineService::charge(std::size_t domain, HostTime at, const Division& division) {

@@ -26,12 +26,30 @@ constexpr Duration kRemembered = 60s;  // of committed energies
 constexpr Duration kLongestWait = 3s;  // for sensors to report a tick
 constexpr Duration kPoll = 20ms;
 constexpr Duration kAskAgain = 100ms;
+constexpr Duration kFolderPatience = 500ms;  // with the folders of jobs and pods
 constexpr std::size_t kMostWarnings = 100;
 constexpr int kSilentTicks = 2;  // one may be late
 // What a device draws at most, of its limit; and that of one whose limit is unknown.
 constexpr double kGainOfLimit = 1.5;
 constexpr double kMostWatts = 5000;
 constexpr Duration kLongestGap = 24h * 30;  // between two services
+
+FolderReader<spans::JobMapping>::Read reader_of_jobs(const std::filesystem::path& folder) {
+  if (folder.empty()) return nullptr;
+  return [folder]() -> Result<spans::JobMapping> {
+    spans::JobMapping jobs;
+    if (auto read = jobs.read(folder); !read) return forward_error(read);
+    return jobs;
+  };
+}
+
+FolderReader<model::KubeNames>::Read reader_of_names(const std::filesystem::path& folder) {
+  if (folder.empty()) return nullptr;
+  return [names = std::make_shared<spans::KubeNameFolder>(folder)]() -> Result<model::KubeNames> {
+    if (auto read = names->read(); !read) return forward_error(read);
+    return names->names();
+  };
+}
 
 bool is_divided(const model::Domain& domain) {
   return !domain.parent && (domain.kind == DomainKind::kGpu || domain.kind == DomainKind::kCpu ||
@@ -77,7 +95,8 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
                   if (share_) share_->append(sampled);
                 }),
       processes_(options_.root),
-      kube_names_(options_.kube_logs),
+      job_folder_(options_.job_mapping.string(), reader_of_jobs(options_.job_mapping)),
+      kube_folder_(options_.kube_logs.string(), reader_of_names(options_.kube_logs)),
       accounts_(domains.size(), options_.accounts),
       edges_(domains.size()),
       in_pid_namespace_(spans::in_pid_namespace(options_.root)),
@@ -213,10 +232,11 @@ void MachineService::tick(const std::stop_token& stop) {
   settle_windows(stop);
   wait_for_sensors(at, stop);
   if (stop.stop_requested()) return;
+  read_folders();
   {
     const std::lock_guard lock(known_);
     map_jobs(division);
-    name_pods();
+    state_.names = names_;
     accounts_.begin_tick(at, division.workers);
     for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
     accounts_.end_tick();
@@ -240,6 +260,24 @@ void MachineService::tick(const std::stop_token& stop) {
   for (const auto& event : std::exchange(events_, {})) {
     if (options_.on_event) options_.on_event(event);
   }
+}
+
+// Not under a lock: requests are answered also while a file system hangs.
+void MachineService::read_folders() {
+  if (job_folder_.has_folder()) {
+    auto found = job_folder_.now(kFolderPatience);
+    if (!found) sampling_.warn("the jobs of GPUs are unknown: " + found.error().message);
+    jobs_ = found ? std::move(*found) : spans::JobMapping();
+  }
+  if (!kube_folder_.has_folder()) return;
+  auto found = kube_folder_.now(kFolderPatience);
+  if (found) {
+    names_ = std::move(*found);
+    return;
+  }
+  sampling_.warn("the names of pods are unknown: " + found.error().message);
+  // Those that were known stay true: they belong to a UID.
+  if (found.error().code != Errc::kTimeout) names_ = {};
 }
 
 void MachineService::restore() {

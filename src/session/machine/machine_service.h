@@ -16,6 +16,7 @@
 #include "analysis/live/machine_state.h"
 #include "meters/meter.h"
 #include "session/live/live_engine.h"
+#include "session/machine/folder_reader.h"
 #include "session/machine/gpu_uses.h"
 #include "session/machine/machine_windows.h"
 #include "session/machine/share_server.h"
@@ -134,7 +135,7 @@ class MachineService {
   Division divide();
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);
-  void name_pods();
+  void read_folders();
   void describe(HostTime at);
   void restore();
   void save();
@@ -149,8 +150,10 @@ class MachineService {
   GpuUses uses_;
   RecordedSampling sampling_;
   spans::MachineProcesses processes_;
+  FolderReader<spans::JobMapping> job_folder_;
+  FolderReader<model::KubeNames> kube_folder_;
   spans::JobMapping jobs_;
-  spans::KubeNameFolder kube_names_;
+  model::KubeNames names_;  // of pods and containers
   analysis::EnergyAccounts accounts_;
   std::vector<Edge> edges_;
   HostTime last_tick_{};

@@ -83,7 +83,8 @@ bool MachineProcesses::read(pid_t pid, Entry& entry) {
     }
   }
   auto time = clock_.time(pid);
-  if (known && may_skip_ && time) {
+  // Less than before: another process has the pid.
+  if (known && may_skip_ && time && *time >= entry.cpu_time) {
     // A process that did not run has the name and the user that it had.
     if (*time == entry.cpu_time && entry.looks > kFirstLooks) return true;
     if (!is_due(pid, entry)) {

@@ -53,6 +53,7 @@ void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all)
   }
   // Parents are read before their children: see ChildTime.
   for (auto& entry : entries_) read(entry, at, out);
+  adopt_reused(at, out);
   settle();
   read_memory(at);
   for (auto& entry : entries_) emit(entry, at, all, out);
@@ -62,6 +63,33 @@ void ProcessTree::update(HostTime at, TreeChanges& out, bool no_forks, bool all)
     ended_[entry.process.pid] = entry.process.id;
   }
   std::erase_if(entries_, [](const Entry& e) { return e.gone; });
+  for (const auto& entry : entries_) known_.insert(entry.process.pid);  // reused ones, too
+}
+
+// A process that has the pid of one that ended since the last scan: it was not news, because the
+// pid was known, and without another fork no scan would look for it again.
+void ProcessTree::adopt_reused(HostTime at, TreeChanges& out) {
+  for (std::size_t first = 0; first < entries_.size();) {
+    std::vector<pid_t> found;
+    for (std::size_t i = first; i < entries_.size(); ++i) {
+      const auto& entry = entries_[i];
+      if (!entry.gone || !entry.reused_by) continue;
+      known_.erase(entry.process.pid);
+      const pid_t parent = *entry.reused_by;
+      if (known_.contains(parent) || (options_.adopter != 0 && parent == options_.adopter)) {
+        found.push_back(entry.process.pid);
+      }
+    }
+    first = entries_.size();
+    if (found.empty()) return;
+    adopt(found, out);
+    for (std::size_t begun = first; begun < entries_.size();) {
+      const auto children = discover(begun);
+      begun = entries_.size();
+      adopt(children, out);
+    }
+    for (std::size_t i = first; i < entries_.size(); ++i) read(entries_[i], at, out);
+  }
 }
 
 // New processes: all (`first` 0), or the children of entries from `first` on.
@@ -160,6 +188,7 @@ void ProcessTree::read(Entry& entry, HostTime at, TreeChanges& out) {
   bool changed = false;
   if (stat ? stat->start_ticks != entry.start_ticks : stat.error().code == Errc::kNotFound) {
     entry.gone = true;
+    if (stat) entry.reused_by = stat->parent;
     if (!process.end) process.end = at, changed = true;
   } else if (stat) {
     entry.read_at = at;

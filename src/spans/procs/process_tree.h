@@ -91,6 +91,7 @@ class ProcessTree {
 
     int looks = 0;
     bool gone = false;
+    std::optional<pid_t> reused_by;  // the parent of another process that has its pid now
     ChildTime children;
     Duration listed_gone{};  // passed up by children found gone in this look
     std::optional<model::ProcessReading> written;
@@ -110,6 +111,7 @@ class ProcessTree {
   void scan(std::vector<pid_t>& out);
   bool is_news(pid_t pid);
   void adopt(const std::vector<pid_t>& pids, TreeChanges& out);
+  void adopt_reused(HostTime at, TreeChanges& out);
   void read(Entry& entry, HostTime at, TreeChanges& out);
   void settle();
   void read_memory(HostTime at);

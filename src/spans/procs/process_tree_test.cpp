@@ -52,6 +52,28 @@ TEST_F(FakeTree, FindsDescendantsWithoutChildrenFiles) {
   EXPECT_TRUE(ledger.processes[101].in_tree);
 }
 
+// The second process would be found at the next fork only, and its time be the parent's.
+TEST_F(FakeTree, AProcessWithAPidThatEndedSinceTheLastScanKeepsItsOwnTime) {
+  fake.put({.pid = 100, .start_ticks = 1});
+  fake.put({.pid = 101, .parent = 100, .cpu_ticks = 20, .start_ticks = 5});
+  auto t = tree(100);
+  ledger.look(t, 1);
+  const auto first = ledger.processes[101].id;
+  fake.put({.pid = 100, .children_ticks = 20, .start_ticks = 1});
+  fake.put({.pid = 101, .parent = 100, .cpu_ticks = 7, .start_ticks = 9});
+  fake.put({.pid = 102, .parent = 101, .cpu_ticks = 3, .start_ticks = 9});
+  ledger.look(t, 2);
+  EXPECT_NE(ledger.processes[101].id, first);
+  EXPECT_EQ(ledger.last[101].cpu_time, ticks(7));
+  EXPECT_EQ(ledger.last[102].cpu_time, ticks(3));
+  EXPECT_EQ(ledger.last[100].unseen_children_cpu_time, Duration{});
+  EXPECT_TRUE(t.knows(101));
+  fake.put({.pid = 101, .parent = 100, .cpu_ticks = 120, .start_ticks = 9});
+  ledger.look(t, 3, true);  // no fork since
+  EXPECT_EQ(ledger.last[101].cpu_time, ticks(120));
+  EXPECT_EQ(t.identify(101, at(3), ledger.changes), ledger.processes[101].id);
+}
+
 TEST_F(FakeTree, FindsDescendantsOfEveryThread) {
   fake.put({.pid = 100, .threads = 2});
   fake.children(100, 100, "101 ");
