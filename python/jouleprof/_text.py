@@ -35,6 +35,11 @@ def seconds(value):
     return f"{number(value * 1e6)} us"
 
 
+def csv_cell(value):
+    """As csv_field of the tool has it: spreadsheets take a text that begins so for a formula, and run it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
 def word(provenance):
     """The provenance, in capitals unless it is "measured": nothing else may be taken for that."""
     return provenance if provenance in ("measured", "unavailable") else provenance.upper()

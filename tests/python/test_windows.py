@@ -1,10 +1,12 @@
 """Windows on simulated GPUs whose true energy is known."""
 
+import asyncio
 import os
 import pickle
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 
@@ -201,11 +203,62 @@ def test_warnings_need_no_log(machine, monkeypatch):
     assert any("MIG-1234" in w for w in warnings)
 
 
+def test_a_bare_decorator_runs_the_function(gpu, monkeypatch):
+    monkeypatch.setattr(jouleprof._live.default, "_monitor", gpu)
+
+    @jouleprof.measure
+    def train(n):
+        return 2 * n
+
+    @gpu.measure()
+    def evaluate(n):
+        return 3 * n
+
+    @gpu.measure
+    async def serve():
+        return "served"
+
+    @jouleprof.measure("named")
+    def other():
+        return 1
+
+    assert (train(3), train(4), evaluate(2), other(), asyncio.run(serve())) == (6, 8, 6, 1, "served")
+    assert train.__name__ == "train"
+    assert [gpu.total(name).count for name in ("train", "evaluate", "named", "serve")] == [2, 1, 1, 1]
+    for nonsense in (5, b"x", ["x"]):
+        with pytest.raises(jouleprof.InvalidArgument, match="text"):
+            jouleprof.measure(nonsense)
+
+
+def test_names_beyond_the_limit_are_said(gpu):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(10_050):
+            with gpu.window(f"step {i}"):
+                pass
+    [warning] = caught
+    assert "10,000 names" in str(warning.message) and warning.filename == __file__
+    assert any("10,000 names" in text for text in gpu.warnings)
+    assert gpu.total("step 9000").count == 1
+    with pytest.raises(jouleprof.NotFound, match="10,000"):
+        gpu.total("step 10040")
+    with gpu.window("step 9000"):  # one of the first stays what it is
+        pass
+    assert gpu.total("step 9000").count == 2
+
+
 def test_a_monitor_per_rank(machine, monkeypatch):
     machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 300})
-    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.warns(RuntimeWarning, match="rank 0"):
+        alone = machine.monitor("rank")
+    assert alone.gpu_indices == [0] and any(d.kind == "cpu" for d in alone.domains)
+    alone.close()
+    monkeypatch.setenv("RANK", "3")  # a launcher that does not say which GPU is whose
     with pytest.raises(jouleprof.InvalidArgument, match="LOCAL_RANK"):
         machine.monitor("rank")
+    monkeypatch.delenv("RANK")
     kinds = []
     for rank in (0, 1):
         monkeypatch.setenv("LOCAL_RANK", str(rank))

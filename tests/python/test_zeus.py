@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 
@@ -107,6 +108,52 @@ def test_end_does_not_wait_and_neither_do_figures(monitor, monkeypatch):
     assert dataclasses.asdict(m)["gpu_energy"] == m.gpu_energy
     with pytest.raises(AttributeError):
         m.nothing
+
+
+def test_a_provisional_figure_says_so(monitor, monkeypatch):
+    monkeypatch.setattr("jouleprof.zeus._figures._has_warned", False)
+    time.sleep(0.3)
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.05)
+    m = monitor.end_window("x", sync_execution=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        text, energy = repr(m), m.gpu_energy
+        assert m.total_energy == energy[0]
+    assert text.count("(provisional)") >= 1 and str(energy).endswith("(provisional)")
+    assert energy == {0: energy[0]}  # as a plain dict
+    [warning] = caught
+    assert "wait=True" in str(warning.message) and warning.filename == __file__
+    m.wait()
+    assert "provisional" not in repr(m) and "provisional" not in str(m.gpu_energy)
+
+
+def test_a_monitor_that_waits_has_final_figures(machine):
+    machine.gpus(CONSTANT)
+    monitor = ZeusMonitor(gpu_indices=[0], wait=True)
+    monitor.begin_window("x", sync_execution=False)
+    time.sleep(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m = monitor.end_window("x", sync_execution=False)
+        assert m.settled and "provisional" not in repr(m)
+        assert m.total_energy == pytest.approx(250 * m.time, rel=0.05)
+    monitor.monitor.close()
+
+
+def test_reading_the_state_of_an_open_window_never_waits(monitor, monkeypatch):
+    asked = []
+    real = jouleprof.Monitor.between
+    monkeypatch.setattr(jouleprof.Monitor, "between", lambda self, *a, **k: asked.append(k) or real(self, *a, **k))
+    time.sleep(0.3)
+    monitor.begin_window("x", sync_execution=False)
+    state = monitor.measurement_states["x"]
+    energy = state.gpu_energy
+    assert all(options.get("timeout") == 0 for options in asked) and asked
+    truth = 250 * (state.window._host_begin() - state._opened) * 1e-9
+    assert energy[0] == pytest.approx(truth, rel=0.3) and str(energy).endswith("(provisional)")
+    time.sleep(0.3)
+    assert state.gpu_energy[0] == pytest.approx(truth, rel=0.1) and "provisional" not in str(state.gpu_energy)
 
 
 def test_a_provisional_interval_contains_a_step_of_power(machine):
@@ -236,6 +283,18 @@ def test_the_record_can_be_made_by_hand():
 
 def begun(path):
     return path.read_text().splitlines()[1].split(",")[0]
+
+
+def test_the_optimizer_of_hugging_face_has_its_name():
+    code = """
+import sys, types
+sys.modules["transformers"] = types.ModuleType("transformers")
+sys.modules["transformers"].TrainerCallback = object
+from jouleprof.zeus.optimizer.power_limit import HFGlobalPowerLimitOptimizer
+import jouleprof.callbacks
+assert HFGlobalPowerLimitOptimizer is jouleprof.callbacks.HuggingFacePowerLimitOptimizer
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_state_of_an_open_window(monitor):

@@ -1,5 +1,6 @@
 """The monitor of the module-level functions: opened at first use."""
 
+import functools
 import os
 import sys
 import threading
@@ -43,11 +44,11 @@ def total(name, timeout=None):
     return monitor().total(name, timeout)
 
 
-def measure(name, sync_execution=None):
+def measure(name=None, sync_execution=None):
     """Monitor.measure of the default monitor, which is opened at the first call."""
     from . import measuring
 
-    return measuring.decorator(lambda: window(name, sync_execution))
+    return measuring.measured(functools.partial(window, sync_execution=sync_execution), name)
 
 
 def steps(loader, name="step", epoch="epoch", sync_execution=None):

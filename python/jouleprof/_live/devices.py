@@ -1,6 +1,7 @@
 """What a monitor measures, from what the user wrote and the launcher set."""
 
 import os
+import warnings
 from typing import List, Optional, Sequence
 
 from .._errors import InvalidArgument
@@ -19,13 +20,20 @@ def checked_indices(indices: Sequence[int]) -> List[int]:
 
 
 def rank_of_this_process(environ=os.environ) -> int:
-    """This process's place on its machine, from the variables of torchrun, Slurm and MPI."""
+    """This process's place on its machine, from the variables of torchrun, Slurm and MPI. Without a launcher it
+    is the only process, rank 0, with a warning."""
     for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
         value = environ.get(name, "")
         if value.isdigit():
             return int(value)
-    raise InvalidArgument('devices="rank" needs LOCAL_RANK (torchrun), SLURM_LOCALID or '
-                          "OMPI_COMM_WORLD_LOCAL_RANK in the environment")
+    needed = "LOCAL_RANK (torchrun), SLURM_LOCALID or OMPI_COMM_WORLD_LOCAL_RANK"
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+        if environ.get(name):
+            raise InvalidArgument(f'devices="rank" needs {needed} in the environment: {name} is set, but does not '
+                                  "say which process of its machine this is")
+    warnings.warn(f'jouleprof: devices="rank" without a launcher: none of {needed} is set. This process is taken for '
+                  "the only one, rank 0: it measures GPU 0, processors and memory", RuntimeWarning, stacklevel=4)
+    return 0
 
 
 def gpu_of_rank(rank: int, environ=os.environ) -> int:

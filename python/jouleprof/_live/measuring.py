@@ -3,9 +3,31 @@
 import functools
 import inspect
 
+from .._arguments import text
+from .._errors import InvalidArgument
 
-def decorator(new_window):
-    """Wraps functions, generators, coroutine functions and asynchronous generators."""
+
+def measured(open_window, name):
+    """`@measure("name")`, and `@measure()` or `@measure`, which take the function's name.
+
+    open_window(name) makes a window. Functions, generators, coroutine functions and asynchronous generators
+    are wrapped."""
+    if name is None or isinstance(name, str):
+        return lambda function: _wrapped(function, open_window, name)
+    if callable(name):
+        return _wrapped(name, open_window, None)
+    return text(name, "a window's name")  # raises
+
+
+def _wrapped(function, open_window, name):
+    if not callable(function):
+        raise InvalidArgument(f"measure decorates functions, not {function!r}")
+    if name is None:
+        name = getattr(function, "__name__", type(function).__name__)
+    return _decorator(functools.partial(open_window, name))(function)
+
+
+def _decorator(new_window):
 
     def wrap(function):
         if inspect.isasyncgenfunction(function):

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import threading
+import warnings
 import weakref
 
 from .._arguments import text, timeout_nanoseconds
@@ -23,9 +24,6 @@ from .window import Window
 
 _modules = sys.modules
 _open_monitors: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
-# Names are kept for ever. Where a program has a name for each of its windows, those beyond this many
-# share the empty name, so that memory stays bounded.
-_NAMES = 10_000
 
 
 class Monitor:
@@ -61,6 +59,7 @@ class Monitor:
         self._lock = threading.Lock()
         self._by_key = {}
         self._stack = []
+        self._has_refused_names = False
         self._synchronise = functools.partial(sync.synchronise, self._gpus)
         _open_monitors.add(self)
 
@@ -127,9 +126,10 @@ class Monitor:
         window.__exit__(None, None, None)
         return Popped(window, self._gpus)
 
-    def measure(self, name, sync_execution=None):
-        """A decorator: a window of this name around each call of a function or coroutine."""
-        return measuring.decorator(functools.partial(self.window, name, sync_execution))
+    def measure(self, name=None, sync_execution=None):
+        """A decorator: a window of this name around each call of a function or coroutine. Bare, or without a
+        name, the window has the function's."""
+        return measuring.measured(functools.partial(self.window, sync_execution=sync_execution), name)
 
     def steps(self, loader, name="step", epoch="epoch", sync_execution=None):
         """Iterates over `loader` with a window around each step, and one around all of them."""
@@ -141,7 +141,8 @@ class Monitor:
         """All windows of this name so far; costs the same for one and for millions."""
         self._settle()
         if text(name, "a window's name") not in self._numbers:
-            raise NotFound(f"there is no window '{name}'")
+            raise NotFound(f"there is no window '{name}'" + (
+                ": names beyond the first 10,000 have no total" if self._has_refused_names else ""))
         count, length, resolved, found = checked(
             self._native.total(self._numbers[name], timeout_nanoseconds(timeout)))
         return Total(name=name, time=length * 1e-9, energies=self.energies_of(found), count=count,
@@ -231,12 +232,20 @@ class Monitor:
         return f"<jouleprof.Monitor {'closed' if self.closed else self.source}: {devices}>"
 
     def _number(self, name):
-        if len(self._numbers) >= _NAMES:
-            return 0
-        text(name, "a window's name")
-        number = self._native.name(name)
-        self._numbers[name] = number
+        number = self._native.name(text(name, "a window's name"))
+        if number == 0 and name:
+            self._warn_of_refused_names(name)
+        else:
+            self._numbers[name] = number
         return number
+
+    def _warn_of_refused_names(self, name):
+        """Names are kept for ever, so that their number has a limit."""
+        if self._has_refused_names:
+            return
+        self._has_refused_names = True
+        warnings.warn(f"jouleprof: there are 10,000 names of windows: '{name}' and further ones are recorded without "
+                      "a name, and have no total; give windows of one kind one name", RuntimeWarning, stacklevel=4)
 
     def _look_for_cuda(self):
         torch = torch_with_cuda()

@@ -3,11 +3,14 @@
 import csv
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import List
 
 from .._errors import Corrupt, NotFound
 from .._tool import run_tool
+
+_TRACK = re.compile(r"(?P<name>.*) power \(W\)(?: (?P<mark>ESTIMATED|SIMULATED))?")
 
 
 @dataclass
@@ -20,13 +23,20 @@ class Curve:
     low: List[float]
     high: List[float]
     recording: str = ""  # the name of its file
+    provenance: str = "measured"
+
+    @property
+    def label(self):
+        """The name, with ESTIMATED or SIMULATED where it is."""
+        return self.name if self.provenance == "measured" else f"{self.name} {self.provenance.upper()}"
 
     def part(self, start=None, end=None):
         """From `start` to `end`, both included; None: all."""
         kept = [i for i, t in enumerate(self.seconds)
                 if (start is None or t >= start) and (end is None or t <= end)]
         return Curve(self.name, *([column[i] for i in kept]
-                                  for column in (self.seconds, self.watts, self.low, self.high)), self.recording)
+                                  for column in (self.seconds, self.watts, self.low, self.high)), self.recording,
+                     self.provenance)
 
 
 def read_curves(path, *options):
@@ -38,10 +48,12 @@ def read_curves(path, *options):
     begin = _begin_of_work(path, options, trace["baseTimeNanoseconds"])
     curves = {}
     for event in trace["traceEvents"]:
-        if event.get("ph") != "C" or not event["name"].endswith(" power (W)"):
+        track = _TRACK.fullmatch(event["name"]) if event.get("ph") == "C" else None
+        if track is None:
             continue
-        name = _label(event["name"][:-len(" power (W)")])
-        curve = curves.setdefault(name, Curve(name, [], [], [], [], os.path.basename(path)))
+        name = _label(track["name"])
+        curve = curves.setdefault(name, Curve(name, [], [], [], [], os.path.basename(path),
+                                              (track["mark"] or "measured").lower()))
         curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
         values = event["args"]
         curve.watts.append(values["watts"])

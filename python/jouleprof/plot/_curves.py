@@ -15,7 +15,7 @@ def power(*paths, output=None, domains=None):
     figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
     drawn = [(name, curve) for name, curves in recordings for curve in curves]
     for (name, curve), colour in zip(drawn, COLOURS * len(drawn)):
-        label = curve.name if len(recordings) == 1 else f"{name}: {curve.name}"
+        label = curve.label if len(recordings) == 1 else f"{name}: {curve.label}"
         axis.fill_between(curve.seconds, curve.low, curve.high, step="post", color=colour, alpha=0.22, linewidth=0)
         axis.step(curve.seconds, curve.watts, where="post", color=colour, linewidth=1, label=label)
     axis.set_ylim(bottom=0)
@@ -33,7 +33,10 @@ def curves(first, second=None, *, labels=None, output=None):
     drawn = [curve for curve in (first, second) if curve is not None]
     alike = second is not None and first.name == second.name
     if labels is None:
-        labels = [f"{curve.recording}: {curve.name}" if alike else curve.name for curve in drawn]
+        labels = [f"{curve.recording}: {curve.label}" if alike else curve.label for curve in drawn]
+    else:
+        labels = [label if curve.provenance == "measured" else f"{label} {curve.provenance.upper()}"
+                  for label, curve in zip(labels, drawn)]
     figure, (axis,) = new_figure(1, 1, width=9, height=3.6)
     axes = [axis, axis if alike or second is None else axis.twinx()]
     lines = []

@@ -35,7 +35,7 @@ def compare_sweeps(*paths, output=None, **asked):
     figure, axes = new_figure(1, 2, width=5.4, height=3.6)
     for axis, start in zip(axes, ("energy", "time")):
         for data, colour in zip(all_data, COLOURS * len(all_data)):
-            _draw(axis, data.panel(start), data, colour, label=data.name)
+            _draw(axis, data.panel(start), data, colour, label=_name(data))
         panel = all_data[0].panel(start)
         same = len({data.panel(start).title for data in all_data}) == 1
         axis.set_title(panel.title if same else {"energy": "energy (J)", "time": "time (s)"}[start],
@@ -72,10 +72,14 @@ def _widen(axis, least=0.1):
         axis.set_ylim(low - missing / 2, high + missing / 2)
 
 
+def _name(data):
+    return f"{data.name} SIMULATED" if data.advice.get("simulated") else data.name
+
+
 def _title(data):
     if data.recommended is None:
-        return f"{data.name}: sweep of the {data.knob}"
-    return f"{data.name}: {data.recommended:g} {data.knob_unit} is the recommended {data.knob}"
+        return f"{_name(data)}: sweep of the {data.knob}"
+    return f"{_name(data)}: {data.recommended:g} {data.knob_unit} is the recommended {data.knob}"
 
 
 def _percent(ratio, interval):

@@ -228,4 +228,4 @@ def save(path, executions):
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([each[name] for name in COLUMNS] for each in executions)
+        writer.writerows([_text.csv_cell(each[name]) for name in COLUMNS] for each in executions)

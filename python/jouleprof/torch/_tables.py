@@ -138,13 +138,13 @@ class Table:
         return self._lines(found)
 
     def _lines(self, results):
-        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls")]
+        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls", "")]
         for result in results:
             calls = result["calls"]
             with_parts = _joules(result["inclusive_energy_j"]) if result["resolvable"] else "-"
             energy, error, power, time = _figures(result)
             rows.append((result[self._name], energy, error, with_parts, power, time,
-                         "" if calls is None else _text.number(calls)))
+                         "" if calls is None else _text.number(calls), _mark(result)))
         return _text.table(rows)
 
 
@@ -152,9 +152,9 @@ class KernelTable(Table):
     """A kernel's name has a line of its own, below its figures, with grid and block."""
 
     def _lines(self, results):
-        rows = [("#", "energy", "95 %", "power", "time", "launches")]
+        rows = [("#", "energy", "95 %", "power", "time", "launches", "")]
         for rank, result in enumerate(results, 1):
-            rows.append((str(rank), *_figures(result), _text.number(result["launches"])))
+            rows.append((str(rank), *_figures(result), _text.number(result["launches"]), _mark(result)))
         first, *figures = _text.table(rows).split("\n")
         room = shutil.get_terminal_size().columns - len(_INDENT)
         details = ["  " + result["detail"] if result["detail"] else "" for result in results]
@@ -177,12 +177,18 @@ def main(results):
 
 def _totals(stats):
     if stats["idle_j"] is None:
-        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']}; includes "
+        return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({_text.word(stats['provenance'])}; includes "
                 "idle energy: idle power is not known)",
                 f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
-    return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({stats['provenance']})",
+    return [f"Total Energy Consumed: {_joules(stats['energy_j'])} ({_text.word(stats['provenance'])})",
             f"  including idle: {_joules(stats['idle_j'])}; the figures below exclude it",
             f"Average Power Draw: {_watts(stats['avg_power_w'])}"]
+
+
+def _mark(result):
+    """ESTIMATED or SIMULATED: in each row, because rows are copied one by one."""
+    word = _text.word(result["provenance"])
+    return word if word.isupper() else ""
 
 
 def _figures(result):
@@ -207,7 +213,7 @@ def _write(path, columns, rows):
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows([_text.csv_cell(cell) for cell in row] for row in rows)
 
 
 def _summed(devices, name):
@@ -290,12 +296,12 @@ LAYERS = Table(
     ["layer_name", "exec_id", "start_time", "end_time", "duration_ms", "start_power_w",
      "end_power_w", "avg_power_w", "energy_j", *_OURS, "detail", "parameters", "macs",
      "energy_per_mac_j", "device"],
-    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"],
-    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j"])
+    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j", "provenance"],
+    ["layer_name", "exec_id", "avg_power_w", "duration_ms", "energy_j", "provenance"])
 
 KERNELS = KernelTable(
     "Kernel", "kernel_name", "kernel_power_profile.csv",
     ["kernel_name", "exec_id", "duration_ms", "avg_power_w", "energy_j", *_OURS, "detail",
      "device"],
-    ["kernel_name", "total_duration_ms", "avg_power_w", "total_energy_j"],
-    ["kernel_name", "duration_ms", "avg_power_w", "energy_j"])
+    ["kernel_name", "total_duration_ms", "avg_power_w", "total_energy_j", "provenance"],
+    ["kernel_name", "duration_ms", "avg_power_w", "energy_j", "provenance"])

@@ -13,6 +13,7 @@ import threading
 import weakref
 
 from .._errors import Error
+from .._text import csv_cell
 
 _logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
 
@@ -89,7 +90,7 @@ class Log:
 
 def _line(cells):
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
+    csv.writer(text, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
     return text.getvalue().encode()
 
 

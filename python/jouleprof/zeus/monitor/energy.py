@@ -10,7 +10,7 @@ from ..._live.monitor import Monitor
 from ..._live.window import Window
 from ..._measurement import Measurement as _Whole
 from .._devices import Cpus, Gpus, is_of_sensor
-from .._figures import ByGpu
+from .._figures import ByGpu, Joules, warn_of_provisional
 from .._log import Log
 
 __all__ = ["Measurement", "MeasurementState", "ZeusMonitor"]
@@ -18,13 +18,13 @@ __all__ = ["Measurement", "MeasurementState", "ZeusMonitor"]
 logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Measurement:
     """Fields as Zeus's. Reading one that end_window returned never waits.
 
     Until the sensors have reported the end of the window, about 0.15 s, `settled` is False and the energies
-    are provisional: `jouleprof` has their interval. A GPU without a figure is not in gpu_energy, and
-    total_energy is then None.
+    are provisional: their text says so, the first one read gives a warning, and `jouleprof` has their interval.
+    A GPU without a figure is not in gpu_energy, and total_energy is then None.
     """
 
     time: float
@@ -45,24 +45,37 @@ class Measurement:
         if "_window" not in self.__dict__ or name not in _FIELDS:
             raise AttributeError(name)
         try:
-            measured, is_final = provisional.energy_now(self._window)
+            fields = self._fields_now()
         except Unavailable:
             if name != "time":
                 raise
             begin, end = self._window._host_edges()  # known without sensors
             return (end - begin) * 1e-9
-        fields = self._fields_of(measured)
-        if is_final:
-            self.__dict__.update(fields)
+        if getattr(fields[name], "is_provisional", False):
+            warn_of_provisional()
         return fields[name]
 
-    def _fields_of(self, measured):
-        return {
+    def _fields_now(self):
+        measured, is_final = provisional.energy_now(self._window)
+        fields = {
             "time": measured.time,
-            "gpu_energy": ByGpu.of(measured, self._gpus),
-            "cpu_energy": _of_sensors(measured, "cpu", self._cpus),
-            "dram_energy": _of_sensors(measured, "dram", self._cpus),
+            "gpu_energy": ByGpu.of(measured, self._gpus, is_final),
+            "cpu_energy": _of_sensors(measured, "cpu", self._cpus, is_final),
+            "dram_energy": _of_sensors(measured, "dram", self._cpus, is_final),
         }
+        if is_final:
+            self.__dict__.update(fields)
+        return fields
+
+    def __repr__(self):
+        fields = self.__dict__
+        if "_window" in fields and "gpu_energy" not in fields:
+            try:
+                fields = self._fields_now()
+            except Unavailable:
+                fields = {"time": self.time, "gpu_energy": "unavailable"}
+        words = [f"{f.name}={fields.get(f.name)!r}" for f in dataclasses.fields(self)]
+        return f"{type(self).__name__}({', '.join(words)})"
 
     @property
     def settled(self):
@@ -101,12 +114,12 @@ class Measurement:
 _FIELDS = {"time", "gpu_energy", "cpu_energy", "dram_energy"}
 
 
-def _of_sensors(measured, kind, places):
+def _of_sensors(measured, kind, places, is_final=True):
     """Without estimates: a plain number could not say that it is one."""
     energies = [e for e in measured.energies if e.domain.kind == kind]
     found = {i: e.joules for i, e in enumerate(energies)
              if i in places and (is_of_sensor(e) or e.method == provisional.METHOD)}
-    return found or None
+    return Joules.of_items(found, is_final) if found else None
 
 
 @dataclasses.dataclass
@@ -119,22 +132,29 @@ class MeasurementState:
     window: Window = dataclasses.field(repr=False)
     _cpus: "list[int]" = dataclasses.field(repr=False)
 
+    # Reading one never waits: the window is open, and a wait would be in it.
+
     @property
     def gpu_energy(self):
-        return self._so_far().gpu_energy
+        measured, is_final = self._so_far()
+        return ByGpu.of(measured, [e.domain.index for e in measured.energies], is_final)
 
     @property
     def cpu_energy(self):
-        return _of_sensors(self._so_far(), "cpu", self._cpus)
+        return _of_sensors(*self._so_far_of("cpu"))
 
     @property
     def dram_energy(self):
-        return _of_sensors(self._so_far(), "dram", self._cpus)
+        return _of_sensors(*self._so_far_of("dram"))
+
+    def _so_far_of(self, kind):
+        measured, is_final = self._so_far()
+        return measured, kind, self._cpus, is_final
 
     def _so_far(self):
         if self._monitor is None:
-            return self.window.energy
-        return self._monitor.between(self._opened, self.window._host_begin())
+            return self.window.energy, True
+        return provisional.between_now(self._monitor, self._opened, self.window._host_begin())
 
 
 class _NoSuchGpu(InvalidArgument, IndexError):
@@ -145,11 +165,14 @@ class ZeusMonitor:
     """Measures the energy of windows between begin_window and end_window.
 
     approx_instant_energy is accepted and has no effect: short windows need no approximation here.
+    wait, which Zeus does not have: end_window returns when the figures are final, about 0.15 s later, and not
+    at once with provisional ones.
     """
 
     def __init__(self, gpu_indices=None, cpu_indices=None, approx_instant_energy=False,
-                 log_file=None, sync_execution_with="torch"):
+                 log_file=None, sync_execution_with="torch", *, wait=False):
         self.approx_instant_energy = approx_instant_energy
+        self._waits = wait
         self.sync_with = sync_execution_with
         try:
             self.monitor = Monitor(gpu_indices=gpu_indices)
@@ -198,7 +221,7 @@ class ZeusMonitor:
         measurement = Measurement._of(state.window, self.gpu_indices, self.cpu_indices)
         if self._log is not None:
             self._log.add(state.time, key, measurement)
-        return measurement
+        return measurement.wait() if self._waits else measurement
 
     def reset_windows(self):
         """Forgets all open windows."""

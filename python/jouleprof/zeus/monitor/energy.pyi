@@ -51,6 +51,8 @@ class ZeusMonitor:
         approx_instant_energy: bool = ...,
         log_file: Union[str, "os.PathLike[str]", None] = ...,
         sync_execution_with: Literal["torch", "jax", "cupy"] = ...,
+        *,
+        wait: bool = ...,
     ) -> None: ...
     def begin_window(
         self, key: str, sync_execution: Optional[bool] = ..., restart: bool = ...
