@@ -63,7 +63,7 @@ PARTS = f'{NODE}, domain=~"gpu|cpu|dram"'
 
 
 def share(family, key):
-    return (f'topk(10, sum by ({key}) (rate(jouleprof_{family}_energy_joules_total'
+    return (f'topk(10, sum by ({key}, provenance) (rate(jouleprof_{family}_energy_joules_total'
             f'{{{NODE}, {key}!=""}}{RATE})))')
 
 
@@ -73,23 +73,24 @@ def machine():
         [variable("instance", "Machine", "label_values(jouleprof_energy_joules_total, instance)")],
         [
             stacked("Power by device", "timeseries", "watt",
-                    [(f"sum by (instance, domain, device) (rate(jouleprof_energy_joules_total{{{PARTS}}}{RATE}))",
-                      "{{instance}} {{device}} {{domain}}")], width=16,
+                    [(f"sum by (instance, domain, device, provenance) (rate(jouleprof_energy_joules_total{{{PARTS}}}{RATE}))",
+                      "{{instance}} {{device}} {{domain}} {{provenance}}")], width=16,
                     description="Increase of the energy counters: nothing between two scrapes is missed."),
             panel("Energy in the shown time", "stat", "joule",
-                  [(f"sum by (domain) (increase(jouleprof_energy_joules_total{{{PARTS}}}[$__range]))",
-                    "{{domain}}")], width=8),
-            stacked("Power by job", "timeseries", "watt", [(share("job", "hpc_job"), "{{hpc_job}}")]),
-            stacked("Power by container", "timeseries", "watt", [(share("container", "container"), "{{container}}")]),
-            stacked("Power by user", "timeseries", "watt", [(share("user", "uid"), "uid {{uid}}")]),
+                  [(f"sum by (domain, provenance) (increase(jouleprof_energy_joules_total{{{PARTS}}}[$__range]))",
+                    "{{domain}} {{provenance}}")], width=8),
+            stacked("Power by job", "timeseries", "watt", [(share("job", "hpc_job"), "{{hpc_job}} {{provenance}}")]),
+            stacked("Power by container", "timeseries", "watt",
+                    [(share("container", "container"), "{{container}} {{provenance}}")]),
+            stacked("Power by user", "timeseries", "watt", [(share("user", "uid"), "uid {{uid}} {{provenance}}")]),
             panel("Top processes", "table", "watt",
-                  [(f'topk(15, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total'
+                  [(f'topk(15, sum by (instance, pid, provenance) (rate(jouleprof_process_energy_joules_total'
                     f'{{{NODE}, pid!=""}}{RATE})) * on (instance, pid) group_left (comm) '
                     f"jouleprof_process_info)", "")], description="Needs `jouleprof serve --level process,...`."),
             panel("Unattributed energy", "timeseries", "watt",
-                  [(f"sum by (instance, device, domain) (rate("
+                  [(f"sum by (instance, device, domain, provenance) (rate("
                     f"jouleprof_unattributed_energy_joules_total{{{NODE}}}{RATE}))",
-                    "{{instance}} {{device}} {{domain}}")],
+                    "{{instance}} {{device}} {{domain}} {{provenance}}")],
                   description="Energy that no process explains."),
             panel("GPU utilisation", "timeseries", "percentunit",
                   [(f'jouleprof_utilisation_ratio{{{NODE}, domain="gpu", part="gpu"}}', "{{instance}} {{device}}")],
@@ -113,11 +114,11 @@ def job():
         [variable("hpc_job", "Job", 'label_values(jouleprof_job_energy_joules_total{hpc_job!=""}, hpc_job)')],
         [
             stacked("Power by device", "timeseries", "watt",
-                    [(f"sum by (hpc_job, instance, device) (rate(jouleprof_job_energy_joules_total{{{mine}}}{RATE}))",
-                      "{{hpc_job}} {{instance}} {{device}}")], width=16),
+                    [(f"sum by (hpc_job, instance, device, provenance) (rate(jouleprof_job_energy_joules_total{{{mine}}}{RATE}))",
+                      "{{hpc_job}} {{instance}} {{device}} {{provenance}}")], width=16),
             panel("Energy in the shown time", "stat", "joule",
-                  [(f"sum by (hpc_job) (increase(jouleprof_job_energy_joules_total{{{mine}}}[$__range]))",
-                    "{{hpc_job}}")], width=8),
+                  [(f"sum by (hpc_job, provenance) (increase(jouleprof_job_energy_joules_total{{{mine}}}[$__range]))",
+                    "{{hpc_job}} {{provenance}}")], width=8),
             panel("GPUs given to the job", "table", "short",
                   [(f"jouleprof_allocation_info{{{mine}}}", "")]),
             panel("Utilisation of these GPUs", "timeseries", "percentunit",
@@ -126,11 +127,26 @@ def job():
                     'jouleprof_utilisation_ratio{domain="gpu", part="gpu"}',
                     "{{hpc_job}} {{instance}} {{device}}")], max=1, min=0),
             panel("Processes of the job", "table", "watt",
-                  [("topk(20, sum by (instance, pid) (rate(jouleprof_process_energy_joules_total"
+                  [("topk(20, sum by (instance, pid, provenance) (rate(jouleprof_process_energy_joules_total"
                     f'{{pid!=""}}{RATE})) * on (instance, pid) group_left (comm, hpc_job) '
                     f"jouleprof_process_info{{{mine}}})", "")], width=24,
                   description="Needs `jouleprof serve --level process,...`."),
         ])
+
+
+def without_provenance(made):
+    """Titles of panels that add up energies of several provenances, or do not show which they are of."""
+    titles = []
+    for each in made["panels"]:
+        for target in each["targets"]:
+            if "energy_joules" not in target["expr"]:
+                continue
+            sums = re.findall(r"sum by \(([^)]*)\)", target["expr"])
+            if not sums or not all("provenance" in s for s in sums):
+                titles.append(each["title"])
+            elif each["type"] != "table" and "{{provenance}}" not in target["legendFormat"]:
+                titles.append(each["title"])
+    return titles
 
 
 def unknown_metrics(text):
@@ -144,6 +160,7 @@ def main():
     for name, made in (("machine.json", machine()), ("job.json", job())):
         text = json.dumps(made, indent=2) + "\n"
         wrong += [f"{name}: docs/metrics.md has no {metric}" for metric in unknown_metrics(text)]
+        wrong += [f"{name}: '{title}' hides the provenance" for title in without_provenance(made)]
         if "--check" not in sys.argv:
             (HERE / name).write_text(text)
         elif (HERE / name).read_text() != text:

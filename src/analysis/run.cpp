@@ -18,6 +18,7 @@
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
+#include "model/being_written.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -67,6 +68,17 @@ struct Run::State {
   }
 
   Result<PartSpan> span(const Part& part) {
+    const auto& run = recording.run;
+    if (run.source == "run" && !run.work_begin) {
+      return fail(Errc::kUnavailable,
+                  model::is_being_written(recording.warnings)
+                      ? "the command has not been started yet: nothing of it is in "
+                        "this recording"
+                  : run.complete ? "the command was not started, because the run was interrupted "
+                                   "before: it has no result and no energy"
+                                 : "the tool was ended before it started the command: nothing of "
+                                   "the command is in this recording");
+    }
     if (!work()) {
       if (recording.imported_windows.empty()) {
         return fail(Errc::kCorrupt,

@@ -46,8 +46,8 @@ class Run {
 
   const model::Recording& recording() const;
 
-  // Errors: invalid_argument when the part is empty or lies outside of the recording, or the
-  // recording holds only windows without a time; corrupt when it has neither a time nor windows.
+  // Errors: unavailable where a command was never started; invalid_argument for an empty part, one
+  // outside of the recording, or windows without a time only; corrupt without time and windows.
   Result<PartSpan> span(const Part& part = {}) const;
 
   // The energy of each domain, process and window name. A domain whose energy is unavailable has a

@@ -88,8 +88,12 @@ std::string lower_case(std::string_view text) {
 }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
+  constexpr std::string_view kFormula = "=+-@\t\r";
+  const bool is_formula =
+      !text.empty() && kFormula.find(text.front()) != std::string_view::npos && !parse_number(text);
+  const std::string mark = is_formula ? "'" : "";
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return mark + std::string(text);
+  std::string quoted = '"' + mark;
   for (const char c : text) {
     if (c == '"') quoted += '"';
     quoted += c;

@@ -31,6 +31,16 @@ TEST(Text, SplitsCsvWithQuotes) {
   EXPECT_EQ(split_csv("\"open").error().code, Errc::kCorrupt);
 }
 
+// A spreadsheet would run them.
+TEST(Text, CsvFieldsAreNoFormulas) {
+  for (const char* text : {"=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-x", "\t=1"}) {
+    EXPECT_EQ(csv_field(text), "'" + std::string(text));
+  }
+  EXPECT_EQ(csv_field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+  for (const char* number : {"-0.5", "+3", "-1e-05", "a=b", ""})
+    EXPECT_EQ(csv_field(number), number);
+}
+
 TEST(Text, CsvFieldsSurviveTheRoundTrip) {
   for (const std::string field : {"plain", "a,b", "a\"b", "a\nb", ""}) {
     EXPECT_THAT(split_csv(csv_field(field) + ",x").value(), ElementsAre(field, "x"));

@@ -46,7 +46,7 @@ Result<const Importer*> recognise(const SourceText& source) {
   const auto fits = [&](const Importer* i) { return i->recognises(source.text); };
   const auto found = std::find_if(kImporters.begin(), kImporters.end(), fits);
   if (found != kImporters.end()) return *found;
-  return fail(Errc::kInvalidArgument,
+  return fail(Errc::kUnsupported,
               fmt::format("{}: not recognised as any of {}; if it is one of them, name it with "
                           "--format to see what is wrong with it",
                           source.path, format_names()));
@@ -58,7 +58,7 @@ Result<void> check_text(const SourceText& source) {
   }
   if (source.text.find('\0') != std::string::npos) {
     return fail(
-        Errc::kCorrupt,
+        Errc::kUnsupported,
         fmt::format("{}: not a text file; unpack it first if it is compressed", source.path));
   }
   return {};
@@ -159,7 +159,7 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
   }
   leave_out_additions(sources, before, left_out);
   if (sources.size() > before) return {};
-  return fail(Errc::kInvalidArgument,
+  return fail(Errc::kUnsupported,
               fmt::format("{}: no file in this folder is of a format to import: {}",
                           folder.string(), format_names()));
 }

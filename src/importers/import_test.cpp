@@ -61,17 +61,17 @@ TEST(Import, FilesThatCannotBeRead) {
   Error error = error_of({tree / "none"});
   EXPECT_EQ(error.code, Errc::kNotFound);
   EXPECT_THAT(error.message, HasSubstr((tree / "none").string()));
-  EXPECT_EQ(error_of({tree.root()}).code, Errc::kInvalidArgument);
+  EXPECT_EQ(error_of({tree.root()}).code, Errc::kUnsupported);
   for (const char* name : {"empty", "blank"}) {
     error = error_of({tree / name});
     EXPECT_EQ(error.code, Errc::kUnavailable);
     EXPECT_THAT(error.message, AllOf(HasSubstr(name), HasSubstr("empty")));
   }
   error = error_of({tree / "binary"});
-  EXPECT_EQ(error.code, Errc::kCorrupt);
+  EXPECT_EQ(error.code, Errc::kUnsupported);
   EXPECT_THAT(error.message, HasSubstr("not a text file"));
   error = error_of({tree / "text"});
-  EXPECT_EQ(error.code, Errc::kInvalidArgument);
+  EXPECT_EQ(error.code, Errc::kUnsupported);
   EXPECT_THAT(error.message, AllOf(HasSubstr("dmon"), HasSubstr("--format")));
   EXPECT_EQ(error_of({}).code, Errc::kInvalidArgument);
 }

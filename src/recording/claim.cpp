@@ -113,4 +113,13 @@ Claim& Claim::operator=(Claim&& other) noexcept {
 
 Claim::~Claim() { release(); }
 
+bool is_claimed(const fs::path& path) {
+  const fs::path file = side_file(without_links(path), kLockSuffix);
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const bool is_held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return is_held;
+}
+
 }  // namespace jouleprof::recording

@@ -33,4 +33,7 @@ class Claim {
   int fd_ = -1;
 };
 
+// Whether a Claim of any process holds the name. Changes nothing.
+bool is_claimed(const std::filesystem::path& path);
+
 }  // namespace jouleprof::recording

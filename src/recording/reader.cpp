@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "model/being_written.h"
+#include "recording/claim.h"
 #include "recording/left_over.h"
 #include "recording/open.h"
 #include "recording/sqlite_file.h"
@@ -292,7 +294,12 @@ Result<model::Recording> read_recording(const std::filesystem::path& path) {
     Reader reader(*file);
     model::Recording recording = reader.read();
     if (reader.problem().empty()) {
-      if (!recording.run.complete) take_left_over(path, recording);
+      if (!recording.run.complete) {
+        take_left_over(path, recording);
+        if (is_claimed(path)) {
+          recording.warnings.push_back({HostClock::now(), std::string(model::kBeingWritten)});
+        }
+      }
       return recording;
     }
     return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));

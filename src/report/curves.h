@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string_view>
 #include <vector>
 
 #include "analysis/run.h"
@@ -15,6 +16,22 @@ struct PowerCurve {
   model::DomainId domain{};
   std::vector<model::PowerStep> steps;
 };
+
+// The weakest of the sensors that a domain's energy and power come from.
+inline model::Provenance provenance_of(const model::Recording& recording, model::DomainId domain) {
+  auto weakest = model::Provenance::kUnavailable;
+  for (const auto& sensor : recording.sensors) {
+    if (sensor.domain != domain || sensor.kind == model::SensorKind::kGauge) continue;
+    weakest = model::combine(weakest, sensor.provenance);
+  }
+  return weakest;
+}
+
+// After a name: nothing for what is measured, else " ESTIMATED" or " SIMULATED".
+inline std::string_view provenance_mark(model::Provenance provenance) {
+  if (provenance == model::Provenance::kSimulated) return " SIMULATED";
+  return provenance == model::Provenance::kEstimated ? " ESTIMATED" : "";
+}
 
 // Of every domain that has one. A GPU's steps may be shorter than those of other domains, which
 // have slower sensors.

@@ -106,10 +106,19 @@ std::vector<PowerCurve> curves() {
           {model::DomainId{1}, {{at(99), at(103), Power::watts(50)}}}};
 }
 
+// 300 of the GPU's 400 J are the process's.
+std::vector<model::ProcessProfile> shares(const model::Recording& r) {
+  model::ProcessProfile p;
+  p.process = r.processes[0];
+  p.shares.push_back({model::DomainId{0}, Energy::joules(300), {}, {}, {}});
+  return {p};
+}
+
 std::vector<json> aipowermeter_lines(const model::Recording& r, const std::vector<PowerCurve>& c,
-                                     Duration period) {
+                                     Duration period,
+                                     const std::vector<model::ProcessProfile>& p = {}) {
   std::ostringstream out;
-  EXPECT_TRUE(write_aipowermeter(out, r, c, period));
+  EXPECT_TRUE(write_aipowermeter(out, r, c, p, period));
   const std::string text = out.str();
   std::vector<json> lines;
   for (const auto line : split(text, '\n')) {
@@ -161,7 +170,7 @@ TEST(Locale, ADecimalCommaChangesNothing) {
     write_power_csv(samples, recording());
     write_counter_csv(samples, recording());
     write_gauge_csv(samples, recording());
-    EXPECT_TRUE(write_aipowermeter(samples, recording(), curves()));
+    EXPECT_TRUE(write_aipowermeter(samples, recording(), curves(), shares(recording())));
     model::Snapshot snapshot;
     auto& gpu = snapshot.domains.emplace_back();
     gpu.domain.device = "gpu1000";
@@ -236,7 +245,8 @@ TEST(AiPowerMeter, TheTrapezoidRuleGivesBackTheEnergy) {
 TEST(AiPowerMeter, HasTheFieldsThatItsReaderLooksFor) {
   setenv("TZ", "UTC", 1);
   tzset();
-  const auto lines = aipowermeter_lines(recording(), curves(), std::chrono::seconds(1));
+  const auto lines =
+      aipowermeter_lines(recording(), curves(), std::chrono::seconds(1), shares(recording()));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["date"], "2026-11-20 14:03:11.250000");
   EXPECT_EQ(lines[2]["date"], "2026-11-20 14:03:13.250000");
@@ -266,14 +276,66 @@ TEST(AiPowerMeter, WhatIsAbsentIsLeftOutAndNeverZero) {
     EXPECT_TRUE(line["metrics"]["gpu"]["per_gpu_attributable_power"]["all"].is_null());
     EXPECT_EQ(line.dump().find("-1,"), std::string::npos);
   }
-  // A curve with a hole: the point within it has no power, and ends the segment.
+  // A curve with a hole: a segment before and one after it, each from end to end.
   auto holed = curves();
   holed.resize(1);
   holed[0].steps = {{at(100), at(100.4), Power::watts(100)},
                     {at(101.6), at(102), Power::watts(100)}};
   const auto with_hole = aipowermeter_lines(r, holed, std::chrono::seconds(1));
-  ASSERT_EQ(with_hole.size(), 3u);
-  EXPECT_EQ(with_hole[1], "END OF RECORDING SEGMENT");
+  ASSERT_EQ(with_hole.size(), 5u);
+  EXPECT_EQ(with_hole[2], "END OF RECORDING SEGMENT");
+  EXPECT_EQ(with_hole[1]["date"], "2026-11-20 14:03:11.650000");
+  EXPECT_EQ(with_hole[3]["date"], "2026-11-20 14:03:12.850000");
+}
+
+// As AIPowerMeter's reader computes it: trapezoids within a segment, of what a line has.
+double reader_joules(const std::vector<json>& lines, const std::vector<std::string>& keys) {
+  double sum = 0;
+  std::optional<std::pair<double, double>> last;
+  for (const json& line : lines) {
+    const json* value = line.is_object() ? &line["metrics"] : nullptr;
+    for (const auto& key : keys) {
+      value = value != nullptr && value->contains(key) ? &(*value)[key] : nullptr;
+    }
+    if (value == nullptr || !value->is_number()) {
+      last.reset();
+      continue;
+    }
+    const std::string clock = line["date"].get<std::string>().substr(11);
+    const double at = 3600 * std::stod(clock.substr(0, 2)) + 60 * std::stod(clock.substr(3, 2)) +
+                      std::stod(clock.substr(6));
+    const double watts = value->get<double>();
+    if (last) sum += (at - last->first) * (watts + last->second) / 2;
+    last = {at, watts};
+  }
+  return sum;
+}
+
+TEST(AiPowerMeter, ItsReaderFindsTheEnergyOfSegmentsAndOfProcessesThatComeAndGo) {
+  auto r = recording();
+  r.processes[0].start = at(100.5);
+  r.processes[0].end = at(101.2);
+  r.process_readings.processes.resize(2);  // of the first second only
+  r.process_readings.gpu_processes.resize(2);
+  auto holed = curves();
+  holed[0].steps = {{at(100), at(100.9), Power::watts(100)},
+                    {at(101.1), at(102), Power::watts(300)}};
+  for (const auto period : {std::chrono::milliseconds(1000), std::chrono::milliseconds(150)}) {
+    const auto lines = aipowermeter_lines(r, holed, period, shares(r));
+    EXPECT_NEAR(reader_joules(lines, {"gpu", "nvidia_draw_absolute"}), 0.9 * 100 + 0.9 * 300, 0.1);
+    EXPECT_NEAR(reader_joules(lines, {"gpu", "per_gpu_attributable_power", "all"}), 300, 0.1);
+    EXPECT_NEAR(reader_joules(lines, {"cpu", "intel_power"}), 100, 0.1);
+  }
+}
+
+// The machine slept for ten seconds, or its clock was set.
+TEST(AiPowerMeter, AStepOfTheClockEndsASegment) {
+  auto r = recording();
+  r.clock_points = {{at(100), kStart, {}},
+                    {at(101), kStart + std::chrono::seconds{11}, {}},
+                    {at(102), kStart + std::chrono::seconds{12}, {}}};
+  const auto lines = aipowermeter_lines(r, curves(), std::chrono::milliseconds(500));
+  EXPECT_NEAR(reader_joules(lines, {"gpu", "nvidia_draw_absolute"}), 400, 0.1);
 }
 
 TEST(AiPowerMeter, HasEveryGpuKeyThatARealFileHas) {
@@ -282,7 +344,8 @@ TEST(AiPowerMeter, HasEveryGpuKeyThatARealFileHas) {
   const auto text = read_file(real);
   if (!text) GTEST_SKIP() << "no file of AIPowerMeter here (" << real << ")";
   const json theirs = json::parse(split(*text, '\n')[0]);
-  const json ours = aipowermeter_lines(recording(), curves(), std::chrono::seconds(1))[1];
+  const json ours =
+      aipowermeter_lines(recording(), curves(), std::chrono::seconds(1), shares(recording()))[1];
   for (const auto& [key, value] : theirs["metrics"]["gpu"].items()) {
     ASSERT_TRUE(ours["metrics"]["gpu"].contains(key)) << key;
     EXPECT_EQ(ours["metrics"]["gpu"][key].is_object(), value.is_object()) << key;
@@ -292,10 +355,10 @@ TEST(AiPowerMeter, HasEveryGpuKeyThatARealFileHas) {
 
 TEST(AiPowerMeter, NothingToWriteIsAnError) {
   std::ostringstream out;
-  const auto none = write_aipowermeter(out, recording(), {});
+  const auto none = write_aipowermeter(out, recording(), {}, {});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Errc::kUnavailable);
-  EXPECT_EQ(write_aipowermeter(out, recording(), curves(), Duration{}).error().code,
+  EXPECT_EQ(write_aipowermeter(out, recording(), curves(), {}, Duration{}).error().code,
             Errc::kInvalidArgument);
   EXPECT_EQ(out.str(), "");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/being_written.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 
@@ -13,6 +14,11 @@ namespace jouleprof::report {
 using model::DomainProfile;
 using model::Measurement;
 using model::Profile;
+
+std::string_view incomplete_text(const model::Profile& profile) {
+  if (profile.run.complete) return {};
+  return model::is_being_written(profile.warnings) ? kBeingWrittenText : kCutOffText;
+}
 
 std::string command_text(const model::RunInfo& run) {
   std::string text;

@@ -14,6 +14,11 @@ inline constexpr std::string_view kSimulatedText =
 inline constexpr std::string_view kCutOffText =
     "CUT OFF: the recording was not closed in order; its last moments are missing.";
 
+inline constexpr std::string_view kBeingWrittenText =
+    "STILL BEING WRITTEN: these figures end with what has been written so far.";
+// kCutOffText, kBeingWrittenText, or nothing of a recording that was closed in order.
+std::string_view incomplete_text(const model::Profile& profile);
+
 std::string command_text(const model::RunInfo& run);  // as a shell reads it; may be empty
 // "exit status 0, started ... on HOST", and the part where it is one.
 std::string run_line(const model::Profile& profile);

@@ -73,7 +73,7 @@ def torch_trace(rows):
 
 
 ADDED_EVENT = re.compile(r',\n  \{[^\n]*"cat": "jouleprof"[^\n]*\}')
-ADDED_ARGS = re.compile(r'(, "(energy( [^"]*)?|power [^"]*|kernels)": ("[^"]*"|[-+.0-9e]*))+(?=\s*\})')
+ADDED_ARGS = re.compile(r'(, "(energy( [^"]*)?|power [^"]*|kernels|provenance)": ("[^"]*"|[-+.0-9e]*))+(?=\s*\})')
 
 
 def without_ours(text):

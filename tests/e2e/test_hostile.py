@@ -256,6 +256,12 @@ def test_a_home_that_may_not_be_entered(gpu, public_folder):
     assert "going on without it" in process.stderr
 
 
+@pytest.mark.parametrize("option", ["-o", "--json", "--html"])
+def test_an_output_in_a_folder_that_is_not_there_is_refused(gpu, option):
+    process = gpu("run", "--idle", "0", option, "missing/x", "--", *JOB, status=125)
+    assert "missing" in process.err and not ran(gpu)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ended_before_the_command_began(gpu, how):
     process = gpu.start("run", "-o", "x.jprof", "--idle", "30s", "--", *JOB)
@@ -266,10 +272,11 @@ def test_ended_before_the_command_began(gpu, how):
     process.send_signal(how)
     _, err = process.communicate(timeout=60)
     assert not ran(gpu)
-    said = gpu("report", "x.jprof").out
-    assert "not started" in said or "before it started the command" in said
+    report = gpu("report", "x.jprof", status=4)  # no result, no joules
+    assert "not started" in report.err or "before it started the command" in report.err
+    assert report.out == ""
     if how == signal.SIGINT:
-        assert process.returncode == 130 and "not started" in err
+        assert process.returncode == 130 and "not started" in err and " J" not in err
 
 
 def test_a_second_interruption_in_the_idle_after_the_work(gpu):

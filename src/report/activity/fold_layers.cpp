@@ -36,6 +36,29 @@ struct Folded {
   std::vector<double> joules;
 };
 
+// Layers fold that differ in the numbers of their names alone: one type and shape has one detail
+// and one number of parameters.
+struct Key {
+  std::uint32_t parent = model::kNone;
+  std::string name;
+  std::string detail;
+  std::uint64_t parameters = 0;
+  auto operator<=>(const Key&) const = default;
+};
+
+// Both names, with * for each number in which they differ.
+std::string common_name(std::string_view a, std::string_view b) {
+  const auto parts = split(a, '.');
+  const auto others = split(b, '.');
+  if (parts.size() != others.size()) return std::string(a);
+  std::string name;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    name += i == 0 ? "" : ".";
+    name += parts[i] == others[i] ? parts[i] : "*";
+  }
+  return name;
+}
+
 void add(Folded& folded, const ActivityRow& row) {
   ActivityRow& sum = folded.row;
   sum.count += row.count;
@@ -98,16 +121,17 @@ model::ActivityProfile fold_layers(const model::ActivityProfile& profile) {
   std::vector<Folded> rows;
   std::vector<std::size_t> counts;
   std::vector<std::uint32_t> place;  // of each row of the profile
-  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> known;  // by parent and name
+  std::map<Key, std::uint32_t> known;
   for (std::size_t i = 0; i < profile.by_layer.size(); ++i) {
     const ActivityRow& row = profile.by_layer[i];
     const std::uint32_t parent = row.parent < i ? place[row.parent] : model::kNone;
-    const std::string name = folded_name(row.name);
     const auto [found, is_new] =
-        known.try_emplace({parent, name}, static_cast<std::uint32_t>(rows.size()));
+        known.try_emplace({parent, folded_name(row.name), row.detail, row.parameters},
+                          static_cast<std::uint32_t>(rows.size()));
     place.push_back(found->second);
     if (!is_new) {
       add(rows[found->second], row);
+      rows[found->second].row.name = common_name(rows[found->second].row.name, row.name);
       ++counts[found->second];
       continue;
     }
@@ -120,7 +144,6 @@ model::ActivityProfile fold_layers(const model::ActivityProfile& profile) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ActivityRow& row = rows[i].row;
     if (counts[i] > 1) {
-      row.name = folded_name(row.name);
       row.folded = spread_of(rows[i], counts[i]);
       row.detail = spread_text(*row.folded) + (row.detail.empty() ? "" : "; " + row.detail);
       row.group = model::kNone;

@@ -56,6 +56,28 @@ TEST(FoldLayers, EqualLayersAreSums) {
   EXPECT_EQ(rows[2].inclusive->energy, Energy::joules(30));
 }
 
+// The layers of a Sequential differ in numbers alone, and are not alike.
+TEST(FoldLayers, LayersOfAnotherTypeOrShapeStayApart) {
+  auto p = two_blocks();
+  p.by_layer = {layer("net", "Net", model::kNone, 1, 5, 105),
+                layer("net.0.mlp.0", "Linear [64, 256]", 0, 1, 7, 7),
+                layer("net.0.mlp.1", "GELU [64, 1024]", 0, 1, 1, 1),
+                layer("net.0.mlp.2", "Linear [64, 1024]", 0, 1, 9, 9),
+                layer("net.0.mlp.3", "Linear [64, 256]", 0, 1, 3, 3),
+                layer("net.1.mlp.0", "Linear [64, 256]", 0, 1, 8, 8),
+                layer("net.1.mlp.1", "GELU [64, 1024]", 0, 1, 2, 2)};
+  for (auto& row : p.by_layer) row.parameters = 100;
+  p.by_layer[4].parameters = 7;  // a classifier: the same input, fewer outputs
+  const auto rows = fold_layers(p).by_layer;
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("net", "net.*.mlp.0", "net.*.mlp.1", "net.0.mlp.2",
+                                            "net.0.mlp.3"));
+  EXPECT_EQ(rows[1].folded->count, 2u);
+  EXPECT_EQ(rows[1].energy->energy, Energy::joules(15));
+  EXPECT_FALSE(rows[3].folded);
+}
+
 TEST(FoldLayers, TheSpreadIsInJsonAndCsv) {
   const std::vector<model::ActivityProfile> folded{fold_layers(two_blocks())};
   ActivityOptions options;

@@ -20,12 +20,15 @@ std::string chrome_time(Duration t) {
 }
 
 std::string chrome_energy(const JoulesRange& energy) {
+  const auto from = to_string(energy.provenance);
   if (energy.resolved == 0) {
-    return energy.high > 0 ? fmt::format(R"--("energy high (J)": {:.6g})--", energy.high) : "";
+    if (!(energy.high > 0)) return {};
+    return fmt::format(R"--("energy high (J)": {:.6g}, "provenance": "{}")--", energy.high, from);
   }
   return fmt::format(
-      R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g})--",
-      energy.joules, energy.low, energy.high);
+      R"--("energy (J)": {:.6g}, "energy low (J)": {:.6g}, "energy high (J)": {:.6g}, )--"
+      R"--("provenance": "{}")--",
+      energy.joules, energy.low, energy.high, from);
 }
 
 std::string chrome_power(const model::PowerStep& step) {

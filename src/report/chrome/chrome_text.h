@@ -18,8 +18,8 @@ namespace jouleprof::report {
 
 std::string chrome_string(std::string_view text);  // quoted and escaped
 std::string chrome_time(Duration t);               // microseconds with nanoseconds as decimals
-// Members of "args": the energy and its bounds; of what is not resolvable the upper bound alone.
-// Empty where nothing is known.
+// Members of "args": the energy, its bounds and its provenance; of what is not resolvable the upper
+// bound and the provenance. Empty where nothing is known.
 std::string chrome_energy(const JoulesRange& energy);
 // The members of "args" of a counter event: "watts", and where the interval is known "low", which
 // is not below zero, and "high".

@@ -84,11 +84,12 @@ class Writer {
       for (const auto& p : *parts_.profiles) {
         out_ << ", " << chrome_string(p.domain.device) << ": "
              << chrome_string(fmt::format(
-                    "{}: {:.6g} J measured = {:.6g} rest and held + {:.6g} kernels + "
+                    "{}: {:.6g} J{} in all = {:.6g} rest and held + {:.6g} kernels + "
                     "{:.6g} idle between launches + {:.6g} other "
                     "processes + {:.6g} unattributed",
-                    p.method, p.measured.energy.joules(), p.idle.joules(), p.kernels.joules(),
-                    p.gaps.joules(), p.others.joules(), p.unattributed.joules()));
+                    p.method, p.measured.energy.joules(), provenance_mark(p.measured.provenance),
+                    p.idle.joules(), p.kernels.joules(), p.gaps.joules(), p.others.joules(),
+                    p.unattributed.joules()));
       }
     }
     out_ << "},\n\"traceEvents\": [";
@@ -101,7 +102,8 @@ class Writer {
       if (!domain) continue;
       const bool gpu = domain->kind == model::DomainKind::kGpu;
       const std::string name = chrome_string(fmt::format(
-          "{}{}{} power (W)", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind)));
+          "{}{}{} power (W){}", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind),
+          provenance_mark(provenance_of(recording_, domain->id))));
       for (const auto& step : curve.steps) {
         if (!parts_.holds(step.begin)) continue;
         sink_(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
@@ -124,9 +126,10 @@ class Writer {
         if (!energy) continue;
         const auto& domain = recording_.domains[d];
         args +=
-            fmt::format(R"(, {}: "{:.6g} J, 95 %: {:.6g} to {:.6g}")",
+            fmt::format(R"(, {}: "{:.6g} J{}, 95 %: {:.6g} to {:.6g}")",
                         chrome_string(fmt::format("{} {}", domain.device, to_string(domain.kind))),
-                        energy->energy.joules(), energy->low().joules(), energy->high().joules());
+                        energy->energy.joules(), provenance_mark(energy->provenance),
+                        energy->low().joules(), energy->high().joules());
       }
       const auto edge = [&](char phase, HostTime t, const std::string& more) {
         sink_(R"({{"ph": "{}", "cat": "window", "id": {}, "name": {}, "pid": {}, )"

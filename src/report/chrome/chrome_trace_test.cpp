@@ -122,6 +122,42 @@ TEST(ChromeTrace, LaunchesAreSlicesWithTheirEnergy) {
   EXPECT_FALSE(launches[3]["args"].contains("energy (J)"));  // outside what was attributed
 }
 
+// Rows are copied one by one: each says that it is no measurement.
+TEST(ChromeTrace, ProvenanceTravelsWithEachRow) {
+  Example example(true);
+  model::Sensor sensor;
+  sensor.domain = example.recording.domains[0].id;
+  sensor.provenance = model::Provenance::kSimulated;
+  example.recording.sensors = {sensor};
+  example.profiles[0].by_kernel[0].energy->provenance = model::Provenance::kSimulated;
+  example.parts.window_energy = [](const model::Window&, std::size_t) {
+    auto energy = joules(2, 0.5);
+    energy.provenance = model::Provenance::kEstimated;
+    return Result<model::Measurement>(energy);
+  };
+  int energies = 0;
+  int counters = 0;
+  int windows = 0;
+  for (const auto& e : example.write()["traceEvents"]) {
+    if (!e.contains("args")) continue;
+    if (e["args"].contains("energy (J)")) {
+      EXPECT_EQ(e["args"]["provenance"], "simulated");
+      ++energies;
+    }
+    if (e["ph"] == "C") {
+      EXPECT_EQ(e["name"], "gpu0 power (W) SIMULATED");
+      ++counters;
+    }
+    if (e["ph"] == "b") {
+      EXPECT_THAT(e["args"].dump(), ::testing::HasSubstr("2 J ESTIMATED"));
+      ++windows;
+    }
+  }
+  EXPECT_GT(energies, 3);
+  EXPECT_GT(counters, 0);
+  EXPECT_GT(windows, 0);
+}
+
 TEST(ChromeTrace, LayersAndRangesSpanTheirLaunches) {
   const Json json = Example(true).write();
   std::map<std::string, std::pair<double, double>> slices;

@@ -7,18 +7,20 @@ JoulesRange& JoulesRange::operator+=(const JoulesRange& other) {
   low += other.low;
   high += other.high;
   resolved += other.resolved;
+  provenance = model::combine(provenance, other.provenance);
   return *this;
 }
 
 JoulesRange JoulesRange::operator-(const JoulesRange& other) const {
-  return {joules - other.joules, low - other.low, high - other.high, resolved - other.resolved};
+  return {joules - other.joules, low - other.low, high - other.high, resolved - other.resolved,
+          provenance};
 }
 
 JoulesRange launch_energy(const model::ActivityRow& row, Duration duration, Duration total) {
   if (total <= Duration::zero()) return {};
   const double part = seconds(duration) / seconds(total);
   return {row.energy->energy.joules() * part, row.energy->low().joules() * part,
-          row.energy->high().joules() * part, row.resolvable ? 1 : 0};
+          row.energy->high().joules() * part, row.resolvable ? 1 : 0, row.energy->provenance};
 }
 
 KernelRows::KernelRows(const model::ActivityProfile& profile) : profile_(profile) {

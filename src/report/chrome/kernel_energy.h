@@ -15,6 +15,7 @@ struct JoulesRange {
   double low = 0;  // of the 95 % interval
   double high = 0;
   std::int64_t resolved = 0;  // launches in it whose kernel is resolvable
+  model::Provenance provenance = model::Provenance::kUnavailable;  // the weakest of its parts
 
   JoulesRange& operator+=(const JoulesRange& other);
   JoulesRange operator-(const JoulesRange& other) const;

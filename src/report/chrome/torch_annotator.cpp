@@ -33,7 +33,7 @@ void write_with(std::ostream& out, std::string_view text, std::string_view args,
 
 TorchAnnotator::TorchAnnotator(const model::ProfiledTrace& trace,
                                const std::vector<model::ActivityProfile>& profiles,
-                               const std::vector<PowerTrack>& tracks, std::string version)
+                               const std::vector<CounterTrack>& tracks, std::string version)
     : trace_(trace), tracks_(tracks), version_(std::move(version)) {
   std::size_t most = 0;
   for (const auto& launch : trace.launches) most = std::max<std::size_t>(most, launch.device + 1);
@@ -155,16 +155,16 @@ void TorchAnnotator::write_tail(std::ostream& out, bool first) const {
     if (!device.profile) continue;
     const auto& p = *device.profile;
     methods += fmt::format(
-        R"--(, {}: {{"method": {}, "measured (J)": {:.6g}, "idle (J)": {:.6g}, )--"
+        R"--(, {}: {{"method": {}, "provenance": "{}", "total (J)": {:.6g}, "idle (J)": {:.6g}, )--"
         R"--("kernels (J)": {:.6g}, "idle between launches (J)": {:.6g}, "others (J)": {:.6g}, "unattributed (J)": {:.6g}}})--",
-        chrome_string(p.domain.device), chrome_string(p.method), p.measured.energy.joules(),
-        p.idle.joules(), p.kernels.joules(), p.gaps.joules(), p.others.joules(),
-        p.unattributed.joules());
+        chrome_string(p.domain.device), chrome_string(p.method), to_string(p.measured.provenance),
+        p.measured.energy.joules(), p.idle.joules(), p.kernels.joules(), p.gaps.joules(),
+        p.others.joules(), p.unattributed.joules());
   }
   metadata("jouleprof",
            fmt::format(R"("version": {}, "energy": "above idle; low and high bound 95 %"{})",
                        chrome_string(version_), methods));
-  for (const PowerTrack& track : tracks_) {
+  for (const CounterTrack& track : tracks_) {
     const std::string name = chrome_string(track.name);
     for (const auto& step : track.steps) {
       const RealTime at = trace_.clocks.to_real(step.begin);

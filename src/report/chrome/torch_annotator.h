@@ -15,7 +15,7 @@
 namespace jouleprof::report {
 
 // The power of a domain over time, for a counter track.
-struct PowerTrack {
+struct CounterTrack {
   std::string name;  // "gpu0 power (W)"
   std::vector<model::PowerStep> steps;
 };
@@ -32,7 +32,7 @@ class TorchAnnotator {
   // `profiles` are the attribution of the trace's activity. All references must outlive it.
   TorchAnnotator(const model::ProfiledTrace& trace,
                  const std::vector<model::ActivityProfile>& profiles,
-                 const std::vector<PowerTrack>& tracks, std::string version);
+                 const std::vector<CounterTrack>& tracks, std::string version);
 
   // Writes one piece of the trace; the pieces in order give every byte of it, and
   // (docs/formats.md):
@@ -65,7 +65,7 @@ class TorchAnnotator {
   void write_tail(std::ostream& out, bool first) const;
 
   const model::ProfiledTrace& trace_;
-  const std::vector<PowerTrack>& tracks_;
+  const std::vector<CounterTrack>& tracks_;
   std::string version_;
   std::vector<Device> devices_;
   std::vector<std::vector<Launched>> threads_;

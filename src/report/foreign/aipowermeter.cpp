@@ -22,7 +22,8 @@ using model::Recording;
 
 constexpr const char* kSegmentEnd = "\"END OF RECORDING SEGMENT\"\n";
 // Wall clocks drift and are corrected by less.
-constexpr Duration kLeastPause = std::chrono::milliseconds{100};
+constexpr Duration kLeastStep = std::chrono::milliseconds{100};
+constexpr Duration kShortest = std::chrono::microseconds{100};  // segment: dates have microseconds
 
 // The mean over what the curve covers of [begin, end]; nothing where that is less than half.
 std::optional<double> mean_watts(const std::vector<PowerStep>& steps, HostTime begin,
@@ -64,12 +65,10 @@ class Latest {
     std::stable_sort(readings_.begin(), readings_.end(),
                      [](const Reading& a, const Reading& b) { return a.at < b.at; });
   }
-  // Those no older than `oldest`.
-  const std::map<Key, Reading>& at(HostTime t, HostTime oldest) {
+  const std::map<Key, Reading>& at(HostTime t) {
     for (; next_ < readings_.size() && readings_[next_].at <= t; ++next_) {
       latest_.insert_or_assign(key_of_(readings_[next_]), readings_[next_]);
     }
-    std::erase_if(latest_, [&](const auto& entry) { return entry.second.at < oldest; });
     return latest_;
   }
 
@@ -80,9 +79,102 @@ class Latest {
   std::map<Key, Reading> latest_;
 };
 
+// CPU time so far, straight between two readings; absent outside of them.
+class CpuTime {
+ public:
+  void add(HostTime at, Duration used) { readings_[at] = used; }
+  std::optional<double> within(HostTime begin, HostTime end) const {
+    if (readings_.size() < 2) return std::nullopt;
+    begin = std::max(begin, readings_.begin()->first);
+    end = std::min(end, readings_.rbegin()->first);
+    if (begin >= end) return std::nullopt;
+    return until(end) - until(begin);
+  }
+
+ private:
+  double until(HostTime t) const {
+    const auto next = readings_.lower_bound(t);
+    if (next == readings_.begin()) return seconds(next->second);
+    const auto before = std::prev(next);
+    const double part = seconds(t - before->first) / seconds(next->first - before->first);
+    return seconds(before->second) + part * seconds(next->second - before->second);
+  }
+  std::map<HostTime, Duration> readings_;
+};
+
+// The point `at` of a line, and what it stands for: half a step at the ends of a segment.
+struct Point {
+  HostTime at{};
+  HostTime begin{};
+  HostTime end{};
+};
+
+// How much of the point's time a process lived.
+double lived(const model::Process& process, const Point& point) {
+  const HostTime begin = std::max(process.start, point.begin);
+  const HostTime end = std::min(process.end.value_or(HostTime::max()), point.end);
+  return end > begin ? seconds(end - begin) / seconds(point.end - point.begin) : 0.0;
+}
+
+// The energy that the profile attributes to each process, laid over the lines in which it lived in
+// proportion to the domain's power: a reader's sum is then the profile's.
+class Shares {
+ public:
+  Shares(const std::vector<model::ProcessProfile>& processes, const std::vector<Drawn>& drawn,
+         const std::vector<std::vector<Point>>& segments)
+      : processes_(processes) {
+    for (const Drawn& d : drawn) {
+      std::map<std::size_t, double> alive;  // joules of the domain while each process lived
+      for (const auto& points : segments) {
+        for (const Point& point : points) {
+          const auto watts = mean_watts(*d.steps, point.begin, point.end);
+          for (std::size_t i = 0; watts && i < processes.size(); ++i) {
+            alive[i] +=
+                *watts * seconds(point.end - point.begin) * lived(processes[i].process, point);
+          }
+        }
+      }
+      for (const auto& [i, joules] : alive) {
+        for (const auto& share : processes[i].shares) {
+          if (share.domain != d.domain->id || joules <= 0) continue;
+          ratios_[d.domain->id][i] = share.energy.joules() / joules;
+        }
+      }
+    }
+  }
+
+  // By pid; absent for a domain that is not divided among processes.
+  std::optional<std::map<pid_t, double>> watts(const Drawn& d, const Point& point) const {
+    const auto ratios = ratios_.find(d.domain->id);
+    const auto mean = mean_watts(*d.steps, point.begin, point.end);
+    if (ratios == ratios_.end() || !mean) return std::nullopt;
+    std::map<pid_t, double> out;
+    for (const auto& [i, ratio] : ratios->second) {
+      const auto& process = processes_[i].process;
+      out[process.pid] += ratio * *mean * lived(process, point);
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<model::ProcessProfile>& processes_;
+  std::map<model::DomainId, std::map<std::size_t, double>> ratios_;
+};
+
+std::vector<Drawn> drawn_of(const Recording& recording, const std::vector<PowerCurve>& curves) {
+  std::vector<Drawn> drawn;
+  for (const PowerCurve& curve : curves) {
+    const auto it = std::find_if(recording.domains.begin(), recording.domains.end(),
+                                 [&](const Domain& d) { return d.id == curve.domain; });
+    if (it == recording.domains.end() || curve.steps.empty() || !it->visible) continue;
+    drawn.push_back({&*it, &curve.steps, provenance_of(recording, it->id)});
+  }
+  return drawn;
+}
+
 class Lines {
  public:
-  Lines(const Recording& recording, const std::vector<PowerCurve>& curves)
+  Lines(const Recording& recording, std::vector<Drawn> drawn, Shares shares)
       : clocks_(recording.clock_points),
         processes_(recording.process_readings.processes,
                    [](const model::ProcessReading& r) { return r.process; }),
@@ -90,27 +182,21 @@ class Lines {
             recording.process_readings.gpu_processes,
             [](const model::GpuProcessReading& r) { return std::pair(r.domain, r.process); }),
         machine_(recording.process_readings.machine,
-                 [](const model::MachineReading&) { return 0; }) {
+                 [](const model::MachineReading&) { return 0; }),
+        drawn_(std::move(drawn)),
+        shares_(std::move(shares)) {
     for (const auto& p : recording.processes) by_id_[p.id] = &p;
-    for (const PowerCurve& curve : curves) {
-      const auto it = std::find_if(recording.domains.begin(), recording.domains.end(),
-                                   [&](const Domain& d) { return d.id == curve.domain; });
-      if (it == recording.domains.end() || curve.steps.empty() || !it->visible) continue;
-      auto provenance = model::Provenance::kUnavailable;
-      for (const auto& sensor : recording.sensors) {
-        if (sensor.domain == it->id && sensor.kind != model::SensorKind::kGauge) {
-          provenance = combine(provenance, sensor.provenance);
-        }
-      }
-      drawn_.push_back({&*it, &curve.steps, provenance});
+    for (const auto& r : recording.process_readings.processes) {
+      cpu_times_[r.process].add(r.at, r.cpu_time);
     }
+    for (const auto& r : recording.process_readings.machine) busy_.add(r.at, r.busy_cpu_time);
   }
 
-  // The line of the point `at`, which stands for [begin, end]; nothing when nothing is known then.
-  std::string line(HostTime at, HostTime begin, HostTime end, Duration step) {
-    Json cpu = cpu_json(at, begin, end, step);
-    Json gpu = gpu_json(at, begin, end, step);
-    const RealTime wall = clocks_.to_real(at);
+  // Nothing when nothing is known then.
+  std::string line(const Point& point, Duration step) {
+    Json cpu = cpu_json(point);
+    Json gpu = gpu_json(point, step);
+    const RealTime wall = clocks_.to_real(point.at);
     Json line = Json::object();
     line["date"] = local_date_text(wall, "-") + ' ' + local_clock_text(wall, 6);
     line["provenance"] = Json::object();
@@ -150,58 +236,70 @@ class Lines {
     return it != by_id_.end() && it->second->in_tree ? it->second : nullptr;
   }
 
-  Json cpu_json(HostTime at, HostTime begin, HostTime end, Duration step) {
+  // The process, where it is one of the measured command's and has not ended.
+  const model::Process* alive(ProcessId id, HostTime at) const {
+    const model::Process* process = own(id);
+    return process != nullptr && process->end.value_or(HostTime::max()) >= at ? process : nullptr;
+  }
+
+  Json cpu_json(const Point& point) {
     Json cpu = Json::object();
     const auto add = [&](const char* name, const std::optional<double>& watts) {
       if (watts) cpu[name] = number_json(*watts);
     };
-    const auto package = sum_watts(DomainKind::kCpu, begin, end);
-    const auto cores = sum_watts(DomainKind::kCpuCores, begin, end);
-    const auto dram = sum_watts(DomainKind::kDram, begin, end);
-    add("intel_power", package);
-    add("psys_power", sum_watts(DomainKind::kPlatform, begin, end));
-    add("uncore_power", sum_watts(DomainKind::kCpuUncore, begin, end));
-    add("total_cpu_power", cores);
-    add("total_dram_power", dram);
+    const auto sum = [&](DomainKind kind) { return sum_watts(kind, point.begin, point.end); };
+    add("intel_power", sum(DomainKind::kCpu));
+    add("psys_power", sum(DomainKind::kPlatform));
+    add("uncore_power", sum(DomainKind::kCpuUncore));
+    add("total_cpu_power", sum(DomainKind::kCpuCores));
+    add("total_dram_power", sum(DomainKind::kDram));
+    add_process_watts("per_process_cpu_power", DomainKind::kCpuCores, point, cpu);
+    add_process_watts("per_process_dram_power", DomainKind::kDram, point, cpu);
 
-    const HostTime oldest = at - 3 * step;
-    const auto& machine = machine_.at(at, oldest);
-    std::optional<model::MachineReading> now;
-    if (!machine.empty()) now = machine.begin()->second;
-    std::map<ProcessId, Duration> cpu_times;
-    const auto put = [&](const char* name, const std::string& pid, Json value) {
-      cpu[name][pid] = std::move(value);
+    const auto put = [&](const char* name, const model::Process& process, Json value) {
+      cpu[name][std::to_string(process.pid)] = std::move(value);
     };
-    for (const auto& [id, reading] : processes_.at(at, oldest)) {
-      const model::Process* process = own(id);
+    const auto& machine = machine_.at(point.at);
+    const auto busy = busy_.within(point.begin, point.end);
+    for (const auto& [id, reading] : processes_.at(point.at)) {
+      const model::Process* process = alive(id, point.at);
       if (process == nullptr) continue;
-      const std::string pid = std::to_string(process->pid);
-      if (reading.pss_bytes) {
-        put("per_process_mem_use_abs", pid, *reading.pss_bytes);
-        if (now && now->memory_used_bytes > 0) {
-          const double share =
-              static_cast<double>(*reading.pss_bytes) / static_cast<double>(now->memory_used_bytes);
-          put("per_process_mem_use_percent", pid, number_json(share));
-          if (dram) put("per_process_dram_power", pid, number_json(share * *dram));
+      if (reading.rss_bytes || reading.pss_bytes) memory_[id].take(reading);
+      const Memory& memory = memory_[id];
+      if (memory.pss_bytes) {
+        put("per_process_mem_use_abs", *process, *memory.pss_bytes);
+        if (!machine.empty() && machine.begin()->second.memory_used_bytes > 0) {
+          put("per_process_mem_use_percent", *process,
+              number_json(static_cast<double>(*memory.pss_bytes) /
+                          static_cast<double>(machine.begin()->second.memory_used_bytes)));
         }
       }
-      if (reading.uss_bytes) put("per_process_mem_use_uss", pid, *reading.uss_bytes);
-      cpu_times[id] = reading.cpu_time;
-      const auto before = cpu_times_.find(id);
-      if (!now || !machine_before_ || before == cpu_times_.end()) continue;
-      const Duration busy = now->busy_cpu_time - machine_before_->busy_cpu_time;
-      if (busy <= Duration{}) continue;
-      const double use = seconds(reading.cpu_time - before->second) / seconds(busy);
-      put("per_process_cpu_uses", pid, number_json(use));
-      if (cores) put("per_process_cpu_power", pid, number_json(use * *cores));
+      if (memory.uss_bytes) put("per_process_mem_use_uss", *process, *memory.uss_bytes);
+      const auto used = cpu_times_.at(id).within(point.begin, point.end);
+      if (used && busy && *busy > 0) {
+        put("per_process_cpu_uses", *process, number_json(*used / *busy));
+      }
     }
-    cpu_times_ = std::move(cpu_times);
-    machine_before_ = now;
     return cpu;
   }
 
-  Json gpu_json(HostTime at, HostTime begin, HostTime end, Duration step) {
-    const auto draw = sum_watts(DomainKind::kGpu, begin, end);
+  void add_process_watts(const char* name, DomainKind kind, const Point& point, Json& cpu) const {
+    std::map<pid_t, double> sum;
+    bool any = false;
+    for (const Drawn& d : drawn_) {
+      if (d.domain->kind != kind) continue;
+      const auto watts = shares_.watts(d, point);
+      if (!watts) return;
+      any = true;
+      for (const auto& [pid, more] : *watts) sum[pid] += more;
+    }
+    if (!any) return;
+    cpu[name] = Json::object();
+    for (const auto& [pid, watts] : sum) cpu[name][std::to_string(pid)] = number_json(watts);
+  }
+
+  Json gpu_json(const Point& point, Duration step) {
+    const auto draw = sum_watts(DomainKind::kGpu, point.begin, point.end);
     if (!draw) return Json::object();
     Json power = Json::object();
     Json memory = Json::object();
@@ -210,32 +308,34 @@ class Lines {
     Json share = Json::object();
     Json attributable = Json::object();
     std::optional<double> attributable_sum;
-    const auto& readings = gpu_processes_.at(at, at - 3 * step);
+    const HostTime oldest = point.at - 3 * step;  // of a utilisation
     for (const Drawn& d : drawn_) {
       if (d.domain->kind != DomainKind::kGpu) continue;
       const std::string number = gpu_number(*d.domain);
-      const double watts = *mean_watts(*d.steps, begin, end);  // there, because the sum is
+      const double watts = *mean_watts(*d.steps, point.begin, point.end);  // as the sum has it
       power[number] = number_json(watts);
       memory[number] = Json::object();
-      std::optional<double> all;
-      double own_use = 0;
-      for (const auto& [key, reading] : readings) {
+      std::optional<double> own_use;
+      for (const auto& [key, reading] : gpu_processes_.at(point.at)) {
         const auto it = by_id_.find(key.second);
         if (key.first != d.domain->id || it == by_id_.end()) continue;
         const std::string pid = std::to_string(it->second->pid);
         const bool is_own = it->second->in_tree;
-        if (is_own && reading.memory_bytes) memory[number][pid] = *reading.memory_bytes;
-        if (!reading.compute_utilisation) continue;
+        if (alive(key.second, point.at) != nullptr && reading.memory_bytes) {
+          memory[number][pid] = *reading.memory_bytes;
+        }
+        if (!reading.compute_utilisation || reading.at < oldest) continue;
         use_by_pid[number][pid] = number_json(*reading.compute_utilisation);
-        all = all.value_or(0) + *reading.compute_utilisation;
-        if (is_own) own_use += *reading.compute_utilisation;
+        own_use = own_use.value_or(0) + (is_own ? *reading.compute_utilisation : 0);
       }
-      if (!all) continue;
-      const double own_share = *all > 0 ? own_use / *all : 0;
-      use[number] = number_json(own_use);
-      share[number] = number_json(own_share);
-      attributable[number] = number_json(watts * own_share);
-      attributable_sum = attributable_sum.value_or(0) + watts * own_share;
+      if (own_use) use[number] = number_json(*own_use);
+      const auto by_pid = shares_.watts(d, point);
+      if (!by_pid) continue;
+      double own_watts = 0;
+      for (const auto& [pid, more] : *by_pid) own_watts += more;
+      attributable[number] = number_json(own_watts);
+      if (watts > 0) share[number] = number_json(own_watts / watts);
+      attributable_sum = attributable_sum.value_or(0) + own_watts;
     }
     attributable["all"] = optional_json(attributable_sum, number_json);
     Json gpu = Json::object();
@@ -249,20 +349,87 @@ class Lines {
     return gpu;
   }
 
+  // PSS and USS are read less often than the rest.
+  struct Memory {
+    std::optional<std::uint64_t> pss_bytes;
+    std::optional<std::uint64_t> uss_bytes;
+    void take(const model::ProcessReading& reading) {
+      if (reading.pss_bytes) pss_bytes = reading.pss_bytes;
+      if (reading.uss_bytes) uss_bytes = reading.uss_bytes;
+    }
+  };
+
   ClockMap clocks_;
   Latest<ProcessId, model::ProcessReading> processes_;
   Latest<std::pair<model::DomainId, ProcessId>, model::GpuProcessReading> gpu_processes_;
   Latest<int, model::MachineReading> machine_;
   std::map<ProcessId, const model::Process*> by_id_;
   std::vector<Drawn> drawn_;
-  std::map<ProcessId, Duration> cpu_times_;  // at the line before
-  std::optional<model::MachineReading> machine_before_;
+  Shares shares_;
+  std::map<ProcessId, CpuTime> cpu_times_;
+  std::map<ProcessId, Memory> memory_;
+  CpuTime busy_;
 };
+
+// Where the wall clock was set, or the machine slept: between two points of the clocks, where
+// ClockMap goes over from one to the other.
+std::vector<HostTime> clock_steps(const std::vector<ClockPoint>& points) {
+  std::vector<HostTime> steps;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const Duration real = points[i].real - points[i - 1].real;
+    const Duration host = points[i].host - points[i - 1].host;
+    if (std::max(real - host, host - real) > kLeastStep) {
+      steps.push_back(points[i - 1].host + host / 2);
+    }
+  }
+  return steps;
+}
+
+// A reader integrates from line to line, so that a segment is a time in which the same domains have
+// power, and no step of the clock: it begins and ends with a line.
+std::vector<std::vector<Point>> segments_of(HostTime begin, HostTime end, Duration period,
+                                            const std::vector<Drawn>& drawn,
+                                            const std::vector<ClockPoint>& clocks) {
+  const auto steps = clock_steps(clocks);
+  std::vector<HostTime> edges{begin, end};
+  edges.insert(edges.end(), steps.begin(), steps.end());
+  for (const Drawn& d : drawn) {
+    for (std::size_t i = 0; i < d.steps->size(); ++i) {
+      const auto& step = (*d.steps)[i];
+      if (i == 0 || (*d.steps)[i - 1].end != step.begin) edges.push_back(step.begin);
+      if (i + 1 == d.steps->size() || (*d.steps)[i + 1].begin != step.end)
+        edges.push_back(step.end);
+    }
+  }
+  for (HostTime& edge : edges) edge = std::clamp(edge, begin, end);
+  std::sort(edges.begin(), edges.end());
+  std::vector<std::vector<Point>> segments;
+  for (std::size_t i = 1; i < edges.size(); ++i) {
+    const bool is_after_step = std::binary_search(steps.begin(), steps.end(), edges[i - 1]);
+    const HostTime from = edges[i - 1] + (is_after_step ? Duration{1} : Duration{});
+    const HostTime to = edges[i];
+    const bool has_power = std::any_of(drawn.begin(), drawn.end(), [&](const Drawn& d) {
+      return mean_watts(*d.steps, from, to).has_value();
+    });
+    if (to - from < kShortest || !has_power) continue;
+    const auto count =
+        std::max<std::int64_t>(1, std::llround(seconds(to - from) / seconds(period)));
+    const Duration step = (to - from) / count;
+    auto& points = segments.emplace_back();
+    for (std::int64_t n = 0; n <= count; ++n) {
+      const HostTime at = n == count ? to : from + n * step;
+      points.push_back({at, std::max(from, at - step / 2), std::min(to, at + step / 2)});
+    }
+  }
+  return segments;
+}
 
 }  // namespace
 
 Result<void> write_aipowermeter(std::ostream& out, const Recording& recording,
-                                const std::vector<PowerCurve>& curves, Duration period) {
+                                const std::vector<PowerCurve>& curves,
+                                const std::vector<model::ProcessProfile>& processes,
+                                Duration period) {
   if (period <= Duration{}) {
     return fail(Errc::kInvalidArgument, "the time between two lines must be greater than zero");
   }
@@ -279,31 +446,16 @@ Result<void> write_aipowermeter(std::ostream& out, const Recording& recording,
     return fail(Errc::kUnavailable,
                 "the recording has no power readings during the work; no file was written");
   }
-  const auto stretches =
-      std::max<std::int64_t>(1, std::llround(seconds(end - begin) / seconds(period)));
-  const Duration step = (end - begin) / stretches;
-  Lines lines(recording, curves);
-  const ClockMap clocks(recording.clock_points);
-  std::optional<HostTime> written;
-  bool is_open = false;  // a segment with lines
-  for (std::int64_t i = 0; i <= stretches; ++i) {
-    const HostTime at = i == stretches ? end : begin + i * step;
-    const std::string line =
-        lines.line(at, std::max(begin, at - step / 2), std::min(end, at + step / 2), step);
-    // A reader integrates from line to line: not over times without power, nor over a pause, whose
-    // wall time is no host time.
-    const bool jumps = written && clocks.to_real(at) - clocks.to_real(*written) >
-                                      at - *written + std::max(step / 2, kLeastPause);
-    if (is_open && (line.empty() || jumps)) {
-      out << kSegmentEnd;
-      is_open = false;
-    }
-    if (line.empty()) continue;
-    out << line;
-    is_open = true;
-    written = at;
+  const auto drawn = drawn_of(recording, curves);
+  const auto segments = segments_of(begin, end, period, drawn, recording.clock_points);
+  Lines lines(recording, drawn, Shares(processes, drawn, segments));
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    std::string text;
+    for (const Point& point : segments[i]) text += lines.line(point, period);
+    if (text.empty()) continue;
+    out << text;
+    if (i + 1 < segments.size() || recording.run.complete) out << kSegmentEnd;
   }
-  if (is_open && recording.run.complete) out << kSegmentEnd;
   return {};
 }
 

@@ -5,11 +5,13 @@
 // bytes, utilisations ratios. In addition to the fields of that format, each line has "provenance",
 // the word for each section, because the format has none of its own.
 //
-// Its reader integrates by the trapezoid rule over points. Points here are evenly spaced, each the
-// mean power of the stretch around it (half a stretch at both ends), so that its sum gives back the
-// energy of the curve.
+// Its reader integrates by the trapezoid rule over the points of a segment. Points here are evenly
+// spaced from end to end of one, each the mean power of the interval around it (half an interval at
+// both ends), so that its sum gives back the energy of the curve. A segment ends where a domain's
+// power begins or ends, and at a step of the wall clock.
 //
-// A domain whose curve covers less than half of a point's stretch is absent from it. What is absent
+// A process has in each line the part of its energy in the profile that is proportional to the
+// device's power while the process lived: the reader's sums are the profile's. What is absent
 // is left out where its reader allows that; the maps it insists on are there and empty, and an
 // unknown total is null, which it skips. Nothing is ever 0 or -1 for lack of a reading.
 #pragma once
@@ -25,10 +27,12 @@
 namespace jouleprof::report {
 
 // Writes the work's span of the recording, or all that the curves cover where there was no work.
-// `period` is about the time between two lines; it is fitted to the span.
+// `processes`: of the profile of that span. `period` is about the time between two lines; it is
+// fitted to each segment.
 // Errors: unavailable when no curve has a step; invalid_argument when the period is not positive.
 Result<void> write_aipowermeter(std::ostream& out, const model::Recording& recording,
                                 const std::vector<PowerCurve>& curves,
+                                const std::vector<model::ProcessProfile>& processes,
                                 Duration period = std::chrono::seconds(1));
 
 }  // namespace jouleprof::report

@@ -29,8 +29,8 @@ std::string alerts(const Profile& profile) {
   if (profile.simulated) {
     html += element("p", "alert", kSimulatedText);
   }
-  if (!profile.run.complete) {
-    html += element("p", "alert", kCutOffText);
+  if (const auto text = incomplete_text(profile); !text.empty()) {
+    html += element("p", "alert", text);
   }
   return html;
 }

@@ -57,7 +57,8 @@ double draw_headline(Drawing& drawing, double y, const Profile& profile, bool wh
        18);
   line(fit_width(run_line(profile), kFigureInner, 12), "class=\"soft\"", 20);
   if (profile.simulated) line(kSimulatedText, "class=\"alert\"", 20);
-  if (!profile.run.complete) line(kCutOffText, "class=\"alert\"", 20);
+  const auto incomplete = incomplete_text(profile);
+  if (!incomplete.empty()) line(incomplete, "class=\"alert\"", 20);
   y += 40;
   drawing.markup(energy_markup(y, quote));
   if (quote) {

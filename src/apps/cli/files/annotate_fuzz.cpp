@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto profiles = profiles_of(power, trace->profiled().trace);
-  const std::vector<report::PowerTrack> tracks{{"gpu0 power (W)", {}}};
+  const std::vector<report::CounterTrack> tracks{{"gpu0 power (W)", {}}};
   report::TorchAnnotator annotator(trace->profiled(), profiles, tracks, "1");
   std::ostringstream out;
   const auto made = trace->for_each_piece([&](const model::TracePiece& piece) {

@@ -74,7 +74,7 @@ class AnnotateTest : public ::testing::Test {
     EXPECT_TRUE(trace) << trace.error().message;
     if (!trace) return {};
     const auto profiles = profiles_of(trace->profiled().trace);
-    report::PowerTrack track{"gpu0 power (W)", {}};
+    report::CounterTrack track{"gpu0 power (W)", {}};
     for (int i = 0; i < 3; ++i) {
       track.steps.push_back({HostTime{1001s + i * 1ms}, HostTime{1001s + (i + 1) * 1ms},
                              Power::watts(300.5), Power::watts(2)});
@@ -83,7 +83,7 @@ class AnnotateTest : public ::testing::Test {
   }
   static Annotated write(const TorchTrace& trace,
                          const std::vector<model::ActivityProfile>& profiles,
-                         const std::vector<report::PowerTrack>& tracks) {
+                         const std::vector<report::CounterTrack>& tracks) {
     std::ostringstream out;
     report::TorchAnnotator annotator(trace.profiled(), profiles, tracks, "9.9");
     EXPECT_TRUE(trace.for_each_piece([&](const model::TracePiece& piece) {
@@ -102,7 +102,7 @@ class AnnotateTest : public ::testing::Test {
     static const std::regex kEvents(R"re(,?\n  \{[^\n]*"cat": "jouleprof"[^\n]*\})re");
     static const std::regex kBare(R"re((, )?"args": \{"energy (high )?\(J\)"[^{}]*\})re");
     static const std::regex kArgs(
-        R"re((, )?"energy (high )?\(J\)": [^,}]*(, "(energy [^"]*|power [^"]*|kernels|energy)": )re"
+        R"re((, )?"energy (high )?\(J\)": [^,}]*(, "(energy [^"]*|power [^"]*|kernels|energy|provenance)": )re"
         R"re(("[^"]*"|[-+.0-9e]*))*)re");
     text = std::regex_replace(text, kEvents, "");
     text = std::regex_replace(text, kBare, "");

@@ -12,6 +12,7 @@
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
 #include "report/chrome/torch_annotator.h"
+#include "report/curves.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -33,10 +34,10 @@ analysis::Part part_of(const model::Recording& recording, const model::ProfiledT
   return part;
 }
 
-std::vector<report::PowerTrack> tracks_of(const analysis::Run& run,
-                                          const model::ProfiledTrace& trace) {
+std::vector<report::CounterTrack> tracks_of(const analysis::Run& run,
+                                            const model::ProfiledTrace& trace) {
   const analysis::Part part = part_of(run.recording(), trace, 100ms);
-  std::vector<report::PowerTrack> tracks;
+  std::vector<report::CounterTrack> tracks;
   const auto& domains = run.recording().domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const auto& domain = domains[i];
@@ -44,7 +45,10 @@ std::vector<report::PowerTrack> tracks_of(const analysis::Run& run,
     auto steps = run.curve(i, gpu ? 20ms : 100ms, part, model::StepErrors::kWanted);
     if (steps.empty()) continue;
     const std::string what = gpu ? "" : " " + std::string(to_string(domain.kind));
-    tracks.push_back({fmt::format("{}{} power (W)", domain.device, what), std::move(steps)});
+    const auto provenance = report::provenance_of(run.recording(), domain.id);
+    tracks.push_back(
+        {fmt::format("{}{} power (W){}", domain.device, what, report::provenance_mark(provenance)),
+         std::move(steps)});
   }
   return tracks;
 }

@@ -256,7 +256,9 @@ class RunVerb : public Verb {
 
   // The last number that the command printed so is the number of units.
   void note_units(session::OutputTap& tap) {
-    const auto numbers = tap.finish();
+    const auto found = tap.finish();
+    if (!found) return say("jouleprof: {}\n", found.error().message);
+    const auto& numbers = *found;
     if (numbers.empty() || numbers.back().value <= 0) {
       say("jouleprof: no line of the command's output has a number above 0 that --per-regex finds: "
           "the energy of one {} is unknown\n",
@@ -319,11 +321,13 @@ class RunVerb : public Verb {
 
   Result<void> check_outputs(const std::vector<std::string>& command) const {
     std::vector<std::string> others = command;
-    for (const auto& [path, overwrite] : {std::pair(output_, true), std::pair(json_, true),
-                                          std::pair(html_, force_), std::pair(svg_, force_)}) {
-      if (path.empty()) continue;
-      if (auto possible = check_output({path, overwrite, others}); !possible) return possible;
-      others.push_back(path);
+    const Output outputs[] = {
+        {output_, true, {}, true}, {json_, true, {}}, {html_, force_, {}}, {svg_, force_, {}}};
+    for (Output output : outputs) {
+      if (output.path.empty()) continue;
+      output.others = others;
+      if (auto possible = check_output(output); !possible) return possible;
+      others.push_back(output.path);
     }
     return {};
   }

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/new_file.h"
+#include "recording/claim.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -40,8 +41,10 @@ bool is_stream(const fs::path& path) {
 Result<void> finish(std::ostream& out, const std::string& where) {
   out.flush();
   if (out) return {};
-  return tl::unexpected(
-      system_error(fmt::format("cannot write {}", where), errno != 0 ? errno : EIO));
+  const int err = errno;
+  auto error = system_error(fmt::format("cannot write {}", where), err != 0 ? err : EIO);
+  errno = err;
+  return tl::unexpected(std::move(error));
 }
 
 Result<void> write_stream(const std::string& path, std::ios::openmode mode, const Write& write) {
@@ -95,6 +98,19 @@ Result<void> check_output(const Output& output) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("cannot write {}: it is a folder; name a file", output.path));
   }
+  if (!output.is_claimed_later && recording::is_claimed(output.path)) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("cannot write {}: another jouleprof is writing a recording there; choose "
+                    "another name",
+                    output.path));
+  }
+  const fs::path folder = fs::absolute(without_links(output.path), err).parent_path();
+  if (!fs::is_directory(folder, err)) {
+    return fail(Errc::kNotFound, fmt::format("cannot write {}: there is no folder {}; create it "
+                                             "first",
+                                             output.path, folder.string()));
+  }
   if (!output.overwrite && fs::is_regular_file(status) && !is_stream(output.path)) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} exists; choose another name or use --force", output.path));
@@ -107,7 +123,10 @@ Result<void> write_output(const Output& output, const Write& write) {
   if (is_stdout(output.path)) {
     errno = 0;
     write(std::cout);
-    return finish(std::cout, "to the standard output");
+    auto finished = finish(std::cout, "to the standard output");
+    // The reader has enough, as with `export | head`.
+    if (!finished && errno == EPIPE) return {};
+    return finished;
   }
   if (is_stream(output.path)) return write_stream(output.path, std::ios::app, write);
   return write_file(output.path, write);

@@ -14,16 +14,19 @@ struct Output {
   std::string path;        // "" or "-": stdout
   bool overwrite = false;  // an ordinary file that exists
   std::vector<std::string>
-      others;  // the command's inputs and other outputs: it may be none of them
+      others;                     // the command's inputs and other outputs: it may be none of them
+  bool is_claimed_later = false;  // as a recording, which several processes of a job may share
 };
 
 // What would keep write_output() from beginning. Errors: invalid_argument where the output is one
-// of `others`, exists, or is a folder.
+// of `others`, exists, is a folder, or is a recording that another program writes; not_found
+// without the folder that it is to be in.
 Result<void> check_output(const Output& output);
 
 // Writes through `write` what is in its place at once when it returns true; before that, and where
 // something fails, an old file stays as it was. A FIFO, a device or a stream is written to as it
-// is. Errors: check_output's, else as the system says.
+// is. A reader of the standard output that closes it is no error: it has enough. Errors:
+// check_output's, else as the system says.
 Result<void> write_output(const Output& output, const std::function<bool(std::ostream&)>& write);
 Result<void> write_output(const Output& output, const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -20,6 +21,45 @@ constexpr std::size_t kLongest = std::size_t{64} << 20;
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+// After the UUID of a simulated GPU: "@" and a checksum (FNV-1a) of its scenario, because scenarios
+// repeat UUIDs. Empty for real GPUs.
+std::string scenario_mark() {
+  const auto scenario = variable("JOULEPROF_NVML_SCENARIO");
+  if (scenario.empty()) return {};
+  std::uint64_t sum = 0xCBF29CE484222325ULL;
+  for (const char c : read_file(scenario, kLongest).value_or(scenario)) {
+    sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return fmt::format("@{:016x}", sum);
+}
+
+// Every GPU's, as the file has them.
+Result<json> read_all(const std::filesystem::path& path) {
+  const auto text = read_file(path, kLongest);
+  if (!text && text.error().code != Errc::kNotFound) return forward_error(text);
+  json devices = json::object();
+  auto document = parse_json(text.value_or(""), path.string());
+  if (!document || !document->is_object() || !document->contains("devices")) return devices;
+  for (auto& [name, device] : (*document)["devices"].items()) {
+    if (device.is_object()) devices[name] = std::move(device);
+  }
+  return devices;
+}
+
+// Takes out those of the machine, or scenario, of now, by UUID.
+json take_present(json& all) {
+  const auto mark = scenario_mark();
+  json present = json::object();
+  json others = json::object();
+  for (auto& [name, device] : all.items()) {
+    const auto at = name.find('@');
+    const bool is_present = at == std::string::npos ? mark.empty() : name.substr(at) == mark;
+    (is_present ? present[name.substr(0, at)] : others[name]) = std::move(device);
+  }
+  all = std::move(others);
+  return present;
 }
 
 Result<std::filesystem::path> existing_path() {
@@ -43,15 +83,9 @@ std::filesystem::path calibration_path() {
 Result<json> read_devices() {
   const auto path = existing_path();
   if (!path) return forward_error(path);
-  const auto text = read_file(*path, kLongest);
-  if (!text && text.error().code != Errc::kNotFound) return forward_error(text);
-  json devices = json::object();
-  auto document = parse_json(text.value_or(""), path->string());
-  if (!document || !document->is_object() || !document->contains("devices")) return devices;
-  for (auto& [uuid, device] : (*document)["devices"].items()) {
-    if (device.is_object()) devices[uuid] = std::move(device);
-  }
-  return devices;
+  auto all = read_all(*path);
+  if (!all) return all;
+  return take_present(*all);
 }
 
 Result<void> change_devices(std::string_view what,
@@ -64,10 +98,13 @@ Result<void> change_devices(std::string_view what,
   if (!path) return failed(path.error());
   const auto lock = FileLock::take(path->string() + ".lock");
   if (!lock) return failed(lock.error());
-  auto devices = read_devices();
-  if (!devices) return failed(devices.error());
-  change(*devices);
-  const json document = {{"schema", kSchema}, {"devices", std::move(*devices)}};
+  auto all = read_all(*path);
+  if (!all) return failed(all.error());
+  json devices = take_present(*all);
+  change(devices);
+  const auto mark = scenario_mark();
+  for (auto& [uuid, device] : devices.items()) (*all)[uuid + mark] = std::move(device);
+  const json document = {{"schema", kSchema}, {"devices", std::move(*all)}};
   const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (auto written = replace_file(*path, text); !written) return failed(written.error());
   return {};

@@ -17,7 +17,8 @@ namespace jouleprof::meters::nvml {
 // Empty where neither variable is set.
 std::filesystem::path calibration_path();
 
-// The devices of the file: an object with an object for each UUID. Empty without a file, and for a
+// The devices of the file: an object with an object for each UUID; of simulated ones those of the
+// scenario of now (JOULEPROF_NVML_SCENARIO). Empty without a file, and for a
 // damaged one: what it holds only refines other figures, and can be measured again.
 // Errors: not_found where there is no path; of the file system.
 Result<nlohmann::json> read_devices();
@@ -32,7 +33,7 @@ Result<void> change_devices(std::string_view what,
 // stored. Errors: as change_devices.
 Result<std::size_t> forget_devices(const std::vector<std::string>& uuids);
 
-// Removes all that is stored of every GPU; otherwise the same.
+// Removes all that is stored of every GPU of this machine, or scenario; otherwise the same.
 Result<std::size_t> forget_all_devices();
 
 }  // namespace jouleprof::meters::nvml
