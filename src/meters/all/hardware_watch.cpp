@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <exception>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "base/process/threads.h"
+#include "base/say.h"
 #include "meters/all/open_meters.h"
 #include "meters/nvml/api/nvml_api.h"
 
