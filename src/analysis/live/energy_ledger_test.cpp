@@ -12,11 +12,11 @@ namespace {
 using simulated::at;
 using namespace std::chrono_literals;
 
-// A counter that a program reads for ten minutes, with a history of 20 s and 100 points before it.
+// A counter that a program reads for some minutes, with a history of 20 s and 40 points before it.
 TEST(EnergyLedger, WhatIsLongAgoIsBoundedAndStaysWithinItsInterval) {
-  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kMost = 40;
   simulated::Truth truth;
-  for (int i = 0; i != 200; ++i) truth.hold(i % 2 == 0 ? 100 : 300, 3.3);
+  for (int i = 0; i != 80; ++i) truth.hold(i % 2 == 0 ? 100 : 300, 3.3);
   simulated::GpuSensors gpu;
   EnergyLedger ledger({gpu.counter(), gpu.ring()}, 20s, kMost);
   const auto samples = gpu.samples(truth, 0, truth.end());
@@ -37,7 +37,7 @@ TEST(EnergyLedger, WhatIsLongAgoIsBoundedAndStaysWithinItsInterval) {
   }
   EXPECT_GT(ledger.coarse_points(), kMost / 3);
   const double end = truth.end() - 6;
-  for (const double begin : {1.5, 40.2, 111.1, 300.7, 444.4, 555.5, 600.0}) {
+  for (const double begin : {1.5, 40.2, 111.1, 180.7, 230.0}) {
     const auto energy = ledger.energy(at(begin), at(end));
     ASSERT_TRUE(energy) << begin << ": " << energy.error().message;
     EXPECT_NEAR(energy->energy.joules(), truth.joules(begin, end), energy->error.joules()) << begin;

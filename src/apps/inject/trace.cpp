@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/inject/spool_sink.h"
+#include "base/never_destroyed.h"
 #include "base/text.h"
 #include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
@@ -34,24 +35,23 @@ struct State {
   bool at_exit = false;
 };
 
-// Never destroyed: threads launch work while the process exits.
+// Threads launch work while the process exits.
 State& state() {
-  static State& only = []() -> State& {
-    auto* made = new State;
-    // Lock order: ours, then that of the scopes. pthread_atfork runs the handler registered last
-    // first.
-    scopes::send_all_again();
-    pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); },
-                   [] {
-                     // The parent's tracer has no thread here, and its spool is the parent's.
-                     state().tracer = nullptr;
-                     layers::set_active(false);
-                     cupti::Tracer::forget_all();
-                     state().mutex.unlock();
-                   });
-    return *made;
-  }();
-  return only;
+  static NeverDestroyed<State> only;
+  // Lock order: ours, then that of the scopes. pthread_atfork runs the handler registered last
+  // first.
+  static const int watches =
+      (scopes::send_all_again(),
+       pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); },
+                      [] {
+                        // The parent's tracer has no thread here, and its spool is the parent's.
+                        state().tracer = nullptr;
+                        layers::set_active(false);
+                        cupti::Tracer::forget_all();
+                        state().mutex.unlock();
+                      }));
+  (void)watches;
+  return *only;
 }
 
 bool wants(std::string_view what, std::string_view word) {

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "base/never_destroyed.h"
 #include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
 #include "spans/layers/replays.h"
@@ -27,16 +28,15 @@ constinit thread_local const SequenceRing* last_ring = nullptr;
 }  // namespace
 
 ThreadLayersList& ThreadLayersList::all() {
-  static ThreadLayersList* only = [] {
-    auto* list = new ThreadLayersList;
-    // A forked child has one thread, and sends only its own calls.
-    pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
-                   [] {
-                     all().after_fork();
-                     all().mutex_.unlock();
-                   });
-    return list;
-  }();
+  static NeverDestroyed<ThreadLayersList> only;
+  // A forked child has one thread, and sends only its own calls.
+  static const int watches =
+      pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                     [] {
+                       all().after_fork();
+                       all().mutex_.unlock();
+                     });
+  (void)watches;
   return *only;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/never_destroyed.h"
 #include "spans/scopes/range_stack.h"
 
 namespace jouleprof::scopes {
@@ -51,14 +52,12 @@ struct Registry {
   void watch_forks();
 };
 
-// Never destroyed: threads launch work while the process exits.
+// Threads launch work while the process exits.
 Registry& registry() {
-  static Registry& only = [&]() -> Registry& {
-    auto* made = new Registry;
-    made->watch_forks();
-    return *made;
-  }();
-  return only;
+  static NeverDestroyed<Registry> only;
+  static const bool watches = (only->watch_forks(), true);
+  (void)watches;
+  return *only;
 }
 
 void Registry::watch_forks() {
