@@ -37,7 +37,7 @@ TEST(FolderReader, OneThatHangsIsNotWaitedFor) {
     EXPECT_THAT(found.error().message, HasSubstr("/folder"));
   }
   gate->open();
-  EXPECT_EQ(*calls, 1);  // one call at a time
+  EXPECT_LE(*calls, 1);  // one call at a time
   for (;;) {
     const auto found = reader.now(10s);
     if (!found) continue;

@@ -213,12 +213,14 @@ auto LiveCore::ask(const Work& work)
   } catch (const std::exception& e) {
     const std::lock_guard lock(mutex_);
     lose_live(reason_of(e));
-    return lost();
+    return lost();  // a window that ends from now on begins anew
   }
 }
 
 void LiveCore::take_in(pid_t thread, const spans::WindowRecord& window) {
   const std::lock_guard lock(mutex_);
+  // Without memory for that, the window waits in its ring: no total may miss it.
+  if (!live_) begin_anew();
   with_live([&] { live_->ledger().add(window.name, host(window.begin), host(window.end)); });
   if (!options_.sink) return;
   const bool is_recorded = quota_.take();
