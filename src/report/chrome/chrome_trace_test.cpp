@@ -138,7 +138,8 @@ TEST(ChromeTrace, ProvenanceTravelsWithEachRow) {
   int energies = 0;
   int counters = 0;
   int windows = 0;
-  for (const auto& e : example.write()["traceEvents"]) {
+  const Json json = example.write();
+  for (const auto& e : json["traceEvents"]) {
     if (!e.contains("args")) continue;
     if (e["args"].contains("energy (J)")) {
       EXPECT_EQ(e["args"]["provenance"], "simulated");
