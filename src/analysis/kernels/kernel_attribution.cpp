@@ -75,13 +75,14 @@ class Attribution {
     const SmClocks clocks(recording_, out_.domain, table_, held_);
     auto check = drop_deviating_replays(recording_, table_, clocks, evidence_.observed);
     out_.warnings = std::move(check.warnings);
-    const auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
-                                        timeline_.time_constant(), clocks.power_variation(),
-                                        known(clocks), check.deviating);
+    auto model = KernelModel::fit(table_, evidence_.observed, evidence_.idle, limit_watts(),
+                                  timeline_.time_constant(), clocks.power_variation(),
+                                  known(clocks), check.deviating);
     if (!model) {
       attribute_nothing();
       return std::move(out_);
     }
+    find_sampling_error(*model);
     const auto& solution = model->solution();
     out_.idle_power = Power::watts(model->idle_watts());
     out_.idle_error = Power::watts(1.96 * model->idle_sigma());
@@ -94,7 +95,7 @@ class Attribution {
     ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
     rows.fill(out_);
     balance(*model);
-    add_sampling_error(*model);
+    add_sampling_error();
     remember(*model, clocks);
     warn(*model);
     if (also) also({table_, *model, rows, gain(), out_});
@@ -195,7 +196,7 @@ class Attribution {
 
   // The counter, too, adds up samples: at 20, 40 or 10 ms they may see one phase of a load for
   // hours.
-  void add_sampling_error(const KernelModel& model) {
+  void find_sampling_error(KernelModel& model) {
     const auto& sensors = timeline_.sensors();
     SamplingSensor sensor;
     sensor.time_constant = timeline_.time_constant();
@@ -219,16 +220,23 @@ class Attribution {
       power[place] += joules / step;
     }
     const double error = sampling_error(power, step, sensor);
-    const double period = error > kLeastSamplingError ? period_of(power, step) : 0.0;
-    if (period <= 0) return;
+    period_ = error > kLeastSamplingError ? period_of(power, step) : 0.0;
+    if (period_ <= 0) return;
+    sampling_error_ = error;
+    sampled_every_ = sensor.every;
+    model.set_sampling_error(error);
+  }
+
+  void add_sampling_error() {
+    if (period_ <= 0) return;
     const Energy active = std::max(out_.measured.energy - out_.idle, out_.kernels);
-    const Energy doubt = Energy::joules(error * active.joules());
+    const Energy doubt = Energy::joules(sampling_error_ * active.joules());
     widen(out_.measured, doubt);
     out_.warnings.push_back(fmt::format(
         "the load repeats every {:.1f} ms, and the sensor takes a sample every {:.0f} ms: it may "
         "see the same phase each time, so the measured energy is uncertain by {:.4g} J; by its "
         "kernels it is {:.4g} J. A period that varies by a millisecond would be measured right",
-        1e3 * period, 1e3 * sensor.every, doubt.joules(),
+        1e3 * period_, 1e3 * sampled_every_, doubt.joules(),
         (out_.idle + out_.kernels + out_.gaps).joules()));
   }
 
@@ -347,6 +355,9 @@ class Attribution {
   std::vector<LostEnd> lost_;
   std::vector<LostEnd> lost_in_part_;
   KernelEvidence evidence_;
+  double period_ = 0;  // seconds, of a load that is locked to the samples; 0: it is not
+  double sampling_error_ = 0;
+  double sampled_every_ = 0;
   double held_ = 0;  // share of the time in which clocks were reduced, where known
   model::ActivityProfile out_;
 };

@@ -372,6 +372,7 @@ KernelModel::Estimate KernelModel::energy_by(const PowerSolution& solution,
   own += std::pow(solution.maximum_shift(factor, clock_variation_), 2);
   // What was dropped ran next to what was recorded, which takes its energy.
   own += std::pow(dropped_share_ * factor.dot(solution.watts) / kNormal95, 2);
+  own += std::pow(sampling_error_ * factor.dot(solution.watts) / kNormal95, 2);
   own += std::pow(factor.dot(solution.alternative_shift), 2);
   const double variance = solution.variance(factor) + own;
   return {factor.dot(solution.watts), std::sqrt(std::max(variance, 0.0))};

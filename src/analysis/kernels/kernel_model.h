@@ -73,6 +73,9 @@ class KernelModel {
   // All uses of a kernel signature: one, or one for each of its variants.
   std::vector<Use> all_of(std::uint32_t kernel_class) const;
 
+  // The load is locked to the sensors' samples, which may be wrong by so much of its energy.
+  void set_sampling_error(double ratio) { sampling_error_ = ratio; }
+
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;
   double idle_between_watts() const { return solution_.watts[solution_.watts.size() - 1]; }
@@ -121,6 +124,7 @@ class KernelModel {
   std::size_t overlapped_columns_ = 0;
   std::size_t columns_ = 0;
   double clock_variation_ = 0;
+  double sampling_error_ = 0;
   double dropped_share_ = 0;  // of the launches
   double held_sigma_ = 0;
   double own_sigma_ = 0;  // watts, of a signature's power before the readings
