@@ -20,10 +20,10 @@ std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
   const Energy left = domain.energy->energy - *at_rest;
   const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
   const auto* traced = activity_of(domain.domain);
-  if (!traced) return split_by_use(domain, timeline, levels, left, held);
-  auto split =
-      split_traced(input_.recording, *traced, levels, left, held, input_.begin, input_.end);
-  if (input_.slicer) input_.slicer->add_traced(*traced, split);
+  auto split = traced ? split_traced(input_.recording, *traced, left - held.value_or(Energy{}))
+                      : split_by_use(domain, timeline, levels, left - held.value_or(Energy{}));
+  if (traced && input_.slicer) input_.slicer->add_traced(*traced, split);
+  if (held) add_held(split, domain.domain, levels, *held);
   return split;
 }
 
@@ -45,11 +45,17 @@ TracedSplit DomainSplitter::shares_of(const model::Domain& domain,
   }
   const DomainSplit split = processes_.split(energy, also);
   TracedSplit all;
+  all.within_command = split.within_command;
   all.others = split.others;
   all.unattributed = split.unattributed;
-  for (const Energy share : split.shares) {
+  all.contested = split.contested;
+  all.contested_time = split.contested_time;
+  all.command_bounds = split.command_bounds;
+  for (std::size_t i = 0; i < split.shares.size(); ++i) {
+    const Energy share = split.shares[i];
     auto& place = all.shares.emplace_back();
     if (share != Energy{}) place = model::ProcessShare{domain.id, share, {}, {}, {}};
+    if (place && !split.bounds.empty()) place->bounds = split.bounds[i];
   }
   return all;
 }
@@ -66,23 +72,19 @@ TracedSplit DomainSplitter::split_whole(const model::DomainProfile& domain,
 
 TracedSplit DomainSplitter::split_by_use(const model::DomainProfile& domain,
                                          EnergyTimeline& timeline, const BoardLevels& levels,
-                                         Energy left, std::optional<Energy> held) const {
-  const auto active = left - held.value_or(Energy{});
-  auto all = shares_of(domain.domain, {domain.domain, active, [&](HostTime a, HostTime b) {
-                                         const auto part = timeline.energy(a, b);
-                                         if (!part) return Energy{};
-                                         const auto inside = levels.split(*part, a, b);
-                                         if (inside.active) return inside.active->energy;
-                                         return part->energy -
-                                                (inside.rest ? inside.rest->energy : Energy{});
-                                       }});
-  if (!held) return all;
-  all.held_unowned = *held;
-  if (!levels.shared) add_held(all, domain.domain, *held);
-  return all;
+                                         Energy active) const {
+  return shares_of(domain.domain, {domain.domain, active, [&](HostTime a, HostTime b) {
+                                     const auto part = timeline.energy(a, b);
+                                     if (!part) return Energy{};
+                                     const auto inside = levels.split(*part, a, b);
+                                     if (inside.active) return inside.active->energy;
+                                     return part->energy -
+                                            (inside.rest ? inside.rest->energy : Energy{});
+                                   }});
 }
 
-void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain, Energy held) const {
+void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
+                              const BoardLevels& levels, Energy held) const {
   std::map<std::size_t, ProcessSlicer::Weights> listed;
   OnUse also;
   if (const auto* slicer = input_.slicer) {
@@ -91,15 +93,28 @@ void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain, E
       slicer->spread(weights, a, b, seconds(time));
     };
   }
-  const auto parts = processes_.split_held(domain, held, also);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == Energy{}) continue;
+  const auto held_time = [&levels](HostTime a, HostTime b) {
+    return levels.held_time(a, b).value_or(Duration{});
+  };
+  const auto parts = processes_.split_held(domain, held, held_time, also);
+  split.others += parts.others;
+  split.held_unowned += parts.unowned;
+  for (std::size_t i = 0; i < parts.shares.size(); ++i) {
+    const Energy part = parts.shares[i];
+    if (part == Energy{}) continue;
     auto& share = split.shares[i];
     if (!share) share = model::ProcessShare{domain.id, {}, {}, {}, {}};
-    share->energy += parts[i];
-    share->held = parts[i];
-    split.held_unowned -= parts[i];
-    if (input_.slicer) input_.slicer->add(domain.id, i, parts[i], listed[i]);
+    share->energy += part;
+    share->held = part;
+    if (share->bounds) {
+      share->bounds->low += part;
+      share->bounds->high += part;
+    }
+    if (split.command_bounds) {
+      split.command_bounds->low += part;
+      split.command_bounds->high += part;
+    }
+    if (input_.slicer) input_.slicer->add(domain.id, i, part, listed[i]);
   }
 }
 

@@ -24,10 +24,10 @@ class DomainSplitter {
   const model::ActivityProfile* activity_of(const model::Domain& domain) const;
   TracedSplit split_whole(const model::DomainProfile& domain, EnergyTimeline& timeline) const;
   TracedSplit split_by_use(const model::DomainProfile& domain, EnergyTimeline& timeline,
-                           const BoardLevels& levels, Energy left,
-                           std::optional<Energy> held) const;
+                           const BoardLevels& levels, Energy active) const;
   TracedSplit shares_of(const model::Domain& domain, const DomainEnergy& energy) const;
-  void add_held(TracedSplit& split, const model::Domain& domain, Energy held) const;
+  void add_held(TracedSplit& split, const model::Domain& domain, const BoardLevels& levels,
+                Energy held) const;
 
   const ProfileInput& input_;
   const ProcessSplitter& processes_;

@@ -191,10 +191,12 @@ class ProfileBuilder {
   Energy add_split(model::DomainProfile& out, const TracedSplit& split) {
     out.others = split.others;
     if (out.levels.rest && out.levels.held) out.held_unowned = split.held_unowned;
+    out.within_command = split.within_command;
     out.unattributed = split.unattributed;
-    Energy parts =
-        out.idle_part.value_or(Energy{}) + split.others + split.held_unowned + split.unattributed;
-    Energy own;
+    out.command_bounds = split.command_bounds;
+    Energy parts = out.idle_part.value_or(Energy{}) + split.within_command + split.others +
+                   split.held_unowned + split.unattributed;
+    Energy own = split.within_command;
     for (std::size_t i = 0; i < split.shares.size(); ++i) {
       if (!split.shares[i]) continue;
       parts += split.shares[i]->energy;
@@ -203,6 +205,13 @@ class ProfileBuilder {
       profile_.processes[static_cast<std::size_t>(place_[i])].shares.push_back(*split.shares[i]);
     }
     out.balance.parts = parts;
+    if (split.contested > Energy{} &&
+        200 * split.contested.microjoules() > out.energy->energy.microjoules()) {
+      warn(fmt::format(
+          "{}: for {:.3g} s processes of the command and others can both have used it, and their "
+          "utilisation is not known; {:.4g} J of that time are unattributed",
+          label_of(out.domain), seconds(split.contested_time), split.contested.joules()));
+    }
     return own;
   }
 
@@ -303,11 +312,6 @@ class ProfileBuilder {
   }
 
   void finish_processes() {
-    if (processes_.saw_unknown_utilisation()) {
-      warn(
-          "several processes shared a GPU and not all of their utilisations are known; its dynamic "
-          "energy of that time is unattributed");
-    }
     const auto total = [&](const model::ProcessProfile& p) {
       Energy sum;
       for (const auto& share : p.shares) {

@@ -95,7 +95,7 @@ TEST(Analyse, APartAndTheRestSumToTheWhole) {
   EXPECT_NEAR(domain(*first, kGpu0).energy->energy.joules(), 2117.25, 3);
 }
 
-TEST(Analyse, ASingleGpuProcessGetsAllAndSeveralWithoutUtilisationNothing) {
+TEST(Analyse, ASingleGpuProcessGetsAllAndSeveralWithoutUtilisationHaveItTogether) {
   Recorded run;
   run.read_gpu();
   run.add_processes();
@@ -112,8 +112,16 @@ TEST(Analyse, ASingleGpuProcessGetsAllAndSeveralWithoutUtilisationNothing) {
   ASSERT_TRUE(profile);
   expect_conserved(*profile);
   EXPECT_EQ(share(*profile, ProcessId{7}, kGpu0), Energy{});
+  EXPECT_NEAR(domain(*profile, kGpu0).within_command->joules(), 3800, 15);
+  EXPECT_EQ(*domain(*profile, kGpu0).unattributed, Energy{});
+
+  // One of them is of another family: it is not known whose the energy is.
+  run.recording.processes.back().in_tree = false;
+  profile = profile_of(run.recording);
+  ASSERT_TRUE(profile);
+  expect_conserved(*profile);
   EXPECT_NEAR(domain(*profile, kGpu0).unattributed->joules(), 3800, 15);
-  EXPECT_THAT(profile->warnings, Contains(HasSubstr("several processes")));
+  EXPECT_THAT(profile->warnings, Contains(HasSubstr("can both have used it")));
 }
 
 TEST(Analyse, ARecordingCutOffEndsWithTheFirstSensorThatStops) {

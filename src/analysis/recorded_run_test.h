@@ -105,7 +105,8 @@ inline const model::DomainProfile& domain(const model::Profile& profile, model::
 inline void expect_conserved(const model::Profile& profile) {
   for (const auto& d : profile.domains) {
     if (!d.idle_part) continue;
-    Energy sum = *d.idle_part + *d.others + d.held_unowned.value_or(Energy{}) + *d.unattributed;
+    Energy sum = *d.idle_part + *d.within_command + *d.others + d.held_unowned.value_or(Energy{}) +
+                 *d.unattributed;
     for (const auto& p : profile.processes) {
       for (const auto& share : p.shares) {
         EXPECT_GE(share.energy, Energy{});

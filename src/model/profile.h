@@ -85,8 +85,15 @@ inline void add(std::optional<CommandEnergy>& sum, const CommandEnergy& more) {
 struct Balance {
   std::optional<Energy> counter;   // the energy counter's own difference over the span
   std::optional<Energy> integral;  // the integral of the power samples alone
-  // idle_part + processes + others + held_unowned + unattributed
+  // idle_part + processes + within_command + others + held_unowned + unattributed
   std::optional<Energy> parts;
+};
+
+// Between these a part of an energy lies with 95 %, if the whole is exact: what is not known is
+// whose it is.
+struct DivisionBounds {
+  Energy low;
+  Energy high;
 };
 
 // One domain over the analysed span.
@@ -101,15 +108,19 @@ struct DomainProfile {
   std::optional<Power> peak_power;  // over the sensor's own averaging window
   std::optional<Duration> peak_window;
   Balance balance;
-  // energy == idle_part + sum of ProcessProfile::shares + others + held_unowned + unattributed,
-  // exactly, when attributed. `idle_part` is the energy at rest; rest and held together where they
-  // cannot be separated.
+  // energy == idle_part + sum of ProcessProfile::shares + within_command + others + held_unowned +
+  // unattributed, exactly, when attributed. `idle_part` is the energy at rest; rest and held
+  // together where they cannot be separated.
   std::optional<Energy> idle_part;
   // The energy at rest is unknown, and the shares of processes are shares of all of the energy.
   bool shares_include_rest = false;
-  std::optional<Energy> others;          // of processes outside the command's tree
-  std::optional<Energy> held_unowned;    // held, by contexts that are not known to be of a process
-  std::optional<Energy> unattributed;    // what no process can be charged with
+  // Of the command's processes, but of which of them is unknown.
+  std::optional<Energy> within_command;
+  std::optional<Energy> others;        // of processes outside the command's tree
+  std::optional<Energy> held_unowned;  // held, by contexts that are not known to be of a process
+  std::optional<Energy> unattributed;  // what no process can be charged with
+  // Of the command's dynamic energy, where it was divided by utilisation.
+  std::optional<DivisionBounds> command_bounds{};
   std::optional<CommandEnergy> command;  // absent: no energy, or Profile::command_reason
 };
 
@@ -123,6 +134,8 @@ struct ProcessShare {
   std::optional<Energy> kernels;
   std::optional<Energy> idle_between;  // launches
   std::optional<Energy> held;
+  // Of `energy`, where it was divided by utilisation.
+  std::optional<DivisionBounds> bounds{};
 };
 
 struct ProcessProfile {

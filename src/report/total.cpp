@@ -51,7 +51,7 @@ std::optional<Energy> dynamic_of(const DomainProfile& d) {
 
 std::optional<Energy> processes_of(const Profile& profile, const DomainProfile& d) {
   if (!d.idle_part && !d.others && !d.unattributed) return std::nullopt;
-  Energy sum;
+  Energy sum = d.within_command.value_or(Energy{});
   for (const auto& process : profile.processes) {
     for (const auto& share : process.shares) {
       if (share.domain == d.domain.id) sum += share.energy;

@@ -18,6 +18,7 @@
 #include "analysis/levels/traced_device.h"
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/lost_end.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/sensors/sampling_error.h"
@@ -186,7 +187,8 @@ class Attribution {
     share_idle_between();
     const Energy left = out_.measured.energy - out_.idle - out_.kernels - out_.gaps;
     const auto use = untraced_use(recording_, out_.domain, out_.begin, out_.end);
-    const bool any_use = std::any_of(use.begin(), use.end(), [](double u) { return u > 0; });
+    const bool any_use = std::any_of(use.begin(), use.end(),
+                                     [](const auto& slice) { return !slice.claims.empty(); });
     for (const LostEnd& lost : lost_in_part_) out_.lost += lost_energy(model, lost);
     if (any_use && (left - out_.lost).joules() > error_of_rest(model)) {
       out_.others = left - out_.lost;

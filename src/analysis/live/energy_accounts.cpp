@@ -49,6 +49,7 @@ EnergyAccounts::EnergyAccounts(std::size_t domains, Options options)
     Book book;
     book.family = family;
     book.account.outside.resize(domains);
+    book.account.undivided.resize(domains);
     book.account.other.resize(domains);
     book.account.ended.resize(domains);
     books_.push_back(std::move(book));
@@ -170,17 +171,30 @@ void EnergyAccounts::add_unattributed(std::size_t domain, Energy energy) {
   domains_[domain].unattributed += energy;
 }
 
+// Returns what is left.
+Energy EnergyAccounts::take_rest(std::size_t d, Energy energy, const std::optional<Energy>& rest) {
+  if (!rest) return energy;
+  auto& domain = domains_[d];
+  const Energy part = std::clamp(*rest, Energy{}, std::max(energy, Energy{}));
+  domain.rest = domain.rest.value_or(Energy{}) + part;
+  return energy - part;
+}
+
 void EnergyAccounts::charge(const DomainCharge& charge) {
   auto& domain = domains_[charge.domain];
   domain.total += charge.energy;
   domain.charged = now_;
   domain.interval = charge.interval;
-  Energy left = charge.energy;
-  if (charge.rest) {
-    const Energy rest = std::clamp(*charge.rest, Energy{}, std::max(left, Energy{}));
-    domain.rest = domain.rest.value_or(Energy{}) + rest;
-    left -= rest;
+  if (!charge.parts.empty()) {
+    Energy left = charge.energy;
+    for (const auto& part : charge.parts) {
+      this->charge(charge.domain, part.energy, part.rest, part.claims);
+      left -= part.energy;
+    }
+    domain.unattributed += left;
+    return;
   }
+  const Energy left = take_rest(charge.domain, charge.energy, charge.rest);
   std::vector<Energy> parts;
   if (charge.weights.size() == workers_) {
     std::vector<double> weights(charge.weights.begin(), charge.weights.end());
@@ -196,6 +210,31 @@ void EnergyAccounts::charge(const DomainCharge& charge) {
       add(book, book.of_worker[w], charge.domain, parts[w]);
     }
     add(book, nullptr, charge.domain, parts.back());
+  }
+}
+
+void EnergyAccounts::charge(std::size_t domain, Energy energy, const std::optional<Energy>& rest,
+                            const std::vector<WorkerClaim>& claims) {
+  const Energy left = take_rest(domain, energy, rest);
+  std::vector<double> weights;
+  for (const auto& claim : claims) weights.push_back(claim.weight);
+  const auto parts = apportion(left, weights);
+  if (parts.empty()) {
+    domains_[domain].unattributed += left;
+    return;
+  }
+  for (auto& book : books_) {
+    for (std::size_t c = 0; c < claims.size(); ++c) {
+      const auto& workers = claims[c].workers;
+      Entity* const first = book.of_worker[workers.front()];
+      const bool same = std::all_of(workers.begin(), workers.end(),
+                                    [&](std::size_t w) { return book.of_worker[w] == first; });
+      if (same && !claims[c].is_unidentified) {
+        add(book, first, domain, parts[c]);
+      } else {
+        book.account.undivided[domain] += parts[c];
+      }
+    }
   }
 }
 

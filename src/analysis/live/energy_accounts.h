@@ -39,6 +39,21 @@ struct Worker {
   bool holds_gpu = false;  // its driver lists it on a GPU
 };
 
+// A part of an interval's energy: that of one of these workers of the tick, or of several of them
+// in an unknown proportion.
+struct WorkerClaim {
+  std::vector<std::size_t> workers;  // never empty
+  bool is_unidentified = false;      // or of a process that is none of them
+  double weight = 0;
+};
+
+// The energy of a part of a tick.
+struct ChargePart {
+  Energy energy;
+  std::optional<Energy> rest;       // as DomainCharge's
+  std::vector<WorkerClaim> claims;  // empty: the energy is unattributed
+};
+
 // The energy of one domain in one tick.
 struct DomainCharge {
   std::size_t domain = 0;
@@ -51,6 +66,9 @@ struct DomainCharge {
   // positive, or none are given, it is unattributed.
   std::span<const double> weights;
   double others = 0;  // the weight of what is no worker: the kernel, other users of a device
+  // Instead of `rest` and `weights`, where something changed within the tick. Their energies sum to
+  // `energy`.
+  std::vector<ChargePart> parts{};
 };
 
 struct DomainAccount {
@@ -81,14 +99,15 @@ struct Entity {
 struct FamilyAccount {
   std::map<std::string, Entity, std::less<>> entities;  // by id: pid, container id, uid, ...
   // By domain, what no entity has:
-  std::vector<Energy> outside;  // of workers that belong to none, and of no worker
-  std::vector<Energy> other;    // of entities whose series are beyond the bound
-  std::vector<Energy> ended;    // of entities that ended, and whose series were removed
-  std::size_t series = 0;       // of all entities
+  std::vector<Energy> outside;    // of workers that belong to none, and of no worker
+  std::vector<Energy> undivided;  // of one or several of some entities, of which is unknown
+  std::vector<Energy> other;      // of entities whose series are beyond the bound
+  std::vector<Energy> ended;      // of entities that ended, and whose series were removed
+  std::size_t series = 0;         // of all entities
 };
 
 // For each domain and each family, in whole microjoules and at any time:
-//   entities + outside + other + ended + rest + unattributed = total
+//   entities + outside + undivided + other + ended + rest + unattributed = total
 // None of these ever decreases, but an entity that ended is removed after `keep`, or when its pid
 // is given out again, and its energy is then in `ended`. Users are not removed for their age.
 // Beyond `most_series` entities make room: first those that ended, then those that are present,
@@ -132,6 +151,9 @@ class EnergyAccounts {
   void remove_ended(Book& book);
   void bound(FamilyAccount& account) const;
   static void fold(FamilyAccount& account, const Entity& entity, std::vector<Energy>& to);
+  void charge(std::size_t domain, Energy energy, const std::optional<Energy>& rest,
+              const std::vector<WorkerClaim>& claims);
+  Energy take_rest(std::size_t domain, Energy energy, const std::optional<Energy>& rest);
   void add(Book& book, Entity* entity, std::size_t domain, Energy energy);
 
   Options options_;

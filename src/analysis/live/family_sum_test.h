@@ -11,7 +11,7 @@ namespace jouleprof::analysis {
 // shown or have ended, unattributed, at rest. It equals the domain's energy, whatever the family.
 inline Energy sum_of(const EnergyAccounts& accounts, Family family, std::size_t d) {
   const auto& a = *accounts.family(family);
-  Energy sum = a.outside[d] + a.other[d] + a.ended[d];
+  Energy sum = a.outside[d] + a.undivided[d] + a.other[d] + a.ended[d];
   for (const auto& [key, entity] : a.entities) {
     if (entity.energies[d]) sum += entity.energies[d]->energy;
   }

@@ -5,9 +5,9 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/levels/traced_device.h"
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/gpu_rounds.h"
+#include "analysis/processes/growing.h"
+#include "analysis/processes/recorded_use.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -15,47 +15,6 @@ namespace {
 using model::DomainKind;
 
 constexpr double kLeastWeight = 1e-3;  // seconds: every reading of utilisation counts
-constexpr double kNoUse = 0.005;       // of utilisation
-
-// A quantity that never decreases, known at some times and interpolated between them.
-class Growing {
- public:
-  // Times in order. After a decrease the value counts on from there; the total never decreases.
-  void add(HostTime at, double value) {
-    if (!points_.empty()) {
-      if (at < points_.back().at) return;
-      total_ += std::max(value - last_, 0.0);
-      if (at == points_.back().at) {
-        points_.back().total = total_;
-        last_ = value;
-        return;
-      }
-    }
-    last_ = value;
-    points_.push_back({at, total_});
-  }
-  bool empty() const { return points_.empty(); }
-  HostTime first() const { return points_.front().at; }
-  HostTime last() const { return points_.back().at; }
-  // Constant before the first and after the last point.
-  double at(HostTime t) const {
-    const auto next = std::upper_bound(points_.begin(), points_.end(), t,
-                                       [](HostTime x, const Point& p) { return x < p.at; });
-    if (next == points_.begin()) return next->total;
-    const Point& a = *std::prev(next);
-    if (next == points_.end()) return a.total;
-    return a.total + (next->total - a.total) * (seconds(t - a.at) / seconds(next->at - a.at));
-  }
-
- private:
-  struct Point {
-    HostTime at;
-    double total;
-  };
-  std::vector<Point> points_;
-  double total_ = 0;
-  double last_ = 0;
-};
 
 bool follows_cpu_time(DomainKind kind) {
   return kind == DomainKind::kCpu || kind == DomainKind::kDram || kind == DomainKind::kCpuCores ||
@@ -163,58 +122,42 @@ void ProcessSplitter::add_cpu_time(const model::Recording& recording) {
   }
 }
 
-// The last weight is that of other processes.
-ProcessSplitter::Weigh ProcessSplitter::weigher(const model::Domain& domain) const {
-  const std::size_t n = recording_.processes.size();
-  if (follows_cpu_time(domain.kind)) {
-    return [this, n](std::size_t s, std::vector<double>& weights) {
-      if (!busy_[s]) return;
-      double tree = 0;
-      for (std::size_t i = 0; i < cpu_[s].size(); ++i) tree += weights[i] = cpu_[s][i];
-      weights[n] = std::max(*busy_[s] - tree, 0.0);
-    };
-  }
-  if (is_gpu(domain.kind)) {
-    return [this, rounds = GpuRounds(recording_.process_readings.gpu_processes, domain),
-            index = index_of(recording_.processes),
-            divided = is_divided(recording_, domain)](std::size_t s, std::vector<double>& weights) {
-      weigh_gpu(rounds, index, divided, s, weights);
-    };
-  }
-  return [](std::size_t, std::vector<double>&) {};
-}
-
-void ProcessSplitter::weigh_gpu(const GpuRounds& rounds,
-                                const std::map<model::ProcessId, std::size_t>& index, bool divided,
-                                std::size_t slice, std::vector<double>& weights) const {
-  const std::size_t n = recording_.processes.size();
-  std::map<std::size_t, std::optional<double>> users;
-  for (const auto& r : rounds.around(edges_[slice] + (edges_[slice + 1] - edges_[slice]) / 2)) {
-    const auto found = index.find(r.process);
-    auto& use = users[found == index.end() ? n : found->second];
-    if (r.compute_utilisation) use = use.value_or(0) + *r.compute_utilisation;
-  }
-  const bool known =
-      std::all_of(users.begin(), users.end(), [](const auto& u) { return u.second.has_value(); });
-  if (users.size() > 1 && !known) {
-    unknown_utilisation_ = true;
-    return;
-  }
-  for (const auto& [i, use] : users) {
-    const bool tree = i < n && recording_.processes[i].in_tree;
-    const bool alone = !divided && users.size() == 1 && use.value_or(1) > kNoUse;
-    weights[tree ? i : n] += alone ? 1.0 : use.value_or(0);
-  }
-}
-
 DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions& also) const {
+  if (is_gpu(domain.domain.kind)) return split_board(domain, also);
   const std::size_t n = recording_.processes.size();
-  const std::size_t slices = edges_.size() - 1;
+  const bool follows = follows_cpu_time(domain.domain.kind);
+  std::vector<double> weights(n + 1);  // the last one is that of other processes
+  return split_slices(
+      domain, edges_.size() - 1,
+      [&](std::size_t s, Energy part, DomainSplit& out) {
+        weights.assign(n + 1, 0.0);
+        if (follows && busy_[s]) {
+          double tree = 0;
+          for (std::size_t i = 0; i < cpu_[s].size(); ++i) tree += weights[i] = cpu_[s][i];
+          weights[n] = std::max(*busy_[s] - tree, 0.0);
+        }
+        const std::vector<Energy> portions = apportion(part, weights);
+        if (portions.empty()) {
+          out.unattributed += part;
+          return;
+        }
+        for (std::size_t i = 0; i < n; ++i) out.shares[i] += portions[i];
+        out.others += portions[n];
+        if (also) also(edges_[s], edges_[s + 1], std::span(portions).first(n));
+      },
+      [this](std::size_t s) { return std::pair(edges_[s], edges_[s + 1]); });
+}
+
+// Calls `divide` with each slice's part of the active energy; they sum to it exactly.
+template <typename Divide, typename EdgesOf>
+DomainSplit ProcessSplitter::split_slices(const DomainEnergy& domain, std::size_t slices,
+                                          const Divide& divide, const EdgesOf& edges_of) const {
   DomainSplit out;
-  out.shares.assign(n, Energy{});
+  out.shares.assign(recording_.processes.size(), Energy{});
   std::vector<double> above(slices);
   for (std::size_t s = 0; s < slices; ++s) {
-    above[s] = std::max(domain.part(edges_[s], edges_[s + 1]), Energy{}).joules();
+    const auto [begin, end] = edges_of(s);
+    above[s] = std::max(domain.part(begin, end), Energy{}).joules();
   }
   const auto parts =
       domain.active > Energy{} ? apportion(domain.active, above) : std::vector<Energy>{};
@@ -222,21 +165,118 @@ DomainSplit ProcessSplitter::split(const DomainEnergy& domain, const OnPortions&
     out.unattributed = domain.active;
     return out;
   }
-  const Weigh weigh = weigher(domain.domain);
-  std::vector<double> weights;
-  for (std::size_t s = 0; s < slices; ++s) {
-    weights.assign(n + 1, 0.0);
-    weigh(s, weights);
-    const std::vector<Energy> portions = apportion(parts[s], weights);
-    if (portions.empty()) {
-      out.unattributed += parts[s];
-      continue;
-    }
-    for (std::size_t i = 0; i < n; ++i) out.shares[i] += portions[i];
-    out.others += portions[n];
-    if (also) also(edges_[s], edges_[s + 1], std::span(portions).first(n));
-  }
+  for (std::size_t s = 0; s < slices; ++s) divide(s, parts[s], out);
   return out;
+}
+
+namespace {
+
+// Utilisation counts time, not watts: of two programs on one board the one may draw three times as
+// much as the other in the same time. Looped operators on a H100 drew 60 to 590 W above the held
+// level, most of them 150 to 450 W; programs mix them.
+constexpr double kWattsRatio = 3;
+constexpr double kUtilisationError = 0.15;  // as kBoardUse of board_use.cpp
+
+// What part of a slice's energy is of an owner with the weights `own` (certainly) and `maybe`.
+class Part {
+ public:
+  void add(double weight, bool is_own, bool may_be_own, bool at_rest) {
+    (is_own ? own_ : may_be_own ? maybe_ : others_) += weight;
+    // Where none of the listed processes worked, one that no list caught did.
+    if (at_rest) at_rest_ = true;
+  }
+  model::DivisionBounds of(Energy energy) const {
+    const double own = std::max(own_ - kUtilisationError, 0.0);
+    const double most = own_ + maybe_ + kUtilisationError;
+    const double low = at_rest_               ? 0
+                       : others_ + maybe_ > 0 ? own / (own + kWattsRatio * (others_ + maybe_))
+                                              : 1;
+    const double high = others_ > 0 ? kWattsRatio * most / (kWattsRatio * most + others_) : 1;
+    return {Energy::joules(own_ > 0 ? low * energy.joules() : 0),
+            Energy::joules(own_ + maybe_ > 0 ? high * energy.joules() : 0)};
+  }
+
+ private:
+  double own_ = 0;
+  double maybe_ = 0;
+  double others_ = 0;
+  bool at_rest_ = false;
+};
+
+void add_bounds(const UseSlice& slice, Energy energy, const std::vector<model::Process>& processes,
+                DomainSplit& out) {
+  Part command;
+  std::map<std::size_t, Part> by_process;
+  for (const auto& claim : slice.claims) {
+    for (const std::size_t p : claim.candidates) {
+      if (p != kUnidentified) by_process.try_emplace(p);
+    }
+  }
+  for (const auto& claim : slice.claims) {
+    const Owner owner = owner_of(claim, processes);
+    command.add(claim.weight, owner == Owner::kProcess || owner == Owner::kCommand,
+                owner == Owner::kUnknown, claim.at_rest);
+    for (auto& [p, part] : by_process) {
+      const auto& all = claim.candidates;
+      const bool may_be = std::find(all.begin(), all.end(), p) != all.end();
+      part.add(claim.weight, may_be && all.size() == 1, may_be, claim.at_rest);
+    }
+  }
+  const auto of_command = command.of(energy);
+  out.command_bounds->low += of_command.low;
+  out.command_bounds->high += of_command.high;
+  for (const auto& [p, part] : by_process) {
+    const auto bounds = part.of(energy);
+    out.bounds[p].low += bounds.low;
+    out.bounds[p].high += bounds.high;
+  }
+}
+
+}  // namespace
+
+DomainSplit ProcessSplitter::split_board(const DomainEnergy& domain, const OnPortions& also) const {
+  const auto slices = recorded_use(recording_, domain.domain, edges_.front(), edges_.back());
+  std::vector<double> weights;
+  std::vector<Energy> own(recording_.processes.size());
+  return split_slices(
+      domain, slices.size(),
+      [&](std::size_t s, Energy part, DomainSplit& out) {
+        const auto& slice = slices[s];
+        weights.clear();
+        for (const auto& claim : slice.claims) weights.push_back(claim.weight);
+        const auto portions = apportion(part, weights);
+        if (portions.empty()) {
+          out.unattributed += part;
+          return;
+        }
+        if (!out.command_bounds) {
+          out.command_bounds.emplace();
+          out.bounds.resize(own.size());
+        }
+        add_bounds(slice, part, recording_.processes, out);
+        own.assign(own.size(), Energy{});
+        for (std::size_t c = 0; c < portions.size(); ++c) {
+          switch (owner_of(slice.claims[c], recording_.processes)) {
+            case Owner::kProcess:
+              own[slice.claims[c].candidates.front()] += portions[c];
+              break;
+            case Owner::kCommand:
+              out.within_command += portions[c];
+              break;
+            case Owner::kOthers:
+              out.others += portions[c];
+              break;
+            case Owner::kUnknown:
+              out.unattributed += portions[c];
+              out.contested += portions[c];
+              out.contested_time += slice.end - slice.begin;
+              break;
+          }
+        }
+        for (std::size_t i = 0; i < own.size(); ++i) out.shares[i] += own[i];
+        if (also) also(slice.begin, slice.end, own);
+      },
+      [&](std::size_t s) { return std::pair(slices[s].begin, slices[s].end); });
 }
 
 void ProcessSplitter::each_cpu_time(const OnUse& take) const {
@@ -247,21 +287,38 @@ void ProcessSplitter::each_cpu_time(const OnUse& take) const {
   }
 }
 
-std::vector<Energy> ProcessSplitter::split_held(const model::Domain& domain, Energy held,
-                                                const OnUse& also) const {
-  const GpuRounds rounds(recording_.process_readings.gpu_processes, domain);
-  const auto index = index_of(recording_.processes);
-  std::vector<double> weights(recording_.processes.size(), 0.0);
-  for (std::size_t s = 0; s + 1 < edges_.size(); ++s) {
-    for (const auto& r : rounds.around(edges_[s] + (edges_[s + 1] - edges_[s]) / 2)) {
-      const auto found = index.find(r.process);
-      if (found == index.end() || !recording_.processes[found->second].in_tree) continue;
-      const Duration length = edges_[s + 1] - edges_[s];
-      weights[found->second] += seconds(length);
-      if (also) also(edges_[s], edges_[s + 1], found->second, length);
+HeldSplit ProcessSplitter::split_held(const model::Domain& domain, Energy held,
+                                      const HeldTime& held_time, const OnUse& also) const {
+  const std::size_t n = recording_.processes.size();
+  std::vector<double> weights(n + 2, 0.0);  // then others, and none
+  for (const auto& slice : recorded_use(recording_, domain, edges_.front(), edges_.back())) {
+    const Duration length = held_time(slice.begin, slice.end);
+    if (length <= Duration{}) continue;
+    const auto& holders = slice.holders;
+    if (holders.empty() ||
+        std::find(holders.begin(), holders.end(), kUnidentified) != holders.end()) {
+      weights[n + 1] += seconds(length);
+      continue;
+    }
+    const double each = seconds(length) / static_cast<double>(holders.size());
+    for (const std::size_t p : holders) {
+      const bool is_own = recording_.processes[p].in_tree;
+      weights[is_own ? p : n] += each;
+      if (is_own && also) also(slice.begin, slice.end, p, duration_of(each));
     }
   }
-  return apportion(held, weights);
+  HeldSplit out;
+  auto parts = apportion(held, weights);
+  if (parts.empty()) {
+    out.shares.assign(n, Energy{});
+    out.unowned = held;
+    return out;
+  }
+  out.unowned = parts[n + 1];
+  out.others = parts[n];
+  parts.resize(n);
+  out.shares = std::move(parts);
+  return out;
 }
 
 }  // namespace jouleprof::analysis

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,8 +27,22 @@ struct DomainEnergy {
 // One domain's active energy by process. The parts sum to it exactly.
 struct DomainSplit {
   std::vector<Energy> shares;  // by the recording's processes, in its order
+  Energy within_command;       // of the command's processes, of which of them is unknown
   Energy others;
   Energy unattributed;
+  // Of the unattributed, and its time: processes of the command and others can both have worked.
+  Energy contested;
+  Duration contested_time{};
+  // Of boards: of each share, and of all of the command.
+  std::vector<model::DivisionBounds> bounds{};
+  std::optional<model::DivisionBounds> command_bounds{};
+};
+
+// Energy at the held level. The parts sum to it exactly.
+struct HeldSplit {
+  std::vector<Energy> shares;  // by the recording's processes, in its order
+  Energy others;
+  Energy unowned;  // of no process that is known
 };
 
 // A slice between two readings, and what each process took in it, in the recording's order.
@@ -52,43 +65,36 @@ struct ProcessUse {
 // traffic, which only running processes cause. Without readings of the whole machine, all is
 // unattributed.
 //
-// GPU, where kernels were not traced: in proportion to SM utilisation, among the processes listed
-// in the round before or after the slice. The only process on a GPU gets everything. A slice is
-// unattributed where several share the GPU and one's utilisation is unknown, where none uses it, or
-// where the only one was observed not to use it.
+// GPU, where kernels were not traced: as board_use() has it.
 // Platform and module domains contain more than processes' work; all of it is unattributed.
 class ProcessSplitter {
  public:
   ProcessSplitter(const model::Recording& recording, HostTime begin, HostTime end);
 
   DomainSplit split(const DomainEnergy& domain, const OnPortions& also = {}) const;
-  // Divides the energy by which contexts hold a board among the processes of the tree, in
-  // proportion to the time for which each was listed on it. Empty when none was.
-  std::vector<Energy> split_held(const model::Domain& domain, Energy held,
-                                 const OnUse& also = {}) const;
+  // Divides the energy by which contexts hold a board among the processes that do, in equal parts
+  // at any time. `held_time`: for how long of an interval the board was held.
+  using HeldTime = std::function<Duration(HostTime, HostTime)>;
+  HeldSplit split_held(const model::Domain& domain, Energy held, const HeldTime& held_time,
+                       const OnUse& also = {}) const;
   const ProcessUse& use() const { return use_; }
   // The CPU time of the tree's processes, slice by slice.
   void each_cpu_time(const OnUse& take) const;
-
-  // Slices in which several processes shared a GPU and not all utilisations were known.
-  bool saw_unknown_utilisation() const { return unknown_utilisation_; }
 
  private:
   void add_cpu_time(const model::Recording& recording);
   void add_machine_time(const model::Recording& recording);
 
-  using Weigh = std::function<void(std::size_t slice, std::vector<double>& weights)>;
-  Weigh weigher(const model::Domain& domain) const;
-  void weigh_gpu(const class GpuRounds& rounds,
-                 const std::map<model::ProcessId, std::size_t>& index, bool divided,
-                 std::size_t slice, std::vector<double>& weights) const;
+  template <typename Divide, typename EdgesOf>
+  DomainSplit split_slices(const DomainEnergy& domain, std::size_t slices, const Divide& divide,
+                           const EdgesOf& edges_of) const;
+  DomainSplit split_board(const DomainEnergy& domain, const OnPortions& also) const;
 
   const model::Recording& recording_;
   std::vector<HostTime> edges_;              // of the slices: one more than there are slices
   std::vector<std::vector<double>> cpu_;     // seconds, by slice and process (empty: none)
   std::vector<std::optional<double>> busy_;  // seconds of the whole machine, by slice
   ProcessUse use_;
-  mutable bool unknown_utilisation_ = false;
 };
 
 }  // namespace jouleprof::analysis

@@ -1,9 +1,9 @@
 #include "analysis/processes/traced_split.h"
 
 #include <algorithm>
-#include <map>
 
 #include "analysis/processes/apportion.h"
+#include "analysis/processes/recorded_use.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -65,68 +65,48 @@ void add_traced_processes(model::Recording& recording) {
   }
 }
 
-std::vector<double> untraced_use(const model::Recording& recording, const model::Domain& domain,
-                                 HostTime begin, HostTime end,
-                                 const std::function<void(HostTime, std::size_t, double)>& also) {
-  std::vector<double> use(recording.processes.size(), 0.0);
-  std::map<model::ProcessId, std::size_t> places;
-  for (std::size_t i = 0; i < use.size(); ++i) places[recording.processes[i].id] = i;
-  for (const auto& trace : recording.traces) {
-    const auto traced = uses_device(trace) ? process_of(recording, trace) : std::nullopt;
-    if (traced) places.erase(recording.processes[*traced].id);
-  }
-  for (const auto& r : recording.process_readings.gpu_processes) {
-    const auto place = places.find(r.process);
-    if (place == places.end() || r.at < begin || r.at > end) continue;
-    if (r.domain != domain.id && r.domain != domain.parent) continue;
-    use[place->second] += r.compute_utilisation.value_or(0);
-    if (also) also(r.at, place->second, r.compute_utilisation.value_or(0));
-  }
-  return use;
-}
-
 TracedSplit split_traced(const model::Recording& recording, const model::ActivityProfile& activity,
-                         const BoardLevels& levels, Energy energy, std::optional<Energy> held,
-                         HostTime begin, HostTime end) {
+                         Energy energy) {
   TracedSplit out;
   out.shares.resize(recording.processes.size());
   out.unattributed = energy;
-  std::vector<double> held_for(recording.processes.size(), 0.0);
+  const auto share_of = [&](std::size_t process) -> model::ProcessShare& {
+    auto& share = out.shares[process];
+    if (!share) share = model::ProcessShare{activity.domain.id, {}, {}, {}, {}};
+    return *share;
+  };
   for (const auto& part : activity.by_process) {
     const auto place = process_of(recording, recording.traces[part.trace]);
     if (!place) continue;
-    const auto context =
-        context_span(recording.traces[part.trace], &recording.processes[*place], begin, end);
-    held_for[*place] = std::max(seconds(context.end - context.begin), 0.0);
-    auto& share = out.shares[*place];
-    if (!share) share = model::ProcessShare{activity.domain.id, {}, Energy{}, Energy{}, {}};
-    *share->kernels += part.kernels;
-    *share->idle_between += part.idle_between;
-    share->energy += part.kernels + part.idle_between;
+    auto& share = share_of(*place);
+    share.kernels = share.kernels.value_or(Energy{}) + part.kernels;
+    share.idle_between = share.idle_between.value_or(Energy{}) + part.idle_between;
+    share.energy += part.kernels + part.idle_between;
     out.unattributed -= part.kernels + part.idle_between;
   }
-  const auto of_untraced = apportion(
-      activity.others, untraced_use(recording, activity.domain, activity.begin, activity.end));
-  for (std::size_t i = 0; i < of_untraced.size(); ++i) {
-    if (of_untraced[i] == Energy{}) continue;
-    out.unattributed -= of_untraced[i];
-    if (recording.processes[i].in_tree) {
-      if (!out.shares[i]) out.shares[i] = model::ProcessShare{activity.domain.id, {}, {}, {}, {}};
-      out.shares[i]->energy += of_untraced[i];
-    } else {
-      out.others += of_untraced[i];
+  std::vector<Claim> claims;
+  for (auto& slice : untraced_use(recording, activity.domain, activity.begin, activity.end)) {
+    double sum = 0;
+    for (const auto& claim : slice.claims) sum += claim.weight;
+    for (auto& claim : slice.claims) {
+      claim.weight *= seconds(slice.end - slice.begin) / sum;
+      claims.push_back(std::move(claim));
     }
   }
-  if (!held) return out;
-  out.unattributed -= *held;
-  out.held_unowned = *held;
-  if (levels.shared) return out;
-  const auto parts = apportion(*held, held_for);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!out.shares[i]) continue;
-    out.shares[i]->held = parts[i];
-    out.shares[i]->energy += parts[i];
-    out.held_unowned -= parts[i];
+  std::vector<double> weights;
+  for (const auto& claim : claims) weights.push_back(claim.weight);
+  const auto parts = apportion(activity.others, weights);
+  for (std::size_t c = 0; c < parts.size(); ++c) {
+    const Owner owner = owner_of(claims[c], recording.processes);
+    if (owner == Owner::kUnknown) {
+      out.contested += parts[c];
+      out.contested_time += duration_of(claims[c].weight);
+      continue;
+    }
+    out.unattributed -= parts[c];
+    if (owner == Owner::kProcess) share_of(claims[c].candidates.front()).energy += parts[c];
+    if (owner == Owner::kCommand) out.within_command += parts[c];
+    if (owner == Owner::kOthers) out.others += parts[c];
   }
   return out;
 }

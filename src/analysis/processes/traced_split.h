@@ -1,11 +1,9 @@
 // The energy of traced processes on a GPU: that of their kernels.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
-#include "analysis/levels/board_levels.h"
 #include "model/activity/activity_profile.h"
 #include "model/profile.h"
 #include "model/recording.h"
@@ -15,9 +13,13 @@ namespace jouleprof::analysis {
 // By the recording's processes, in its order. All of these sum to the split energy exactly.
 struct TracedSplit {
   std::vector<std::optional<model::ProcessShare>> shares;  // absent: not on this GPU
+  Energy within_command;  // of the command's processes, of which of them is unknown
   Energy others;
-  Energy held_unowned;  // as DomainProfile's
+  Energy held_unowned;  // of contexts of no process that is known
   Energy unattributed;
+  Energy contested;  // of the unattributed, as DomainSplit has it
+  Duration contested_time{};
+  std::optional<model::DivisionBounds> command_bounds{};
 };
 
 // Index of a trace's process; absent: no reading caught it. A pid can be given out twice: the
@@ -36,22 +38,11 @@ ContextSpan context_span(const model::Trace& trace, const model::Process* proces
 // Adds each traced process that no reading of processes caught, as a process of the command's tree.
 void add_traced_processes(model::Recording& recording);
 
-// Utilisation of a GPU by processes that were not traced: their readings in [begin, end] added up,
-// by the recording's processes, in its order. `also` gets each reading, too: its time, its process
-// and its utilisation.
-std::vector<double> untraced_use(
-    const model::Recording& recording, const model::Domain& domain, HostTime begin, HostTime end,
-    const std::function<void(HostTime, std::size_t, double)>& also = {});
-
-// Splits `energy`, of [begin, end] without what the board draws at rest:
+// Splits `energy`, of [begin, end] above what the board draws at rest and held:
 //  - kernels and idle time between launches: as attributed to each process;
-//  - held: in proportion to the time for which each process had a context, from its first launch to
-//    its end; where processes of other jobs held the board, too, and what no process had a context
-//    for, is unowned;
-//  - ActivityProfile::others: in proportion to utilisation, among processes without a trace;
+//  - ActivityProfile::others: among processes without a trace, as board_use() has it;
 //  - the rest is unattributed.
 TracedSplit split_traced(const model::Recording& recording, const model::ActivityProfile& activity,
-                         const BoardLevels& levels, Energy energy, std::optional<Energy> held,
-                         HostTime begin, HostTime end);
+                         Energy energy);
 
 }  // namespace jouleprof::analysis

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "analysis/processes/apportion.h"
+#include "analysis/processes/recorded_use.h"
 #include "analysis/slices/slice_grid.h"
 
 namespace jouleprof::analysis {
@@ -29,7 +30,7 @@ void ProcessSlicer::Sums::add(std::size_t slice, std::int64_t value) {
 ProcessSlicer::ProcessSlicer(const model::Recording& recording, HostTime begin, HostTime end,
                              const SliceRequest& request,
                              const std::vector<model::ActivitySlices>& traced)
-    : recording_(recording), begin_(begin), end_(end), traced_(traced) {
+    : recording_(recording), traced_(traced) {
   const auto tree = static_cast<std::size_t>(std::count_if(
       recording.processes.begin(), recording.processes.end(), [](auto& p) { return p.in_tree; }));
   const std::size_t rows = std::min(tree * (recording.domains.size() + 1), 2 * kMostRows);
@@ -95,14 +96,12 @@ void ProcessSlicer::add(model::DomainId domain, std::size_t process, Energy ener
 
 ProcessSlicer::TracedWeights ProcessSlicer::traced_weights(const model::ActivityProfile& activity,
                                                            std::size_t process) const {
-  TracedWeights out{no_weights(), no_weights(), no_weights()};
+  TracedWeights out{no_weights(), no_weights()};
   const auto device = std::find_if(traced_.begin(), traced_.end(),
                                    [&](auto& d) { return d.domain == activity.domain.id; });
   for (const auto& part : activity.by_process) {
     const auto& trace = recording_.traces[part.trace];
     if (process_of(recording_, trace) != process) continue;
-    const auto context = context_span(trace, &recording_.processes[process], begin_, end_);
-    spread(out.context, context.begin, context.end, seconds(context.end - context.begin));
     if (device == traced_.end()) continue;
     for (const auto& own : device->by_process) {
       if (own.trace != part.trace) continue;
@@ -119,11 +118,14 @@ ProcessSlicer::TracedWeights ProcessSlicer::traced_weights(const model::Activity
 void ProcessSlicer::add_traced(const model::ActivityProfile& activity, const TracedSplit& split) {
   if (slices_.count == 0) return;
   std::map<std::size_t, Weights> used;
-  untraced_use(recording_, activity.domain, activity.begin, activity.end,
-               [&](HostTime at, std::size_t process, double utilisation) {
-                 auto& weights = used.try_emplace(process, no_weights()).first->second;
-                 spread(weights, at - Duration{1}, at, utilisation);
-               });
+  for (const auto& slice :
+       untraced_use(recording_, activity.domain, activity.begin, activity.end)) {
+    for (const auto& claim : slice.claims) {
+      if (owner_of(claim, recording_.processes) != Owner::kProcess) continue;
+      auto& weights = used.try_emplace(claim.candidates.front(), no_weights()).first->second;
+      spread(weights, slice.begin, slice.end, claim.weight * seconds(slice.end - slice.begin));
+    }
+  }
   const model::DomainId id = activity.domain.id;
   for (std::size_t i = 0; i < split.shares.size(); ++i) {
     if (!split.shares[i]) continue;
@@ -137,7 +139,6 @@ void ProcessSlicer::add_traced(const model::ActivityProfile& activity, const Tra
     const TracedWeights weights = traced_weights(activity, i);
     take(share.kernels, weights.kernels);
     take(share.idle_between, weights.idle_between);
-    take(share.held, weights.context);
     if (left == Energy{}) continue;
     const auto found = used.find(i);
     add(id, i, left, found == used.end() ? no_weights() : found->second);

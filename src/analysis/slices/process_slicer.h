@@ -33,8 +33,8 @@ class ProcessSlicer {
                     std::span<const Energy> portions, const EnergyOf& above);
   // In proportion to `weights`. Without a positive one, the process's energies by time are unknown.
   void add(model::DomainId domain, std::size_t process, Energy energy, const Weights& weights);
-  // Kernels by their own slices, idle time between launches by its time, held by the time of the
-  // context, and the energy of a process without a trace by its utilisation.
+  // Kernels by their own slices, idle time between launches by its time, and the energy of a
+  // process without a trace by its use. Not what processes hold.
   void add_traced(const model::ActivityProfile& activity, const TracedSplit& split);
   void add_cpu_time(std::size_t process, HostTime begin, HostTime end, Duration time);
 
@@ -58,15 +58,12 @@ class ProcessSlicer {
   struct TracedWeights {
     Weights kernels;
     Weights idle_between;
-    Weights context;
   };
 
   std::pair<std::size_t, std::size_t> slices_within(HostTime begin, HostTime end) const;
   TracedWeights traced_weights(const model::ActivityProfile& activity, std::size_t process) const;
 
   const model::Recording& recording_;
-  HostTime begin_;
-  HostTime end_;
   const std::vector<model::ActivitySlices>& traced_;
   model::ProcessSlices slices_;
   std::map<std::pair<std::size_t, model::DomainId>, Sums> energies_;  // microjoules

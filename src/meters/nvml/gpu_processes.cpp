@@ -15,9 +15,12 @@ namespace {
 
 using Memory = std::optional<std::uint64_t>;
 
-// How often to read the utilisation of a process that is alone on its device: no other process's
-// share depends on it, and the call takes 2.8 ms of CPU time.
+// Of several processes; see GpuProcesses::read.
+constexpr Duration kAsk = std::chrono::seconds{3};
+// Of a process that is alone on its device: no other process's share depends on it, and the call
+// takes 2.8 ms of CPU time.
 constexpr Duration kAskAlone = std::chrono::seconds{30};
+constexpr unsigned kMostUtilisation = 100;
 
 unsigned long long stamp(RealTime t) {
   return static_cast<unsigned long long>(
@@ -64,18 +67,6 @@ void merge(std::map<unsigned, Memory>& into, const std::map<unsigned, Memory>& f
   }
 }
 
-std::optional<double> mean_utilisation(const std::vector<abi::ProcessUtilizationSample>& samples,
-                                       unsigned pid) {
-  double sum = 0;
-  int count = 0;
-  for (const auto& s : samples) {
-    if (s.pid != pid) continue;
-    sum += s.sm_util / 100.0;
-    ++count;
-  }
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
 }  // namespace
 
 bool lists_processes(const NvmlApi& api, abi::Device device) {
@@ -87,38 +78,48 @@ bool lists_processes(const NvmlApi& api, abi::Device device) {
 
 GpuProcesses::GpuProcesses(const NvmlApi& api, abi::Device device, model::DomainId domain,
                            RealTime since)
-    : api_(api), device_(device), domain_(domain), last_seen_(stamp(since)) {}
+    : api_(api), device_(device), domain_(domain), since_(stamp(since)) {}
 
-// Fills samples_ with the valid samples newer than `since`; false where there is no utilisation.
-bool GpuProcesses::read_utilisation(const ClockPoint& now, unsigned long long since) {
+// Fills samples_ with those since `since_`; false where there is no utilisation now.
+bool GpuProcesses::ask_utilisation(const ClockPoint& now) {
   samples_.clear();
-  if (!api_.process_utilisation) return false;
-  last_seen_ = since;
-  // After the wall clock was set back, nothing would be newer for a long time.
   const auto present = stamp(now.real);
-  if (last_seen_ > present) last_seen_ = present - std::min(present, 1'000'000ULL);
+  // After the wall clock was set back, nothing would be newer for a long time.
+  if (since_ > present) since_ = present - std::min(present, 1'000'000ULL);
+  const bool is_alone = listed_since_.size() == 1;
+  const bool is_new = is_alone && listed_since_.begin()->second > since_;
+  if (since_at_ == HostTime{} || listed_since_.empty() || is_new) {
+    since_ = present;
+    since_at_ = now.host;
+    asked_alone_ = false;
+    return false;
+  }
+  const Duration waited = now.host - since_at_;
+  if (!api_.process_utilisation || waited < kAsk) return false;
+  if (is_alone && asked_alone_ && waited < kAskAlone) return false;
+  asked_alone_ = is_alone;
   const Return code = fill(samples_, [&](unsigned* count, abi::ProcessUtilizationSample* samples) {
-    return api_.process_utilisation(device_, samples, count, last_seen_);
+    return api_.process_utilisation(device_, samples, count, since_);
   });
   // The driver may list old processes with old stamps; stamps in the future are invalid.
   std::erase_if(samples_, [&](const abi::ProcessUtilizationSample& s) {
-    return s.timestamp <= last_seen_ || s.timestamp > present + 1'000'000 || s.sm_util > 100;
+    return s.timestamp <= since_ || s.timestamp > present + 1'000'000;
   });
-  for (const auto& s : samples_) last_seen_ = std::max(last_seen_, s.timestamp);
   return code == Return::kSuccess || code == Return::kNotFound;
 }
 
-// False where utilisation is unknown or not needed.
-bool GpuProcesses::ask_utilisation(const ClockPoint& now, std::size_t processes, unsigned pid) {
-  const bool alone = processes == 1;
-  if (!alone || (alone_ && alone_->pid != pid)) alone_.reset();
-  if (processes == 0 || (alone_ && now.host < alone_->ask_at)) {
-    last_seen_ = stamp(now.real);  // should there be several next time, that is what they share
-    return false;
+std::optional<double> GpuProcesses::utilisation_of(unsigned pid) const {
+  const auto listed = listed_since_.find(pid);
+  if (listed == listed_since_.end() || listed->second > since_) return std::nullopt;
+  double sum = 0;
+  int count = 0;
+  for (const auto& s : samples_) {
+    if (s.pid != pid) continue;
+    if (s.sm_util > kMostUtilisation) return std::nullopt;
+    sum += s.sm_util / 100.0;
+    ++count;
   }
-  const bool known = read_utilisation(now, alone_ ? alone_->since : last_seen_);
-  if (alone) alone_ = {pid, now.host + kAskAlone, last_seen_};
-  return known;
+  return count > 0 ? sum / count : 0.0;
 }
 
 Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUse>& out) {
@@ -138,16 +139,25 @@ Return GpuProcesses::read(const ClockPoint& now, std::vector<model::GpuProcessUs
   }
   if (result != Return::kSuccess) return result;
   if (complete) listed_ = memory.size();
-  const bool utilisation_known =
-      ask_utilisation(now, memory.size(), memory.empty() ? 0 : memory.begin()->first);
+  std::map<unsigned, Stamp> listed;
+  for (const auto& [pid, bytes] : memory) {
+    const auto before = listed_since_.find(pid);
+    listed[pid] = before != listed_since_.end() ? before->second : stamp(now.real);
+  }
+  listed_since_ = std::move(listed);
+  const bool is_known = ask_utilisation(now);
   for (const auto& [pid, bytes] : memory) {
     model::GpuProcessUse use;
     use.pid = static_cast<pid_t>(pid);
     use.domain = domain_;
     use.at = now.host;
     use.memory_bytes = bytes;
-    if (utilisation_known) use.compute_utilisation = mean_utilisation(samples_, pid).value_or(0.0);
+    if (is_known) use.compute_utilisation = utilisation_of(pid);
     out.push_back(use);
+  }
+  if (is_known) {
+    since_ = stamp(now.real);
+    since_at_ = now.host;
   }
   return result;
 }

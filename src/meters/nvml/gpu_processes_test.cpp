@@ -43,6 +43,8 @@ constexpr unsigned kNone = abi::kNotAvailable32;
 TEST_F(GpuProcessesTest, MergesBothListsAndUtilisation) {
   gpu_.compute = {{10, 500, kNone, kNone}, {11, abi::kNotAvailable64, kNone, kNone}};
   gpu_.graphics = {{10, 500, kNone, kNone}, {12, 70, kNone, kNone}};
+  read();
+  fake_.pass(5s);
   busy(10, 40, 600ms);
   busy(10, 60, 300ms);
   busy(12, 20, 100ms);
@@ -66,19 +68,33 @@ TEST_F(GpuProcessesTest, SumsOverMigInstances) {
   EXPECT_EQ(uses[0].memory_bytes, 800u);
 }
 
-TEST_F(GpuProcessesTest, IgnoresStaleAndAbsurdSamples) {
+TEST_F(GpuProcessesTest, IgnoresStaleSamples) {
   gpu_.compute = {{10, 500, kNone, kNone}};
+  read();
+  fake_.pass(5s);
   busy(10, 80, 100ms);
   busy(10, 10, 30s);     // before the interval
-  busy(10, 4000, 50ms);  // no utilisation
   busy(10, 10, -3600s);  // in the future
   EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 0.8);
   fake_.pass(30s);
   EXPECT_EQ(read()[0].compute_utilisation, 0.0);  // nothing new
 }
 
+TEST_F(GpuProcessesTest, AnImpossibleUtilisationIsUnknownAndNotZero) {
+  gpu_.compute = {{10, 500, kNone, kNone}, {11, 500, kNone, kNone}};
+  read();
+  fake_.pass(5s);
+  busy(10, 101, 100ms);
+  busy(11, 50, 100ms);
+  const auto uses = read();
+  EXPECT_FALSE(uses[0].compute_utilisation);
+  EXPECT_EQ(uses[1].compute_utilisation, 0.5);
+}
+
 TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
   gpu_.compute = {{10, 500, kNone, kNone}};
+  read();
+  fake_.pass(5s);
   busy(10, 80, 100ms);
   read();
   fake_.set_wall_clock(-3600s);
@@ -90,6 +106,8 @@ TEST_F(GpuProcessesTest, WallClockSetBackLosesAtMostOneInterval) {
 
 TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
   gpu_.compute = {{10, 500, kNone, kNone}};
+  read();
+  fake_.pass(5s);
   gpu_.utilisation_code = abi::Return::kNotSupported;
   EXPECT_FALSE(read()[0].compute_utilisation);
   gpu_.utilisation_code = abi::Return::kNotFound;  // no process was busy
@@ -102,40 +120,41 @@ TEST_F(GpuProcessesTest, UtilisationUnknownIsAbsent) {
 
 TEST_F(GpuProcessesTest, AsksRarelyHowBusyALoneProcessIs) {
   read();
-  EXPECT_EQ(gpu_.utilisation_reads, 0);  // there is no process
   gpu_.compute = {{10, 500, kNone, kNone}};
   std::vector<std::optional<double>> reported;
-  for (int second = 0; second < 65; second += 5) {
+  for (int second = 0; second < 75; second += 5) {
     fake_.pass(5s);
-    busy(10, second < 35 ? 20 : 60, 2500ms);
+    busy(10, second < 40 ? 20 : 60, 2500ms);
     reported.push_back(read()[0].compute_utilisation);
   }
   EXPECT_EQ(gpu_.utilisation_reads, 3);
-  EXPECT_DOUBLE_EQ(reported[0].value(), 0.2);
-  EXPECT_FALSE(reported[1]);
-  EXPECT_DOUBLE_EQ(reported[6].value(), 0.2);
-  EXPECT_DOUBLE_EQ(reported[12].value(), 0.6);  // all of the 30 s before, and nothing else
+  EXPECT_FALSE(reported[0]);  // it is new
+  EXPECT_DOUBLE_EQ(reported[1].value(), 0.2);
+  EXPECT_FALSE(reported[2]);
+  EXPECT_DOUBLE_EQ(reported[7].value(), 0.2);
+  EXPECT_DOUBLE_EQ(reported[13].value(), 0.6);  // all of the 30 s before, and nothing else
 }
 
-TEST_F(GpuProcessesTest, AsksAtOnceWhenAnotherComes) {
+TEST_F(GpuProcessesTest, ANewProcessHasNoUtilisationUntilItWasListedForAWhole) {
   gpu_.compute = {{10, 500, kNone, kNone}};
   read();
   fake_.pass(5s);
-  busy(10, 90, 1s);
-  EXPECT_FALSE(read()[0].compute_utilisation);
   gpu_.compute.push_back({11, 500, kNone, kNone});
-  fake_.pass(5s);
   busy(10, 30, 1s);
-  busy(11, 60, 1s);
-  const auto both = read();
+  busy(11, 60, 2s);  // its place in the driver's buffer was another process's
+  auto both = read();
   ASSERT_EQ(both.size(), 2u);
-  EXPECT_DOUBLE_EQ(both[0].compute_utilisation.value(),
-                   0.3);  // since the other can have been there
-  EXPECT_DOUBLE_EQ(both[1].compute_utilisation.value(), 0.6);
-  gpu_.compute = {{11, 500, kNone, kNone}};
-  fake_.pass(5s);
-  busy(11, 70, 1s);
-  EXPECT_DOUBLE_EQ(read()[0].compute_utilisation.value(), 0.7);  // not reported while it was alone
+  EXPECT_DOUBLE_EQ(both[0].compute_utilisation.value(), 0.3);
+  EXPECT_FALSE(both[1].compute_utilisation);
+  fake_.pass(1s);
+  both = read();  // too soon: the driver may not have sampled each of them
+  EXPECT_FALSE(both[0].compute_utilisation);
+  fake_.pass(3s);
+  busy(10, 40, 1s);
+  busy(11, 50, 1s);
+  both = read();
+  EXPECT_DOUBLE_EQ(both[0].compute_utilisation.value(), 0.4);
+  EXPECT_DOUBLE_EQ(both[1].compute_utilisation.value(), 0.5);
 }
 
 TEST_F(GpuProcessesTest, MoreProcessesThanRoom) {

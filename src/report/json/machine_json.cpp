@@ -160,6 +160,7 @@ class Document {
       return sum;
     });
     out["outside_joules"] = by_device([&](std::size_t d) { return account.outside[d]; });
+    out["undivided_joules"] = by_device([&](std::size_t d) { return account.undivided[d]; });
     out["other_joules"] = by_device([&](std::size_t d) { return account.other[d]; });
     out["ended_joules"] = by_device([&](std::size_t d) { return account.ended[d]; });
     return out;

@@ -43,6 +43,11 @@ Json level_json(const std::optional<model::PowerLevel>& level) {
   return j;
 }
 
+Json division_json(const std::optional<model::DivisionBounds>& bounds) {
+  if (!bounds) return nullptr;
+  return Json{report::joules_json(bounds->low), report::joules_json(bounds->high)};
+}
+
 // The parts and the other ways to the same whole; `counter` and so on may be of one domain or sums.
 // `idle`: rest and held together where `at_rest` is false, else rest alone.
 Json balance_json(const std::optional<Energy>& energy, const std::optional<Energy>& idle,
@@ -108,6 +113,8 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["reason"] = m ? Json(nullptr) : text_json(d.reason);
   j["command"] = command_json(d.command);
   j["shares_include_rest"] = d.balance.parts ? Json(d.shares_include_rest) : Json(nullptr);
+  j["within_command_joules"] = joules_json(d.within_command);
+  j["command_division_interval_joules"] = division_json(d.command_bounds);
   j["balance"] =
       balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
                    d.levels.rest.has_value(), processes_of(profile, d), d.others, d.held_unowned,
@@ -169,6 +176,7 @@ Json process_json(const Profile& profile, const model::ProcessProfile& p) {
       entry["kernels_joules"] = joules_json(share.kernels);
       entry["idle_between_launches_joules"] = joules_json(share.idle_between);
       entry["held_joules"] = joules_json(share.held);
+      entry["division_interval_joules"] = division_json(share.bounds);
       j["energy"].push_back(std::move(entry));
     }
   }

@@ -129,8 +129,9 @@ class Writer {
                     options_.shows(*series) ? series->energy : Energy{},
                     state_.real(series->since));
       }
-      const std::array<std::pair<std::string_view, Energy>, 3> rest{
+      const std::array<std::pair<std::string_view, Energy>, 4> rest{
           {{"outside", account->outside[d]},
+           {"undivided", account->undivided[d]},
            {"other", account->other[d]},
            {"ended", account->ended[d]}}};
       for (const auto& [reason, energy] : rest) {

@@ -103,11 +103,38 @@ std::vector<Column> columns_of(const Profile& profile) {
   columns.push_back({"memory", memory_text});
   columns.push_back(
       {"GPU mem", single_text([](const auto& p) { return p.peak_gpu_memory_bytes; }, bytes_text)});
-  std::erase_if(columns, [&](const Column& column) {
-    return std::none_of(profile.processes.begin(), profile.processes.end(),
-                        [&](const auto& p) { return column.text(&p, &p + 1).has_value(); });
-  });
-  return columns;
+  const bool any_within =
+      std::any_of(profile.domains.begin(), profile.domains.end(),
+                  [](const auto& d) { return d.within_command.value_or(Energy{}) > Energy{}; });
+  const std::size_t shares = shared_kinds(profile).size();
+  std::vector<Column> kept;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool any =
+        std::any_of(profile.processes.begin(), profile.processes.end(),
+                    [&](const auto& p) { return columns[i].text(&p, &p + 1).has_value(); });
+    // The row of what is not divided has these.
+    if (any || (any_within && i <= shares)) kept.push_back(std::move(columns[i]));
+  }
+  return kept;
+}
+
+// What the command's processes used, but of which of them is unknown; a row of its own.
+void add_within_command(const Profile& profile, std::size_t columns, Table& table) {
+  const auto kinds = shared_kinds(profile);
+  std::vector<Cell> row{{"one or several of these"}};
+  bool any = false;
+  row.push_back({"-"});  // CPU time
+  for (const DomainKind kind : kinds) {
+    Energy sum;
+    for (const DomainProfile& d : profile.domains) {
+      if (d.domain.kind == kind && !d.domain.parent) sum += d.within_command.value_or(Energy{});
+    }
+    any |= sum > Energy{};
+    row.push_back({sum > Energy{} ? energy_text(sum) : "-"});
+  }
+  if (!any) return;
+  row.resize(columns + 1, {"-"});
+  table.add(std::move(row));
 }
 
 }  // namespace
@@ -132,6 +159,7 @@ Lines process_block(const TextContext& c, std::size_t most) {
     add(fmt::format("{} more processes", all.size() - shown), all.data() + shown,
         all.data() + all.size());
   }
+  add_within_command(c.profile, columns.size(), table);
   Lines lines = table.lines(c.width, c.options.colour);
   std::vector<std::string> whole;
   for (const DomainKind kind : shared_kinds(c.profile)) {

@@ -1,10 +1,22 @@
 #include "session/machine/gpu_uses.h"
 
 #include <algorithm>
+#include <chrono>
+
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::session {
+namespace {
 
-GpuUses::GpuUses(const std::vector<model::Domain>& domains) : outermost_(domains.size()) {
+using namespace std::chrono_literals;
+
+constexpr Duration kOneLook = 50ms;  // readings of one list
+
+}  // namespace
+
+GpuUses::GpuUses(const std::vector<model::Domain>& domains,
+                 const std::vector<model::Sensor>& sensors, Find find)
+    : find_(std::move(find)), outermost_(domains.size()) {
   for (std::size_t i = 0; i < domains.size(); ++i) places_[domains[i].id] = i;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     std::size_t place = i;
@@ -15,50 +27,144 @@ GpuUses::GpuUses(const std::vector<model::Domain>& domains) : outermost_(domains
     }
     outermost_[i] = place;
   }
-}
-
-void GpuUses::append(const std::vector<model::GpuProcessUse>& uses) {
-  for (const auto& use : uses) {
-    const auto place = places_.find(use.domain);
-    if (place == places_.end()) continue;
-    auto& reports = reports_[{outermost_[place->second], use.pid}];
-    reports.last = use;
-    reports.unknown |= !use.compute_utilisation;
-    reports.sum += use.compute_utilisation.value_or(0);
-    ++reports.count;
+  for (const auto& sensor : sensors) {
+    if (sensor.kind == model::SensorKind::kGauge) gauges_.push_back(sensor);
   }
 }
 
-std::vector<model::GpuProcessUse> GpuUses::of(std::size_t domain, HostTime since) const {
-  std::vector<model::GpuProcessUse> out;
-  for (auto at = reports_.lower_bound({domain, 0}); at != reports_.end(); ++at) {
-    if (at->first.first != domain) break;
-    const auto& reports = at->second;
-    if (reports.last.at <= since) continue;
-    out.push_back(reports.last);
-    auto& utilisation = out.back().compute_utilisation;
-    if (reports.unknown) utilisation.reset();
-    if (utilisation && reports.count > 0) utilisation = reports.sum / reports.count;
+std::optional<std::size_t> GpuUses::place_of(model::SensorId sensor, std::string_view gauge) const {
+  for (const auto& g : gauges_) {
+    if (g.id != sensor) continue;
+    const auto place = g.name == gauge ? places_.find(g.domain) : places_.end();
+    return place == places_.end() ? std::nullopt : std::optional(outermost_[place->second]);
+  }
+  return std::nullopt;
+}
+
+analysis::BoardLook& GpuUses::look_at(std::size_t domain, HostTime t) {
+  auto& board = boards_[domain];
+  auto& looks = board.looks;
+  if (looks.empty() || t - looks.back().at > kOneLook) {
+    looks.push_back({t, {}, false});
+    board.memory.clear();
+  }
+  return looks.back();
+}
+
+std::optional<std::size_t> GpuUses::identify(pid_t pid) {
+  auto found = find_(pid);
+  const auto known = by_pid_.find(pid);
+  // A driver may still name one that has just ended.
+  if (!found) return known == by_pid_.end() ? std::nullopt : std::optional(known->second);
+  if (known != by_pid_.end() && known_[known->second].worker.process == found->worker.process) {
+    known_[known->second].worker = std::move(found->worker);  // it may have been moved into its job
+    return known->second;
+  }
+  known_.push_back(std::move(*found));
+  return by_pid_[pid] = known_.size() - 1;
+}
+
+void GpuUses::append(const Sampled& sampled) {
+  std::map<std::pair<std::size_t, HostTime>, std::size_t> listed;
+  for (const auto& r : sampled.readings.gauges) {
+    if (const auto place = place_of(r.sensor, model::gauge::kProcessCount)) {
+      look_at(*place, r.at);
+      listed[{*place, boards_[*place].looks.back().at}] = static_cast<std::size_t>(r.value);
+    } else if (const auto used = place_of(r.sensor, model::gauge::kGpuUtilisation)) {
+      boards_[*used].utilisation.push_back(r);
+    }
+  }
+  for (const auto& use : sampled.gpu_processes) {
+    const auto place = places_.find(use.domain);
+    if (place == places_.end()) continue;
+    const std::size_t domain = outermost_[place->second];
+    auto& looks = boards_[domain].looks;
+    const auto same = std::find_if(looks.rbegin(), looks.rend(), [&](const auto& look) {
+      return std::chrono::abs(use.at - look.at) <= kOneLook;
+    });
+    auto& look = same != looks.rend() ? *same : look_at(domain, use.at);
+    const auto process = identify(use.pid);
+    if (!process) {
+      look.has_unidentified = true;
+      continue;
+    }
+    look.uses.push_back({*process, use.compute_utilisation});
+    if (&look == &looks.back()) boards_[domain].memory[*process] = use.memory_bytes;
+  }
+}
+
+std::vector<analysis::GpuHolder> GpuUses::holders(std::size_t domain, HostTime since) const {
+  std::vector<analysis::GpuHolder> out;
+  const auto board = boards_.find(domain);
+  if (board == boards_.end() || board->second.looks.empty()) return out;
+  const auto& looks = board->second.looks;
+  if (looks.back().at <= since) return out;
+  for (const auto& last : looks.back().uses) {
+    double sum = 0;
+    int count = 0;
+    for (auto look = looks.rbegin(); look != looks.rend() && look->at > since; ++look) {
+      for (const auto& use : look->uses) {
+        if (use.process != last.process || !use.utilisation) continue;
+        sum += *use.utilisation;
+        ++count;
+      }
+    }
+    const auto memory = board->second.memory.find(last.process);
+    out.push_back({domain, known_[last.process].worker,
+                   count > 0 ? std::optional(sum / count) : std::nullopt,
+                   memory == board->second.memory.end() ? std::nullopt : memory->second});
   }
   return out;
 }
 
-void GpuUses::end_tick() {
-  for (auto& [key, reports] : reports_) reports = Reports{reports.last};
+std::vector<analysis::UseSlice> GpuUses::slices(std::size_t domain, HostTime begin, HostTime end,
+                                                const CpuShare& cpu_share) const {
+  analysis::BoardEvidence evidence;
+  const auto board = boards_.find(domain);
+  if (board != boards_.end()) {
+    evidence.looks = board->second.looks;
+    evidence.utilisation = board->second.utilisation;
+  }
+  for (const auto& found : known_) evidence.lives.push_back({found.start, {}, false});
+  evidence.cpu_share = [&](std::size_t process, HostTime, HostTime) {
+    return cpu_share(known_[process].worker.process);
+  };
+  return board_use(evidence, begin, end);
 }
 
 void GpuUses::forget_before(HostTime t) {
-  std::erase_if(reports_, [t](const auto& reports) { return reports.second.last.at < t; });
-}
-
-std::vector<double> weights_of(const std::vector<model::GpuProcessUse>& uses) {
-  if (uses.size() == 1) return {1.0};
-  std::vector<double> weights;
-  for (const auto& use : uses) {
-    if (!use.compute_utilisation) return {};
-    weights.push_back(*use.compute_utilisation);
+  std::vector<bool> used(known_.size());
+  for (auto& [place, board] : boards_) {
+    // The last one before says what held the board then.
+    auto& looks = board.looks;
+    const auto first =
+        std::partition_point(looks.begin(), looks.end(), [t](const auto& l) { return l.at < t; });
+    if (first - looks.begin() > 1) looks.erase(looks.begin(), std::prev(first));
+    std::erase_if(board.utilisation, [t](const auto& r) { return r.at < t; });
+    for (const auto& look : looks) {
+      for (const auto& use : look.uses) used[use.process] = true;
+    }
   }
-  return weights;
+  if (std::all_of(used.begin(), used.end(), [](bool u) { return u; })) return;
+  std::vector<std::size_t> moved(known_.size());
+  std::vector<Found> kept;
+  for (std::size_t i = 0; i < known_.size(); ++i) {
+    moved[i] = kept.size();
+    if (used[i]) kept.push_back(std::move(known_[i]));
+  }
+  for (auto& [place, board] : boards_) {
+    std::map<std::size_t, std::optional<std::uint64_t>> memory;
+    for (const auto& [process, bytes] : board.memory) {
+      if (used[process]) memory[moved[process]] = bytes;
+    }
+    board.memory = std::move(memory);
+    for (auto& look : board.looks) {
+      for (auto& use : look.uses) use.process = moved[use.process];
+    }
+  }
+  std::erase_if(by_pid_, [&](const auto& entry) { return !used[entry.second]; });
+  for (auto& [pid, process] : by_pid_) process = moved[process];
+  known_ = std::move(kept);
 }
 
 }  // namespace jouleprof::session

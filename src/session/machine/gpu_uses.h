@@ -1,49 +1,72 @@
-// What drivers reported last of the processes on each GPU.
+// The processes on each GPU of a machine: who they are, and who used it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analysis/live/energy_accounts.h"
+#include "analysis/live/machine_state.h"
+#include "analysis/processes/board_use.h"
+#include "model/device/sensor.h"
 #include "model/domain.h"
-#include "model/process/process.h"
+#include "session/sampling/lane.h"
 
 namespace jouleprof::session {
 
 // Thread safety: none.
 class GpuUses {
  public:
+  struct Found {
+    analysis::Worker worker;
+    HostTime start{};
+  };
+  // The process that has a pid now.
+  using Find = std::function<std::optional<Found>(pid_t)>;
+
   // A use of a domain within another one counts for the outer one.
-  explicit GpuUses(const std::vector<model::Domain>& domains);
+  GpuUses(const std::vector<model::Domain>& domains, const std::vector<model::Sensor>& sensors,
+          Find find);
 
-  void append(const std::vector<model::GpuProcessUse>& uses);
+  // Identifies the processes that are listed: to be called soon after the driver did, while they
+  // live.
+  void append(const Sampled& sampled);
 
-  // Uses of one domain, by its place in the list, that were reported after `since`; each process
-  // once, with the mean utilisation of its reports since end_tick(), or where there was none since
-  // then, with that of the last report. A report without a utilisation makes the mean unknown.
-  std::vector<model::GpuProcessUse> of(std::size_t domain, HostTime since) const;
+  // The processes that the latest look lists, if it is later than `since`, each with the mean of
+  // its utilisations since then.
+  std::vector<analysis::GpuHolder> holders(std::size_t domain, HostTime since) const;
 
-  // A tick ends: means begin anew.
-  void end_tick();
+  // Who used a domain, by board_use(). Processes are those of worker(). `cpu_share`: of a process
+  // by its id.
+  using CpuShare = std::function<std::optional<double>(std::uint64_t process)>;
+  std::vector<analysis::UseSlice> slices(std::size_t domain, HostTime begin, HostTime end,
+                                         const CpuShare& cpu_share) const;
+  const analysis::Worker& worker(std::size_t process) const { return known_[process].worker; }
 
-  // Forgets those reported before `t`.
+  // Forgets what was before `t`.
   void forget_before(HostTime t);
 
  private:
-  std::vector<std::size_t> outermost_;  // by place
-  struct Reports {
-    model::GpuProcessUse last;
-    double sum = 0;  // of utilisations in this tick
-    int count = 0;
-    bool unknown = false;
+  struct Board {
+    std::vector<analysis::BoardLook> looks;
+    std::map<std::size_t, std::optional<std::uint64_t>> memory;  // of the latest look, by process
+    std::vector<model::GaugeReading> utilisation;
   };
-  std::map<std::pair<std::size_t, pid_t>, Reports> reports_;
-  std::map<model::DomainId, std::size_t> places_;
-};
+  analysis::BoardLook& look_at(std::size_t domain, HostTime t);
+  std::optional<std::size_t> identify(pid_t pid);
+  std::optional<std::size_t> place_of(model::SensorId sensor, std::string_view gauge) const;
 
-// The weight of each use in the division of a GPU's energy. Empty: it cannot be divided.
-//  - The only process on a GPU has all of it, whatever its utilisation.
-//  - Of several, each its utilisation; where one's is unknown, the energy cannot be divided.
-std::vector<double> weights_of(const std::vector<model::GpuProcessUse>& uses);
+  const Find find_;
+  std::vector<std::size_t> outermost_;  // by place
+  std::map<model::DomainId, std::size_t> places_;
+  std::vector<model::Sensor> gauges_;
+  std::map<std::size_t, Board> boards_;  // by place
+  std::vector<Found> known_;
+  std::unordered_map<pid_t, std::size_t> by_pid_;  // the latest with this pid
+};
 
 }  // namespace jouleprof::session

@@ -43,6 +43,7 @@ MachineService::Division MachineService::divide() {
     out.workers.push_back({0, 0, {}, std::move(u.owner)});
     out.cpu_time.push_back(seconds(u.cpu_time));
   }
+  out.listed = out.workers.size();
   out.others = seconds(look->others);
   out.memory_used_bytes = look->machine.memory_used_bytes;
   live_.append(std::vector{look->machine});
@@ -69,15 +70,99 @@ void MachineService::map_jobs(Division& division) {
     }
     if (in_pid_namespace_) continue;
     const auto job = jobs_.only_job(index, domains[d].uuid);
-    for (const auto& use : uses_.of(d, HostClock::now() - kUseAge)) {
-      const auto at = division.by_pid.find(use.pid);
-      if (at == division.by_pid.end()) continue;
-      auto& worker = division.workers[at->second];
+    if (job) division.mapped[d] = worker_of({0, 0, {}, {.job = *job}}, division);
+    for (auto& holder : uses_.holders(d, HostClock::now() - kUseAge)) {
+      auto& worker = division.workers[worker_of(holder.worker, division)];
       worker.holds_gpu = true;
       if (job && worker.owner.job.empty()) worker.owner.job = *job;
-      state_.holders.push_back({d, worker, use.compute_utilisation, use.memory_bytes});
+      holder.worker = worker;
+      state_.holders.push_back(std::move(holder));
     }
   }
+}
+
+// The place of a worker in the tick, to which it is added if it has ended or began after the look.
+std::size_t MachineService::worker_of(const analysis::Worker& worker, Division& division) {
+  const auto found = division.by_pid.find(worker.pid);
+  if (worker.process != 0 && found != division.by_pid.end() &&
+      division.workers[found->second].process == worker.process) {
+    return found->second;
+  }
+  for (std::size_t w = division.listed; w < division.workers.size(); ++w) {
+    const auto& added = division.workers[w];
+    if (added.process == worker.process &&
+        (worker.process != 0 || added.owner.job == worker.owner.job))
+      return w;
+  }
+  division.workers.push_back(worker);
+  division.cpu_time.push_back(0);
+  return division.workers.size() - 1;
+}
+
+// Who used each GPU since its last edge. Workers are added for processes that ended in the
+// meantime.
+void MachineService::find_uses(HostTime at, Division& division) {
+  const auto cpu_share = [&](std::uint64_t process) -> std::optional<double> {
+    for (std::size_t w = 0; w < division.listed; ++w) {
+      if (division.workers[w].process == process)
+        return division.cpu_time[w] / seconds(at - last_tick_);
+    }
+    return std::nullopt;
+  };
+  const auto& domains = sampling_.domains();
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    if (domains[d].kind != DomainKind::kGpu || domains[d].parent || !edges_[d].at ||
+        in_pid_namespace_)
+      continue;
+    const auto mapped = division.mapped.find(d);
+    for (const auto& slice : uses_.slices(d, *edges_[d].at, at, cpu_share)) {
+      auto& use = division.uses[d].emplace_back(Division::Use{slice.begin, slice.end, {}});
+      for (const auto& claim : slice.claims) {
+        analysis::WorkerClaim out;
+        out.weight = claim.weight;
+        for (const std::size_t process : claim.candidates) {
+          if (process == analysis::kUnidentified) {
+            out.is_unidentified = true;
+            continue;
+          }
+          const std::size_t w = worker_of(uses_.worker(process), division);
+          division.workers[w].holds_gpu = true;
+          auto& owner = division.workers[w].owner;
+          if (mapped != division.mapped.end() && owner.job.empty()) {
+            owner.job = division.workers[mapped->second].owner.job;
+          }
+          out.workers.push_back(w);
+        }
+        if (out.workers.empty() && mapped != division.mapped.end())
+          out.workers.push_back(mapped->second);
+        if (!out.workers.empty()) use.claims.push_back(std::move(out));
+      }
+      // Of whoever the scheduler gave the board to.
+      if (use.claims.empty() && mapped != division.mapped.end()) {
+        use.claims.push_back({{mapped->second}, false, 1.0});
+      }
+    }
+  }
+}
+
+// The parts of a GPU's energy by who used it; empty where nothing is known of that.
+std::vector<analysis::ChargePart> MachineService::parts_of(std::size_t domain, HostTime begin,
+                                                           HostTime at,
+                                                           const std::optional<Power>& rest,
+                                                           const Division& division) {
+  std::vector<analysis::ChargePart> parts;
+  const auto found = division.uses.find(domain);
+  if (found == division.uses.end()) return parts;
+  for (const auto& use : found->second) {
+    const HostTime from = std::max(use.begin, begin);
+    const HostTime to = std::min(use.end, at);
+    if (from >= to) continue;
+    const auto energy = live_.ledger().energy_of(domain, from, to);
+    if (!energy) return {};
+    parts.push_back(
+        {energy->energy, rest ? std::optional(*rest * (to - from)) : std::nullopt, use.claims});
+  }
+  return parts;
 }
 
 void MachineService::charge(std::size_t domain, HostTime at, const Division& division) {
@@ -117,18 +202,12 @@ void MachineService::charge(std::size_t domain, HostTime at, const Division& div
   const auto rest = options_.rest ? options_.rest(what) : std::nullopt;
   if (rest) charge.rest = *rest * (at - begin);
   std::vector<double> weights;
-  if (division.known && begin == last_tick_ && state.divided) {
+  if (division.known && state.divided) {
     if (what.kind == DomainKind::kGpu) {
-      const auto uses =
-          in_pid_namespace_ ? std::vector<model::GpuProcessUse>{} : uses_.of(domain, at - kUseAge);
-      const auto by_use = weights_of(uses);
-      if (!by_use.empty()) weights.resize(division.workers.size());
-      for (std::size_t i = 0; i < by_use.size(); ++i) {
-        const auto found = division.by_pid.find(uses[i].pid);
-        (found == division.by_pid.end() ? charge.others : weights[found->second]) += by_use[i];
-      }
-    } else {
+      charge.parts = parts_of(domain, begin, at, rest, division);
+    } else if (begin == last_tick_) {
       weights = division.cpu_time;
+      weights.resize(division.workers.size());
       charge.others = division.others;
     }
   }

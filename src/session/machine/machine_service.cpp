@@ -58,8 +58,8 @@ bool is_divided(const model::Domain& domain) {
 
 }  // namespace
 
-// The driver keeps some seconds of processes' use.
-Duration MachineService::process_period() { return 5s; }
+// A process that lives for a second is listed. Lane makes it rarer where the list costs too much.
+Duration MachineService::process_period() { return 1s; }
 
 Result<std::unique_ptr<MachineService>> MachineService::open(
     ServiceOptions options, std::vector<std::unique_ptr<meters::Meter>> meters) {
@@ -86,12 +86,12 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
                                std::vector<model::Domain> domains)
     : options_(std::move(options)),
       live_(domains, sampler.sensors(), kHistory),
-      uses_(domains),
+      uses_(domains, sampler.sensors(), [this](pid_t pid) { return find(pid); }),
       sampling_(std::move(sampler), domains, options_.sink,
                 [this](const Sampled& sampled) {
                   live_.append(sampled.readings);
                   note_failures(sampled.readings.failures);
-                  uses_.append(sampled.gpu_processes);
+                  uses_.append(sampled);
                   if (share_) share_->append(sampled);
                 }),
       processes_(options_.root),
@@ -114,6 +114,13 @@ MachineService::MachineService(ServiceOptions options, Sampler sampler,
   }
 }
 
+std::optional<GpuUses::Found> MachineService::find(pid_t pid) {
+  auto found = processes_.find(pid);
+  if (!found) return std::nullopt;
+  auto& p = found->process;
+  return GpuUses::Found{{p.id, p.pid, std::move(p.name), std::move(p.owner)}, found->start};
+}
+
 void MachineService::run(std::stop_token stop) {
   const std::stop_callback wake(stop, [this] {
     const std::lock_guard lock(mutex_);
@@ -130,7 +137,11 @@ void MachineService::run(std::stop_token stop) {
     analysis::follow_day(state_.day, now.real, accounts_.domains());
   }
   if (options_.sink != nullptr) sampling_.batch.run = options_.run;
-  sampling_.start();
+  sampling_.start([this] {
+    const std::lock_guard lock(mutex_);
+    has_news_ = true;
+    woken_.notify_all();
+  });
   while (!stop.stop_requested()) {
     const HostTime begin = HostClock::now();
     const bool is_requested = [this] {
@@ -186,10 +197,18 @@ void MachineService::wait_for_tick(HostTime t, const std::stop_token& stop) {
     {
       std::unique_lock lock(mutex_);
       woken_.wait_until(lock, steady(next), [&] {
-        return stop.stop_requested() || has_ended_window_ || is_asked_ || is_tick_wanted();
+        return stop.stop_requested() || has_ended_window_ || is_asked_ || has_news_ ||
+               is_tick_wanted();
       });
       is_asked_ = false;
+      const bool has_news = std::exchange(has_news_, false);
       if (is_tick_wanted()) return;
+      if (has_news && !has_ended_window_) {
+        lock.unlock();
+        // A process is identified while it lives.
+        if (sampling_.has_new_process()) sampling_.collect();
+        continue;
+      }
       if (!std::exchange(has_ended_window_, false)) continue;
     }
     settle_windows(stop);
@@ -237,6 +256,7 @@ void MachineService::tick(const std::stop_token& stop) {
     const std::lock_guard lock(known_);
     map_jobs(division);
     state_.names = names_;
+    find_uses(at, division);
     accounts_.begin_tick(at, division.workers);
     for (std::size_t d = 0; d < edges_.size(); ++d) charge(d, at, division);
     accounts_.end_tick();
@@ -251,7 +271,6 @@ void MachineService::tick(const std::stop_token& stop) {
   live_.ledger().tidy(at);
   windows_->tidy(at);
   live_.ledger().forget_before(std::min(at - kRemembered, windows_->oldest().value_or(at)));
-  uses_.end_tick();
   uses_.forget_before(at - kRemembered);
   sampling_.watch_clock();
   sampling_.flush();

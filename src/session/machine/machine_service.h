@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -69,11 +70,12 @@ struct ServiceOptions {
 //  - The part at rest, where it is known, is charged to no process.
 //  - CPU packages and DRAM: by CPU time. Time that a control group used and none of its listed
 //    processes goes to the group's owner; the rest of the machine's busy time to no entity.
-//  - GPUs: by the utilisation of the multiprocessors that the driver reports by process. The only
-//    process on a GPU is charged with all of it. Where several share it and one's utilisation is
-//    unknown, or none used it, the energy is unattributed.
-//  - Energy that the sensors report later than the tick after is unattributed: nothing is known of
-//    when it was used.
+//  - GPUs: as analysis/processes/board_use.h has it. A GPU that the scheduler gave to one job is
+//  that job's,
+//    also where no process of it is known.
+//  - Energy of CPU packages and DRAM that the sensors report later than the tick after is
+//  unattributed: nothing
+//    is known of when it was used.
 //  - Domains within others (gpu_memory, cpu_cores) and those that contain several (platform,
 //  module)
 //    are counted and not divided.
@@ -117,11 +119,22 @@ class MachineService {
     std::vector<double> cpu_time;
     double others = 0;
     std::unordered_map<pid_t, std::size_t> by_pid;
+    std::size_t listed =
+        0;  // the workers that the look listed; then those that only drivers listed
+    struct Use {
+      HostTime begin{};
+      HostTime end{};
+      std::vector<analysis::WorkerClaim> claims;
+    };
+    std::map<std::size_t, std::vector<Use>> uses;  // by GPU
+    std::map<std::size_t, std::size_t>
+        mapped;  // by GPU, a worker of the only job that it was given to
     std::optional<std::uint64_t> memory_used_bytes;
     bool known = false;
   };
 
   MachineService(ServiceOptions options, Sampler sampler, std::vector<model::Domain> domains);
+  std::optional<GpuUses::Found> find(pid_t pid);
   void wait_until(HostTime t, const std::stop_token& stop);
   static Duration process_period();
   HostTime serve_programs();
@@ -136,6 +149,11 @@ class MachineService {
   void charge(std::size_t domain, HostTime at, const Division& division);
   void map_jobs(Division& division);
   void read_folders();
+  static std::size_t worker_of(const analysis::Worker& worker, Division& division);
+  void find_uses(HostTime at, Division& division);
+  std::vector<analysis::ChargePart> parts_of(std::size_t domain, HostTime begin, HostTime at,
+                                             const std::optional<Power>& rest,
+                                             const Division& division);
   void describe(HostTime at);
   void restore();
   void save();
@@ -165,6 +183,7 @@ class MachineService {
   bool has_ended_window_ = false;  // guarded by mutex_
   bool is_asked_ = false;          // by a program; guarded by mutex_
   HostTime wanted_tick_{};         // guarded by mutex_
+  bool has_news_ = false;          // as Lane::on_news; guarded by mutex_
   std::mutex mutex_;
   std::condition_variable_any woken_;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "analysis/live/family_sum_test.h"
@@ -228,34 +229,44 @@ TEST(MachineService, AnUnknownDeviceIsAnError) {
             Errc::kInvalidArgument);
 }
 
-TEST(GpuUses, TheLatestOfEachProcessCounts) {
+TEST(GpuUses, ProcessesAreIdentifiedWhileTheyLiveAndRemembered) {
   std::vector<model::Domain> domains(2);
   domains[1].id = model::DomainId{1};
   domains[1].parent = model::DomainId{0};
-  GpuUses uses(domains);
-  const auto reported = [](pid_t pid, int s, double utilisation, std::uint32_t domain) {
-    return model::GpuProcessUse{
-        pid, model::DomainId{domain}, HostTime{std::chrono::seconds{s}}, utilisation, {}};
+  std::set<pid_t> alive{1, 2};
+  GpuUses uses(domains, {}, [&](pid_t pid) -> std::optional<GpuUses::Found> {
+    if (!alive.contains(pid)) return std::nullopt;
+    return GpuUses::Found{{static_cast<std::uint64_t>(100 + pid), pid, "p", {}}, HostTime{1s}};
+  });
+  const auto look = [&](int s, std::vector<std::pair<pid_t, std::optional<double>>> processes) {
+    Sampled sampled;
+    for (const auto& [pid, utilisation] : processes) {
+      sampled.gpu_processes.push_back({pid,
+                                       model::DomainId{pid == 2 ? 1u : 0u},
+                                       HostTime{std::chrono::seconds{s}},
+                                       utilisation,
+                                       {}});
+    }
+    uses.append(sampled);
   };
-  uses.append({reported(1, 1, 0.1, 0), reported(2, 1, 0.2, 1)});
-  uses.append({reported(1, 6, 0.3, 0), reported(3, 6, 0.4, 9)});  // no such domain
-  const auto all = uses.of(0, HostTime{});
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_DOUBLE_EQ(*all[0].compute_utilisation, 0.2);  // the mean
-  uses.end_tick();
-  EXPECT_EQ(uses.of(0, HostTime{})[0].compute_utilisation, 0.3);
-  EXPECT_EQ(all[1].pid, 2);  // of the domain within
-  EXPECT_EQ(uses.of(0, HostTime{std::chrono::seconds{1}}).size(), 1u);
-  EXPECT_TRUE(uses.of(1, HostTime{}).empty());
-  uses.forget_before(HostTime{std::chrono::seconds{6}});
-  EXPECT_EQ(uses.of(0, HostTime{}).size(), 1u);
-}
-
-TEST(GpuUses, WeightsNeedEveryUtilisation) {
-  EXPECT_EQ(weights_of({use(1, {})}), std::vector<double>{1});
-  EXPECT_EQ(weights_of({use(1, 0.5), use(2, 0.25)}), (std::vector<double>{0.5, 0.25}));
-  EXPECT_TRUE(weights_of({use(1, 0.5), use(2, {})}).empty());
-  EXPECT_TRUE(weights_of({}).empty());
+  look(2, {{1, {}}, {2, {}}});
+  look(6, {{1, 0.3}, {2, 0.1}});
+  alive.clear();
+  look(7, {{1, {}}, {2, {}}, {3, {}}});  // 3 was never seen alive
+  auto slices = uses.slices(0, HostTime{2s}, HostTime{6s}, [](auto) { return std::nullopt; });
+  ASSERT_EQ(slices.size(), 1u);
+  ASSERT_EQ(slices[0].claims.size(), 2u);
+  EXPECT_EQ(uses.worker(slices[0].claims[0].candidates.front()).process, 101u);
+  EXPECT_EQ(slices[0].claims[0].weight, 0.3);
+  EXPECT_EQ(uses.worker(slices[0].claims[1].candidates.front()).pid, 2);  // of the domain within
+  slices = uses.slices(0, HostTime{6s}, HostTime{7s}, [](auto) { return std::nullopt; });
+  ASSERT_EQ(slices.back().claims.size(), 1u);
+  EXPECT_EQ(slices.back().claims[0].candidates.back(), analysis::kUnidentified);
+  const auto holders = uses.holders(0, HostTime{3s});
+  ASSERT_EQ(holders.size(), 2u);
+  EXPECT_EQ(holders[0].utilisation, 0.3);
+  uses.forget_before(HostTime{100s});
+  EXPECT_EQ(uses.holders(0, HostTime{3s}).size(), 2u);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ json family_json(const MachineState& state, const FamilyAccount& account) {
     entities.push_back(entity_json(state, key, entity));
   }
   return {{"outside", energies(account.outside)},
+          {"undivided", energies(account.undivided)},
           {"other", energies(account.other)},
           {"ended", energies(account.ended)},
           {"entities", std::move(entities)}};
@@ -117,11 +118,13 @@ class Saved {
     FamilyAccount out;
     const auto n = domains.size();
     out.outside.resize(n);
+    out.undivided.resize(n);
     out.other.resize(n);
     out.ended.resize(n);
     const auto found = file_.at("families").find(std::string(to_string(family)));
     if (found != file_.at("families").end()) {
       add(found->at("outside"), out.outside);
+      if (found->contains("undivided")) add(found->at("undivided"), out.undivided);
       add(found->at("other"), out.other);
       add(found->at("ended"), out.ended);
       for (const auto& saved : found->at("entities")) entity(saved, family, out);
@@ -217,7 +220,7 @@ class Saved {
       const auto& domain = *domains[d];
       Energy parts;
       for (const Energy part : {domain.rest.value_or(Energy{}), domain.unattributed, out.outside[d],
-                                out.other[d], out.ended[d]}) {
+                                out.undivided[d], out.other[d], out.ended[d]}) {
         add(part, parts);
       }
       for (const auto& [key, entity] : out.entities) {

@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t d = 0; d < 2; ++d) {
       const auto& domain = accounts.domains()[d];
       Energy parts = domain.rest.value_or(Energy{}) + domain.unattributed + account.outside[d] +
-                     account.other[d] + account.ended[d];
+                     account.undivided[d] + account.other[d] + account.ended[d];
       for (const auto& [key, entity] : account.entities) {
         if (entity.energies[d]) parts += entity.energies[d]->energy;
       }

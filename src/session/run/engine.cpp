@@ -70,8 +70,9 @@ void Engine::serve(HostTime until, const std::function<bool()>& ended, int fd) {
     HostTime now = HostClock::now();
     // Whatever is due soon is done now: waking up is what costs most.
     const HostTime soon = now + options_.commit_period / 10;
-    if (soon >= processes.next() || soon >= next_collect_ || now >= buffer_due()) {
-      if (soon >= processes.next()) look_at_processes();
+    const bool has_new = sampling_.has_new_process();
+    if (has_new || soon >= processes.next() || soon >= next_collect_ || now >= buffer_due()) {
+      if (has_new || soon >= processes.next()) look_at_processes();
       sampling_.collect();
       sampling_.watch_clock();
       flush();

@@ -21,6 +21,7 @@ constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
 constexpr Duration kSoon = std::chrono::microseconds{900};
 constexpr Duration kLongestSleep = std::chrono::hours{1};
 constexpr Duration kRarestLook = std::chrono::seconds{5};  // at processes
+constexpr int kSmoothed = 8;  // such looks, of whose cost there is a mean
 
 constexpr HostTime kNever = HostTime::max();
 
@@ -65,7 +66,9 @@ struct Lane::State {
   HostTime call_began{};
   bool hang_reported = false;
   bool buffer_emptied = false;
-  std::function<void()> on_buffer;
+  bool process_began = false;
+  std::function<void()> on_news;
+  std::vector<pid_t> listed;  // on the devices, by the last read; of the lane's thread
 
   void enter(std::string what) {
     const std::lock_guard lock(mutex);
@@ -104,7 +107,7 @@ struct Lane::State {
     // Two of one sensor at once: it keeps them until they are asked for.
     if (scratch.powers.size() > 1 && scratch.powers[0].sensor == scratch.powers[1].sensor) {
       buffer_emptied = true;
-      if (on_buffer) on_buffer();
+      if (on_news) on_news();
     }
     append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
                       ids.sensors);
@@ -133,7 +136,18 @@ struct Lane::State {
                                          name, uses->error().message)});
       return uses->error().code == Errc::kUnavailable;
     }
+    // A process may end before it is identified: the owner does so at once.
+    const bool has_news =
+        std::any_of(uses->value().begin(), uses->value().end(), [this](const auto& use) {
+          return std::find(listed.begin(), listed.end(), use.pid) == listed.end();
+        });
+    listed.clear();
+    for (const auto& use : uses->value()) listed.push_back(use.pid);
     append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
+    if (has_news) {
+      process_began = true;
+      if (on_news) on_news();
+    }
     return true;
   }
 };
@@ -162,9 +176,14 @@ Lane::~Lane() {
   }
 }
 
-void Lane::on_buffer(std::function<void()> reported) {
+void Lane::on_news(std::function<void()> reported) {
   const std::lock_guard lock(state_->mutex);
-  state_->on_buffer = std::move(reported);
+  state_->on_news = std::move(reported);
+}
+
+bool Lane::has_new_process() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->process_began;
 }
 
 bool Lane::has_buffer() const {
@@ -194,6 +213,7 @@ void Lane::run(const std::shared_ptr<State>& state) {
   const HostTime begin = HostClock::now();
   std::vector<HostTime> due(s.wanted.size(), begin);
   HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
+  Duration process_cost{};
   model::Readings scratch;
 
   bool last = false;
@@ -226,7 +246,10 @@ void Lane::run(const std::shared_ptr<State>& state) {
       const Duration before = thread_cpu_time();
       const bool again = s.read_processes(scratch);
       // From the wake-up on, so that it falls together with probes of the same period.
-      const Duration pause = pause_after(thread_cpu_time() - before, process_period, kRarestLook);
+      // A mean: only some of these reads ask for utilisation, which is what costs most.
+      const Duration cost = thread_cpu_time() - before;
+      process_cost += (cost - process_cost) / kSmoothed;
+      const Duration pause = pause_after(process_cost, process_period, kRarestLook);
       processes_due = again ? woke + pause : kNever;
     }
     if (!all) continue;
@@ -252,6 +275,7 @@ void Lane::take(Sampled& out) {
   append(s.out.warnings, out.warnings);
   s.out.clear();
   s.buffer_emptied = false;
+  s.process_began = false;
   const HostTime now = HostClock::now();
   if (!s.call.empty() && !s.hang_reported && now - s.call_began > kHangs) {
     s.hang_reported = true;
@@ -292,7 +316,7 @@ void Lane::finish(HostTime deadline, Sampled& out) {
     return;
   }
   std::unique_lock lock(state_->mutex);
-  state_->on_buffer = nullptr;
+  state_->on_news = nullptr;
   const bool done =
       state_->changed.wait_until(lock, steady(deadline), [this] { return state_->done; });
   if (!done) {

@@ -47,9 +47,11 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   ~Lane();
 
-  // `reported` is called, from the lane's thread, when a sensor's buffer was emptied: its readings
-  // reach back to the last time, so they should not wait here. Not after finish().
-  void on_buffer(std::function<void()> reported);
+  // `reported` is called, from the lane's thread, when a sensor's buffer was emptied, because its
+  // readings reach back to the last time, and should not wait here; and when the driver lists a
+  // process that it did not list before, because it can be identified only while it lives. Not
+  // after finish().
+  void on_news(std::function<void()> reported);
 
   // Without a probe that fills a sensor to be kept there is nothing to do, and no thread.
   void start();
@@ -59,6 +61,8 @@ class Lane {
 
   // Whether a buffer was emptied since the last take().
   bool has_buffer() const;
+  // Whether the driver listed a new process since the last take().
+  bool has_new_process() const;
 
   // Asks for a read of every probe now, due or not: something begins or ends here. Returns a number
   // for has_read().

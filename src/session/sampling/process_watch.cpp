@@ -74,7 +74,10 @@ std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::G
     out.process_readings.gpu_processes.push_back(
         {*id, use.domain, use.at, use.compute_utilisation, use.memory_bytes});
   }
-  out.processes.insert(out.processes.end(), changes.processes.begin(), changes.processes.end());
+  Batch found;
+  found.processes = std::move(changes.processes);
+  found.process_readings.processes = std::move(changes.readings);
+  out.append(std::move(found));
   return std::nullopt;
 }
 

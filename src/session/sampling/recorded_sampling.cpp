@@ -19,12 +19,12 @@ RecordedSampling::RecordedSampling(Sampler sampler, std::vector<model::Domain> d
       consumer_(std::move(consumer)),
       recorder_(sink) {}
 
-void RecordedSampling::start(std::function<void()> on_buffer) {
+void RecordedSampling::start(std::function<void()> on_news) {
   batch.domains = domains_;
   batch.sensors = sensors_;
   watch_clock();
   flush();
-  if (on_buffer) sampler_.on_buffer(on_buffer);
+  if (on_news) sampler_.on_news(on_news);
   sampler_.start();
 }
 

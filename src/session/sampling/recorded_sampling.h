@@ -25,8 +25,8 @@ class RecordedSampling {
   const std::vector<model::Domain>& domains() const { return domains_; }
   const std::vector<model::Sensor>& sensors() const { return sensors_; }
 
-  // Records domains and sensors, and starts sampling. `on_buffer`: as Sampler's.
-  void start(std::function<void()> on_buffer = nullptr);
+  // Records domains and sensors, and starts sampling. `on_news`: as Sampler's.
+  void start(std::function<void()> on_news = nullptr);
   auto read_soon() { return sampler_.read_soon(); }
   bool has_read(const std::vector<std::uint64_t>& numbers) const {
     return sampler_.has_read(numbers);
@@ -35,6 +35,7 @@ class RecordedSampling {
     sampler_.set_pace(demand, process_period);
   }
   bool has_buffer() const { return sampler_.has_buffer(); }
+  bool has_new_process() const { return sampler_.has_new_process(); }
 
   // Moves what was read since the last time into `batch`.
   void collect();

@@ -60,12 +60,17 @@ Sampler::Sampler(std::vector<std::unique_ptr<meters::Meter>> meters, Duration pr
   }
 }
 
-void Sampler::on_buffer(const std::function<void()>& reported) {
-  for (auto& lane : lanes_) lane->on_buffer(reported);
+void Sampler::on_news(const std::function<void()>& reported) {
+  for (auto& lane : lanes_) lane->on_news(reported);
 }
 
 bool Sampler::has_buffer() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& l) { return l->has_buffer(); });
+}
+
+bool Sampler::has_new_process() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& l) { return l->has_new_process(); });
 }
 
 void Sampler::start() {

@@ -22,8 +22,9 @@ class Sampler {
   const std::vector<model::Sensor>& sensors() const { return sensors_; }
 
   // As Lane's, for every lane. Before start().
-  void on_buffer(const std::function<void()>& reported);
+  void on_news(const std::function<void()>& reported);
   bool has_buffer() const;
+  bool has_new_process() const;
 
   void start();
   void take(Sampled& out);  // appends

@@ -188,7 +188,7 @@ TEST(Sampler, ReportsThatABufferWasEmptied) {
   std::atomic<int> reported{0};
   Sampled got;
   Sampler polled(meters_of(std::make_unique<FakeMeter>()), Duration{});
-  polled.on_buffer([&reported] { ++reported; });
+  polled.on_news([&reported] { ++reported; });
   polled.start();
   take_until(polled, got, [&got] { return got.readings.powers.size() > 4; });
   EXPECT_FALSE(polled.has_buffer());
@@ -196,7 +196,7 @@ TEST(Sampler, ReportsThatABufferWasEmptied) {
   EXPECT_EQ(reported, 0);
 
   Sampler sampler(meters_of(std::make_unique<BufferMeter>()), Duration{});
-  sampler.on_buffer([&reported] { ++reported; });
+  sampler.on_news([&reported] { ++reported; });
   sampler.start();
   while (reported == 0) std::this_thread::yield();
   while (!sampler.has_buffer()) std::this_thread::yield();

@@ -52,6 +52,25 @@ Result<MachineLook> MachineProcesses::look() {
   return result(busy);
 }
 
+std::optional<FoundProcess> MachineProcesses::find(pid_t pid) {
+  const auto stat = procs_.stat(pid);
+  if (!stat) return std::nullopt;
+  FoundProcess out;
+  out.start = ProcFs::start_time(stat->start_ticks);
+  out.process.id = identity(*stat);
+  out.process.pid = pid;
+  out.process.name = stat->name;
+  const auto known = entries_.find(pid);
+  if (known != entries_.end() && known->second.id == out.process.id) {
+    out.process.owner = known->second.owner;
+    return out;
+  }
+  if (stat->ended()) return std::nullopt;
+  out.process.owner = parse_process_group(procs_.cgroup(pid)).owner;
+  if (const auto user = procs_.user(pid)) out.process.owner.user = *user;
+  return out;
+}
+
 void MachineProcesses::find_processes() {
   ++looks_;
   for (const pid_t pid : pids_) {

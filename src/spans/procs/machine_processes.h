@@ -26,6 +26,12 @@ struct ListedProcess {
   Duration cpu_time{};  // since the look before
 };
 
+// A process between two looks.
+struct FoundProcess {
+  ListedProcess process;  // without its CPU time
+  HostTime start{};
+};
+
 // CPU time that a group used and none of its listed processes: that of processes which began and
 // ended between two looks, and the last of processes that ended.
 struct UnlistedTime {
@@ -58,6 +64,10 @@ class MachineProcesses {
 
   // Errors: as ProcFs::machine's; what follows then counts from the look before.
   Result<MachineLook> look();
+
+  // The process that has this pid now, for pids from a driver: it may end before the next look. Absent where
+  // there is none.
+  std::optional<FoundProcess> find(pid_t pid);
 
  private:
   struct Entry {

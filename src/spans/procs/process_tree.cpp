@@ -278,18 +278,27 @@ std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, Tr
   const auto stat = procs_.stat(pid);
   const auto known = outsiders_.find(pid);
   if (known != outsiders_.end()) {
-    if (stat && stat->start_ticks == known->second.start_ticks) return known->second.process.id;
-    known->second.process.end = at;
-    out.processes.push_back(known->second.process);
+    auto& [process, start_ticks, cpu_time] = known->second;
+    // A driver may still name one that has just ended.
+    const bool lives = stat && stat->start_ticks == start_ticks;
+    if (!lives && !process.end) {
+      process.end = at;
+      out.processes.push_back(process);
+    }
+    if (lives && stat->cpu_time != cpu_time) {
+      cpu_time = stat->cpu_time;
+      out.readings.push_back({process.id, at, cpu_time, {}, {}, {}, {}});
+    }
+    if (lives || !stat) return process.id;
     outsiders_.erase(known);
   }
   if (!stat) {
-    // A driver may still name one that has just ended.
     const auto ended = ended_.find(pid);
     return ended != ended_.end() ? std::optional(ended->second) : std::nullopt;
   }
-  Outsider outsider{describe(*stat, false), stat->start_ticks};
+  Outsider outsider{describe(*stat, false), stat->start_ticks, stat->cpu_time};
   out.processes.push_back(outsider.process);
+  out.readings.push_back({outsider.process.id, at, stat->cpu_time, {}, {}, {}, {}});
   const auto id = outsider.process.id;
   outsiders_.emplace(pid, std::move(outsider));
   return id;

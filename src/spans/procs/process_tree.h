@@ -59,8 +59,9 @@ class ProcessTree {
   // CPU time that the last update took to read memory (memory_budget).
   Duration memory_cost() const { return memory_cost_; }
 
-  // The process with this pid now, for pids from a driver. One outside the tree is listed, with
-  // in_tree false, at the first call for it. Absent where there is no such process.
+  // The process with this pid, for pids from a driver. One outside the tree is listed, with in_tree
+  // false, at the first call for it; its CPU time then and where it changed. Absent where there was
+  // never such a process.
   std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out);
 
   // What stands for all processes of other users together, where only their sum is known.
@@ -105,6 +106,7 @@ class ProcessTree {
   struct Outsider {
     model::Process process;
     std::uint64_t start_ticks = 0;
+    Duration cpu_time{};  // as last read
   };
 
   std::vector<pid_t> discover(std::size_t first);

@@ -1,0 +1,177 @@
+#include "analysis/processes/board_use.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/timeline/simulated_sensors_test.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using simulated::at;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using Candidates = std::vector<std::size_t>;
+
+struct Board {
+  BoardEvidence evidence;
+
+  explicit Board(std::size_t processes) {
+    for (std::size_t p = 0; p < processes; ++p) evidence.lives.push_back({at(-100), {}, false});
+  }
+  void look(double t, std::vector<BoardLook::Use> uses) {
+    evidence.looks.push_back({at(t), std::move(uses), false});
+  }
+  void board_use_is(double utilisation) {
+    for (int t = 0; t <= 20; ++t) evidence.utilisation.push_back({{}, at(t), utilisation});
+  }
+  UseSlice slice(double t) const {
+    for (const auto& slice : board_use(evidence, at(0), at(20))) {
+      if (slice.begin <= at(t) && at(t) < slice.end) return slice;
+    }
+    return {};
+  }
+  std::vector<Candidates> candidates(double t) const {
+    std::vector<Candidates> out;
+    for (const auto& claim : slice(t).claims) out.push_back(claim.candidates);
+    return out;
+  }
+};
+
+TEST(BoardUse, TheOnlyProcessWorkedWhateverItsUtilisation) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, 0.0}});
+  EXPECT_THAT(board.candidates(0.5), ElementsAre(Candidates{0}));
+  EXPECT_THAT(board.candidates(10.5), ElementsAre(Candidates{0}));
+  EXPECT_TRUE(board.slice(10.5).claims[0].at_rest);
+}
+
+TEST(BoardUse, OneThatEndsBetweenTwoLooksHasTheTimeUntilThen) {
+  Board board(2);
+  board.evidence.lives[0].end = at(5.4);
+  board.evidence.lives[1].start = at(5.5);
+  for (int t = 1; t < 20; ++t)
+    board.look(
+        t, t <= 5 ? std::vector<BoardLook::Use>{{0, {}}} : std::vector<BoardLook::Use>{{1, {}}});
+  EXPECT_THAT(board.candidates(5.2), ElementsAre(Candidates{0}));
+  EXPECT_THAT(board.candidates(5.45),
+              ElementsAre(Candidates{0}));  // the board stays up for a moment
+  EXPECT_THAT(board.candidates(5.7), ElementsAre(Candidates{1}));
+}
+
+TEST(BoardUse, WhereOneOfTwoMustHaveWorkedBothAreCandidates) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) {
+    std::vector<BoardLook::Use> uses;
+    if (t <= 5) uses.push_back({0, {}});
+    if (t > 5) uses.push_back({1, {}});
+    board.look(t, uses);
+  }
+  EXPECT_THAT(board.candidates(5.5), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, OneThatOnlyHoldsTheBoardDoesNotPayForAnothersWork) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) {
+    std::vector<BoardLook::Use> uses{{0, t >= 4 ? std::optional(0.0) : std::nullopt}};
+    if (t >= 10 && t < 15) uses.push_back({1, {}});  // it ends before its utilisation is known
+    board.look(t, uses);
+  }
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{1}));
+  EXPECT_THAT(board.candidates(12), ElementsAre(Candidates{1}));
+  EXPECT_THAT(board.candidates(14.5), ElementsAre(Candidates{1}));
+  EXPECT_THAT(board.candidates(17), ElementsAre(Candidates{0}));
+  EXPECT_THAT(board.slice(12).holders, ElementsAre(0u, 1u));
+}
+
+TEST(BoardUse, TwoThatWorkShareByUtilisation) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, 0.2}, {1, 0.6}});
+  const auto slice = board.slice(10);
+  ASSERT_EQ(slice.claims.size(), 2u);
+  EXPECT_EQ(slice.claims[0].weight, 0.2);
+  EXPECT_EQ(slice.claims[1].weight, 0.6);
+}
+
+TEST(BoardUse, ANewOneHasWhatTheBoardsOwnUtilisationLeaves) {
+  for (const double own : {0.41, 0.9}) {
+    Board board(2);
+    board.board_use_is(own);
+    for (int t = 1; t < 20; ++t) {
+      std::vector<BoardLook::Use> uses{{0, 0.4}};
+      if (t >= 10) uses.push_back({1, t >= 14 ? std::optional(0.5) : std::nullopt});
+      board.look(t, uses);
+    }
+    if (own < 0.5) {
+      EXPECT_THAT(board.candidates(11), ElementsAre(Candidates{0}));
+    } else {
+      ASSERT_THAT(board.candidates(11), ElementsAre(Candidates{0}, Candidates{1}));
+      EXPECT_NEAR(board.slice(11).claims[1].weight, 0.5, 1e-9);
+    }
+  }
+}
+
+TEST(BoardUse, AUtilisationThatTheDriverRefusesIsOfNoOneElse) {
+  Board board(2);
+  board.board_use_is(0.5);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}, {1, 0.5}});
+  EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, ProcessesAtRestHoldTheBoardInEqualParts) {
+  Board board(2);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, 0.0}, {1, 0.0}});
+  EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0}, Candidates{1}));
+  board.board_use_is(0.7);  // and yet it is busy
+  EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0, 1}));
+}
+
+TEST(BoardUse, WithoutUtilisationCpuTimeSeparates) {
+  Board board(3);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}, {1, {}}});
+  EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{0, 1}));
+  board.evidence.cpu_share = [](std::size_t p, HostTime, HostTime) {
+    return std::optional(p == 0 ? 0.0 : 0.5);
+  };
+  EXPECT_THAT(board.candidates(10), ElementsAre(Candidates{1}));
+}
+
+TEST(BoardUse, AProcessThatNoLookCouldListIsACandidateWhereTheListedOneRested) {
+  Board board(2);
+  board.evidence.lives[1] = {at(10.2), at(10.6), true};
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, t >= 4 ? std::optional(0.0) : std::nullopt}});
+  EXPECT_THAT(board.candidates(10.4), ElementsAre(Candidates{1}));
+  EXPECT_THAT(board.candidates(10.8), ElementsAre(Candidates{0}));
+  board.evidence.lives[1].end = at(13);  // a look did not list it
+  EXPECT_THAT(board.candidates(10.4), ElementsAre(Candidates{0}));
+}
+
+TEST(BoardUse, AnUnidentifiedProcessIsACandidate) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t) board.evidence.looks.push_back({at(t), {{0, {}}}, t == 10});
+  EXPECT_THAT(board.candidates(5), ElementsAre(Candidates{0}));
+  EXPECT_THAT(board.candidates(9.5), ElementsAre(Candidates{0, kUnidentified}));
+}
+
+TEST(BoardUse, LongAfterTheLastProcessTheEnergyIsOfNone) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t)
+    board.look(t, t <= 5 ? std::vector<BoardLook::Use>{{0, {}}} : std::vector<BoardLook::Use>{});
+  EXPECT_THAT(board.candidates(8), ElementsAre(Candidates{0}));
+  EXPECT_THAT(board.candidates(12), IsEmpty());
+  EXPECT_THAT(board.slice(12).holders, IsEmpty());
+}
+
+TEST(BoardUse, SlicesFollowEachOtherAndAreFew) {
+  Board board(1);
+  for (int t = 1; t < 20; ++t) board.look(t, {{0, {}}});
+  const auto slices = board_use(board.evidence, at(0), at(20));
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].begin, at(0));
+  EXPECT_EQ(slices[0].end, at(20));
+  EXPECT_THAT(board_use(board.evidence, at(3), at(3)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace jouleprof::analysis

@@ -1,0 +1,147 @@
+#include "analysis/processes/recorded_use.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "analysis/levels/traced_device.h"
+#include "analysis/processes/growing.h"
+#include "analysis/processes/traced_split.h"
+#include "model/device/gauge_names.h"
+#include "model/gauges.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kOneLook = 50ms;  // readings of one list
+
+bool is_of(const model::GpuProcessReading& reading, const model::Domain& domain) {
+  return reading.domain == domain.id || reading.domain == domain.parent;
+}
+
+std::map<model::ProcessId, std::size_t> places_of(const std::vector<model::Process>& processes) {
+  std::map<model::ProcessId, std::size_t> places;
+  for (std::size_t i = 0; i < processes.size(); ++i) places[processes[i].id] = i;
+  return places;
+}
+
+std::vector<BoardLook> looks_of(const model::Recording& recording, const model::Domain& domain) {
+  const auto places = places_of(recording.processes);
+  const auto counts = gauge_of(recording, domain, model::gauge::kProcessCount);
+  std::map<HostTime, BoardLook> looks;
+  std::map<HostTime, std::size_t> listed;
+  const auto look_at = [&](HostTime t) {
+    auto next = looks.lower_bound(t - kOneLook);
+    if (next == looks.end() || next->first > t)
+      next = looks.try_emplace(t, BoardLook{t, {}, false}).first;
+    return next;
+  };
+  for (const auto& count : counts) {
+    const auto look = look_at(count.at);
+    listed[look->first] = static_cast<std::size_t>(std::max(count.value, 0.0));
+  }
+  std::vector<model::GpuProcessReading> readings;
+  for (const auto& r : recording.process_readings.gpu_processes) {
+    if (is_of(r, domain)) readings.push_back(r);
+  }
+  std::stable_sort(readings.begin(), readings.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  for (const auto& r : readings) {
+    auto& look = look_at(r.at)->second;
+    const auto place = places.find(r.process);
+    if (place == places.end()) {
+      look.has_unidentified = true;
+      continue;
+    }
+    auto& uses = look.uses;
+    const auto same = std::find_if(uses.begin(), uses.end(),
+                                   [&](const auto& u) { return u.process == place->second; });
+    if (same == uses.end()) {
+      uses.push_back({place->second, r.compute_utilisation});
+    } else if (r.compute_utilisation) {  // on several instances of the board
+      same->utilisation = same->utilisation.value_or(0) + *r.compute_utilisation;
+    }
+  }
+  std::vector<BoardLook> out;
+  for (auto& [at, look] : looks) {
+    const auto count = listed.find(at);
+    if (count != listed.end() && count->second > look.uses.size()) look.has_unidentified = true;
+    out.push_back(std::move(look));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<UseSlice> recorded_use(const model::Recording& recording, const model::Domain& domain,
+                                   HostTime begin, HostTime end) {
+  BoardEvidence evidence;
+  evidence.looks = looks_of(recording, domain);
+  for (const auto& p : recording.processes) evidence.lives.push_back({p.start, p.end, p.in_tree});
+  for (const auto& trace : recording.traces) {
+    const auto process = process_of(recording, trace);
+    const bool is_here =
+        std::any_of(trace.chunks.begin(), trace.chunks.end(), [&](const auto& chunk) {
+          return model::is_bins(chunk.kind) && is_on(recording, trace, chunk, domain);
+        });
+    if (!process || !is_here) continue;
+    const auto span = context_span(trace, &recording.processes[*process], begin, end);
+    evidence.known.push_back({*process, span.begin, span.end});
+  }
+  if (is_divided(recording, domain)) {
+    // The list may lack processes of other instances.
+    for (auto& look : evidence.looks) look.has_unidentified = true;
+  } else {
+    evidence.utilisation = gauge_of(recording, domain, model::gauge::kGpuUtilisation);
+  }
+  const auto places = places_of(recording.processes);
+  std::vector<Growing> cpu(recording.processes.size());
+  for (const auto& r : recording.process_readings.processes) {
+    const auto place = places.find(r.process);
+    if (place != places.end()) cpu[place->second].add(r.at, seconds(r.cpu_time));
+  }
+  evidence.cpu_share = [&cpu](std::size_t process, HostTime a,
+                              HostTime b) -> std::optional<double> {
+    if (cpu[process].empty() || b <= a) return std::nullopt;
+    return (cpu[process].at(b) - cpu[process].at(a)) / seconds(b - a);
+  };
+  return board_use(evidence, begin, end);
+}
+
+Owner owner_of(const Claim& claim, const std::vector<model::Process>& processes) {
+  const auto is_own = [&](std::size_t p) { return p != kUnidentified && processes[p].in_tree; };
+  const auto& all = claim.candidates;
+  const auto own = std::count_if(all.begin(), all.end(), is_own);
+  if (own == static_cast<std::ptrdiff_t>(all.size()))
+    return own == 1 ? Owner::kProcess : Owner::kCommand;
+  const bool unidentified = std::find(all.begin(), all.end(), kUnidentified) != all.end();
+  return own > 0 || unidentified ? Owner::kUnknown : Owner::kOthers;
+}
+
+std::vector<bool> traced_processes(const model::Recording& recording) {
+  std::vector<bool> out(recording.processes.size());
+  for (const auto& trace : recording.traces) {
+    const bool used = std::any_of(trace.chunks.begin(), trace.chunks.end(),
+                                  [](const auto& chunk) { return model::is_bins(chunk.kind); });
+    const auto place = used ? process_of(recording, trace) : std::nullopt;
+    if (place) out[*place] = true;
+  }
+  return out;
+}
+
+std::vector<UseSlice> untraced_use(const model::Recording& recording, const model::Domain& domain,
+                                   HostTime begin, HostTime end) {
+  const auto traced = traced_processes(recording);
+  const auto is_traced = [&](std::size_t p) { return p != kUnidentified && traced[p]; };
+  auto slices = recorded_use(recording, domain, begin, end);
+  for (auto& slice : slices) {
+    for (auto& claim : slice.claims) std::erase_if(claim.candidates, is_traced);
+    std::erase_if(slice.claims,
+                  [](const Claim& claim) { return claim.at_rest || claim.candidates.empty(); });
+  }
+  return slices;
+}
+
+}  // namespace jouleprof::analysis
