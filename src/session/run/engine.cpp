@@ -109,8 +109,9 @@ void Engine::look_at_processes(bool all) {
   Batch found;
   sampling_.collect();  // what drivers have reported of processes is matched with this look
   processes.look(HostClock::now(), found, all);
-  if (auto warning = processes.add_gpu_uses(uses_, found)) warn(*warning);
+  if (auto warning = processes.add_gpu_uses(uses_, found, parents_)) warn(*warning);
   uses_.clear();
+  parents_.clear();
   if (live_) live_->append(found.process_readings.machine);
   sampling_.batch.append(std::move(found));
   processes.reap(child);
@@ -120,6 +121,7 @@ void Engine::take_in(const Sampled& sampled) {
   if (live_) live_->append(sampled.readings);
   if (windows != nullptr) windows->append(sampled.readings);
   uses_.insert(uses_.end(), sampled.gpu_processes.begin(), sampled.gpu_processes.end());
+  parents_.insert(sampled.parents.begin(), sampled.parents.end());
 }
 
 void Engine::serve_windows() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "session/live/live_engine.h"
@@ -68,6 +69,7 @@ class Engine {
   std::optional<LiveEngine> live_;  // where snapshots are wanted
   RecordedSampling sampling_;
   std::vector<model::GpuProcessUse> uses_;  // since the last look
+  std::map<pid_t, pid_t> parents_;          // likewise; as Sampled's
   HostTime begin_{};
   Duration cpu_at_begin_{};
   HostTime snapshots_since_{};

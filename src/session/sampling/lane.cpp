@@ -10,6 +10,7 @@
 #include "base/process/cpu_time.h"
 #include "base/process/threads.h"
 #include "session/sampling/look_budget.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::session {
 namespace {
@@ -69,6 +70,7 @@ struct Lane::State {
   bool process_began = false;
   std::function<void()> on_news;
   std::vector<pid_t> listed;  // on the devices, by the last read; of the lane's thread
+  spans::ProcFs procs;        // likewise
 
   void enter(std::string what) {
     const std::lock_guard lock(mutex);
@@ -125,6 +127,15 @@ struct Lane::State {
     enter("processes on the devices");
     scratch.clear();
     auto uses = meter->read_processes(scratch);
+    // The parents of new ones at once: they may end before the owner looks.
+    std::map<pid_t, pid_t> parents;
+    if (uses && *uses) {
+      for (const auto& use : **uses) {
+        if (std::find(listed.begin(), listed.end(), use.pid) != listed.end()) continue;
+        const auto stat = procs.stat(use.pid);
+        parents[use.pid] = stat ? stat->parent : 0;
+      }
+    }
     const std::lock_guard lock(mutex);
     call.clear();
     append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
@@ -137,10 +148,8 @@ struct Lane::State {
       return uses->error().code == Errc::kUnavailable;
     }
     // A process may end before it is identified: the owner does so at once.
-    const bool has_news =
-        std::any_of(uses->value().begin(), uses->value().end(), [this](const auto& use) {
-          return std::find(listed.begin(), listed.end(), use.pid) == listed.end();
-        });
+    const bool has_news = !parents.empty();
+    out.parents.merge(parents);
     listed.clear();
     for (const auto& use : uses->value()) listed.push_back(use.pid);
     append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
@@ -272,6 +281,7 @@ void Lane::take(Sampled& out) {
   append(s.out.readings.gauges, out.readings.gauges);
   append(s.out.readings.failures, out.readings.failures);
   append(s.out.gpu_processes, out.gpu_processes);
+  out.parents.merge(s.out.parents);
   append(s.out.warnings, out.warnings);
   s.out.clear();
   s.buffer_emptied = false;

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,11 +21,14 @@ namespace jouleprof::session {
 struct Sampled {
   model::Readings readings;
   std::vector<model::GpuProcessUse> gpu_processes;
+  // Of processes that a driver listed for the first time, by pid; 0: it had ended.
+  std::map<pid_t, pid_t> parents;
   std::vector<model::Warning> warnings;
 
   void clear() {
     readings.clear();
     gpu_processes.clear();
+    parents.clear();
     warnings.clear();
   }
 };

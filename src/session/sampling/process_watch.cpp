@@ -60,16 +60,21 @@ void ProcessWatch::look(HostTime now, Batch& out, bool all) {
 }
 
 std::optional<std::string> ProcessWatch::add_gpu_uses(const std::vector<model::GpuProcessUse>& uses,
-                                                      Batch& out) {
+                                                      Batch& out,
+                                                      const std::map<pid_t, pid_t>& parents) {
   if (uses.empty()) return std::nullopt;
   if (in_pid_namespace_) {
     return "the driver names processes by the machine's pids, which this container does not show: "
            "GPU energy cannot be split among processes";
   }
   spans::TreeChanges changes;
+  const auto parent_of = [&parents](pid_t pid) {
+    const auto found = parents.find(pid);
+    return found == parents.end() ? 0 : found->second;
+  };
   for (const auto& use : uses) {
     const auto id = use.pid == 0 ? std::optional(tree_.other_users(use.at, changes))
-                                 : tree_.identify(use.pid, use.at, changes);
+                                 : tree_.identify(use.pid, use.at, changes, parent_of(use.pid));
     if (!id) continue;
     out.process_readings.gpu_processes.push_back(
         {*id, use.domain, use.at, use.compute_utilisation, use.memory_bytes});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,10 +30,10 @@ class ProcessWatch {
   // `all`: processes whose figures stand still too.
   void look(HostTime now, Batch& out, bool all = false);
 
-  // What a driver reported of processes, before the last look. Returns a warning where its pids
-  // cannot be matched with ours.
-  std::optional<std::string> add_gpu_uses(const std::vector<model::GpuProcessUse>& uses,
-                                          Batch& out);
+  // What a driver reported of processes, before the last look. `parents`: as Sampled's. Returns a
+  // warning where its pids cannot be matched with ours.
+  std::optional<std::string> add_gpu_uses(const std::vector<model::GpuProcessUse>& uses, Batch& out,
+                                          const std::map<pid_t, pid_t>& parents = {});
 
   std::vector<model::Process> alive() const { return tree_.alive(); }
   // Whether a look has found it.

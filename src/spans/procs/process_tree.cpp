@@ -271,7 +271,8 @@ void ProcessTree::emit(Entry& entry, HostTime at, bool all, TreeChanges& out) {
   entry.written = now;
 }
 
-std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, TreeChanges& out) {
+std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, TreeChanges& out,
+                                                      pid_t parent) {
   for (const auto& entry : entries_) {
     if (entry.process.pid == pid) return entry.process.id;
   }
@@ -294,7 +295,19 @@ std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, Tr
   }
   if (!stat) {
     const auto ended = ended_.find(pid);
-    return ended != ended_.end() ? std::optional(ended->second) : std::nullopt;
+    if (ended != ended_.end()) return ended->second;
+    if (parent == 0 || !(knows(parent) || ended_.contains(parent))) return std::nullopt;
+    model::Process process;
+    process.id = model::ProcessId{next_id_++};
+    process.pid = pid;
+    process.parent_pid = parent;
+    process.name = "ended at once";
+    process.start = at;
+    process.end = at;
+    process.in_tree = true;
+    out.processes.push_back(process);
+    ended_[pid] = process.id;
+    return process.id;
   }
   Outsider outsider{describe(*stat, false), stat->start_ticks, stat->cpu_time};
   out.processes.push_back(outsider.process);

@@ -62,7 +62,10 @@ class ProcessTree {
   // The process with this pid, for pids from a driver. One outside the tree is listed, with in_tree
   // false, at the first call for it; its CPU time then and where it changed. Absent where there was
   // never such a process.
-  std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out);
+  // One that is gone and was never read belongs to the tree where `parent`, which is known from
+  // before, does.
+  std::optional<model::ProcessId> identify(pid_t pid, HostTime at, TreeChanges& out,
+                                           pid_t parent = 0);
 
   // What stands for all processes of other users together, where only their sum is known.
   model::ProcessId other_users(HostTime at, TreeChanges& out);
