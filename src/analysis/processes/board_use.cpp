@@ -148,7 +148,9 @@ struct Worked {
 };
 
 Worked worked(const Stay& stay, HostTime begin, HostTime end) {
-  if (stay.refused && *stay.refused <= end + kNew) return {Worked::kRefused, 0};
+  if (stay.refused && (stay.reports.empty() || *stay.refused <= end + kNew)) {
+    return {Worked::kRefused, 0};
+  }
   const auto next = std::lower_bound(stay.reports.begin(), stay.reports.end(), end,
                                      [](const Stay::Report& r, HostTime t) { return r.at < t; });
   const auto of = [](double utilisation) {
