@@ -44,7 +44,9 @@ class ProfileBuilder {
     profile_.run = recording_.run;
     profile_.begin = begin_;
     profile_.end = end_;
-    profile_.start_time = ClockMap(recording_.clock_points).to_real(begin_);
+    if (!recording_.clock_points.empty()) {
+      profile_.start_time = ClockMap(recording_.clock_points).to_real(begin_);
+    }
     profile_.overhead = recording_.overhead;
     profile_.simulated = model::is_simulated(recording_);
     profile_.command_reason = no_command_reason(recording_);

@@ -67,11 +67,6 @@ void RecordingBuilder::warn(std::string text) {
   recording_.warnings.push_back({HostTime{}, std::move(text)});
 }
 
-void RecordingBuilder::set_cut_off(std::string warning) {
-  recording_.run.complete = false;
-  warn(std::move(warning));
-}
-
 void RecordingBuilder::set_clock(const Layout& layout, RealTime (*to_real)(Duration)) {
   if (to_real) {
     for (const Segment& segment : layout.segments) {

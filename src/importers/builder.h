@@ -12,6 +12,7 @@
 
 namespace jouleprof::importers {
 
+// An import is complete: a file that ends within a row lacks that row, and a warning names it.
 class RecordingBuilder {
  public:
   explicit RecordingBuilder(const std::string& format);
@@ -25,8 +26,6 @@ class RecordingBuilder {
   void add_power(model::SensorId sensor, HostTime at, std::optional<double> watts);
   void add_gauge(model::SensorId sensor, HostTime at, double value);
   void warn(std::string text);
-  // The file is cut off: the recording is incomplete. `warning` as of cut_off_warning().
-  void set_cut_off(std::string warning);
 
   // Clock points at both ends of every segment, and a warning when something was cut out.
   // Without `to_real` the stamps' clock has no known relation to the wall clock.

@@ -256,7 +256,6 @@ class Combination {
 
   void add_work(const model::RunInfo& run) {
     auto& work = out().run;
-    work.complete = work.complete && run.complete;
     if (run.work_begin) {
       work.work_begin = std::min(work.work_begin.value_or(*run.work_begin), *run.work_begin);
     }

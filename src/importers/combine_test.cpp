@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "importers/stamps.h"
 #include "importers/testing.h"
+#include "importers/times.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::importers {

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "importers/combine.h"
 #include "importers/importer.h"
+#include "importers/power_check.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -25,10 +26,10 @@ constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
 // A log of zeus_monitor has the columns Time and Power, which others may have: it comes late.
 constexpr std::array kImporters = {
-    &kNvidiaSmiImporter,    &kZeusWindowsImporter, &kZeusSweepImporter,  &kZeusProfileImporter,
-    &kGpuTuneImporter,      &kGpuppImporter,       &kCodeCarbonImporter, &kOmegaWattImporter,
-    &kAiPowerMeterImporter, &kZeusMonitorImporter, &kDcgmImporter,       &kPmonImporter,
-    &kDmonImporter};
+    &kOwnCsvImporter,      &kNvidiaSmiImporter,    &kZeusWindowsImporter, &kZeusSweepImporter,
+    &kZeusProfileImporter, &kGpuTuneImporter,      &kGpuppImporter,       &kCodeCarbonImporter,
+    &kOmegaWattImporter,   &kAiPowerMeterImporter, &kZeusMonitorImporter, &kTegrastatsImporter,
+    &kDcgmImporter,        &kPmonImporter,         &kDmonImporter};
 
 std::string format_names() {
   std::vector<std::string_view> names;
@@ -42,24 +43,31 @@ const Importer* by_name(std::string_view name) {
   return found == kImporters.end() ? nullptr : *found;
 }
 
-Result<const Importer*> recognise(const SourceText& source) {
-  const auto fits = [&](const Importer* i) { return i->recognises(source.text); };
+const Importer* recognised(std::string_view text) {
+  const auto fits = [&](const Importer* i) { return i->recognises(text); };
   const auto found = std::find_if(kImporters.begin(), kImporters.end(), fits);
-  if (found != kImporters.end()) return *found;
+  return found == kImporters.end() ? nullptr : *found;
+}
+
+// The format of the source, which loses times in front of its lines where it has one without them.
+Result<const Importer*> recognise(SourceText& source) {
+  if (const Importer* found = recognised(source.text)) return found;
+  if (auto bare = without_time_prefixes(source)) {
+    if (const Importer* found = recognised(bare->text)) {
+      source = std::move(*bare);
+      return found;
+    }
+  }
   return fail(Errc::kUnsupported,
               fmt::format("{}: not recognised as any of {}; if it is one of them, name it with "
-                          "--format to see what is wrong with it",
+                          "--format to see what is wrong with it; of any CSV file, name the "
+                          "columns with --time-column and --power-column",
                           source.path, format_names()));
 }
 
 Result<void> check_text(const SourceText& source) {
   if (trim(source.text).empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: the file is empty", source.path));
-  }
-  if (source.text.find('\0') != std::string::npos) {
-    return fail(
-        Errc::kUnsupported,
-        fmt::format("{}: not a text file; unpack it first if it is compressed", source.path));
   }
   return {};
 }
@@ -70,10 +78,11 @@ struct Group {
   std::vector<std::size_t> sources;
 };
 
-Result<std::vector<Group>> group(std::span<const SourceText> sources,
-                                 const ImportOptions& options) {
+Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOptions& options) {
   const Importer* named = nullptr;
-  if (!options.format.empty()) {
+  if (!options.power_columns.empty()) {
+    named = &kNamedCsvImporter;
+  } else if (!options.format.empty()) {
     named = by_name(options.format);
     if (!named) {
       return fail(Errc::kInvalidArgument,
@@ -85,13 +94,16 @@ Result<std::vector<Group>> group(std::span<const SourceText> sources,
   }
   std::vector<Group> groups;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const SourceText& source = sources[i];
+    SourceText& source = sources[i];
     if (auto text = check_text(source); !text) return forward_error(text);
     const Importer* importer = named;
     if (!importer) {
       auto found = recognise(source);
       if (!found) return forward_error(found);
       importer = *found;
+    } else if (!importer->recognises(source.text)) {
+      auto bare = without_time_prefixes(source);
+      if (bare && importer->recognises(bare->text)) source = std::move(*bare);
     }
     const auto same = std::find_if(groups.begin(), groups.end(),
                                    [&](const Group& g) { return g.importer == importer; });
@@ -108,13 +120,6 @@ Result<std::vector<Group>> group(std::span<const SourceText> sources,
 bool holds_no_energy(const model::Recording& recording) {
   return recording.readings.powers.empty() && recording.readings.counters.empty() &&
          recording.imported_windows.empty();
-}
-
-Result<SourceText> read_source(const std::filesystem::path& file) {
-  auto text = read_file(file, kMaxFileBytes);
-  if (!text) return forward_error(text);
-  if (text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // some editors add it
-  return SourceText{file.string(), std::move(*text)};
 }
 
 // Leaves out sources, from `first` on, that only add to others of their format, of which there is
@@ -146,7 +151,11 @@ Result<void> add_folder(const std::filesystem::path& folder, const ImportOptions
   for (const std::string& name : *names) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(folder / name, error)) continue;
-    auto source = read_source(folder / name);
+    auto source = read_source(folder / name, kMaxFileBytes);
+    if (!source && source.error().code == Errc::kUnsupported) {  // no text
+      left_out.push_back(name);
+      continue;
+    }
     if (!source) return forward_error(source);
     const Result<const Importer*> importer =
         check_text(*source) ? recognise(*source) : Result<const Importer*>(nullptr);
@@ -178,8 +187,14 @@ std::span<const Format> formats() {
   return all;
 }
 
-Result<model::Recording> import_texts(std::span<const SourceText> sources,
+Result<model::Recording> import_texts(std::span<const SourceText> given,
                                       const ImportOptions& options) {
+  std::vector<SourceText> sources(given.begin(), given.end());
+  for (SourceText& source : sources) {
+    auto text = utf8_text(std::move(source.text), source.path);
+    if (!text) return forward_error(text);
+    source.text = std::move(*text);
+  }
   if (sources.empty()) return fail(Errc::kInvalidArgument, "no file to import was named");
   if (options.interval && *options.interval <= Duration::zero()) {
     return fail(Errc::kInvalidArgument, "the interval between rows has to be longer than zero");
@@ -192,13 +207,14 @@ Result<model::Recording> import_texts(std::span<const SourceText> sources,
     const std::size_t count = group.sources.size();
     Result<model::Recording> part = fail(Errc::kInternal, "not read");
     if (group.sources.back() == first + count - 1) {
-      part = group.importer->read(sources.subspan(first, count), options);
+      part = group.importer->read(std::span(sources).subspan(first, count), options);
     } else {
       std::vector<SourceText> chosen;
       for (const std::size_t i : group.sources) chosen.push_back(sources[i]);
       part = group.importer->read(chosen, options);
     }
     if (!part) return forward_error(part);
+    if (auto right = check_powers(*part, sources[first].path); !right) return forward_error(right);
     parts.push_back({sources[first].path, std::move(*part)});
   }
   Result<model::Recording> recording =
@@ -225,11 +241,18 @@ Result<model::Recording> import_files(const std::vector<std::filesystem::path>& 
       }
       continue;
     }
-    auto source = read_source(file);
+    auto source = read_source(file, kMaxFileBytes);
     if (!source) return forward_error(source);
     sources.push_back(std::move(*source));
   }
   auto recording = import_texts(sources, options);
+  for (const SourceText& source : sources) {
+    if (!recording || source.broken == 0) continue;
+    recording->warnings.push_back(
+        {HostTime{}, fmt::format("{}: {} piece{} of its text {} no UTF-8, and replaced by U+FFFD",
+                                 source.path, source.broken, source.broken == 1 ? "" : "s",
+                                 source.broken == 1 ? "is" : "are")});
+  }
   if (recording && !left_out.empty()) {
     recording->warnings.push_back(
         {HostTime{},

@@ -28,7 +28,13 @@ struct ImportOptions {
   std::optional<Duration> interval = {};
   // The list that --query-gpu had, for a log of nvidia-smi without header.
   std::string columns = {};
-  // dmon: the work is only the active rows (dmon/dmon_activity.h), not the whole log.
+  // Of any CSV file, its columns: DEVICE=NAME:UNIT of powers, where device and unit may be left
+  // out; NAME:UNIT of the time; and of the name or number of each row's device. Not empty: the
+  // files are read by these names (logs/named_csv.cpp).
+  std::vector<std::string> power_columns = {};
+  std::string time_column = {};
+  std::string device_column = {};
+  // dmon: the work is only the active rows (logs/dmon_activity.h), not the whole log.
   bool trim = false;
   // dmon: which block, from one, of a capture that holds several.
   std::optional<std::size_t> block = {};
@@ -44,7 +50,9 @@ struct ImportOptions {
 // recording without any has no known wall time. A pause in which the other tool was not recording
 // is cut out of host time, so that no energy is counted for it: each piece has its own clock
 // points, and a warning gives the time that was cut. A value that the other tool marks as missing
-// is absent, with a ReadFailure where the sensor has other values.
+// is absent, with a ReadFailure where the sensor has other values. Rows that cannot be right are
+// left out, and counted; a recording is complete also where a file ends within a row. Texts may be
+// UTF-16, and may have a time in front of each line, as `ts` writes it.
 //
 // Errors: not_found, permission_denied for a file; invalid_argument when no format fits, or an
 // unknown one is named; corrupt, with file and line, for bad content; unavailable when the files

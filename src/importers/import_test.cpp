@@ -31,10 +31,10 @@ TEST(Import, FormatsAreListed) {
     names.emplace_back(format.name);
     EXPECT_FALSE(format.description.empty());
   }
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("nvidia-smi", "dmon", "pmon", "dcgmi",
-                                                     "omegawatt", "codecarbon", "gpupp",
-                                                     "aipowermeter", "zeus-monitor", "zeus-windows",
-                                                     "zeus-sweep", "zeus-profile", "gpu-tune"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(
+                         "jouleprof", "tegrastats", "nvidia-smi", "dmon", "pmon", "dcgmi",
+                         "omegawatt", "codecarbon", "gpupp", "aipowermeter", "zeus-monitor",
+                         "zeus-windows", "zeus-sweep", "zeus-profile", "gpu-tune"));
 }
 
 TEST(Import, TheContentDecidesTheFormatNotTheName) {

@@ -6,14 +6,9 @@
 #include <string_view>
 
 #include "importers/import.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
-
-// A file in memory.
-struct SourceText {
-  std::string path;
-  std::string text;
-};
 
 struct Importer {
   Format format;
@@ -27,6 +22,9 @@ struct Importer {
   bool (*only_adds)(std::string_view text) = nullptr;
 };
 
+extern const Importer kNamedCsvImporter;  // not among importers(): chosen by its options
+extern const Importer kOwnCsvImporter;
+extern const Importer kTegrastatsImporter;
 extern const Importer kNvidiaSmiImporter;
 extern const Importer kDmonImporter;
 extern const Importer kPmonImporter;

@@ -153,6 +153,54 @@ def test_rest_of_a_simulated_board_stays_in_its_scenario(tool):
     assert abs(tool.simulate(scenario) and rest()["power_watts"] - 70) < 0.5
 
 
+def test_our_own_csv_is_imported_again(recording):
+    for name in ("csv", "counters"):
+        recording("export", "x.jprof", "--format", name, "-o", f"{name}.csv")
+        recording("import", f"{name}.csv", "-o", f"{name}.jprof")
+        again = domain(recording.report(f"{name}.jprof"), "gpu")
+        assert again["mean_watts"] == pytest.approx(
+            domain(recording.report("x.jprof"), "gpu")["mean_watts"], rel=0.05)
+    (recording.folder / "monitor.csv").write_text(
+        recording("monitor", "--format", "csv", "-d", "500ms", "-c", "6").out)
+    recording("import", "monitor.csv", "-o", "monitor.jprof")
+    report = recording.report("monitor.jprof")
+    assert domain(report, "gpu")["mean_watts"] == pytest.approx(250, rel=0.05)
+    assert report["simulated"]  # as the board was
+
+
+def test_any_csv_by_the_names_of_its_columns(tool):
+    (tool.folder / "log.csv").write_text("when;board\n" + "".join(
+        f"{1772420400 + i};80000\n" for i in range(11)))
+    tool("import", "log.csv", "--time-column", "when", "--power-column", "gpu0=board:mW", "-o", "x.jprof")
+    assert domain(tool.report("x.jprof"), "gpu")["energy_joules"] == pytest.approx(800)
+    refused = tool("import", "log.csv", "--power-column", "watts", "-o", "y.jprof", status=2).err
+    assert "it has no column 'watts'; it has: when, board" in refused
+    assert "--power-column" in tool("import", "log.csv", "--time-column", "when", "-o", "y.jprof", status=2).err
+
+
+def test_what_is_not_known_of_an_import_is_not_said(tool):
+    rows = "".join(f" 0 {120 if i in range(4, 12) else 60} {90 if i in range(4, 12) else 0} 1000\n" for i in range(16))
+    (tool.folder / "log").write_text("# gpu pwr sm pclk\n# Idx W % MHz\n" + rows)
+    tool("import", "--trim", "log", "-o", "x.jprof")
+    assert tool.report("x.jprof")["start_time"] is None
+    assert "1970" not in tool("report", "x.jprof").out
+    # A pause of the other tool is no step of the clock.
+    (tool.folder / "paused").write_text("#Date Time gpu pwr\n" + "".join(
+        f"20260302 03:{minute:02}:{second:02} 0 60\n" for minute in (0, 5) for second in range(20)))
+    tool("import", "paused", "-o", "y.jprof")
+    assert not any("clock was set" in w for w in tool.report("y.jprof")["warnings"])
+    assert any("paused 1 time" in w for w in tool.report("y.jprof")["warnings"])
+
+
+def test_imported_windows_are_shown_with_their_names(tool):
+    line = ('{{"date": "2026-03-02 03:00:{:02}", "metrics": {{"cpu": {{"intel_power": 40, '
+            '"per_process_cpu_power": {{"4711": 10}}, "per_process_cpu_uses": {{"4711": 0.5}}, '
+            '"per_process_mem_use_abs": {{"4711": 1000}}}}}}}}\n')
+    (tool.folder / "power_metrics.json").write_text("".join(line.format(s) for s in range(11)))
+    tool("import", "power_metrics.json", "-o", "x.jprof")
+    assert "process 4711" in tool("report", "x.jprof").out
+
+
 def test_no_such_log(tool):
     assert "nowhere" in tool("import", "nowhere", "-o", "x.jprof", status=3).err
 

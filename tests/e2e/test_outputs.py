@@ -169,6 +169,16 @@ def test_broken_json_is_refused(recorded, text, where):
     assert not (recorded.folder / "out.json").exists()
 
 
+@pytest.mark.parametrize("name", [b"caf\xe9 \xff", b"a\x01\x1fb", b"\xed\xa0\x80"])
+def test_names_that_no_json_reader_takes_are_mended(recorded, name):
+    folder = recorded.folder
+    odd = (folder / "trace.json").read_bytes().replace(b'"gemm"', b'"' + name + b'"')
+    (folder / "odd.json").write_bytes(odd)
+    notes = recorded("annotate", "odd.json", "--power", "x.jprof", "-o", "out.json").err
+    assert "no UTF-8, which become U+FFFD" in notes
+    json.loads((folder / "out.json").read_text(encoding="utf-8"))
+
+
 def test_byte_order_marks(recorded):
     folder = recorded.folder
     bom = b"\xef\xbb\xbf"

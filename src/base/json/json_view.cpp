@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace jouleprof {
 namespace {
 
@@ -33,24 +35,6 @@ const char* past_string(const char* at, const char* end) {
     while (before != first && before[-1] == '\\') --before;
     ++at;
     if ((at - 1 - before) % 2 == 0) return at;
-  }
-}
-
-void append_utf8(std::string& out, std::uint32_t c) {
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xC0 | c >> 6);
-    out += static_cast<char>(0x80 | (c & 0x3F));
-  } else {
-    if (c < 0x10000) {
-      out += static_cast<char>(0xE0 | c >> 12);
-    } else {
-      out += static_cast<char>(0xF0 | c >> 18);
-      out += static_cast<char>(0x80 | (c >> 12 & 0x3F));
-    }
-    out += static_cast<char>(0x80 | (c >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (c & 0x3F));
   }
 }
 

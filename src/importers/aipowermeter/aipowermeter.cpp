@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +26,9 @@
 #include "importers/aipowermeter/record_fields.h"
 #include "importers/builder.h"
 #include "importers/importer.h"
-#include "importers/lines.h"
-#include "importers/stamps.h"
+#include "importers/one_value.h"
+#include "importers/source_text.h"
+#include "importers/times.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -44,25 +46,31 @@ class Import {
   // A file's lines; they are only checked here, so that the memory needed stays that of the result.
   Result<void> scan(const SourceText& source) {
     bool starts_segment = true;
-    return for_each_line(source, [&](const json& line, std::size_t number) -> Result<void> {
+    const std::size_t before = stamps_.size();
+    auto read = for_each_line(source, true, [&](const json& line, std::size_t number) {
       if (line.is_string()) {
         starts_segment = true;
-        return {};
+        return;
       }
       const json* date = member(line, "date");
-      const auto at = date && date->is_string()
-                          ? parse_calendar_time(date->get_ref<const std::string&>())
-                          : std::nullopt;
+      const auto time = date && date->is_string()
+                            ? parse_log_time(date->get_ref<const std::string&>())
+                            : std::nullopt;
+      const auto at =
+          time && time->kind == LogTime::Kind::kCalendar ? std::optional(time->at) : std::nullopt;
       const json* metrics = member(line, "metrics");
       if (!at || !metrics || !metrics->is_object()) {
-        return fail_at(source, number,
-                       "not a record of AIPowerMeter: it needs a 'date' as '2026-11-21 03:13:59.5' "
-                       "and an object 'metrics'");
+        bad_.add(number,
+                 "not a record of AIPowerMeter: it needs a 'date' as '2026-11-21 03:13:59.5' and "
+                 "an object 'metrics'");
+        without_date_.emplace(&source, number);
+        return;
       }
       stamps_.push_back({*at, starts_segment});
       starts_segment = false;
-      return {};
     });
+    if (!read) return read;
+    return bad_.check(source, stamps_.size() - before);
   }
 
   void lay_out_stamps() {
@@ -72,8 +80,9 @@ class Import {
   }
 
   Result<void> add(const SourceText& source) {
-    return for_each_line(source, [&](const json& line, std::size_t) -> Result<void> {
-      if (const json* metrics = member(line, "metrics")) {
+    return for_each_line(source, false, [&](const json& line, std::size_t number) {
+      const json* metrics = member(line, "metrics");
+      if (metrics && !without_date_.contains({&source, number})) {
         const HostTime at = layout_.times[next_++];
         const auto begins = [at](const Segment& segment) { return segment.begin == at; };
         if (std::any_of(layout_.segments.begin(), layout_.segments.end(), begins)) {
@@ -81,7 +90,6 @@ class Import {
         }
         add_record(line, *metrics, at);
       }
-      return {};
     });
   }
 
@@ -93,7 +101,9 @@ class Import {
   }
 
   Result<model::Recording> finish() && {
+    if (auto one = check_one_value(); !one) return forward_error(one);
     set_parents();
+    for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
     if (!left_out_.empty()) {
       std::vector<std::string> names;
       for (const auto& [name, records] : left_out_) {
@@ -109,9 +119,9 @@ class Import {
 
  private:
   // Calls `take` with each line's value and number. A last line without a line end that is not
-  // whole is what an interrupted run leaves: it is left out.
+  // whole is what an interrupted run leaves: it is left out. What is no JSON is counted once.
   template <typename F>
-  Result<void> for_each_line(const SourceText& source, F take) {
+  Result<void> for_each_line(const SourceText& source, bool counts, F take) {
     for (Lines lines(source.text); lines.next();) {
       if (trim(lines.text()).empty()) continue;
       if (lines.text().size() > kLongestLine) {
@@ -120,17 +130,17 @@ class Import {
       const json line = json::parse(lines.text(), nullptr, false);
       const bool fits = line.is_object() || line == kSegmentEnd;
       if (!fits && !lines.ended()) {
-        // Once: each file is read twice.
-        if (builder_.recording().run.complete) {
-          builder_.set_cut_off(cut_off_warning(source.path, lines.number()));
+        if (counts) {
+          builder_.warn(cut_off_warning(source.path, lines.number()));
         }
         return {};
       }
-      if (!fits) {
-        return fail_at(source, lines.number(),
-                       fmt::format("{} is not a JSON record of AIPowerMeter", show(lines.text())));
+      if (fits) {
+        take(line, lines.number());
+      } else if (counts) {
+        bad_.add(lines.number(),
+                 fmt::format("{} is not a JSON record of AIPowerMeter", show(lines.text())));
       }
-      if (auto taken = take(line, lines.number()); !taken) return taken;
     }
     return {};
   }
@@ -202,13 +212,19 @@ class Import {
         cpu, {"per_process_mem_use_abs", "mem_use_abs"},
         [&](const std::string& name, double bytes) { shares_.add_memory(name, bytes); });
     // The share of the cores' power where that was read, else of the packages'.
-    const char* charged = sensors_.contains("cores") ? "cores" : "cpu";
-    for_each_process(cpu, {"per_process_cpu_power"}, [&](const std::string& name, double watts) {
-      charge(name, charged, at, watts);
+    charge_each(cpu, "per_process_cpu_power", sensors_.contains("cores") ? "cores" : "cpu", at);
+    charge_each(cpu, "per_process_dram_power", "dram", at);
+  }
+
+  void charge_each(const json& section, std::string_view key, const std::string& device,
+                   HostTime at) {
+    const json* values = member(section, key);
+    if (!values || !values->is_object()) return;
+    for_each_process(section, {key}, [&](const std::string& name, double watts) {
+      charge(name, device, at, watts);
     });
-    for_each_process(cpu, {"per_process_dram_power"}, [&](const std::string& name, double watts) {
-      charge(name, "dram", at, watts);
-    });
+    const auto sensor = sensors_.find(device);
+    if (sensor != sensors_.end()) shares_.end_record(sensor->second.first, at);
   }
 
   void charge(const std::string& name, const std::string& device, HostTime at,
@@ -239,6 +255,27 @@ class Import {
     auto& sensor = builder_.recording().sensors[static_cast<std::size_t>(found->second.second)];
     sensor.provenance = combine(sensor.provenance, provenance_);
     builder_.add_power(found->second.second, at, watts);
+    if (!watts) return;
+    DeviceRows& rows = series_[device];
+    if (rows.columns.empty()) rows.columns.push_back({"the power", false, false, {}});
+    rows.device = device;
+    rows.stamps.push_back(stamps_[next_ - 1].at);
+    rows.lines.push_back(next_);
+    rows.begins.push_back(stamps_[next_ - 1].starts_segment);
+    rows.columns.front().values.push_back(*watts);
+  }
+
+  // Records of two machines in one file, or of two files of one time.
+  Result<void> check_one_value() {
+    for (const auto& [device, rows] : series_) {
+      const auto found = find_contradiction(rows);
+      if (!found) continue;
+      if (found->is_certain) {
+        return fail(Errc::kCorrupt, fmt::format("{}: {}", path_, found->text));
+      }
+      builder_.warn(found->text);
+    }
+    return {};
   }
 
   // What contains what: psys the packages and DRAM, the packages their cores and uncore.
@@ -314,6 +351,9 @@ class Import {
   std::vector<Stamp> stamps_;
   Layout layout_;
   std::size_t next_ = 0;
+  BadRows bad_;
+  std::set<std::pair<const SourceText*, std::size_t>> without_date_;            // lines
+  std::map<std::string, DeviceRows> series_;                                    // by device
   std::map<std::string, std::pair<model::DomainId, model::SensorId>> sensors_;  // by device
   std::map<std::string, std::size_t> processes_;                                // by pid
   model::Provenance provenance_ = model::Provenance::kMeasured;  // of the section that is read

@@ -111,7 +111,7 @@ TEST(AiPowerMeter, AnInterruptedRunKeepsItsWholeRecords) {
   const auto recording = import_text(whole + record("02", cpu).substr(0, 50));
   ASSERT_TRUE(recording) << recording.error().message;
   EXPECT_EQ(recording->readings.powers.size(), 2u);
-  EXPECT_FALSE(recording->run.complete);
+  EXPECT_TRUE(recording->run.complete);
   EXPECT_TRUE(has_warning(*recording, "in, line 3"));
   // A whole record is whole without a line end, too.
   const auto all = import_text(whole.substr(0, whole.size() - 1));
@@ -122,11 +122,53 @@ TEST(AiPowerMeter, AnInterruptedRunKeepsItsWholeRecords) {
 
 TEST(AiPowerMeter, BadRecordsAreNamedByLine) {
   const std::string good = record("00", R"("intel_power": 10)");
-  EXPECT_THAT(import_error(good + "garbage\n" + good), HasSubstr("in, line 2: 'garbage' is not"));
-  EXPECT_THAT(import_error(good + "{\"metrics\": {}}\n"), HasSubstr("line 2: not a record"));
+  const std::string second = record("01", R"("intel_power": 10)");
+  const auto recording = import_text(good + "garbage\n" + second);
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(has_warning(*recording,
+                          "1 row left out that cannot be right; the first is line 2: "
+                          "'garbage' is not"));
+  EXPECT_THAT(import_error("garbage\ngarbage\n" + good, {.format = "aipowermeter"}),
+              HasSubstr("in, line 1: 'garbage' is not"));
+  EXPECT_TRUE(
+      has_warning(*import_text(good + "{\"metrics\": {}}\n" + second), "line 2: not a record"));
   EXPECT_THAT(import_error("{\"date\": \"yesterday\", \"metrics\": {}}\n"), HasSubstr("line 1"));
   EXPECT_THAT(import_error("\"END OF RECORDING SEGMENT\"\n"), HasSubstr("no whole record"));
   EXPECT_THAT(import_error(good), HasSubstr("fewer than two"));
+}
+
+std::string record_of(int second, double watts, const std::string& processes) {
+  return record(
+      fmt::format("{:02}", second),
+      fmt::format(R"("intel_power": {}, "per_process_cpu_power": {{{}}})", watts, processes));
+}
+
+double joules_of(const model::Recording& recording, std::string_view window) {
+  for (const auto& w : recording.imported_windows) {
+    if (w.name == window) return w.energies.at(0).energy.joules();
+  }
+  return -1;
+}
+
+// A record without a process says that it drew nothing: the intervals on both sides count half.
+TEST(AiPowerMeter, ProcessesThatComeAndGoKeepTheirHalfIntervals) {
+  const auto recording = import_text(
+      record_of(0, 40, R"("7": 10)") + record_of(1, 40, R"("7": 10, "8": 20)") +
+      record_of(2, 40, R"("8": 20)") + record_of(3, 40, R"("7": 6)") + record_of(4, 40, ""));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules_of(*recording, "process 7"), 10 + 5 + 3 + 3, 1e-9);
+  EXPECT_NEAR(joules_of(*recording, "process 8"), 10 + 20 + 10, 1e-9);
+}
+
+TEST(AiPowerMeter, RecordsOfTwoMachinesInOneFileAreRefused) {
+  std::string text;
+  for (int s = 0; s < 40; ++s) {
+    text += fmt::format(
+        R"({{"date": "2026-11-21 03:00:{:02}.{}", "metrics": {{"cpu": {{"intel_power": {}}}}}}})",
+        s / 2, s % 2 == 0 ? "000" : "300", s % 2 == 0 ? 40 + s % 3 : 90 + s % 3);
+    text += '\n';
+  }
+  EXPECT_THAT(import_error(text), HasSubstr("the rows of cpu contradict each other"));
 }
 
 // The known answers were summed over time stamps held as doubles, which are 240 ns apart.

@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "importers/aipowermeter/record_fields.h"
-#include "importers/lines.h"
-#include "importers/stamps.h"
+#include "importers/source_text.h"
+#include "importers/times.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -9,11 +9,23 @@ namespace jouleprof::importers {
 void ProcessShares::add_power(const std::string& process, model::DomainId domain, HostTime at,
                               double watts) {
   Integral& integral = processes_[process].energies[domain];
+  const auto before = last_records_.find(domain);
+  if (!integral.last && before != last_records_.end()) integral.last = {before->second, 0.0};
   if (integral.last) {
     integral.joules += (integral.last->second + watts) / 2 * seconds(at - integral.last->first);
     integral.any = true;
   }
   integral.last = {at, watts};
+}
+
+void ProcessShares::end_record(model::DomainId domain, HostTime at) {
+  last_records_[domain] = at;
+  for (auto& [name, shares] : processes_) {
+    const auto found = shares.energies.find(domain);
+    if (found == shares.energies.end()) continue;
+    const auto& last = found->second.last;
+    if (last && last->first != at) add_power(name, domain, at, 0);
+  }
 }
 
 void ProcessShares::add_cpu_share(const std::string& process, double share) {
@@ -27,6 +39,7 @@ void ProcessShares::add_memory(const std::string& process, double bytes) {
 }
 
 void ProcessShares::end_segment() {
+  last_records_.clear();
   for (auto& [name, shares] : processes_) {
     for (auto& [domain, integral] : shares.energies) integral.last.reset();
   }

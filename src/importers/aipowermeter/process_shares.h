@@ -14,11 +14,14 @@
 namespace jouleprof::importers {
 
 // Adds up the records of one experiment. Energies are integrals by the trapezoidal rule within
-// segments, as AIPowerMeter's own reader computes them.
+// segments, as AIPowerMeter's own reader computes them: a process that a record does not list drew
+// nothing then.
 class ProcessShares {
  public:
   // `process` names a window: "process 16809", "processes of the experiment".
   void add_power(const std::string& process, model::DomainId domain, HostTime at, double watts);
+  // Every process of the record at `at` has been added: those that are not among them drew nothing.
+  void end_record(model::DomainId domain, HostTime at);
   void add_cpu_share(const std::string& process, double share);
   void add_memory(const std::string& process, double bytes);
   // Powers before and after are not joined.
@@ -40,6 +43,7 @@ class ProcessShares {
     std::optional<double> most_bytes;
   };
   std::map<std::string, Shares> processes_;
+  std::map<model::DomainId, HostTime> last_records_;  // within the segment
 };
 
 }  // namespace jouleprof::importers

@@ -8,7 +8,7 @@
 #include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/lines.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -31,9 +31,9 @@ Result<CsvFile> CsvFile::open(const std::filesystem::path& path) {
   auto reader = GzipReader::open(path);
   if (!reader) return forward_error(reader);
   CsvFile file(std::move(*reader));
+  if (auto read = file.read_start(); !read) return forward_error(read);
   auto line = file.next_line();
   if (!line) return forward_error(line);
-  if (file.text_.starts_with("\xEF\xBB\xBF")) file.text_.remove_prefix(3);
   if (!*line || trim(file.text_).empty()) {
     return fail(Errc::kUnavailable, fmt::format("{}: there is no header line", file.path()));
   }
@@ -44,6 +44,31 @@ Result<CsvFile> CsvFile::open(const std::filesystem::path& path) {
   for (const std::string& name : *names) file.header_.emplace_back(trim(name));
   file.asked_.assign(file.header_.size(), false);
   return file;
+}
+
+// Of a file in UTF-16 all of it is read at once.
+Result<void> CsvFile::read_start() {
+  constexpr std::size_t kLongest = std::size_t{256} << 20;
+  const auto more = [&]() -> Result<std::size_t> {
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + kReadBytes);
+    const auto got = reader_.read(buffer_.data() + before, kReadBytes);
+    buffer_.resize(before + (got ? *got : 0));
+    return got;
+  };
+  auto got = more();
+  if (!got) return forward_error(got);
+  const bool is_utf16 = buffer_.starts_with("\xFF\xFE") || buffer_.starts_with("\xFE\xFF");
+  while (is_utf16 && *got > 0 && buffer_.size() < kLongest) {
+    got = more();
+    if (!got) return forward_error(got);
+  }
+  if (is_utf16) at_end_ = true;
+  if (!is_utf16 && !buffer_.starts_with("\xEF\xBB\xBF")) return {};
+  auto text = utf8_text(std::move(buffer_), path());
+  if (!text) return forward_error(text);
+  buffer_ = std::move(*text);
+  return {};
 }
 
 Result<CsvColumn> CsvFile::column(std::span<const ColumnName> names) {
@@ -86,15 +111,19 @@ Result<bool> CsvFile::next() {
     const auto line = next_line();
     if (!line || !*line) return line;
     if (trim(text_).empty()) continue;
-    if (!ended_) {
-      cut_off_ = cut_off_warning(path(), line_);
+    auto fields = split_line();
+    if (!ended_ && (!fields || last_.may_be_cut(fields_.back()))) {
+      set_cut_off();
       return false;
     }
-    if (auto fields = split_line(); !fields) return forward_error(fields);
+    if (!fields) return forward_error(fields);
+    last_.note(fields_.back());
     ++rows_;
     return true;
   }
 }
+
+void CsvFile::set_cut_off() { cut_off_ = cut_off_warning(path(), line_); }
 
 Result<bool> CsvFile::next_line() {
   std::size_t searched = at_;

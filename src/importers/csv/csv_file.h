@@ -12,6 +12,7 @@
 
 #include "base/gzip/gzip_reader.h"
 #include "base/result.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 
@@ -42,9 +43,12 @@ class CsvFile {
   Result<void> no_others() const;
 
   // Goes to the next row; false at the end. Blank lines are passed over. A last line without a line
-  // end may have been cut off in the middle of a number: it is left out, and cut_off() is set.
+  // end counts where it is whole; else cut_off() is set.
   // Errors: corrupt, with the line, when it has not as many fields as the header.
   Result<bool> next();
+  // Whether the row has a line end; else a field that is no value is the begin of one.
+  bool ended() const { return ended_; }
+  void set_cut_off();
 
   std::string_view field(const CsvColumn& column) const { return fields_[column.index]; }
   // A field as a whole number of the value's own unit, rounded. Errors: corrupt.
@@ -60,6 +64,7 @@ class CsvFile {
 
  private:
   explicit CsvFile(GzipReader reader) : reader_(std::move(reader)) {}
+  Result<void> read_start();
   Result<bool> next_line();
   Result<void> split_line();
 
@@ -75,6 +80,7 @@ class CsvFile {
   std::vector<bool> asked_;
   std::vector<std::string_view> fields_;
   std::vector<std::string> quoted_;
+  LastLine last_;
   std::optional<std::string> cut_off_;
 };
 

@@ -9,7 +9,7 @@
 #include "base/json/json_reader.h"
 #include "base/text.h"
 #include "importers/csv/csv_units.h"
-#include "importers/lines.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -34,9 +34,9 @@ model::ActivityKind kind_of(std::string_view name) {
 }  // namespace
 
 Result<CsvKernelNames> read_kernel_names(const std::filesystem::path& path) {
-  const auto text = read_file(path, kMaxNamesBytes);
-  if (!text) return forward_error(text);
-  const auto json = parse_json(*text, path.string(), Errc::kCorrupt);
+  const auto source = read_source(path, kMaxNamesBytes);
+  if (!source) return forward_error(source);
+  const auto json = parse_json(source->text, path.string(), Errc::kCorrupt);
   if (!json) return forward_error(json);
   JsonErrors errors{.file = path.string(), .code = Errc::kCorrupt};
   JsonReader document(*json, "", errors);
@@ -207,6 +207,10 @@ Result<model::Trace> CsvKernels::read(RealTime origin, bool events) {
     if (!more) return forward_error(more);
     if (!*more) break;
     auto next = row();
+    if (!next && !file_.ended()) {
+      file_.set_cut_off();
+      break;
+    }
     if (!next) return forward_error(next);
     take(*next);
   }

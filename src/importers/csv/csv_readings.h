@@ -28,12 +28,14 @@ struct CsvSamples {
   std::vector<CsvSample> rows;  // at least one, strictly in order of time
   std::uint64_t repeated = 0;   // left out: at the time of the one before
   std::optional<std::string> cut_off;
+  std::vector<std::string> warnings;
 };
 
 struct CsvCounter {
   std::vector<CsvCounterRead> rows;  // at least one, in order of time
   Energy quantum;                    // the smallest step of the file's numbers
   std::optional<std::string> cut_off;
+  std::vector<std::string> warnings;
 };
 
 // Errors: as GzipReader; corrupt, with line and column; unavailable when there is no row.

@@ -9,7 +9,8 @@
 #include "importers/builder.h"
 #include "importers/csv/csv_kernels.h"
 #include "importers/csv/csv_readings.h"
-#include "importers/stamps.h"
+#include "importers/power_check.h"
+#include "importers/times.h"
 #include "model/device/gpu_traits.h"
 
 namespace jouleprof::importers {
@@ -71,6 +72,7 @@ Result<void> Builder::read() {
     if (!samples) return forward_error(samples);
     samples_ = std::move(*samples);
     if (samples_->cut_off) builder_.warn(*samples_->cut_off);
+    for (const std::string& text : samples_->warnings) builder_.warn(text);
     if (samples_->repeated > 0) {
       builder_.warn(fmt::format("{} sample{} with the time of the one before {} left out",
                                 samples_->repeated, samples_->repeated == 1 ? "" : "s",
@@ -82,6 +84,7 @@ Result<void> Builder::read() {
     if (!counter) return forward_error(counter);
     counter_ = std::move(*counter);
     if (counter_->cut_off) builder_.warn(*counter_->cut_off);
+    for (const std::string& text : counter_->warnings) builder_.warn(text);
   }
   if (!sources_.kernels.empty()) {
     CsvKernelNames names;
@@ -217,8 +220,6 @@ Result<model::Recording> Builder::build() {
   recording.clock_points = {{HostTime{}, origin_, {}}, {host(last_reading()), last_reading(), {}}};
   recording.run.work_begin = host(kernels_ ? kernels_->begin() : first_reading());
   recording.run.work_end = host(kernels_ ? kernels_->end() : last_reading());
-  if (samples_ && samples_->cut_off) recording.run.complete = false;
-  if (counter_ && counter_->cut_off) recording.run.complete = false;
   if (recording.readings.counters.size() >= 2) return std::move(builder_).take();
   return std::move(builder_).finish(
       (sources_.samples.empty() ? sources_.counter : sources_.samples).string(), HostTime{},
@@ -236,7 +237,11 @@ Result<model::Recording> import_csv(const CsvSources& sources) {
   if (sources.kernels.empty() && !sources.names.empty()) {
     return fail(Errc::kInvalidArgument, "--names needs --kernels");
   }
-  return Builder(sources).build();
+  auto recording = Builder(sources).build();
+  const auto& path = sources.samples.empty() ? sources.counter : sources.samples;
+  if (!recording) return recording;
+  if (auto right = check_powers(*recording, path.string()); !right) return forward_error(right);
+  return recording;
 }
 
 }  // namespace jouleprof::importers

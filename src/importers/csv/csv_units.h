@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "importers/csv/csv_file.h"
-#include "importers/stamps.h"
+#include "importers/times.h"
 #include "jouleprof/units.h"
 
 namespace jouleprof::importers::csv {

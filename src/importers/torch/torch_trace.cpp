@@ -9,8 +9,8 @@
 #include "base/decimal.h"
 #include "base/json/json_view.h"
 #include "importers/launch_limit.h"
-#include "importers/lines.h"
-#include "importers/stamps.h"
+#include "importers/source_text.h"
+#include "importers/times.h"
 #include "importers/torch/trace_scanner.h"
 #include "model/activity/activity_bins.h"
 
@@ -104,6 +104,8 @@ Result<void> TorchTrace::scan(std::optional<RealTime> base) {
     take(*event, *clock);
   }
   profiled_.cut_off = scanner->cut_off();
+  profiled_.broken_text = scanner->mender().broken();
+  profiled_.control_characters = scanner->mender().controls();
   const auto reported = base_of(*scanner);
   if (!base && clock && reported && *reported != profiled_.base) {
     // It follows the events: read all their times again.

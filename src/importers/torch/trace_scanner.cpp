@@ -38,13 +38,15 @@ Result<bool> TraceScanner::fill() {
   if (buffer_.size() - at_ > kLongestValue) return no_trace("one value has more than 512 MiB");
   // A long value is looked through again after each read, so reads grow with it.
   const std::size_t size = std::max(kReadBytes, buffer_.size() - at_);
-  const std::size_t before = buffer_.size();
-  buffer_.resize(before + size);
-  const auto got = reader_.read(buffer_.data() + before, size);
-  buffer_.resize(before + (got ? *got : 0));
+  read_.resize(size);
+  const auto got = reader_.read(read_.data(), size);
+  mender_.append(buffer_, std::string_view(read_).substr(0, got ? *got : 0));
   if (!got && got.error().code != Errc::kCorrupt) return forward_error(got);
   // What was compressed before the damage is as good as a file that ends there.
-  if (!got || *got == 0) at_end_ = true;
+  if (!got || *got == 0) {
+    at_end_ = true;
+    mender_.finish(buffer_);
+  }
   return !at_end_;
 }
 

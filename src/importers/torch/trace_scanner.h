@@ -4,7 +4,8 @@
 // between them. Traces of training runs hold gigabytes, are often compressed or cut off, and must
 // be copied byte for byte; so they are scanned here, and base/json/json_view.h finds values in
 // place. What is given out is JSON: a value that is none is an error, and so is a missing comma. A
-// byte order mark is left out.
+// byte order mark is left out. Names that are no UTF-8, and control characters in them, are mended
+// (base/utf8.h): then all readers of JSON take the trace.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include "base/gzip/gzip_reader.h"
 #include "base/result.h"
+#include "base/utf8.h"
 
 namespace jouleprof::importers {
 
@@ -44,6 +46,7 @@ class TraceScanner {
   bool saw_events() const { return events_ > 0; }
   // After kEnd: whether the file was cut off, and what closes it as far as it was given out.
   bool cut_off() const { return cut_off_; }
+  const Utf8Mender& mender() const { return mender_; }
   std::string closing() const;
 
  private:
@@ -61,6 +64,8 @@ class TraceScanner {
   tl::unexpected<Error> no_trace(std::string_view why) const;
 
   GzipReader reader_;
+  Utf8Mender mender_{true};
+  std::string read_;  // as it is in the file
   std::string buffer_;
   std::size_t given_ = 0;  // what lies before is given out
   std::size_t at_ = 0;

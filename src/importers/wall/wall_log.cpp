@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/lines.h"
-#include "importers/wall/wall_time.h"
+#include "importers/source_text.h"
+#include "importers/times.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -83,12 +83,12 @@ class Reader {
         watts.reset();
       } else if (line.starts_with("IPMI timestamp")) {
         if (!watts) continue;  // it had a time before
-        const auto at = parse_ipmi_time(value);
+        const auto at = parse_utc_time(value);
         if (!at) return damaged(lines.number(), fmt::format("{} is no time", show(value)));
         if (auto added = add(lines.number(), *at, *watts); !added) return added;
         by_bmc = true;
         watts.reset();
-      } else if (const auto at = parse_wall_time(line)) {
+      } else if (const auto at = parse_utc_time(line)) {
         before = at;
       }
     }
@@ -152,8 +152,8 @@ class Reader {
     for (const auto* key : {"time", "timestamp", "Timestamp", "@timestamp", "date", "DateTime"}) {
       const auto found = object.find(key);
       if (found == object.end()) continue;
-      if (found->is_string()) return parse_wall_time(found->get<std::string>());
-      if (found->is_number()) return parse_wall_time(found->dump());
+      if (found->is_string()) return parse_utc_time(found->get<std::string>());
+      if (found->is_number()) return parse_utc_time(found->dump());
     }
     return std::nullopt;
   }
@@ -185,18 +185,22 @@ class Reader {
                               column_.empty() ? "" : " '" + column_ + "'", fmt::join(head, ", ")));
     }
     std::vector<std::vector<WallLog::Reading>> readings(candidates.size());
+    LastLine last;
     while (lines.next()) {
       const auto line = trim(lines.text());
       if (line.empty()) continue;
       const auto fields = split_csv(line);
-      if (!lines.ended()) {
+      const std::string last_cell = fields && !fields->empty() ? fields->back() : std::string();
+      if (!lines.ended() &&
+          (!fields || fields->size() < head.size() || last.may_be_cut(last_cell))) {
         log_.warnings.push_back(cut_off_warning(log_.file, lines.number()));
         break;
       }
+      last.note(last_cell);
       if (!fields || fields->size() <= *time) return damaged(lines.number(), "fields are missing");
       if (frame && fields->size() > *frame && lower_case(trim((*fields)[*frame])) != "true")
         continue;
-      const auto at = parse_wall_time((*fields)[*time]);
+      const auto at = parse_utc_time((*fields)[*time]);
       if (!at) {
         return damaged(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));
       }
@@ -232,13 +236,19 @@ class Reader {
 
   std::vector<std::size_t> power_columns(const std::vector<std::string>& head) const {
     std::vector<std::size_t> found;
+    std::vector<std::size_t> like_power;  // "total_watts", "node power"
     for (std::size_t i = 0; i < head.size(); ++i) {
       const std::string name = plain(head[i]);
+      const bool is_like = name.find("watt") != name.npos || name.find("power") != name.npos;
+      if (is_like && name.find("limit") == name.npos && name.find("cap") == name.npos) {
+        like_power.push_back(i);
+      }
       const bool is_power = name.starts_with("activepow") || name == "power" || name == "watts" ||
                             name == "powerwatts" || name == "powerw" || name == "power(w)" ||
                             name == "w" || name == "watt";
       if (column_.empty() ? is_power : name == plain(column_)) found.push_back(i);
     }
+    if (found.empty() && column_.empty() && like_power.size() == 1) return like_power;
     return found;
   }
 

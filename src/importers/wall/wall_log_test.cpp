@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "importers/wall/wall_time.h"
+#include "importers/times.h"
 
 namespace jouleprof::importers {
 namespace {
@@ -31,19 +31,20 @@ std::string error(const std::string& text, const std::string& column = "") {
 
 TEST(WallTime, HasSecondsMillisecondsAndZones) {
   const RealTime expected{1671527189s + 314471465ns};
-  EXPECT_EQ(parse_wall_time("1671527189.314471465"), expected);
-  EXPECT_EQ(parse_wall_time("1671527189314"), RealTime{1671527189314ms});
-  EXPECT_EQ(parse_wall_time("2022-12-20T09:06:29.314471465Z"), expected);
-  EXPECT_EQ(parse_wall_time("2022-12-20 09:06:29.314471465"), expected);
-  EXPECT_EQ(parse_wall_time("2022-12-20T10:06:29.314471465+01:00"), expected);
-  EXPECT_EQ(parse_wall_time("2022-12-20T03:36:29.314471465-0530"), expected);
-  EXPECT_EQ(parse_wall_time("yesterday"), std::nullopt);
-  EXPECT_EQ(parse_wall_time("1671527189314471"), std::nullopt) << "microseconds";
-  EXPECT_EQ(parse_wall_time("1671527189314471465"), std::nullopt) << "nanoseconds";
-  EXPECT_EQ(parse_wall_time("2022-12-20T10:06:29+1"), std::nullopt);
-  EXPECT_EQ(parse_ipmi_time("Tue Dec 20 09:06:29 2022"), RealTime{1671527189s});
-  EXPECT_EQ(parse_ipmi_time("Tue Dec  6 09:06:29 2022"), RealTime{1670317589s});
-  EXPECT_EQ(parse_ipmi_time("Tue Foo 20 09:06:29 2022"), std::nullopt);
+  EXPECT_EQ(parse_utc_time("1671527189.314471465"), expected);
+  EXPECT_EQ(parse_utc_time("1671527189314"), RealTime{1671527189314ms});
+  EXPECT_EQ(parse_utc_time("2022-12-20T09:06:29.314471465Z"), expected);
+  EXPECT_EQ(parse_utc_time("2022-12-20 09:06:29.314471465"), expected);
+  EXPECT_EQ(parse_utc_time("2022-12-20T10:06:29.314471465+01:00"), expected);
+  EXPECT_EQ(parse_utc_time("2022-12-20T03:36:29.314471465-0530"), expected);
+  EXPECT_EQ(parse_utc_time("yesterday"), std::nullopt);
+  EXPECT_EQ(parse_utc_time("1671527189314471"), RealTime{1671527189314471us});
+  EXPECT_EQ(parse_utc_time("1671527189314471465"), RealTime{1671527189314471465ns});
+  EXPECT_EQ(parse_utc_time("1671527189314.5"), RealTime{1671527189314500us});
+  EXPECT_EQ(parse_utc_time("2022-12-20T10:06:29+1"), std::nullopt);
+  EXPECT_EQ(parse_utc_time("Tue Dec 20 09:06:29 2022"), RealTime{1671527189s});
+  EXPECT_EQ(parse_utc_time("Tue Dec  6 09:06:29 2022"), RealTime{1670317589s});
+  EXPECT_EQ(parse_utc_time("Tue Foo 20 09:06:29 2022"), std::nullopt);
 }
 
 constexpr const char* kWattmetre =

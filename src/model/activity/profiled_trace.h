@@ -40,6 +40,9 @@ struct ProfiledTrace {
   RealTime begin = RealTime::max();  // of all events
   RealTime end = RealTime::min();
   bool cut_off = false;
+  // Of its text, mended: pieces that were no UTF-8, and control characters within strings.
+  std::size_t broken_text = 0;
+  std::size_t control_characters = 0;
 };
 
 // A part of the trace's text. All pieces in their order are the file, byte for byte.

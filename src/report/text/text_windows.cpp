@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "model/window_mean.h"
 #include "model/window_sum.h"
 #include "report/cells.h"
@@ -143,6 +144,16 @@ std::vector<std::string> common_labels(const Groups& groups) {
     if (!same) return {};
   }
   return names;
+}
+
+// Whether the labels have each word of the name, as those of a sweep that it is made of.
+bool says_name(const WindowGroup* group) {
+  const auto words = split_blanks(group->name);
+  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    return std::any_of(group->labels.begin(), group->labels.end(), [&](const auto& label) {
+      return label.value.find(word) != std::string::npos;
+    });
+  });
 }
 
 class Block {
@@ -312,7 +323,8 @@ Lines lines_of(const TextContext& c, const Groups& groups, std::size_t most) {
   const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
     return c.options.colour || display_width(line) <= c.width;
   });
-  if (fits) return lines;
+  const bool is_said = std::all_of(groups.begin(), groups.end(), says_name);
+  if (fits && (labels.empty() || is_said)) return lines;
   // Then the name, and what it does not say.
   std::erase_if(labels, [&](const std::string& label) {
     return std::all_of(groups.begin(), groups.end(), [&](const WindowGroup* group) {

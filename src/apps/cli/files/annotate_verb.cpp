@@ -112,6 +112,13 @@ class AnnotateVerb : public Verb {
     if (trace.cut_off) {
       note(fmt::format("{} is cut off; it is annotated up to its last complete event", trace_));
     }
+    if (trace.broken_text + trace.control_characters > 0) {
+      note(
+          fmt::format("{} holds {} piece{} of names that are no UTF-8, which become U+FFFD, and {} "
+                      "control character{}, which become escapes: else no JSON reader takes it",
+                      trace_, trace.broken_text, trace.broken_text == 1 ? "" : "s",
+                      trace.control_characters, trace.control_characters == 1 ? "" : "s"));
+    }
     if (trace.launches.empty()) {
       note(
           "the trace holds no GPU activity, so only power tracks are added; record it with "

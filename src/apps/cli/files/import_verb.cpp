@@ -26,6 +26,9 @@ class ImportVerb : public Verb {
     app.add_option("--format", format_, "");
     app.add_option("--interval", interval_, "");
     app.add_option("--columns", columns_, "");
+    app.add_option("--time-column", options_.time_column, "");
+    app.add_option("--power-column", options_.power_columns, "")->allow_extra_args(false);
+    app.add_option("--device-column", options_.device_column, "");
     app.add_flag("--trim", trim_, "");
     app.add_option("--block", block_, "")->check(CLI::PositiveNumber);
     app.add_option("--latency", latency_, "");
@@ -103,7 +106,12 @@ class ImportVerb : public Verb {
     }
     if (files_.empty())
       return fail(Errc::kInvalidArgument, "no file to import; name one or more files");
-    importers::ImportOptions options;
+    if (options_.power_columns.empty() &&
+        (!options_.time_column.empty() || !options_.device_column.empty())) {
+      return fail(Errc::kInvalidArgument,
+                  "--time-column and --device-column need --power-column, the column of power");
+    }
+    importers::ImportOptions options = options_;
     options.format = format_;
     options.columns = columns_;
     options.trim = trim_ || !latency_.empty();
@@ -118,6 +126,7 @@ class ImportVerb : public Verb {
 
   std::vector<std::string> files_;
   importers::CsvSources csv_;
+  importers::ImportOptions options_;
   std::string output_;
   std::string format_;
   std::string interval_;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
+#include "importers/source_text.h"
 #include "importers/wall/wall_log.h"
 
 namespace jouleprof::cli {
@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
 Result<model::WallLog> read_log(const std::string& file, const std::string& column) {
-  const auto text = read_file(file, kLargestFile);
-  if (!text) return forward_error(text);
-  return importers::read_wall_log(*text, file, column);
+  const auto source = importers::read_source(file, kLargestFile);
+  if (!source) return forward_error(source);
+  return importers::read_wall_log(source->text, file, column);
 }
 
 }  // namespace

@@ -1,0 +1,121 @@
+// What `dcgmi dmon -e 155,156,...` prints: a header `#Entity POWER TOTEC ...`, a line of units, and
+// rows `GPU 0  120.5  1234567 ...`, one an entity and look. The header comes again from time to
+// time. There are no time stamps, unless `ts` wrote one in front of each line.
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/row_log.h"
+#include "model/device/gauge_names.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using enum model::SensorKind;
+namespace gauge = model::gauge;
+
+constexpr std::array<LogField, 11> kFields{
+    {{"entity", Role::kIndex},
+     {"dvnam", Role::kName},
+     {"power", Role::kValue, "W", kPowerAverage, "DCGM_FI_DEV_POWER_USAGE", true},
+     {"totec", Role::kValue, "mJ", kEnergyCounter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"},
+     {"tmptr", Role::kValue, "C", kGauge, gauge::kTemperature},
+     {"mmtmp", Role::kValue, "C", kGauge, gauge::kMemoryTemperature},
+     {"smclk", Role::kValue, "MHz", kGauge, gauge::kSmClock},
+     {"mmclk", Role::kValue, "MHz", kGauge, gauge::kMemoryClock},
+     {"gputl", Role::kValue, "%", kGauge, gauge::kGpuUtilisation},
+     {"mcutl", Role::kValue, "%", kGauge, gauge::kMemoryUtilisation},
+     {"fbusd", Role::kValue, "MB", kGauge, gauge::kMemoryUsed}}};
+
+bool is_header(std::string_view line) {
+  const auto words = split_blanks(line);
+  if (words.size() > 2 && words[0] == "#") return words[1] == "Entity";
+  return words.size() > 1 && (words[0] == "#Entity" || words[0] == "Entity");
+}
+
+// The entity is two words: "GPU 0".
+Cells cells_of(std::string_view line) {
+  const auto words = split_blanks(line);
+  Cells cells;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "#") continue;
+    std::string word(words[i]);
+    if (word == "#Entity") word = "Entity";
+    const bool is_entity = cells.empty() && i + 1 < words.size() && word != "Entity" &&
+                           word != "ID" && word != "Id" && parse_integer(words[i + 1]);
+    if (is_entity) word += ' ' + std::string(words[++i]);
+    cells.push_back(std::move(word));
+  }
+  return cells;
+}
+
+bool is_units(const Cells& cells) {
+  return !cells.empty() && (cells[0] == "ID" || cells[0] == "Id");
+}
+
+// A product's name has blanks; no other value has.
+void join_name(Cells& cells, const Cells& header) {
+  const auto name = std::find(header.begin(), header.end(), "DVNAM");
+  if (name == header.end() || cells.size() <= header.size()) return;
+  const auto first = cells.begin() + (name - header.begin());
+  for (std::size_t extra = cells.size() - header.size(); extra > 0; --extra) {
+    *first += ' ' + *(first + 1);
+    cells.erase(first + 1);
+  }
+}
+
+constexpr LogTool kTool{
+    .format = "dcgmi",
+    .name = "dcgmi",
+    .advice = "it has neither POWER nor TOTEC; log with 'dcgmi dmon -e 155,156'",
+    .fields = kFields,
+    .cells = cells_of,
+    .is_header = is_header,
+    .is_units = is_units,
+    .mend = join_name,
+    .is_polled_mean = true};
+
+// Most columns have no unit, so that only units that are there can be checked.
+Result<void> check_units(const SourceText& source) {
+  bool power = false, energy = false;
+  for (Lines lines(source.text); lines.next();) {
+    const std::string_view line = trim(lines.text());
+    const auto words = split_blanks(line);
+    const auto has = [&](std::string_view word) {
+      return std::find(words.begin(), words.end(), word) != words.end();
+    };
+    if (is_header(line)) {
+      power = has("POWER");
+      energy = has("TOTEC");
+    } else if (!words.empty() && (words[0] == "ID" || words[0] == "Id") && lines.ended()) {
+      if ((power && !has("W")) || (energy && !has("mJ"))) {
+        return fail_at(source, lines.number(), "POWER is in W and TOTEC in mJ; these units differ");
+      }
+    }
+  }
+  return {};
+}
+
+bool recognises_dcgm(std::string_view text) {
+  for (Lines lines(text); lines.next();) {
+    if (is_header(trim(lines.text()))) return true;
+    if (lines.number() > 20) return false;
+  }
+  return false;
+}
+
+Result<model::Recording> read_dcgm(std::span<const SourceText> sources,
+                                   const ImportOptions& options) {
+  if (auto units = check_units(sources.front()); !units) return forward_error(units);
+  RowLog log(kTool, options);
+  if (auto read = log.read(sources.front()); !read) return forward_error(read);
+  return std::move(log).finish();
+}
+
+}  // namespace
+
+const Importer kDcgmImporter{
+    {"dcgmi", "what 'dcgmi dmon -e 155,156,...' prints"}, false, recognises_dcgm, read_dcgm};
+
+}  // namespace jouleprof::importers

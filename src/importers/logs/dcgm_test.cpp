@@ -1,0 +1,59 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "importers/testing.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+const std::string kHead =
+    "#Entity   POWER       TOTEC     TMPTR  PCIRX\n"
+    "ID        W           mJ        C\n";
+
+TEST(Dcgm, ReadsPowerAndTheEnergyCounter) {
+  const auto recording =
+      import_text(kHead + "GPU 0     100.5  1000000  40  7\nGPU 1     N/A  2000000  41  7\n" +
+                      kHead + "GPU 0     101.5  1050500  40  7\nGPU 1     N/A  2010000  41  7\n",
+                  {.interval = milliseconds{500}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->run.source, "import:dcgmi");
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 50.5, 1e-9);
+  ASSERT_EQ(recording->readings.counters.size(), 4u);
+  EXPECT_EQ(recording->readings.counters[2].total - recording->readings.counters[0].total,
+            Energy::joules(50.5));
+  EXPECT_TRUE(recording->clock_points.empty());
+  EXPECT_TRUE(has_warning(*recording, "1 column left out: 'PCIRX'"));
+  EXPECT_TRUE(recording->domains[1].unavailable_reason.empty());  // its counter
+}
+
+TEST(Dcgm, InstancesOfGpusAreNamedAndLeftOut) {
+  const auto recording = import_text(
+      "# Entity  POWER\n      Id  W\nGPU 0  100\nGPU-I 3  40\nGPU 0  100\nGPU-I 3  41\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->domains.size(), 1u);
+  EXPECT_TRUE(has_warning(*recording, "2 rows of 'GPU-I' left out"));
+}
+
+TEST(Dcgm, ProductNamesHaveBlanks) {
+  const auto recording = import_text(
+      "# Entity  NVIDX  DVNAM  POWER\nGPU 0  0  Tesla V100 SXM2  45.7\nGPU 0  0  Tesla V100 SXM2  "
+      "45.7\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(trapezoid(powers_of(*recording, "gpu0")), 45.7, 1e-9);
+}
+
+TEST(Dcgm, BadLogs) {
+  EXPECT_THAT(import_error(kHead), HasSubstr("no row under it"));
+  EXPECT_THAT(import_error(kHead + "GPU 0 1 2\n"), HasSubstr("3 fields under a header of 5"));
+  EXPECT_THAT(import_error(kHead + "GPU 0 a 2 3 4\n"), HasSubstr("'a' is no number"));
+  EXPECT_THAT(import_error("#Entity TMPTR\nGPU 0 40\nGPU 0 40\n"),
+              HasSubstr("neither POWER nor TOTEC"));
+  EXPECT_THAT(import_error("#Entity POWER\nID mW\nGPU 0 40\n"), HasSubstr("POWER is in W"));
+}
+
+}  // namespace
+}  // namespace jouleprof::importers

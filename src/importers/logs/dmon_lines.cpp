@@ -1,0 +1,63 @@
+#include "importers/logs/dmon_lines.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/cells.h"
+
+namespace jouleprof::importers {
+
+Cells dmon_cells(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with('#')) line.remove_prefix(1);
+  const bool commas = line.find(',') != std::string_view::npos;
+  Cells cells;
+  for (const auto cell : commas ? split(line, ',') : split_blanks(line)) {
+    cells.emplace_back(trim(cell));
+  }
+  return cells;
+}
+
+std::optional<DmonHeader> parse_dmon_header(std::string_view line) {
+  line = trim(line);
+  const bool hash = line.starts_with('#');
+  if (!hash && line.find(',') == std::string_view::npos) return std::nullopt;
+  // Before splitting: a capture has a hundred thousand other lines.
+  const std::string_view start = trim(line.substr(hash ? 1 : 0));
+  constexpr std::string_view kFirst = "gGdDtT";
+  if (start.empty() || kFirst.find(start.front()) == kFirst.npos) return std::nullopt;
+  constexpr std::array<std::string_view, 13> kKnown{"pwr",  "gtemp", "temp", "mtemp", "sm",
+                                                    "mem",  "enc",   "dec",  "jpg",   "ofa",
+                                                    "mclk", "pclk",  "fb"};
+  DmonHeader header;
+  bool has_gpu = false, any = false;
+  for (const std::string& cell : dmon_cells(line)) {
+    const std::string name = lower_case(split_unit(cell).word);
+    header.names.push_back(name);
+    if (!has_gpu) {
+      if (name != "gpu" && name != "date" && name != "time") return std::nullopt;
+      has_gpu = name == "gpu";
+      header.has_times = header.has_times || name == "time";
+      continue;
+    }
+    if (name == "pid") header.is_pmon = true;
+    if (name == "mig" || name == "gi" || name == "ci") header.has_instances = true;
+    any = any || std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+  }
+  // "# gpu capture" in some other text is a title, not a header.
+  if (!has_gpu || (!any && !header.is_pmon)) return std::nullopt;
+  return header;
+}
+
+bool is_dmon_units(const Cells& cells) {
+  return !cells.empty() &&
+         (cells[0] == "Idx" || cells[0].starts_with("YYYY") || cells[0].starts_with("HH:"));
+}
+
+bool is_dmon_value(std::string_view cell) {
+  return cell == "-" || parse_number(cell) || parse_time_of_day(cell);
+}
+
+}  // namespace jouleprof::importers

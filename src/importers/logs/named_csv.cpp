@@ -1,0 +1,219 @@
+// Any CSV file, by the names of its columns: --time-column, --power-column, --device-column.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/cells.h"
+#include "importers/logs/semicolons.h"
+#include "importers/row_log.h"
+
+namespace jouleprof::importers {
+namespace {
+
+constexpr std::size_t kLinesBeforeHeader = 100;
+
+struct PowerColumn {
+  std::string device;  // empty: of the row
+  std::string name;
+  std::string unit;  // empty: as the column's name says
+};
+
+// "gpu0=board power:mW", without the device or the unit where they need not be said.
+PowerColumn parse_power_column(std::string_view text) {
+  PowerColumn column;
+  const auto equals = text.find('=');
+  if (equals != text.npos && kind_of_device(text.substr(0, equals))) {
+    column.device = text.substr(0, equals);
+    text.remove_prefix(equals + 1);
+  }
+  const auto colon = text.rfind(':');
+  if (colon != text.npos && unit_scale(text.substr(colon + 1), "W")) {
+    column.unit = text.substr(colon + 1);
+    text = text.substr(0, colon);
+  }
+  column.name = text;
+  return column;
+}
+
+// "Power (mW)", "gpu_power_mw", "Processor Power_0(Watt)": the name without its unit, and the unit.
+struct NameAndUnit {
+  std::string_view name;
+  std::string unit;
+};
+NameAndUnit split_name(std::string_view name, std::span<const std::string_view> units) {
+  const auto open = name.find_last_of("[(");
+  if (open != name.npos && (name.ends_with(']') || name.ends_with(')'))) {
+    std::string unit(name.substr(open + 1, name.size() - open - 2));
+    const std::string lower = lower_case(unit);
+    if (lower == "watt" || lower == "watts") unit = "W";
+    if (lower == "sec" || lower == "seconds") unit = "s";
+    return {trim(name.substr(0, open)), unit};
+  }
+  const auto line = name.find_last_of("_ ");
+  if (line == name.npos) return {name, {}};
+  const std::string last = lower_case(name.substr(line + 1));
+  for (const std::string_view unit : units) {
+    if (last == lower_case(unit)) return {name, std::string(unit)};
+  }
+  if (last == "watts" || last == "watt") return {name, "W"};
+  if (last == "milliwatts") return {name, "mW"};
+  return {name, {}};
+}
+
+constexpr std::array<std::string_view, 4> kPowerUnits{"W", "mW", "uW", "kW"};
+constexpr std::array<std::string_view, 4> kTimeUnits{"s", "ms", "us", "ns"};
+
+bool is_named(std::string_view column, std::string_view name) {
+  return column == name || split_name(column, {}).name == name;
+}
+
+// A tab or a semicolon between the cells becomes a comma.
+Result<std::string> with_separator(const SourceText& source, char separator) {
+  if (separator == ',') return source.text;
+  if (separator == ';') return with_commas(source);
+  std::string out;
+  for (Lines lines(source.text); lines.next();) {
+    bool first = true;
+    for (const auto cell : split(lines.text(), separator)) {
+      if (!std::exchange(first, false)) out += ',';
+      out += csv_field(trim(cell));
+    }
+    if (lines.ended()) out += '\n';
+  }
+  return out;
+}
+
+class Import {
+ public:
+  Import(const SourceText& source, const ImportOptions& options)
+      : source_(source), options_(options) {
+    for (const std::string& text : options.power_columns) {
+      powers_.push_back(parse_power_column(text));
+    }
+  }
+
+  Result<model::Recording> run() {
+    auto source = from_header();
+    if (!source) return forward_error(source);
+    constexpr LogTool kTool{.format = "columns", .name = "the named columns"};
+    RowLog log(kTool, options_);
+    log.on_column = [&](std::string_view name) { return column_of(name, log); };
+    if (auto read = log.read(*source); !read) return forward_error(read);
+    for (const std::string& name : without_unit_) {
+      log.builder().warn(
+          fmt::format("column {} is taken to be in watts; name another unit as "
+                      "--power-column {}:mW",
+                      show(name), name));
+    }
+    return std::move(log).finish();
+  }
+
+ private:
+  // The file from its header on, with commas. Errors: invalid_argument for a name that is not in
+  // it.
+  Result<SourceText> from_header() const {
+    std::vector<std::string_view> nearest;
+    for (const char separator : {',', ';', '\t'}) {
+      std::string before;
+      for (Lines lines(source_.text); lines.next() && lines.number() <= kLinesBeforeHeader;) {
+        auto cells = split(lines.text(), separator);
+        for (auto& cell : cells) {
+          cell = trim(cell);
+          if (cell.size() > 1 && cell.starts_with('"') && cell.ends_with('"')) {
+            cell = cell.substr(1, cell.size() - 2);
+          }
+        }
+        if (cells.size() > nearest.size()) nearest = cells;
+        if (missing(cells).empty()) {
+          const auto begin = static_cast<std::size_t>(lines.text().data() - source_.text.data());
+          SourceText found{source_.path, before + source_.text.substr(begin), source_.line_times};
+          auto text = with_separator(found, separator);
+          if (!text) return forward_error(text);
+          found.text = std::move(*text);
+          return found;
+        }
+        before += '\n';
+      }
+    }
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{}: it has no column {}; it has: {}", source_.path,
+                            show(missing(nearest)), fmt::join(nearest, ", ")));
+  }
+
+  // The first of the named columns that is not among the cells.
+  std::string missing(const std::vector<std::string_view>& cells) const {
+    const auto has = [&](std::string_view name) {
+      return std::any_of(cells.begin(), cells.end(),
+                         [&](std::string_view cell) { return is_named(cell, name); });
+    };
+    for (const PowerColumn& power : powers_) {
+      if (!has(power.name)) return power.name;
+    }
+    for (const std::string& name : {time_name(), options_.device_column}) {
+      if (!name.empty() && !has(name)) return name;
+    }
+    return {};
+  }
+
+  std::string time_name() const { return time_unit().first; }
+  // "elapsed:ms"
+  std::pair<std::string, std::string> time_unit() const {
+    const std::string& name = options_.time_column;
+    const auto colon = name.rfind(':');
+    if (colon != name.npos &&
+        std::find(kTimeUnits.begin(), kTimeUnits.end(), std::string_view(name).substr(colon + 1)) !=
+            kTimeUnits.end()) {
+      return {name.substr(0, colon), name.substr(colon + 1)};
+    }
+    return {name, {}};
+  }
+
+  std::optional<LogColumn> column_of(std::string_view name, RowLog& log) {
+    if (!options_.device_column.empty() && is_named(name, options_.device_column)) {
+      return LogColumn{Role::kDevice, {}, {}, 0};
+    }
+    if (const auto [time, unit] = time_unit(); !time.empty() && is_named(name, time)) {
+      std::string own = unit.empty() ? split_name(name, kTimeUnits).unit : unit;
+      if (std::find(kTimeUnits.begin() + 1, kTimeUnits.end(), own) == kTimeUnits.end()) own.clear();
+      return LogColumn{Role::kStamp, own, {}, 0};
+    }
+    for (const PowerColumn& power : powers_) {
+      if (!is_named(name, power.name)) continue;
+      LogColumn column{Role::kValue, power.unit, power.device, 0};
+      if (column.unit.empty()) column.unit = split_name(name, kPowerUnits).unit;
+      if (!unit_scale(column.unit, "W")) {
+        without_unit_.push_back(power.name);
+        column.unit = "W";
+      }
+      if (column.device.empty() && options_.device_column.empty()) column.device = "gpu0";
+      column.sensor = log.sensor({model::SensorKind::kPowerInstant, std::string(name)});
+      return column;
+    }
+    return std::nullopt;
+  }
+
+  const SourceText& source_;
+  const ImportOptions& options_;
+  std::vector<PowerColumn> powers_;
+  std::vector<std::string> without_unit_;
+};
+
+Result<model::Recording> read_named_csv(std::span<const SourceText> sources,
+                                        const ImportOptions& options) {
+  return Import(sources.front(), options).run();
+}
+
+}  // namespace
+
+// The header is the first line that has all named columns; commas, semicolons or tabs stand between
+// the cells.
+const Importer kNamedCsvImporter{{"columns", "any CSV file, by --power-column and --time-column"},
+                                 false,
+                                 [](std::string_view) { return false; },
+                                 read_named_csv};
+
+}  // namespace jouleprof::importers

@@ -1,0 +1,254 @@
+// Rows, times, encodings and units, which all logs and tables share.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "importers/testing.h"
+#include "tests/support/temp_tree.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+const std::string kLog =
+    "timestamp, index, power.draw [W]\n"
+    "2026/03/02 03:00:00.000, 0, 120.00 W\n2026/03/02 03:00:01.000, 0, 120.00 W\n";
+
+double joules(const Result<model::Recording>& recording, std::string_view device = "gpu0") {
+  return recording ? trapezoid(powers_of(*recording, device)) : -1;
+}
+
+TEST(Rows, AWholeLastRowCountsWithoutALineEnd) {
+  const auto whole = import_text(kLog + "2026/03/02 03:00:02.000, 0, 120.00 W");
+  EXPECT_NEAR(joules(whole), 240, 1e-9);
+  EXPECT_TRUE(whole->run.complete);
+  for (const char* cut : {"2026/03/02 03:00:02.000, 0", "2026/03/02 03:00:02.000, 0, 12",
+                          "2026/03/02 03:00:02.000, 0, 120.0", "2026/0"}) {
+    const auto recording = import_text(kLog + cut);
+    EXPECT_NEAR(joules(recording), 120, 1e-9) << cut;
+    EXPECT_TRUE(has_warning(*recording, "in, line 4")) << cut;
+    EXPECT_TRUE(recording->run.complete);
+  }
+  const auto one = import_text(
+      "timestamp,project_name,run_id,duration,emissions,cpu_energy,energy_consumed,mode\n"
+      "2026-03-02T03:00:10,train,A,10.0,0.1,0.001,0.001,N");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->imported_windows.size(), 1u);
+  EXPECT_TRUE(one->run.complete);
+}
+
+TEST(Rows, OneImpossibleRowLeavesOutThatRow) {
+  const auto log = import_text(kLog + "2126/99/02 03:00:02.000, 0, 120.00 W\n" +
+                               "2026/03/02 03:00:02.000, 0, 120.00 W\n");
+  EXPECT_NEAR(joules(log), 240, 1e-9);
+  EXPECT_TRUE(has_warning(*log, "1 row left out that cannot be right; the first is line 4"));
+  const auto late = import_text(kLog + "2026/03/09 03:00:02.000, 0, 120.00 W\n" +
+                                "2026/03/02 03:00:02.000, 0, 120.00 W\n");
+  EXPECT_NEAR(joules(late), 240, 1e-9);
+  EXPECT_TRUE(has_warning(*late, "its time is far from those of the rows around it"));
+  const auto table = import_text(
+      "timestamp,project_name,run_id,duration,emissions,cpu_energy,gpu_energy,energy_consumed\n"
+      "2026-03-02T03:00:10,train,A,10.0,0.1,0.001,0.001,0.002\n"
+      "2026-03-02T03:01:10,train,B,10.0,0.1,0.001,-1.16e-06,0.002\n");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->imported_windows.size(), 1u);
+  EXPECT_TRUE(has_warning(*table, "line 3: gpu_energy is '-1.16e-06', no energy"));
+}
+
+TEST(Rows, AllKindsOfTimes) {
+  const RealTime begin{seconds{1772420400}};  // 2026-03-02 03:00:00 UTC
+  for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
+           {"2026-03-02T03:00:00Z", "2026-03-02T03:00:01Z"},
+           {"2026-03-02T11:00:00+08:00", "2026-03-02T11:00:01+08:00"},
+           {"2026/03/01 22:00:00.000 -0500", "2026/03/01 22:00:01.000 -0500"},
+           {"2026-03-02 03:00:00 UTC", "2026-03-02 03:00:01 UTC"},
+           {"1772420400", "1772420401"},
+           {"1772420400.000", "1772420401.000"},
+           {"1772420400000", "1772420401000"},
+           {"1772420400000.0", "1772420401000.0"},
+           {"1772420400000000", "1772420401000000"},
+           {"1772420400000000000", "1772420401000000000"}}) {
+    const auto recording = import_text("timestamp,index,power.draw [W]\n" + first + ",0,100.00\n" +
+                                       second + ",0,100.00\n");
+    ASSERT_TRUE(recording) << first << recording.error().message;
+    EXPECT_NEAR(joules(recording), 100, 1e-6) << first;
+    EXPECT_EQ(recording->clock_points.at(0).real, begin) << first;
+  }
+  const auto elapsed = import_text("timestamp,index,power.draw [W]\n0.0,0,100\n1.5,0,100\n");
+  EXPECT_NEAR(joules(elapsed), 150, 1e-6);
+  EXPECT_TRUE(elapsed->clock_points.empty());
+}
+
+std::string utf16(std::string_view text, bool big_endian, bool mark) {
+  std::string out = mark ? (big_endian ? "\xFE\xFF" : "\xFF\xFE") : "";
+  for (const char c : text) {
+    if (big_endian) out += '\0';
+    out += c;
+    if (!big_endian) out += '\0';
+  }
+  return out;
+}
+
+TEST(Rows, Utf16IsRead) {
+  for (const bool big_endian : {false, true}) {
+    for (const bool mark : {false, true}) {
+      const TempTree tree{{"log.csv", utf16(kLog, big_endian, mark)}};
+      EXPECT_NEAR(joules(import_files({tree / "log.csv"})), 120, 1e-9);
+    }
+  }
+  EXPECT_EQ(*utf8_text(std::string("\xFF\xFE\x3D\xD8\x00\xDE\xAC\x20", 8), "x"),
+            "\xF0\x9F\x98\x80\xE2\x82\xAC");
+}
+
+TEST(Rows, NamesThatAreNoUtf8AreMended) {
+  const TempTree tree{{"w.csv",
+                       "start_time,window_name,elapsed_time,gpu0_energy\n"
+                       "1772420400.0,caf\xE9,2.0,100.0\n"}};
+  const auto recording = import_files({tree / "w.csv"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->imported_windows.at(0).name, "caf\xEF\xBF\xBD");
+  EXPECT_TRUE(has_warning(*recording, "1 piece of its text is no UTF-8"));
+}
+
+TEST(Rows, TimesInFrontOfEachLine) {
+  for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
+           {"Mar 02 03:00:00", "Mar 02 03:00:02"},
+           {"2026-03-02 03:00:00", "2026-03-02 03:00:02"},
+           {"2026-03-02T03:00:00Z", "2026-03-02T03:00:02Z"},
+           {"1772420400.000", "1772420402.000"},
+           {"03:00:00", "03:00:02"}}) {
+    const std::string dcgm = first + " #Entity  POWER\n" + first + " ID  W\n" + first +
+                             " GPU 0  100.0\n" + second + " GPU 0  100.0\n";
+    const auto recording = import_text(dcgm);
+    ASSERT_TRUE(recording) << first << recording.error().message;
+    EXPECT_EQ(recording->run.source, "import:dcgmi");
+    EXPECT_NEAR(joules(recording), 200, 1e-6) << first;
+    const auto dmon = import_text(first + " # gpu pwr\n" + first + " # Idx W\n" + first +
+                                  "     0   100\n" + second + "     0   100\n");
+    ASSERT_TRUE(dmon) << first << dmon.error().message;
+    EXPECT_NEAR(joules(dmon), 200, 1e-6) << first;
+  }
+}
+
+TEST(Rows, PowersAboveTheDevicesLimitAreRefused) {
+  const auto log = [](double watts, double limit) {
+    std::string text = "timestamp, index, power.draw [W], power.limit [W]\n";
+    for (int i = 0; i < 5; ++i) {
+      text += fmt::format("2026/03/02 03:00:0{}.000, 0, {:.2f}, {:.2f}\n", i, watts + i, limit);
+    }
+    return text;
+  };
+  EXPECT_THAT(
+      import_error(log(5120, 25)),
+      HasSubstr("gpu0 draws 5122 W, which is above its limit of 25 W in the log: wrong unit?"));
+  EXPECT_THAT(import_error(log(1500, 25)), HasSubstr("wrong unit?"));
+  EXPECT_TRUE(import_text(log(310, 300)));
+  EXPECT_THAT(import_error("timestamp, name, power.draw [W]\n2026/03/02 03:00:00.000, Orin, 900\n"
+                           "2026/03/02 03:00:01.000, Orin, 900\n"),
+              HasSubstr("above the greatest limit of Orin"));
+  EXPECT_THAT(import_error("# gpu pwr\n# Idx W\n0 5100\n0 5200\n0 5150\n"),
+              HasSubstr("above what any gpu draws"));
+  // Single values are left out.
+  const auto one = import_text(kLog + "2026/03/02 03:00:02.000, 0, 99000.00 W\n" +
+                               "2026/03/02 03:00:03.000, 0, 120.00 W\n");
+  EXPECT_NEAR(joules(one), 360, 1e-6);
+  EXPECT_TRUE(has_warning(*one, "1 power value of up to 99000 W left out"));
+}
+
+TEST(Rows, CodeCarbonsPueIsUndone) {
+  const auto recording = import_text(
+      "timestamp,project_name,run_id,duration,emissions,cpu_energy,gpu_energy,energy_consumed,pue\n"
+      "2026-03-02T03:00:10,train,A,100.0,0.1,0.002,0.009,0.011,1.2\n"
+      "2026-03-02T03:10:10,train,B,100.0,0.1,0.002,0.009,0.011,1.0\n");
+  ASSERT_TRUE(recording) << recording.error().message;
+  const auto& first = recording->imported_windows.at(0);
+  EXPECT_EQ(first.energies.at(0).energy, Energy::joules(6000));
+  EXPECT_EQ(first.energies.at(1).energy, Energy::joules(27000));
+  EXPECT_EQ(first.labels.back(), (model::ImportedWindow::Label{"pue", "1.2"}));
+  EXPECT_EQ(recording->imported_windows.at(1).energies.at(1).energy, Energy::joules(32400));
+  EXPECT_TRUE(has_warning(*recording, "multiplied the energies of 1 row by a PUE"));
+}
+
+TEST(NamedCsv, ColumnsAreNamed) {
+  const std::string text =
+      "a title\nwhen,board (mW),host W,other\n1772420400,50000,90,x\n1772420401,50000,90,x\n";
+  const auto recording =
+      import_text(text, {.power_columns = {"gpu1=board", "psys=host W"}, .time_column = "when"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->run.source, "import:columns");
+  EXPECT_NEAR(joules(recording, "gpu1"), 50, 1e-9);
+  EXPECT_NEAR(joules(recording, "psys"), 90, 1e-9);
+  EXPECT_EQ(recording->clock_points.at(0).real, RealTime{seconds{1772420400}});
+  EXPECT_TRUE(has_warning(*recording, "1 column left out: 'other'"));
+  EXPECT_THAT(import_error(text, {.power_columns = {"gpu0=watts"}, .time_column = "when"}),
+              HasSubstr("it has no column 'watts'; it has: when, board (mW), host W, other"));
+}
+
+TEST(NamedCsv, UnitsSeparatorsAndRowsOfDevices) {
+  auto recording =
+      import_text("t_ms;p\n0;80,5\n500;80,5\n", {.power_columns = {"p:W"}, .time_column = "t_ms"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules(recording), 40.25, 1e-9);
+  recording =
+      import_text("sec\tcard\tdraw\n0\t0\t7000\n0\t1\t9000\n2\t0\t7000\n2\t1\t9000\n",
+                  {.power_columns = {"draw:mW"}, .time_column = "sec", .device_column = "card"});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules(recording, "gpu0"), 14, 1e-9);
+  EXPECT_NEAR(joules(recording, "gpu1"), 18, 1e-9);
+  recording = import_text("p\n10\n10\n10\n", {.interval = seconds{5}, .power_columns = {"p"}});
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_NEAR(joules(recording), 100, 1e-9);
+  EXPECT_TRUE(has_warning(*recording, "column 'p' is taken to be in watts"));
+}
+
+TEST(OwnCsv, ExportsAndMonitorsAreRead) {
+  const auto power = import_text(
+      "time_unix_seconds,time_seconds,device,domain,sensor,power_watts\n"
+      "1772420400.0,0.0,gpu0,gpu,nvmlDeviceGetSamples,200\n"
+      "1772420400.5,0.5,gpu0,gpu,nvmlDeviceGetSamples,200\n"
+      "1772420401.0,1.0,gpu0,gpu,nvmlDeviceGetSamples,200\n");
+  ASSERT_TRUE(power) << power.error().message;
+  EXPECT_NEAR(joules(power), 200, 1e-9);
+  EXPECT_EQ(power->sensors.at(0).kind, model::SensorKind::kPowerRing);
+  const auto counter = import_text(
+      "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules\n"
+      ",0.0,package-0,cpu,powercap,0.001,10\n,1.0,package-0,cpu,powercap,0.001,60\n");
+  ASSERT_TRUE(counter) << counter.error().message;
+  ASSERT_EQ(counter->readings.counters.size(), 2u);
+  EXPECT_EQ(counter->domains.at(0).kind, model::DomainKind::kCpu);
+  EXPECT_TRUE(counter->clock_points.empty());
+  const auto monitor = import_text(
+      "time,time_unix_seconds,elapsed_seconds,domain,device,name,provenance,energy_joules,"
+      "power_watts,temperature_celsius,clock_limits,age_seconds\n"
+      "2026-03-02T03:00:00Z,1772420400.0,0.0,gpu,gpu0,Some GPU,simulated,0,,40,,0.1\n"
+      "2026-03-02T03:00:01Z,1772420401.0,1.0,gpu,gpu0,Some GPU,simulated,150,150,40,,0.1\n");
+  ASSERT_TRUE(monitor) << monitor.error().message;
+  EXPECT_EQ(monitor->readings.counters.back().total, Energy::joules(150));
+  EXPECT_EQ(monitor->domains.at(0).name, "Some GPU");
+  EXPECT_TRUE(model::is_simulated(*monitor));
+}
+
+TEST(Tegrastats, RailsBecomeDevices) {
+  const std::string rest =
+      " RAM 2448/7772MB (lfb 1x4MB) SWAP 0/3886MB CPU [1%@729,0%@729] GR3D_FREQ 0% ";
+  const auto dated = import_text("03-02-2026 03:00:00" + rest +
+                                 "VDD_IN 4900mW/4900mW VDD_CPU_GPU_CV 600mW/600mW\n"
+                                 "03-02-2026 03:00:01" +
+                                 rest + "VDD_IN 5100mW/5000mW VDD_CPU_GPU_CV 800mW/700mW\n");
+  ASSERT_TRUE(dated) << dated.error().message;
+  EXPECT_EQ(dated->run.source, "import:tegrastats");
+  EXPECT_NEAR(joules(dated, "tegra:VDD_IN"), 5, 1e-9);
+  EXPECT_NEAR(joules(dated, "tegra:VDD_CPU_GPU_CV"), 0.7, 1e-9);
+  EXPECT_EQ(dated->domains.at(0).kind, model::DomainKind::kPlatform);
+  const auto older = import_text(
+      "RAM 2448/3964MB (lfb 1x4MB) CPU [1%@729] POM_5V_IN 2500/2500 POM_5V_GPU 120/120\n"
+      "RAM 2448/3964MB (lfb 1x4MB) CPU [1%@729] POM_5V_IN 2500/2500 POM_5V_GPU 120/120\n",
+      {.interval = seconds{2}});
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_NEAR(joules(older, "gpu0"), 0.24, 1e-9);
+}
+
+}  // namespace
+}  // namespace jouleprof::importers

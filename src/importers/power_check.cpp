@@ -1,0 +1,143 @@
+#include "importers/power_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "model/device/gauge_names.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using model::DomainKind;
+
+// A board exceeds its limit for some milliseconds, by up to a half (spikes of GA102 boards).
+constexpr double kAboveLimit = 1.6;
+constexpr double kLeastWatts = 0.3;  // of a GPU that is in use
+
+// The greatest limits that vendors' data sheets give, of boards and modules that are far below
+// others; the first name that fits counts.
+struct Board {
+  std::string_view name;
+  double watts;
+};
+constexpr std::array kBoards{Board{"nano", 25},      Board{"tx2", 30},       Board{"xavier", 40},
+                             Board{"orin", 75},      Board{"tegra", 130},    Board{"thor", 150},
+                             Board{"jetson", 150},   Board{"tesla t4", 70},  Board{"nvidia t4", 70},
+                             Board{"nvidia l4", 75}, Board{"nvidia a2", 70}, Board{"v100", 350},
+                             Board{"a100", 500},     Board{"h100", 800},     Board{"h200", 800}};
+
+// What no device of the kind draws.
+double most_watts(const model::Domain& domain) {
+  switch (domain.kind) {
+    case DomainKind::kGpu:
+      return domain.device == "gpus" ? 40e3 : 2000;  // "gpus": all of a machine
+    case DomainKind::kGpuMemory:
+      return 1000;
+    case DomainKind::kCpu:
+    case DomainKind::kCpuCores:
+    case DomainKind::kCpuUncore:
+    case DomainKind::kDram:
+      return 8000;  // of all sockets
+    default:
+      return 1e5;
+  }
+}
+
+struct Most {
+  double watts = 0;
+  std::string of;  // for messages
+};
+
+Most most_of(const model::Recording& recording, const model::Domain& domain) {
+  std::map<model::SensorId, bool> limits;
+  for (const auto& sensor : recording.sensors) {
+    limits[sensor.id] = sensor.domain == domain.id && sensor.name == model::gauge::kPowerLimit;
+  }
+  double limit = 0;
+  for (const auto& gauge : recording.readings.gauges) {
+    if (limits[gauge.sensor]) limit = std::max(limit, gauge.value);
+  }
+  if (limit > 0) return {kAboveLimit * limit, fmt::format("its limit of {:g} W in the log", limit)};
+  const std::string name = lower_case(domain.name);
+  for (const Board& board : kBoards) {
+    if (domain.kind != DomainKind::kGpu || name.find(board.name) == name.npos) continue;
+    return {kAboveLimit * board.watts,
+            fmt::format("the greatest limit of {}, {:g} W", domain.name, board.watts)};
+  }
+  const double watts = most_watts(domain);
+  return {watts, fmt::format("what any {} draws ({:g} W)", to_string(domain.kind), watts)};
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Result<void> check_powers(model::Recording& recording, const std::string& path) {
+  const auto warn = [&](std::string text) {
+    recording.warnings.push_back({HostTime{}, std::move(text)});
+  };
+  for (const model::Domain& domain : recording.domains) {
+    const Most most = most_of(recording, domain);
+    std::set<model::SensorId> sensors;
+    for (const auto& sensor : recording.sensors) {
+      if (sensor.domain == domain.id) sensors.insert(sensor.id);
+    }
+    std::vector<double> watts, above;
+    for (const auto& power : recording.readings.powers) {
+      if (!sensors.contains(power.sensor)) continue;
+      watts.push_back(power.power.watts());
+      if (watts.back() > most.watts) above.push_back(watts.back());
+    }
+    if (2 * above.size() > watts.size()) {
+      return fail(Errc::kCorrupt,
+                  fmt::format("{}: {} draws {:g} W, which is above {}: wrong unit? Milliwatts "
+                              "under a name for watts are read with --power-column {}=COLUMN:mW",
+                              path, domain.device, median(above), most.of, domain.device));
+    }
+    if (!above.empty()) {
+      std::erase_if(recording.readings.powers, [&](const model::PowerReading& r) {
+        return sensors.contains(r.sensor) && r.power.watts() > most.watts;
+      });
+      warn(fmt::format("{}: {} power value{} of up to {:g} W left out, above {}", domain.device,
+                       above.size(), above.size() == 1 ? "" : "s",
+                       *std::max_element(above.begin(), above.end()), most.of));
+    }
+    const bool is_board = domain.kind == DomainKind::kGpu && !watts.empty();
+    const double highest = watts.empty() ? 0 : *std::max_element(watts.begin(), watts.end());
+    if (is_board && highest > 0 && highest < kLeastWatts) {
+      warn(fmt::format("{} draws at most {:g} W: wrong unit?", domain.device, highest));
+    }
+    std::size_t windows = 0, wrong = 0;
+    double example = 0;
+    for (const auto& window : recording.imported_windows) {
+      for (const auto& energy : window.energies) {
+        if (energy.domain != domain.id || window.duration <= Duration{}) continue;
+        const double mean = energy.energy.joules() / seconds(window.duration);
+        ++windows;
+        if (mean <= most.watts) continue;
+        ++wrong;
+        example = mean;
+      }
+    }
+    if (wrong > 0) {
+      warn(
+          fmt::format("{} of {} windows: the mean power of {} is above {}, such as {:.4g} W: these "
+                      "energies or times are wrong, or in another unit",
+                      wrong, windows, domain.device, most.of, example));
+    }
+  }
+  return {};
+}
+
+}  // namespace jouleprof::importers

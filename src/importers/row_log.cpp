@@ -1,0 +1,877 @@
+#include "importers/row_log.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/cells.h"
+#include "importers/one_value.h"
+#include "model/device/gauge_names.h"
+
+namespace jouleprof::importers {
+namespace {
+
+namespace gauge = model::gauge;
+
+constexpr Duration kDefaultInterval = std::chrono::seconds{1};
+constexpr Duration kMeanOf = std::chrono::seconds{1};
+constexpr std::int64_t kLargestIndex = 65535;
+constexpr double kMebibyte = 1024.0 * 1024.0;
+constexpr double kMostJoules = 1e12;
+
+struct Unit {
+  std::string_view name;
+  char quantity;
+  double scale;
+};
+// NVIDIA's tools write MB for 2^20 bytes.
+constexpr std::array kUnits{Unit{"W", 'P', 1},
+                            Unit{"mW", 'P', 1e-3},
+                            Unit{"kW", 'P', 1e3},
+                            Unit{"uW", 'P', 1e-6},
+                            Unit{"J", 'E', 1},
+                            Unit{"mJ", 'E', 1e-3},
+                            Unit{"kJ", 'E', 1e3},
+                            Unit{"uJ", 'E', 1e-6},
+                            Unit{"Wh", 'E', 3600},
+                            Unit{"kWh", 'E', 3.6e6},
+                            Unit{"C", 'T', 1},
+                            Unit{"%", 'R', 0.01},
+                            Unit{"MHz", 'F', 1e6},
+                            Unit{"GHz", 'F', 1e9},
+                            Unit{"Hz", 'F', 1},
+                            Unit{"kHz", 'F', 1e3},
+                            Unit{"B", 'B', 1},
+                            Unit{"KiB", 'B', 1024},
+                            Unit{"MiB", 'B', kMebibyte},
+                            Unit{"MB", 'B', kMebibyte},
+                            Unit{"GiB", 'B', 1024 * kMebibyte},
+                            Unit{"", 'N', 1}};
+
+const Unit* find_unit(std::string_view name) {
+  const auto found = std::find_if(kUnits.begin(), kUnits.end(),
+                                  [name](const Unit& unit) { return unit.name == name; });
+  return found == kUnits.end() ? nullptr : &*found;
+}
+
+// "61 W", "61W": the number, and the unit where there is one.
+WithUnit split_value(std::string_view cell) {
+  const WithUnit split = split_unit(cell);
+  if (!split.unit.empty() || parse_number(split.word)) return split;
+  const auto end = cell.find_last_of("0123456789.");
+  if (end == cell.npos) return split;
+  return {cell.substr(0, end + 1), trim(cell.substr(end + 1))};
+}
+
+// A distance that only two rows of one look have. The 95th percentile is between looks for up to
+// 16 GPUs.
+Duration longest_within_look(const std::vector<LogRow>& rows) {
+  std::vector<Duration> distances;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    distances.push_back(std::max(rows[i].stamp - rows[i - 1].stamp, Duration::zero()));
+  }
+  if (distances.empty()) return Duration::zero();
+  const auto place =
+      distances.begin() + static_cast<std::ptrdiff_t>((distances.size() - 1) * 95 / 100);
+  std::nth_element(distances.begin(), place, distances.end());
+  return *place / 5;
+}
+
+// Stamps of whole seconds: rounds that share one are spread over it.
+void spread_seconds(std::vector<Stamp>& stamps) {
+  static constexpr Duration kResolution = std::chrono::seconds{1};
+  const bool whole = std::all_of(stamps.begin(), stamps.end(),
+                                 [](const Stamp& s) { return s.at % kResolution == Duration{}; });
+  if (!whole) return;
+  for (std::size_t begin = 0, end = 0; begin < stamps.size(); begin = end) {
+    for (end = begin + 1; end < stamps.size() && stamps[end].at == stamps[begin].at &&
+                          !stamps[end].starts_segment;) {
+      ++end;
+    }
+    const auto count = static_cast<std::int64_t>(end - begin);
+    for (std::int64_t i = 1; i < count; ++i) {
+      stamps[begin + static_cast<std::size_t>(i)].at += kResolution * i / count;
+    }
+  }
+}
+
+std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
+}  // namespace
+
+bool is_absent(std::string_view cell) {
+  cell = trim(cell);
+  return cell.empty() || cell.starts_with('[') || cell == "-" || cell == "N/A" || cell == "ERR!" ||
+         cell == "Not Supported" || cell == "Unknown Error" || lower_case(cell) == "nan";
+}
+
+std::optional<double> unit_scale(std::string_view unit, std::string_view of) {
+  const Unit* given = find_unit(unit);
+  const Unit* meant = find_unit(of);
+  if (!given || !meant || given->quantity != meant->quantity) return std::nullopt;
+  return given->scale;
+}
+
+// What says which device a row is of.
+struct RowLog::Keys {
+  std::string index, uuid, bus, device, domain, product, sensor;
+  std::optional<Duration> date;
+  bool is_other = false;  // of something that is no whole device
+  bool is_invalid = false;
+};
+
+RowLog::RowLog(const LogTool& tool, const ImportOptions& options)
+    : tool_(tool), options_(options), builder_(std::string(tool.format)) {}
+
+tl::unexpected<Error> RowLog::error(std::string_view message) const {
+  return fail_at(*source_, std::max<std::size_t>(line_, 1), message);
+}
+
+Cells RowLog::cells_of(std::string_view line) const {
+  if (tool_.cells) return tool_.cells(line);
+  auto fields = split_csv(line);
+  if (!fields) return {};
+  for (std::string& field : *fields) field = std::string(trim(field));
+  return std::move(*fields);
+}
+
+std::size_t RowLog::device(const std::string& key, LogDevice device) {
+  const auto [place, is_new] = places_.try_emplace(key, devices_.size());
+  if (is_new) devices_.push_back(std::move(device));
+  return place->second;
+}
+
+std::size_t RowLog::sensor(LogSensor sensor) {
+  const auto same = std::find_if(sensors_.begin(), sensors_.end(), [&](const LogSensor& s) {
+    return s.kind == sensor.kind && s.name == sensor.name;
+  });
+  if (same == sensors_.end()) return sensors_.push_back(std::move(sensor)), sensors_.size() - 1;
+  return static_cast<std::size_t>(same - sensors_.begin());
+}
+
+Result<void> RowLog::set_header(const Cells& names) {
+  std::vector<LogColumn> columns;
+  std::vector<std::string> left_out;
+  std::vector<std::pair<std::string, std::size_t>> taken;  // device and sensor
+  for (const std::string& name : names) {
+    const auto [word, unit] = split_unit(name);
+    const std::string lower = lower_case(word);
+    columns.emplace_back();
+    if (on_column) {
+      if (auto column = on_column(name)) {
+        columns.back() = std::move(*column);
+      } else {
+        left_out.push_back(name);
+      }
+      continue;
+    }
+    const LogField* known = nullptr;
+    std::string device;
+    for (const LogField& field : tool_.fields) {
+      if (field.name == lower) known = &field;
+      if (!field.name.ends_with('#')) continue;
+      const auto number = numbered_column(lower, field.name.substr(0, field.name.size() - 1), "");
+      if (!number) continue;
+      known = &field;
+      device = fmt::format("{}{}", tool_.device, *number);
+    }
+    if (!known) {
+      if (!lower.empty()) left_out.emplace_back(word);
+      continue;
+    }
+    LogColumn column{known->role, std::string(known->unit), std::move(device), 0};
+    if (known->role == Role::kValue) {
+      if (!unit.empty()) {
+        if (!unit_scale(unit, known->unit)) {
+          return error(fmt::format("{} is in a unit that is not known for it", show(name)));
+        }
+        column.unit = unit;
+      }
+      column.sensor = sensor({known->kind, std::string(known->sensor), known->is_mean});
+      const std::pair key(column.device, column.sensor);
+      if (std::find(taken.begin(), taken.end(), key) != taken.end()) {
+        left_out.emplace_back(word);  // another name of the same
+        continue;
+      }
+      taken.push_back(key);
+    }
+    columns.back() = std::move(column);
+  }
+  for (std::string& name : left_out) {
+    if (std::find(left_out_.begin(), left_out_.end(), name) == left_out_.end()) {
+      left_out_.push_back(std::move(name));
+    }
+  }
+  columns_ = std::move(columns);
+  header_ = names;
+  last_line_ = {};
+  return {};
+}
+
+Result<void> RowLog::take_units(const Cells& cells) {
+  if (cells.size() != columns_.size()) return {};  // most columns have none: it says little
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    LogColumn& column = columns_[i];
+    if (column.role != Role::kValue || column.unit == cells[i]) continue;
+    if (!unit_scale(cells[i], column.unit)) {
+      return error(
+          fmt::format("{} is in {}, which is no unit of it", show(header_[i]), show(cells[i])));
+    }
+    column.unit = cells[i];
+  }
+  return {};
+}
+
+Result<void> RowLog::read(const SourceText& source, const std::string& device) {
+  source_ = &source;
+  file_device_ = device;
+  ++files_;
+  columns_.clear();
+  const std::size_t before = rows_.size();
+  const std::size_t bad_before = bad_.count();
+  after_header_ = rows_.empty();
+  for (Lines lines(source.text); lines.next();) {
+    line_ = lines.number();
+    const std::string_view line = trim(lines.text());
+    if (line.empty()) continue;
+    const auto taken = take_line(line, lines.ended());
+    if (!taken) return forward_error(taken);
+    if (!*taken) break;
+  }
+  if (!has_header()) {
+    return fail(Errc::kCorrupt, fmt::format("{}: no header of {} in it", source.path, tool_.name));
+  }
+  if (bad_.count() > bad_before) {
+    if (auto good = bad_.check(source, rows_.size() - before); !good) return good;
+  }
+  if (rows_.size() == before) {
+    return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", source.path));
+  }
+  return {};
+}
+
+// False: the file ends here.
+Result<bool> RowLog::take_line(std::string_view line, bool ended) {
+  const bool may_be_header = tool_.is_header ? tool_.is_header(line) : !has_header();
+  if (may_be_header) {
+    if (!ended && has_header()) {
+      builder_.warn(cut_off_warning(source_->path, line_));
+      return false;
+    }
+    if (auto set = set_header(cells_of(line)); !set) return forward_error(set);
+    after_header_ = true;
+    return true;
+  }
+  Cells cells = cells_of(line);
+  if (has_header() && tool_.is_units && tool_.is_units(cells)) {
+    if (ended) {
+      if (auto units = take_units(cells); !units) return forward_error(units);
+    }
+    return true;
+  }
+  if (ended && tool_.is_message && tool_.is_message(line) && cells.size() != columns_.size()) {
+    ++messages_;
+    return true;
+  }
+  if (!has_header()) {
+    if (!on_missing_header) return true;  // before the log
+    const auto names = on_missing_header(cells);
+    if (!names) return error(names.error().message);
+    if (auto set = set_header(*names); !set) return forward_error(set);
+  }
+  if (tool_.mend) tool_.mend(cells, header_);
+  const std::string last = cells.empty() ? std::string() : cells.back();
+  const std::size_t rows = rows_.size();
+  if (!ended && last_line_.may_be_cut(last)) {
+    builder_.warn(cut_off_warning(source_->path, line_));
+    return false;
+  }
+  if (auto why = take_row(cells)) {
+    rows_.resize(rows);
+    row_uuids_.resize(rows);
+    if (ended) {
+      bad_.add(line_, std::move(*why));
+    } else {
+      builder_.warn(cut_off_warning(source_->path, line_));
+    }
+  } else {
+    last_line_.note(last);
+  }
+  return true;
+}
+
+// Why the row is left out; nothing where it counts.
+std::optional<std::string> RowLog::take_row(const Cells& cells) {
+  if (cells.size() != columns_.size()) {
+    return fmt::format("{} fields under a header of {}", cells.size(), columns_.size());
+  }
+  Keys keys;
+  LogRow row;
+  row.line = line_;
+  std::map<std::string, LogRow> by_device;  // of a log with a column a device
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const LogColumn& column = columns_[i];
+    if (!column.role) continue;
+    LogRow& to = column.device.empty() ? row : by_device[column.device];
+    if (auto why = read_cell(column, cells[i], keys, to)) return why;
+  }
+  if (keys.is_other || keys.is_invalid) return std::nullopt;
+  if (!row.time && !source_->line_times.empty()) row.time = source_->line_times[line_ - 1];
+  row.begins = std::exchange(after_header_, false);
+  row.starts_section = row.begins && tool_.headers_begin_sections && !rows_.empty();
+  if (by_device.empty()) {
+    if (!keys.sensor.empty()) {
+      for (auto& [sensor_of, value] : row.values) {
+        LogSensor own = sensors_[sensor_of];
+        own.name = keys.sensor;
+        if (own.kind != model::SensorKind::kGauge &&
+            own.kind != model::SensorKind::kEnergyCounter) {
+          own.kind = keys.sensor.find("Samples") != std::string::npos
+                         ? model::SensorKind::kPowerRing
+                         : model::SensorKind::kPowerInstant;
+        }
+        own.is_imported = true;
+        sensor_of = sensor(std::move(own));
+      }
+    }
+    row.device = device_of(keys);
+    rows_.push_back(std::move(row));
+    row_uuids_.push_back(!keys.uuid.empty() ? keys.uuid : keys.bus);
+    return std::nullopt;
+  }
+  for (auto& [name, part] : by_device) {
+    part.time = row.time;
+    part.line = row.line;
+    part.begins = row.begins;
+    part.starts_section = row.starts_section;
+    keys.device = name;
+    part.device = device_of(keys);
+    row.begins = false;
+    rows_.push_back(std::move(part));
+    row_uuids_.emplace_back();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> RowLog::read_cell(const LogColumn& column, const std::string& cell,
+                                             Keys& keys, LogRow& row) {
+  switch (*column.role) {
+    case Role::kStamp: {
+      if (row.time || (cell.empty() && tool_.has_row_a_sensor)) break;  // one of several columns
+      row.time = parse_log_time(cell);
+      if (!row.time) return fmt::format("{} is no time", show(cell));
+      if (row.time->kind != LogTime::Kind::kElapsed || column.unit.empty()) break;
+      const auto count = parse_number(cell);
+      const double scale = column.unit == "ms" ? 1e-3 : column.unit == "us" ? 1e-6 : 1e-9;
+      if (!count || *count * scale > 1e9) return fmt::format("{} is no time", show(cell));
+      row.time->at = duration_of(*count * scale);
+      break;
+    }
+    case Role::kDate:
+      keys.date = parse_compact_date(cell);
+      if (!keys.date) return fmt::format("{} is no date", show(cell));
+      break;
+    case Role::kTime: {
+      const auto time = parse_time_of_day(cell);
+      if (!time) return fmt::format("{} is no time of day", show(cell));
+      row.time = keys.date ? LogTime{*keys.date + *time, LogTime::Kind::kCalendar}
+                           : LogTime{*time, LogTime::Kind::kDay};
+      break;
+    }
+    case Role::kIndex: {
+      std::string_view number = cell;
+      if (const auto words = split_blanks(cell); words.size() == 2) {
+        if (words[0] != "GPU") {  // an instance of a GPU, a switch, a processor
+          ++other_entities_[std::string(words[0])];
+          keys.is_other = true;
+          break;
+        }
+        number = words[1];
+      }
+      const auto index = parse_integer(number);
+      if (!index || *index < 0 || *index > kLargestIndex) {
+        return fmt::format("{} is no GPU index", show(cell));
+      }
+      keys.index = fmt::format("{}", *index);
+      break;
+    }
+    case Role::kUuid:
+      keys.uuid = cell;
+      break;
+    case Role::kBus:
+      keys.bus = cell;
+      break;
+    case Role::kName:
+      keys.product = cell;
+      break;
+    case Role::kDevice:
+      keys.device = cell;
+      break;
+    case Role::kDomain:
+      keys.domain = cell;
+      break;
+    case Role::kSensor:
+      keys.sensor = cell;
+      break;
+    case Role::kProvenance:
+      row.provenance = model::parse_provenance(cell).value_or(row.provenance);
+      break;
+    case Role::kGood:
+      if (lower_case(cell) == "true" || cell == "1") break;
+      keys.is_invalid = true;
+      ++messages_;
+      break;
+    case Role::kValue: {
+      std::optional<double> value;
+      if (!is_absent(cell)) {
+        const auto [word, own_unit] = split_value(cell);
+        const auto number = parse_number(word);
+        if (!number) return fmt::format("{} is no number", show(cell));
+        const auto scale = unit_scale(own_unit.empty() ? column.unit : own_unit, column.unit);
+        if (!scale) return fmt::format("{} is in a unit that is not known for it", show(cell));
+        value = *number * *scale;
+      }
+      row.values.emplace_back(column.sensor, value);
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+std::size_t RowLog::device_of(const Keys& keys) {
+  LogDevice fresh;
+  std::string key;
+  if (!keys.device.empty()) {
+    fresh.device = parse_integer(keys.device) ? "gpu" + keys.device : keys.device;
+    key = fresh.device + ' ' + keys.domain;
+    fresh.name = keys.product.empty() ? fresh.device : keys.product;
+    if (const auto kind = kind_of_device(fresh.device)) fresh.kind = *kind;
+    if (const auto kind = model::parse_domain_kind(keys.domain)) fresh.kind = *kind;
+  } else if (!keys.index.empty()) {
+    key = keys.index;
+    fresh.device = fmt::format("{}{}", tool_.device, keys.index);
+    fresh.name = keys.product.empty() ? "GPU " + keys.index : keys.product;
+  } else if (!keys.uuid.empty() || !keys.bus.empty()) {
+    key = keys.uuid.empty() ? keys.bus : keys.uuid;
+    fresh.device = fmt::format("{}{}", tool_.device, places_.size());
+    fresh.name = keys.product.empty() ? "GPU " + key : keys.product;
+  } else {
+    key = file_device_.empty() ? "" : file_device_;
+    fresh.device = file_device_.empty() ? fmt::format("{}0", tool_.device) : file_device_;
+    fresh.name = !keys.product.empty()  ? keys.product
+                 : file_device_.empty() ? "GPU 0"
+                                        : fmt::format("GPU of {}", source_->path);
+    return device(key, std::move(fresh));
+  }
+  has_keys_ = true;
+  fresh.uuid = keys.uuid;
+  const std::size_t found = device(key, std::move(fresh));
+  if (!keys.index.empty() && !keys.uuid.empty()) ++uuids_[found][keys.uuid];
+  return found;
+}
+
+// Rows of one index with several UUIDs are of several machines: the UUID names the device.
+void RowLog::separate_uuids() {
+  const bool any = std::any_of(uuids_.begin(), uuids_.end(),
+                               [](const auto& entry) { return entry.second.size() > 1; });
+  if (!any) return;
+  devices_.clear();
+  places_.clear();
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const std::size_t number = places_.size();
+    rows_[i].device = device(row_uuids_[i], {model::DomainKind::kGpu, fmt::format("gpu{}", number),
+                                             "GPU " + row_uuids_[i], row_uuids_[i]});
+  }
+  builder_.warn(
+      fmt::format("one index has several UUIDs, as in a log of several machines: its {} "
+                  "GPUs are numbered in the order of the rows",
+                  devices_.size()));
+}
+
+Result<void> RowLog::name_by_look() {
+  if (has_keys_) {
+    if (uuids_.empty() && !devices_.empty() && devices_.front().name.starts_with("GPU GPU-")) {
+      builder_.warn(
+          fmt::format("the log has no column index: its {} GPU{} numbered in the order of the rows",
+                      devices_.size(), devices_.size() == 1 ? " is" : "s are"));
+    }
+    return {};
+  }
+  if (!has_times_) {
+    builder_.warn("the log does not say which GPU its rows are of: all are taken to be of gpu0");
+    return {};
+  }
+  const Duration within = longest_within_look(rows_);
+  std::map<std::size_t, std::size_t> looks_of_size;
+  std::size_t in_look = 0;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const bool new_look = i == 0 || rows_[i].starts_section ||
+                          rows_[i].stamp < rows_[i - 1].stamp ||
+                          rows_[i].stamp - rows_[i - 1].stamp > within;
+    if (new_look && i > 0) ++looks_of_size[in_look];
+    in_look = new_look ? 1 : in_look + 1;
+    places.push_back(in_look - 1);
+  }
+  // The last look may be cut off.
+  const std::size_t most = looks_of_size.empty() ? in_look : looks_of_size.rbegin()->first;
+  if (looks_of_size.size() > 1 || in_look > most) {
+    return fail(Errc::kCorrupt,
+                fmt::format("{}: the log does not say which GPU each row is of, and looks have "
+                            "different numbers of rows; log with "
+                            "--query-gpu=timestamp,index,power.draw",
+                            source_->path));
+  }
+  const std::string product = devices_.front().name;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    rows_[i].device = device(places[i] == 0 ? "" : fmt::format("{}", places[i]),
+                             {model::DomainKind::kGpu, fmt::format("gpu{}", places[i]),
+                              product == "GPU 0" ? fmt::format("GPU {}", places[i]) : product});
+  }
+  builder_.warn(most == 1 ? "the log does not say which GPU it is of: it is called gpu0"
+                          : fmt::format("the log does not say which GPU each row is of: {} rows "
+                                        "come at a time, and are taken to be of gpu0 to gpu{}",
+                                        most, most - 1));
+  return {};
+}
+
+Result<void> RowLog::make_stamps() {
+  std::map<LogTime::Kind, std::size_t> kinds;
+  std::size_t without = 0;
+  for (const LogRow& row : rows_) {
+    if (row.time) {
+      ++kinds[row.time->kind];
+    } else {
+      ++without;
+    }
+  }
+  has_times_ = !kinds.empty();
+  if (!has_times_) {
+    const Duration interval = options_.interval.value_or(kDefaultInterval);
+    if (interval > Duration::max() / static_cast<std::int64_t>(rows_.size())) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} rows at intervals of {:.0f} s are centuries; give the right "
+                              "interval",
+                              rows_.size(), seconds(interval)));
+    }
+    std::vector<std::int64_t> looks(devices_.size());
+    for (LogRow& row : rows_) row.stamp = interval * looks[row.device]++;
+    builder_.warn(fmt::format(
+        "the log has no time stamps: its rows are taken to be {} s apart{}", seconds(interval),
+        options_.interval
+            ? ""
+            : fmt::format("; give --interval if {} ran with another interval", tool_.name)));
+    return {};
+  }
+  times_ = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+             return a.second < b.second;
+           })->first;
+  constexpr Duration kDay = std::chrono::hours{24};
+  const Duration turn = times_ == LogTime::Kind::kDay ? kDay : 366 * kDay;
+  const bool turns = times_ == LogTime::Kind::kDay || times_ == LogTime::Kind::kYearless;
+  std::optional<Duration> last;
+  Duration past{};
+  std::vector<LogRow> kept;
+  for (LogRow& row : rows_) {
+    if (!row.time || row.time->kind != times_) {
+      bad_.add(row.line, "its time is of another kind than the other rows'");
+      continue;
+    }
+    // Without a date a time that falls by more than half a day has passed midnight.
+    if (turns && last && row.time->at + turn / 2 < *last) past += turn;
+    if (past > 3650 * kDay) {
+      return fail(Errc::kCorrupt, fmt::format("{}: more than ten years of time stamps without "
+                                              "dates",
+                                              source_->path));
+    }
+    last = row.time->at;
+    row.stamp = past + row.time->at;
+    kept.push_back(std::move(row));
+  }
+  if (kept.size() != rows_.size()) row_uuids_.clear();
+  rows_ = std::move(kept);
+  leave_out_far_times();
+  if (times_ == LogTime::Kind::kCalendar && !tool_.times_are_utc) {
+    builder_.warn("the log's time stamps are local time, read in this machine's time zone");
+  } else if (times_ == LogTime::Kind::kElapsed) {
+    builder_.warn("the log's times do not count from 1970: when it was made is unknown");
+  } else if (turns) {
+    builder_.warn(fmt::format("the log's time stamps have no {}: when it was made is unknown",
+                              times_ == LogTime::Kind::kDay ? "date" : "year"));
+  }
+  if (options_.interval) builder_.warn("--interval is not used: the log has its own time stamps");
+  return {};
+}
+
+// A single row far from both neighbours, which are near each other.
+void RowLog::leave_out_far_times() {
+  constexpr Duration kFar = std::chrono::hours{1};
+  std::vector<LogRow> kept;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!kept.empty() && i + 1 < rows_.size()) {
+      const Duration before = kept.back().stamp, after = rows_[i + 1].stamp;
+      const Duration near = std::min(std::chrono::abs(rows_[i].stamp - before),
+                                     std::chrono::abs(rows_[i].stamp - after));
+      if (after >= before && near > kFar && (after - before) * 10 < near && !rows_[i].begins &&
+          !rows_[i + 1].begins) {
+        bad_.add(rows_[i].line, "its time is far from those of the rows around it");
+        continue;
+      }
+    }
+    kept.push_back(std::move(rows_[i]));
+  }
+  if (kept.size() != rows_.size()) row_uuids_.clear();
+  rows_ = std::move(kept);
+}
+
+// A logger writes a row of each device, and then begins again.
+std::optional<std::string> RowLog::adjacent_device() const {
+  if (has_times_ || devices_.size() < 2 || rows_.size() < 8) return std::nullopt;
+  std::size_t adjacent = 0;
+  for (std::size_t i = 1; i < rows_.size(); ++i) {
+    adjacent += rows_[i].device == rows_[i - 1].device && !rows_[i].begins ? 1 : 0;
+  }
+  if (adjacent * 5 < rows_.size()) return std::nullopt;
+  return fmt::format(
+      "{} of {} rows are of the device of the row before, as several loggers write "
+      "them into one file; import each one's rows from a file of their own",
+      adjacent, rows_.size());
+}
+
+Result<void> RowLog::check_one_value() {
+  if (const auto why = adjacent_device()) {
+    return fail(Errc::kCorrupt, fmt::format("{}: {}", source_->path, *why));
+  }
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const bool by_sensor = tool_.has_row_a_sensor && !rows_[i].values.empty();
+    groups[{rows_[i].device, by_sensor ? rows_[i].values.front().first : 0}].push_back(i);
+  }
+  std::vector<std::size_t> kept;
+  bool sorted = false;
+  for (const auto& [group, places] : groups) {
+    DeviceRows own;
+    own.device = devices_[group.first].device;
+    own.one_row_a_second = tool_.one_row_a_second;
+    for (const std::size_t i : places) {
+      own.lines.push_back(rows_[i].line);
+      own.begins.push_back(rows_[i].begins);
+      if (has_times_) own.stamps.push_back(rows_[i].stamp);
+    }
+    for (const bool powers : {true, false}) {
+      for (std::size_t s = 0; s < sensors_.size(); ++s) {
+        const auto kind = sensors_[s].kind;
+        const bool counts = kind == model::SensorKind::kEnergyCounter;
+        const bool is_gauge = kind == model::SensorKind::kGauge;
+        if ((!counts && !is_gauge) != powers) continue;
+        DeviceRows::Column column{sensors_[s].name, false, counts, {}};
+        column.slow =
+            is_gauge &&
+            (column.name == gauge::kTemperature || column.name == gauge::kMemoryTemperature ||
+             column.name == gauge::kMemoryUsed || column.name == gauge::kPowerLimit);
+        bool any = false;
+        for (const std::size_t i : places) {
+          double value = std::numeric_limits<double>::quiet_NaN();
+          for (const auto& [of, v] : rows_[i].values) {
+            if (of == s && v) value = *v;
+          }
+          any = any || !std::isnan(value);
+          column.values.push_back(value);
+        }
+        if (any) own.columns.push_back(std::move(column));
+      }
+    }
+    if (const auto found = find_contradiction(own)) {
+      if (found->is_certain) {
+        return fail(Errc::kCorrupt, fmt::format("{}: {}", source_->path, found->text));
+      }
+      builder_.warn(found->text);
+    }
+    const auto order = rows_in_order(own);
+    sorted = sorted || !std::is_sorted(order.begin(), order.end());
+    for (const std::size_t i : order) kept.push_back(places[i]);
+  }
+  std::sort(kept.begin(), kept.end());
+  const std::size_t repeated = rows_.size() - kept.size();
+  if (repeated == 0 && !sorted) return {};
+  std::vector<LogRow> rows;
+  for (const std::size_t i : kept) rows.push_back(std::move(rows_[i]));
+  rows_ = std::move(rows);
+  std::stable_sort(rows_.begin(), rows_.end(),
+                   [](const LogRow& a, const LogRow& b) { return a.stamp < b.stamp; });
+  for (LogRow& row : rows_) row.starts_section = false;
+  if (repeated > 0) {
+    builder_.warn(
+        fmt::format("{} row{} left out that stand in the log twice", repeated, plural(repeated)));
+  }
+  return {};
+}
+
+std::optional<double> RowLog::value(const LogRow& row, std::string_view sensor) const {
+  for (const auto& [of, value] : row.values) {
+    if (sensors_[of].name == sensor) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> RowLog::power(const LogRow& row) const {
+  for (const auto& [of, value] : row.values) {
+    const auto kind = sensors_[of].kind;
+    if (kind != model::SensorKind::kGauge && kind != model::SensorKind::kEnergyCounter) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+// The cores of a package, the memory of a GPU: rows of one name and two kinds.
+void RowLog::set_parents(const std::vector<model::DomainId>& domains) {
+  using model::DomainKind;
+  for (std::size_t inner = 0; inner < devices_.size(); ++inner) {
+    for (std::size_t outer = 0; outer < devices_.size(); ++outer) {
+      const bool within = devices_[inner].device == devices_[outer].device &&
+                          ((devices_[inner].kind == DomainKind::kGpuMemory &&
+                            devices_[outer].kind == DomainKind::kGpu) ||
+                           ((devices_[inner].kind == DomainKind::kCpuCores ||
+                             devices_[inner].kind == DomainKind::kCpuUncore) &&
+                            devices_[outer].kind == DomainKind::kCpu));
+      if (within) builder_.domain(domains[inner]).parent = domains[outer];
+    }
+  }
+}
+
+// A round ends where a device comes again. Pauses are looked for between rounds, so that the small
+// distances within one do not count. A sensor is made when its first value appears; later missing
+// powers are failures, missing gauges and counters nothing.
+Layout RowLog::add_rounds() {
+  std::vector<std::size_t> rounds;
+  std::vector<bool> seen(devices_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const bool another_sensor = i > 0 && rows_[i].device == rows_[i - 1].device &&
+                                rows_[i].stamp == rows_[i - 1].stamp && !rows_[i].values.empty() &&
+                                !rows_[i - 1].values.empty() &&
+                                rows_[i].values[0].first != rows_[i - 1].values[0].first;
+    if (rounds.empty() || rows_[i].starts_section || (seen[rows_[i].device] && !another_sensor)) {
+      rounds.push_back(i);
+      seen.assign(seen.size(), false);
+    }
+    seen[rows_[i].device] = true;
+  }
+  std::vector<Stamp> stamps;
+  for (const std::size_t i : rounds) stamps.push_back({rows_[i].stamp, rows_[i].starts_section});
+  if (has_times_) spread_seconds(stamps);
+  Layout layout = lay_out(stamps, tool_.is_polled_mean ? kMeanOf : Duration{1});
+  if (!has_times_) layout.cut = {};  // pauses of unknown length
+
+  std::vector<model::DomainId> domains;
+  for (const LogDevice& device : devices_) {
+    domains.push_back(builder_.add_domain(device.kind, device.device, device.name));
+    builder_.domain(domains.back()).uuid = device.uuid;
+  }
+  set_parents(domains);
+  std::map<std::pair<std::size_t, std::size_t>, model::SensorId> made;  // of device and sensor
+  std::vector<bool> has_power(devices_.size());
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    const bool is_last = r + 1 == rounds.size();
+    const std::size_t end = is_last ? rows_.size() : rounds[r + 1];
+    const Duration room = is_last ? Duration::max() : layout.times[r + 1] - layout.times[r];
+    HostTime at = layout.times[r];
+    for (std::size_t i = rounds[r]; i < end; ++i) {
+      const LogRow& row = rows_[i];
+      // A round's rows are read one after the other; the next round's come later.
+      const Duration offset = row.stamp - stamps[r].at;
+      if (offset > Duration::zero() && offset < room) at = std::max(at, layout.times[r] + offset);
+      last_at_ = at;
+      for (const auto& [of, value] : row.values) {
+        const LogSensor& sensor = sensors_[of];
+        auto found = made.find({row.device, of});
+        if (found == made.end()) {
+          if (!value) continue;
+          const auto id = builder_.add_sensor(domains[row.device], sensor.kind, sensor.name);
+          if (sensor.is_mean) builder_.recording().sensors.back().traits.window = kMeanOf;
+          found = made.emplace(std::pair(row.device, of), id).first;
+        }
+        auto& own = builder_.recording().sensors[static_cast<std::size_t>(found->second)];
+        own.provenance = combine(own.provenance, row.provenance);
+        if (sensor.kind == model::SensorKind::kGauge) {
+          if (value) builder_.add_gauge(found->second, at, *value);
+          continue;
+        }
+        has_power[row.device] = true;
+        if (sensor.kind != model::SensorKind::kEnergyCounter) {
+          builder_.add_power(found->second, at, value);
+        } else if (value && *value >= 0 && *value < kMostJoules) {
+          builder_.recording().readings.counters.push_back(
+              {found->second, at, at, Energy::joules(*value)});
+        }
+      }
+    }
+  }
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (!has_power[d]) {
+      builder_.domain(domains[d]).unavailable_reason = "the log has no power of this device";
+    }
+  }
+  if (on_rounds) on_rounds(rounds, layout);
+  return layout;
+}
+
+void RowLog::warn_of_rows() {
+  for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
+  if (!left_out_.empty()) {
+    builder_.warn(fmt::format("{} column{} left out: {}", left_out_.size(),
+                              plural(left_out_.size()),
+                              show(fmt::format("{}", fmt::join(left_out_, ", ")), 200)));
+  }
+  if (messages_ > 0) {
+    builder_.warn(fmt::format("{} line{} left out that {} no row of {}, or that it marks as bad",
+                              messages_, plural(messages_), messages_ == 1 ? "is" : "are",
+                              tool_.name));
+  }
+  for (const auto& [entity, rows] : other_entities_) {
+    builder_.warn(fmt::format("{} row{} of {} left out: the power of whole GPUs is imported", rows,
+                              plural(rows), show(entity)));
+  }
+}
+
+Result<model::Recording> RowLog::finish() && {
+  if (rows_.empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: no row of a device in it", source_->path));
+  }
+  const bool any = std::any_of(sensors_.begin(), sensors_.end(), [](const LogSensor& s) {
+    return s.kind != model::SensorKind::kGauge;
+  });
+  if (!any) {
+    return fail(Errc::kUnavailable, fmt::format("{}: it has no power{}{}", source_->path,
+                                                tool_.advice.empty() ? "" : "; ", tool_.advice));
+  }
+  separate_uuids();
+  if (auto stamped = make_stamps(); !stamped) return forward_error(stamped);
+  if (files_ > 1) {
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const LogRow& a, const LogRow& b) { return a.stamp < b.stamp; });
+  }
+  if (tool_.numbers_by_look) {
+    if (auto named = name_by_look(); !named) return forward_error(named);
+  }
+  if (auto one = check_one_value(); !one) return forward_error(one);
+  warn_of_rows();
+  const Layout layout = add_rounds();
+  RealTime (*to_real)(Duration) = nullptr;
+  if (has_times_ && times_ == LogTime::Kind::kUnix) to_real = utc_to_real;
+  if (has_times_ && times_ == LogTime::Kind::kCalendar) {
+    to_real = tool_.times_are_utc ? utc_to_real : local_to_real;
+  }
+  builder_.set_clock(layout, to_real);
+  return std::move(builder_).finish(source_->path, layout.times.front(),
+                                    files_ > 1 ? last_at_ : layout.times.back());
+}
+
+}  // namespace jouleprof::importers

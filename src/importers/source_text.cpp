@@ -1,0 +1,128 @@
+#include "importers/source_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/file.h"
+#include "base/utf8.h"
+
+namespace jouleprof::importers {
+namespace {
+
+// A surrogate without its other half becomes U+FFFD.
+std::string from_utf16(std::string_view bytes, bool big_endian) {
+  const auto unit = [&](std::size_t at) -> std::uint32_t {
+    const auto first = static_cast<unsigned char>(bytes[at]);
+    const auto second = static_cast<unsigned char>(bytes[at + 1]);
+    return big_endian ? (first << 8U | second) : (second << 8U | first);
+  };
+  std::string out;
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    std::uint32_t code = unit(at);
+    if (code >= 0xD800 && code < 0xE000) {
+      const std::uint32_t low = code < 0xDC00 && at + 3 < bytes.size() ? unit(at + 2) : 0;
+      const bool is_pair = low >= 0xDC00 && low < 0xE000;
+      code = is_pair ? 0x10000 + ((code - 0xD800) << 10U) + (low - 0xDC00) : 0xFFFD;
+      if (is_pair) at += 2;
+    }
+    append_utf8(out, code);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> utf8_text(std::string text, const std::string& path) {
+  constexpr std::size_t kLooked = 64;
+  const std::string_view begin = std::string_view(text).substr(0, kLooked);
+  std::size_t zeros[2] = {0, 0};
+  for (std::size_t i = 0; i < begin.size(); ++i) zeros[i % 2] += begin[i] == '\0';
+  const auto most = begin.size() / 4;
+  if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) {
+    text = from_utf16(std::string_view(text).substr(2), begin.starts_with("\xFE"));
+  } else if (begin.size() >= 8 && zeros[0] != zeros[1] && std::max(zeros[0], zeros[1]) > most &&
+             std::min(zeros[0], zeros[1]) == 0) {
+    text = from_utf16(text, zeros[0] > zeros[1]);
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // some editors add it
+  if (text.find('\0') != std::string::npos) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{}: not a text file; unpack it first if it is compressed", path));
+  }
+  return text;
+}
+
+Result<SourceText> read_source(const std::filesystem::path& file, std::size_t limit) {
+  auto bytes = read_file(file, limit);
+  if (!bytes) return forward_error(bytes);
+  auto text = utf8_text(std::move(*bytes), file.string());
+  if (!text) return forward_error(text);
+  const std::size_t broken = mend_utf8(*text);
+  return SourceText{file.string(), std::move(*text), {}, broken};
+}
+
+std::optional<SourceText> without_time_prefixes(const SourceText& source) {
+  SourceText out{source.path, {}, {}, source.broken};
+  for (Lines lines(source.text); lines.next();) {
+    std::string_view line = lines.text();
+    auto time = take_time_prefix(line);
+    if (!time) {
+      if (!trim(line).empty() && lines.ended()) return std::nullopt;
+      time = out.line_times.empty() ? LogTime{} : out.line_times.back();
+    }
+    out.line_times.push_back(*time);
+    out.text += line;
+    if (lines.ended()) out.text += '\n';
+  }
+  return out;
+}
+
+void BadRows::add(std::size_t line, std::string why) {
+  ++count_;
+  if (!first_) first_ = First{line, std::move(why)};
+}
+
+std::vector<std::string> BadRows::warnings() const {
+  if (!first_) return {};
+  return {fmt::format("{} row{} left out that cannot be right; the first is line {}: {}", count_,
+                      count_ == 1 ? "" : "s", first_->line, first_->why)};
+}
+
+Result<void> BadRows::check(const SourceText& source, std::size_t good) const {
+  if (!first_ || count_ <= good) return {};
+  return fail_at(source, first_->line, first_->why);
+}
+
+bool Lines::next() {
+  if (rest_.empty()) return false;
+  const auto end = rest_.find('\n');
+  ended_ = end != std::string_view::npos;
+  text_ = rest_.substr(0, end);
+  rest_.remove_prefix(ended_ ? end + 1 : rest_.size());
+  if (text_.ends_with('\r')) text_.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line,
+                              std::string_view message) {
+  return fail(Errc::kCorrupt, fmt::format("{}, line {}: {}", source.path, line, message));
+}
+
+std::string show(std::string_view text, std::size_t longest) {
+  std::string shown(text.substr(0, longest));
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+  return fmt::format("'{}{}'", shown, text.size() > longest ? "..." : "");
+}
+
+std::string cut_off_warning(std::string_view path, std::size_t line) {
+  return fmt::format(
+      "{}, line {}: the last line has no line end, so it may be cut off: it is left out", path,
+      line);
+}
+
+}  // namespace jouleprof::importers

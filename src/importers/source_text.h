@@ -1,0 +1,98 @@
+// A file's text as UTF-8, and its lines with their numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "importers/times.h"
+
+namespace jouleprof::importers {
+
+// A file in memory.
+struct SourceText {
+  std::string path;
+  std::string text;
+  // Of each line, where a time stood in front of it, which `text` no longer has.
+  std::vector<LogTime> line_times = {};
+  std::size_t broken = 0;  // pieces that were no UTF-8 (base/utf8.h)
+};
+
+// The text in UTF-8, without a byte order mark. Windows writes UTF-16, with a mark or without.
+// Errors: unsupported for what is no text.
+Result<std::string> utf8_text(std::string text, const std::string& path);
+
+// The file's content as utf8_text, mended. Errors: as read_file, and unsupported.
+Result<SourceText> read_source(const std::filesystem::path& file, std::size_t limit);
+
+// The source without the times in front of its lines; nothing where one of the first lines has
+// none.
+std::optional<SourceText> without_time_prefixes(const SourceText& source);
+
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  // Goes to the next line; false at the end.
+  bool next();
+
+  std::string_view text() const { return text_; }  // without its line end
+  std::size_t number() const { return number_; }   // from one
+  // False for a last line without a line end: it may have been cut off in the middle of a number.
+  bool ended() const { return ended_; }
+
+ private:
+  std::string_view rest_;
+  std::string_view text_;
+  std::size_t number_ = 0;
+  bool ended_ = false;
+};
+
+// corrupt: "PATH, line N: MESSAGE".
+tl::unexpected<Error> fail_at(const SourceText& source, std::size_t line, std::string_view message);
+
+// A part of a file for a one-line message: short, without control characters.
+std::string show(std::string_view text, std::size_t longest = 40);
+
+// The warning about a last line that was left out.
+std::string cut_off_warning(std::string_view path, std::size_t line);
+
+// Judges a last line without a line end: a file may lack it, or may be cut off within a number.
+class LastLine {
+ public:
+  // The last field of each line before, as it is written.
+  void note(std::string_view field) { shortest_ = std::min(shortest_, field.size()); }
+  // Whether such a field may be the begin of a longer one: it is shorter than all before.
+  bool may_be_cut(std::string_view field) const {
+    return shortest_ != std::string_view::npos && field.size() < shortest_;
+  }
+
+ private:
+  std::size_t shortest_ = std::string_view::npos;
+};
+
+// Rows that are left out because they cannot be right: the file's others count.
+class BadRows {
+ public:
+  void add(std::size_t line, std::string why);
+  std::size_t count() const { return count_; }
+  // A warning for each reason, or for the first few; empty where there is none.
+  std::vector<std::string> warnings() const;
+  // corrupt, with the first reason, where more rows are bad than `good`.
+  Result<void> check(const SourceText& source, std::size_t good) const;
+
+ private:
+  struct First {
+    std::size_t line = 0;
+    std::string why;
+  };
+  std::size_t count_ = 0;
+  std::optional<First> first_;
+};
+
+}  // namespace jouleprof::importers

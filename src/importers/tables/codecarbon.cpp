@@ -1,0 +1,129 @@
+// CodeCarbon's emissions.csv: one row a run of an EmissionsTracker, or one a task (with task_name).
+// Energies are kWh since the run began, so the last row of a run_id has the run's whole energy;
+// duration is in seconds; timestamp is the local time of the row. CodeCarbon multiplies each energy
+// by its PUE before it writes it: that is undone.
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+#include "base/text.h"
+#include "importers/cells.h"
+#include "importers/window_table.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using Role = TableField::Role;
+
+constexpr double kWattHours = 3.6e6;
+
+constexpr std::array<TableField, 14> kFields{
+    {{.name = "timestamp", .role = Role::kEnd, .is_needed = true},
+     {.name = "duration", .role = Role::kDuration, .is_needed = true},
+     {.name = "run_id", .role = Role::kText},
+     {.name = "task_name", .role = Role::kText},
+     {.name = "project_name", .role = Role::kText},
+     {.name = "gpu_energy",
+      .role = Role::kEnergy,
+      .scale = kWattHours,
+      .device = "gpus",
+      .product = "GPUs by CodeCarbon"},
+     {.name = "cpu_energy",
+      .role = Role::kEnergy,
+      .scale = kWattHours,
+      .device = "cpu",
+      .product = "CPU by CodeCarbon"},
+     {.name = "ram_energy",
+      .role = Role::kEnergy,
+      .scale = kWattHours,
+      .device = "ram",
+      .product = "RAM by CodeCarbon"},
+     {.name = "pue", .role = Role::kNumber},
+     {.name = "emissions", .role = Role::kLabel, .label = "emissions_kg"},
+     {.name = "country_iso_code", .role = Role::kLabel},
+     {.name = "region", .role = Role::kLabel},
+     {.name = "tracking_mode", .role = Role::kLabel},
+     {.name = "codecarbon_version", .role = Role::kLabel}}};
+
+// Undoes the factor; it is kept as a label. Why a row is left out.
+std::optional<std::string> divide_by_pue(TableWindow& row) {
+  if (!row.end) return "it has no timestamp";
+  for (auto& label : row.window.labels) {
+    const auto number = label.name == "emissions_kg" ? parse_number(label.value) : std::nullopt;
+    if (number) label.value = fmt::format("{:.6g}", *number);
+  }
+  const auto pue = row.numbers.find("pue");
+  if (pue == row.numbers.end() || pue->second == 1) return std::nullopt;
+  if (!(pue->second > 1) || pue->second > 10) {
+    return fmt::format("its PUE is {:g}, and every energy was multiplied by it", pue->second);
+  }
+  for (auto& energy : row.window.energies) {
+    energy.energy = Energy::joules(energy.energy.joules() / pue->second);
+  }
+  row.window.labels.push_back({"pue", fmt::format("{:g}", pue->second)});
+  return std::nullopt;
+}
+
+const TableTool kTool{.format = "codecarbon",
+                      .row = "run",
+                      .reason = "the file holds the energy of whole runs, not the course of power",
+                      .fields = kFields,
+                      .check = divide_by_pue};
+
+bool recognises_codecarbon(std::string_view text) {
+  const auto header = csv_header(text);
+  return find_column(header, "emissions") && find_column(header, "energy_consumed");
+}
+
+Result<model::Recording> read_codecarbon(std::span<const SourceText> sources,
+                                         const ImportOptions&) {
+  WindowTable table(kTool);
+  if (auto read = table.read(sources.front()); !read) return forward_error(read);
+  const bool has_tasks = table.has_column("task_name");
+  std::map<std::string, std::size_t> by_run;
+  std::vector<TableWindow> runs;
+  std::size_t earlier = 0, with_pue = 0;
+  for (TableWindow& row : table.windows()) {
+    row.window.name = has_tasks                          ? row.texts["task_name"]
+                      : table.has_column("project_name") ? row.texts["project_name"]
+                                                         : "run";
+    const auto pue = row.numbers.find("pue");
+    with_pue += pue != row.numbers.end() && pue->second != 1 ? 1 : 0;
+    // Without ids each row is a run. Rows of tasks have their project's id.
+    const std::string id = has_tasks ? std::string() : row.texts["run_id"];
+    const auto [place, is_new] = by_run.try_emplace(id, runs.size());
+    if (is_new || id.empty()) {
+      runs.push_back(std::move(row));
+    } else {
+      ++earlier;
+      runs[place->second] = std::move(row);
+    }
+  }
+  table.windows() = std::move(runs);
+  RecordingBuilder& builder = table.builder();
+  if (earlier > 0) {
+    builder.warn(
+        fmt::format("{} earlier row{} of the same run left out: the last one has the "
+                    "whole run's energy",
+                    earlier, earlier == 1 ? "" : "s"));
+  }
+  if (with_pue > 0) {
+    builder.warn(
+        fmt::format("CodeCarbon multiplied the energies of {} row{} by a PUE (power usage "
+                    "effectiveness): they are divided by it, and the PUE is a label; "
+                    "emissions_kg still has it in it",
+                    with_pue, with_pue == 1 ? "" : "s"));
+  }
+  builder.warn(
+      "CodeCarbon models RAM, and the CPU where it cannot read RAPL; the file does not say which "
+      "energy is measured");
+  return std::move(table).finish(local_to_real);
+}
+
+}  // namespace
+
+const Importer kCodeCarbonImporter{
+    {"codecarbon", "CodeCarbon's emissions.csv"}, false, recognises_codecarbon, read_codecarbon};
+
+}  // namespace jouleprof::importers

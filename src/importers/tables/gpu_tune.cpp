@@ -1,0 +1,154 @@
+// gpu-tune's training_stats.csv and inference_stats.csv: samples of throughput and power while a
+// model runs at one power limit after another. Columns max_watt (W), tokens_per_sec and
+// total_power_draw (W) in any order; timestamp where there is one.
+//
+// Each row is a repetition of one token at its limit: 1 / throughput seconds, power / throughput
+// joules. Rows whose time or energy is far from those of the limit's other rows are left out, as a
+// hiccup of the throughput would decide which limit is best.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "importers/cells.h"
+#include "importers/window_table.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using Role = TableField::Role;
+
+constexpr double kMostWatts = 1e5;
+constexpr std::size_t kFewestRows = 5;  // of a limit, to know which are far from the others
+// Of the modified z-score (Iglewicz and Hoaglin 1993), which advises 3.5 for normal values; rows of
+// one limit are wider than that.
+constexpr double kFarScore = 7;
+constexpr double kLeastSpread = 0.02;  // of a median: less is not far, whatever the others are
+
+constexpr std::array<TableField, 4> kFields{
+    {{.name = "max_watt", .role = Role::kNumber, .is_needed = true},
+     {.name = "tokens_per_sec", .role = Role::kNumber, .is_needed = true},
+     {.name = "total_power_draw", .role = Role::kNumber, .is_needed = true},
+     {.name = "timestamp", .role = Role::kStart}}};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Places of values that are far from the others.
+std::vector<std::size_t> far_from_others(const std::vector<double>& values) {
+  std::vector<std::size_t> far;
+  if (values.size() < kFewestRows) return far;
+  std::vector<double> logs, distances;
+  for (const double v : values) logs.push_back(std::log(v));
+  const double middle = median(logs);
+  for (const double v : logs) distances.push_back(std::abs(v - middle));
+  const double spread = std::max(1.4826 * median(distances), kLeastSpread);
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    if (std::abs(logs[i] - middle) > kFarScore * spread) far.push_back(i);
+  }
+  return far;
+}
+
+// Leaves out rows that are far from the others of their limit, and names them.
+void leave_out_far_rows(std::vector<TableWindow>& rows, RecordingBuilder& builder) {
+  std::map<double, std::vector<std::size_t>> limits;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    limits[rows[i].numbers["max_watt"]].push_back(i);
+  }
+  std::set<std::size_t> left_out;
+  for (const auto& [limit, places] : limits) {
+    std::vector<double> times, energies;
+    for (const std::size_t i : places) {
+      times.push_back(seconds(rows[i].window.duration));
+      energies.push_back(rows[i].window.energies.front().energy.joules());
+    }
+    std::set<std::size_t> far;
+    for (const auto* values : {&times, &energies}) {
+      for (const std::size_t at : far_from_others(*values)) far.insert(places[at]);
+    }
+    std::vector<std::string> named;
+    for (const std::size_t i : far) {
+      if (named.size() == 5) break;
+      named.push_back(fmt::format("line {} ({:g} tokens/s, {:g} W)", rows[i].line,
+                                  rows[i].numbers["tokens_per_sec"],
+                                  rows[i].numbers["total_power_draw"]));
+    }
+    if (far.empty()) continue;
+    builder.warn(fmt::format("{} of {} rows at {:g} W left out, far from the others: {}{}",
+                             far.size(), places.size(), limit, fmt::join(named, ", "),
+                             far.size() > named.size() ? ", ..." : ""));
+    left_out.insert(far.begin(), far.end());
+  }
+  std::vector<TableWindow> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!left_out.contains(i)) kept.push_back(std::move(rows[i]));
+  }
+  rows = std::move(kept);
+}
+
+Result<model::Recording> read_gpu_tune(std::span<const SourceText> sources, const ImportOptions&) {
+  std::optional<WindowTable> table;
+  std::size_t without_tokens = 0;
+  const TableTool tool{
+      .format = "gpu-tune",
+      .row = "sample",
+      .reason = "the file holds samples of a few seconds' distance",
+      .fields = kFields,
+      .check = [&](TableWindow& row) -> std::optional<std::string> {
+        const double limit = row.numbers["max_watt"], rate = row.numbers["tokens_per_sec"],
+                     watts = row.numbers["total_power_draw"];
+        if (!(limit > 0) || limit > kMostWatts) return fmt::format("max_watt is '{:g}'", limit);
+        if (!(rate >= 0)) return fmt::format("tokens_per_sec is '{:g}'", rate);
+        if (!(watts > 0) || watts > kMostWatts) {
+          return fmt::format("total_power_draw is '{:g}'", watts);
+        }
+        row.window.name = "token";
+        row.window.labels.push_back({"power_limit_watts", fmt::format("{:g}", limit)});
+        if (1 / rate > 3e8 || watts / rate > 1e12) {
+          ++without_tokens;
+          return std::nullopt;
+        }
+        row.window.duration = duration_of(1 / rate);
+        row.window.energies.push_back(
+            {table->domain("gpu0", "GPUs of the table"), Energy::joules(watts / rate)});
+        return std::nullopt;
+      }};
+  table.emplace(tool);
+  if (auto read = table->read(sources.front()); !read) return forward_error(read);
+  std::erase_if(table->windows(),
+                [](const TableWindow& row) { return row.window.energies.empty(); });
+  if (without_tokens > 0) {
+    table->builder().warn(fmt::format("{} row{} without a token left out", without_tokens,
+                                      without_tokens == 1 ? "" : "s"));
+  }
+  if (table->windows().empty()) {
+    return fail(Errc::kUnavailable, fmt::format("{}: no sample has a token", sources.front().path));
+  }
+  leave_out_far_rows(table->windows(), table->builder());
+  table->builder().warn(
+      "the table does not say which GPUs it is of; energy is that of samples of power");
+  return std::move(*table).finish(local_to_real);
+}
+
+bool recognises_gpu_tune(std::string_view text) {
+  const auto header = csv_header(text);
+  return find_column(header, "max_watt") && find_column(header, "tokens_per_sec");
+}
+
+}  // namespace
+
+const Importer kGpuTuneImporter{
+    {"gpu-tune", "gpu-tune's samples (max_watt,tokens_per_sec,total_power_draw)"},
+    false,
+    recognises_gpu_tune,
+    read_gpu_tune};
+
+}  // namespace jouleprof::importers

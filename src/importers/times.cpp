@@ -1,0 +1,229 @@
+#include "importers/times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+#include "base/decimal.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::importers {
+namespace {
+
+constexpr std::int64_t kLastSecond = kLastUnixTime / std::chrono::seconds{1};
+
+bool all_digits(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Digits only: parse_integer would also take a sign.
+std::optional<std::int64_t> parse_digits(std::string_view text) {
+  return all_digits(text) ? parse_integer(text) : std::nullopt;
+}
+
+// The digits after a decimal point. More than nine are cut.
+std::optional<Duration> parse_fraction(std::string_view digits) {
+  const auto value = parse_digits(digits.substr(0, 9));
+  if (!value || !all_digits(digits)) return std::nullopt;
+  Duration fraction{*value};
+  for (std::size_t i = digits.size(); i < 9; ++i) fraction *= 10;
+  return fraction;
+}
+
+std::optional<Duration> make_date(std::string_view year, std::string_view month,
+                                  std::string_view day) {
+  const auto y = parse_digits(year), m = parse_digits(month), d = parse_digits(day);
+  if (year.size() != 4 || month.size() != 2 || day.size() != 2 || !y || !m || !d) {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(*y)},
+                                         std::chrono::month{static_cast<unsigned>(*m)},
+                                         std::chrono::day{static_cast<unsigned>(*d)}};
+  if (!date.ok() || *y < 1970 || *y > 2199) return std::nullopt;
+  return std::chrono::sys_days{date}.time_since_epoch();
+}
+
+// "+01:00", "-0530", "+08", "Z" or "UTC" at the end of a date and time; `text` loses it. Nothing
+// where there is none.
+std::optional<Duration> take_zone(std::string_view& text) {
+  for (const std::string_view zone : {"Z", "UTC", "GMT"}) {
+    if (!text.ends_with(zone)) continue;
+    text = trim(text.substr(0, text.size() - zone.size()));
+    return Duration{};
+  }
+  const auto sign = text.find_last_of("+-");
+  if (sign == text.npos || sign < 16) return std::nullopt;
+  std::string digits(text.substr(sign + 1));
+  std::erase(digits, ':');
+  if (digits.size() == 2) digits += "00";
+  const auto number = parse_digits(digits);
+  if (digits.size() != 4 || !number || *number > 1400) return std::nullopt;
+  const Duration offset = std::chrono::hours{*number / 100} + std::chrono::minutes{*number % 100};
+  const bool is_west = text[sign] == '-';
+  text = trim(text.substr(0, sign));
+  return is_west ? -offset : offset;
+}
+
+// The unit follows from the size: 1e11 s is the year 5138, 1e11 ms is 1973.
+std::optional<LogTime> parse_count(std::string_view text) {
+  const std::string_view whole = text.substr(0, text.find('.'));
+  if (whole.empty() || !all_digits(whole) || whole.size() > 19) return std::nullopt;
+  const std::size_t digits = whole.size() - std::min(whole.find_first_not_of('0'), whole.size());
+  const int decimals = digits <= 11 ? 9 : digits <= 14 ? 6 : digits <= 17 ? 3 : 0;
+  const auto nanoseconds = scaled_integer(text, decimals);
+  if (!nanoseconds || Duration{*nanoseconds} >= kLastUnixTime) return std::nullopt;
+  const Duration at{*nanoseconds};
+  return LogTime{at, at < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
+}
+
+std::optional<std::string> month_number(std::string_view name) {
+  constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto month = std::find(kMonths.begin(), kMonths.end(), name);
+  if (month == kMonths.end()) return std::nullopt;
+  return fmt::format("{:02}", month - kMonths.begin() + 1);
+}
+
+// "Mon Nov 23 14:30:00 2026", as ctime() writes it, and "Nov 23 14:30:00", as syslog does.
+std::optional<LogTime> parse_month_name(std::string_view text) {
+  const auto words = split_blanks(text);
+  const bool has_year = words.size() == 5;
+  if (!has_year && words.size() != 3) return std::nullopt;
+  const std::size_t first = has_year ? 1 : 0;
+  const auto month = month_number(words[first]);
+  const auto day = parse_digits(words[first + 1]);
+  if (!month || !day || *day > 31) return std::nullopt;
+  const std::string_view year = has_year ? words[4] : std::string_view("1972");  // a leap year
+  const auto at =
+      parse_calendar_time(fmt::format("{}-{}-{:02} {}", year, *month, *day, words[first + 2]));
+  if (!at) return std::nullopt;
+  return LogTime{*at, has_year ? LogTime::Kind::kCalendar : LogTime::Kind::kYearless};
+}
+
+}  // namespace
+
+std::optional<LogTime> parse_log_time(std::string_view text) {
+  text = trim(text);
+  if (text.size() > 2 && text.starts_with('[') && text.ends_with(']')) {
+    text = text.substr(1, text.size() - 2);
+  }
+  if (text.size() < 8) {
+    if (const auto seconds = text.empty() ? std::nullopt : parse_seconds(text)) {
+      return LogTime{*seconds, LogTime::Kind::kElapsed};
+    }
+    return std::nullopt;
+  }
+  if (const auto count = parse_count(text)) return count;
+  if (const auto time = parse_time_of_day(text)) return LogTime{*time, LogTime::Kind::kDay};
+  if (const auto named = parse_month_name(text)) return named;
+  std::string_view rest = text;
+  const auto zone = take_zone(rest);
+  std::string calendar(rest);
+  if (calendar.size() < 19) {
+    if (const auto seconds = parse_seconds(text)) {
+      return LogTime{*seconds,
+                     *seconds < kFirstUnixTime ? LogTime::Kind::kElapsed : LogTime::Kind::kUnix};
+    }
+    return std::nullopt;
+  }
+  if (calendar[4] == '/' && calendar[7] == '/') calendar[4] = calendar[7] = '-';
+  if (calendar.size() > 19 && calendar[19] == ',') calendar[19] = '.';
+  const auto at = parse_calendar_time(calendar);
+  if (!at) return std::nullopt;
+  if (!zone) return LogTime{*at, LogTime::Kind::kCalendar};
+  return LogTime{*at - *zone, LogTime::Kind::kUnix};
+}
+
+std::optional<RealTime> parse_utc_time(std::string_view text) {
+  const auto time = parse_log_time(text);
+  if (!time || time->kind == LogTime::Kind::kDay || time->kind == LogTime::Kind::kYearless) {
+    return std::nullopt;
+  }
+  return RealTime{time->at};
+}
+
+std::optional<LogTime> take_time_prefix(std::string_view& text) {
+  const std::string_view line = trim(text);
+  // One word, two ("2026-01-01 00:00:00") or three ("Jan  1 00:00:00").
+  std::size_t end = 0;
+  for (int words = 1; words <= 3; ++words) {
+    end = line.find_first_of(" \t,", line.find_first_not_of(" \t", end));
+    if (end == line.npos || line[end] == ',') return std::nullopt;
+    const auto time = parse_log_time(line.substr(0, end));
+    const bool is_time = time && (time->kind != LogTime::Kind::kElapsed || words > 1);
+    if (!is_time || (words == 1 && time->kind == LogTime::Kind::kCalendar)) continue;
+    text = line.substr(end);
+    return time;
+  }
+  return std::nullopt;
+}
+
+std::optional<Duration> parse_compact_date(std::string_view text) {
+  if (text.size() != 8) return std::nullopt;
+  return make_date(text.substr(0, 4), text.substr(4, 2), text.substr(6, 2));
+}
+
+std::optional<Duration> parse_time_of_day(std::string_view text) {
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
+  const auto hours = parse_digits(text.substr(0, 2));
+  const auto minutes = parse_digits(text.substr(3, 2));
+  const auto whole = parse_digits(text.substr(6, 2));
+  // 60: a leap second.
+  if (!hours || !minutes || !whole || *hours > 23 || *minutes > 59 || *whole > 60) {
+    return std::nullopt;
+  }
+  const Duration time =
+      std::chrono::hours{*hours} + std::chrono::minutes{*minutes} + std::chrono::seconds{*whole};
+  if (text.size() == 8) return time;
+  const auto fraction = text[8] == '.' ? parse_fraction(text.substr(9)) : std::nullopt;
+  if (!fraction) return std::nullopt;
+  return time + *fraction;
+}
+
+std::optional<Duration> parse_calendar_time(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != ' ' && text[10] != 'T')) {
+    return std::nullopt;
+  }
+  const auto date = make_date(text.substr(0, 4), text.substr(5, 2), text.substr(8, 2));
+  const auto time = parse_time_of_day(text.substr(11));
+  if (!date || !time) return std::nullopt;
+  return *date + *time;
+}
+
+std::optional<Duration> parse_seconds(std::string_view text) {
+  const auto point = text.find('.');
+  const auto whole = parse_digits(text.substr(0, point));
+  if (!whole) {
+    // Python writes very short times as 9.5e-07.
+    const auto number = parse_number(text);
+    if (!number || *number < 0 || *number >= static_cast<double>(kLastSecond)) return std::nullopt;
+    return duration_of(*number);
+  }
+  if (*whole >= kLastSecond) return std::nullopt;
+  const Duration time = std::chrono::seconds{*whole};
+  if (point == std::string_view::npos) return time;
+  if (const auto fraction = parse_fraction(text.substr(point + 1))) return time + *fraction;
+  const auto number = parse_number(text);  // 1.5e+03
+  if (!number || *number < 0 || *number >= static_cast<double>(kLastSecond)) return std::nullopt;
+  return duration_of(*number);
+}
+
+RealTime local_to_real(Duration calendar) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(calendar);
+  const std::time_t seconds = whole.count();
+  std::tm shown{};
+  gmtime_r(&seconds, &shown);
+  shown.tm_isdst = -1;  // unknown
+  return RealTime{std::chrono::seconds{std::mktime(&shown)} + (calendar - whole)};
+}
+
+RealTime utc_to_real(Duration calendar) { return RealTime{calendar}; }
+
+}  // namespace jouleprof::importers

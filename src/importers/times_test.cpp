@@ -1,0 +1,54 @@
+#include "importers/times.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace jouleprof::importers {
+namespace {
+
+TEST(Stamps, CalendarTimes) {
+  const Duration whole = std::chrono::seconds{1795230839};
+  EXPECT_EQ(parse_calendar_time("2026-11-21 03:13:59"), whole);
+  EXPECT_EQ(parse_calendar_time("2026-11-21T03:13:59.5"), whole + std::chrono::milliseconds{500});
+  EXPECT_EQ(parse_calendar_time("2026-11-21 03:13:59.000000001"), whole + Duration{1});
+  EXPECT_EQ(parse_calendar_time("2026-11-21 03:13:59.00000000199999999999"), whole + Duration{1});
+  for (const char* bad :
+       {"", "2026-11-21", "2026-13-21 03:13:59", "2026-02-30 03:13:59", "2026-11-21 24:13:59",
+        "2026-11-21 03:13:59.", "2026-11-21 03:13:59.x", "2026-11-21 03:13:59Z",
+        "1969-11-21 03:13:59", "2200-01-01 00:00:00", "+026-11-21 03:13:59"}) {
+    EXPECT_EQ(parse_calendar_time(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Stamps, CompactDates) {
+  EXPECT_EQ(parse_compact_date("19700102"), std::chrono::hours{24});
+  EXPECT_EQ(parse_compact_date("19700230"), std::nullopt);
+  EXPECT_EQ(parse_compact_date("1970-102"), std::nullopt);
+}
+
+TEST(Stamps, SecondsKeepTheirDigits) {
+  EXPECT_EQ(parse_seconds("1795230839.123456789"), Duration{1795230839123456789});
+  EXPECT_EQ(parse_seconds("0.25"), std::chrono::milliseconds{250});
+  EXPECT_EQ(parse_seconds("9.5e-07"), Duration{950});
+  EXPECT_EQ(parse_seconds("1e3"), std::chrono::seconds{1000});
+  for (const char* bad : {"", "-1", "x", "1.x", "nan", "1e300", "9999999999", "."}) {
+    EXPECT_EQ(parse_seconds(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Stamps, LocalTimeFollowsTheZone) {
+  const char* old = std::getenv("TZ");
+  const std::string before = old ? old : "";
+  setenv("TZ", "UTC-2", 1);  // two hours ahead of UTC
+  tzset();
+  EXPECT_EQ(local_to_real(std::chrono::seconds{1795230839} + Duration{7}),
+            RealTime{std::chrono::seconds{1795230839 - 7200} + Duration{7}});
+  old ? setenv("TZ", before.c_str(), 1) : unsetenv("TZ");
+  tzset();
+  EXPECT_EQ(utc_to_real(Duration{7}), RealTime{Duration{7}});
+}
+
+}  // namespace
+}  // namespace jouleprof::importers

@@ -1,0 +1,238 @@
+#include "importers/window_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "importers/cells.h"
+
+namespace jouleprof::importers {
+namespace {
+
+using Role = TableField::Role;
+
+constexpr double kMostJoules = 1e12;
+constexpr double kMostSeconds = 3.2e8;  // ten years
+
+std::string with_number(std::string_view name, int number) {
+  std::string out(name);
+  if (const auto at = out.find('#'); at != out.npos) out.replace(at, 1, fmt::format("{}", number));
+  return out;
+}
+
+std::vector<std::string> csv_cells(std::string_view line) {
+  auto fields = split_csv(line);
+  if (!fields) return {};
+  for (std::string& field : *fields) field = std::string(trim(field));
+  return std::move(*fields);
+}
+
+}  // namespace
+
+model::DomainId WindowTable::domain(const std::string& device, const std::string& product) {
+  const auto [place, is_new] = domains_.try_emplace(device);
+  if (is_new) {
+    place->second = builder_.add_domain(kind_of_device(device).value_or(model::DomainKind::kGpu),
+                                        device, product);
+    builder_.domain(place->second).unavailable_reason = tool_.reason;
+  }
+  return place->second;
+}
+
+bool WindowTable::has_column(std::string_view name) const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [name](const Column& c) { return c.name == name; });
+}
+
+Result<void> WindowTable::take_header(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    Column column{nullptr, name, {}, {}};
+    for (const TableField& field : tool_.fields) {
+      const auto mark = field.name.find('#');
+      std::optional<int> number;
+      if (mark != field.name.npos) {
+        number = numbered_column(name, field.name.substr(0, mark), field.name.substr(mark + 1));
+        if (!number) continue;
+      } else if (field.name != name) {
+        continue;
+      }
+      column.field = &field;
+      if (field.role == Role::kEnergy) {
+        column.device = with_number(field.device, number.value_or(0));
+        column.product = with_number(field.product, number.value_or(0));
+      }
+    }
+    columns_.push_back(std::move(column));
+  }
+  for (const TableField& field : tool_.fields) {
+    if (!field.is_needed) continue;
+    const bool found = std::any_of(columns_.begin(), columns_.end(),
+                                   [&](const Column& c) { return c.field == &field; });
+    if (!found) {
+      return fail_at(*source_, 1,
+                     fmt::format("the header has no column '{}'", with_number(field.name, 0)));
+    }
+  }
+  return {};
+}
+
+Result<void> WindowTable::read(const SourceText& source) {
+  source_ = &source;
+  LastLine last;
+  for (Lines lines(source.text); lines.next();) {
+    if (trim(lines.text()).empty()) continue;
+    if (columns_.empty()) {
+      if (auto header = take_header(csv_cells(lines.text())); !header) return header;
+      continue;
+    }
+    const auto cells =
+        tool_.cells ? tool_.cells(lines.text(), columns_.size()) : csv_cells(lines.text());
+    const std::string end = cells.empty() ? std::string() : cells.back();
+    TableWindow row;
+    row.line = lines.number();
+    const bool is_cut = !lines.ended() && last.may_be_cut(end);
+    auto why = is_cut ? std::optional<std::string>("") : take_row(cells, row);
+    if (why && !lines.ended()) {
+      builder_.warn(cut_off_warning(source.path, lines.number()));
+    } else if (why) {
+      bad_.add(lines.number(), std::move(*why));
+    } else {
+      last.note(end);
+      windows_.push_back(std::move(row));
+    }
+  }
+  if (auto good = bad_.check(source, windows_.size()); !good) return good;
+  if (!windows_.empty()) return {};
+  return fail(Errc::kUnavailable,
+              fmt::format("{}: a header, and no {} under it", source.path, tool_.row));
+}
+
+std::optional<std::string> WindowTable::take_row(const std::vector<std::string>& cells,
+                                                 TableWindow& row) {
+  if (cells.size() != columns_.size()) {
+    return fmt::format("{} fields under a header of {}", cells.size(), columns_.size());
+  }
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (auto why = read_cell(columns_[i], cells[i], row)) return why;
+  }
+  if (row.duration) row.window.duration = *row.duration;
+  if (tool_.check) {
+    if (auto why = tool_.check(row)) return why;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> WindowTable::read_cell(const Column& column, const std::string& cell,
+                                                  TableWindow& row) {
+  if (!column.field) {
+    if (tool_.keeps_other_columns) row.window.labels.push_back({column.name, cell});
+    return std::nullopt;
+  }
+  const TableField& field = *column.field;
+  switch (field.role) {
+    case Role::kName:
+      row.window.name = cell;
+      break;
+    case Role::kText:
+      row.texts[column.name] = cell;
+      break;
+    case Role::kLabel:
+      if (cell.empty()) break;
+      row.window.labels.push_back(
+          {std::string(field.label.empty() ? column.name : field.label), cell});
+      break;
+    case Role::kNumber:
+      if (const auto number = parse_number(cell)) {
+        row.numbers[column.name] = *number;
+      } else if (field.is_needed) {
+        return fmt::format("{} is {}", column.name, show(cell));
+      }
+      break;
+    case Role::kStart:
+    case Role::kEnd: {
+      if (cell.empty()) break;
+      const auto time = parse_log_time(cell);
+      if (!time) return fmt::format("{} is {}, no time", column.name, show(cell));
+      (field.role == Role::kStart ? row.start : row.end) = time;
+      break;
+    }
+    case Role::kDuration: {
+      const auto number = parse_number(cell);
+      const auto exact = field.scale == 1 ? parse_seconds(cell) : std::nullopt;
+      if (!number || *number < 0 || *number * field.scale > kMostSeconds) {
+        return fmt::format("{} is {}, no duration", column.name, show(cell));
+      }
+      row.duration = exact ? *exact : duration_of(*number * field.scale);
+      break;
+    }
+    case Role::kEnergy: {
+      if (cell.empty()) break;
+      const auto number = parse_number(cell);
+      if (!number || *number < 0 || *number * field.scale > kMostJoules) {
+        return fmt::format("{} is {}, no energy", column.name, show(cell));
+      }
+      if (*number == 0) {  // too short for the counter, or no such device
+        ++zeros_[column.name];
+        break;
+      }
+      row.window.energies.push_back(
+          {domain(column.device, column.product), Energy::joules(*number * field.scale)});
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<model::Recording> WindowTable::finish(RealTime (*calendar)(Duration)) && {
+  for (std::string& text : bad_.warnings()) builder_.warn(std::move(text));
+  for (const auto& [column, count] : zeros_) {
+    builder_.warn(
+        fmt::format("{} value{} of {} that {} exactly 0 left out: tools write 0 for what "
+                    "they did not measure, too, and for windows shorter than an update "
+                    "of the sensor",
+                    count, count == 1 ? "" : "s", column, count == 1 ? "is" : "are"));
+  }
+  std::optional<Duration> first;
+  std::optional<LogTime::Kind> kind;
+  for (TableWindow& row : windows_) {
+    if (!row.start && row.end) {
+      row.start = LogTime{row.end->at - row.window.duration, row.end->kind};
+    }
+    if (!row.start) continue;
+    if (!kind) kind = row.start->kind;
+    if (row.start->kind != *kind) {
+      row.start.reset();
+      continue;
+    }
+    first = std::min(first.value_or(row.start->at), row.start->at);
+  }
+  model::Recording& recording = builder_.recording();
+  if (first) {
+    recording.run.work_begin = HostTime{};
+    recording.run.work_end = HostTime{};
+    if (*kind == LogTime::Kind::kUnix) {
+      recording.clock_points.push_back({HostTime{}, RealTime{*first}, {}});
+    } else if (*kind == LogTime::Kind::kCalendar && calendar) {
+      recording.clock_points.push_back({HostTime{}, calendar(*first), {}});
+      if (calendar == local_to_real) {
+        builder_.warn("the time stamps are local time, read in this machine's time zone");
+      }
+    } else {
+      builder_.warn("the times do not count from 1970: when the file was made is unknown");
+    }
+  }
+  for (TableWindow& row : windows_) {
+    if (row.start) {
+      row.window.begin = HostTime{row.start->at - *first};
+      recording.run.work_end =
+          std::max(*recording.run.work_end, *row.window.begin + row.window.duration);
+    }
+    recording.imported_windows.push_back(std::move(row.window));
+  }
+  return std::move(builder_).take();
+}
+
+}  // namespace jouleprof::importers

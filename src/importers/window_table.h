@@ -1,0 +1,98 @@
+// The reader of all tables of windows: a table of columns describes each tool's, a hook what its
+// rows mean.
+//
+// A row that does not fit its header or holds what cannot be is left out, and counted. A last row
+// without a line end counts where it is whole.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "importers/builder.h"
+#include "importers/importer.h"
+
+namespace jouleprof::importers {
+
+struct TableField {
+  enum class Role {
+    kName,    // of the window
+    kText,    // for the hook
+    kLabel,   // kept with the window under `label`
+    kNumber,  // for the hook
+    kStart,   // times
+    kEnd,
+    kDuration,
+    kEnergy,
+  };
+  std::string_view name;  // '#' in it stands for the device's number
+  Role role = Role::kText;
+  bool is_needed = false;
+  double scale = 1;                  // to seconds or joules
+  std::string_view label = {};       // of kLabel; absent: the column's name
+  std::string_view device = "gpu0";  // of kEnergy; '#' as in the name
+  std::string_view product = {};
+};
+
+struct TableWindow {
+  std::size_t line = 0;
+  model::ImportedWindow window;
+  std::optional<LogTime> start, end;
+  std::optional<Duration> duration;
+  std::map<std::string, double, std::less<>> numbers;  // by column
+  std::map<std::string, std::string, std::less<>> texts;
+};
+
+struct TableTool {
+  std::string_view format;
+  std::string_view row;     // what a row is: "window", "run"
+  std::string_view reason;  // why its devices have no power over time
+  std::span<const TableField> fields = {};
+  bool keeps_other_columns = false;  // as labels
+  // The cells of a line with this many columns; null: CSV.
+  std::vector<std::string> (*cells)(std::string_view line, std::size_t columns) = nullptr;
+  // A row's last word: why it is left out.
+  std::function<std::optional<std::string>(TableWindow&)> check = {};
+};
+
+class WindowTable {
+ public:
+  explicit WindowTable(const TableTool& tool) : tool_(tool), builder_(std::string(tool.format)) {}
+
+  // Errors: corrupt, with the line; unavailable where there is no row.
+  Result<void> read(const SourceText& source);
+  std::vector<TableWindow>& windows() { return windows_; }
+  RecordingBuilder& builder() { return builder_; }
+  model::DomainId domain(const std::string& device, const std::string& product);
+  bool has_column(std::string_view name) const;
+
+  // Puts the windows on a time line where they have times. Calendar times are UTC or local.
+  Result<model::Recording> finish(RealTime (*calendar)(Duration)) &&;
+
+ private:
+  struct Column {
+    const TableField* field = nullptr;
+    std::string name;
+    std::string device, product;  // of an energy
+  };
+  Result<void> take_header(const std::vector<std::string>& names);
+  std::optional<std::string> take_row(const std::vector<std::string>& cells, TableWindow& row);
+  std::optional<std::string> read_cell(const Column& column, const std::string& cell,
+                                       TableWindow& row);
+
+  const TableTool& tool_;
+  RecordingBuilder builder_;
+  const SourceText* source_ = nullptr;
+  std::vector<Column> columns_;
+  std::map<std::string, model::DomainId> domains_;  // by device
+  std::vector<TableWindow> windows_;
+  BadRows bad_;
+  std::map<std::string, std::size_t> zeros_;  // of a column: energies of exactly 0
+};
+
+}  // namespace jouleprof::importers
