@@ -194,7 +194,7 @@ void EnergyLedger::tidy(HostTime now) {
   }
   if (coarse_.size() < 2) return;
   timeline_.forget_before(coarse_.back().at);
-  if (coarse_.size() > most_coarse_) thin_coarse();
+  while (coarse_.size() > most_coarse_) thin_coarse();
   while (reported_.size() > kMostReported) reported_.erase(reported_.begin());
 }
 
