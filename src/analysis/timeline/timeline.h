@@ -236,7 +236,7 @@ class EnergyTimeline {
   std::uint32_t frozen_segments_ = 0;  // added to the unwrapper's
   bool frozen_ = false;
   std::vector<Note> notes_;
-  std::size_t shape_notes_ = 0;      // of the shape's
+  std::size_t shape_notes_ = 0;  // of the shape's
   CounterPeriod counter_period_;
   // Of all of its reads: their number, when and at what they began, and whether none differed.
   std::size_t counter_reads_ = 0;
