@@ -188,9 +188,10 @@ def jobs_by_polars(folder):
 
 def jobs_by_duckdb(folder):
     files = f"'{folder}/**/*.parquet', hive_partitioning = true"
-    found = pytest.importorskip("duckdb").connect().execute(f"SELECT job, start_time FROM read_parquet({files})")
-    assert dict((name, kind) for name, kind, *_ in found.description)["start_time"] == "TIMESTAMP WITH TIME ZONE"
-    return [row[0] for row in found.fetchall()]
+    database = pytest.importorskip("duckdb").connect()
+    kinds = dict(database.execute(f"SELECT column_name, column_type FROM (DESCRIBE FROM read_parquet({files}))").fetchall())
+    assert kinds["start_time"] == "TIMESTAMP WITH TIME ZONE"
+    return [row[0] for row in database.execute(f"SELECT job FROM read_parquet({files})").fetchall()]
 
 
 @pytest.mark.parametrize("jobs", [jobs_by_pyarrow, jobs_by_pandas, jobs_by_polars, jobs_by_duckdb])
