@@ -103,7 +103,8 @@ TEST(Analyse, RestIsTheLowerOfTheLevelsBeforeAndAfterTheWork) {
   ASSERT_TRUE(profile);
   const auto& gpu = domain(*profile, kGpu0);
   EXPECT_NEAR(gpu.levels.rest->energy.joules(), 1200, 5);
-  EXPECT_LT(gpu.levels.rest->repeatability, Energy::joules(30));
+  // Rest may have risen at any time of the work: 150 W are in the interval.
+  EXPECT_NEAR(gpu.levels.rest->repeatability.joules(), 300, 15);
 }
 
 TEST(Analyse, ALevelAboveThePowerOfTheWorkWasNotRest) {
