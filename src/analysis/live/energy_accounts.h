@@ -100,7 +100,7 @@ struct FamilyAccount {
   std::map<std::string, Entity, std::less<>> entities;  // by id: pid, container id, uid, ...
   // By domain, what no entity has:
   std::vector<Energy> outside;    // of workers that belong to none, and of no worker
-  std::vector<Energy> undivided;  // of one or several of some entities, of which is unknown
+  std::vector<Energy> undivided;  // of one or several of some entities
   std::vector<Energy> other;      // of entities whose series are beyond the bound
   std::vector<Energy> ended;      // of entities that ended, and whose series were removed
   std::size_t series = 0;         // of all entities

@@ -36,7 +36,8 @@ struct BoardLook {
 struct ProcessLife {
   HostTime start{};
   std::optional<HostTime> end;
-  // It may have held a context without being listed, between the last look that it outlived and its end.
+  // It may have held a context without being listed, between the last look that it outlived and its
+  // end.
   bool may_be_unlisted = false;
 };
 

@@ -137,7 +137,7 @@ void MachineService::find_uses(HostTime at, Division& division) {
           out.workers.push_back(mapped->second);
         if (!out.workers.empty()) use.claims.push_back(std::move(out));
       }
-      // Of whoever the scheduler gave the board to.
+      // The scheduler gave the board to one job.
       if (use.claims.empty() && mapped != division.mapped.end()) {
         use.claims.push_back({{mapped->second}, false, 1.0});
       }

@@ -65,8 +65,8 @@ class MachineProcesses {
   // Errors: as ProcFs::machine's; what follows then counts from the look before.
   Result<MachineLook> look();
 
-  // The process that has this pid now, for pids from a driver: it may end before the next look. Absent where
-  // there is none.
+  // The process that has this pid now, for pids from a driver: it may end before the next look.
+  // Absent where there is none.
   std::optional<FoundProcess> find(pid_t pid);
 
  private:
