@@ -246,7 +246,9 @@ TEST(Owners, EachOwnersEnergyIsTrueOrInsideItsInterval) {
         EXPECT_GE(truth, split.command_bounds->low.joules() - tolerance);
       }
       EXPECT_LE(truth, split.command_bounds->high.joules() + tolerance);
-      if (mix.is_alone(owner)) EXPECT_NEAR(own(split), truth, tolerance);
+      if (mix.is_alone(owner)) {
+        EXPECT_NEAR(own(split), truth, tolerance);
+      }
       excess += (split.command_bounds->high - split.command_bounds->low).joules();
       absolute += std::abs(own(split) - truth);
       sum += truth;

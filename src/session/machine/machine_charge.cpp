@@ -70,7 +70,11 @@ void MachineService::map_jobs(Division& division) {
     }
     if (in_pid_namespace_) continue;
     const auto job = jobs_.only_job(index, domains[d].uuid);
-    if (job) division.mapped[d] = worker_of({0, 0, {}, {.job = *job}}, division);
+    if (job) {
+      analysis::Worker of_job;
+      of_job.owner.job = *job;
+      division.mapped[d] = worker_of(of_job, division);
+    }
     for (auto& holder : uses_.holders(d, HostClock::now() - kUseAge)) {
       auto& worker = division.workers[worker_of(holder.worker, division)];
       worker.holds_gpu = true;

@@ -116,15 +116,15 @@ class LaggedActivity {
 
 // A time over which a sensor took a mean: the whole of a row, or one of those that the counter
 // adds.
-struct Window {
+struct RowWindow {
   double begin;
   double end;
   std::uint32_t row;
 };
 
-std::vector<Window> windows_of(std::span<const ObservedPower> observed,
+std::vector<RowWindow> windows_of(std::span<const ObservedPower> observed,
                                const SensorTiming& timing) {
-  std::vector<Window> out;
+  std::vector<RowWindow> out;
   out.reserve(observed.size());
   for (std::size_t i = 0; i < observed.size(); ++i) {
     const ObservedPower& s = observed[i];
@@ -152,13 +152,13 @@ bool is_earlier(const Event& a, const Event& b) { return a.at < b.at; }
 
 // In order of time. Counter rows and sample rows mostly have begins and ends in order already.
 std::vector<Event> events_of(std::span<const ObservedPower> observed,
-                             const std::vector<Window>& windows) {
+                             const std::vector<RowWindow>& windows) {
   std::vector<Event> out;
   out.reserve(2 * windows.size());
   const auto add = [&](bool counter, bool end) {
     const auto middle = static_cast<std::ptrdiff_t>(out.size());
     for (std::size_t i = 0; i < windows.size(); ++i) {
-      const Window& w = windows[i];
+      const RowWindow& w = windows[i];
       if (observed[w.row].counter != counter) continue;
       out.push_back({end ? w.end : w.begin, static_cast<std::uint32_t>(i), end});
     }
@@ -183,7 +183,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
   out.terms.reserve(kUsualTerms * observed.size());
   const auto windows = windows_of(observed, timing);
   std::vector<std::uint32_t> left(observed.size());  // windows of a row that are still to end
-  for (const Window& w : windows) ++left[w.row];
+  for (const RowWindow& w : windows) ++left[w.row];
   const auto events = events_of(observed, windows);
   LaggedActivity activity(table, column_of, columns, timing.time_constant);
   ArrayXd now;
@@ -213,7 +213,7 @@ PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> 
     const auto at = std::find_if(open.begin(), open.end(),
                                  [&](const Open& o) { return o.window == event.window; });
     if (at == open.end()) continue;  // it ends where it begins
-    const Window& window = windows[event.window];
+    const RowWindow& window = windows[event.window];
     const ObservedPower& s = observed[window.row];
     double length = window.end - window.begin;
     now -= at->at_begin;
