@@ -116,7 +116,7 @@ TEST(Analyse, ASingleGpuProcessGetsAllAndSeveralWithoutUtilisationHaveItTogether
   EXPECT_EQ(*domain(*profile, kGpu0).unattributed, Energy{});
 
   // One of them is of another family: it is not known whose the energy is.
-  run.recording.processes.back().in_tree = false;
+  run.recording.processes[1].in_tree = false;
   profile = profile_of(run.recording);
   ASSERT_TRUE(profile);
   expect_conserved(*profile);

@@ -54,6 +54,8 @@ class Service:
 
     def end(self):
         time.sleep(12)
+        metrics(self.port)  # a series begins at zero
+        time.sleep(3)
         after = metrics(self.port)
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()

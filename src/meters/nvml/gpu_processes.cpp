@@ -85,7 +85,10 @@ bool GpuProcesses::ask_utilisation(const ClockPoint& now) {
   samples_.clear();
   const auto present = stamp(now.real);
   // After the wall clock was set back, nothing would be newer for a long time.
-  if (since_ > present) since_ = present - std::min(present, 1'000'000ULL);
+  if (since_ > present) {
+    since_ = present - std::min(present, 1'000'000ULL);
+    for (auto& [pid, since] : listed_since_) since = std::min(since, since_);
+  }
   const bool is_alone = listed_since_.size() == 1;
   const bool is_new = is_alone && listed_since_.begin()->second > since_;
   if (since_at_ == HostTime{} || listed_since_.empty() || is_new) {

@@ -257,7 +257,9 @@ void Lane::run(const std::shared_ptr<State>& state) {
       // From the wake-up on, so that it falls together with probes of the same period.
       // A mean: only some of these reads ask for utilisation, which is what costs most.
       const Duration cost = thread_cpu_time() - before;
-      process_cost += (cost - process_cost) / kSmoothed;
+      // A call that meets another program's start or end can take a hundred times as long.
+      if (process_cost == Duration{}) process_cost = cost;
+      process_cost += (std::min(cost, 3 * process_cost) - process_cost) / kSmoothed;
       const Duration pause = pause_after(process_cost, process_period, kRarestLook);
       processes_due = again ? woke + pause : kNever;
     }

@@ -271,6 +271,18 @@ void ProcessTree::emit(Entry& entry, HostTime at, bool all, TreeChanges& out) {
   entry.written = now;
 }
 
+// Whether an ancestor is in the tree, which the last scan need not have shown.
+bool ProcessTree::descends(const ProcessStat& stat) {
+  pid_t parent = stat.parent;
+  for (int steps = 0; parent > 1 && steps < 64; ++steps) {
+    if (known_.contains(parent)) return true;
+    const auto next = procs_.stat(parent);
+    if (!next) return false;
+    parent = next->parent;
+  }
+  return false;
+}
+
 std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, TreeChanges& out,
                                                       pid_t parent) {
   for (const auto& entry : entries_) {
@@ -308,6 +320,14 @@ std::optional<model::ProcessId> ProcessTree::identify(pid_t pid, HostTime at, Tr
     out.processes.push_back(process);
     ended_[pid] = process.id;
     return process.id;
+  }
+  if (descends(*stat)) {
+    const std::size_t first = entries_.size();
+    adopt({pid}, out);
+    if (entries_.size() > first) {
+      read(entries_.back(), at, out);
+      return entries_.back().process.id;
+    }
   }
   Outsider outsider{describe(*stat, false), stat->start_ticks, stat->cpu_time};
   out.processes.push_back(outsider.process);

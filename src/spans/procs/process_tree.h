@@ -115,6 +115,7 @@ class ProcessTree {
   std::vector<pid_t> discover(std::size_t first);
   void scan(std::vector<pid_t>& out);
   bool is_news(pid_t pid);
+  bool descends(const ProcessStat& stat);
   void adopt(const std::vector<pid_t>& pids, TreeChanges& out);
   void adopt_reused(HostTime at, TreeChanges& out);
   void read(Entry& entry, HostTime at, TreeChanges& out);
