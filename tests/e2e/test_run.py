@@ -332,7 +332,8 @@ def test_every_output_quotes_the_energy_of_the_command(gpu):
     """Beside another program that uses the CPU, so that the command's energy and the total differ."""
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
         try:
-            gpu("run", "-q", "--idle", "0s", "-o", "x.jprof", "--", sys.executable, "-c", BUSY)
+            for name in ("x.jprof", "y.jprof"):
+                gpu("run", "-q", "--idle", "0s", "-o", name, "--", sys.executable, "-c", BUSY)
         finally:
             other.kill()
     options = ("--price", "1/kWh", "--per", "10:step")
@@ -350,8 +351,9 @@ def test_every_output_quotes_the_energy_of_the_command(gpu):
     assert f"{quoted} of the command x" in " ".join(gpu("report", "x.jprof", *options).out.split())
     gpu("report", "x.jprof", "--html", "x.html")
     assert f'<p class="energy"><strong>{quoted}</strong>' in (gpu.folder / "x.html").read_text()
-    compared = json.loads(gpu("compare", "x.jprof", "x.jprof", "--json", status=None).out)
+    compared = json.loads(gpu("compare", "x.jprof", "y.jprof", "--json", status=None).out)
     assert compared["of"] == "command"
+    assert "rest_left_out" not in [condition["code"] for condition in compared["conditions"]]
     compared_domains = [d for d in report["domains"] if d["device"] in compared["domains"] and d["parent"] is None]
     assert compared["energy"]["before_joules"] == pytest.approx(
         sum(d["command"]["energy_joules"] for d in compared_domains), rel=1e-6)
