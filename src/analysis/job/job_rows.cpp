@@ -182,8 +182,11 @@ class HostShares {
       const Energy dynamic = one.is_whole
                                  ? one.domain->command->processes
                                  : dynamic_of(*one.profile, one.domain->domain.id, counted);
-      jobs_[one.job].dynamic += dynamic;
-      own.processes += dynamic;
+      // Of which process it is need not be known; of concurrent recordings it is counted once.
+      const bool counts = !one.is_whole && !one.overlaps;
+      const Energy within = counts ? one.domain->within_command.value_or(Energy{}) : Energy{};
+      jobs_[one.job].dynamic += dynamic + within;
+      own.processes += dynamic + within;
       any = any || one.domain->command;
       // Of several recordings it is not known whether others are another recording's commands.
       if (seen.size() == 1) others = one.domain->others.value_or(Energy{});
