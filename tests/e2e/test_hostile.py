@@ -57,7 +57,10 @@ def test_a_stderr_that_takes_nothing(gpu, stderr, trap):
     assert shell(gpu, trap + run.format("-o x.jprof")).returncode == 3
     assert ran(gpu)
     assert domain(gpu.report("x.jprof"), "gpu")["energy_joules"] is not None
-    assert shell(gpu, trap + run.format("-o /nonexistent/x.jprof")).returncode == 3
+    # A folder that does not exist is refused before the command, one that takes no file is not.
+    assert shell(gpu, trap + run.format("-o /nonexistent/x.jprof")).returncode == 125
+    assert not ran(gpu)
+    assert shell(gpu, trap + run.format("-o /proc/x.jprof")).returncode == 3
     assert ran(gpu)
     assert shell(gpu, f'{trap}"$TOOL" report nothing.jprof {stderr}').returncode == 3
     assert shell(gpu, f'{trap}"$TOOL" frobnicate {stderr}').returncode == 2

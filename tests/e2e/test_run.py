@@ -148,10 +148,17 @@ def test_nothing_is_overwritten(tool):
 
 
 def test_nowhere_to_write_does_not_stop_the_command(gpu):
-    process = gpu("run", "--idle", "0s", "-o", "/proc/no/x.jprof", "--", "sh", "-c", "echo done; exit 5",
+    process = gpu("run", "--idle", "0s", "-o", "/proc/x.jprof", "--", "sh", "-c", "echo done; exit 5",
                   status=5)
     assert process.out == "done\n"
-    assert "/proc/no" in process.err and "gpu0" in process.err
+    assert "/proc/x.jprof" in process.err and "gpu0" in process.err
+
+
+def test_a_missing_folder_is_refused_before_the_command(gpu):
+    process = gpu("run", "--idle", "0s", "-o", "/proc/no/x.jprof", "--", "sh", "-c", "echo done; exit 5",
+                  status=125)
+    assert process.out == ""
+    assert "there is no folder /proc/no" in process.err
 
 
 def test_a_full_disk_does_not_stop_the_command(gpu):

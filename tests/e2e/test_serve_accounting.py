@@ -77,7 +77,6 @@ def test_increase_over_a_short_job(tmp_path, tool):
     """Its series begins at zero, and stays for a while after its end."""
     folder = tmp_path / "jobs"
     folder.mkdir()
-    (folder / "0").write_text("4711\n")
     tool.simulate({"devices": [{
         "generation": "hopper", "idle_watts": 80, "power": {"shape": "constant", "watts": 250},
         "processes": [{"tree": {"environment": "JOULEPROF_TEST_JOB=1"}, "sm_utilisation_ratio": 0.5}]}]})
@@ -87,8 +86,11 @@ def test_increase_over_a_short_job(tmp_path, tool):
         name = "jouleprof_job_energy_joules_total" + job
         with prometheus(tmp_path) as query:
             wait_for("two scrapes", lambda: (query('count_over_time(jouleprof_ticks_total[1m])') or 0) >= 2)
-            # The driver's list of processes is read every few seconds.
+            assert query(name) is None
+            # The board is the job's from here on. The driver's list of processes is read every few seconds.
+            (folder / "0").write_text("4711\n")
             subprocess.run(["sleep", "15"], env={**os.environ, "JOULEPROF_TEST_JOB": "1"}, check=True)
+            (folder / "0").unlink()
             wait_for("its energy", lambda: (query(name) or 0) > 500)
             wait_for("more scrapes", lambda: (query(f"count_over_time(({name} > 500)[1m:1s])") or 0) >= 25)
             assert query(f"min_over_time({name}[2m])") == 0
@@ -104,11 +106,16 @@ def test_new_series_begin_at_zero_and_sums_hold(gpu):
         service.samples()
         before = {}
         zeros = 0
-        for _ in range(8):
+        for _ in range(9):
             for _ in range(3):
                 subprocess.run(["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"], check=True)
-            time.sleep(0.6)  # a request before that would be answered from the tick before
-            now = service.samples()
+            # Those that end before a tick are not in it, this one is.
+            with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as lasting:
+                try:
+                    time.sleep(0.6)  # a request before that would be answered from the tick before
+                    now = service.samples()
+                finally:
+                    lasting.kill()
             parts, wholes = sums(now)
             assert parts == wholes
             for key, value in now.items():

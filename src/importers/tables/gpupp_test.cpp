@@ -34,6 +34,12 @@ TEST(Gpupp, TablesOfKernelsHaveNoTimes) {
     EXPECT_FALSE(recording->imported_windows[0].begin);
     EXPECT_EQ(recording->imported_windows[0].energies[0].energy, Energy::joules(0.3));
   }
+  const std::string head = "kernel_name,exec_id,duration_ms,avg_power_w,energy_j\n";
+  const auto too_much = import_text(head + "aten::mm,0,1,1775,1.775\n");
+  EXPECT_TRUE(
+      has_warning(*too_much, "1 of 1 windows: the mean power of gpu0 is above what any gpu"));
+  const auto large = import_text(head + "aten::mm,0,1,1400,1.4\n");
+  EXPECT_FALSE(has_warning(*large, "the mean power of gpu0 is above"));
   EXPECT_THAT(import_error("kernel_name,energy_j\na,1\n"), HasSubstr("line 2: it has no duration"));
   EXPECT_THAT(import_error("kernel_name,duration_ms,energy_j\na,1,x\n"),
               HasSubstr("energy_j is 'x', no energy"));

@@ -130,7 +130,7 @@ void LiveCore::with_live(const Work& work) {
 
 void LiveCore::lose_live(const char* why) noexcept {
   live_.reset();
-  loss_.emplace();
+  loss_ = Loss{};
   loss_->at = HostClock::now();
   loss_->names = names_.size();
   try {
