@@ -123,7 +123,7 @@ struct RowWindow {
 };
 
 std::vector<RowWindow> windows_of(std::span<const ObservedPower> observed,
-                               const SensorTiming& timing) {
+                                  const SensorTiming& timing) {
   std::vector<RowWindow> out;
   out.reserve(observed.size());
   for (std::size_t i = 0; i < observed.size(); ++i) {
