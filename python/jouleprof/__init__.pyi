@@ -2,7 +2,7 @@ import os
 from types import TracebackType
 from typing import (
     Any, Callable, Dict, Generic, Iterable, Iterator, List, Literal, Optional, Sequence, Tuple, Type,
-    TypeVar, Union,
+    TypeVar, Union, overload,
 )
 
 _T = TypeVar("_T")

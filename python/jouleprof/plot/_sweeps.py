@@ -84,7 +84,8 @@ def _title(data):
 
 def _percent(ratio, interval):
     text = f"{100 * ratio:+.1f} %"
-    return text if interval is None else f"{text}  ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
+    # Of equal rows there is no spread, and no interval.
+    return text if interval is None or interval[0] == interval[1] else f"{text}  ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
 
 
 def _summary(axis, data):
