@@ -30,6 +30,11 @@ void* operator new(std::size_t size) { return allocate(size, alignof(std::max_al
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
+// std::stable_sort asks so for its buffer.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return std::exchange(has_no_memory, false) ? nullptr : std::malloc(size);
+}
+void operator delete(void* at, const std::nothrow_t&) noexcept { std::free(at); }
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }

@@ -71,7 +71,10 @@ void Tracer::start_cupti(const std::function<Result<CuptiApi>()>& load, bool who
 }
 
 void Tracer::stop_collecting() {
-  if (Kernels* kernels = kernels_.exchange(nullptr)) kernels->collector.stop();
+  Kernels* const kernels = kernels_.exchange(nullptr);
+  if (kernels == nullptr) return;
+  kernels->collector.stop();
+  refused_.store(kernels);  // kept, as CUPTI may hold on to it
 }
 
 // On its thread, which ends: nothing may pile up of what launches and CUPTI hand over.
