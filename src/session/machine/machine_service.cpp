@@ -319,7 +319,8 @@ void MachineService::mark_counters(HostTime at) {
   const RealTime time = state_.snapshot.time;
   for (std::size_t d = 0; d < edges_.size(); ++d) {
     auto& state = state_.domains[d];
-    state.counter = state.before;
+    // Without a report of this tick the mark stays where its energy was last counted.
+    if (state.before) state.counter = state.before;
     if (edges_[d].at != at) continue;
     const auto total = live_.ledger().counter_at(d, at);
     if (total && *total >= Energy{}) state.counter = analysis::CounterMark{*total, time};
