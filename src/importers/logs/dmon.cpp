@@ -87,7 +87,7 @@ Blocks blocks_of(std::string_view text) {
     const std::string_view line = trim(lines.text());
     const Cells cells = line.empty() ? Cells{} : dmon_cells(line);
     const auto header = parse_dmon_header(line);
-    const bool is_row = !line.empty() && !line.starts_with('#') && is_dmon_value(cells[0]);
+    const bool is_row = !line.starts_with('#') && begins_with_value(cells);
     if ((header && !header->is_pmon) || (open && (is_row || is_dmon_units(cells)))) {
       if (!open) open = Block{0, blanks};
       open->text += std::string(lines.text()) + (lines.ended() ? "\n" : "");
@@ -108,7 +108,7 @@ bool is_capture(std::string_view text) {
   for (Lines lines(text); lines.next();) {
     const std::string_view line = trim(lines.text());
     if (line.empty()) continue;
-    return !is_header(line) && !is_dmon_value(dmon_cells(line)[0]);
+    return !is_header(line) && !begins_with_value(dmon_cells(line));
   }
   return false;
 }

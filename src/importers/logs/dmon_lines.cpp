@@ -60,4 +60,8 @@ bool is_dmon_value(std::string_view cell) {
   return cell == "-" || parse_number(cell) || parse_time_of_day(cell);
 }
 
+bool begins_with_value(const Cells& cells) {
+  return !cells.empty() && is_dmon_value(cells.front());
+}
+
 }  // namespace jouleprof::importers

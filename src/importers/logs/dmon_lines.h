@@ -27,4 +27,7 @@ bool is_dmon_units(const Cells& cells);
 // A cell of a row: a number, a time of day or "-".
 bool is_dmon_value(std::string_view cell);
 
+// Whether a line has a cell and begins with such a one; a lone "#" has none.
+bool begins_with_value(const Cells& cells);
+
 }  // namespace jouleprof::importers

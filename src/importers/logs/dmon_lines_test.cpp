@@ -117,6 +117,7 @@ TEST(DmonLines, WhatIsNoLogIsRefused) {
   EXPECT_THAT(import_error(head + "# gpu pid type sm\n"), HasSubstr("pmon"));
   EXPECT_THAT(import_error(head + "#Time gpu pwr\n"), HasSubstr("other time columns"));
   EXPECT_THAT(import_error("# gpu mig pwr\n"), HasSubstr("MIG"));
+  EXPECT_THAT(import_error("#\n!\n", {.format = "dmon"}), HasSubstr("no row under it"));
 }
 
 TEST(DmonLines, BadRowsAreLeftOutAndCounted) {
