@@ -270,7 +270,7 @@ def test_configuration_file_environment_and_flags(tool):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["run"], ["run", "true"], ["run", "--idle", "5", "--", "true"],
+    ["run"], ["run", "--idle", "5", "--", "true"],
     ["run", "--interval", "0s", "--", "true"], ["run", "--no-such", "--", "true"],
     ["run", "--cpu-tdp", "-5", "--", "true"], ["run", "--devices", "gpu9", "--", "true"],
     ["run", "--pid", "1", "--", "true"],

@@ -11,6 +11,7 @@
 #include "apps/cli/control/settings.h"
 #include "apps/cli/control/settings_server.h"
 #include "apps/cli/help.h"
+#include "apps/cli/options/checks.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
@@ -33,16 +34,30 @@ int status_before_start(std::string_view verb) {
   return verb == "run" || verb == "apply" ? kNotStarted : kUsageError;
 }
 
+std::string_view help_of(std::string_view verb) {
+  return help_block("jouleprof " + std::string(verb));
+}
+
+int unknown_verb(const std::string& word) {
+  std::vector<std::string> names{"help", "version"};
+  for (const auto& verb : make_verbs()) names.emplace_back(verb->name());
+  const std::string close = nearest(word, names);
+  const std::string hint = close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
+  const bool is_option = word.starts_with('-');
+  return usage_error(fmt::format("there is no {} '{}'{}\nTry 'jouleprof --help'.",
+                                 is_option ? "option" : "verb", word, hint));
+}
+
 int run_verb(Verb& verb, std::vector<std::string> arguments) {
-  // What follows "--" is the command's and not ours to understand.
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> command;
-  if (dashes != arguments.end()) command.assign(dashes + 1, arguments.end());
-  arguments.erase(dashes, arguments.end());
+  // What follows is the command's and not ours to understand.
+  auto end = arguments.begin() + static_cast<std::ptrdiff_t>(count_of_options(verb, arguments));
+  const bool has_dashes = end != arguments.end() && *end == "--";
+  std::vector<std::string> command(end + (has_dashes ? 1 : 0), arguments.end());
+  arguments.erase(end, arguments.end());
 
   const auto is_help = [](const std::string& a) { return a == "-h" || a == "--help"; };
   if (std::any_of(arguments.begin(), arguments.end(), is_help)) {
-    return print(help_block("jouleprof " + std::string(verb.name())));
+    return print(help_of(verb.name()));
   }
   if (auto parsed = parse(verb, std::move(arguments)); !parsed) {
     return complain(parsed.error(), status_before_start(verb.name()));
@@ -56,10 +71,15 @@ int run_words(std::vector<std::string> arguments) {
     return kUsageError;
   }
   const std::string word = arguments.front();
-  if (word == "-h" || word == "--help" || word == "help") {
+  const bool names_verb = word == "help" && arguments.size() > 1;
+  if (word == "-h" || word == "--help" || (word == "help" && !names_verb)) {
     return print(help_block("jouleprof"));
   }
-  if (word == "--version" || word == "version") {
+  if (names_verb) {
+    const auto help = help_of(arguments[1]);
+    return help.empty() ? unknown_verb(arguments[1]) : print(help);
+  }
+  if (word == "--version" || word == "-V" || word == "version") {
     return print(fmt::format("jouleprof {}\n", JOULEPROF_VERSION));
   }
   arguments.erase(arguments.begin());
@@ -70,7 +90,7 @@ int run_words(std::vector<std::string> arguments) {
     if (word != "restore") restore_settings();
     return run_verb(*verb, std::move(arguments));
   }
-  return usage_error(fmt::format("there is no verb '{}'.\nTry 'jouleprof --help'.", word));
+  return unknown_verb(word);
 }
 
 }  // namespace

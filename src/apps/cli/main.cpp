@@ -46,8 +46,15 @@ __attribute__((constructor(101))) void keep_commands(int argc, char** argv, char
   jouleprof::last_resort::install(
       has_command ? jouleprof::cli::kNotStarted : jouleprof::cli::kInternalError, kWaitWord);
   if (verb != "run") return;  // `apply` must not run it at other settings
+  if (argc > 2 && argv[2][0] != '-') return jouleprof::last_resort::has_to_run(argv + 2);
+  // Which words after options are their values is not known here. Two words in a row have begun a
+  // command, whose "--" is its own.
+  bool was_option = true;
   for (int i = 2; i + 1 < argc; ++i) {
     if (argv[i] == std::string_view("--")) return jouleprof::last_resort::has_to_run(argv + i + 1);
+    const bool is_option = argv[i][0] == '-';
+    if (!is_option && !was_option) return;
+    was_option = is_option;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "apps/cli/options/checks.h"
 #include "apps/cli/options/config_file.h"
+#include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
 
 namespace jouleprof::cli {
@@ -42,7 +43,74 @@ bool is_option_of_any_verb(const std::string& name) {
   });
 }
 
+struct Variable {
+  CLI::Option* option;
+  std::string name;
+};
+
+// Takes the variables away from CLI11, which counts them as given: an option that needs or excludes
+// another would then be refused because of the environment.
+std::vector<Variable> take_variables(CLI::App& app) {
+  std::vector<Variable> variables;
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_envname().empty()) continue;
+    variables.push_back({option, option->get_envname()});
+    option->envname("");
+  }
+  return variables;
+}
+
+// An option that was not given.
+Result<void> set_from(const std::string& source, CLI::Option& option, const std::string& value) {
+  remember_source({option.get_name(), value, source});
+  try {
+    option.add_result(value);
+    option.run_callback();
+  } catch (const CLI::Error& e) {
+    return fail(Errc::kInvalidArgument, fmt::format("{}: {}", source, e.what()));
+  }
+  return {};
+}
+
+std::string unknown_word_text(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with('-')) return fmt::format("'{}' is not expected here", word);
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string given = word.substr(0, word.find('='));
+  const std::string close = nearest(given, names);
+  return fmt::format("there is no option {}{}", given,
+                     close.empty() ? "" : fmt::format("; did you mean {}?", close));
+}
+
 }  // namespace
+
+std::size_t count_of_options(Verb& verb, const std::vector<std::string>& arguments) {
+  const auto dashes = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -
+                                               arguments.begin());
+  if (!verb.takes_command()) return dashes;
+  CLI::App app;
+  verb.declare(app);
+  std::size_t i = 0;
+  while (i < arguments.size() && arguments[i].size() > 1 && arguments[i].front() == '-') {
+    const std::string& word = arguments[i];
+    if (word == "--") break;
+    ++i;
+    const bool is_long = word.starts_with("--");
+    // A value may be part of the word: --output=FILE, -oFILE.
+    const CLI::Option* option = app.get_option_no_throw(is_long ? word : word.substr(0, 2));
+    if (option == nullptr || (!is_long && word.size() > 2) || i == arguments.size()) continue;
+    const bool may_be_missing = option->get_expected_min() == 0;
+    const char first = arguments[i].empty() ? '0' : arguments[i].front();
+    // What may be missing is a figure, and a command does not begin with a digit.
+    if (option->get_items_expected_max() > 0 &&
+        (!may_be_missing || (first >= '0' && first <= '9'))) {
+      ++i;
+    }
+  }
+  return i;
+}
 
 Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
   CLI::App app;
@@ -52,23 +120,37 @@ Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
 
   const auto settings = read_config_file();
   if (!settings) return tl::unexpected(settings.error());
+  const auto variables = take_variables(app);
+  const auto usage = [&](const std::string& message) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{}\nTry 'jouleprof {} --help'.", message, verb.name()));
+  };
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));
-    for (const auto& [name, value] : *settings) {
-      CLI::Option* option = app.get_option_no_throw("--" + name);
-      if (option == nullptr && !is_option_of_any_verb(name)) {
-        say("jouleprof: the configuration file sets '{}', which no verb has as an option; see "
-            "jouleprof --help\n",
-            name);
-      }
-      if (option == nullptr || option->count() > 0) continue;
-      option->add_result(value);
-      option->run_callback();
-    }
   } catch (const CLI::Error& e) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{}\nTry 'jouleprof {} --help'.", e.what(), verb.name()));
+    // A mistyped option comes before what is missing, which may be its own.
+    const auto extra = app.remaining();
+    const auto option = std::find_if(extra.begin(), extra.end(),
+                                     [](const std::string& word) { return word.starts_with('-'); });
+    if (option != extra.end()) return usage(unknown_word_text(app, *option));
+    const bool has_extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !extra.empty();
+    return usage(has_extra ? unknown_word_text(app, extra.front()) : e.what());
+  }
+  for (const auto& [option, name] : variables) {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0' || option->count() > 0) continue;
+    if (auto set = set_from("the environment variable " + name, *option, value); !set) return set;
+  }
+  for (const auto& [name, value, source] : *settings) {
+    CLI::Option* option = app.get_option_no_throw("--" + name);
+    if (option == nullptr && !is_option_of_any_verb(name)) {
+      say("jouleprof: the configuration file sets '{}', which no verb has as an option; see "
+          "jouleprof --help\n",
+          name);
+    }
+    if (option == nullptr || option->count() > 0) continue;
+    if (auto set = set_from(source, *option, value); !set) return set;
   }
   return {};
 }

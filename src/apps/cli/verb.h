@@ -17,7 +17,9 @@ class Verb {
   virtual std::string_view name() const = 0;
   // Declares the options; their values are members, filled by parsing.
   virtual void declare(CLI::App& app) = 0;
-  // Does it. `command` is what followed "--". Returns the exit status.
+  // Whether a word that is no option begins the command. Others have files there, or need "--".
+  virtual bool takes_command() const { return false; }
+  // Does it. `command` is what followed "--" or began the command. Returns the exit status.
   virtual int run(const std::vector<std::string>& command) = 0;
 };
 
@@ -40,8 +42,12 @@ std::unique_ptr<Verb> make_recommend();
 std::unique_ptr<Verb> make_apply();
 std::unique_ptr<Verb> make_restore();
 
+// How many of `arguments` are the verb's: what comes before "--", or before the first word of a
+// command.
+std::size_t count_of_options(Verb& verb, const std::vector<std::string>& arguments);
+
 // Parses `arguments` into a verb's options: flags before environment before configuration file.
-// Errors: invalid_argument.
+// Errors: invalid_argument, with the source of the value.
 Result<void> parse(Verb& verb, std::vector<std::string> arguments);
 
 }  // namespace jouleprof::cli

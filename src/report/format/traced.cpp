@@ -2,15 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "report/activity/fold_layers.h"
 
 namespace jouleprof::report {
+namespace {
+
+// What to record for rows of `by`, on a machine like this one.
+std::string missing_trace_text(const model::Recording& recording, ActivityBy by) {
+  const bool has_gpu =
+      std::any_of(recording.domains.begin(), recording.domains.end(), [](const auto& domain) {
+        return domain.kind == model::DomainKind::kGpu && !domain.name.empty();
+      });
+  const bool is_of_layers = by == ActivityBy::kLayer || by == ActivityBy::kPhase;
+  if (is_of_layers) {
+    return fmt::format(
+        "the recording has no trace of layers; record one with: jouleprof run --layers -- "
+        "COMMAND{}",
+        has_gpu ? "" : "\n  without a GPU, layers of PyTorch are estimated by their run time");
+  }
+  return fmt::format(
+      "the recording has no trace of {}s; record one with: jouleprof run --kernels -- COMMAND{}",
+      to_string(by),
+      has_gpu ? ""
+              : "\n  no GPU was measured in this recording, and kernels need an NVIDIA GPU; "
+                "layers of PyTorch do not: jouleprof run --layers -- COMMAND");
+}
+
+}  // namespace
 
 Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
-                                                                   const analysis::Part& part) {
+                                                                   const analysis::Part& part,
+                                                                   ActivityBy by) {
   const auto& activity = run.activity(part);
   if (!activity) return tl::unexpected(activity.error());
   if (!activity->empty()) return &*activity;
@@ -25,10 +51,7 @@ Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysi
     }
   }
   for (const auto& warning : recording.warnings) why += "\n  " + warning.text;
-  return fail(Errc::kUnavailable,
-              fmt::format("the recording has no trace of kernels or layers; record one with: "
-                          "jouleprof run --kernels -- COMMAND{}",
-                          why));
+  return fail(Errc::kUnavailable, missing_trace_text(recording, by) + why);
 }
 
 Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
@@ -46,7 +69,7 @@ Result<void> write_table_or_summary(
     const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
     const std::function<std::string(const model::Profile&)>& summary) {
   if (options.by) {
-    const auto activity = traced_activity(run, part);
+    const auto activity = traced_activity(run, part, options.by->by);
     if (!activity) return tl::unexpected(activity.error());
     if (options.by->fold) {
       std::vector<model::ActivityProfile> folded;

@@ -14,9 +14,9 @@
 namespace jouleprof::report {
 
 // run.activity(part), which has at least one profile. Errors: as Run::activity(); unavailable, with
-// what the recording says of its tracing, when nothing was traced.
-Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
-                                                                   const analysis::Part& part);
+// what the recording says of its tracing and what records rows of `by`, when nothing was traced.
+Result<const std::vector<model::ActivityProfile>*> traced_activity(
+    const analysis::Run& run, const analysis::Part& part, ActivityBy by = ActivityBy::kKernel);
 
 // The profile of a part that has windows. Errors: as Run::profile(); unavailable where it has none.
 Result<const model::Profile*> profile_with_windows(const analysis::Run& run,

@@ -28,6 +28,7 @@ namespace {
 class SweepVerb : public Verb {
  public:
   std::string_view name() const override { return "sweep"; }
+  bool takes_command() const override { return true; }
 
   void declare(CLI::App& app) override {
     choices_.declare(app);

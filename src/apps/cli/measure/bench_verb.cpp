@@ -48,7 +48,7 @@ class BenchVerb : public Verb {
     auto* json = app.add_flag("--json", json_, "");
     app.add_flag("--csv", csv_, "")->excludes(json);
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
+    app.add_option("--idle", idle_, "")->check(a_duration())->envname("JOULEPROF_IDLE");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
     app.add_flag("--no-service", no_service_, "");
   }

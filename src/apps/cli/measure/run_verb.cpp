@@ -40,6 +40,7 @@ constexpr std::size_t kShownKernels = 5;
 class RunVerb : public Verb {
  public:
   std::string_view name() const override { return "run"; }
+  bool takes_command() const override { return true; }
 
   void declare(CLI::App& app) override {
     auto* output = app.add_option("-o,--output", output_, "");
@@ -57,15 +58,15 @@ class RunVerb : public Verb {
         ->allow_extra_args(false)
         ->delimiter(',');
     app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--interval", interval_, "")->envname("JOULEPROF_INTERVAL");
-    app.add_option("--shortest", shortest_, "");
-    app.add_option("--idle", idle_, "")->envname("JOULEPROF_IDLE");
+    app.add_option("--interval", interval_, "")->check(a_duration())->envname("JOULEPROF_INTERVAL");
+    app.add_option("--shortest", shortest_, "")->check(a_duration());
+    app.add_option("--idle", idle_, "")->check(a_duration())->envname("JOULEPROF_IDLE");
     auto* kernels = app.add_flag("--kernels", kernels_, "");
     app.add_flag("--layers", layers_, "");
     app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay);
     app.add_flag("--trace", events_, "")->needs(kernels);
     app.add_flag("--no-memory", no_memory_, "");
-    app.add_option("--counter-interval", counter_interval_, "");
+    app.add_option("--counter-interval", counter_interval_, "")->check(a_duration());
     app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
     app.add_flag("--no-service", no_service_, "");
@@ -73,9 +74,14 @@ class RunVerb : public Verb {
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() == pids_.empty()) {
+    if (!command.empty() && !pids_.empty()) {
       return complain({Errc::kInvalidArgument,
-                       "say what to measure: jouleprof run -- COMMAND, or jouleprof run --pid PID\n"
+                       "--pid measures processes that are running; leave out the command or --pid"},
+                      kNotStarted);
+    }
+    if (command.empty() && pids_.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       "say what to measure: jouleprof run COMMAND, or jouleprof run --pid PID\n"
                        "Try 'jouleprof run --help'."},
                       kNotStarted);
     }

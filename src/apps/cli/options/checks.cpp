@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
 #include <string>
 
@@ -15,7 +16,59 @@ std::string refuse_sign(const std::string& text) {
   return fmt::format("'{}' is below 0; give a whole number from 0 on", text);
 }
 
+// CLI11's own message for a word that is no number names neither what is wanted nor what is wrong.
+std::string refuse_word(const std::string& type, const std::string& text) {
+  const bool is_count = type.starts_with("UINT");
+  if (is_count || type.starts_with("INT")) {
+    if (parse_integer(text)) return {};
+    return fmt::format("'{}' is not a whole number", text);
+  }
+  if (!type.starts_with("FLOAT") || parse_number(text)) return {};
+  return fmt::format("'{}' is not a number", text);
+}
+
+// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
 }  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 40;  // no name is longer
+  if (word.size() > kLongest) return {};
+  std::string best;
+  std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t edits = edits_between(word, candidate);
+    if (edits >= fewest) continue;
+    fewest = edits;
+    best = candidate;
+  }
+  return best;
+}
+
+CLI::Validator a_duration() {
+  return {[](const std::string& text) {
+            const auto duration = parse_duration(text);
+            return duration ? std::string() : duration.error().message;
+          },
+          ""};
+}
 
 CLI::Validator above_zero() {
   return {[](const std::string& text) {
@@ -51,10 +104,11 @@ Result<void> check_number_expression(std::string_view option, const std::string&
 void check_all_options(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     // CLI11 takes "-3" for a number near 2^64.
-    const bool is_count = option->get_type_name().starts_with("UINT");
-    option->check([is_count](const std::string& text) {
+    const std::string type = option->get_type_name();
+    option->check([type](const std::string& text) {
       if (text.empty()) return std::string("a value is missing: it is empty");
-      return is_count ? refuse_sign(text) : std::string();
+      const std::string sign = type.starts_with("UINT") ? refuse_sign(text) : std::string();
+      return !sign.empty() ? sign : refuse_word(type, text);
     });
   }
 }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -11,6 +12,10 @@ namespace jouleprof::cli {
 
 CLI::Validator above_zero();    // a number
 CLI::Validator not_negative();  // a number
+CLI::Validator a_duration();    // with its unit
+
+// The candidate that a mistyped `word` most likely stands for; empty where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // A regular expression with one group, for a number in what a command prints.
 // Errors: invalid_argument, with `example`.

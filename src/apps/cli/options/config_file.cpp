@@ -62,7 +62,9 @@ Result<Settings> parse_config(std::string_view text) {
     if (equals == std::string_view::npos || trim(line.substr(0, equals)).empty()) {
       return fail(Errc::kCorrupt, fmt::format("line {}: '{}' is not name = value", number, line));
     }
-    settings.emplace_back(trim(line.substr(0, equals)), trim(line.substr(equals + 1)));
+    settings.push_back({std::string(trim(line.substr(0, equals))),
+                        std::string(trim(line.substr(equals + 1))),
+                        fmt::format("line {}", number)});
   }
   return settings;
 }
@@ -86,7 +88,11 @@ Result<Settings> read_config_file() {
     return Settings{};
   }
   auto settings = parse_config(*text);
-  if (!settings) settings.error().message = path + ": " + settings.error().message;
+  if (!settings) {
+    settings.error().message = path + ": " + settings.error().message;
+    return settings;
+  }
+  for (Setting& setting : *settings) setting.source += " of " + path;
   return settings;
 }
 

@@ -3,14 +3,18 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 
 namespace jouleprof::cli {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+struct Setting {
+  std::string name;
+  std::string value;
+  std::string source;  // "line 3", and in which file where it was read from one
+};
+using Settings = std::vector<Setting>;
 
 // Errors: corrupt, with the line's number.
 Result<Settings> parse_config(std::string_view text);

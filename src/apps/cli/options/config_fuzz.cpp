@@ -22,8 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (settings.error().message.empty()) std::abort();
     return 0;
   }
-  for (const auto& [name, value] : *settings) {
-    if (name.empty() || (name + value).find_first_of("#\n") != std::string::npos) std::abort();
+  for (const auto& [name, value, source] : *settings) {
+    if (name.empty() || source.empty() || (name + value).find_first_of("#\n") != std::string::npos)
+      std::abort();
   }
   return 0;
 }

@@ -1,0 +1,96 @@
+"""Wrong and short usages: what the tool understands without "--", and what it says about words that it does not
+know."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import SOURCE
+
+RUN = ["run", "--no-record", "--idle", "0s"]
+
+
+@pytest.mark.parametrize("options", [[], ["-q"], ["--shortest=5s"], ["--devices", "package-0"]])
+def test_a_command_begins_at_the_first_word_that_is_no_option(tool, options):
+    done = tool(*RUN, *options, "sh", "-c", "echo $0 $@", "--json", "--", "x")
+    assert done.out == "--json -- x\n"
+
+
+def test_options_of_a_command_are_its_own(tool):
+    done = tool(*RUN, "-q", "sh", "-c", "echo ran $0", "--help")
+    assert done.out == "ran --help\n"
+
+
+def test_dashes_still_separate(tool):
+    assert tool(*RUN, "-q", "--", "echo", "a").out == "a\n"
+
+
+@pytest.mark.parametrize("words, hint", [
+    (["rnu"], "there is no verb 'rnu'; did you mean 'run'?"),
+    (["help", "reprot"], "did you mean 'report'?"),
+    (["report", "x", "--to", "1s", "--jsno"], "there is no option --jsno; did you mean --json?"),
+    (["report", "x", "--top", "abc"], "--top: 'abc' is not a whole number"),
+    (["fly"], "there is no verb 'fly'\n"),
+])
+def test_a_word_that_is_not_known(tool, words, hint):
+    assert hint in tool(*words, status=2).err
+
+
+def test_help_of_a_verb_and_the_version(tool):
+    assert tool("help", "run").out == tool("run", "--help").out
+    assert tool("-V").out == tool("--version").out
+
+
+def test_a_bad_value_names_its_source(tool):
+    assert "jouleprof: --idle: '2' is not a duration" in tool("run", "--idle", "2", "true", status=125).err
+    tool.environment["JOULEPROF_IDLE"] = "soon"
+    assert "the environment variable JOULEPROF_IDLE: --idle: 'soon'" in tool("run", "true", status=125).err
+    tool.environment["JOULEPROF_IDLE"] = ""
+    config = tool.folder / "config"
+    config.write_text("# two lines\nidle = soon\n")
+    tool.environment["JOULEPROF_CONFIG"] = str(config)
+    assert f"line 2 of {config}: --idle: 'soon'" in tool("run", "true", status=125).err
+
+
+def test_a_device_that_a_variable_names(tool):
+    tool.environment["JOULEPROF_DEVICES"] = "gpu7"
+    assert "(--devices is from the environment variable JOULEPROF_DEVICES)" in tool(*RUN, "true", status=125).err
+
+
+def test_a_variable_is_not_taken_for_an_option(tool):
+    """The Python package's entry point sets it for all verbs; the option needs another one."""
+    tool.environment["JOULEPROF_PYTHON"] = sys.executable
+    done = tool("sweep", "--dry-run", "--", "true", status=None)
+    assert done.returncode == 6 and "--python" not in done.err
+
+
+def test_each_verb_starts_through_the_entry_point_of_the_package(tool):
+    """As `python -m jouleprof` starts it: by python/jouleprof/__main__.py."""
+    package = tool.folder / "package"
+    (package / "bin").mkdir(parents=True)
+    (package / "bin" / "jouleprof").symlink_to(os.environ["JOULEPROF_TOOL"])
+    (package / "__main__.py").write_text((SOURCE / "python" / "jouleprof" / "__main__.py").read_text())
+
+    def through(*words):
+        return subprocess.run([sys.executable, package / "__main__.py", *words], cwd=tool.folder,
+                              env=tool.environment, text=True, capture_output=True, timeout=60)
+
+    help_text = tool("--help").out
+    verbs = [line.split()[0] for line in help_text.split("Start with:")[0].splitlines()
+             if line.startswith("  ") and line[2].isalpha()]
+    assert len(verbs) > 10
+    for verb in verbs:
+        assert through(verb, "--help").returncode == 0, verb
+        done = through(verb, "--no-such-option")
+        assert "there is no option --no-such-option" in done.stderr, (verb, done.stderr)
+    assert "--python" not in through("sweep", "--dry-run", "--", "true").stderr
+
+
+@pytest.mark.parametrize("by, option", [("layer", "--layers"), ("phase", "--layers"), ("kernel", "--kernels"),
+                                        ("range", "--kernels")])
+def test_a_hint_names_the_option_that_records_what_is_missing(tool, by, option):
+    tool("run", "-o", "x.jprof", "--idle", "0s", "true")
+    said = tool("report", "x.jprof", "--by", by, status=4).err.splitlines()
+    assert f"trace of {by if by == 'range' else option[2:-1]}s" in said[0] and f"run {option} --" in said[0]
+    assert "GPU" in said[1]
