@@ -91,9 +91,9 @@ def test_polars(arrow):
 
 def test_without_pyarrow(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(jouleprof.Unavailable, match="pip install 'jouleprof"):
+    with pytest.raises(jouleprof.Unavailable, match="pip install pyarrow"):
         jouleprof.open(KERNELS).arrow("runs")
-    with pytest.raises(jouleprof.Unavailable, match="pip install 'jouleprof"):
+    with pytest.raises(jouleprof.Unavailable, match="pip install pyarrow"):
         jouleprof.open(KERNELS).write_parquet("x")
 
 
@@ -123,7 +123,7 @@ def test_a_merged_file_has_the_tables_of_its_parts(tmp_path):
     assert len(jouleprof.open_all([merged, KERNELS])) == 3
     with pytest.raises(ValueError, match="holds 2 recordings"):
         job.total("gpu0")
-    with pytest.raises(jouleprof.Corrupt, match="has no recording 3"):
+    with pytest.raises(jouleprof.NotFound, match="has no recording 3"):
         jouleprof.open(merged, run=3).rows("runs")
 
 

@@ -8,7 +8,6 @@ from .._errors import InvalidArgument, Unavailable
 from . import schemas
 
 TABLES = tuple(schemas.COLUMNS)
-_WITH_ARROW = "'jouleprof[tables]'"
 
 
 class Tables:
@@ -22,26 +21,26 @@ class Tables:
     def frame(self, table):
         """rows() as a pandas data frame."""
         check(table)
-        pandas = needed("pandas", "'jouleprof[frames]'", "a data frame")
+        pandas = needed("pandas", "a data frame")
         return pandas.DataFrame(self.rows(table))
 
     def arrow(self, table):
         """A pyarrow.Table. Its columns and their types do not depend on the recording."""
         check(table)
-        pyarrow = needed("pyarrow", _WITH_ARROW, "an Arrow table")
+        pyarrow = needed("pyarrow", "an Arrow table")
         return pyarrow.concat_tables([_arrow(table, name, rows) for name, _, rows in self._parts(table)]
                                      or [schemas.arrow_schema(table).empty_table()])
 
     def polars(self, table):
         """A polars.DataFrame, with the columns of arrow()."""
         check(table)
-        return needed("polars", f"polars {_WITH_ARROW}", "a polars data frame").from_arrow(self.arrow(table))
+        return needed("polars", "a polars data frame").from_arrow(self.arrow(table))
 
     def write_parquet(self, folder, tables=TABLES):
         """Writes FOLDER/TABLE/day=DAY/RECORDING.parquet, a file for each recording and table that has rows.
 
         Writing a recording again replaces its files. Returns the number of files."""
-        needed("pyarrow", _WITH_ARROW, "a Parquet file")
+        needed("pyarrow", "a Parquet file")
         for table in tables:
             check(table)
         return sum(_write(folder, table, part) for table in tables for part in self._parts(table))
@@ -60,11 +59,11 @@ def check(table):
         raise InvalidArgument(f"no table '{table}'; there are: {', '.join(TABLES)}")
 
 
-def needed(module, packages, what):
+def needed(module, what):
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise Unavailable(f"{what} needs {module}: pip install {packages}; rows() does not") from error
+        raise Unavailable(f"{what} needs {module}: pip install {module}; rows() does not") from error
 
 
 def _arrow(table, name, rows):

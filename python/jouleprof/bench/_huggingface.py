@@ -13,8 +13,7 @@ def load(settings):
     try:
         import transformers
     except ImportError as error:
-        raise Refused("the transformers library is missing; install it with: "
-                      "pip install 'jouleprof[bench]'") from error
+        raise Refused("the transformers library is missing; install it with: pip install transformers") from error
     path = settings.word[len("hf:"):]
     if not os.path.exists(path):
         raise Refused(f"{path} does not exist; give a folder with config.json, or a configuration file")

@@ -69,7 +69,7 @@ def import_torch():
     try:
         import torch
     except ImportError as error:
-        raise Refused("PyTorch is missing; install it with: pip install 'jouleprof[bench]'") from error
+        raise Refused("PyTorch is missing; install it with: pip install torch") from error
     return torch
 
 

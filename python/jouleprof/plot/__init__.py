@@ -1,4 +1,4 @@
-"""Figures of sweeps and recordings, with matplotlib: pip install 'jouleprof[plot]'.
+"""Figures of sweeps and recordings, with matplotlib: pip install '.[plot]' in a clone, or pip install matplotlib.
 
 sweep() draws all panels of one sweep, compare_sweeps() energy and time of several on one figure, and
 power() the power curves of one or more recordings with their 95 % intervals, and curves() one or two of

@@ -12,7 +12,7 @@ def new_figure(rows, columns, width=4.2, height=2.9):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise Unavailable("matplotlib is missing; install it with: pip install 'jouleprof[plot]'") from error
+        raise Unavailable("matplotlib is missing; install it with: pip install matplotlib") from error
     figure = Figure(figsize=(width * columns, height * rows + 0.6), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)  # needs no display
     axes = [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]

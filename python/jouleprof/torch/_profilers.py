@@ -307,7 +307,7 @@ def _pandas():
     try:
         import pandas
     except ImportError as error:
-        raise Unavailable("a data frame needs pandas: pip install 'jouleprof[frames]'; save_results() does not"
+        raise Unavailable("a data frame needs pandas: pip install pandas; save_results() does not"
                           ) from error
     return pandas
 
