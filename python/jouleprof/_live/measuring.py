@@ -19,6 +19,11 @@ def measured(open_window, name):
     return text(name, "a window's name")  # raises
 
 
+def around(new_context, function=None):
+    """A decorator, bare if `function` is given: each call, of whatever kind of function, is in a context of its own."""
+    return _decorator(new_context) if function is None else _decorator(new_context)(function)
+
+
 def _wrapped(function, open_window, name):
     if not callable(function):
         raise InvalidArgument(f"measure decorates functions, not {function!r}")
