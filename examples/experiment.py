@@ -1,14 +1,15 @@
 """Questions to a recording: python experiment.py train.jprof
 
-Write one with `jouleprof run -- python train.py`, or take h200-kernels.jprof of this folder.
+Write one with `jouleprof run -- python train.py`. Without an argument: h200-kernels.jprof of this folder.
 """
 
+import pathlib
 import sys
 
 import jouleprof
 from jouleprof import plot
 
-recording = jouleprof.open(sys.argv[1])
+recording = jouleprof.open(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("h200-kernels.jprof"))
 print("gpu0:    ", recording.total("gpu0"))
 print("mean:    ", recording.average("gpu0"))
 print("largest: ", recording.max("gpu0"))

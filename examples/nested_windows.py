@@ -10,6 +10,6 @@ with monitor.window("load"):
     time.sleep(0.2)  # the work
 with monitor.window("train") as train:
     time.sleep(0.4)
-seconds, joules_by_gpu = monitor.pop_window()
-print(f"both: {seconds:.3f} s, {joules_by_gpu} J")
+both = monitor.pop_window()
+print(f"both: {both.time:.3f} s, {both.joules} J, {both.watts} W")
 print(train.energy)

@@ -1,5 +1,7 @@
 """Joules in Lightning's metrics, progress bar and loggers: python train_lightning.py"""
 
+from typing import Any
+
 import lightning.pytorch as lightning
 import torch
 
@@ -7,14 +9,14 @@ from jouleprof.callbacks import LightningCallback
 
 
 class Model(lightning.LightningModule):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.layer = torch.nn.Linear(64, 1)
 
-    def training_step(self, batch, index):
+    def training_step(self, batch: Any, index: int) -> Any:
         return self.layer(batch).pow(2).mean()
 
-    def configure_optimizers(self):
+    def configure_optimizers(self) -> Any:
         return torch.optim.SGD(self.parameters(), lr=1e-3)
 
 

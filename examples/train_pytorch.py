@@ -10,7 +10,7 @@ data = torch.utils.data.DataLoader(torch.randn(640, 256), batch_size=64)
 
 monitor = jouleprof.Monitor()
 steps = monitor.steps(data, name="step", epoch="epoch")
-for epoch in range(2):
+for _ in range(2):
     for batch in steps:
         loss = model(batch.to(device)).pow(2).mean()
         optimizer.zero_grad()

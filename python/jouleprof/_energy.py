@@ -4,6 +4,8 @@ import dataclasses
 from typing import Optional
 
 from . import _native, _text
+from ._errors import Unavailable
+from ._factors import JOULES_PER_KWH
 
 PROVENANCES = ("measured", "estimated", "simulated", "unavailable")
 
@@ -37,8 +39,30 @@ class Domain:
         return self.kind in ("gpu", "cpu", "dram") and not self.uuid.startswith("MIG-")
 
 
+class Figure:
+    """What an Energy and a Measurement have in common: `joules` as a number and in other units."""
+
+    joules: Optional[float]
+
+    def __float__(self):
+        """In joules. Raises Unavailable, with the reason, where there is no figure."""
+        if self.joules is None:
+            raise Unavailable(f"no figure: {self._without()}")
+        return self.joules
+
+    @property
+    def kwh(self) -> Optional[float]:
+        return None if self.joules is None else self.joules / JOULES_PER_KWH
+
+    @property
+    def watts(self) -> Optional[float]:
+        """The mean power; None where the time is not known."""
+        seconds = self._seconds()
+        return None if self.joules is None or not seconds else self.joules / seconds
+
+
 @dataclasses.dataclass(frozen=True)
-class Energy:
+class Energy(Figure):
     """An energy in one domain, or of several together. Absent figures are None, never 0."""
 
     domain: Optional[Domain]  # None: a total
@@ -49,14 +73,15 @@ class Energy:
     sensor: str = ""
     method: str = ""
     reason: str = ""  # why there is no figure, or what a total lacks
+    seconds: Optional[float] = None  # in which it was used; None where it is not known
 
     @classmethod
-    def of(cls, domain, native):
+    def of(cls, domain, native, seconds=None):
         provenance, energy, error, repeatability, sensor, method, reason = native
         word = PROVENANCES[provenance]
         if word == "unavailable":
             return cls.unavailable(domain, reason or domain.reason, sensor, method)
-        return cls(domain, energy, error, repeatability, word, sensor, method, reason)
+        return cls(domain, energy, error, repeatability, word, sensor, method, reason, seconds)
 
     @classmethod
     def unavailable(cls, domain, reason, sensor="", method=""):
@@ -89,8 +114,23 @@ class Energy:
         """Half of the 95 % interval of a difference's one side, on the same device, in joules."""
         return _joules(self.repeatability_microjoules)
 
+    def to_dict(self):
+        """Texts and numbers only, as JSON and tables take them; None where there is no figure."""
+        return {"domain": self._name(), "joules": self.joules, "low": self.low, "high": self.high,
+                "repeatability": self.repeatability, "watts": self.watts, "kwh": self.kwh,
+                "provenance": self.provenance, "sensor": self.sensor, "method": self.method, "reason": self.reason}
+
+    def _name(self):
+        return self.domain.label if self.domain else "total"
+
+    def _seconds(self):
+        return self.seconds
+
+    def _without(self):
+        return f"{self._name()}: {self.reason}"
+
     def __repr__(self):
-        what = self.domain.label if self.domain else "total"
+        what = self._name()
         if self.microjoules is None:
             return f"<Energy {what}: unavailable: {self.reason}>"
         return (f"<Energy {what}: {_text.joules(self.joules)} "
@@ -123,4 +163,4 @@ def _sum(energies, independent) -> Energy:
           e.repeatability_microjoules) for e in found], independent)
     return Energy(None, energy, error, repeatability, PROVENANCES[provenance],
                   sensor=" + ".join(e.domain.label for e in found if e.domain), method="sum",
-                  reason=reason)
+                  reason=reason, seconds=max((e.seconds for e in found if e.seconds is not None), default=None))

@@ -1,8 +1,10 @@
 """One tree of exceptions: everything that jouleprof raises is a jouleprof.Error."""
 
+import os
+
 __all__ = [
     "Error", "NotFound", "PermissionDenied", "Unsupported", "Unavailable", "Corrupt",
-    "InvalidArgument", "Timeout", "Internal", "checked",
+    "InvalidArgument", "MissingFile", "Timeout", "Internal", "checked", "existing",
 ]
 
 
@@ -12,6 +14,10 @@ class Error(Exception):
 
 class NotFound(Error, LookupError):
     """There is no such thing."""
+
+
+class MissingFile(NotFound, FileNotFoundError):
+    """There is no such file."""
 
 
 class PermissionDenied(Error, PermissionError):
@@ -47,6 +53,13 @@ _KINDS = {
     1: NotFound, 2: PermissionDenied, 3: Unsupported, 4: Unavailable, 5: Corrupt,
     6: InvalidArgument, 7: Timeout, 8: Internal,
 }
+
+
+def existing(path):
+    """The path, if there is such a file."""
+    if not os.path.exists(path):
+        raise MissingFile(f"{os.fspath(path)} does not exist")
+    return path
 
 
 def checked(answer):

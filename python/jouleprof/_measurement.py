@@ -1,19 +1,20 @@
 """What a window's energy comes to."""
 
 import dataclasses
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import _text
-from ._energy import Domain, Energy, total_of
+from ._energy import Domain, Energy, Figure, total_of
 from ._errors import NotFound
 from ._factors import Cost, Factors
 
 
 @dataclasses.dataclass(frozen=True)
-class Measurement:
+class Measurement(Figure):
     """The energy of a window, or of several. Can be pickled, compared and kept after the monitor.
 
-    A figure that could not be had is None, or is not in the dict: never 0.
+    float(m), m.joules, m.watts and m.kwh are of the total; m["gpu0"] is the Energy of a device, `for label in m`
+    names them all. A figure that could not be had is None, or is not in the dict: never 0.
     """
 
     name: str
@@ -30,14 +31,38 @@ class Measurement:
         `reason`. Parts of other domains are not added."""
         return self.fixed_total if self.fixed_total is not None else total_of(self.energies)
 
+    @property
+    def joules(self) -> Optional[float]:
+        return self.total.joules
+
     def __getitem__(self, device: str) -> Energy:
-        """The energy of a device ("gpu0", "package-0"), as a whole if it has parts, or of what its
-        label names ("gpu_memory gpu0", "dram package-0")."""
+        """The energy of a device ("gpu0", "package-0"), as a whole if it has parts, of what its label names
+        ("gpu_memory gpu0", "dram package-0"), or of all devices of a kind ("gpu", "cpu", "dram")."""
         found = [(d, e) for d, e in self._placed() if device in (d.device, d.label)]
-        if not found:
-            devices = ", ".join(d.label for d, _ in self._placed())
-            raise NotFound(f"no device is called '{device}'; this measurement has: {devices}")
-        return next((e for d, e in found if d.label == device), found[0][1])
+        if found:
+            return next((e for d, e in found if d.label == device), found[0][1])
+        kind = [e for d, e in self._placed() if d.kind == device and d.is_whole]
+        if not kind:
+            raise NotFound(f"no device is called '{device}'; this measurement has: {', '.join(self)}")
+        return kind[0] if len(kind) == 1 else total_of(kind)
+
+    def keys(self) -> List[str]:
+        """The labels of all domains, in the monitor's order; dict(measurement) has their energies."""
+        return [d.label for d, _ in self._placed()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, device: object) -> bool:
+        return isinstance(device, str) and any(
+            device in (d.device, d.label) or device == d.kind and d.is_whole for d, _ in self._placed())
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Texts and numbers only: the total's, and by device."""
+        total = {**self.total.to_dict(), "watts": self.watts}
+        del total["domain"]
+        return {"name": self.name, "seconds": self.time, "edges": self.edges, **total,
+                "devices": {label: self[label].to_dict() for label in self}}
 
     # The same names as a Zeus measurement has.
 
@@ -82,7 +107,7 @@ class Measurement:
 
     def _rows(self, shown_reason):
         total = self.total
-        rows = [("", "energy", "95 %", "rerun", "power", "", "")]
+        rows = [("", "energy", "95 %", "repeatability", "power", "", "")]
         for e in (*self.energies, total):
             label = _label(e.domain)
             joules = e.joules
@@ -95,6 +120,12 @@ class Measurement:
                          _text.interval(joules, e.repeatability), power,
                          _text.word(e.provenance), shown_reason(e.reason)))
         return rows
+
+    def _seconds(self):
+        return self.time
+
+    def _without(self):
+        return self.total.reason
 
     def _title(self):
         name = f"{self.name}: " if self.name else ""

@@ -5,6 +5,7 @@ import json
 from typing import Dict, Optional, Tuple
 
 from ._energy import Domain, Energy
+from ._errors import NotFound
 from ._power import Power
 
 _POWER = "power_watts"
@@ -42,12 +43,16 @@ class Snapshot:
     domains: Tuple[DomainSnapshot, ...]
 
     def __getitem__(self, device: str) -> DomainSnapshot:
-        """By device ("gpu0") or label ("dram package-0")."""
+        """By device ("gpu0"), label ("dram package-0"), or kind ("cpu") where there is one of it."""
         for wanted in ("label", "device"):
             for d in self.domains:
                 if getattr(d.domain, wanted) == device:
                     return d
-        raise KeyError(device)
+        kind = [d for d in self.domains if d.domain.kind == device]
+        if len(kind) == 1:
+            return kind[0]
+        raise NotFound(f"no device, or several, are called '{device}'; there are: "
+                       f"{', '.join(d.domain.label for d in self.domains)}")
 
 
 def snapshot_of(text, domains) -> Snapshot:

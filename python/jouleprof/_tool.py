@@ -2,8 +2,11 @@
 
 import subprocess
 
-from ._errors import Corrupt
+from ._errors import Corrupt, Internal, InvalidArgument, MissingFile, NotFound, PermissionDenied, Unavailable, Unsupported
 from ._settings import tool_path
+
+# By exit status (docs/cli.md).
+_KINDS = {1: Internal, 2: InvalidArgument, 5: Unsupported, 6: Unavailable, 7: PermissionDenied}
 
 
 def output_of(*arguments):
@@ -15,5 +18,14 @@ def run_tool(*arguments):
     """What the tool writes to stdout."""
     done = output_of(*arguments)
     if done.returncode != 0 and not done.stdout:
-        raise Corrupt(done.stderr.strip().removeprefix("jouleprof: ") or f"status {done.returncode}")
+        text = done.stderr.strip().removeprefix("jouleprof: ") or f"status {done.returncode}"
+        raise _kind(done.returncode, text)(text)
     return done.stdout
+
+
+def _kind(status, text):
+    if status == 3:  # not found, or not allowed
+        return MissingFile if "No such file" in text else PermissionDenied if "ermission" in text else NotFound
+    if status == 4 and "has no trace" in text:  # the file is sound
+        return Unavailable
+    return _KINDS.get(status, Corrupt)

@@ -59,6 +59,35 @@ def test_hugging_face(gpu, fake):
     assert len(callback.epochs) == 1 and callback.epochs[0] != m
 
 
+def test_an_epoch_is_logged_at_its_own_step(gpu, fake):
+    """It is known later, in the middle of the next one."""
+    fake("transformers", "TrainerCallback", "huggingface")
+    logged = []
+
+    class Placing(Trainer):
+        def call(self, event, **details):
+            if not logged and not isinstance(self.log, types.FunctionType):
+                keep = self.log
+                self.log = lambda metrics: (logged.append((self.state.global_step, self.state.epoch, metrics)),
+                                            keep(metrics))
+            super().call(event, **details)
+            if event == "epoch_end":  # a second epoch of one long step
+                self.state.epoch = 1
+                super().call("epoch_begin")
+                super().call("step_begin")
+                time.sleep(0.6)
+                self.state.global_step, self.state.epoch = 7, 1.5
+                super().call("step_end")
+                assert (self.state.global_step, self.state.epoch) == (7, 1.5)
+                self.state.global_step, self.state.epoch = 9, 2
+                super().call("epoch_end")
+
+    Placing([jouleprof.callbacks.HuggingFaceCallback(gpu)]).train()
+    epochs = [(step, epoch) for step, epoch, metrics in logged if "energy/epoch_joules" in metrics]
+    assert epochs == [(1, 0), (9, 2)]
+    assert logged.index(next(e for e in logged if e[:2] == (1, 0) and "energy/epoch_joules" in e[2])) < len(logged) - 1
+
+
 def test_each_data_set_of_an_evaluation_has_its_energy(gpu, fake):
     fake("transformers", "TrainerCallback", "huggingface")
     callback = jouleprof.callbacks.HuggingFaceCallback(gpu)

@@ -1,6 +1,7 @@
 """Values: no monitor needed."""
 
 import dataclasses
+import json
 import math
 import pickle
 
@@ -76,6 +77,45 @@ def test_a_device_is_its_whole_not_its_memory():
     assert (WHOLE["package-0"].joules, WHOLE["dram package-0"].joules) == (40, None)
     with pytest.raises(jouleprof.NotFound, match="gpu0"):
         WHOLE["gpu7"]
+
+
+def test_a_kind_is_all_its_devices():
+    assert WHOLE["gpu"].joules == 800 and WHOLE["gpu"].sensor == "gpu0 + gpu1"
+    assert WHOLE["cpu"] == WHOLE["package-0"] and WHOLE["cpu"].provenance == "estimated"
+    assert WHOLE["dram"].joules is None
+    with pytest.raises(jouleprof.NotFound, match="no device is called 'tpu'; this measurement has: gpu0"):
+        WHOLE["tpu"]
+
+
+def test_a_measurement_is_a_number_and_a_mapping_of_its_devices():
+    labels = ["gpu0", "gpu_memory gpu0", "gpu1", "package-0", "dram package-0"]
+    assert list(WHOLE) == WHOLE.keys() == labels
+    assert dict(WHOLE)["gpu1"].joules == 300
+    assert "gpu0" in WHOLE and "cpu" in WHOLE and "dram" in WHOLE and "gpu_memory" not in WHOLE
+    assert "gpu7" not in WHOLE and 0 not in WHOLE
+    assert float(WHOLE) == WHOLE.joules == 840 and WHOLE.watts == 420
+    assert WHOLE.kwh == pytest.approx(840 / 3.6e6)
+    assert float(WHOLE["gpu0"]) == 500 and WHOLE["gpu0"].watts is None  # made without its time
+    assert dataclasses.replace(WHOLE["gpu0"], seconds=2.0).watts == 250
+    assert math.isclose(sum(map(float, [WHOLE, WHOLE["cpu"]])), 880)
+
+
+def test_a_figure_that_is_absent_is_no_number():
+    nothing = measurement(absent(GPU0))
+    assert (nothing.joules, nothing.watts, nothing.kwh) == (None,) * 3
+    for figure in (nothing, nothing["gpu0"]):
+        with pytest.raises(jouleprof.Unavailable, match="gpu0"):
+            float(figure)
+
+
+def test_as_a_dictionary_it_can_be_json():
+    found = json.loads(json.dumps(WHOLE.to_dict()))
+    assert (found["name"], found["seconds"], found["joules"], found["watts"]) == ("epoch", 2.0, 840, 420)
+    assert (found["low"], found["high"], found["provenance"]) == (776, 904, "estimated")
+    assert list(found["devices"]) == list(WHOLE)
+    assert found["devices"]["gpu0"]["joules"] == 500 and found["devices"]["gpu0"]["domain"] == "gpu0"
+    assert found["devices"]["dram package-0"]["joules"] is None
+    assert found["devices"]["dram package-0"]["reason"] == "no readable sensor"
 
 
 def test_mig_devices_are_part_of_their_board():

@@ -130,6 +130,16 @@ def test_without_a_sensor_tests_are_skipped_with_the_reason_or_fail(project):
     project.run("--jouleprof-require", passed=1, failed=1)
 
 
+def test_a_gate_does_not_vanish_where_tests_run_in_parallel(project):
+    pytest.importorskip("xdist")
+    parallel = ("-p", "xdist", "-n", "2")
+    project.write("devices='gpu0'").run(*parallel, passed=1, skipped=1)
+    project.write("max_joules=1000, devices='gpu0'").run(*parallel, passed=1, failed=1)
+    assert "run it without -n" in project.out
+    project.write("baseline='main', devices='gpu0'").run(*parallel, passed=1, skipped=1)
+    project.run(*parallel, "--jouleprof-compare-fail", "5%", passed=1, failed=1)
+
+
 def test_wrong_words_are_errors_that_name_the_right_ones(project):
     project.write("max_watts=3").run(passed=1, failed=1)
     assert "takes max_joules=, baseline= and devices=" in project.out

@@ -14,16 +14,26 @@ import pytest
 import jouleprof
 from jouleprof import _native
 
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 FOLDER = pathlib.Path(jouleprof.__file__).parent
 
 USE = """
 import jouleprof
+from jouleprof import plot
+from jouleprof.zeus.monitor import PowerMonitor
 
 monitor: jouleprof.Monitor = jouleprof.Monitor(gpu_indices=[0], log=None)
 with monitor.window("epoch") as window:
     pass
 joules: "float | None" = window.energy.total.joules
 by_gpu: "dict[int, float]" = window.energy.gpu_energy
+watts: "float | None" = window["cpu"].watts if "cpu" in window else window.energy.watts
+labels: "list[str]" = list(window.energy)
+total: float = float(monitor.pop_window())
+timelines = PowerMonitor(gpu_indices=[0], update_period=0.1).get_all_power_timelines()
+seconds: float = timelines["device_instant"][0][0][0]
+plot.power("train.jprof", output="power.png")
+plot.sweep("sweep.jprof", unit="token")
 reveal_type(window)
 text: int = window.energy.table()
 """
@@ -79,14 +89,25 @@ def test_the_package_is_marked_as_typed():
         assert hasattr(jouleprof, name)
 
 
-def test_mypy(tmp_path):
+def mypy(tmp_path, *arguments):
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is missing (pip install mypy)")
-    (tmp_path / "use.py").write_text(USE)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "use.py"],
+    # As for an installed package, errors within it are not shown; of frameworks that are missing nothing is known.
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports", "--allow-subclassing-any",
+         "--cache-dir", str(tmp_path / "cache"), *map(str, arguments)],
         cwd=tmp_path, env={"MYPYPATH": str(FOLDER.parent), "PATH": ""}, check=False,
-        stdout=subprocess.PIPE, text=True)
-    assert 'Revealed type is "jouleprof.Window"' in done.stdout, done.stdout
-    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert len(errors) == 1 and "use.py:10" in errors[0], done.stdout
+        stdout=subprocess.PIPE, text=True).stdout
+
+
+def test_mypy(tmp_path):
+    (tmp_path / "use.py").write_text(USE)
+    out = mypy(tmp_path, "use.py")
+    assert 'Revealed type is "jouleprof.Window"' in out, out
+    errors = [line for line in out.splitlines() if ": error:" in line]
+    assert len(errors) == 1 and f"use.py:{USE.splitlines().index('text: int = window.energy.table()') + 1}:" in errors[0], out
+
+
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_the_examples_are_strictly_typed(tmp_path, script):
+    assert "Success" in (out := mypy(tmp_path, script)), out

@@ -134,11 +134,32 @@ def test_a_stack_of_windows(gpu):
     time.sleep(0.05)
     outer = gpu.pop_window()
     assert 0.05 <= inner.time < outer.time
-    seconds, joules = outer
-    assert seconds == outer.time and joules == outer.energy
-    assert joules == [pytest.approx(250 * seconds, rel=0.05)]
+    assert type(outer.energy) is jouleprof.Measurement
+    assert float(outer) == pytest.approx(250 * outer.time, rel=0.05)
+    assert outer.watts == pytest.approx(250, rel=0.05) and outer["gpu0"].watts == outer.watts
     with pytest.raises(jouleprof.InvalidArgument):
         gpu.pop_window()
+
+
+def test_an_interval_that_is_not_over_has_no_energy_yet(gpu):
+    begin = jouleprof.now()
+    with pytest.raises(jouleprof.Timeout, match="in the future"):
+        gpu.between(begin, begin + 10**12)
+    with pytest.raises(TimeoutError):
+        gpu.between(begin, begin + 10**12, timeout=1)
+    later = gpu.between(begin, jouleprof.now() + 50_000_000, timeout=30)
+    assert later.joules == pytest.approx(250 * later.time, rel=0.1)
+
+
+def test_tags_are_windows_without_a_gap(gpu):
+    with gpu.tagged("load") as tagged:
+        time.sleep(0.05)
+        tagged.record(tag="train")
+        time.sleep(0.1)
+    load, train = tagged
+    assert (load.name, train.name) == ("load", "train")
+    assert train.energy.begin - load.energy.end < 5_000_000
+    assert float(train) == pytest.approx(250 * train.time, rel=0.1) and gpu.total("train").count == 1
 
 
 def test_totals(gpu):
@@ -193,7 +214,8 @@ def test_a_snapshot_is_what_is_known_now(gpu):
     assert now.energy.error > now.energy.repeatability >= 0
     assert 0 <= now.age < 5 and snapshot.elapsed > 0.5
     assert gpu.snapshot()["gpu0"].energy.microjoules >= now.energy.microjoules
-    with pytest.raises(KeyError):
+    assert snapshot["gpu"] is now  # the only one of its kind
+    with pytest.raises(jouleprof.NotFound, match="'gpu7'; there are: gpu0"):
         snapshot["gpu7"]
 
 

@@ -33,27 +33,63 @@ def monitor():
 
 
 def window(name="", sync_execution=None):
-    """Monitor.window of the default monitor."""
+    """Measures the energy of a region of this program; for a `with` or an `async with`.
+
+        with jouleprof.window("epoch") as epoch:
+            train()
+        print(epoch.energy)                    # a Measurement: waits about 0.15 s for the sensors
+        print(float(epoch), epoch["gpu0"])     # joules in all; the Energy of one device
+
+    name: of the window; give windows of one kind one name. sync_execution: None: edges on the GPU's timeline where
+    PyTorch uses CUDA, the host's elsewhere; True: waits for the GPUs at both ends; False: the host's.
+    Windows may nest, overlap and run in threads. The default monitor measures; it is opened at first use."""
     if "torch" in _modules and compiled.is_compiling():
         return compiled.ignored(name)
     return (_monitor or monitor()).window(name, sync_execution)
 
 
 def total(name, timeout=None):
-    """Monitor.total of the default monitor."""
+    """The sum of all windows of this name so far, a Total; costs the same for one and for millions.
+    timeout: seconds to wait for the sensors. Raises NotFound where no window has the name."""
     return monitor().total(name, timeout)
 
 
 def measure(name=None, sync_execution=None):
-    """Monitor.measure of the default monitor, which is opened at the first call."""
+    """A decorator: a window around each call of a function, generator or coroutine.
+
+        @jouleprof.measure                     # or @jouleprof.measure("train")
+        def train(): ...
+
+        train()
+        print(jouleprof.total("train"))
+
+    The default monitor measures; it is opened at the first call."""
     from . import measuring
 
     return measuring.measured(functools.partial(window, sync_execution=sync_execution), name)
 
 
 def steps(loader, name="step", epoch="epoch", sync_execution=None):
-    """Monitor.steps of the default monitor."""
+    """Iterates over `loader`, with a window around each step and one around all of them.
+
+        for batch in jouleprof.steps(loader):
+            train(batch)
+        print(jouleprof.total("step"))
+
+    epoch: None: steps only. sync_execution: as of window()."""
     return monitor().steps(loader, name, epoch, sync_execution)
+
+
+def tagged(tag, sync_execution=None):
+    """Windows in a row, of which each begins where the one before ends.
+
+        with jouleprof.tagged("load") as tagged:
+            load()
+            tagged.record("train")
+            train()
+        for window in tagged:
+            print(window.energy)"""
+    return monitor().tagged(tag, sync_execution)
 
 
 def _forget():

@@ -11,15 +11,14 @@ import weakref
 
 from .._arguments import text, timeout_nanoseconds
 from .._energy import Domain, Energy
-from .._errors import InvalidArgument, NotFound, checked
+from .._errors import InvalidArgument, NotFound, Timeout, checked
 from .._measurement import Measurement, Total
 from .._native import now as _now
 from .._power import Power
 from .._snapshot import Snapshot, snapshot_of
 from . import compiled, measuring, opening, ranks, sync
 from .marks import Marker, torch_with_cuda
-from .stack import Popped
-from .steps import Steps
+from .steps import Steps, Tagged
 from .window import Window
 
 _modules = sys.modules
@@ -119,12 +118,12 @@ class Monitor:
         self._stack.append(self.window("").__enter__())
 
     def pop_window(self):
-        """Ends the last window pushed; returns its `time` and `energy`, a list of joules by GPU."""
+        """Ends the last window pushed and returns it, as end_window does."""
         if not self._stack:
             raise InvalidArgument("no window was pushed")
         window = self._stack.pop()
         window.__exit__(None, None, None)
-        return Popped(window, self._gpus)
+        return window
 
     def measure(self, name=None, sync_execution=None):
         """A decorator: a window of this name around each call of a function or coroutine. Bare, or without a
@@ -134,6 +133,10 @@ class Monitor:
     def steps(self, loader, name="step", epoch="epoch", sync_execution=None):
         """Iterates over `loader` with a window around each step, and one around all of them."""
         return Steps(self, loader, name, epoch, sync_execution)
+
+    def tagged(self, tag, sync_execution=None):
+        """Windows in a row: `with monitor.tagged("load") as tagged: ...; tagged.record("train"); ...`"""
+        return Tagged(self, tag, sync_execution)
 
     # ---- energies
 
@@ -145,7 +148,7 @@ class Monitor:
                 ": names beyond the first 10,000 have no total" if self._has_refused_names else ""))
         count, length, resolved, found = checked(
             self._native.total(self._numbers[name], timeout_nanoseconds(timeout)))
-        return Total(name=name, time=length * 1e-9, energies=self.energies_of(found), count=count,
+        return Total(name=name, time=length * 1e-9, energies=self.energies_of(found, length * 1e-9), count=count,
                      edges=self._edges_of(self._numbers[name], count), resolved_count=resolved)
 
     def sum_over_ranks(self, measurement, group=None):
@@ -159,15 +162,20 @@ class Monitor:
         return _now()
 
     def between(self, begin, end, name="", timeout=None):
-        """The measurement of the interval between two values of now()."""
+        """The measurement of the interval between two values of now(). Raises Timeout where its end is later than
+        `timeout` seconds from now; without a timeout, where it is in the future."""
         for edge in (begin, end):
             if not isinstance(edge, int) or not 0 <= edge < 2**63:
                 raise InvalidArgument(f"begin and end are values of now(), not {edge!r}")
+        ahead = end - _now()
+        if ahead > max(0, timeout_nanoseconds(timeout)):
+            raise Timeout(f"the interval ends {ahead * 1e-9:.3g} s in the future; ask for its energy then, or give a "
+                          "longer timeout")
         number = self._number(name)
         found = checked(
             self._native.energy(begin, end, number, False, timeout_nanoseconds(timeout)))
         return Measurement(name=name, time=(end - begin) * 1e-9, edges="host",
-                           energies=self.energies_of(found), begin=begin, end=end)
+                           energies=self.energies_of(found, (end - begin) * 1e-9), begin=begin, end=end)
 
     def power(self, begin=None, end=None):
         """{label: Power}: the latest of each domain, or the mean between two values of now()."""
@@ -176,9 +184,9 @@ class Monitor:
         end = _now() if end is None else end
         return {e.domain.label: Power.mean_of(e, (end - begin) * 1e-9) for e in self.between(begin, end).energies}
 
-    def energies_of(self, found):
+    def energies_of(self, found, seconds):
         """Native energies as ours; for the classes around the monitor."""
-        return tuple(Energy.of(domain, energy) for domain, energy in zip(self._domains, found))
+        return tuple(Energy.of(domain, energy, seconds) for domain, energy in zip(self._domains, found))
 
     # ---- the monitor itself
 

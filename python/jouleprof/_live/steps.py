@@ -1,4 +1,4 @@
-"""A loop over a data loader, measured."""
+"""Windows in a row: of a loop over a data loader, and by tags."""
 
 
 class Steps:
@@ -51,3 +51,36 @@ class Steps:
             finally:
                 step.__exit__(None, None, None)
                 self.step = step
+
+
+class Tagged:
+    """Windows one after the other, of which each begins where the one before ends: `record(tag)` begins the next.
+    Iterating gives those that have ended."""
+
+    def __init__(self, monitor, tag, sync_execution):
+        self._monitor = monitor
+        self._first = tag
+        self._sync = sync_execution
+        self._open = None
+        self._ended = []
+
+    def record(self, tag):
+        """Ends the window that is open, and begins one of this name."""
+        self._end()
+        self._open = self._monitor.window(tag, self._sync).__enter__()
+
+    def _end(self):
+        if self._open is not None:
+            self._open.__exit__(None, None, None)
+            self._ended.append(self._open)
+            self._open = None
+
+    def __enter__(self):
+        self.record(self._first)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self._end()
+
+    def __iter__(self):
+        return iter(self._ended)

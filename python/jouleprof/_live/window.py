@@ -1,9 +1,9 @@
 """A window: a region of the program whose energy is available when it has ended."""
 
 import asyncio
+import operator
 
 from .._arguments import timeout_nanoseconds
-from .._energy import Energy
 from .._errors import InvalidArgument, checked
 from .._measurement import Measurement
 from .._native import now
@@ -105,7 +105,7 @@ class Window:
                 name=self._name,
                 time=(end - begin) * 1e-9,
                 edges=self.edges,
-                energies=self._monitor.energies_of(found),
+                energies=self._monitor.energies_of(found, (end - begin) * 1e-9),
                 begin=begin,
                 end=end,
             )
@@ -160,30 +160,32 @@ class Window:
         begin, end = self._interval()
         return (end - begin) * 1e-9
 
-    # What Zeus calls a measurement's fields.
+    # Fields and methods of its measurement.
 
-    @property
-    def gpu_energy(self):
-        return self.energy.gpu_energy
-
-    @property
-    def cpu_energy(self):
-        return self.energy.cpu_energy
-
-    @property
-    def dram_energy(self):
-        return self.energy.dram_energy
-
-    @property
-    def total_energy(self):
-        return self.energy.total_energy
-
-    @property
-    def total(self) -> Energy:
-        return self.energy.total
+    (total, energies, joules, watts, kwh, gpu_energy, cpu_energy, dram_energy, total_energy) = (
+        property(operator.attrgetter(f"energy.{name}"), doc=f"Measurement.{name}") for name in (
+            "total", "energies", "joules", "watts", "kwh", "gpu_energy", "cpu_energy", "dram_energy", "total_energy"))
 
     def cost(self, factors):
         return self.energy.cost(factors)
+
+    def to_dict(self):
+        return self.energy.to_dict()
+
+    def keys(self):
+        return self.energy.keys()
+
+    def __float__(self):
+        return float(self.energy)
+
+    def __getitem__(self, device):
+        return self.energy[device]
+
+    def __iter__(self):
+        return iter(self.energy)
+
+    def __contains__(self, device):
+        return device in self.energy
 
     def _interval(self):
         if not self._end:

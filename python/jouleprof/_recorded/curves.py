@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import List
 
-from .._errors import Corrupt, NotFound
+from .._errors import Unavailable, existing
 from .._tool import run_tool
 
 _TRACK = re.compile(r"(?P<name>.*) power \(W\)(?: (?P<mark>ESTIMATED|SIMULATED))?")
@@ -41,9 +41,7 @@ class Curve:
 
 def read_curves(path, *options):
     """One for each domain of a recording."""
-    path = str(path)
-    if not os.path.exists(path):
-        raise NotFound(f"{path} does not exist")
+    path = str(existing(path))
     trace = json.loads(run_tool("export", path, *options, "--format", "chrome"))
     begin = _begin_of_work(path, options, trace["baseTimeNanoseconds"])
     curves = {}
@@ -60,7 +58,7 @@ def read_curves(path, *options):
         curve.low.append(values.get("low", values["watts"]))
         curve.high.append(values.get("high", values["watts"]))
     if not curves:
-        raise Corrupt(f"{path} has no power curve")
+        raise Unavailable(f"{path} has no power curve")
     return list(curves.values())
 
 

@@ -6,7 +6,7 @@ import json
 import os
 
 from .._energy import Domain, Energy
-from .._errors import Corrupt, InvalidArgument, NotFound
+from .._errors import InvalidArgument, NotFound, Unavailable, existing
 from .._power import Power
 from .._tool import run_tool
 from . import flat, schemas
@@ -20,9 +20,7 @@ _EXPORTS = {"windows": "windows", "samples": "csv", "gauges": "gauges"}
 
 def open_recording(path, *, run=None):
     """A recording, or run `run` of a sweep or a merged file. The file is not changed."""
-    if not os.path.exists(path):
-        raise NotFound(f"{path} does not exist")
-    return Recording(path, run)
+    return Recording(existing(path), run)
 
 
 class Recording(Tables):
@@ -67,8 +65,8 @@ class Recording(Tables):
         """Of several recordings, only some may have kernels."""
         try:
             return self._rows(table)
-        except Corrupt as error:
-            if table in _BY and "has no trace" in str(error):
+        except Unavailable:
+            if table in _BY:
                 return []
             raise
 

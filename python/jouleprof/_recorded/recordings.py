@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 
-from .._errors import Error, NotFound
+from .._errors import Error, MissingFile
 from .recording import open_recording
 from .tables import Tables
 
@@ -19,7 +19,7 @@ def open_all(pattern):
     Files that cannot be read are in `unreadable`, with a warning."""
     paths = sorted(glob.glob(os.fspath(pattern), recursive=True)) if isinstance(pattern, (str, os.PathLike)) else pattern
     if not paths:
-        raise NotFound(f"no file matches {pattern}")
+        raise MissingFile(f"no file matches {pattern}")
     found = []
     for path in paths:
         opened = open_recording(path)

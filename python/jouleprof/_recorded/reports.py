@@ -5,7 +5,7 @@ import json
 import os
 
 from .. import _text
-from .._errors import InvalidArgument, NotFound
+from .._errors import InvalidArgument, existing
 from .._tool import run_tool
 from . import flat
 
@@ -19,8 +19,7 @@ def report(path, by=None, *, top=20, start=None, end=None):
     the command began."""
     if by is not None and by not in _BY:
         raise InvalidArgument(f"by is one of: {', '.join(_BY)}")
-    if not os.path.exists(path):
-        raise NotFound(f"{path} does not exist")
+    existing(path)
     part = [*(() if start is None else ("--from", f"{start:.9f}s")), *(() if end is None else ("--to", f"{end:.9f}s"))]
     if by is None:
         return Report(path, part)

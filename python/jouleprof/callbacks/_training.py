@@ -15,6 +15,7 @@ class Part:
     window: object
     steps: int = 0
     tokens: int = 0  # that this rank counted
+    place: object = None  # where in the training it ended
 
 
 class Training:
@@ -44,17 +45,17 @@ class Training:
         if window is not None:
             window._forget()
 
-    def end(self, kind, steps=0, tokens=0, logged_as=None):
-        """`logged_as`: in the names of its metrics; None: not logged."""
+    def end(self, kind, steps=0, tokens=0, logged_as=None, place=None):
+        """`logged_as`: in the names of its metrics; None: not logged. `place`: returned with them."""
         window = self._open.pop(kind, None)
         if window is None:
             return
         window.__exit__(None, None, None)
         if logged_as is not None:
-            self._ended.append(Part(logged_as, window, steps, tokens))
+            self._ended.append(Part(logged_as, window, steps, tokens, place))
 
     def finished(self, wait):
-        """Metrics of the parts that have ended, in order; without `wait`: of those whose energy is known.
+        """(place, metrics) of the parts that have ended, in order; without `wait`: of those whose energy is known.
 
         With several ranks, which all call it together: of those that every rank knows, summed."""
         known = []
@@ -75,7 +76,7 @@ class Training:
             tokens = sum(of_rank[i][1] for _, of_rank in gathered)
             if part.kind == "epoch":
                 self.epochs.append(measurement)
-            found.append((part.kind, self._metrics(part, measurement, tokens)))
+            found.append((part.place, self._metrics(part, measurement, tokens)))
         return found
 
     def _metrics(self, part, measurement, tokens):

@@ -40,8 +40,7 @@ class HuggingFaceCallback(TrainerCallback):
     """`Trainer(..., callbacks=[HuggingFaceCallback()])`.
 
     Logs joules per step, epoch, evaluation, training and token with `trainer.log`. No epoch waits for its
-    figure: it is logged with the step, epoch or end of training that follows. `epochs` has the whole
-    measurements. steps: also a window for each single step.
+    figure: it is logged later, with the step and epoch at which it ended. `epochs` has the whole measurements. steps: also a window for each single step.
     """
 
     def __init__(self, monitor=None, steps=False, factors=None):
@@ -85,13 +84,13 @@ class HuggingFaceCallback(TrainerCallback):
 
     def on_epoch_end(self, args, state, control, **kwargs):
         self._end_steps(state)
-        self._training.end("epoch", tokens=_tokens(state) - self._epoch_tokens, logged_as="epoch")
+        self._training.end("epoch", tokens=_tokens(state) - self._epoch_tokens, logged_as="epoch", place=_place(state))
         if control.should_evaluate:
             self._training.begin("evaluation")
 
     def on_evaluate(self, args, state, control, metrics=None, **kwargs):
         if self._training.is_open("evaluation"):
-            self._training.end("evaluation", logged_as=_name_of_evaluation(metrics))
+            self._training.end("evaluation", logged_as=_name_of_evaluation(metrics), place=_place(state))
             self._training.begin("evaluation")  # of the next data set, if there is one
 
     def on_log(self, args, state, control, logs=None, **kwargs):
@@ -104,24 +103,28 @@ class HuggingFaceCallback(TrainerCallback):
 
     def _end(self, state):
         self._training.drop("evaluation")
-        self._training.end("train", tokens=_tokens(state) - self._train_tokens, logged_as="train")
+        self._training.end("train", tokens=_tokens(state) - self._train_tokens, logged_as="train", place=_place(state))
         self._log(state, wait=True)
 
     def _end_steps(self, state):
         steps = state.global_step - self._first_step
-        self._training.end("steps", steps, logged_as="step" if steps else None)
+        self._training.end("steps", steps, logged_as="step" if steps else None, place=_place(state))
 
     def _log(self, state, wait=False):
-        for _, metrics in self._training.finished(wait):
+        now = _place(state)
+        for place, metrics in self._training.finished(wait):
             trainer = self._trainer() if self._trainer is not None else None
             if trainer is None:
-                state.log_history.append({**metrics, "epoch": state.epoch, "step": state.global_step})
+                state.log_history.append({**metrics, "epoch": place[1], "step": place[0]})
                 continue
+            # Loggers take step and epoch from the state.
             self._is_logging = True
+            state.global_step, state.epoch = place
             try:
                 trainer.log(metrics)
             finally:
                 self._is_logging = False
+                state.global_step, state.epoch = now
 
 
 def _trainer_of(callback):
@@ -134,6 +137,10 @@ def _trainer_of(callback):
             return weakref.ref(owner)
         frame = frame.f_back
     return None
+
+
+def _place(state):
+    return state.global_step, state.epoch
 
 
 def _tokens(state):

@@ -1,12 +1,18 @@
 """Power curves of recordings."""
 
 import os
+from typing import TYPE_CHECKING, Optional, Sequence, Union
 
-from .._recorded.curves import read_curves
+from .._recorded.curves import Curve, read_curves
 from ._figure import COLOURS, finish, new_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def power(*paths, output=None, domains=None):
+Path = Union[str, "os.PathLike[str]"]
+
+
+def power(*paths: Path, output: Optional[Path] = None, domains: Optional[Sequence[str]] = None) -> "Figure":
     """Power over the time since each command began, with 95 % intervals without the calibration error.
 
     Several recordings are drawn over one another. domains: labels such as "gpu0"; None: of one
@@ -25,7 +31,8 @@ def power(*paths, output=None, domains=None):
     return finish(figure, output)
 
 
-def curves(first, second=None, *, labels=None, output=None):
+def curves(first: Curve, second: Optional[Curve] = None, *, labels: Optional[Sequence[str]] = None,
+           output: Optional[Path] = None) -> "Figure":
     """One or two curves of Recording.curve() on one figure, with 95 % intervals without the calibration error.
 
     Two domains have an axis each, the second's on the right: a CPU and a GPU differ by ten times. Those of one

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Dict, List, Optional
 
-from .._errors import Corrupt, NotFound
+from .._errors import Corrupt, existing
 from ._panels import RUN, TABLE, Panel, panels_of_state, panels_of_work
 from .._tool import output_of, run_tool
 
@@ -53,8 +53,7 @@ def _is_table(path):
 
 def is_sweep(path):
     """Whether `path` is a sweep: of ours, imported, or a table of gpu-tune."""
-    if not os.path.exists(path):
-        raise NotFound(f"{path} does not exist")
+    existing(path)
     if _own_runs(path) is not None or _is_table(path):
         return True
     return bool(output_of("recommend", path, "--json").stdout)
@@ -62,9 +61,7 @@ def is_sweep(path):
 
 def read_sweep(path, unit=None, per=1.0, objective=None, max_slowdown=None):
     """`per`: so many of `unit` are in one measured unit of work."""
-    path = str(path)
-    if not os.path.exists(path):
-        raise NotFound(f"{path} does not exist")
+    path = str(existing(path))
     own = _own_runs(path)
     with tempfile.TemporaryDirectory() as folder:
         source, table = path, own is None and _is_table(path)

@@ -1,15 +1,20 @@
 """Figures of sweeps."""
 
 import math
+from typing import TYPE_CHECKING, Any, Optional
 
+from ._curves import Path
 from ._data import read_sweep
 from ._figure import COLOURS, FAINT, MARK, finish, new_figure
 from ._monotone import curve
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _COLUMNS = 3
 
 
-def sweep(path, output=None, **asked):
+def sweep(path: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
     """All panels of one sweep against its setting. Dots are single measurements, bars 95 % intervals
     of the difference from the reference; the curve through the means is monotone between them.
 
@@ -29,7 +34,7 @@ def sweep(path, output=None, **asked):
     return finish(figure, output)
 
 
-def compare_sweeps(*paths, output=None, **asked):
+def compare_sweeps(*paths: Path, output: Optional[Path] = None, **asked: Any) -> "Figure":
     """Energy and time of several sweeps on one figure, with 95 % intervals."""
     all_data = [read_sweep(path, **asked) for path in paths]
     figure, axes = new_figure(1, 2, width=5.4, height=3.6)

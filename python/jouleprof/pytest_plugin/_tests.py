@@ -29,7 +29,8 @@ class EnergyTests:
         if mark.args or set(mark.kwargs) - _NAMES:
             pytest.fail("the mark energy takes max_joules=, baseline= and devices=", pytrace=False)
         if hasattr(self._config, "workerinput"):
-            self._without(item, "tests that run in parallel share the devices: run it without -n")
+            self._without(item, "tests that run in parallel share the devices: run it without -n, such as with "
+                          "-m energy -n 0, and the others with -m 'not energy'", must_fail=self._is_gate(mark.kwargs))
         try:
             window = self._monitor(mark.kwargs.get("devices")).window(item.nodeid)
         except Error as error:
@@ -108,9 +109,14 @@ class EnergyTests:
         folder = self._config.getini("jouleprof_baselines")
         return Baseline(os.path.join(self._config.rootpath, folder), name)
 
-    def _without(self, item, reason):
+    def _is_gate(self, options):
+        """Whether its energy can fail the test."""
+        return options.get("max_joules") is not None or (
+            options.get("baseline") is not None and self._config.getoption("--jouleprof-compare-fail") is not None)
+
+    def _without(self, item, reason, must_fail=False):
         reason = f"no energy of {item.nodeid}: {reason}"
-        if self._config.getoption("--jouleprof-require"):
+        if must_fail or self._config.getoption("--jouleprof-require"):
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
 

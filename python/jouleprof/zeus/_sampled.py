@@ -28,7 +28,7 @@ class Sampled:
         self._thread = threading.Thread(target=self._run, name="jouleprof-samples", daemon=True)
         self._thread.start()
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends the sampling; what was sampled can still be asked for."""
         self._stopping.set()
         self._thread.join()

@@ -2,12 +2,15 @@
 
 import enum
 import time as _time
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from ..._errors import InvalidArgument
 from .._figures import ByGpu
 from .._sampled import Sampled
 
 __all__ = ["PowerDomain", "PowerMonitor"]
+
+_Timeline = Dict[int, List[Tuple[float, float]]]
 
 _MEAN_SECONDS = 1.0  # of the device's average power
 
@@ -24,8 +27,10 @@ class PowerMonitor(Sampled):
     get_energy does not integrate these samples: it is the energy that a window of the same time has.
     """
 
-    def __init__(self, gpu_indices=None, update_period=None, max_samples_per_gpu=None, power_domains=None):
-        self._since = {}
+    def __init__(self, gpu_indices: Optional[Sequence[int]] = None, update_period: Optional[float] = None,
+                 max_samples_per_gpu: Optional[int] = None,
+                 power_domains: Optional[Sequence[Union[PowerDomain, str]]] = None) -> None:
+        self._since: Dict[int, List[Tuple[float, float]]] = {}
         super().__init__(gpu_indices, update_period or 0.1, max_samples_per_gpu)
         supported = [d for d in PowerDomain if d is not PowerDomain.MEMORY_AVERAGE or self._has_memory()]
         wanted = supported if power_domains is None else [PowerDomain(d) for d in power_domains]
@@ -36,17 +41,19 @@ class PowerMonitor(Sampled):
                                   f"{', '.join(d.value for d in supported)}")
         self.measurement_domains = wanted
 
-    def get_power_timeline(self, power_domain, gpu_index=None, start_time=None, end_time=None):
+    def get_power_timeline(self, power_domain: Union[PowerDomain, str], gpu_index: Optional[int] = None,
+                           start_time: Optional[float] = None, end_time: Optional[float] = None) -> _Timeline:
         """{GPU: [(seconds since 1970, watts)]}."""
         self._take()
         return self._timeline(self._checked(power_domain).value, gpu_index, start_time, end_time)
 
-    def get_all_power_timelines(self, gpu_index=None, start_time=None, end_time=None):
+    def get_all_power_timelines(self, gpu_index: Optional[int] = None, start_time: Optional[float] = None,
+                                end_time: Optional[float] = None) -> Dict[str, _Timeline]:
         """The same by the names of the domains."""
         return {d.value: self.get_power_timeline(d, gpu_index, start_time, end_time)
                 for d in self.measurement_domains}
 
-    def get_energy(self, start_time, end_time):
+    def get_energy(self, start_time: float, end_time: float) -> Dict[int, float]:
         """Joules by GPU between two values of time.time(); waits until the sensors have reported the end.
         A GPU without a figure is missing."""
         if end_time < start_time:
@@ -57,7 +64,7 @@ class PowerMonitor(Sampled):
         measured = self._monitor.between(begin, max(min(end, _time.monotonic_ns()), 1))
         return ByGpu.of(measured, self.gpu_indices)
 
-    def get_power(self, time=None):
+    def get_power(self, time: Optional[float] = None) -> Optional[Dict[int, float]]:
         """Watts by GPU at a time, None: the latest. None before the first sample."""
         self._take()
         return self._at(self._checked(PowerDomain.DEVICE_INSTANT).value, time)
