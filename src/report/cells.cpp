@@ -120,10 +120,31 @@ std::string pad_left(std::string text, std::size_t width) {
   return used < width ? std::string(width - used, ' ') + text : text;
 }
 
+namespace {
+
+// With what punctuation follows: "mWh;".
+bool is_unit(std::string_view word) {
+  constexpr std::string_view kUnits[] = {
+      "J", "mJ", "kJ", "MJ", "GJ",  "uJ", "Wh", "mWh", "kWh", "MWh", "GWh", "W", "kW",  "MW",
+      "%", "s",  "ms", "us", "min", "h",  "kB", "KiB", "MiB", "GiB", "TiB", "B", "MHz", "Hz"};
+  const auto end = word.find_last_not_of(".,;:)");
+  if (end == std::string_view::npos) return false;
+  return std::find(std::begin(kUnits), std::end(kUnits), word.substr(0, end + 1)) !=
+         std::end(kUnits);
+}
+
+}  // namespace
+
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
-  for (const std::string_view word : split_blanks(text)) {
-    const std::string piece = fit(word, width);
+  const auto words = split_blanks(text);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string piece = fit(words[i], width);
+    // A number stays with its unit.
+    if (words[i].back() >= '0' && words[i].back() <= '9' && i + 1 < words.size() &&
+        is_unit(words[i + 1]) && display_width(piece) + 1 + display_width(words[i + 1]) <= width) {
+      piece += ' ' + std::string(words[++i]);
+    }
     if (!lines.empty() && display_width(lines.back()) + 1 + display_width(piece) <= width) {
       lines.back() += ' ' + piece;
     } else {

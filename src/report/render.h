@@ -16,6 +16,9 @@ struct TextOptions {
   // or pipe has none: each finding is there in full.
   std::optional<int> height;
   bool whole_machine = false;  // quote the energy of all devices, and not the command's
+  // With the balance, levels, repeatability, own cost and all findings. Without them, the answer
+  // and what it is made of: at most 15 lines where there is a height.
+  bool details = true;
   bool ascii = false;          // "+-" instead of the sign, '?' for what is beyond ASCII
   std::string recording_path;  // the last line names `jouleprof report` for it; may be empty
   std::string next_command;    // named in the last line instead, as it is

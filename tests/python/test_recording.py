@@ -154,7 +154,7 @@ def test_the_spread_of_windows(tmp_path, machine):
 
 def test_a_report_in_a_notebook(tmp_path, told):
     report = jouleprof.report(KERNELS)
-    assert "gpu0" in str(report) and "balance" in str(report)
+    assert "gpu0" in str(report) and " Wh (" in str(report)
     assert report.json == told
     shown = report._repr_html_()
     assert shown.startswith("<iframe ") and "sandbox" in shown and "<script" not in shown

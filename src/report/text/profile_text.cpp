@@ -21,6 +21,13 @@ constexpr std::size_t kMostWarnings = 3;
 constexpr std::size_t kMostOnAScreen = 2;
 constexpr std::size_t kMostWindows = 12;
 constexpr std::size_t kFewestWindows = 5;
+// Without --details.
+constexpr int kBriefLines = 15;
+constexpr std::size_t kNextStepLines = 2;
+constexpr std::size_t kDomainLines = 6;
+constexpr std::size_t kFewestDomainLines = 4;
+constexpr std::size_t kFewestBriefWindows = 2;
+constexpr std::size_t kFewestBriefProcesses = 3;
 
 std::string command_text(const model::RunInfo& run) {
   std::string text;
@@ -60,12 +67,39 @@ std::string result_text(const TextContext& c) {
   return text;
 }
 
-Lines head(const TextContext& c) {
+std::string finding_text(const TextContext& c, const model::Finding& f) {
+  return fmt::format("{}{} {} ({}{}): {}. {}", f.device.empty() ? "" : c.safe(f.device) + ": ",
+                     energy_text(f.energy), c.plus_minus(f.error, f.energy),
+                     f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.text),
+                     c.safe(f.next_step));
+}
+
+// What is read first: how much, and what to do about the most expensive part of it.
+Lines answer(const TextContext& c, std::size_t finding_lines) {
   Lines lines;
   if (c.profile.simulated) {
     c.note(lines, "SIMULATED", Style::kAlarm,
            "These figures come from a simulated device. Nothing was measured.", 2, Style::kAlarm);
   }
+  const Lines first = answer_block(c);
+  lines.insert(lines.end(), first.begin(), first.end());
+  if (c.profile.findings.empty()) return lines;
+  const auto& f = c.profile.findings.front();
+  if (c.options.details || !c.options.height) {
+    c.note(lines, "finding", Style::kAttention, finding_text(c, f),
+           std::max(finding_lines, kFindingLines[1]));
+    return lines;
+  }
+  // Little room: the next step is not what is cut.
+  auto what = f;
+  what.next_step.clear();
+  c.note(lines, "finding", Style::kAttention, finding_text(c, what), 1);
+  c.note(lines, "", Style::kPlain, c.safe(f.next_step), kNextStepLines);
+  return lines;
+}
+
+Lines head(const TextContext& c) {
+  Lines lines;
   c.note(lines, "command", Style::kDim, c.safe(command_text(c.profile.run)), 1, Style::kBold);
   const bool failed = c.profile.run.exit_status.value_or(0) != 0;
   c.note(lines, "result", Style::kDim, result_text(c), 2,
@@ -82,6 +116,17 @@ Lines head(const TextContext& c) {
   return lines;
 }
 
+void add_next(const TextContext& c, Lines& lines) {
+  std::string next = c.options.next_command;
+  if (next.empty() && !c.options.recording_path.empty()) {
+    next = "jouleprof report " + shell_word(c.options.recording_path);
+  }
+  // Never cut: it is there to be copied.
+  if (!next.empty()) {
+    lines.push_back(paint("next     ", Style::kDim, c.options.colour) + "  " + c.safe(next));
+  }
+}
+
 Lines foot(const TextContext& c, std::size_t finding_lines) {
   Lines lines;
   if (c.profile.overhead) {
@@ -94,12 +139,8 @@ Lines foot(const TextContext& c, std::size_t finding_lines) {
     if (o.peak_memory_bytes > 0) cost += ", " + bytes_text(o.peak_memory_bytes) + " of memory";
     c.note(lines, "own cost", Style::kDim, cost, 1);
   }
-  for (const auto& f : c.profile.findings) {
-    c.note(lines, "finding", Style::kAttention,
-           fmt::format("{}{} {} ({}{}): {}. {}", f.device.empty() ? "" : c.safe(f.device) + ": ",
-                       energy_text(f.energy), c.plus_minus(f.error, f.energy),
-                       f.estimated ? "estimated, " : "", percent_text(f.share), c.safe(f.text),
-                       c.safe(f.next_step)),
+  for (std::size_t i = 1; i < c.profile.findings.size(); ++i) {
+    c.note(lines, "finding", Style::kAttention, finding_text(c, c.profile.findings[i]),
            finding_lines);
   }
   const auto& warnings = c.profile.warnings;
@@ -112,41 +153,95 @@ Lines foot(const TextContext& c, std::size_t finding_lines) {
     c.note(lines, "warning", Style::kAttention,
            fmt::format("{} more; each in --json", warnings.size() - shown), 1);
   }
-  std::string next = c.options.next_command;
-  if (next.empty() && !c.options.recording_path.empty()) {
-    next = "jouleprof report " + shell_word(c.options.recording_path);
-  }
-  // Never cut: it is there to be copied.
-  if (!next.empty()) {
-    lines.push_back(paint("next     ", Style::kDim, c.options.colour) + "  " + c.safe(next));
-  }
+  add_next(c, lines);
   return lines;
+}
+
+// What the answer leaves out, and where it is.
+Lines brief_foot(const TextContext& c, std::size_t most_warnings) {
+  Lines lines;
+  const auto& warnings = c.profile.warnings;
+  const std::size_t shown = std::min(warnings.size(), most_warnings);
+  for (std::size_t i = 0; i < shown; ++i) {
+    c.note(lines, "warning", Style::kAttention, c.safe(warnings[i]), c.options.height ? 1 : 2);
+  }
+  std::string rest;
+  const auto add = [&rest](std::size_t count, const char* what) {
+    if (count == 0) return;
+    rest += fmt::format("{}{} {}{}", rest.empty() ? "" : ", ", count, what, count > 1 ? "s" : "");
+  };
+  add(warnings.size() - shown, "more warning");
+  add(c.profile.findings.empty() ? 0 : c.profile.findings.size() - 1, "more finding");
+  const bool names_next = !c.options.next_command.empty() || !c.options.recording_path.empty();
+  if (!rest.empty() || !names_next) {
+    c.note(lines, "details", Style::kDim,
+           rest.empty() ? "--details: levels, balance, repeatability, processes"
+                        : "--details: " + rest + ", levels, balance, repeatability",
+           1);
+  }
+  add_next(c, lines);
+  return lines;
+}
+
+std::string brief_text(const TextContext& c) {
+  const auto height = static_cast<std::size_t>(c.options.height ? kBriefLines : kNoLimit);
+  const bool has_windows = !c.profile.windows.empty();
+  std::array<Lines, 5> blocks{
+      answer(c, kFindingLines[0]), head(c),
+      brief_domain_block(c, has_windows ? kFewestDomainLines : kDomainLines), Lines{},
+      brief_foot(c, c.options.height ? 1 : kMostWarnings)};
+  std::size_t used = 0;
+  for (const Lines& block : blocks) used += block.size();
+  const std::size_t room = height > used + 2 ? height - used - 2 : 0;
+  if (has_windows) {
+    blocks[3] = window_block(c, std::clamp(room, kFewestBriefWindows, kMostWindows));
+  } else if (room > 0) {
+    blocks[3] = process_block(c, std::min(room, kFewestBriefProcesses));
+    if (used + blocks[3].size() > height) blocks[3].clear();
+  }
+  std::string text;
+  for (const Lines& block : blocks) {
+    for (const std::string& line : block) text += line + '\n';
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string to_text(const model::Profile& profile, const TextOptions& options) {
   const TextContext c(profile, options);
-  std::array<Lines, 7> blocks{head(c), domain_block(c), level_block(c), {}, {}, balance_block(c),
+  if (!options.details) return brief_text(c);
+  // Answer, head, devices, levels, windows, processes, balance, foot.
+  std::array<Lines, 8> blocks{answer(c, kFindingLines[0]),
+                              head(c),
+                              domain_block(c),
+                              level_block(c),
+                              {},
+                              {},
+                              balance_block(c),
                               {}};
   std::size_t used = 0;
   for (const Lines& block : blocks) used += block.size();
   const auto height = static_cast<std::size_t>(options.height.value_or(kNoLimit));
   for (const std::size_t finding_lines : kFindingLines) {
+    used -= blocks.front().size();
+    blocks.front() = answer(c, finding_lines);
+    used += blocks.front().size();
     blocks.back() = foot(c, finding_lines);
     if (used + blocks.back().size() + kFewestProcesses + 2 <= height) break;
   }
   used += blocks.back().size();
   // Windows and processes get what is left: rows, a heading and a line for those folded.
   const auto room = [&] { return height > used + 2 ? height - used - 2 : 0; };
-  blocks[3] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
-  used += blocks[3].size();
-  blocks[4] = process_block(c, std::clamp(room(), kFewestProcesses, kMostProcesses));
+  blocks[4] = window_block(c, std::clamp(room(), kFewestWindows, kMostWindows));
   used += blocks[4].size();
+  blocks[5] = process_block(c, std::clamp(room(), kFewestProcesses, kMostProcesses));
+  used += blocks[5].size();
 
   std::string text;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const bool apart = i > 0 && i + 1 < blocks.size() && !blocks[i].empty() && used < height;
+    const bool apart =
+        !text.empty() && i + 1 < blocks.size() && !blocks[i].empty() && used < height;
     if (apart) ++used;
     if (apart) text += '\n';
     for (const std::string& line : blocks[i]) text += line + '\n';

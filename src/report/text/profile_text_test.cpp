@@ -78,8 +78,45 @@ TEST(ProfileText, LostGpuWithWarningsAndManyProcesses) {
   EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/lost.txt", to_text(lost_profile(), options)));
 }
 
+TEST(ProfileText, TheAnswerComesFirst) {
+  TextOptions options;
+  options.height = 40;
+  options.recording_path = "train.jprof";
+  options.details = false;
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/gpu_brief.txt", to_text(gpu_profile(), options)));
+  EXPECT_TRUE(matches_golden(JOULEPROF_TESTDATA "/vm_brief.txt", to_text(vm_profile(), options)));
+  for (const auto& profile : {gpu_profile(), vm_profile(), lost_profile()}) {
+    const std::string text = to_text(profile, options);
+    EXPECT_LE(lines_of(text).size(), 15U) << text;
+    for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80U) << line;
+  }
+}
+
+TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {
+  TextOptions options;
+  options.width = 120;
+  options.details = false;
+  const auto first_line = [&options](const model::Profile& profile) {
+    return std::string(lines_of(to_text(profile, options)).front());
+  };
+  auto profile = gpu_profile();
+  EXPECT_THAT(first_line(profile), AllOf(HasSubstr("10.41 Wh (37.49 kJ"),
+                                         HasSubstr("of it your command 10.33 Wh to 10.35 Wh"),
+                                         Not(HasSubstr("estimated"))));
+  profile.domains[1].energy->provenance = model::Provenance::kEstimated;
+  EXPECT_THAT(first_line(profile), HasSubstr("CPU 30 % (estimated)"));
+  profile.domains[0].energy.reset();
+  profile.domains[0].reason = "lost";
+  EXPECT_THAT(first_line(profile), HasSubstr("; without GPU"));
+  for (auto& d : profile.domains) d.energy.reset();
+  EXPECT_THAT(first_line(profile), AllOf(HasSubstr("unavailable"), Not(HasSubstr("0 J"))));
+  options.whole_machine = true;
+  EXPECT_THAT(first_line(gpu_profile()), Not(HasSubstr("your command")));
+}
+
 TEST(ProfileText, OneGpuFitsOneScreen) {
   TextOptions options;
+  options.details = false;
   options.height = 24;
   options.recording_path = "train.jprof";
   auto profile = gpu_profile();
@@ -87,7 +124,7 @@ TEST(ProfileText, OneGpuFitsOneScreen) {
   const std::string text = to_text(profile, options);
   EXPECT_LE(lines_of(text).size(), 24u) << text;
   for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80u) << line;
-  EXPECT_THAT(text, HasSubstr("4 more; each in --json"));
+  EXPECT_THAT(text, HasSubstr("4 more warnings"));
 }
 
 TEST(ProfileText, AFindingIsWholeWhereThereIsRoom) {

@@ -127,7 +127,90 @@ void add_total(const TextContext& c, Table& table) {
                  {text, is_measured ? Style::kBold : style_of(m.provenance)}, 4);
 }
 
+std::string_view everyday_name(model::DomainKind kind) {
+  switch (kind) {
+    case model::DomainKind::kGpu:
+      return "GPU";
+    case model::DomainKind::kCpu:
+      return "CPU";
+    case model::DomainKind::kDram:
+      return "DRAM";
+    default:
+      return to_string(kind);
+  }
+}
+
+// "GPU 95 %, CPU 5.0 % (estimated); without DRAM"
+std::string kinds_text(const TextContext& c) {
+  std::vector<model::DomainKind> kinds;
+  const auto add = [&kinds](model::DomainKind kind) {
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  };
+  for (const DomainProfile* d : c.total.counted) add(d->domain.kind);
+  std::string text;
+  for (const model::DomainKind kind : kinds) {
+    Energy sum;
+    Provenance provenance = Provenance::kUnavailable;
+    for (const DomainProfile* d : c.total.counted) {
+      if (d->domain.kind != kind) continue;
+      sum += d->energy->energy;
+      provenance = combine(provenance, d->energy->provenance);
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", everyday_name(kind));
+    if (kinds.size() > 1 && c.total.energy->energy > Energy{} && sum >= Energy{}) {
+      text += " " + percent_text(sum.joules() / c.total.energy->energy.joules());
+    }
+    if (provenance == Provenance::kMeasured) continue;
+    text += provenance == Provenance::kSimulated ? " (SIMULATED)" : " (estimated)";
+  }
+  // What is missing: a kind of which no device has a figure, or some of its devices.
+  std::vector<std::string> missing;
+  for (const auto& excluded : c.total.excluded) {
+    const auto& d = *excluded.domain;
+    if (!d.domain.visible || d.energy) continue;
+    const bool is_partly = std::find(kinds.begin(), kinds.end(), d.domain.kind) != kinds.end();
+    const std::string name = is_partly ? label_of(c, d) : std::string(everyday_name(d.domain.kind));
+    if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+  }
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    text += (i == 0 ? "; without " : i + 1 == missing.size() ? " and " : ", ") + missing[i];
+  }
+  return text;
+}
+
+// ", of it your command 1.804 Wh"
+std::string command_part_text(const TextContext& c) {
+  if (!c.total.command || c.options.whole_machine) return {};
+  const auto& command = *c.total.command;
+  const char* const whose = c.profile.run.command.empty() ? "the processes" : "your command";
+  if (!command.is_divided) return fmt::format(", all of it {}", whose);
+  std::string text = fmt::format(", of it {} {}", whose, watt_hours_text(command.energy.energy));
+  constexpr double kNoted = 0.001;
+  if (command.undivided.joules() > kNoted * c.total.energy->energy.joules()) {
+    text += " to " + watt_hours_text(command.energy.energy + command.undivided);
+  }
+  return text;
+}
+
 }  // namespace
+
+Lines answer_block(const TextContext& c) {
+  Lines lines;
+  if (!c.total.energy) {
+    if (!c.profile.has_span() || c.profile.domains.empty()) return lines;  // said below
+    lines.push_back(paint("Energy unavailable: each device has its reason below", Style::kAttention,
+                          c.options.colour));
+    return lines;
+  }
+  const Measurement& m = *c.total.energy;
+  const std::string text =
+      fmt::format("{} ({} {}){}; {}", watt_hours_text(m.energy), energy_text(m.energy),
+                  c.plus_minus(m.error, m.energy), command_part_text(c), kinds_text(c));
+  for (const std::string& line : wrap(text, c.width)) {
+    lines.push_back(paint(line, Style::kBold, c.options.colour));
+  }
+  return lines;
+}
 
 Style style_of(Provenance p) {
   if (p == Provenance::kSimulated) return Style::kAlarm;
@@ -206,6 +289,48 @@ Lines domain_block(const TextContext& c) {
   if (!c.folded.empty()) add_folded(c, table);
   add_command(c, table);
   add_total(c, table);
+  return table.lines(c.width, c.options.colour);
+}
+
+Lines brief_domain_block(const TextContext& c, std::size_t most) {
+  Table table({"", "energy", "95 %", "mean W", "peak W", "<"});
+  std::vector<std::size_t> whole;
+  for (const std::vector<std::size_t>* rows : {&c.shown, &c.folded}) {
+    for (const std::size_t i : *rows) {
+      if (!c.profile.domains[i].domain.parent) whole.push_back(i);
+    }
+  }
+  if (whole.empty()) return domain_block(c);
+  std::size_t shown = whole.size();
+  if (shown + 1 > most) {
+    shown = most - 2;
+    // Those that took most.
+    std::stable_sort(whole.begin(), whole.end(), [&](std::size_t a, std::size_t b) {
+      const auto of = [&](std::size_t i) {
+        const auto& energy = c.profile.domains[i].energy;
+        return energy ? energy->energy : Energy::microjoules(-1);
+      };
+      return of(a) > of(b);
+    });
+  }
+  for (std::size_t row = 0; row < shown; ++row) {
+    const DomainProfile& d = c.profile.domains[whole[row]];
+    if (!d.energy) {
+      const std::string why = d.reason.empty() ? "no reason was recorded" : c.safe(d.reason);
+      table.add_text({c.labels[whole[row]], Style::kAttention},
+                     {"unavailable: " + why, Style::kAttention}, 1);
+      continue;
+    }
+    table.add({{c.labels[whole[row]]},
+               {energy_text(d.energy->energy), Style::kBold},
+               {c.plus_minus(d.energy->error, d.energy->energy)},
+               {d.mean_power ? number_text(d.mean_power->watts()) : "-"},
+               {d.peak_power ? number_text(d.peak_power->watts()) : "-"},
+               {provenance_word(d.energy->provenance), style_of(d.energy->provenance)}});
+  }
+  if (shown < whole.size()) {
+    table.add_text({fmt::format("{} more", whole.size() - shown)}, {"see --details"}, 1);
+  }
   return table.lines(c.width, c.options.colour);
 }
 

@@ -36,7 +36,12 @@ struct TextContext {
             std::size_t max_lines, Style text_style = Style::kPlain) const;
 };
 
+// The answer in everyday words: energy of all devices, the command's part of it, and the kinds of
+// devices that it is of.
+Lines answer_block(const TextContext& context);
 Lines domain_block(const TextContext& context);
+// The same in few columns and at most `most` lines.
+Lines brief_domain_block(const TextContext& context, std::size_t most);
 // What GPUs drew at rest, held by a context and above, and why that is not known.
 Lines level_block(const TextContext& context);
 Lines balance_block(const TextContext& context);

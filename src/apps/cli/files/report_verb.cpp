@@ -42,6 +42,7 @@ class ReportVerb : public Verb {
     app.add_flag("--sacct", sacct_, "");
     app.add_option("--per", per_, "");
     app.add_flag("--whole-machine", whole_machine_, "");
+    app.add_flag("--details", details_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -66,6 +67,7 @@ class ReportVerb : public Verb {
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
     options.text.whole_machine = whole_machine_;
+    options.text.details = details_;
     options.version = JOULEPROF_VERSION;
     options.collectives = choice_.by == "collective";
     options.windows = choice_.by == "window";
@@ -201,6 +203,7 @@ class ReportVerb : public Verb {
   bool sacct_ = false;
   std::string per_;
   bool whole_machine_ = false;  // what is quoted
+  bool details_ = false;
   bool json_ = false;
   bool csv_ = false;
   std::string html_;

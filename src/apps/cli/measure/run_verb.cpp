@@ -71,6 +71,7 @@ class RunVerb : public Verb {
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
     app.add_flag("--no-service", no_service_, "");
     app.add_flag("-q,--quiet", quiet_, "");
+    app.add_flag("--details", details_, "");
   }
 
   int run(const std::vector<std::string>& command) override {
@@ -411,6 +412,7 @@ class RunVerb : public Verb {
     auto text = text_options(STDERR_FILENO);
     text.recording_path = kept.path.string();
     text.whole_machine = whole_machine_;
+    text.details = details_;
     say(report::to_text(*profile, text));
     if (per) say(report::per_unit_to_text(*per, text));
     if (is_traced()) show_kernels(run, kept);
@@ -468,6 +470,7 @@ class RunVerb : public Verb {
   std::string cpu_tdp_;
   bool no_service_ = false;
   bool quiet_ = false;
+  bool details_ = false;
   session::RecorderLock* lock_ = nullptr;  // of the job's recorder
 };
 
