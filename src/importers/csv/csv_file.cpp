@@ -106,24 +106,50 @@ Result<void> CsvFile::no_others() const {
   return {};
 }
 
-Result<bool> CsvFile::next() {
+Result<bool> CsvFile::next(const std::function<Result<void>()>& take) {
+  for (;;) {
+    const std::size_t before = line_;
+    const auto more = next_row();
+    if (more && !*more) return false;
+    if (!more && line_ == before) return more;  // the file, not a row
+    const Result<void> taken = more ? take() : forward_error(more);
+    if (taken) {
+      ++taken_;
+      return true;
+    }
+    if (taken.error().code != Errc::kCorrupt || is_hopeless_) return forward_error(taken);
+    if (!ended_) {
+      cut_off_ = cut_off_warning(path(), line_);
+      return false;
+    }
+    ++left_out_;
+    if (!first_left_out_) first_left_out_ = taken.error();
+  }
+}
+
+Result<void> CsvFile::check_left_out(std::vector<std::string>& warnings) const {
+  if (!first_left_out_) return {};
+  if (left_out_ > taken_) return tl::unexpected(*first_left_out_);
+  warnings.push_back(fmt::format("{} row{} left out that cannot be right; the first is {}",
+                                 left_out_, left_out_ == 1 ? "" : "s", first_left_out_->message));
+  return {};
+}
+
+Result<bool> CsvFile::next_row() {
   for (;;) {
     const auto line = next_line();
     if (!line || !*line) return line;
     if (trim(text_).empty()) continue;
     auto fields = split_line();
     if (!ended_ && (!fields || last_.may_be_cut(fields_.back()))) {
-      set_cut_off();
+      cut_off_ = cut_off_warning(path(), line_);
       return false;
     }
     if (!fields) return forward_error(fields);
     last_.note(fields_.back());
-    ++rows_;
     return true;
   }
 }
-
-void CsvFile::set_cut_off() { cut_off_ = cut_off_warning(path(), line_); }
 
 Result<bool> CsvFile::next_line() {
   std::size_t searched = at_;
@@ -199,6 +225,11 @@ Result<std::int64_t> CsvFile::integer(const CsvColumn& column) const {
 tl::unexpected<Error> CsvFile::fail_at(const CsvColumn& column, std::string_view message) const {
   return fail(Errc::kCorrupt,
               fmt::format("{}, line {}, column '{}': {}", path(), line_, column.name, message));
+}
+
+tl::unexpected<Error> CsvFile::fail_all_at(const CsvColumn& column, std::string_view message) {
+  is_hopeless_ = true;
+  return fail_at(column, message);
 }
 
 }  // namespace jouleprof::importers

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,13 +43,15 @@ class CsvFile {
   // Errors: corrupt, for the first column that was not asked for.
   Result<void> no_others() const;
 
-  // Goes to the next row; false at the end. Blank lines are passed over. A last line without a line
-  // end counts where it is whole; else cut_off() is set.
-  // Errors: corrupt, with the line, when it has not as many fields as the header.
-  Result<bool> next();
-  // Whether the row has a line end; else a field that is no value is the begin of one.
-  bool ended() const { return ended_; }
-  void set_cut_off();
+  // Goes to the next row that `take` takes; false at the end. Blank lines are passed over. A row
+  // that has not as many fields as the header, or that `take` calls corrupt, is left out and
+  // counted. A last line without a line end counts where it is whole; else cut_off() is set.
+  // Errors: as GzipReader; those of `take` that are not corrupt, or that fail_all_at() made.
+  Result<bool> next(const std::function<Result<void>()>& take);
+  // After the last row. Appends a warning of the rows that were left out. Errors: corrupt, for the
+  // first of them, where more were left out than taken.
+  Result<void> check_left_out(std::vector<std::string>& warnings) const;
+  std::uint64_t left_out() const { return left_out_; }
 
   std::string_view field(const CsvColumn& column) const { return fields_[column.index]; }
   // A field as a whole number of the value's own unit, rounded. Errors: corrupt.
@@ -56,15 +59,17 @@ class CsvFile {
 
   // corrupt: "PATH, line N, column 'NAME': MESSAGE".
   tl::unexpected<Error> fail_at(const CsvColumn& column, std::string_view message) const;
+  // The same, where the rows that follow would be no better.
+  tl::unexpected<Error> fail_all_at(const CsvColumn& column, std::string_view message);
 
   std::size_t line() const { return line_; }
-  std::size_t rows() const { return rows_; }
   const std::optional<std::string>& cut_off() const { return cut_off_; }
   const std::string& path() const { return reader_.path(); }
 
  private:
   explicit CsvFile(GzipReader reader) : reader_(std::move(reader)) {}
   Result<void> read_start();
+  Result<bool> next_row();
   Result<bool> next_line();
   Result<void> split_line();
 
@@ -75,7 +80,10 @@ class CsvFile {
   std::string_view text_;  // within buffer_
   bool ended_ = false;
   std::size_t line_ = 0;
-  std::size_t rows_ = 0;
+  std::uint64_t taken_ = 0;  // rows
+  std::uint64_t left_out_ = 0;
+  std::optional<Error> first_left_out_;
+  bool is_hopeless_ = false;
   std::vector<std::string> header_;
   std::vector<bool> asked_;
   std::vector<std::string_view> fields_;

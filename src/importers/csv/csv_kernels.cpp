@@ -59,15 +59,15 @@ Result<CsvKernels> CsvKernels::open(const std::filesystem::path& path, CsvKernel
   if (!file) return forward_error(file);
   CsvKernels kernels(std::move(*file), std::move(names));
   if (auto ok = kernels.find_columns(); !ok) return forward_error(ok);
-  auto more = kernels.file_.next();
+  auto more = kernels.next_row();
   if (!more) return forward_error(more);
   if (!*more) {
+    std::vector<std::string> none;
+    if (auto why = kernels.file_.check_left_out(none); !why) return forward_error(why);
     return fail(Errc::kUnavailable,
                 fmt::format("{}: a header, and no row under it", path.string()));
   }
-  auto row = kernels.row();
-  if (!row) return forward_error(row);
-  kernels.first_ = *row;
+  kernels.first_ = kernels.row_.begin;
   return kernels;
 }
 
@@ -131,7 +131,7 @@ Result<std::uint32_t> CsvKernels::class_of_row() {
     return known->second;
   }
   if (named == names_.names.end() && names_.given) {
-    return file_.fail_at(*id_, fmt::format("there is no name for kernel {}", *id));
+    return file_.fail_all_at(*id_, fmt::format("there is no name for kernel {}", *id));
   }
   const std::uint32_t found =
       class_of_name(named == names_.names.end() ? fmt::format("kernel {}", *id) : named->second);
@@ -140,8 +140,12 @@ Result<std::uint32_t> CsvKernels::class_of_row() {
   return found;
 }
 
-Result<CsvKernels::Row> CsvKernels::row() {
-  Row row;
+Result<bool> CsvKernels::next_row() {
+  return file_.next([this] { return take_row(); });
+}
+
+Result<void> CsvKernels::take_row() {
+  Row& row = row_;
   const auto start = file_.integer(start_);
   if (!start) return forward_error(start);
   const std::int64_t base = names_.base_unix_ns.value_or(0);
@@ -161,8 +165,8 @@ Result<CsvKernels::Row> CsvKernels::row() {
   if (!stop) return forward_error(stop);
   if (duration_) {
     if (*stop < 0 || *stop > csv::kLongestKernel.count()) {
-      return file_.fail_at(last,
-                           fmt::format("{} is no duration of a kernel", show(file_.field(last))));
+      return file_.fail_at(last, fmt::format("{} is no duration of a kernel: check the unit",
+                                             show(file_.field(last))));
     }
     row.end = row.begin + Duration{*stop};
   } else {
@@ -170,7 +174,7 @@ Result<CsvKernels::Row> CsvKernels::row() {
     if (!end) return forward_error(end);
     row.end = *end;
     if (row.end < row.begin || row.end - row.begin > csv::kLongestKernel) {
-      return file_.fail_at(last, "the kernel ends before it begins, or days later");
+      return file_.fail_at(last, "the kernel ends before it begins, or hours later");
     }
   }
   if (stream_) {
@@ -179,11 +183,11 @@ Result<CsvKernels::Row> CsvKernels::row() {
     if (*stream < 0 || *stream >= model::kNone) return file_.fail_at(*stream_, "no stream");
     row.stream = static_cast<std::uint32_t>(*stream);
   }
-  if (!limit_.add(row.end - row.begin)) return file_.fail_at(last, limit_.message());
+  if (!limit_.add(row.end - row.begin)) return file_.fail_all_at(last, limit_.message());
   auto kernel_class = class_of_row();
   if (!kernel_class) return forward_error(kernel_class);
   row.kernel_class = *kernel_class;
-  return row;
+  return {};
 }
 
 Result<model::Trace> CsvKernels::read(RealTime origin, bool events) {
@@ -194,32 +198,25 @@ Result<model::Trace> CsvKernels::read(RealTime origin, bool events) {
                            [&](model::ActivityChunk chunk) { trace_.chunks.push_back(chunk); });
   begin_ = RealTime::max();
   end_ = RealTime::min();
-  const auto take = [&](const Row& row) {
-    if (row.kernel_class == model::kNone) return;
-    begin_ = std::min(begin_, row.begin);
-    end_ = std::max(end_, row.end);
-    bins.add({HostTime{row.begin - origin}, HostTime{row.end - origin}, row.kernel_class,
-              model::kNone, row.stream});
-  };
-  take(first_);
   for (;;) {
-    auto more = file_.next();
+    if (row_.kernel_class != model::kNone) {
+      begin_ = std::min(begin_, row_.begin);
+      end_ = std::max(end_, row_.end);
+      bins.add({HostTime{row_.begin - origin}, HostTime{row_.end - origin}, row_.kernel_class,
+                model::kNone, row_.stream});
+    }
+    const auto more = next_row();
     if (!more) return forward_error(more);
     if (!*more) break;
-    auto next = row();
-    if (!next && !file_.ended()) {
-      file_.set_cut_off();
-      break;
-    }
-    if (!next) return forward_error(next);
-    take(*next);
   }
+  if (auto right = file_.check_left_out(warnings_); !right) return forward_error(right);
   bins.finish();
   if (bins.launches() == 0) {
     return fail(Errc::kUnavailable, fmt::format("{}: there is no kernel in it", file_.path()));
   }
   trace_.status.activities = bins.launches();
   trace_.status.late = bins.late();
+  trace_.status.dropped = file_.left_out();
   trace_.status.ended = !file_.cut_off();
   return std::move(trace_);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "importers/csv/csv_file.h"
 #include "importers/launch_limit.h"
@@ -29,9 +30,10 @@ class CsvKernels {
   // Reads the header and the first row. Errors: as CsvFile; unavailable when there is no row.
   static Result<CsvKernels> open(const std::filesystem::path& path, CsvKernelNames names);
 
-  RealTime first() const { return first_.begin; }
+  RealTime first() const { return first_; }
 
-  // Reads all rows. `origin` is the wall time of host time zero.
+  // Reads all rows. One that cannot be right is left out: its launch counts as dropped. `origin` is
+  // the wall time of host time zero.
   Result<model::Trace> read(RealTime origin, bool events);
 
   // After read(): the span that kernels ran in, and records that are no work of the GPU's.
@@ -39,6 +41,7 @@ class CsvKernels {
   RealTime end() const { return end_; }
   const std::map<std::string, std::uint64_t>& left_out() const { return left_out_; }
   const CsvFile& file() const { return file_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   struct Row {
@@ -50,7 +53,8 @@ class CsvKernels {
   CsvKernels(CsvFile file, CsvKernelNames names)
       : file_(std::move(file)), names_(std::move(names)) {}
   Result<void> find_columns();
-  Result<Row> row();
+  Result<bool> next_row();
+  Result<void> take_row();
   Result<std::uint32_t> class_of_row();
   std::uint32_t class_of_name(std::string_view name);
 
@@ -65,7 +69,9 @@ class CsvKernels {
   model::Trace trace_;
   std::unordered_map<std::int64_t, std::uint32_t> by_id_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
-  Row first_;
+  Row row_;
+  RealTime first_{};
+  std::vector<std::string> warnings_;
   RealTime begin_{};
   RealTime end_{};
   std::map<std::string, std::uint64_t> left_out_;

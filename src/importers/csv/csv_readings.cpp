@@ -22,38 +22,14 @@ tl::unexpected<Error> no_row(const CsvFile& file) {
   return fail(Errc::kUnavailable, fmt::format("{}: a header, and no row under it", file.path()));
 }
 
-}  // namespace
-
-// Calls `take` for each row. One that is no row is left out and counted; a last one without a line
-// end is cut off.
-// `take` sets `is_fatal` where the rows that follow would be no better.
-Result<void> each_row(CsvFile& file, std::vector<std::string>& warnings, const bool& is_fatal,
+// Calls `take` for each row.
+Result<void> each_row(CsvFile& file, std::vector<std::string>& warnings,
                       const std::function<Result<void>()>& take) {
-  std::uint64_t good = 0, bad = 0;
-  std::optional<Error> first;
   for (;;) {
-    const std::size_t line = file.line();
-    const auto more = file.next();
-    if (more && !*more) break;
-    if (!more && file.line() == line) return forward_error(more);  // the file, not a row
-    const Result<void> taken = more ? take() : forward_error(more);
-    if (taken) {
-      ++good;
-      continue;
-    }
-    if (taken.error().code != Errc::kCorrupt || is_fatal) return forward_error(taken);
-    if (!file.ended()) {
-      file.set_cut_off();
-      break;
-    }
-    ++bad;
-    if (!first) first = taken.error();
+    const auto more = file.next(take);
+    if (!more) return forward_error(more);
+    if (!*more) return file.check_left_out(warnings);
   }
-  if (!first) return {};
-  if (bad > good) return tl::unexpected(*first);
-  warnings.push_back(fmt::format("{} row{} left out that cannot be right; the first is {}", bad,
-                                 bad == 1 ? "" : "s", first->message));
-  return {};
 }
 
 // As one GPU's, samples of two give the energy of one.
@@ -64,6 +40,8 @@ Result<void> check_one_gpu(const CsvFile& file, const DeviceRows& rows) {
   if (!found || !found->is_certain) return {};
   return fail(Errc::kCorrupt, fmt::format("{}: {}", file.path(), found->text));
 }
+
+}  // namespace
 
 Result<CsvSamples> read_csv_samples(const std::filesystem::path& path) {
   auto file = CsvFile::open(path);
@@ -77,14 +55,14 @@ Result<CsvSamples> read_csv_samples(const std::filesystem::path& path) {
   DeviceRows all;
   all.device = "gpu0";
   all.columns.push_back({"the power", false, false, {}});
-  bool goes_back = false;
-  auto read = each_row(*file, out.warnings, goes_back, [&]() -> Result<void> {
+  auto read = each_row(*file, out.warnings, [&]() -> Result<void> {
     auto at = instant(*file, *time);
     if (!at) return forward_error(at);
     const auto microwatts = file->integer(*power);
     if (!microwatts) return forward_error(microwatts);
-    goes_back = goes_back || (!out.rows.empty() && *at < out.rows.back().at);
-    if (goes_back) return file->fail_at(*time, "the time goes back: sort the rows by time");
+    if (!out.rows.empty() && *at < out.rows.back().at) {
+      return file->fail_all_at(*time, "the time goes back: sort the rows by time");
+    }
     all.stamps.push_back(at->time_since_epoch());
     all.lines.push_back(file->line());
     all.begins.push_back(false);
@@ -120,11 +98,10 @@ Result<CsvCounter> read_csv_counter(const std::filesystem::path& path) {
   for (int i = 0; i < energy->decimals; ++i) {
     out.quantum = Energy::microjoules(out.quantum.microjoules() * 10);
   }
-  bool goes_back = false;
   DeviceRows all;
   all.device = "gpu0";
   all.columns.push_back({"the counter", false, true, {}});
-  auto read = each_row(*file, out.warnings, goes_back, [&]() -> Result<void> {
+  auto read = each_row(*file, out.warnings, [&]() -> Result<void> {
     auto begin = instant(*file, *before);
     if (!begin) return forward_error(begin);
     auto end = instant(*file, *after);
@@ -133,8 +110,9 @@ Result<CsvCounter> read_csv_counter(const std::filesystem::path& path) {
     if (!total) return forward_error(total);
     if (*end < *begin) return file->fail_at(*after, "the read ends before it begins");
     if (*total < 0) return file->fail_at(*energy, "an energy counter is never negative");
-    goes_back = !out.rows.empty() && *begin < out.rows.back().before;
-    if (goes_back) return file->fail_at(*before, "the time goes back: sort the rows by time");
+    if (!out.rows.empty() && *begin < out.rows.back().before) {
+      return file->fail_all_at(*before, "the time goes back: sort the rows by time");
+    }
     all.lines.push_back(file->line());
     all.columns.front().values.push_back(static_cast<double>(*total));
     if (file->field(*energy).find('.') != std::string_view::npos) {

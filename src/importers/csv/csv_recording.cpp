@@ -154,6 +154,7 @@ Result<void> Builder::add_kernels() {
     builder_.warn("some kernels ran before the first or after the last reading");
   }
   if (kernels_->file().cut_off()) builder_.warn(*kernels_->file().cut_off());
+  for (const auto& warning : kernels_->warnings()) builder_.warn(warning);
   for (const auto& [name, count] : kernels_->left_out()) {
     builder_.warn(fmt::format("{} record{} of '{}' left out: no work of the GPU's", count,
                               count == 1 ? "" : "s", name));

@@ -13,7 +13,7 @@ namespace jouleprof::importers::csv {
 
 inline constexpr std::int64_t kLastUnixNanosecond = kLastUnixTime.count();
 // The sum of a time and this fits 64 bits; LaunchLimit allows less.
-inline constexpr Duration kLongestKernel = std::chrono::hours{24 * 7};
+inline constexpr Duration kLongestKernel = std::chrono::hours{1};
 
 using TimeColumns = std::array<ColumnName, 4>;  // in nanoseconds
 inline constexpr TimeColumns kTime{{{"t_ns", 0}, {"t_us", 3}, {"t_ms", 6}, {"t_s", 9}}};

@@ -1,5 +1,7 @@
 // CSV of this tool: what `monitor --format csv` prints, and what `export` writes as csv (power),
 // counters and gauges. A row is of one device, or of one sensor of it.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "importers/cells.h"
@@ -58,8 +60,15 @@ constexpr auto kMonitorFields = without_power();
 constexpr LogTool kMonitorTool{
     .format = "jouleprof", .name = "jouleprof monitor", .fields = kMonitorFields};
 
+// Of windows, domains, processes or kernels: figures, of which no recording can be made again.
+bool is_table_of_figures(const Cells& header) {
+  return find_column(header, "provenance") &&
+         (find_column(header, "interval_low_joules") || find_column(header, "own_pid"));
+}
+
 bool recognises_own_csv(std::string_view text) {
   const auto header = csv_header(text);
+  if (is_table_of_figures(header)) return true;
   return find_column(header, "time_unix_seconds") && find_column(header, "device") &&
          find_column(header, "domain");
 }
@@ -67,6 +76,13 @@ bool recognises_own_csv(std::string_view text) {
 Result<model::Recording> read_own_csv(std::span<const SourceText> sources,
                                       const ImportOptions& options) {
   const auto header = csv_header(sources.front().text);
+  if (is_table_of_figures(header)) {
+    return fail(Errc::kUnsupported,
+                fmt::format("{}: a table of figures that `jouleprof export` wrote. Without its "
+                            "readings they would lose their intervals: import the *.jprof's "
+                            "export of csv or counters, or report the *.jprof itself",
+                            sources.front().path));
+  }
   const bool is_monitor = find_column(header, "elapsed_seconds").has_value();
   RowLog log(is_monitor ? kMonitorTool : kTool, options);
   for (const SourceText& source : sources) {

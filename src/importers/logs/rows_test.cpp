@@ -230,6 +230,18 @@ TEST(OwnCsv, ExportsAndMonitorsAreRead) {
   EXPECT_TRUE(model::is_simulated(*monitor));
 }
 
+TEST(OwnCsv, TablesOfFiguresAreRefusedByTheirName) {
+  for (const char* table :
+       {"name,begin_unix_seconds,begin_seconds,duration_seconds,device,domain,energy_joules,"
+        "interval_low_joules,interval_high_joules,repeatability_joules,provenance,reason,labels\n"
+        "step,,0,1,gpu0,gpu,10,9,11,0.1,simulated,,\n",
+        "domain,device,name,energy_joules,interval_low_joules,interval_high_joules,provenance\n"
+        "gpu,gpu0,Some GPU,10,9,11,estimated\n",
+        "pid,own_pid,name,provenance,energy_joules\n12,12,python,estimated,3\n"}) {
+    EXPECT_THAT(import_error(table), testing::HasSubstr("they would lose their intervals"));
+  }
+}
+
 TEST(Tegrastats, RailsBecomeDevices) {
   const std::string rest =
       " RAM 2448/7772MB (lfb 1x4MB) SWAP 0/3886MB CPU [1%@729,0%@729] GR3D_FREQ 0% ";

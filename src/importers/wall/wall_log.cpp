@@ -52,16 +52,18 @@ class Reader {
   }
 
  private:
-  tl::unexpected<Error> damaged(std::size_t line, std::string_view what) const {
-    return fail(Errc::kCorrupt, fmt::format("{}, line {}: {}", log_.file, line, what));
-  }
+  // Of one column of power.
+  struct Readings {
+    std::vector<WallLog::Reading> good;
+    BadRows bad;
+  };
 
-  Result<void> add(std::size_t line, RealTime at, double watts) {
+  static void add(Readings& to, std::size_t line, RealTime at, double watts) {
     if (!std::isfinite(watts) || watts < 0 || watts > kMostWatts) {
-      return damaged(line, fmt::format("{} W is no power of a machine", watts));
+      to.bad.add(line, fmt::format("{} W is no power of a machine", watts));
+    } else {
+      to.good.push_back({at, watts});
     }
-    log_.readings.push_back({at, watts});
-    return {};
   }
 
   // Each reading is a block of lines; one with the time may come before it.
@@ -76,17 +78,20 @@ class Reader {
       const auto value = colon == line.npos ? std::string_view() : trim(line.substr(colon + 1));
       if (line.starts_with("Instantaneous power reading")) {
         watts = parse_number(value.substr(0, value.find(' ')));
-        if (!watts) return damaged(lines.number(), "no watts in the reading");
-        if (!before) continue;
-        if (auto added = add(lines.number(), *before, *watts); !added) return added;
+        if (!watts) readings_.bad.add(lines.number(), "no watts in the reading");
+        if (!watts || !before) continue;
+        add(readings_, lines.number(), *before, *watts);
         before.reset();
         watts.reset();
       } else if (line.starts_with("IPMI timestamp")) {
         if (!watts) continue;  // it had a time before
         const auto at = parse_utc_time(value);
-        if (!at) return damaged(lines.number(), fmt::format("{} is no time", show(value)));
-        if (auto added = add(lines.number(), *at, *watts); !added) return added;
-        by_bmc = true;
+        if (at) {
+          add(readings_, lines.number(), *at, *watts);
+          by_bmc = true;
+        } else {
+          readings_.bad.add(lines.number(), fmt::format("{} is no time", show(value)));
+        }
         watts.reset();
       } else if (const auto at = parse_utc_time(line)) {
         before = at;
@@ -112,16 +117,19 @@ class Reader {
           log_.warnings.push_back(cut_off_warning(log_.file, lines.number()));
           break;
         }
-        return damaged(lines.number(), "no JSON; one object a line is needed");
+        readings_.bad.add(lines.number(), "no JSON; one object a line is needed");
+        continue;
       }
       const auto watts = find_watts(object, 0);
       if (!watts) continue;  // the BMC had none
       const auto at = find_time(object);
-      if (!at) {
-        return damaged(lines.number(),
-                       "no time: give the object a key 'time' with seconds since 1970 or ISO 8601");
+      if (at) {
+        add(readings_, lines.number(), *at, *watts);
+      } else {
+        readings_.bad.add(
+            lines.number(),
+            "no time: give the object a key 'time' with seconds since 1970 or ISO 8601");
       }
-      if (auto added = add(lines.number(), *at, *watts); !added) return added;
     }
     return {};
   }
@@ -184,7 +192,10 @@ class Reader {
                   fmt::format("{} has no column of power{}; it has: {}", log_.file,
                               column_.empty() ? "" : " '" + column_ + "'", fmt::join(head, ", ")));
     }
-    std::vector<std::vector<WallLog::Reading>> readings(candidates.size());
+    std::vector<Readings> readings(candidates.size());
+    const auto leave_out = [&](std::size_t line, const std::string& why) {
+      for (auto& column : readings) column.bad.add(line, why);
+    };
     LastLine last;
     while (lines.next()) {
       const auto line = trim(lines.text());
@@ -197,23 +208,26 @@ class Reader {
         break;
       }
       last.note(last_cell);
-      if (!fields || fields->size() <= *time) return damaged(lines.number(), "fields are missing");
+      if (!fields || fields->size() <= *time) {
+        leave_out(lines.number(), "fields are missing");
+        continue;
+      }
       if (frame && fields->size() > *frame && lower_case(trim((*fields)[*frame])) != "true")
         continue;
       const auto at = parse_utc_time((*fields)[*time]);
       if (!at) {
-        return damaged(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));
+        leave_out(lines.number(), fmt::format("{} is no time", show((*fields)[*time])));
+        continue;
       }
       for (std::size_t c = 0; c < candidates.size(); ++c) {
         const auto text =
             candidates[c] < fields->size() ? trim((*fields)[candidates[c]]) : std::string_view();
         if (text.empty()) continue;
-        const auto watts = parse_number(text);
-        if (!watts) return damaged(lines.number(), fmt::format("{} is no power", show(text)));
-        log_.readings.swap(readings[c]);
-        auto added = add(lines.number(), *at, *watts);
-        log_.readings.swap(readings[c]);
-        if (!added) return added;
+        if (const auto watts = parse_number(text)) {
+          add(readings[c], lines.number(), *at, *watts);
+        } else {
+          readings[c].bad.add(lines.number(), fmt::format("{} is no power", show(text)));
+        }
       }
     }
     return choose(head, candidates, readings);
@@ -253,11 +267,10 @@ class Reader {
   }
 
   Result<void> choose(const std::vector<std::string>& head,
-                      const std::vector<std::size_t>& candidates,
-                      std::vector<std::vector<WallLog::Reading>>& readings) {
+                      const std::vector<std::size_t>& candidates, std::vector<Readings>& readings) {
     std::vector<std::size_t> used;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
-      if (std::any_of(readings[c].begin(), readings[c].end(),
+      if (std::any_of(readings[c].good.begin(), readings[c].good.end(),
                       [](const auto& r) { return r.watts > 0; })) {
         used.push_back(c);
       }
@@ -272,12 +285,18 @@ class Reader {
     const std::size_t chosen = candidates.size() == 1 ? 0 : used.front();
     log_.column = std::string(trim(head[candidates[chosen]]));
     if (log_.column.starts_with('#')) log_.column.erase(0, 1);
-    log_.readings = std::move(readings[chosen]);
+    readings_ = std::move(readings[chosen]);
     return {};
   }
 
   Result<WallLog> finish() {
-    auto& readings = log_.readings;
+    auto& readings = log_.readings = std::move(readings_.good);
+    if (auto right = readings_.bad.check({log_.file, {}}, readings.size()); !right) {
+      return forward_error(right);
+    }
+    for (const auto& warning : readings_.bad.warnings()) {
+      log_.warnings.push_back(fmt::format("{}: {}", log_.file, warning));
+    }
     std::stable_sort(readings.begin(), readings.end(),
                      [](const auto& a, const auto& b) { return a.at < b.at; });
     // A BMC repeats its last value under the same time.
@@ -294,6 +313,7 @@ class Reader {
   std::string_view text_;
   const std::string& column_;
   WallLog log_;
+  Readings readings_;
 };
 
 }  // namespace

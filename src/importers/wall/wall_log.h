@@ -17,9 +17,9 @@ namespace jouleprof::importers {
 // - a CSV file with a column of times and one of watts.
 // Times: seconds or milliseconds since 1970, or ISO 8601, in UTC where no zone is given.
 // `column`: of the power, with or without "#"; empty: the only one, or of several the only one that
-// is not all zero. Rows without a value are left out.
-// Errors: corrupt, with the line; invalid_argument where the column must be named; unavailable
-// where there are fewer than two readings.
+// is not all zero. Rows without a value are left out; those that cannot be right, too, and counted.
+// Errors: corrupt, with the line, where most rows cannot be right; invalid_argument where the
+// column must be named; unavailable where there are fewer than two readings.
 Result<model::WallLog> read_wall_log(std::string_view text, const std::string& file,
                                      const std::string& column = "");
 

@@ -91,6 +91,22 @@ TEST(WallLog, OfACsvFileHasItsColumns) {
   EXPECT_THAT(error("time,power_watts\n1,2\n"), HasSubstr("fewer than two readings"));
 }
 
+TEST(WallLog, ARowThatCannotBeRightIsLeftOutAndCounted) {
+  const std::string begin = "time,power_watts\n1671527189,100\n1671527190,101\n";
+  for (const char* row :
+       {"noon,1", "1671527191,-4", "1671527191,1e9", "1671527191,much", "\"1671527191,4", "-"}) {
+    SCOPED_TRACE(row);
+    const auto log = read(begin + row + "\n1671527192,102\n");
+    EXPECT_EQ(log.readings.size(), 3u);
+    EXPECT_THAT(log.warnings,
+                ElementsAre(HasSubstr("1 row left out that cannot be right; the first is line 4")));
+  }
+  // Of another column.
+  const auto log = read("time,a watts,b watts\n1671527189,100,7\n1671527190,101,oops\n", "a watts");
+  EXPECT_EQ(log.readings.size(), 2u);
+  EXPECT_TRUE(log.warnings.empty());
+}
+
 std::string ipmi(const std::string& before, int watts, const std::string& time) {
   return before + "\n    Instantaneous power reading:                   " + std::to_string(watts) +
          " Watts\n    Minimum during sampling period:                 18 Watts\n"
@@ -119,6 +135,10 @@ TEST(WallLog, OfIpmiAloneHasTheBmcsTime) {
                                         WallLog::Reading{RealTime{1671527190s}, 230}));
   EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("BMC's clock")));
   EXPECT_THAT(error(ipmi("", 220, "unknown")), HasSubstr("'unknown' is no time"));
+  const auto broken = read(ipmi("", 220, "Tue Dec 20 09:06:29 2022") + ipmi("", 220, "unknown") +
+                           ipmi("", 230, "Tue Dec 20 09:06:30 2022"));
+  EXPECT_EQ(broken.readings.size(), 2u);
+  EXPECT_THAT(broken.warnings, testing::Contains(HasSubstr("1 row left out")));
 }
 
 TEST(WallLog, OfRedfishHasPowerControlOrEnvironmentMetrics) {
@@ -136,6 +156,11 @@ TEST(WallLog, OfRedfishHasPowerControlOrEnvironmentMetrics) {
                     "\n"),
               HasSubstr("no time"));
   EXPECT_THAT(error("{\n"), HasSubstr("line 1: no JSON"));
+  const auto broken = read(
+      "{\"time\": 1, \"PowerConsumedWatts\": 3}\n{]\n{\"PowerConsumedWatts\": 3}\n"
+      "{\"time\": 2, \"PowerConsumedWatts\": 4}\n");
+  EXPECT_EQ(broken.readings.size(), 2u);
+  EXPECT_THAT(broken.warnings, ElementsAre(HasSubstr("2 rows left out")));
 }
 
 }  // namespace
