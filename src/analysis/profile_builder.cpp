@@ -184,7 +184,7 @@ class ProfileBuilder {
       warn(
           fmt::format("{}: its power was lower than the idle power that was learnt, by {:.3f} J in "
                       "all; its levels cannot be trusted",
-                      out.domain.device, -parts.active->energy.joules()));
+                      label_of(out.domain), -parts.active->energy.joules()));
     }
     const auto split = DomainSplitter(input_, processes_).split(out, timeline, levels);
     return split ? add_split(out, *split) : Energy{};

@@ -67,6 +67,10 @@ class Attribution {
     out_.replay_time = table_.replay_time.within(extent->begin, extent->end);
     out_.replay_inside = table_.replay_time.within(out_.begin, out_.end);
 
+    out_.launches = table_.launches;
+    out_.dropped = table_.dropped;
+    out_.memsets_left_out = table_.memsets_left_out;
+
     evidence_ = kernel_evidence(recording_, timeline_, table_, levels_, lost_);
     const auto& last = table_.bins.back();
     held_ = ClockLimits(recording_, out_.domain)
@@ -90,9 +94,6 @@ class Attribution {
     out_.explained = solution.explained;
     out_.rows = solution.rows;
     out_.method = method();
-    out_.launches = table_.launches;
-    out_.dropped = table_.dropped;
-    out_.memsets_left_out = table_.memsets_left_out;
     ActivityRows rows(recording_, table_, *model, gain(), out_.measured);
     rows.fill(out_);
     balance(*model);

@@ -37,15 +37,10 @@ void EnergyTimeline::append(const model::PowerReading& reading) {
   if (!shape) shape.emplace(of_average ? *sensors_.average : *sensors_.power, *time_);
   if (limit_watts_ > 0) shape->set_most(kErrors.most_of_limit * limit_watts_);
   shape->push(reading);
-  if (!of_average) note_troubles();
-  dirty_ = true;
-}
-
-void EnergyTimeline::note_troubles() {
-  for (; shape_notes_ < shape_->troubles().size(); ++shape_notes_) {
-    const auto& trouble = shape_->troubles()[shape_notes_];
-    notes_.push_back({time_->host_of(trouble.at), trouble.text});
+  for (const auto& trouble : shape->take_troubles()) {
+    if (!of_average) notes_.push_back({time_->host_of(trouble.at), trouble.text});
   }
+  dirty_ = true;
 }
 
 void EnergyTimeline::append(const model::GaugeReading& reading) {

@@ -166,7 +166,6 @@ class EnergyTimeline {
   };
 
   void note_origin(HostTime t);
-  void note_troubles();
   double hidden_joules(double a, double b) const;
   double hidden_in_samples(double a, double b, const Coverage& covered) const;
   std::optional<double> off_by_average(double a, double b, double& noise) const;
@@ -219,6 +218,7 @@ class EnergyTimeline {
   double place_sigma(double t) const;
   std::string still_counter() const;
   std::string without_curve() const;
+  bool is_all_zero() const;
   struct Bridge {
     double sigma = 0;
     bool anchored = false;
@@ -236,7 +236,6 @@ class EnergyTimeline {
   std::uint32_t frozen_segments_ = 0;  // added to the unwrapper's
   bool frozen_ = false;
   std::vector<Note> notes_;
-  std::size_t shape_notes_ = 0;  // of the shape's
   CounterPeriod counter_period_;
   // Of all of its reads: their number, when and at what they began, and whether none differed.
   std::size_t counter_reads_ = 0;

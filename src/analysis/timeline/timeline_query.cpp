@@ -87,6 +87,7 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
   if (!has_samples() && counter_reads_ > 1 && counter_still_) {
     return fail(Errc::kUnavailable, still_counter());
   }
+  if (is_all_zero()) return fail(Errc::kUnavailable, without_curve());
   const Coverage covered = coverage(a, b);
   if (covered.unknown_seconds > 0.5 * (b - a) && covered.unknown_seconds > 1) {
     return fail(Errc::kUnavailable,
@@ -119,17 +120,29 @@ std::string EnergyTimeline::still_counter() const {
       seconds(counter_newest_ - counter_begin_));
 }
 
+// A part of a board that is in use never draws 0 W all the time; its sensor may show it.
+bool EnergyTimeline::is_all_zero() const {
+  return shape_ && !sensors_.counter && shape_->highest_watts() == 0 && shape_->left_out() == 0 &&
+         (has_samples() || shape_->last_trouble());
+}
+
 std::string EnergyTimeline::without_curve() const {
+  if (is_all_zero()) {
+    return fmt::format(
+        "{} showed 0 W at every reading: the part is switched off, another sensor holds its power "
+        "(as the first die's of an MI250 holds the second's), or the sensor is stuck",
+        sensors_.power->name);
+  }
   if (counter_reads_ > 1 && !has_samples() && counter_still_) return still_counter();
   if (counter_reads_ == 1 && !has_samples()) {
     return fmt::format("{} was read once; an energy needs two reads", sensors_.counter->name);
   }
   if (shape_ && shape_->left_out() > 0) {
     return fmt::format("{} readings of {} were left out: {}", shape_->left_out(),
-                       sensors_.power->name, shape_->troubles().back().text);
+                       sensors_.power->name, shape_->last_trouble());
   }
-  if (shape_ && !shape_->troubles().empty()) {
-    return fmt::format("{}: {}", sensors_.power->name, shape_->troubles().back().text);
+  if (shape_ && shape_->last_trouble()) {
+    return fmt::format("{}: {}", sensors_.power->name, shape_->last_trouble());
   }
   if (shape_)
     return fmt::format("{} was read once; an energy needs two reads", sensors_.power->name);
@@ -138,7 +151,7 @@ std::string EnergyTimeline::without_curve() const {
 
 std::optional<Energy> EnergyTimeline::up_to(HostTime t) {
   refresh();
-  if (knots_.size() < 2) return std::nullopt;
+  if (knots_.size() < 2 || is_all_zero()) return std::nullopt;
   const double at = time_->seconds_of(t);
   const double reach = 3 * seconds(resolution());
   if (at < knots_.front().at - reach || at > knots_.back().at + reach) return std::nullopt;

@@ -71,6 +71,10 @@ TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
   cpu.by_kernel.clear();
   const std::string all = activity_to_text({activity_profile(), cpu}, {});
   EXPECT_EQ(all, text({}, activity_profile()));
+  cpu.launches = 795;
+  EXPECT_THAT(text({}, cpu),
+              HasSubstr("795 launches were traced, and have no energy of their own"));
+  cpu.launches = 0;
   EXPECT_THAT(text({}, cpu), HasSubstr("no kernel was traced"));
 }
 

@@ -22,7 +22,9 @@ std::string reasons(const std::vector<model::Domain>& domains) {
   for (const auto& domain : domains) {
     if (domain.unavailable_reason.empty()) continue;
     if (!text.empty()) text += "; ";
-    text += fmt::format("{}: {}", domain.device, domain.unavailable_reason);
+    const bool is_board = domain.kind == model::DomainKind::kGpu;
+    text += fmt::format("{}{}: {}", is_board ? "" : fmt::format("{} ", to_string(domain.kind)),
+                        domain.device, domain.unavailable_reason);
   }
   return text.empty() ? "no sensor was found" : text;
 }

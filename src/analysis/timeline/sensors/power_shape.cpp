@@ -76,10 +76,20 @@ void PowerShape::push(const model::PowerReading& reading) {
 
 void PowerShape::leave_out(double at, const char* why) {
   ++left_out_;
-  const auto last = std::find_if(troubles_.rbegin(), troubles_.rend(),
-                                 [&](const Trouble& x) { return x.text == why; });
-  if (last != troubles_.rend() && at - last->at < kTroublesApart) return;
+  const auto last =
+      std::find_if(newest_.begin(), newest_.end(), [&](const Trouble& x) { return x.text == why; });
+  if (last == newest_.end()) {
+    newest_.push_back({at, why});
+  } else {
+    if (at - last->at < kTroublesApart) return;
+    last->at = at;
+  }
+  note(at, why);
+}
+
+void PowerShape::note(double at, const char* why) {
   troubles_.push_back({at, why});
+  last_trouble_ = why;
 }
 
 // Removes the sample that the reading at `at` made, if it made one.
@@ -114,8 +124,7 @@ bool PowerShape::drop_frozen(double watts) {
   while (!samples_.empty() && samples_.back().end > repeated_since_) samples_.pop_back();
   if (watts == 0 && !samples_.empty()) samples_.pop_back();
   end_ = samples_.empty() ? std::optional<double>{} : samples_.back().end;
-  troubles_.push_back(
-      {repeated_since_, "the power sensor returned one value for seconds; it is not used there"});
+  note(repeated_since_, "the power sensor returned one value for seconds; it is not used there");
   repeated_ = 0;
   return true;
 }

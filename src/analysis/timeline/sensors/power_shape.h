@@ -91,7 +91,9 @@ class PowerShape {
     double at = 0;
     const char* text = "";
   };
-  const std::vector<Trouble>& troubles() const { return troubles_; }
+  std::vector<Trouble> take_troubles() { return std::exchange(troubles_, {}); }
+  // The newest, taken or not; nullptr: there was none.
+  const char* last_trouble() const { return last_trouble_; }
   std::size_t left_out() const { return left_out_; }  // readings
   // Seconds in [from, to] with missing samples.
   double missing_seconds(double from, double to) const;
@@ -117,6 +119,7 @@ class PowerShape {
 
   void add(double begin, double end, double watts);
   void leave_out(double at, const char* why);
+  void note(double at, const char* why);
   void drop_contradicted(double at);
   struct Recurrence {
     double period = 0;
@@ -144,7 +147,9 @@ class PowerShape {
   double most_ = 20e3;                                            // watts
   double least_shown_ = std::numeric_limits<double>::infinity();  // above 0 W
   double last_value_ = 0;                                         // watts, of the last reading
-  std::vector<Trouble> troubles_;
+  std::vector<Trouble> troubles_;                                 // not taken yet
+  std::vector<Trouble> newest_;                                   // of each reason for leaving out
+  const char* last_trouble_ = nullptr;
   std::size_t left_out_ = 0;
 };
 

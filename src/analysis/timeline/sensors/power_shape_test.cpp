@@ -71,6 +71,25 @@ TEST(PowerShape, FindsMissingSamples) {
   EXPECT_LT(shape.missed_variance(3.2, 3.9), 10);
 }
 
+TEST(PowerShape, HandsItsTroublesOverAndKeepsTheNewest) {
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  EXPECT_EQ(shape.last_trouble(), nullptr);
+  std::size_t taken = 0;
+  for (int hour = 0; hour < 36; ++hour) {
+    for (int second = 0; second < 3600; ++second) {
+      shape.push({kRing, at(3600 * hour + second), Power::watts(1e6)});
+    }
+    const auto troubles = shape.take_troubles();
+    EXPECT_EQ(troubles.size(), 360u);  // one in ten seconds
+    taken += troubles.size();
+    EXPECT_TRUE(shape.take_troubles().empty());
+  }
+  EXPECT_EQ(taken, 36 * 360u);
+  EXPECT_EQ(shape.left_out(), 36 * 3600u);
+  EXPECT_STREQ(shape.last_trouble(),
+               "the power sensor showed more than the board can draw; left out");
+}
+
 TEST(PowerShape, IgnoresImpossibleReadings) {
   PowerShape shape(GpuSensors{}.ring(), kTime);
   shape.push({kRing, at(1), Power::watts(100)});

@@ -105,11 +105,7 @@ class Section {
 
   void rows() {
     if (c_.view.lines.empty()) {
-      c_.note(lines_, "", Style::kDim,
-              c_.view.left_out > 0 ? "no row within --top and --depth"
-                                   : fmt::format("no {} was traced{}", to_string(c_.options.by),
-                                                 hint(c_.options.by)),
-              2);
+      c_.note(lines_, "", Style::kDim, no_rows(), 2);
     } else {
       const bool kernels = c_.options.by == ActivityBy::kKernel;
       for (auto& line : kernels ? kernel_lines(c_) : part_lines(c_)) lines_.push_back(line);
@@ -119,6 +115,15 @@ class Section {
                              Style::kDim, c_.text.colour));
     }
     memory();
+  }
+
+  std::string no_rows() const {
+    if (c_.view.left_out > 0) return "no row within --top and --depth";
+    if (c_.profile.launches > 0 && c_.profile.by_kernel.empty()) {
+      return fmt::format("{} launches were traced, and have no energy of their own: see below",
+                         c_.profile.launches);
+    }
+    return fmt::format("no {} was traced{}", to_string(c_.options.by), hint(c_.options.by));
   }
 
   // Else it is within the rows.
