@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "importers/builder.h"
-#include "importers/timeline.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/one_value.h"
 #include "model/device/gauge_names.h"
 

@@ -1,4 +1,4 @@
-#include "importers/timeline.h"
+#include "importers/builder.h"
 
 #include <gtest/gtest.h>
 

@@ -23,7 +23,6 @@
 #include "base/text.h"
 #include "importers/aipowermeter/experiment_files.h"
 #include "importers/aipowermeter/process_shares.h"
-#include "importers/aipowermeter/record_fields.h"
 #include "importers/builder.h"
 #include "importers/importer.h"
 #include "importers/one_value.h"

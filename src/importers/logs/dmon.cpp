@@ -17,7 +17,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/logs/dmon_activity.h"
 #include "importers/logs/dmon_lines.h"
 #include "model/device/gauge_names.h"
 

@@ -1,9 +1,9 @@
-#include "importers/logs/dmon_activity.h"
-
 #include <gtest/gtest.h>
 
 #include <initializer_list>
 #include <vector>
+
+#include "importers/logs/dmon_lines.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/logs/semicolons.h"
 #include "importers/row_log.h"
 #include "model/device/gauge_names.h"

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/row_log.h"
 
 namespace jouleprof::importers {

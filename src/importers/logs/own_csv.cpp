@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/row_log.h"
 #include "model/device/gauge_names.h"
 

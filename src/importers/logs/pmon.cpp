@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/builder.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/logs/dmon_lines.h"
 
 namespace jouleprof::importers {

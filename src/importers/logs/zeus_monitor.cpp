@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/row_log.h"
 #include "model/device/gauge_names.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/window_table.h"
 
 namespace jouleprof::importers {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <set>
 
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/window_table.h"
 
 namespace jouleprof::importers {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/window_table.h"
 
 namespace jouleprof::importers {

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/cells.h"
+#include "importers/source_text.h"
 #include "importers/window_table.h"
 
 namespace jouleprof::importers {
