@@ -8,7 +8,6 @@
 #include <map>
 
 #include "analysis/levels/traced_device.h"
-#include "model/being_written.h"
 #include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
 #include "model/gauges.h"
@@ -80,7 +79,7 @@ void check_limits(const model::Recording& recording, HostTime begin, HostTime en
 // Of a recorder that was killed.
 void check_open_windows(const model::Recording& recording, std::vector<std::string>& out) {
   const auto& open = recording.run.open_windows;
-  if (recording.run.complete || open.empty() || model::is_being_written(recording.warnings)) return;
+  if (recording.run.complete || open.empty() || recording.run.being_written) return;
   HostTime end = open.front().begin;
   for (const auto& window : open) end = std::max(end, window.begin);
   for (const auto& r : recording.readings.counters) end = std::max(end, r.after);
@@ -106,7 +105,9 @@ void check_divided(const model::Recording& recording, std::vector<std::string>& 
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
                                             HostTime end) {
   std::vector<std::string> out;
-  if (!recording.run.complete && !model::is_being_written(recording.warnings)) {
+  if (recording.run.being_written) {
+    out.push_back("the recording is still being written; figures end with what it has so far");
+  } else if (!recording.run.complete) {
     out.push_back("the recording was cut off; figures end there");
   }
   for (const auto& w : recording.warnings) out.push_back(w.text);

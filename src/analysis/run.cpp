@@ -18,7 +18,6 @@
 #include "analysis/timeline/unavailable_reason.h"
 #include "analysis/windows/windows.h"
 #include "analysis/work_span.h"
-#include "model/being_written.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -71,9 +70,8 @@ struct Run::State {
     const auto& run = recording.run;
     if (run.source == "run" && !run.work_begin) {
       return fail(Errc::kUnavailable,
-                  model::is_being_written(recording.warnings)
-                      ? "the command has not been started yet: nothing of it is in "
-                        "this recording"
+                  run.being_written ? "the command has not been started yet: nothing of it is in "
+                                      "this recording"
                   : run.complete ? "the command was not started, because the run was interrupted "
                                    "before: it has no result and no energy"
                                  : "the tool was ended before it started the command: nothing of "

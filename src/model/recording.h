@@ -48,6 +48,8 @@ struct RunInfo {
   std::optional<HostTime> work_end;
   // False until the recording was closed in order; also in a file that was cut off.
   bool complete = false;
+  // Not complete, and another program was writing it when it was read. No file has it.
+  bool being_written = false;
   // Absolute, of the spool of traced processes (recording/spool); empty: tracing was not requested.
   std::string trace_folder;
   // Of the machine's running kernel, to find recordings of one host and one boot; empty: not known.

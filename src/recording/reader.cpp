@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "model/being_written.h"
 #include "recording/claim.h"
 #include "recording/left_over.h"
 #include "recording/open.h"
@@ -294,12 +293,8 @@ Result<model::Recording> read_recording(const std::filesystem::path& path) {
     Reader reader(*file);
     model::Recording recording = reader.read();
     if (reader.problem().empty()) {
-      if (!recording.run.complete) {
-        take_left_over(path, recording);
-        if (is_claimed(path)) {
-          recording.warnings.push_back({HostClock::now(), std::string(model::kBeingWritten)});
-        }
-      }
+      if (!recording.run.complete) take_left_over(path, recording);
+      recording.run.being_written = !recording.run.complete && is_claimed(path);
       return recording;
     }
     return fail(Errc::kCorrupt, fmt::format("{} is damaged: {}", path.string(), reader.problem()));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/being_written.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 
@@ -17,7 +16,7 @@ using model::Profile;
 
 std::string_view incomplete_text(const model::Profile& profile) {
   if (profile.run.complete) return {};
-  return model::is_being_written(profile.warnings) ? kBeingWrittenText : kCutOffText;
+  return profile.run.being_written ? kBeingWrittenText : kCutOffText;
 }
 
 std::string command_text(const model::RunInfo& run) {

@@ -127,11 +127,16 @@ def test_a_recording_that_is_being_written_says_so_and_is_no_output(gpu):
         for verb in (["export", "done.jprof", "--format", "csv"], ["report", "done.jprof", "--html", "live.jprof"]):
             refused = gpu(*verb, *([] if "--html" in verb else ["-o", "live.jprof"]), "-f", status=7)
             assert "is writing a recording there" in refused.err
-        assert gpu.report("live.jprof")["complete"] is False
+        live = gpu.report("live.jprof")
+        assert live["complete"] is False and live["being_written"] is True
+        gpu("report", "live.jprof", "--html", "live.html")
+        page = (gpu.folder / "live.html").read_text()
+        assert "STILL BEING WRITTEN" in page and "CUT OFF" not in page
     finally:
         process.kill()
         process.communicate()
     assert "CUT OFF" in gpu("report", "live.jprof").out
+    assert gpu.report("live.jprof")["being_written"] is False
 
 
 def test_rest_of_a_simulated_board_stays_in_its_scenario(tool):

@@ -292,6 +292,21 @@ TEST(Timeline, AnAverageOverAnUnknownTimeBoundsAnEnergy) {
   EXPECT_GT(rising->repeatability.joules(), 45);  // it may have risen a second earlier
 }
 
+// Also before a second is over, after which one value counts as frozen.
+TEST(Timeline, ASensorThatShowsOnlyZeroGivesNoEnergy) {
+  const model::Sensor sensor{kRing, kGpu0, model::SensorKind::kPowerAverage, "average", {}, {}};
+  for (const int reads : {5, 500}) {
+    EnergyTimeline timeline({std::nullopt, sensor});
+    for (int i = 0; i < reads; ++i) {
+      timeline.append(model::PowerReading{kRing, at(0.1 * i), Power{}});
+    }
+    const auto m = timeline.energy(at(0), at(0.1 * (reads - 1)));
+    ASSERT_FALSE(m);
+    EXPECT_EQ(m.error().message.substr(0, 34), "average showed 0 W at every readin");
+    EXPECT_FALSE(timeline.up_to(at(0.2)));
+  }
+}
+
 TEST(Timeline, ACounterThatNeverMovedGivesNoEnergy) {
   model::Sensor sensor{kCounter, kGpu0, model::SensorKind::kEnergyCounter, "counter", {}, {}};
   sensor.traits.refresh = 1s;

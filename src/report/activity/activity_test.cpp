@@ -72,8 +72,7 @@ TEST(ActivityText, ADeviceWithoutARowIsLeftOutWhereAnotherHasSome) {
   const std::string all = activity_to_text({activity_profile(), cpu}, {});
   EXPECT_EQ(all, text({}, activity_profile()));
   cpu.launches = 795;
-  EXPECT_THAT(text({}, cpu),
-              HasSubstr("795 launches were traced, and have no energy of their own"));
+  EXPECT_THAT(text({}, cpu), HasSubstr("launches traced: 795; none has an energy of its own"));
   cpu.launches = 0;
   EXPECT_THAT(text({}, cpu), HasSubstr("no kernel was traced"));
 }

@@ -275,6 +275,10 @@ TEST(HtmlFormat, TheHeadlineMarksSimulatedAndInterruptedRuns) {
   const std::string text = text_of(page_of(recording));
   EXPECT_THAT(text, HasSubstr("SIMULATED"));
   EXPECT_THAT(text, HasSubstr("CUT OFF"));
+  recording.run.being_written = true;
+  const std::string unfinished = text_of(page_of(recording));
+  EXPECT_THAT(unfinished, HasSubstr("STILL BEING WRITTEN"));
+  EXPECT_THAT(unfinished, Not(HasSubstr("CUT OFF")));
 }
 
 TEST(HtmlFormat, WithoutReadingsThereIsNoFigure) {

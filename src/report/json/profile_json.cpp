@@ -256,6 +256,7 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
       optional_json(run.work_begin, [&](HostTime t) { return seconds_json(profile.begin - t); });
   j["duration_seconds"] = profile.has_span() ? seconds_json(profile.duration()) : Json(nullptr);
   j["complete"] = run.complete;
+  j["being_written"] = run.being_written;
   j["simulated"] = profile.simulated;
   j["command_energy"] = command_json(total.command);
   j["command_energy_reason"] = text_json(profile.command_reason);

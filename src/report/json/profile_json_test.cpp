@@ -62,6 +62,7 @@ TEST(ProfileJson, SaysWhatWasRun) {
   EXPECT_EQ(j["duration_seconds"], 83.42);
   EXPECT_EQ(j["offset_seconds"], 0.0);
   EXPECT_EQ(j["complete"], true);
+  EXPECT_EQ(j["being_written"], false);
   const json& gpu = j["domains"][0];
   EXPECT_EQ(gpu["domain"], "gpu");
   EXPECT_EQ(gpu["device"], "gpu0");

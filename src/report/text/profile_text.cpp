@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "model/being_written.h"
 #include "report/cells.h"
 #include "report/quantity.h"
 #include "report/render.h"
@@ -104,7 +103,7 @@ Lines head(const TextContext& c) {
   const bool failed = c.profile.run.exit_status.value_or(0) != 0;
   c.note(lines, "result", Style::kDim, result_text(c), 2,
          failed ? Style::kAttention : Style::kPlain);
-  if (!c.profile.run.complete && model::is_being_written(c.profile.warnings)) {
+  if (c.profile.run.being_written) {
     c.note(lines, "UNFINISHED", Style::kAlarm,
            "The recording is still being written; figures end with what it has so far.", 2,
            Style::kAttention);

@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "model/being_written.h"
 #include "recording/reader.h"
 #include "session/sampling/batch.h"
 
@@ -141,8 +140,7 @@ void RecordingSink::go_on_in_memory(const Error& error) {
   memory_.recording = std::move(*kept);
   memory_.append_all(rest.recording);
   memory_.recording.run.complete = false;
-  std::erase_if(memory_.recording.warnings,
-                [](const model::Warning& w) { return w.text == model::kBeingWritten; });
+  memory_.recording.run.being_written = false;
 }
 
 Result<model::Recording> RecordingSink::recording() const {

@@ -120,7 +120,7 @@ class Section {
   std::string no_rows() const {
     if (c_.view.left_out > 0) return "no row within --top and --depth";
     if (c_.profile.launches > 0 && c_.profile.by_kernel.empty()) {
-      return fmt::format("{} launches were traced, and have no energy of their own: see below",
+      return fmt::format("launches traced: {}; none has an energy of its own: see below",
                          c_.profile.launches);
     }
     return fmt::format("no {} was traced{}", to_string(c_.options.by), hint(c_.options.by));
