@@ -118,4 +118,13 @@ WithUnit split_unit(std::string_view cell);
 // What a device of this name is: "gpu0", "cpu", "package-0", "dram", "psys", "socket1".
 std::optional<model::DomainKind> kind_of_device(std::string_view device);
 
+// Logs whose commas a spreadsheet has made semicolons.
+
+// Whether its first line with a header of nvidia-smi has semicolons, and no comma.
+bool has_semicolons(std::string_view text);
+
+// The log as nvidia-smi writes it: commas between cells, points in numbers. Line for line.
+// Errors: corrupt where a number can be read in two ways; it says what to do.
+Result<std::string> with_commas(const SourceText& source);
+
 }  // namespace jouleprof::importers

@@ -22,7 +22,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/aipowermeter/experiment_files.h"
-#include "importers/aipowermeter/process_shares.h"
 #include "importers/builder.h"
 #include "importers/importer.h"
 #include "importers/one_value.h"

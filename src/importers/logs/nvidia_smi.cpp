@@ -8,9 +8,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/source_text.h"
-#include "importers/logs/semicolons.h"
 #include "importers/row_log.h"
+#include "importers/source_text.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
