@@ -34,8 +34,19 @@ install(EXPORT jouleprof_targets NAMESPACE jouleprof:: DESTINATION ${package_dir
 configure_package_config_file(cmake/jouleprof-config.cmake.in
                               ${PROJECT_BINARY_DIR}/jouleprof-config.cmake
                               INSTALL_DESTINATION ${package_dir})
+# From the folder of jouleprof.pc up to the prefix, so that an installed tree can be moved.
+file(RELATIVE_PATH from_pkgconfig /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/jouleprof-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/jouleprof.pc @ONLY CONTENT
+"prefix=\${pcfiledir}/${from_pkgconfig}
+Name: jouleprof
+Description: Energy of regions of a program, by device, with 95 % intervals
+Version: @PROJECT_VERSION@
+Cflags: -I\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+Libs: -L\${prefix}/@CMAKE_INSTALL_LIBDIR@ -ljouleprof
+")
+install(FILES ${PROJECT_BINARY_DIR}/jouleprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/jouleprof-config.cmake
               ${PROJECT_BINARY_DIR}/jouleprof-config-version.cmake
         DESTINATION ${package_dir})

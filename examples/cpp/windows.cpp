@@ -1,4 +1,4 @@
-// Joules of a region of a C++ program. Build: c++ -std=c++20 windows.cpp -ljouleprof
+// Joules of a region of a C++ program. Build: c++ -std=c++17 windows.cpp -ljouleprof
 #include <chrono>
 #include <cstdio>
 #include <thread>

@@ -1,4 +1,5 @@
-// jouleprof's C++ interface: a header over the C interface, so that it works with any compiler.
+// jouleprof's C++ interface: headers over the C interface, in C++17 and without other libraries, so
+// that it works with any compiler, also with nvcc.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "jouleprof/jouleprof.h"
@@ -18,15 +20,41 @@ namespace jouleprof {
 
 inline std::string version() { return jouleprof_version(); }
 
+// A value, or an Error. As std::expected<T, Error>: converts to true where it has a value. Without
+// one, `*result` and `result->` must not be used, nor error() with one.
+template <typename T>
+class Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+  // Throws std::bad_variant_access where there is none.
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  const Error& error() const { return *std::get_if<1>(&state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
 namespace detail {
 
 // Calls a function of the C interface that takes an error buffer as its last two arguments.
 template <typename Call>
-Result<void> checked(Call&& call) {
+std::optional<Error> failure(Call&& call) {
   std::array<char, 512> message{};
   const jouleprof_status status = call(message.data(), message.size());
-  if (status == JOULEPROF_OK) return {};
-  return tl::unexpected<Error>(Error{static_cast<Errc>(status - 1), message.data()});
+  if (status == JOULEPROF_OK) return std::nullopt;
+  return Error{static_cast<Errc>(status - 1), message.data()};
 }
 
 }  // namespace detail
@@ -49,10 +77,10 @@ class Report {
   // Errors: as jouleprof_report_open's.
   static Result<Report> open(const std::string& path) {
     jouleprof_report* report = nullptr;
-    const auto opened = detail::checked([&](char* error, std::size_t size) {
+    auto failure = detail::failure([&](char* error, std::size_t size) {
       return jouleprof_report_open(path.c_str(), &report, error, size);
     });
-    if (!opened) return tl::unexpected<Error>(opened.error());
+    if (failure) return *std::move(failure);
     return Report(report);
   }
 
@@ -149,10 +177,10 @@ class Monitor {
     c.history_nanoseconds = options.history.count();
     c.own_sampler = options.own_sampler;
     jouleprof_monitor* monitor = nullptr;
-    const auto opened = detail::checked([&](char* error, std::size_t size) {
+    auto failure = detail::failure([&](char* error, std::size_t size) {
       return jouleprof_monitor_open(&c, &monitor, error, size);
     });
-    if (!opened) return tl::unexpected<Error>(opened.error());
+    if (failure) return *std::move(failure);
     return Monitor(monitor);
   }
 
@@ -179,10 +207,10 @@ class Monitor {
   // reported `end`, about 0.15 s after it. Errors: as jouleprof_window_energy's.
   Result<std::vector<Measurement>> energy(const jouleprof_window& window) {
     std::vector<jouleprof_energy> found(jouleprof_monitor_domain_count(monitor_.get()));
-    const auto ok = detail::checked([&](char* error, std::size_t size) {
+    auto failure = detail::failure([&](char* error, std::size_t size) {
       return jouleprof_window_energy(monitor_.get(), &window, -1, found.data(), error, size);
     });
-    if (!ok) return tl::unexpected<Error>(ok.error());
+    if (failure) return *std::move(failure);
     return measurements(found);
   }
 
@@ -190,11 +218,11 @@ class Monitor {
   Result<Total> total(Name name) {
     std::vector<jouleprof_energy> found(jouleprof_monitor_domain_count(monitor_.get()));
     jouleprof_total total{};
-    const auto ok = detail::checked([&](char* error, std::size_t size) {
+    auto failure = detail::failure([&](char* error, std::size_t size) {
       return jouleprof_monitor_total(monitor_.get(), name.number(), -1, &total, found.data(), error,
                                      size);
     });
-    if (!ok) return tl::unexpected<Error>(ok.error());
+    if (failure) return *std::move(failure);
     return Total{total.count, total.resolved_count, Duration{total.nanoseconds},
                  measurements(found)};
   }
@@ -214,12 +242,12 @@ class Monitor {
   };
   explicit Monitor(jouleprof_monitor* monitor) : monitor_(monitor) {}
 
-  Result<std::string> text(jouleprof_status (*get)(jouleprof_monitor*, char**, char*,
+  Result<std::string> text(jouleprof_status (*ask)(jouleprof_monitor*, char**, char*,
                                                    std::size_t)) {
     char* found = nullptr;
-    const auto ok = detail::checked(
-        [&](char* error, std::size_t size) { return get(monitor_.get(), &found, error, size); });
-    if (!ok) return tl::unexpected<Error>(ok.error());
+    auto failure = detail::failure(
+        [&](char* error, std::size_t size) { return ask(monitor_.get(), &found, error, size); });
+    if (failure) return *std::move(failure);
     const std::unique_ptr<char, void (*)(void*)> owner(found, jouleprof_free);
     return std::string(found);
   }

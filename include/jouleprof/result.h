@@ -1,9 +1,8 @@
-// Result<T>: a value, or an Error that says what was tried, on what, and what to do next.
+// Error: what was tried, on what, and what to do next.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 
 namespace jouleprof {
 
@@ -45,10 +44,10 @@ struct Error {
   Errc code = Errc::kInternal;
   std::string message;
 
-  bool operator==(const Error&) const = default;
+  friend bool operator==(const Error& a, const Error& b) {
+    return a.code == b.code && a.message == b.message;
+  }
+  friend bool operator!=(const Error& a, const Error& b) { return !(a == b); }
 };
-
-template <typename T>
-using Result = tl::expected<T, Error>;
 
 }  // namespace jouleprof

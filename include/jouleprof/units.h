@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cmath>
-#include <compare>
 #include <cstdint>
+#if __cplusplus >= 202002L
+#include <compare>
+#endif
 
 namespace jouleprof {
 
@@ -31,7 +33,16 @@ class Energy {
   constexpr std::int64_t microjoules() const { return microjoules_; }
   constexpr double joules() const { return static_cast<double>(microjoules_) * 1e-6; }
 
+#if __cplusplus >= 202002L
   constexpr auto operator<=>(const Energy&) const = default;
+#else
+  friend constexpr bool operator==(Energy a, Energy b) { return a.microjoules_ == b.microjoules_; }
+  friend constexpr bool operator!=(Energy a, Energy b) { return a.microjoules_ != b.microjoules_; }
+  friend constexpr bool operator<(Energy a, Energy b) { return a.microjoules_ < b.microjoules_; }
+  friend constexpr bool operator>(Energy a, Energy b) { return a.microjoules_ > b.microjoules_; }
+  friend constexpr bool operator<=(Energy a, Energy b) { return a.microjoules_ <= b.microjoules_; }
+  friend constexpr bool operator>=(Energy a, Energy b) { return a.microjoules_ >= b.microjoules_; }
+#endif
   constexpr Energy& operator+=(Energy e) { return microjoules_ += e.microjoules_, *this; }
   constexpr Energy& operator-=(Energy e) { return microjoules_ -= e.microjoules_, *this; }
   friend constexpr Energy operator+(Energy a, Energy b) { return a += b; }
@@ -52,7 +63,16 @@ class Power {
 
   constexpr double watts() const { return watts_; }
 
+#if __cplusplus >= 202002L
   constexpr auto operator<=>(const Power&) const = default;
+#else
+  friend constexpr bool operator==(Power a, Power b) { return a.watts_ == b.watts_; }
+  friend constexpr bool operator!=(Power a, Power b) { return a.watts_ != b.watts_; }
+  friend constexpr bool operator<(Power a, Power b) { return a.watts_ < b.watts_; }
+  friend constexpr bool operator>(Power a, Power b) { return a.watts_ > b.watts_; }
+  friend constexpr bool operator<=(Power a, Power b) { return a.watts_ <= b.watts_; }
+  friend constexpr bool operator>=(Power a, Power b) { return a.watts_ >= b.watts_; }
+#endif
   constexpr Power& operator+=(Power p) { return watts_ += p.watts_, *this; }
   constexpr Power& operator-=(Power p) { return watts_ -= p.watts_, *this; }
   friend constexpr Power operator+(Power a, Power b) { return a += b; }

@@ -101,7 +101,7 @@ def test_cpp(machine):
     if compiler is None or not library.exists():
         pytest.skip(f"needs c++ and {library}")
     program = machine.folder / "windows"
-    subprocess.run([compiler, "-std=c++20", f"-I{ROOT / 'include'}", str(EXAMPLES / "cpp" / "windows.cpp"), str(library),
+    subprocess.run([compiler, "-std=c++17", f"-I{ROOT / 'include'}", str(EXAMPLES / "cpp" / "windows.cpp"), str(library),
                     f"-Wl,-rpath,{library.parent}", "-o", str(program)], check=True, timeout=300)
     machine.gpus(CONSTANT)
     begin = time.monotonic()
