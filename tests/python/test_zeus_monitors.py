@@ -13,7 +13,8 @@ import jouleprof
 from conftest import CONSTANT
 from jouleprof.zeus.monitor.power import PowerDomain, PowerMonitor
 from jouleprof.zeus.monitor.temperature import TemperatureMonitor
-from jouleprof.zeus.profiling import ZeusProfilingService
+from jouleprof.zeus import analyze
+from jouleprof.zeus.profiling import ProfilingResult, ZeusProfilingService
 
 
 
@@ -141,6 +142,46 @@ def test_the_stack_of_windows(machine, monkeypatch):
     with pytest.raises(RuntimeError, match=r"push_window\(\) first"):
         service.pop_window()
     service.monitor.close()
+
+
+def test_the_profiling_service_logs_power_as_zeus_monitor_does(machine, caplog):
+    machine.gpus(CONSTANT, {**CONSTANT, "idle_watts": 400})
+    folder = machine.folder / "logs"
+    with caplog.at_level("INFO"):
+        service = ZeusProfilingService(None, monitor_log_dir=str(folder), monitor_log_prefix="run", sync_execution=False)
+        service.push_window()
+        time.sleep(1.2)
+        result = service.pop_window().wait()
+        service._stop_monitors()
+    assert sorted(path.name for path in folder.iterdir()) == ["run+gpu0.power.csv", "run+gpu1.power.csv"]
+    log = str(folder / "run+gpu1.power.csv")
+    assert analyze.avg_power(log) == pytest.approx(400, rel=0.05)
+    assert analyze.energy(log) == pytest.approx(400 * result.time, rel=0.35)
+    assert "[ZeusProfilingService] [GPU_0,1] Profiling window pushed." in caplog.text
+    assert "[ZeusProfilingService] [GPU_1] Zeus monitor stopped." in caplog.text
+    service.monitor.close()
+
+
+def test_a_result_can_be_made():
+    made = ProfilingResult(1.5, [2.0, None])
+    assert (made.time, made.energy, made.settled) == (1.5, [2.0, None], True)
+    assert repr(made) == "ProfilingResult(time=1.5, energy=[2.0, None])" and pickle.loads(pickle.dumps(made)) == made
+
+
+def test_energy_of_a_log(tmp_path):
+    log = tmp_path / "gpu0.power.csv"
+    log.write_text("Time,Power\n2022-09-01 10:00:00.000,100\n2022-09-01 10:00:01.000,200\n2022-09-01 10:00:03.000,200\n20")
+    assert analyze.energy(str(log)) == pytest.approx(150 + 400)
+    assert analyze.energy(str(log), 0.5, 2) == pytest.approx(87.5 + 200)
+    assert analyze.energy(str(log), start=-1) == pytest.approx(200)
+    assert analyze.avg_power(str(log), 0, 1) == pytest.approx(150)
+    with pytest.raises(jouleprof.InvalidArgument, match="covers 3 s"):
+        analyze.energy(str(log), 1, 4)
+    with pytest.raises(FileNotFoundError):
+        analyze.energy(str(tmp_path / "absent.csv"))
+    log.write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(jouleprof.Corrupt, match="gpu0.power.csv:2"):
+        analyze.energy(str(log))
 
 
 def test_importing_them_warns_of_nothing(machine):

@@ -12,4 +12,8 @@ The same without a change to the program: ``jouleprof run --kernels --layers -- 
 
 from ._profilers import KernelProfiler, LayerProfiler
 
-__all__ = ["KernelProfiler", "LayerProfiler"]
+__all__ = ["KernelPowerProfiler", "KernelProfiler", "LayerPowerProfiler", "LayerProfiler"]
+
+# As GPUPP calls them.
+LayerPowerProfiler = LayerProfiler
+KernelPowerProfiler = KernelProfiler

@@ -26,3 +26,6 @@ class _Profiler:
 
 class LayerProfiler(_Profiler): ...
 class KernelProfiler(_Profiler): ...
+
+LayerPowerProfiler = LayerProfiler
+KernelPowerProfiler = KernelProfiler

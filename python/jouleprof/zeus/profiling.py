@@ -1,21 +1,40 @@
 """As zeus.profiling of the first versions of Zeus: a stack of windows."""
 
+import datetime
+import logging
+import os
+
 from .._errors import InvalidArgument, Unavailable
 from .._live import sync
 from .._live.monitor import Monitor
+from ._sampled import Sampled
 from .monitor.energy import Measurement
 
 __all__ = ["ProfilingResult", "ZeusProfilingService"]
 
+LOG = logging.getLogger(__name__)
+_POLLING_PERIOD = 0.1  # seconds, as Zeus asks of zeus_monitor
+
 
 class ProfilingResult(Measurement):
     """With `time` and `energy` as in Zeus; reading them never waits (see Measurement)."""
+
+    def __init__(self, time, energy):
+        super().__init__(time, {i: joules for i, joules in enumerate(energy) if joules is not None})
+        self.__dict__["_gpus"] = range(len(energy))
 
     @property
     def energy(self):
         """Joules of each GPU in the order of `gpu_indices`; None without a figure."""
         joules = self.gpu_energy
         return [joules.get(gpu) for gpu in self._gpus]
+
+    def __eq__(self, other):
+        return isinstance(other, ProfilingResult) and (self.time, self.energy) == (other.time, other.energy)
+
+    def __reduce__(self):
+        self.wait()
+        return type(self), (self.time, self.energy)
 
     def __repr__(self):
         return f"ProfilingResult(time={self.time}, energy={self.energy})"
@@ -29,7 +48,9 @@ class ZeusProfilingService:
     """push_window and pop_window. Both wait for the GPUs unless `sync_execution` is False, and
     neither for the sensors. `sync_execution_with`: "torch", "jax" or "cupy".
 
-    The arguments of the polling program are accepted and have no effect: none is started.
+    No energy comes from polled power. Where `monitor_log_dir` is given, the power of each GPU is logged there all the
+    same, every 0.1 s, in files as zeus_monitor writes them: jouleprof.zeus.analyze and `jouleprof import` read them.
+    `monitor_path` has no effect: no program is started.
     """
 
     def __init__(
@@ -49,16 +70,66 @@ class ZeusProfilingService:
         self.monitor_log_dir = monitor_log_dir
         self.monitor_log_prefix = monitor_log_prefix
         self._synchronise = sync.function_of(sync_execution_with) if sync_execution else lambda _: None
-        self._stack = []
+        self.prof_start_info = []  # the windows that are open
+        self.monitors = {}
+        if monitor_log_dir:
+            os.makedirs(monitor_log_dir, exist_ok=True)
+            log = _PowerLog(self.gpu_indices, {gpu: self._monitor_log_path(gpu) for gpu in self.gpu_indices})
+            self.monitors = {gpu: log for gpu in self.gpu_indices}
+            for gpu in self.gpu_indices:
+                self._log("Zeus monitor started.", gpu)
 
     def push_window(self):
         self._synchronise(self.gpu_indices)
-        self._stack.append(self.monitor.window("", False).__enter__())
+        self.prof_start_info.append(self.monitor.window("", False).__enter__())
+        self._log("Profiling window pushed.")
 
     def pop_window(self):
         self._synchronise(self.gpu_indices)
-        if not self._stack:
-            raise _EmptyStack("no window was pushed: call push_window() first")
-        window = self._stack.pop()
+        if not self.prof_start_info:
+            raise _EmptyStack("No profiling window active. Call push_window() first.")
+        window = self.prof_start_info.pop()
         window.__exit__(None, None, None)
+        self._log("Profiling window popped.")
         return ProfilingResult._of(window, self.gpu_indices, [])
+
+    def _monitor_log_path(self, gpu_index):
+        prefix = f"{self.monitor_log_prefix}+" if self.monitor_log_prefix else ""
+        return f"{self.monitor_log_dir}/{prefix}gpu{gpu_index}.power.csv"
+
+    def _stop_monitors(self):
+        for log in set(self.monitors.values()):
+            log.stop()
+        for gpu in self.monitors:
+            self._log("Zeus monitor stopped.", gpu)
+        self.monitors = {}
+
+    def _log(self, message, gpu_index=None, level=logging.INFO):
+        gpus = self.gpu_indices if gpu_index is None else [gpu_index]
+        LOG.log(level, "[ZeusProfilingService] [GPU_%s] %s", ",".join(map(str, gpus)), message)
+
+
+class _PowerLog(Sampled):
+    """A file for each GPU, with the columns of zeus_monitor; a row is in it at once."""
+
+    def __init__(self, gpu_indices, paths):
+        self._files = {gpu: open(path, "w", buffering=1, encoding="utf-8") for gpu, path in paths.items()}
+        for file in self._files.values():
+            file.write("Time,Power\n")
+        super().__init__(gpu_indices, _POLLING_PERIOD, 1)
+
+    def _samples(self, snapshot):
+        found = {}
+        for gpu, state in self._states(snapshot):
+            if state.power is not None:
+                moment = snapshot.time - (state.age or 0.0)
+                found["power", gpu] = moment, state.power
+                kept = self._kept["power", gpu]
+                if not kept or moment > kept[-1][0]:
+                    self._files[gpu].write(f"{datetime.datetime.fromtimestamp(moment):%Y-%m-%d %H:%M:%S.%f},{state.power:.3f}\n")
+        return found
+
+    def stop(self):
+        super().stop()
+        for file in self._files.values():
+            file.close()
