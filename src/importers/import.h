@@ -34,7 +34,7 @@ struct ImportOptions {
   std::vector<std::string> power_columns = {};
   std::string time_column = {};
   std::string device_column = {};
-  // dmon: the work is only the active rows (logs/dmon_activity.h), not the whole log.
+  // dmon: the work is only the active rows (logs/dmon_lines.h), not the whole log.
   bool trim = false;
   // dmon: which block, from one, of a capture that holds several.
   std::optional<std::size_t> block = {};

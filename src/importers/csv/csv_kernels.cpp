@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/json/json_reader.h"
 #include "base/text.h"
-#include "importers/csv/csv_units.h"
 #include "importers/source_text.h"
 
 namespace jouleprof::importers {

@@ -16,7 +16,6 @@
 #include "importers/builder.h"
 #include "importers/csv/csv_file.h"
 #include "importers/csv/csv_kernels.h"
-#include "importers/csv/csv_units.h"
 #include "importers/one_value.h"
 #include "importers/power_check.h"
 #include "importers/times.h"
