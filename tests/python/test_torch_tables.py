@@ -78,6 +78,9 @@ def test_the_summary_shows_what_is_not_resolvable():
     assert "Total Execution Time: 50.00 ms" in text
     assert "not resolvable" in text and "Warning: too short" in text
     assert "1.200 J" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["layer_name", "exec_id"] in [words[:2] for words in lines]
+    assert ["fc", "0"] in [words[:2] for words in lines] and ["act", "1"] in [words[:2] for words in lines]
 
 
 def test_a_simulated_device_makes_the_total_simulated():

@@ -138,12 +138,12 @@ class Table:
         return self._lines(found)
 
     def _lines(self, results):
-        rows = [(self._name, "energy", "95 %", "with parts", "power", "time", "calls", "")]
+        rows = [(self._name, "exec_id", "energy", "95 %", "with parts", "power", "time", "calls", "")]
         for result in results:
             calls = result["calls"]
             with_parts = _joules(result["inclusive_energy_j"]) if result["resolvable"] else "-"
             energy, error, power, time = _figures(result)
-            rows.append((result[self._name], energy, error, with_parts, power, time,
+            rows.append((result[self._name], str(result["exec_id"]), energy, error, with_parts, power, time,
                          "" if calls is None else _text.number(calls), _mark(result)))
         return _text.table(rows)
 
