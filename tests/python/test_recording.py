@@ -165,7 +165,7 @@ def test_a_report_in_a_notebook(tmp_path, told):
     kernels = jouleprof.report(KERNELS, by="kernel", top=5)
     assert kernels._repr_html_().count("<tr>") == 6
     assert "not resolvable" in jouleprof.report(KERNELS, by="kernel", top=1000)._repr_html_()
-    with pytest.raises(jouleprof.Unavailable, match="no trace of kernels or layers"):
+    with pytest.raises(jouleprof.Unavailable, match="has no trace of layers"):
         jouleprof.open(EXAMPLES / "h200-deit.jprof").rows("layers")
     with pytest.raises(FileNotFoundError, match="absent.jprof does not exist"):
         jouleprof.open("absent.jprof")
