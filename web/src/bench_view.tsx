@@ -64,6 +64,7 @@ function EnergyBar({ row, device }: { row: BenchRow; device: string }) {
   const most = Math.max(whole.interval_joules[1], whole.energy_joules);
   const share = (joules: number) => `${(100 * joules) / most}%`;
   const half = (whole.interval_joules[1] - whole.interval_joules[0]) / 2;
+  const bar = `part${whole.provenance === "measured" ? "" : " hatched"}`;
   const colours = { rest: PART_COLOURS.rest, held: PART_COLOURS.held, active: PART_COLOURS.kernels };
   return (
     <div class="balance-row">
@@ -75,8 +76,8 @@ function EnergyBar({ row, device }: { row: BenchRow; device: string }) {
       <div class="track" role="img" aria-label={`${smallJoulesText(whole.energy_joules)}, 95 % interval ${smallJoulesText(whole.interval_joules[0])} to ${smallJoulesText(whole.interval_joules[1])}`}>
         <div class="parts" style={{ width: share(whole.energy_joules) }}>
           {parts.length > 0
-            ? parts.map(([name, level]) => <div key={name} class="part" style={{ flexGrow: grow(level!.energy_joules, whole.energy_joules), background: colours[name] }} />)
-            : <div class="part" style={{ flexGrow: 1, background: PART_COLOURS.dynamic }} />}
+            ? parts.map(([name, level]) => <div key={name} class={bar} style={{ flexGrow: grow(level!.energy_joules, whole.energy_joules), background: colours[name] }} />)
+            : <div class={bar} style={{ flexGrow: 1, background: PART_COLOURS.dynamic }} />}
         </div>
         <div class="whisker" style={{ left: share(whole.interval_joules[0]), width: share(whole.interval_joules[1] - whole.interval_joules[0]) }} />
       </div>

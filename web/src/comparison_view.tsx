@@ -7,7 +7,7 @@ import { place, paddedAxis, tickText, ticks } from "./plot";
 import { shortName } from "./kinds";
 import { countText, joulesText } from "./quantity";
 import type { Comparison, Difference, Unmatched } from "./results";
-import type { Column } from "./table";
+import { exactly, type Column } from "./table";
 import { Table } from "./table_view";
 
 const MOST_ROWS = 12;
@@ -185,7 +185,7 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
       </section>
       {comparison.rows.length + comparison.unmatched.length > 0 && (
         <>
-          <DiffIcicle comparison={comparison} onRow={setFilter} />
+          <DiffIcicle comparison={comparison} onRow={(name) => setFilter(exactly(name))} />
           {comparison.rows.length > 0 && (
             <section aria-labelledby="rows">
               <h2 id="rows">Rows</h2>

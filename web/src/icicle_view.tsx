@@ -9,14 +9,14 @@ import { countText, errorText, joulesText, percentText, secondsText, wattsText }
 import type { Selection } from "./selection";
 import { colour, ThemeVersion } from "./theme";
 import {
-  buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
+  buildTimeTree, buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
 } from "./tree";
 
 const ROW = 22;
 type Colouring = "kind" | "power";
 
 // Of what has no kind; in the dark, too.
-const NEUTRAL = { device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", process: "#b5c7dd", idle: "#8e9aa8", unattributed: "#b9b3a9" };
+const NEUTRAL = { small: "#dfe3e8", device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", process: "#b5c7dd", idle: "#8e9aa8", unattributed: "#b9b3a9" };
 
 function kindOfFrame(frame: Frame): Kind | null {
   if (frame.kind in KIND_COLOURS) return frame.kind as Kind;
@@ -63,12 +63,13 @@ interface Props {
   selection: Selection | null;
   part: Part | null; // of the selection
   onRow: (by: By, name: string) => void;
+  onAll: () => void; // ends the choice of a row
   onWhole: () => void; // ends the selection
 }
 
 const PART_VIEWS: [PartView, string][] = [["layer", "layer"], ["range", "range"], ["phase", "phase"], ["kernel", "kernel"]];
 
-export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
+export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) {
   const hasLayers = page.activity!.layer.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasRanges = page.activity!.range.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasProcesses = page.stacks.some((d) => d.processes.length > 0);
@@ -81,9 +82,10 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
   const partViews = useMemo(() => PART_VIEWS.filter(([by]) => part?.rows[by].some((rows) => rows?.size > 0)), [part]);
   const shown = partViews.some(([by]) => by === partView) ? partView : partViews[0]?.[0];
   const partTree = useMemo(() => (part && shown ? buildPartTree(page, part, shown) : null), [page, part, shown]);
-  const tree = useMemo(() => partTree ?? buildTree(page, view), [page, view, partTree]);
   // Times and launches are not held by time.
   const measure = partTree ? "energy" : wholeMeasure;
+  const tree = useMemo(
+    () => partTree ?? (measure === "energy" ? buildTree(page, view) : buildTimeTree(page, view)), [page, view, partTree, measure]);
   const colouring = partTree ? "kind" : wholeColouring;
   const [zoom, setZoom] = useState<Frame | null>(null);
   const root = zoom && rootOf(zoom) === tree ? zoom : tree;
@@ -95,7 +97,7 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
   const scale = textScale();
   const rowHeight = Math.round(ROW * scale);
   const theme = useContext(ThemeVersion);
-  const frames = useMemo(() => layOut(root, measure), [root, measure]);
+  const frames = useMemo(() => layOut(root, measure, width > 0 ? 1.5 / width : 0), [root, measure, width]);
   const levels = Math.max(...frames.map((f) => f.depth)) + 1;
   const height = levels * rowHeight;
   const found = useMemo(() => (search.trim() ? outermostMatches(root, search) : []), [root, search]);
@@ -119,13 +121,12 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
     for (const frame of frames) {
       const x = frame.x * width;
       const w = frame.width * width;
-      if (w < 0.35) continue;
       const y = top(frame);
       const watts = wattsOf(frame);
       const fill = colouring === "power"
         ? watts === null ? NEUTRAL.idle : cividis((watts - powers.low) / (powers.high - powers.low))
         : baseColour(frame);
-      const dim = searching && !found.some((f) => f === frame || isWithin(frame, f));
+      const dim = searching && !found.some((f) => f === frame || isWithin(frame, f) || (frame.kind === "small" && isWithin(f, frame.parent!)));
       context.globalAlpha = dim ? 0.22 : 1;
       context.fillStyle = fill;
       context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), rowHeight - 1);
@@ -169,7 +170,10 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
     setFocus(frame);
     if (frame.by && frame.row) onRow(frame.by, frame.row.name);
   };
-  const leave = () => setZoom(root.parent);
+  const leave = () => {
+    setZoom(root.parent);
+    onAll();
+  };
   const key = (event: KeyboardEvent) => {
     const frame = focus && frames.includes(focus) ? focus : root;
     const drawn = (f: Frame) => frames.includes(f);
@@ -184,7 +188,7 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
       ArrowUp: () => setFocus((inverted ? below : above) ?? frame),
       Enter: () => enter(frame),
       Backspace: leave,
-      Escape: () => setZoom(null),
+      Escape: () => { setZoom(null); onAll(); },
       "/": () => searchBox.current?.focus(),
     };
     const move = moves[event.key];
@@ -229,7 +233,7 @@ export function Icicle({ page, selection, part, onRow, onWhole }: Props) {
       </div>
       <nav class="trail" aria-label="Zoom">
         {trail.map((f, i) => (
-          <button type="button" key={i} disabled={f === root} onClick={() => setZoom(f)}>
+          <button type="button" key={i} disabled={f === root} onClick={() => { setZoom(f); onAll(); }}>
             {f.name.length > 40 ? `${f.name.slice(0, 40)}…` : f.name}
           </button>
         ))}

@@ -11,6 +11,7 @@ import type { Results } from "./results";
 import type { Selection } from "./selection";
 import "./style.css";
 import { SweepSections } from "./sweep_view";
+import { exactly } from "./table";
 import { Tables, type TableName } from "./tables_view";
 import { ThemeVersion, useTheme, type Theme } from "./theme";
 import { Timeline } from "./timeline_view";
@@ -30,7 +31,10 @@ function RunSections({ page }: { page: Page }) {
   const [filter, setFilter] = useState("");
   const [selection, setSelection] = useState<Selection | null>(null);
   const part = useMemo(() => (selection ? partOf(page, selection) : null), [page, selection]);
-  const showWhole = () => setSelection(null);
+  const showWhole = () => {
+    setSelection(null);
+    setFilter("");
+  };
   const choose = (name: TableName) => {
     setTable(name);
     setFilter("");
@@ -40,7 +44,7 @@ function RunSections({ page }: { page: Page }) {
       <Balance page={page} />
       {page.activity && page.stacks.length > 0 && (
         <Icicle page={page} selection={selection} part={part} onWhole={showWhole}
-          onRow={(by, name) => { setTable(by); setFilter(name); }} />
+          onRow={(by, name) => { setTable(by); setFilter(exactly(name)); }} onAll={() => setFilter("")} />
       )}
       {page.timeline && <Timeline page={page} selection={selection} onSelect={setSelection} />}
       <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter}

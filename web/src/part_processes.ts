@@ -60,3 +60,13 @@ export function processReason(slices: ProcessSlices | null): string {
 // A share is an estimate; on simulated devices it is simulated.
 export const shareProvenance = (page: Page): string =>
   (page.profile.processes.find((p) => p.energy.length > 0)?.provenance ?? "estimated").toUpperCase();
+
+// Where the power at rest of a device is not known, shares are of all of its energy.
+export function shareWords(page: Page): string {
+  const shared = page.profile.domains.map((d, i) => ({ d, label: page.labels[i] }))
+    .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)));
+  const all = shared.filter(({ d }) => d.shares_include_rest);
+  if (all.length === 0) return "dynamic energy";
+  if (all.length === shared.length) return "energy, that at rest included";
+  return `dynamic energy (with that at rest of ${all.map(({ label }) => label).join(", ")})`;
+}

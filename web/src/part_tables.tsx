@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
-import { shareProvenance, type PartProcess, type PartProcesses } from "./part_processes";
+import { shareProvenance, shareWords, type PartProcess, type PartProcesses } from "./part_processes";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -14,17 +14,17 @@ interface Filter {
   onFilter: (words: string) => void;
 }
 
-type PartRow = Row & { device: string; part: PartEnergy | null; missing: string | null };
+type PartRow = Row & { device: string; badge: string; part: PartEnergy | null; missing: string | null };
 
 const wholeOf = (r: Row) => r.inclusive_joules ?? r.energy_joules;
 const isKnown = (r: PartRow) => r.part !== null && r.resolvable !== false && isResolved(r.part);
 
 function showEnergy(r: PartRow): string {
   if (!r.part) return "unavailable";
-  return isKnown(r) ? joulesText(r.part.joules) : `not resolvable, ≤${joulesText(r.part.joules + r.part.error)}`;
+  return isKnown(r) ? joulesText(r.part.joules) + (r.badge && ` ${r.badge}`) : `not resolvable, ≤${joulesText(r.part.joules + r.part.error)}`;
 }
 
-function rowColumns(by: By, devices: number): Column<PartRow>[] {
+function rowColumns(by: By, devices: number, badges: boolean): Column<PartRow>[] {
   return [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       below: (r) => (by === "kernel" ? r.detail : null) },
@@ -37,6 +37,7 @@ function rowColumns(by: By, devices: number): Column<PartRow>[] {
       show: (r) => (r.part && isKnown(r) ? errorText(r.part.error, r.part.joules) : "") },
     { key: "selection_share_ratio", title: "share of selection", numeric: true, help: "of the device's measured energy of the same time",
       value: (r) => r.part?.share ?? null, show: (r) => (isKnown(r) && r.part!.share !== null ? percentText(r.part!.share) : "") },
+    { key: "device_provenance", title: "provenance of the device's energy", hidden: !badges, value: (r) => (r.badge ? r.badge.toLowerCase() : "measured") },
     { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "whole_joules", title: "energy, whole run", numeric: true, value: wholeOf,
       show: (r) => { const e = wholeOf(r); return e === null || r.resolvable === false ? "" : joulesText(e); } },
@@ -48,9 +49,9 @@ export function PartRows({ page, by, part, ...filter }: { page: Page; by: By; pa
   const devices = page.activity![by];
   const rows = useMemo(() => devices.flatMap((d, i) => d.rows.map((row): PartRow => {
     const own = part.rows[by][i]?.get(row.number) ?? null;
-    return { ...row, device: d.device, part: own, missing: own ? row.reason : reasonOf(page, d, row) };
+    return { ...row, device: d.device, badge: d.provenance === "measured" ? "" : d.provenance.toUpperCase(), part: own, missing: own ? row.reason : reasonOf(page, d, row) };
   })), [page, by, part]);
-  const columns = useMemo(() => rowColumns(by, devices.length), [page, by]);
+  const columns = useMemo(() => rowColumns(by, devices.length, rows.some((r) => r.badge)), [page, by]);
   return (
     <>
       <p class="soft">
@@ -112,7 +113,7 @@ function processColumns(page: Page): Column<PartProcessRow>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "selection_joules", title: `dynamic energy of selection, ${shareProvenance(page)}`, numeric: true, value: (p) => p.part.total,
+    { key: "selection_joules", title: `${shareWords(page)} of selection, ${shareProvenance(page)}`, numeric: true, value: (p) => p.part.total,
       show: (p) => energy(p.part.total) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))

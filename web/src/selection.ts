@@ -35,8 +35,9 @@ const stepEnd = (track: PowerTrack, step: number) =>
   Math.min(track.begin_seconds + (step + 1) * track.step_seconds, track.end_seconds);
 
 // The steps of which at least half lies in the selection; absent where there is none, or one of them
-// was not read. The error of a sum of steps has the errors of its two ends: each is at most the error
-// of the energy up to there.
+// was not read. Two bounds hold for the error of a sum of steps: the sum of their own errors, and the
+// errors of the energies from the first step to its two ends. The second grows with the time before
+// the selection, so that the smaller one counts.
 export function energyOf(track: PowerTrack, selection: Selection): Selected | null {
   const place = (t: number) => Math.round((t - track.begin_seconds) / track.step_seconds);
   const count = track.energy_microjoules.length;
@@ -44,19 +45,21 @@ export function energyOf(track: PowerTrack, selection: Selection): Selected | nu
   const last = Math.min(place(selection.end), count) - 1;
   if (last < first) return null;
   let microjoules = 0;
+  let errors = 0;
   for (let i = first; i <= last; ++i) {
     const step = track.energy_microjoules[i];
     if (step === null) return null;
     microjoules += step;
+    errors += track.error_microjoules[i] ?? Infinity;
   }
   const begin = track.begin_seconds + first * track.step_seconds;
   const end = stepEnd(track, last);
   const at = (i: number) => (i < 0 ? 0 : (track.repeatability_microjoules[i] ?? 0) / 1e6);
   const joules = microjoules / 1e6;
-  const repeatability = Math.hypot(at(first - 1), at(last));
+  const repeatability = Math.min(Math.hypot(at(first - 1), at(last)), errors / 1e6);
   return {
     begin, end, joules, repeatability, watts: joules / (end - begin),
-    error: Math.hypot(repeatability, track.calibration_ratio * joules),
+    error: Math.min(Math.hypot(repeatability, track.calibration_ratio * joules), errors / 1e6),
   };
 }
 

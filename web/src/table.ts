@@ -39,11 +39,16 @@ export function sorted<T>(rows: T[], columns: Column<T>[], order: Order | null):
   });
 }
 
-// Rows in which some text has every word.
+// As a filter: the one row of this name.
+export const exactly = (name: string): string => `"${name}"`;
+
+// Rows in which some text has every word; of a filter in quotation marks, in which some text is it.
 export function filtered<T>(rows: T[], columns: Column<T>[], words: string): T[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) return rows;
   const texts = columns.filter((c) => !c.numeric);
+  const exact = /^"([^]+)"$/.exec(words)?.[1];
+  if (exact !== undefined) return rows.filter((row) => texts.some((c) => c.value(row) === exact));
   return rows.filter((row) => {
     const text = texts.map((c) => String(c.value(row) ?? "")).join(" ").toLowerCase();
     return wanted.every((word) => text.includes(word));

@@ -4,7 +4,7 @@ import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./
 import { kindOf, shortName } from "./kinds";
 import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import { wholeReason, type Part } from "./part";
-import { processesOf, processReason, shareProvenance } from "./part_processes";
+import { processesOf, processReason, shareProvenance, shareWords } from "./part_processes";
 import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
 import type { Selection } from "./selection";
 import type { Column } from "./table";
@@ -12,7 +12,7 @@ import { Table } from "./table_view";
 
 export type TableName = By | "window" | "process";
 
-type DeviceRow = Row & { device: string };
+type DeviceRow = Row & { device: string; badge: string }; // of the device's energy: "" where it was measured
 type GetRow = (row: DeviceRow) => number | null;
 
 const wholeOf: GetRow = (row) => row.inclusive_joules ?? row.energy_joules;
@@ -25,10 +25,10 @@ function showEnergy(row: DeviceRow): string {
   const interval = intervalOf(row);
   if (energy === null) return "unavailable";
   if (row.resolvable === false) return interval ? `not resolvable, ≤${joulesText(interval[1])}` : "not resolvable";
-  return joulesText(energy);
+  return joulesText(energy) + (row.badge && ` ${row.badge}`);
 }
 
-function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): Column<DeviceRow>[] {
+function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, badges: boolean): Column<DeviceRow>[] {
   const number = { numeric: true };
   const columns: Column<DeviceRow>[] = [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
@@ -46,8 +46,8 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       } },
     { key: "own_joules", title: "own energy", hidden: !tree, ...number, value: (r) => r.energy_joules,
       show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
-    { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the device's measured energy",
-      show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio)) },
+    { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the energy of its own device",
+      show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio) + (devices > 1 ? ` of ${r.device}` : "")) },
     { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "busy_seconds", title: tree ? "own time" : "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
     { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
@@ -58,6 +58,7 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
       show: (r) => (r.energy_per_launch_joules === null || r.resolvable === false ? "" : joulesText(r.energy_per_launch_joules)) },
     { key: "calls", title: "calls", ...number, hidden: true, value: (r) => r.calls, show: (r) => (r.calls === null ? "" : countText(r.calls)) },
     { key: "provenance", title: "provenance", hidden: true, value: (r) => r.provenance },
+    { key: "device_provenance", title: "provenance of the device's energy", hidden: !badges, value: (r) => (r.badge ? r.badge.toLowerCase() : "measured") },
     { key: "detail", title: by === "kernel" ? "grid x block" : "detail", hidden: by === "phase" || by === "kernel", value: (r) => r.detail },
     { key: "reason", title: "reason", value: (r) => r.reason, hidden: by === "layer" },
   ];
@@ -65,7 +66,8 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean): 
 }
 
 export function rowsOf(devices: Activity[]): DeviceRow[] {
-  return devices.flatMap((d) => d.rows.map((row) => ({ ...row, device: d.device })));
+  return devices.flatMap((d) => d.rows.map((row) => (
+    { ...row, device: d.device, badge: d.provenance === "measured" ? "" : d.provenance.toUpperCase() })));
 }
 
 function windowColumns(page: Page): Column<WindowGroup>[] {
@@ -119,7 +121,7 @@ function processColumns(page: Page): Column<Process>[] {
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
     { key: "name", title: "name", value: (p) => p.name },
-    { key: "energy_joules", title: `dynamic energy, ${shareProvenance(page)}`, numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
+    { key: "energy_joules", title: `${shareWords(page)}, ${shareProvenance(page)}`, numeric: true, value: (p) => p.energy_joules, show: (p) => joules(p.energy_joules) },
     ...page.profile.domains
       .map((d, i) => ({ d, label: page.labels[i] }))
       .filter(({ d }) => page.profile.processes.some((p) => p.energy.some((e) => e.id === d.id)))
@@ -214,7 +216,7 @@ function Rows({ page, by, ...filter }: { page: Page; by: By } & Filter) {
   const devices = page.activity![by];
   const rows = useMemo(() => rowsOf(devices), [devices]);
   const tree = rows.some((r) => r.parent !== null);
-  const columns = useMemo(() => rowColumns(by, devices.length, tree, rows.some((r) => r.launches > 0)), [by, devices]);
+  const columns = useMemo(() => rowColumns(by, devices.length, tree, rows.some((r) => r.launches > 0), rows.some((r) => r.badge)), [by, devices]);
   const left = devices.reduce((s, d) => s + d.rows_left_out, 0);
   return (
     <Table name={TITLES[by].toLowerCase()} rows={rows} columns={columns} order={{ key: "energy_joules", down: true }}

@@ -5,7 +5,7 @@ import { kindOf, shortName, type Kind } from "./kinds";
 
 export type Measure = "energy" | "time" | "number";
 export type View = "layer" | "range" | "process" | "kernel";
-export type FrameKind = Kind | "device" | "phase" | "layer" | "range" | "process" | "idle" | "unattributed";
+export type FrameKind = Kind | "small" | "device" | "phase" | "layer" | "range" | "process" | "idle" | "unattributed";
 
 export interface Frame {
   name: string;
@@ -164,6 +164,13 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
 export const buildTree = (page: Page, view: View): Frame =>
   devicesRoot(page.stacks.map((stacks, i) => deviceTree(page, stacks, i, view)));
 
+// The time of CPU threads is no part of the time of GPUs: where there are GPUs, times are theirs.
+export function buildTimeTree(page: Page, view: View): Frame {
+  const all = page.stacks.map((stacks, i) => ({ stacks, i }));
+  const gpus = all.filter(({ i }) => page.activity!.kernel[i].domain.startsWith("gpu"));
+  return devicesRoot((gpus.length > 0 ? gpus : all).map(({ stacks, i }) => deviceTree(page, stacks, i, view)));
+}
+
 export function devicesRoot(devices: Frame[]): Frame {
   if (devices.length === 1) return devices[0];
   const root = makeFrame({ name: "all devices", kind: "device" });
@@ -177,10 +184,24 @@ export function devicesRoot(devices: Frame[]): Frame {
   return root;
 }
 
+const GROUPS = 40; // of small frames after a zoom into them
+
+// What several frames are together. A negative energy has no part in it.
+function small(parent: Frame, frames: Frame[]): Frame {
+  if (frames.length === 1) return frames[0];
+  const sum = (of: (f: Frame) => number) => frames.reduce((s, f) => s + of(f), 0);
+  return makeFrame({
+    name: `+${frames.length} small`, full: `${frames.length} small parts of ${parent.name}`, kind: "small", parent, children: frames,
+    joules: sum((f) => f.joules), seconds: sum((f) => f.seconds), launches: sum((f) => f.launches),
+    resolvable: frames.every((f) => f.resolvable), estimated: frames.some((f) => f.estimated),
+  });
+}
+
 // Places every frame of a positive weight below `root`; children by weight, greatest first, idle and
-// unattributed energy last. A negative energy has no width: a parent of it is wider than itself, so
+// unattributed energy last. Children narrower than `least` of the whole are one frame, which opens on
+// a zoom, so that no width stays blank. A negative energy has no width: a parent of it is wider than itself, so
 // that its children share the width by their positive weights.
-export function layOut(root: Frame, measure: Measure): Frame[] {
+export function layOut(root: Frame, measure: Measure, least = 0): Frame[] {
   const frames: Frame[] = [];
   const place = (frame: Frame, x: number, width: number, depth: number) => {
     frame.x = x;
@@ -195,9 +216,20 @@ export function layOut(root: Frame, measure: Measure): Frame[] {
     // What the frame has of its own stays free at its right.
     const whole = Math.max(weightOf(frame, measure), sum);
     let at = x;
+    const widthOf = (f: Frame) => (width * weightOf(f, measure)) / whole;
+    if (frame.kind === "small" && frame !== root) return;
+    const narrow = shown.filter((c) => last(c) === 0 && widthOf(c) < least);
+    const joined = new Map<Frame, Frame>(); // by the first of each
+    if (narrow.length > 1) {
+      const size = frame.kind === "small" ? Math.ceil(narrow.length / GROUPS) : narrow.length;
+      for (let i = 0; i < narrow.length; i += size) joined.set(narrow[i], small(frame, narrow.slice(i, i + size)));
+    }
+    const inside = new Set(joined.size > 0 ? narrow : []);
     for (const child of shown) {
-      const part = (width * weightOf(child, measure)) / whole;
-      place(child, at, part, depth + 1);
+      const own = inside.has(child) ? joined.get(child) : child;
+      if (!own) continue;
+      const part = widthOf(own);
+      place(own, at, part, depth + 1);
       at += part;
     }
   };

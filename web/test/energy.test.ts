@@ -16,7 +16,21 @@ describe("energyOf", () => {
     const got = energyOf(track, { begin: 0.4, end: 1.6 })!;
     expect([got.begin, got.end, got.joules, got.watts]).toEqual([0, 2, 400, 200]);
     expect(got.repeatability).toBeCloseTo(Math.hypot(3, 5), 9);
-    expect(got.error).toBeCloseTo(Math.hypot(3, 5, 20), 9);
+    // The steps' own errors: 5 and 15; with the errors of both ends it would be hypot(3, 5, 20).
+    expect(got.error).toBeCloseTo(20, 9);
+  });
+  it("has an interval that does not grow with the time before the selection", () => {
+    const hour: PowerTrack = {
+      id: 0, begin_seconds: 0, end_seconds: 3600, step_seconds: 2, resolution_seconds: 1,
+      energy_microjoules: Array(1800).fill(800e6), error_microjoules: Array(1800).fill(41e6),
+      // What an error that repeats in each step becomes, added up from the first.
+      repeatability_microjoules: Array.from({ length: 1800 }, (_, i) => (i + 1) * 9e6), calibration_ratio: 0.05,
+    };
+    const early = energyOf(hour, { begin: 0, end: 10 })!;
+    const late = energyOf(hour, { begin: 3540, end: 3550 })!;
+    expect([early.joules, late.joules]).toEqual([4000, 4000]);
+    expect(late.error).toBeCloseTo(205, 6);
+    expect(early.error).toBeLessThanOrEqual(late.error);
   });
   it("ends with the short last step", () => {
     const got = energyOf(track, { begin: 1.9, end: 99 })!;

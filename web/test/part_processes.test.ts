@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Page } from "../src/data";
-import { processesOf, processReason } from "../src/part_processes";
+import { processesOf, processReason, shareWords } from "../src/part_processes";
 import { domain, process, slicedPage } from "./fixture";
 
 const share = (id: number, joules: number) =>
@@ -43,6 +43,15 @@ describe("processesOf", () => {
     const page = processPage();
     page.process_slices!.energy.shift();
     expect(processesOf(page, { begin: 0, end: 4 })!.processes[0].total).toBeNull();
+  });
+  it("names what the shares are of", () => {
+    const page = processPage();
+    expect(shareWords(page)).toBe("dynamic energy");
+    page.profile.domains[0].shares_include_rest = true;
+    page.labels = ["gpu0", "gpu0 memory"];
+    expect(shareWords(page)).toBe("dynamic energy (with that at rest of gpu0)");
+    page.profile.domains[1].shares_include_rest = true;
+    expect(shareWords(page)).toBe("energy, that at rest included");
   });
   it("says why the table is that of the whole run", () => {
     const page = processPage();

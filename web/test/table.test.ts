@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { filtered, sorted, toCsv, toMarkdown, type Column } from "../src/table";
+import { exactly, filtered, sorted, toCsv, toMarkdown, type Column } from "../src/table";
 
 interface Thing { name: string; energy: number | null }
 const columns: Column<Thing>[] = [
@@ -25,6 +25,11 @@ describe("filtered", () => {
     expect(filtered(things, columns, "NO ne").map((t) => t.name)).toEqual(["none"]);
     expect(filtered(things, columns, "10")).toEqual([]);
     expect(filtered(things, columns, " ")).toBe(things);
+  });
+  it("takes the one row of a name in quotation marks, whatever is in the name", () => {
+    const layers = ["model.layers.10", "model.layers.1", 'say "model.layers.1"', 'a "b" c'].map((name) => ({ name, energy: 1 }));
+    for (const { name } of layers) expect(filtered(layers, columns, exactly(name)).map((t) => t.name)).toEqual([name]);
+    expect(filtered(layers, columns, "model.layers.1")).toHaveLength(3);
   });
 });
 

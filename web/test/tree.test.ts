@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildTree, layOut, matches, outermostMatches, wattsOf, type Frame } from "../src/tree";
+import { buildTimeTree, buildTree, layOut, matches, outermostMatches, wattsOf, type Frame } from "../src/tree";
 import { process, tracedPage } from "./fixture";
 
 const find = (root: Frame, name: string): Frame =>
@@ -88,6 +88,43 @@ describe("layOut", () => {
       const kinds = layOut(buildTree(tracedPage(), "kernel"), measure).map((f) => f.kind);
       expect(kinds).toEqual(["device", "gemm", "copy"]);
     }
+  });
+});
+
+describe("narrow frames", () => {
+  const many = () => {
+    const page = tracedPage();
+    const rows = page.activity!.kernel[0].rows;
+    page.activity!.kernel[0].rows = Array.from({ length: 5000 }, (_, i) => ({ ...rows[0], number: i, name: `k${i}` }));
+    page.stacks[0].stacks = Array.from({ length: 5000 }, (_, i) => [1, null, null, i, 1, 10_000, 10_000]);
+    return page;
+  };
+  it("are one frame, so that no width stays blank, and open on a zoom", () => {
+    const root = buildTree(many(), "kernel");
+    const frames = layOut(root, "energy", 1 / 800).filter((f) => f.depth === 1);
+    expect(frames.map((f) => f.name)).toContain("+5000 small");
+    expect(frames.reduce((sum, f) => sum + f.width, 0)).toBeCloseTo(1, 9);
+    const joined = frames.find((f) => f.kind === "small")!;
+    expect(joined.joules).toBeCloseTo(50, 6);
+    expect(joined.launches).toBe(5000);
+    expect(joined.parent).toBe(root);
+    expect(layOut(joined, "energy").filter((f) => f.depth === 1)).toHaveLength(5000);
+    // On a screen it opens by parts.
+    const parts = layOut(joined, "energy", 1 / 800).filter((f) => f.depth === 1);
+    expect(parts).toHaveLength(40);
+    expect(parts.reduce((sum, f) => sum + f.launches, 0)).toBe(5000);
+  });
+});
+
+describe("width by time", () => {
+  it("has the time of GPUs alone where there are any", () => {
+    const page = tracedPage();
+    page.stacks.push({ ...page.stacks[0], id: 1, device: "package-0" });
+    for (const tables of Object.values(page.activity!)) tables.push({ ...tables[0], device: "package-0", domain: "cpu" });
+    expect(buildTree(page, "kernel").seconds).toBeCloseTo(4, 9);
+    expect(buildTimeTree(page, "kernel")).toMatchObject({ name: "gpu0", seconds: 2 });
+    page.activity!.kernel.forEach((d) => (d.domain = "cpu"));
+    expect(buildTimeTree(page, "kernel").seconds).toBeCloseTo(4, 9);
   });
 });
 

@@ -56,6 +56,7 @@ describe("the page in a browser", { skip: missing }, () => {
     folder = mkdtempSync(join(tmpdir(), "jouleprof-page-"));
     write("example", join(SOURCE, "examples/h200-deit.jprof"));
     write("kernels", join(SOURCE, "tests/fixtures/h100/uncapped_mix.jprof"));
+    write("traced", join(SOURCE, "examples/h200-layers.jprof"));
     tool(["run", "-o", "cpu.jprof", "--", "true"]);
     write("cpu", join(folder, "cpu.jprof"));
     // The tool is killed while it records.
@@ -386,6 +387,40 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
+  it("shows the row of a clicked layer alone, and all rows after Escape", async () => {
+    const { tab, problems, close } = await open("traced");
+    const canvas = tab.locator(".icicle canvas");
+    await canvas.focus();
+    const search = async () => (await tab.locator("#frame b").innerText()).trim();
+    const rows = (await rowsOf(tab)).length;
+    const names = new Set(JSON.parse(await tab.locator("#data").textContent()).activity.layer[0].rows.rows.map((r) => r[2]));
+    await tab.keyboard.press("ArrowDown");
+    for (let i = 0; i < 8; ++i) await tab.keyboard.press("ArrowLeft");
+    for (let i = 0; i < 8 && !names.has(await search()); ++i) await tab.keyboard.press("ArrowDown");
+    for (let i = 0; i < 3; ++i) await tab.keyboard.press("ArrowDown");
+    const chosen = await search();
+    await tab.keyboard.press("Enter");
+    const found = await rowsOf(tab);
+    assert.ok(found.length >= 1 && found.every((r) => Object.values(r)[0] === chosen), `${chosen}: ${JSON.stringify(found)}`);
+    await tab.keyboard.press("Escape");
+    assert.equal((await rowsOf(tab)).length, rows);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("marks rows of an estimated device in the table", async () => {
+    const { tab, close } = await open("traced");
+    const rows = await rowsOf(tab);
+    const data = JSON.parse(await tab.locator("#data").textContent());
+    const estimated = data.activity.layer.filter((d) => d.provenance === "estimated").map((d) => d.device);
+    assert.ok(estimated.length > 0 && rows.some((r) => estimated.includes(r.device)), "no estimated row");
+    for (const row of rows) {
+      const energy = row["energy, with parts"];
+      if (!/unavailable|not resolvable/.test(energy)) assert.equal(/ESTIMATED/.test(energy), estimated.includes(row.device), energy);
+    }
+    await close();
+  });
+
   it("sorts a table of 1,000 hostile names and shows them as text", async () => {
     const { tab, problems, close } = await open("many");
     await tab.getByRole("tab", { name: "Kernels" }).click();
@@ -462,7 +497,7 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.match(await tab.locator("p.frame").innerText(), /^model\b[\s\S]*900\.0 J before · 700\.0 J after · -200\.0 J/);
     await tab.getByLabel("Width").selectOption("change");
     await tab.locator('.diff [aria-label^="model.b:"]').click();
-    assert.equal(await tab.getByLabel("Filter rows", { exact: true }).inputValue(), "model.b");
+    assert.equal(await tab.getByLabel("Filter rows", { exact: true }).inputValue(), "\"model.b\"");
     assert.deepEqual(problems, []);
     await close();
   });
