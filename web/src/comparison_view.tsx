@@ -20,9 +20,10 @@ export const changeText = (ratio: number | null): string => {
 const intervalOfChange = (d: Difference): string =>
   d.interval_ratio ? `${changeText(d.interval_ratio[0]).replace(" %", "")} to ${changeText(d.interval_ratio[1])}` : "unknown";
 
-// The end of a layer's name says more than its begin.
-function shortest(name: string, without: string, most: number): string {
+// The end of a layer's name says more than its begin; of a kernel's name it is the begin.
+function shortest(name: string, without: string, most: number, byKernel: boolean): string {
   if (name.length <= most) return name;
+  if (byKernel && without.length > most) return `${without.slice(0, most - 1)}…`;
   return without.length <= most ? without : `…${without.slice(1 - most)}`;
 }
 
@@ -49,7 +50,7 @@ function Intervals({ rows, within, width, byKernel }: { rows: Difference[]; with
         return (
           <g key={i} class={`change ${d.verdict}`}>
             <title>{`${name}: ${changeText(d.change_ratio)}, 95 % ${intervalOfChange(d)}, ${d.verdict}`}</title>
-            <text class="name" x={0} y={y + 4}>{shortest(name, own, most)}</text>
+            <text class="name" x={0} y={y + 4}>{shortest(name, own, most, byKernel)}</text>
             {d.interval_ratio && (
               <line class="range" x1={place(axis, d.interval_ratio[0])} x2={place(axis, d.interval_ratio[1])} y1={y} y2={y} />
             )}

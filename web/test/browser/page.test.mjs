@@ -408,6 +408,14 @@ describe("the page in a browser", { skip: missing }, () => {
     await close();
   });
 
+  it("has the bars of the balance in forced colours", async () => {
+    const { tab, close } = await open("traced", { forcedColors: "active" });
+    const colours = await tab.evaluate(() =>
+      [...document.querySelectorAll(".balance-row:first-of-type .parts .part")].map((e) => getComputedStyle(e).backgroundColor));
+    assert.ok(colours.length >= 3 && new Set(colours).size === colours.length, colours.join(" | "));
+    await close();
+  });
+
   it("marks rows of an estimated device in the table", async () => {
     const { tab, close } = await open("traced");
     const rows = await rowsOf(tab);
