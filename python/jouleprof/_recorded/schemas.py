@@ -18,7 +18,7 @@ _ACTIVITY = ("device", "domain", "number", "parent", "name", "detail", "calls", 
 COLUMNS = {
     "runs": ("path", "host", "boot_id", "user", "job", "step", "node_list", "launcher", "rank", "world_size",
              "source", "tool_version", "command", "working_directory", "pid", "exit_status", "start_time",
-             "duration_seconds", "complete", "simulated", *_COMMAND, "command_energy_reason",
+             "duration_seconds", "complete", "being_written", "simulated", *_COMMAND, "command_energy_reason",
              *(f"total_{column}" for column in _ENERGY), "total_rest_joules", "total_held_joules",
              "total_active_joules", "total_dynamic_joules", "total_mean_watts", "overhead_cpu_seconds",
              "overhead_wall_seconds", "overhead_peak_memory_bytes"),
@@ -49,7 +49,7 @@ COLUMNS = {
 _FLOATS = ("_joules", "_watts", "_seconds", "_ratio", "_hertz", "_celsius")
 _INTEGERS = {"rank", "world_size", "pid", "own_pid", "parent_pid", "thread", "exit_status", "number", "parent", "calls",
              "launches", "group", "count", "with_energy", "parameters", "macs"}
-_FLAGS = {"complete", "simulated", "command_is_divided", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
+_FLAGS = {"complete", "being_written", "simulated", "command_is_divided", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
 
 
 def type_of(column):
