@@ -51,7 +51,7 @@ page: web/node_modules/ready ## build the page of `report --html` from web/, whi
 
 # Not part of `make test`: npm and Chromium take longer to install than all other packages together.
 PAGE_TOOLS = JOULEPROF_TOOL=$(CURDIR)/build/release/src/apps/cli/jouleprof \
-             JOULEPROF_SIM=$(CURDIR)/build/release/src/apps/nvml_sim/libjouleprof_nvml_sim.so
+             JOULEPROF_SIM=$(CURDIR)/build/release/tests/nvml_sim/libjouleprof_nvml_sim.so
 page-test: web/node_modules/ready configure ## test the page: its logic, and in Chromium where that is installed
 	@cmake --build --preset release -j $(JOBS) --target jouleprof jouleprof_nvml_sim
 	cd web && npm test

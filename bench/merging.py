@@ -34,7 +34,7 @@ def timed(command):
 def template(tool, build, folder, seconds):
     """The recording that all others are copies of."""
     file = folder / "template.jprof"
-    environment = {**os.environ, "JOULEPROF_NVML_LIBRARY": str(build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")}
+    environment = {**os.environ, "JOULEPROF_NVML_LIBRARY": str(build / "tests/nvml_sim/libjouleprof_nvml_sim.so")}
     subprocess.run([tool, "run", "-q", "--idle", "0s", "-o", file, "--", "sleep", str(seconds)],
                    check=True, env=environment)
     return file

@@ -66,9 +66,9 @@ def run_program(build, name, quick, simulated):
     environment = dict(os.environ)
     if simulated:  # for the benchmarks that read a GPU
         environment["JOULEPROF_NVML_LIBRARY"] = str(
-            build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")
+            build / "tests/nvml_sim/libjouleprof_nvml_sim.so")
         environment["JOULEPROF_NVML_SCENARIO"] = str(
-            FOLDER.parent / "src/apps/nvml_sim/scenarios/h100_real_costs.json")
+            FOLDER.parent / "tests/nvml_sim/scenarios/h100_real_costs.json")
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=environment, text=True)
     if done.returncode != 0:

@@ -72,7 +72,7 @@ def main():
                 [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0"],
                 stderr=subprocess.PIPE, text=True,
                 env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
-                     "JOULEPROF_NVML_LIBRARY": str(options.build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")})
+                     "JOULEPROF_NVML_LIBRARY": str(options.build / "tests/nvml_sim/libjouleprof_nvml_sim.so")})
             port = int(re.search(r":(\d+)/", service.stderr.readline()).group(1))
             time.sleep(options.age)
             connection = socket.create_connection(("127.0.0.1", port))

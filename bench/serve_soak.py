@@ -112,7 +112,7 @@ def main():
              "--level", ",".join(FAMILIES)],
             stderr=subprocess.PIPE, text=True,
             env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
-                 "JOULEPROF_NVML_LIBRARY": str(options.build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so")})
+                 "JOULEPROF_NVML_LIBRARY": str(options.build / "tests/nvml_sim/libjouleprof_nvml_sim.so")})
         try:
             connection = socket.create_connection(
                 ("127.0.0.1", int(re.search(r":(\d+)/", service.stderr.readline()).group(1))))

@@ -9,7 +9,7 @@ monitor fills its history, which has a fixed size (a tenth of the time, at most 
 Exits with 1 if memory grew by more than 10 MB after that, or if an energy became unavailable.
 
 Needs the Python package: installed, or by PYTHONPATH=<build>/python. Without a GPU, a simulated one
-(src/apps/nvml_sim/SCENARIO.md) or the CPU alone suffices.
+(tests/nvml_sim/SCENARIO.md) or the CPU alone suffices.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Work of a fixed amount, at the speed of the simulated GPU: see src/apps/nvml_sim/SCENARIO.md."""
+"""Work of a fixed amount, at the speed of the simulated GPU: see tests/nvml_sim/SCENARIO.md."""
 
 import ctypes
 import os

@@ -27,7 +27,6 @@ ALLOWED = {
     "analysis": MODEL,
     "session": MODEL | {"meters", "spans", "recording", "recording/spool", "analysis"},
     "report": MODEL | {"analysis"},
-    "apps/nvml_sim": MODEL | {"abi"},
     "apps/inject": MODEL | {"abi", "spans", "recording/spool"},
     "apps/serve": MODEL | {"analysis", "report", "session"},
     "apps/cli": None,  # anything but another app, of which serve is a part

@@ -38,7 +38,7 @@ class Bench:
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("JOULEPROF_")},
             "HOME": str(folder), "LC_ALL": "C.UTF-8", "JOULEPROF_NVML_SCENARIO": str(scenario),
-            "JOULEPROF_NVML_LIBRARY": str(build / "src/apps/nvml_sim/libjouleprof_nvml_sim.so"),
+            "JOULEPROF_NVML_LIBRARY": str(build / "tests/nvml_sim/libjouleprof_nvml_sim.so"),
             # Stands for the library that is injected into programs; the traced one here does without.
             "JOULEPROF_INJECT_LIBRARY": str(folder / "libjouleprof_inject.so"),
             "PYTHONPATH": str(build / "python"), "PYTHONDONTWRITEBYTECODE": "1",
