@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/source_text.h"
 #include "importers/one_value.h"
+#include "importers/source_text.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {

@@ -1,8 +1,8 @@
-#include "importers/builder.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "importers/builder.h"
 
 namespace jouleprof::importers {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "importers/source_text.h"
 #include "importers/row_log.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {

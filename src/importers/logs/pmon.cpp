@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/builder.h"
-#include "importers/source_text.h"
 #include "importers/logs/dmon_lines.h"
+#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 namespace {

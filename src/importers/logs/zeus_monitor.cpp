@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "importers/source_text.h"
 #include "importers/row_log.h"
+#include "importers/source_text.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::importers {
