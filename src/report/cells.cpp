@@ -63,9 +63,9 @@ std::size_t columns(char32_t code) {
                                                                        {0xFF00, 0xFF60},
                                                                        {0x1F300, 0x1FAFF},
                                                                        {0x20000, 0x3FFFD}}};
-  static constexpr std::array<std::pair<char32_t, char32_t>, 3> kNone{
+  static constexpr std::array<std::pair<char32_t, char32_t>, 3> kNoColumn{
       {{0x0300, 0x036F}, {0x200B, 0x200D}, {0xFE00, 0xFE0F}}};
-  if (within(code, kNone)) return 0;
+  if (within(code, kNoColumn)) return 0;
   return within(code, kWide) ? 2 : 1;
 }
 
