@@ -99,6 +99,7 @@ class Reader {
                       {},
                       {},
                       {},
+                      {},
                       {}};
     if (version_ >= 4) {
       for (Rows folder = rows("trace_folder"); folder.next();) {
