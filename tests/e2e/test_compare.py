@@ -79,6 +79,14 @@ def test_other_boards_keep_their_calibration_error(tool):
     assert high - low == pytest.approx(2 * 1.02 * 0.0707, rel=0.05)
 
 
+def test_an_output_is_no_input_and_no_other_output(recorded):
+    before = open("a1.jprof", "rb").read()
+    for outputs in (["--html", "x", "--junit", "x"], ["--markdown", "a1.jprof"]):
+        process = recorded("compare", "a1.jprof", "b1.jprof", *outputs, status=2)
+        assert outputs[-1] in process.err, process.err
+    assert open("a1.jprof", "rb").read() == before
+
+
 def test_failed_runs_are_refused(recorded):
     recorded("run", "-q", "--idle", "0s", "-o", "bad.jprof", "--", sys.executable, "-c",
              "import time; time.sleep(0.5); raise SystemExit(3)", status=3)

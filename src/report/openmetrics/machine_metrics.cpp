@@ -23,18 +23,19 @@ using model::DomainSnapshot;
 constexpr std::string_view kDynamic = "dynamic";
 constexpr std::string_view kRest = "rest";
 
-struct Part {
+struct GaugePart {
   std::string_view gauge;
   std::string_view value;
 };
-constexpr std::array<Part, 2> kClocks{{{gauge::kSmClock, "sm"}, {gauge::kMemoryClock, "memory"}}};
-constexpr std::array<Part, 7> kUtilisations{{{gauge::kGpuUtilisation, "gpu"},
-                                             {gauge::kMemoryUtilisation, "memory"},
-                                             {gauge::kEncoderUtilisation, "encoder"},
-                                             {gauge::kDecoderUtilisation, "decoder"},
-                                             {gauge::kJpegUtilisation, "jpeg"},
-                                             {gauge::kOfaUtilisation, "ofa"},
-                                             {gauge::kCpuUtilisation, "cpu"}}};
+constexpr std::array<GaugePart, 2> kClocks{
+    {{gauge::kSmClock, "sm"}, {gauge::kMemoryClock, "memory"}}};
+constexpr std::array<GaugePart, 7> kUtilisations{{{gauge::kGpuUtilisation, "gpu"},
+                                                  {gauge::kMemoryUtilisation, "memory"},
+                                                  {gauge::kEncoderUtilisation, "encoder"},
+                                                  {gauge::kDecoderUtilisation, "decoder"},
+                                                  {gauge::kJpegUtilisation, "jpeg"},
+                                                  {gauge::kOfaUtilisation, "ofa"},
+                                                  {gauge::kCpuUtilisation, "cpu"}}};
 
 // The label that names an entity of each family.
 constexpr std::array<std::string_view, analysis::kFamilies> kKeys{"pid",     "container", "pod_uid",
@@ -181,7 +182,8 @@ class Writer {
   }
 
   template <std::size_t n>
-  void several(std::string_view name, std::string_view label, const std::array<Part, n>& parts) {
+  void several(std::string_view name, std::string_view label,
+               const std::array<GaugePart, n>& parts) {
     begin(name);
     for (std::size_t d = 0; d < count(); ++d) {
       for (const auto& part : parts) {
@@ -195,7 +197,7 @@ class Writer {
     begin("jouleprof_temperature_celsius");
     for (std::size_t d = 0; d < count(); ++d) {
       const bool is_cpu = domain(d).domain.kind == model::DomainKind::kCpu;
-      const std::array<Part, 2> parts{
+      const std::array<GaugePart, 2> parts{
           {{gauge::kTemperature, is_cpu ? "cpu" : "gpu"}, {gauge::kMemoryTemperature, "memory"}}};
       for (const auto& part : parts) {
         const auto value = domain(d).gauge(part.gauge);

@@ -112,7 +112,7 @@ class CompareVerb : public Verb {
       if (!gate) return forward_error(gate);
       report_.gates.push_back({std::move(*gate), {}});
     }
-    return {};
+    return outputs_.check(inputs());
   }
 
   // Sets the two sides of files. Errors: invalid_argument; as Baselines::find's.
