@@ -31,6 +31,7 @@ class RandomRecording {
              maybe(time()),
              maybe(time()),
              chance(),
+             false,
              {},
              text(),
              trace_records.record<model::Rank>(0),
