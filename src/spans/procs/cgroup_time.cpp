@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // A process's own time is read in steps of 10 ms, so that group and processes differ by some.
-constexpr Duration kStep = milliseconds{10};
+constexpr Duration kTick = milliseconds{10};
 
 std::optional<Duration> usage_in(std::string_view text, bool unified) {
   if (!unified) {
@@ -121,7 +121,7 @@ void CgroupTimes::settle() {
   for (auto& [key, group] : groups_) {
     if (group.is_new) continue;
     group.balance += group.used - group.listed;
-    const Duration tolerance = kStep * static_cast<int>(group.processes + 1);
+    const Duration tolerance = kTick * static_cast<int>(group.processes + 1);
     group.balance = std::max(group.balance, -tolerance);
     if (group.balance <= tolerance) continue;
     group.unlisted = group.balance;
