@@ -7,7 +7,7 @@
 
 #include "spans/cupti/aggregate/activity_aggregator.h"
 #include "spans/cupti/aggregate/kernel_classes.h"
-#include "spans/cupti/correlation_table.h"
+#include "spans/cupti/record_buffers.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof {

@@ -26,9 +26,8 @@
 
 #include "recording/spool/spool_reader.h"
 #include "recording/spool/spool_writer.h"
-#include "recording/spool/trace_sink.h"
 #include "recording/writer.h"
-#include "spans/cupti/fake_cupti.h"
+#include "spans/cupti/cupti_fixture.h"
 #include "spans/cupti/record_reader.h"
 #include "spans/scopes/scopes.h"
 

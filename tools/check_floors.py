@@ -115,7 +115,7 @@ METER_SEAM = {"meters/meter.h", "meters/cpu_model.h"}
 # Settings are changed through the NVML that is read.
 METER_PAIRS = {("control", "nvml")}
 # Helpers of tests whose names do not say so.
-TEST_ONLY = {"testing", "fake_meter", "failing_sink"}
+TEST_ONLY = {"testing"}
 VENDOR = re.compile(r"^(nvml|cupti|cuda|nvToolsExt|nvtx)")
 # An exception that leaves a thread ends the program, which may be somebody's training.
 THREAD = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|\bpthread_create\b")

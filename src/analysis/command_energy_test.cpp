@@ -1,7 +1,6 @@
-#include "analysis/command_energy.h"
-
 #include <gmock/gmock.h>
 
+#include "analysis/energy_split.h"
 #include "analysis/recorded_run_test.h"
 
 namespace jouleprof::analysis {

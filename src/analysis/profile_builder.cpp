@@ -8,19 +8,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analysis/command_energy.h"
-#include "analysis/domain_splitter.h"
+#include "analysis/activity/replay_time.h"
+#include "analysis/energy_split.h"
 #include "analysis/findings/findings.h"
-#include "analysis/levels/domain_label.h"
+#include "analysis/levels/domains.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/recording_checks.h"
-#include "analysis/replay_warnings.h"
 #include "analysis/timeline/locked_load.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
-#include "analysis/timeline/unavailable_reason.h"
-#include "analysis/windows/windows.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -344,5 +341,18 @@ class ProfileBuilder {
 }  // namespace
 
 model::Profile build_profile(const ProfileInput& input) { return ProfileBuilder(input).build(); }
+
+std::optional<WorkSpan> work_span(const model::Recording& recording, Timelines& timelines) {
+  const auto recorded = recorded_span(recording);
+  if (!recorded) return std::nullopt;
+  WorkSpan work;
+  work.recorded = *recorded;
+  work.begin = recording.run.work_begin ? *recording.run.work_begin
+                                        : common_begin(timelines, recorded->begin);
+  work.end = recording.run.work_end ? *recording.run.work_end
+                                    : std::max(common_end(timelines, recorded->end), work.begin);
+  work.program_end = program_end(recording, work.end);
+  return work;
+}
 
 }  // namespace jouleprof::analysis

@@ -1,6 +1,7 @@
-// The profile of one part of a recording.
+// Begin and end of a recording's work.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,13 +9,26 @@
 #include "analysis/slices/process_slicer.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/windows/windows.h"
-#include "analysis/work_span.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/collective_profile.h"
+#include "model/activity/collective.h"
 #include "model/profile.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
+
+struct WorkSpan {
+  RecordedSpan recorded;  // the first and last moment of the recording
+  HostTime begin{};
+  HostTime end{};
+  HostTime program_end{};  // `end` without the isolated re-runs after the program (--replay)
+
+  double seconds_of(HostTime t) const { return seconds(t - begin); }
+};
+
+// Without a command, the time over which every domain is known. Absent when no moment is known.
+std::optional<WorkSpan> work_span(const model::Recording& recording, Timelines& timelines);
+
+// The profile of one part of a recording.
 
 struct ProfileInput {
   const model::Recording& recording;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/timeline/recording_timelines.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
@@ -12,5 +13,12 @@ namespace jouleprof::analysis {
 // suspended machine, a wall clock that was set, a GPU at its power or temperature limits.
 std::vector<std::string> recording_warnings(const model::Recording& recording, HostTime begin,
                                             HostTime end);
+
+// Warnings about isolated re-runs, for the readers of a profile.
+
+// The time and energy of isolated re-runs within [begin, end], the time of the figures, and from
+// there to the work's end; empty without any.
+std::vector<std::string> replay_warnings(const model::Recording& recording, Timelines& timelines,
+                                         HostTime begin, HostTime end, HostTime work_end);
 
 }  // namespace jouleprof::analysis

@@ -15,9 +15,8 @@
 #include "analysis/repeated/repeated_windows.h"
 #include "analysis/slices/activity_slices.h"
 #include "analysis/slices/process_slicer.h"
-#include "analysis/timeline/unavailable_reason.h"
+#include "analysis/timeline/recording_timelines.h"
 #include "analysis/windows/windows.h"
-#include "analysis/work_span.h"
 
 namespace jouleprof::analysis {
 namespace {

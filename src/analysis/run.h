@@ -8,10 +8,9 @@
 
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/activity_slices.h"
-#include "model/activity/collective_profile.h"
-#include "model/device/power_step.h"
-#include "model/process/process_slices.h"
+#include "model/activity/collective.h"
+#include "model/device/power.h"
+#include "model/process/process.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

@@ -60,4 +60,10 @@ RealTime ClockMap::to_real(HostTime t) const {
   return after->real + (t - after->host);
 }
 
+Duration thread_cpu_time() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
 }  // namespace jouleprof

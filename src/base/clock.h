@@ -56,4 +56,9 @@ class ClockMap {
   std::vector<ClockPoint> points_;  // by host time
 };
 
+// CPU time, for the cost of single calls.
+
+// Of the calling thread, since it began.
+Duration thread_cpu_time() noexcept;
+
 }  // namespace jouleprof

@@ -1,6 +1,6 @@
-#include "base/decimal.h"
-
 #include <gtest/gtest.h>
+
+#include "base/text.h"
 
 namespace jouleprof {
 namespace {

@@ -1,6 +1,6 @@
-#include "base/demangle.h"
-
 #include <gtest/gtest.h>
+
+#include "base/text.h"
 
 namespace jouleprof {
 namespace {

@@ -1,7 +1,6 @@
-#include "base/kept_file.h"
-
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {

@@ -1,5 +1,3 @@
-#include "base/shared_file.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {

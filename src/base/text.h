@@ -38,4 +38,15 @@ Result<Duration> parse_duration(std::string_view text);
 // The shortest decimal that reads back as the same number ("0.1", "1e+30").
 std::string shortest(double value);
 
+// Decimal numbers as exact integers.
+
+// A decimal number ("-12.5") times 10^decimals, rounded to a whole one; nothing for any other text
+// and for what does not fit. Exact: no floating point.
+std::optional<std::int64_t> scaled_integer(std::string_view text, int decimals);
+
+// Compilers' names of functions as people write them.
+
+// "void copy<float>(float*)" for "_Z4copyIfEvPT_"; what is no such name comes back as it is.
+std::string demangle(const std::string& name);
+
 }  // namespace jouleprof

@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "importers/source_text.h"
 
 namespace jouleprof::importers {
 

@@ -9,7 +9,6 @@
 #include <ctime>
 #include <string>
 
-#include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "model/device/readings.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/process/process.h"

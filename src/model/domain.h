@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/device/power_levels.h"
+#include "model/device/power.h"
 
 namespace jouleprof::model {
 

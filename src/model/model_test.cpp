@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "model/activity/phase_name.h"
-#include "model/device/clock_reasons.h"
+#include "model/activity/activity_fields.h"
+#include "model/device/gauge_names.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
 #include "model/profile.h"

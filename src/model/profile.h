@@ -1,24 +1,83 @@
-// What a report shows: the result of analysing a recording.
+// What a person could do about a part of the energy.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
-#include "model/device/power_levels.h"
+#include "model/device/power.h"
 #include "model/domain.h"
-#include "model/finding.h"
 #include "model/process/process.h"
 #include "model/provenance.h"
-#include "model/quartiles.h"
 #include "model/recording.h"
 
 namespace jouleprof::model {
+
+struct Finding {
+  std::string code;        // stable, for machines: "waiting", "power_limit", ...
+  std::string device;      // "gpu0"; empty: of the whole machine
+  std::string text;        // a sentence without the energy
+  std::string next_step;   // a sentence
+  Energy energy;           // of the device, in the time or by the launches that the text names
+  Energy error;            // half of its 95 % interval
+  double share = 0;        // of the device's energy, or of the machine's
+  bool estimated = false;  // the energy is an estimate, whatever the sensor
+};
+
+// Quartiles of a list of values.
+
+// A quarter of the values is at most `lower`, half of them at most `median`, three quarters at most
+// `upper`.
+template <typename T>
+struct Quartiles {
+  T lower{};
+  T median{};
+  T upper{};
+
+  bool operator==(const Quartiles&) const = default;
+};
+
+// Fewer values have no quartiles that say more than the values.
+inline constexpr std::size_t kFewestForQuartiles = 4;
+
+// By linear interpolation between the sorted values, as numpy.percentile (Hyndman and Fan 1996,
+// definition 7). Absent for fewer than kFewestForQuartiles values.
+inline std::optional<Quartiles<double>> quartiles_of(std::vector<double> values) {
+  if (values.size() < kFewestForQuartiles) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double part) {
+    const double place = part * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    const double share = place - std::floor(place);
+    return values[below] + share * (values[above] - values[below]);
+  };
+  return Quartiles<double>{at(0.25), at(0.5), at(0.75)};
+}
+
+// `values`: joules.
+inline std::optional<Quartiles<Energy>> energy_quartiles_of(std::vector<double> values) {
+  const auto q = quartiles_of(std::move(values));
+  if (!q) return std::nullopt;
+  return Quartiles<Energy>{Energy::joules(q->lower), Energy::joules(q->median),
+                           Energy::joules(q->upper)};
+}
+
+// `values`: seconds.
+inline std::optional<Quartiles<Duration>> time_quartiles_of(std::vector<double> values) {
+  const auto q = quartiles_of(std::move(values));
+  if (!q) return std::nullopt;
+  return Quartiles<Duration>{duration_of(q->lower), duration_of(q->median), duration_of(q->upper)};
+}
+
+// What a report shows: the result of analysing a recording.
 
 // An energy with what it is worth.
 struct Measurement {

@@ -1,24 +1,51 @@
-// A whole recording in memory: what a *.jprof file holds and what the analysis starts from.
+// The domains that a window is charged with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "jouleprof/units.h"
 #include "model/activity/activity.h"
-#include "model/activity/remembered_kernel.h"
-#include "model/device/device_set.h"
-#include "model/device/readings.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
+#include "model/process/owner.h"
 #include "model/process/process.h"
-#include "model/process/rank.h"
 
 namespace jouleprof::model {
+
+// All domains, or some. Copies share their list.
+class DeviceSet {
+ public:
+  DeviceSet() = default;  // all
+  explicit DeviceSet(std::vector<DomainId> some) {
+    std::sort(some.begin(), some.end());
+    some.erase(std::unique(some.begin(), some.end()), some.end());
+    some_ = std::make_shared<const std::vector<DomainId>>(std::move(some));
+  }
+
+  bool is_all() const { return some_ == nullptr; }
+  bool contains(DomainId id) const {
+    return is_all() || std::binary_search(some_->begin(), some_->end(), id);
+  }
+  // In order; empty of all.
+  std::vector<DomainId> list() const { return is_all() ? std::vector<DomainId>{} : *some_; }
+
+  bool operator==(const DeviceSet& other) const {
+    return is_all() == other.is_all() && list() == other.list();
+  }
+
+ private:
+  std::shared_ptr<const std::vector<DomainId>> some_;
+};
+
+// A whole recording in memory: what a *.jprof file holds and what the analysis starts from.
 
 // A window that has begun and not ended.
 struct OpenWindow {
@@ -151,5 +178,15 @@ struct Recording {
 
 // A sensor belonged to a simulated device: nothing was measured.
 bool is_simulated(const Recording& recording);
+
+// Readings of a board's clocks, temperatures, utilisation and limits.
+
+// The readings of a domain's gauge, or of the board that contains it, in order of time. `name`: one
+// of model/device/gauge_names.h, which state the units.
+std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
+                                   std::string_view name);
+// Those within [begin, end].
+std::vector<GaugeReading> gauge_of(const Recording& recording, const Domain& domain,
+                                   std::string_view name, HostTime begin, HostTime end);
 
 }  // namespace jouleprof::model

@@ -1,9 +1,11 @@
 // A sweep: the same work, run at several settings of a GPU.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace jouleprof::model {
@@ -76,5 +78,30 @@ struct SweepRun {
   bool is_ranked() const { return !is_warm_up() && unranked.empty() && seconds && joules; }
   bool operator==(const SweepRun&) const = default;
 };
+
+// How settings of a GPU are named: on the command line, for people, and in files.
+
+struct KnobWords {
+  std::string_view word;  // of the command line
+  std::string_view name;  // for people
+  std::string_view unit;
+  std::string_view label;     // in files, with the unit
+  std::string_view smi_flag;  // with which nvidia-smi sets it
+};
+
+// In the order of meters::control::Knob.
+inline constexpr std::array<KnobWords, 3> kKnobWords{{
+    {"power", "power limit", "W", "power_limit_watts", "-pl"},
+    {"sm-clock", "SM clock", "MHz", "sm_clock_megahertz", "-lgc"},
+    {"memory-clock", "memory clock", "MHz", "memory_clock_megahertz", "-lmc"},
+}};
+
+// Null for an unknown label.
+constexpr const KnobWords* knob_words(std::string_view label) {
+  for (const auto& words : kKnobWords) {
+    if (words.label == label) return &words;
+  }
+  return nullptr;
+}
 
 }  // namespace jouleprof::model

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "recording/random_recording.h"
 #include "recording/reader.h"
+#include "recording/recording_fixture.h"
 #include "recording/tables/packed.h"
 #include "recording/writer.h"
 #include "tests/support/fuzz_files.h"

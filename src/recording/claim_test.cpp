@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -5,8 +5,8 @@
 #include <sqlite3.h>
 
 #include "recording/reader.h"
+#include "recording/recording_fixture.h"
 #include "recording/tables/schema.h"
-#include "recording/test_support.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "recording/recording_fixture.h"
 #include "recording/tables/schema.h"
-#include "recording/test_support.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -13,8 +13,7 @@
 
 #include "base/file.h"
 #include "recording/sqlite_file.h"
-#include "recording/tables/insert.h"
-#include "recording/tables/remembered_rows.h"
+#include "recording/tables/record_columns.h"
 #include "recording/tables/rows.h"
 
 namespace jouleprof::recording {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity/remembered_kernel.h"
+#include "model/activity/activity.h"
 #include "model/recording.h"
 
 namespace jouleprof::recording {

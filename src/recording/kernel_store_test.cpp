@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::recording {

@@ -1,12 +1,10 @@
 // What a killed tool left in its spool, as readers of its recording find it.
-#include "recording/left_over.h"
-
 #include <gmock/gmock.h>
 
-#include "recording/spool/folder_lock.h"
+#include "recording/reader.h"
+#include "recording/recording_fixture.h"
 #include "recording/spool/spool_reader.h"
 #include "recording/spool/spool_writer.h"
-#include "recording/test_support.h"
 
 namespace jouleprof::recording {
 namespace {

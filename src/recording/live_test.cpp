@@ -9,7 +9,7 @@
 #include <new>
 #include <thread>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "recording/claim.h"
 
 namespace jouleprof::recording {
 
@@ -23,5 +24,11 @@ struct OpenFile {
 // Opens a recording of this or an older schema version for reading, with limits set on what it can
 // make SQLite do. Never writes to a file that has nothing to recover. Errors: as read_recording.
 Result<OpenFile> open_recording(const std::filesystem::path& path);
+
+// A new, empty recording file, ready to be written to. Private to this folder.
+
+// Makes the file with all tables and a row in `run`. On error nothing is left behind, and an old
+// file stays. Errors: as Writer::create.
+Result<std::unique_ptr<SQLite::Database>> create_database(const Claim& claim);
 
 }  // namespace jouleprof::recording

@@ -14,8 +14,8 @@
 #include <fstream>
 #include <string>
 
-#include "recording/random_recording.h"
 #include "recording/reader.h"
+#include "recording/recording_fixture.h"
 #include "recording/writer.h"
 
 namespace {

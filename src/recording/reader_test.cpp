@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

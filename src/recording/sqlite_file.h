@@ -1,5 +1,4 @@
-// What the writer and the reader share: the names of the side files of SQLite, limits, and its
-// errors as ours. Private to this folder.
+// Files that SQLite makes next to a recording while it is written.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -11,9 +10,15 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "recording/side_files.h"
 
 namespace jouleprof::recording {
+
+// After an unfinished recording, or before another file takes its name: they would be taken for its
+// own.
+void remove_side_files(const std::filesystem::path& path);
+
+// What the writer and the reader share: the names of the side files of SQLite, limits, and its
+// errors as ours. Private to this folder.
 
 inline constexpr std::string_view kWalSuffix = "-wal";
 inline constexpr std::string_view kJournalSuffix = "-journal";

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "recording/sweep_file.h"
-#include "recording/sweep_json.h"
 #include "tests/support/fuzz_files.h"
 
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "recording/recording_fixture.h"
 #include "recording/tables/packed.h"
 #include "recording/tables/record_columns.h"
-#include "recording/test_support.h"
 
 namespace jouleprof::recording {
 namespace {

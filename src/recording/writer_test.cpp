@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

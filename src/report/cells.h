@@ -28,4 +28,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 // A word as a shell reads it back: quoted where it has to be.
 std::string shell_word(std::string_view word);
 
+// Text in HTML and XML. Names come from the measured program: none may become markup.
+
+// As the text of an element, or the value of an attribute in double quotes. Control characters,
+// marks that turn the direction of writing and bytes that are no UTF-8 become U+FFFD.
+std::string markup_text(std::string_view text);
+
 }  // namespace jouleprof::report

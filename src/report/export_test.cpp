@@ -14,15 +14,13 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "report/csv/export_samples.h"
-#include "report/csv/snapshot_csv.h"
+#include "report/csv/readings_csv.h"
 #include "report/example_profiles_test.h"
 #include "report/foreign/aipowermeter.h"
 #include "report/foreign/dmon.h"
-#include "report/json/snapshot_json.h"
+#include "report/json/live_json.h"
 #include "report/render.h"
-#include "report/text/live_line.h"
-#include "report/text/monitor_table.h"
+#include "report/text/snapshot_text.h"
 
 namespace jouleprof::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/per_unit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

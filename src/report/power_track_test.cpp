@@ -1,8 +1,8 @@
-#include "report/power_track.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
+
+#include "report/figures.h"
 
 namespace jouleprof::report {
 namespace {

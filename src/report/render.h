@@ -5,7 +5,7 @@
 #include <string>
 
 #include "model/profile.h"
-#include "report/per_unit.h"
+#include "report/total.h"
 
 namespace jouleprof::report {
 

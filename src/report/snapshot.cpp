@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::report {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "model/profile.h"
 
 namespace jouleprof::report {
@@ -77,5 +79,30 @@ Energy energy_of(const model::Profile& profile, const model::ProcessProfile& pro
 // A short name for each domain, in order and different from each other: its device, and where
 // others have the same device too ("gpu0" and its memory), the kind before it.
 std::vector<std::string> labels_of(const model::Profile& profile);
+
+// Energy of one unit of work, of a run whose units the user counts: inferences, images, tokens.
+
+struct UnitCount {
+  double count = 0;
+  std::string name;
+};
+
+// "22600:inference", or "22600" for units without a name. Errors: invalid_argument.
+Result<UnitCount> parse_unit_count(std::string_view text);
+
+struct PerUnit {
+  UnitCount unit;
+  double seconds = 0;  // for one
+  // Joules of one, of what the run quotes (report/total.h). Absent without a total.
+  std::optional<double> joules;
+  bool is_command = false;               // of the command; else of all devices
+  double error_joules = 0;               // of its 95 % interval, downwards
+  double upper_error_joules = 0;         // upwards
+  double repeatability_joules = 0;       // the same without the calibration error
+  std::optional<double> dynamic_joules;  // above rest; absent where rest is unknown
+  model::Provenance provenance = model::Provenance::kUnavailable;
+};
+
+PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whole_machine = false);
 
 }  // namespace jouleprof::report

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/compare/blocks.h"
 #include "analysis/compare/compare.h"
+#include "analysis/compare/pairs.h"
 
 namespace jouleprof::decisions {
 

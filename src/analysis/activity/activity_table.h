@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/activity/replay_time.h"
-#include "analysis/timeline/sensors/time_base.h"
+#include "analysis/timeline/sensors/observed_power.h"
 #include "base/result.h"
 #include "model/domain.h"
 #include "model/recording.h"

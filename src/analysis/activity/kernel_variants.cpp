@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/activity/layer_tree.h"
+
 namespace jouleprof::analysis {
 namespace {
 
@@ -94,6 +96,82 @@ std::uint32_t KernelVariants::nearest(std::uint32_t kernel_class, double launch)
     }
   }
   return best;
+}
+
+namespace {
+
+std::int64_t second_of(double t) { return static_cast<std::int64_t>(std::floor(t)); }
+
+}  // namespace
+
+void VariantMix::add(double t, std::uint32_t variant, double busy) {
+  by_second_[second_of(t)][variant] += busy;
+}
+
+void VariantMix::set(double begin, double end, Busy busy) {
+  spans_.push_back({begin, end, std::move(busy)});
+}
+
+const VariantMix::Busy* VariantMix::at(double t) const {
+  const auto after = std::upper_bound(spans_.begin(), spans_.end(), t,
+                                      [](double x, const Span& s) { return x < s.begin; });
+  if (after != spans_.begin() && t < std::prev(after)->end) return &std::prev(after)->busy;
+  const auto found = by_second_.find(second_of(t));
+  return found == by_second_.end() ? nullptr : &found->second;
+}
+
+std::vector<double> VariantMix::parts(std::uint32_t kernel_class, double t) const {
+  const auto [first, last] = variants_.of_class(kernel_class);
+  if (first == last) return {};
+  std::vector<double> out(last - first, 0);
+  double all = 0;
+  if (const Busy* busy = at(t)) {
+    for (auto i = busy->lower_bound(first); i != busy->end() && i->first < last; ++i) {
+      out[i->first - first] = i->second;
+      all += i->second;
+    }
+  }
+  if (all <= 0) {
+    for (std::uint32_t v = first; v < last; ++v) {
+      all += out[v - first] = variants_.all()[v].busy;
+    }
+  }
+  for (double& part : out) part /= all;
+  return out;
+}
+
+namespace {
+
+VariantMix::Busy of_kernel(const KernelVariants& variants, ActivityTable::Replay& replay) {
+  VariantMix::Busy busy;
+  for (const auto& [k, ran] : replay.ran) {
+    if (ran.launches == 0) continue;
+    const auto variant = variants.nearest(k, ran.busy / static_cast<double>(ran.launches));
+    if (variant == model::kNone) continue;
+    replay.variants[k] = variant;
+    busy[variant] = ran.busy;
+  }
+  return busy;
+}
+
+}  // namespace
+
+void mix_replays(const model::Recording& recording, const KernelVariants& variants,
+                 std::vector<ActivityTable::Replay>& replays, VariantMix& mix) {
+  if (variants.all().empty()) return;
+  std::vector<ActivityTable::Replay*> in_order;
+  for (auto& replay : replays) in_order.push_back(&replay);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  for (ActivityTable::Replay* replay : in_order) {
+    const model::Trace& trace = recording.traces[replay->trace];
+    const auto of_layer = [&](std::uint32_t scope) {
+      return is_forward_of(trace, scope, replay->layer);
+    };
+    mix.set(replay->begin, replay->end,
+            replay->of_kernel ? of_kernel(variants, *replay)
+                              : variants.busy_of(replay->trace, of_layer));
+  }
 }
 
 }  // namespace jouleprof::analysis

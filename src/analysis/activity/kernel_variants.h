@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/activity/activity_table.h"
 #include "model/activity/activity.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 
@@ -65,5 +67,44 @@ class KernelVariants {
   std::vector<Variant> variants_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> of_class_;  // by signature
 };
+
+// The proportions of a signature's variants over time. Tracers report scopes about once a second;
+// bins have none.
+
+class VariantMix {
+ public:
+  using Busy = std::map<std::uint32_t, double>;  // seconds, by variant
+
+  // `variants` outlives it.
+  explicit VariantMix(const KernelVariants& variants) : variants_(variants) {}
+
+  // Adds `busy` seconds of a variant in the second that contains `t`.
+  void add(double t, std::uint32_t variant, double busy);
+  // Sets the proportions in [begin, end), instead of those from add(). In order, disjoint.
+  void set(double begin, double end, Busy busy);
+
+  // The share of each variant of a signature in its time at `t`, in order. Without a report of that
+  // second: the shares of the whole recording. Empty: the signature is not split.
+  std::vector<double> parts(std::uint32_t kernel_class, double t) const;
+
+ private:
+  struct Span {
+    double begin, end;
+    Busy busy;
+  };
+
+  const Busy* at(double t) const;
+
+  const KernelVariants& variants_;
+  std::map<std::int64_t, Busy> by_second_;
+  std::vector<Span> spans_;
+};
+
+// The variants of kernels in isolated re-runs.
+
+// In the re-run of a layer, the variants are those of the layer in place. In the re-run of a kernel
+// it is the one with the closest time of a launch, which is stored in Replay::variants.
+void mix_replays(const model::Recording& recording, const KernelVariants& variants,
+                 std::vector<ActivityTable::Replay>& replays, VariantMix& mix);
 
 }  // namespace jouleprof::analysis

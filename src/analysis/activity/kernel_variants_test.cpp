@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/activity/variant_mix.h"
-
 namespace jouleprof::analysis {
 namespace {
 

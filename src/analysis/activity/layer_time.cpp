@@ -11,10 +11,10 @@
 
 #include "analysis/activity/layer_tree.h"
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/lost_end.h"
 #include "analysis/processes/processes.h"
+#include "analysis/processes/traced_split.h"
 #include "model/activity/activity_codec.h"
-#include "model/activity/phase_name.h"
+#include "model/activity/activity_fields.h"
 
 namespace jouleprof::analysis {
 namespace {

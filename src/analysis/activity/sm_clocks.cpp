@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "model/device/gauge_names.h"
-#include "model/gauges.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
-#include "model/gauges.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/levels/traced_device.h"
+#include "analysis/levels/domains.h"
 #include "model/activity/activity_codec.h"
 #include "model/activity/collective.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/collective_profile.h"
+#include "model/activity/collective.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

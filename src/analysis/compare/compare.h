@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/compare/conditions.h"
 #include "analysis/compare/figures.h"
-#include "analysis/compare/preconditions.h"
-#include "analysis/compare/row_pairs.h"
+#include "analysis/compare/pairs.h"
 #include "analysis/compare/statistics.h"
 #include "base/result.h"
 
@@ -71,5 +71,32 @@ struct Comparison {
 // Errors: invalid_argument where a side is empty, or pairs are incomplete.
 Result<Comparison> compare(const std::vector<RunFigures>& before,
                            const std::vector<RunFigures>& after, const CompareOptions& options);
+
+// A limit on a change, such as "energy>+3%", and whether a comparison exceeds it.
+
+enum class CompareMetric { kEnergy, kTime, kPower };
+
+struct Gate {
+  CompareMetric metric = CompareMetric::kEnergy;
+  double threshold = 0;  // ratio: 0.03 is 3 %
+  std::string text;      // as it was given
+};
+
+// "METRIC>+P%" with the metric energy, time or power; the sign and blanks may be left out. Errors:
+// invalid_argument.
+Result<Gate> parse_gate(std::string_view text);
+
+enum class GateOutcome {
+  kPassed,        // the interval lies at or below the threshold
+  kFailed,        // the interval lies above it
+  kInconclusive,  // it holds the threshold, or there is no verdict
+};
+std::string_view to_string(GateOutcome outcome);
+
+// With `self_test` the figure after is multiplied by (1 + threshold)^2 first: a gate that resolves
+// its threshold fails then. Passing always needs an interval.
+GateOutcome judge(const Gate& gate, const Comparison& comparison, bool self_test = false);
+
+const Difference& difference_of(const Comparison& comparison, CompareMetric metric);
 
 }  // namespace jouleprof::analysis

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/compare/blocks.h"
 #include "analysis/compare/example_figures_test.h"
-#include "analysis/compare/gate.h"
+#include "analysis/compare/pairs.h"
 
 namespace jouleprof::analysis {
 namespace {

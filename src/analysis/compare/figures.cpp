@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/compare/run_conditions.h"
-#include "model/window_mean.h"
+#include "analysis/compare/conditions.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/compare/blocks.h"
+#include "analysis/compare/compare.h"
 #include "analysis/compare/example_figures_test.h"
-#include "analysis/compare/gate.h"
+#include "analysis/compare/pairs.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -23,8 +23,7 @@
 
 #include "analysis/timeline/recording_timelines.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/collective_profile.h"
-#include "model/finding.h"
+#include "model/activity/collective.h"
 #include "model/profile.h"
 #include "model/recording.h"
 

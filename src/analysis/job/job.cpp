@@ -10,7 +10,6 @@
 #include "analysis/job/job_clocks.h"
 #include "analysis/job/job_rows.h"
 #include "analysis/job/job_sums.h"
-#include "analysis/job/machine_names.h"
 
 namespace jouleprof::analysis {
 namespace {

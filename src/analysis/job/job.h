@@ -11,7 +11,7 @@
 
 #include "analysis/run.h"
 #include "base/result.h"
-#include "model/process/rank.h"
+#include "model/process/owner.h"
 
 namespace jouleprof::analysis {
 

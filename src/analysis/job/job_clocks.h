@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/job/job_sums.h"
-#include "model/activity/collective_profile.h"
+#include "model/activity/collective.h"
 
 namespace jouleprof::analysis {
 

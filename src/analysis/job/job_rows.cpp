@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/command_energy.h"
+#include "analysis/energy_split.h"
 #include "model/window_sum.h"
 
 namespace jouleprof::analysis {

@@ -1,6 +1,6 @@
-#include "analysis/job/machine_names.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/job/job_sums.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -1,10 +1,8 @@
-#include "analysis/kernels/clock_limits.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "model/device/clock_reasons.h"
+#include "analysis/kernels/kernel_evidence.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::analysis {

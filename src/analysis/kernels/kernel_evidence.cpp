@@ -3,12 +3,77 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
-#include "analysis/kernels/quiet_power.h"
+#include "analysis/kernels/regression/attribution_belief.h"
+#include "model/device/gauge_names.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {
+
+// The idle power of a GPU with a context, observed while it runs nothing.
+
+// Idle power drifts with temperature by several percent. So observations close to work, and after
+// long work, have the greatest weights. `table` outlives it.
+class QuietPower {
+ public:
+  // `memory`: seconds after work during which the sensors still respond to it.
+  QuietPower(const ActivityTable& table, double memory) : table_(table), memory_(memory) {}
+
+  // In order of their begins; those that overlap work or its response are ignored.
+  void add(const ObservedPower& s);
+
+  // Absent with fewer than five usable observations.
+  std::optional<IdleHint> hint() const;
+
+ private:
+  const ActivityTable& table_;
+  double memory_;
+  std::size_t next_ = 0;    // bin
+  double last_end_ = -1e9;  // of the bins before it
+  double heat_ = 0;         // busy seconds before that, exponentially weighted
+  int count_ = 0;
+  int between_ = 0;  // of them, between work
+  double weight_ = 0;
+  double watts_ = 0;
+  double squares_ = 0;
+};
+
+constexpr int kFewest = 5;      // observations
+constexpr double kNear = 0.12;  // seconds from the nearest work
+constexpr double kWarm = 5;     // seconds: time constant of a board's cooling
+
+void QuietPower::add(const ObservedPower& s) {
+  const auto& bins = table_.bins;
+  while (next_ < bins.size() && bins[next_].begin < s.end) {
+    const auto& bin = bins[next_];
+    double busy = 0;
+    for (std::size_t i = bin.first; i < table_.end_of(next_); ++i) busy += table_.entries[i].busy;
+    heat_ = heat_ * std::exp(-(bin.begin - last_end_) / kWarm) + busy;
+    last_end_ = bin.begin + bin.width;
+    ++next_;
+  }
+  if (last_end_ > s.begin - memory_) return;
+  const double since = s.begin - last_end_;
+  const double until = next_ < bins.size() ? bins[next_].begin - s.end : 1e9;
+  const double length = s.end - s.begin;
+  const double weight = length * std::exp(-std::min(since, until) / kNear) *
+                        (0.05 + heat_ * std::exp(-since / kWarm));
+  ++count_;
+  between_ += last_end_ > -1e8 && next_ < bins.size() ? 1 : 0;
+  weight_ += weight;
+  watts_ += weight * s.watts;
+  squares_ += weight * s.watts * s.watts;
+}
+
+std::optional<IdleHint> QuietPower::hint() const {
+  if (count_ < kFewest || weight_ <= 0) return std::nullopt;
+  const double mean = watts_ / weight_;
+  const double spread = std::sqrt(std::max(squares_ / weight_ - mean * mean, 0.0));
+  return IdleHint{mean, 0.5 + 0.3 * spread, between_ < kFewest ? kBelief.held : 0.0};
+}
 
 using namespace std::chrono_literals;
 
@@ -96,6 +161,31 @@ KernelEvidence kernel_evidence(const model::Recording& recording, EnergyTimeline
   }
   out.idle = {0.6 * lowest, 0.3 * lowest + 1};
   return out;
+}
+
+ClockLimits::ClockLimits(const model::Recording& recording, const model::Domain& domain) {
+  std::optional<model::GaugeReading> last;
+  for (const auto& r : gauge_of(recording, domain, model::gauge::kClockEventReasons)) {
+    if (last) {
+      const auto reasons = model::ClockReasons::of_gauge(last->value);
+      const bool held = reasons.limited_by_power() || reasons.limited_by_heat();
+      intervals_.push_back({last->at, r.at, held});
+    }
+    last = r;
+  }
+}
+
+std::optional<double> ClockLimits::held_share(HostTime begin, HostTime end,
+                                              const ReplayTime& replays) const {
+  double held = 0;
+  double all = 0;
+  for (const Interval& s : intervals_) {
+    if (s.end <= begin || s.begin >= end || replays.holds(s.begin)) continue;
+    const double length = seconds(std::min(s.end, end) - std::max(s.begin, begin));
+    all += length;
+    if (s.held) held += length;
+  }
+  return all > 0 ? std::optional(held / all) : std::nullopt;
 }
 
 }  // namespace jouleprof::analysis

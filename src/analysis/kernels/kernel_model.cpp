@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/kernels/memory_check.h"
 #include "analysis/kernels/regression/attribution_belief.h"
+#include "analysis/kernels/regression/power_regression.h"
 #include "analysis/kernels/regression/power_timing.h"
-#include "analysis/kernels/regression/replay_scale.h"
+#include "analysis/kernels/remembered_kernels.h"
 
 namespace jouleprof::analysis {
 namespace {

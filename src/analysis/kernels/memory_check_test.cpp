@@ -1,6 +1,6 @@
-#include "analysis/kernels/memory_check.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/kernels/remembered_kernels.h"
 
 namespace jouleprof::analysis {
 namespace {

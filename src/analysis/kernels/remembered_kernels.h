@@ -1,6 +1,8 @@
 // What earlier runs know of this run's kernels, and what this run knows for later ones.
 #pragma once
 
+#include <Eigen/Core>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,7 +11,8 @@
 
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/kernel_model.h"
-#include "model/activity/remembered_kernel.h"
+#include "analysis/kernels/regression/power_regression.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::analysis {
 
@@ -32,5 +35,18 @@ std::vector<model::RememberedKernel> resolved_kernels(const std::string& board,
                                                       const ActivityTable& table,
                                                       const KernelModel& model,
                                                       std::optional<double> sm_clock_hertz);
+
+// Whether what earlier runs know of kernels agrees with this run's readings.
+
+// The indices of `known` that `own` contradicts, in order. `own` was solved without them;
+// `model_error` is the relative error of the regression's model of one kernel.
+//
+// Each known power is compared with what the readings and all other known powers predict for it
+// (studentised deletion residuals, Cook and Weisberg 1982). While one is more than 2.5 sigma away,
+// the worst is removed, together with all that would explain the readings nearly as well in its
+// place: where collinear kernels together draw another power than known, which of them changed
+// can't be decided, and none of their known powers is used.
+std::vector<std::size_t> contradicted(const PowerSolution& own, std::span<const KnownPower> known,
+                                      double model_error);
 
 }  // namespace jouleprof::analysis

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/activity/layer_tree.h"
-#include "base/demangle.h"
+#include "base/text.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/levels/level_result.h"
+#include "analysis/levels/rest_level.h"
 #include "analysis/timeline/recording_timelines.h"
 #include "analysis/timeline/timeline.h"
 #include "model/profile.h"

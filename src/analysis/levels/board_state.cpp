@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analysis/levels/traced_device.h"
+#include "analysis/levels/domains.h"
 #include "model/device/gauge_names.h"
-#include "model/gauges.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -1,12 +1,33 @@
-// The power of a GPU at rest: no process holds a context, clocks are down.
+// A level of power with its reasons, and how observations of one level are joined.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "analysis/levels/board_state.h"
-#include "analysis/levels/level_result.h"
 #include "analysis/timeline/timeline.h"
+#include "model/device/power.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {
+
+struct LevelResult {
+  std::optional<model::PowerLevel> level;  // absent: unknown, never zero
+  std::string reason;                      // why this recording gave none; may be empty
+  std::vector<std::string> warnings;
+};
+
+struct ObservedLevel {
+  Power power;
+  Power error;  // half of the 95 % interval, without the calibration error
+};
+
+// Inverse-variance weighted mean; its error covers all observations that disagree with it. Absent
+// without any.
+std::optional<ObservedLevel> join(const std::vector<ObservedLevel>& observed);
+
+// The power of a GPU at rest: no process holds a context, clocks are down.
 
 // Learnt from the recording's idle spans and from each interval in which the board was at rest:
 //  - no evidence of a context within it, and no process listed on the board; without any evidence,
@@ -19,6 +40,14 @@ namespace jouleprof::analysis {
 // the lowest power that lasted for a second was not rest, and is not used. Otherwise the level that
 // earlier runs observed is used (Domain::known_levels).
 LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
+                       const model::Recording& recording, const BoardState& state);
+
+// The power of a GPU that a context holds while nothing runs, rest included.
+
+// Learnt from the 0.3 s before each reading of zero utilisation while the board was held and no
+// launch was traced, if power was steady then: the median of their powers, with an interval that
+// holds 80 % of them. Without such a reading, the level that earlier runs observed is used.
+LevelResult held_level(EnergyTimeline& timeline, const model::Domain& domain,
                        const model::Recording& recording, const BoardState& state);
 
 }  // namespace jouleprof::analysis

@@ -1,8 +1,8 @@
-#include "analysis/live/day.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
+
+#include "analysis/live/machine_state.h"
 
 namespace jouleprof::analysis {
 namespace {

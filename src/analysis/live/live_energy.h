@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/live/energy_ledger.h"
-#include "analysis/live/repeated_totals.h"
 #include "analysis/live/window_totals.h"
 #include "model/domain.h"
 

@@ -1,4 +1,4 @@
-// What a service knows of its machine after a tick, in addition to the energy accounts.
+// The energy of today, by the local date of the machine.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,29 @@
 #include <string>
 #include <vector>
 
-#include "analysis/live/day.h"
 #include "analysis/live/energy_accounts.h"
-#include "model/process/kube_names.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "model/process/owner.h"
+#include "model/profile.h"
 #include "model/snapshot.h"
 
 namespace jouleprof::analysis {
+
+struct Day {
+  std::optional<RealTime> begin;  // the day's first tick, or the start of a service on that day
+  std::vector<Energy> before;     // the accounts' totals then, in their order
+
+  // Since `begin`.
+  Energy energy(std::size_t domain, const DomainAccount& account) const {
+    return domain < before.size() ? account.total - before[domain] : account.total;
+  }
+};
+
+// Begins another day where `now` has another date than the day's begin.
+void follow_day(Day& day, RealTime now, const std::vector<DomainAccount>& accounts);
+
+// What a service knows of its machine after a tick, in addition to the energy accounts.
 
 // A process that holds a GPU.
 struct GpuHolder {
@@ -82,6 +99,18 @@ struct MachineState {
   // Between services, in total. Nothing is attributed of that time, and the counters lack its
   // energy where the device's own counter did not go on.
   Duration missing_time{};
+};
+
+// A named interval of a machine whose energy was asked for.
+
+struct MachineWindow {
+  std::string name;
+  HostTime begin{};
+  std::optional<HostTime> end;  // absent: it is open
+  // Whether its energy is known: all sensors have reported the interval, or had some seconds to.
+  // From then on it never changes.
+  bool is_settled = false;
+  std::vector<Result<model::Measurement>> energies;  // by domain, in the order of the machine's
 };
 
 }  // namespace jouleprof::analysis

@@ -1,5 +1,3 @@
-#include "analysis/live/repeated_totals.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <random>
 
 #include "analysis/live/live_feed_test.h"
+#include "analysis/live/window_totals.h"
 
 namespace jouleprof::analysis {
 namespace {

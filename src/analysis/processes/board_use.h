@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/device/readings.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::analysis {
 

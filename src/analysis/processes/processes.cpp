@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "analysis/processes/apportion.h"
-#include "analysis/processes/growing.h"
 #include "analysis/processes/recorded_use.h"
 
 namespace jouleprof::analysis {

@@ -1,14 +1,12 @@
 #include "analysis/processes/recorded_use.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 
-#include "analysis/levels/traced_device.h"
-#include "analysis/processes/growing.h"
+#include "analysis/levels/domains.h"
 #include "analysis/processes/traced_split.h"
 #include "model/device/gauge_names.h"
-#include "model/gauges.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/repeated/power_drift.h"
 #include "analysis/repeated/state_powers.h"
 #include "analysis/repeated/window_states.h"
 

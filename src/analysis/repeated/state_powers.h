@@ -1,6 +1,7 @@
 // The power of each state of short windows, by regression.
 #pragma once
 
+#include <Eigen/Core>
 #include <optional>
 #include <span>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "analysis/kernels/regression/power_regression.h"
 #include "analysis/repeated/window_states.h"
 #include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/timeline.h"
 
 namespace jouleprof::analysis {
 
@@ -29,5 +31,24 @@ std::optional<StatePowers> state_powers(const WindowStates& states,
 // The joules of times in each entry, with the watts of state_powers().
 double modelled_joules(const WindowStates& states, const std::vector<double>& times,
                        const Eigen::VectorXd& watts);
+
+// How the power of all states changes over a recording, as with temperature and clocks.
+
+// Observed over modelled energy of each second, interpolated between the seconds' middles.
+class PowerDrift {
+ public:
+  PowerDrift() = default;  // none
+  // `watts`: of state_powers().
+  PowerDrift(const WindowStates& states, const Eigen::VectorXd& watts, EnergyTimeline& timeline);
+
+  // 1: no drift. `t`: in seconds of the states' time.
+  double ratio(double t) const;
+  // The standard deviation of the ratios.
+  double variation() const;
+
+ private:
+  double begin_ = 0;
+  std::vector<double> ratios_;
+};
 
 }  // namespace jouleprof::analysis

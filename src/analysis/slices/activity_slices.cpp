@@ -2,20 +2,93 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
-#include "analysis/levels/traced_device.h"
-#include "analysis/slices/slice_grid.h"
-#include "analysis/slices/slice_rows.h"
+#include "analysis/levels/domains.h"
 #include "model/activity/activity_codec.h"
 
 namespace jouleprof::analysis {
 namespace {
+
+// The rows of one list of an ActivityProfile, slice by slice.
+
+class SliceRows {
+ public:
+  // The `most` rows with the highest energies. `rows` outlives this.
+  SliceRows(const std::vector<model::ActivityRow>& rows, std::size_t most);
+
+  std::size_t size() const { return order_.size(); }
+
+  // To the row, and to all that hold it. kNone: to none.
+  void add(std::uint32_t row, const KernelModel::Use& use, double joules);
+
+  // Ends a slice. `gain`: the sensor's relative error at 95 %.
+  void finish(const KernelModel& model, double gain, std::vector<model::ActivitySlices::Row>& out);
+
+ private:
+  // What ran in the current slice, by signature and variant.
+  using Uses = std::map<std::pair<std::uint32_t, std::uint32_t>, KernelModel::Use>;
+
+  const std::vector<model::ActivityRow>& rows_;
+  std::vector<std::uint32_t> order_;  // by place: the row
+  std::vector<std::uint32_t> place_;  // by row; kNone: it has none
+  std::vector<Uses> uses_;            // by place
+  std::vector<double> joules_;        // by place
+};
+
+using model::kNone;
+
+SliceRows::SliceRows(const std::vector<model::ActivityRow>& rows, std::size_t most) : rows_(rows) {
+  order_.resize(rows.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::erase_if(order_, [&](std::uint32_t i) { return !rows[i].inclusive; });
+  std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return rows[a].inclusive->energy > rows[b].inclusive->energy;
+  });
+  if (order_.size() > most) order_.resize(most);
+  place_.assign(rows.size(), kNone);
+  for (std::uint32_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
+  uses_.resize(order_.size());
+  joules_.resize(order_.size());
+}
+
+void SliceRows::add(std::uint32_t row, const KernelModel::Use& use, double joules) {
+  for (; row != kNone; row = rows_[row].parent) {
+    const std::uint32_t at = place_[row];
+    if (at == kNone) continue;
+    auto& sum = uses_[at][{use.kernel_class, use.variant}];
+    sum.kernel_class = use.kernel_class;
+    sum.variant = use.variant;
+    sum.busy += use.busy;
+    sum.overlapped += use.overlapped;
+    sum.idle_between += use.idle_between;
+    joules_[at] += joules;
+  }
+}
+
+void SliceRows::finish(const KernelModel& model, double gain,
+                       std::vector<model::ActivitySlices::Row>& out) {
+  out.resize(order_.size());
+  std::vector<KernelModel::Use> uses;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    uses.clear();
+    for (const auto& [key, use] : uses_[i]) uses.push_back(use);
+    const double wide = uses.empty() ? 0.0 : 1.96 * model.energy_of(uses).sigma;
+    out[i].row = order_[i];
+    out[i].energies.push_back(Energy::joules(joules_[i]));
+    out[i].errors.push_back(Energy::joules(std::hypot(wide, gain * joules_[i])));
+    uses_[i].clear();
+    joules_[i] = 0;
+  }
+}
 
 using model::ActivityRow;
 using model::kNone;
@@ -291,6 +364,37 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
                                       double gain, const model::ActivityProfile& profile,
                                       const SliceRequest& request) {
   return Slicer(recording, table, model, rows, gain, profile).run(profile, request);
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kShortest = 1s;
+constexpr std::size_t kFewest = 12;  // slices of a long run, however many rows there are
+constexpr std::size_t kMostSlices = 600;
+
+}  // namespace
+
+Duration round_step(Duration least) {
+  for (const Duration unit : {Duration{1s}, Duration{10s}, Duration{60s}, Duration{600s}}) {
+    for (const int factor : {1, 2, 5}) {
+      if (factor * unit >= least) return factor * unit;
+    }
+  }
+  return (least / Duration{1h} + 1) * Duration{1h};
+}
+
+Duration step_of(Duration length, std::size_t most) {
+  const auto slices = static_cast<std::int64_t>(std::clamp(most, kFewest, kMostSlices));
+  return round_step(std::max(length / slices, kShortest));
+}
+
+HostTime edge_before(HostTime t, HostTime origin, Duration step) {
+  const Duration lead = t - origin;
+  std::int64_t steps = lead / step;
+  if (steps * step > lead) --steps;
+  return origin + steps * step;
 }
 
 }  // namespace jouleprof::analysis

@@ -6,8 +6,8 @@
 #include "analysis/activity/activity_table.h"
 #include "analysis/kernels/activity_rows.h"
 #include "analysis/kernels/kernel_model.h"
+#include "base/clock.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/activity_slices.h"
 
 namespace jouleprof::analysis {
 
@@ -24,5 +24,16 @@ model::ActivitySlices activity_slices(const model::Recording& recording, const A
                                       const KernelModel& model, const ActivityRows& rows,
                                       double gain, const model::ActivityProfile& profile,
                                       const SliceRequest& request);
+
+// Slices of time whose edges are round.
+
+// The shortest of 1, 2 and 5 times 1 s, 10 s, 1 min and 10 min that is not below `least`.
+Duration round_step(Duration least);
+
+// The step of about `most` slices of `length`, at least 1 s.
+Duration step_of(Duration length, std::size_t most);
+
+// The edge at or before `t` of slices whose edges lie at multiples of `step` from `origin` on.
+HostTime edge_before(HostTime t, HostTime origin, Duration step);
 
 }  // namespace jouleprof::analysis

@@ -6,7 +6,7 @@
 
 #include "analysis/processes/apportion.h"
 #include "analysis/processes/recorded_use.h"
-#include "analysis/slices/slice_grid.h"
+#include "analysis/slices/activity_slices.h"
 
 namespace jouleprof::analysis {
 namespace {

@@ -11,8 +11,7 @@
 #include "analysis/processes/traced_split.h"
 #include "analysis/slices/activity_slices.h"
 #include "model/activity/activity_profile.h"
-#include "model/activity/activity_slices.h"
-#include "model/process/process_slices.h"
+#include "model/process/process.h"
 #include "model/recording.h"
 
 namespace jouleprof::analysis {

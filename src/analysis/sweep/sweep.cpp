@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "model/device/knob_words.h"
+#include "model/sweep.h"
 
 namespace jouleprof::analysis {
 namespace {

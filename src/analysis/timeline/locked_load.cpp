@@ -8,7 +8,7 @@
 
 #include "analysis/timeline/sensors/sampling_error.h"
 #include "model/device/gauge_names.h"
-#include "model/gauges.h"
+#include "model/recording.h"
 
 namespace jouleprof::analysis {
 namespace {

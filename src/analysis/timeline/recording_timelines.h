@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/timeline/timeline.h"
@@ -26,5 +27,10 @@ Timelines timelines_of(const model::Recording& recording);
 // or `last` moment is known over the whole span. Sensors start and stop some seconds apart.
 HostTime common_begin(Timelines& timelines, HostTime first);
 HostTime common_end(Timelines& timelines, HostTime last);
+
+// Why a domain has no energy.
+
+// A sentence, for a domain without readings.
+std::string unavailable_reason(const model::Recording& recording, const model::Domain& domain);
 
 }  // namespace jouleprof::analysis

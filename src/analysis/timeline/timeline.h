@@ -1,3 +1,42 @@
+// The choice of a domain's sensors for its timeline.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/timeline/sensors/counter.h"
+#include "analysis/timeline/sensors/counter_edges.h"
+#include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
+#include "analysis/timeline/sensors/power_shape.h"
+#include "base/result.h"
+#include "model/device/power.h"
+#include "model/device/sensor.h"
+#include "model/profile.h"
+
+namespace jouleprof::analysis {
+
+// The sensors of one domain's timeline; at least one is present.
+struct TimelineSensors {
+  std::optional<model::Sensor> counter;
+  std::optional<model::Sensor> power;
+  // A moving average of power. It has no time without measurement, so it shows what `power` misses
+  // where that sees only part of the time.
+  std::optional<model::Sensor> average = {};
+  // Gauges of the domain.
+  std::optional<model::SensorId> limit = {};        // its power limit
+  std::optional<model::SensorId> utilisation = {};  // of a GPU
+};
+
+// A domain's counter, and the power sensor with the most detail (sample buffer, then instant, then
+// average power). A measured counter is never combined with an estimate. `has_readings`: by sensor.
+// Absent when no sensor of the domain has readings.
+std::optional<TimelineSensors> choose_sensors(const std::vector<model::Sensor>& sensors,
+                                              model::DomainId domain,
+                                              const std::vector<bool>& has_readings);
+
 // The timeline of a domain's energy: power samples give its shape, the counter its magnitude.
 //
 // E(t), the energy up to t, is a function of whole microjoules with constant power between knots.
@@ -34,25 +73,6 @@
 // 0.75, and 1.2 unless both ends are marked). Without a counter the sampling error covers the whole
 // interval, with 0.5 % of the energy, and 3 % of the energy outside of the samples' windows.
 // repeatability is this interval; error adds gain_error x energy in quadrature.
-#pragma once
-
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "analysis/timeline/sensors/counter.h"
-#include "analysis/timeline/sensors/counter_edges.h"
-#include "analysis/timeline/sensors/observed_power.h"
-#include "analysis/timeline/sensors/observed_sensor.h"
-#include "analysis/timeline/sensors/power_shape.h"
-#include "analysis/timeline/timeline_sensors.h"
-#include "base/result.h"
-#include "model/device/power_step.h"
-#include "model/device/readings.h"
-#include "model/profile.h"
-
-namespace jouleprof::analysis {
 
 // Thread safety: none; queries first process new readings. Readings of other sensors are ignored.
 class EnergyTimeline {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "analysis/timeline/unavailable_reason.h"
+#include "analysis/timeline/recording_timelines.h"
 #include "analysis/windows/window_chains.h"
 #include "model/window_sum.h"
 

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "apps/cli/control/settings.h"
-#include "apps/cli/control/settings_server.h"
-#include "apps/cli/help.h"
 #include "apps/cli/options/checks.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
@@ -106,6 +103,18 @@ int main(std::vector<std::string> arguments) {
   }
   const bool has_status = status_before_start(word) == kNotStarted;
   return has_status ? kNotStarted : kInternalError;
+}
+
+std::string_view help_block(std::string_view title, std::string_view page) {
+  constexpr std::string_view kOpen = "```text\n";
+  const auto heading = page.find("\n## " + std::string(title) + "\n");
+  if (heading == std::string_view::npos) return {};
+  const auto next_heading = page.find("\n## ", heading + 1);
+  const auto open = page.find(kOpen, heading);
+  if (open >= next_heading) return {};
+  const auto begin = open + kOpen.size();
+  const auto end = page.find("```", begin);
+  return end < next_heading ? page.substr(begin, end - begin) : std::string_view{};
 }
 
 }  // namespace jouleprof::cli

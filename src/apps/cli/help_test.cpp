@@ -1,5 +1,3 @@
-#include "apps/cli/help.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +5,7 @@
 #include <regex>
 #include <set>
 
+#include "apps/cli/cli.h"
 #include "apps/cli/verb.h"
 #include "report/format/format.h"
 

@@ -14,7 +14,6 @@
 
 #include "apps/inject/trace.h"
 #include "recording/spool/spool_reader.h"
-#include "recording/spool/trace_sink.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
 #include "tests/support/sanitizers.h"

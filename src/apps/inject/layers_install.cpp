@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "apps/inject/layers_call.h"
-#include "apps/inject/python_api.h"
 #include "apps/inject/trace.h"
 #include "spans/layers/autograd.h"
 #include "spans/layers/layers.h"
-#include "spans/layers/replays.h"
 #include "spans/layers/thread_layers.h"
 #include "spans/scopes/scopes.h"
 
@@ -126,7 +124,7 @@ Object* forget(Object*, Object* const*, Size) {
   return api.none_reference();
 }
 
-// replay_begin(), replayed(layer or -1, calls), replay_end(): see spans/layers/replays.h
+// replay_begin(), replayed(layer or -1, calls), replay_end(): see spans/layers/layers.h
 Object* replay_begin(Object*, Object* const*, Size) {
   layers::begin_replay();
   return api.none_reference();

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "abi/nvtx_abi.h"
-#include "recording/spool/trace_sink.h"
+#include "recording/spool/spool_reader.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"
 

@@ -5,18 +5,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <memory>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "apps/inject/spool_sink.h"
 #include "base/never_destroyed.h"
 #include "base/text.h"
 #include "spans/cupti/aggregate/driver_device.h"
 #include "spans/cupti/loaded_libraries.h"
-#include "spans/layers/layers.h"
 #include "spans/procs/identity.h"
 #include "spans/scopes/scopes.h"
 

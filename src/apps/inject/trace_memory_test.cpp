@@ -19,11 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/inject/spool_sink.h"
 #include "apps/inject/trace.h"
 #include "recording/spool/spool_reader.h"
-#include "recording/spool/trace_sink.h"
-#include "spans/cupti/fake_cupti.h"
+#include "spans/cupti/cupti_fixture.h"
 #include "spans/cupti/tracer.h"
 #include "spans/scopes/range_stack.h"
 #include "spans/scopes/scopes.h"

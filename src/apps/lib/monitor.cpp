@@ -8,17 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "apps/lib/open_handles.h"
-#include "apps/lib/status.h"
+#include "apps/lib/c_interface.h"
 #include "apps/lib/thread_data.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "jouleprof/jouleprof.h"
-#include "meters/all/hardware_watch.h"
 #include "meters/all/open_meters.h"
 #include "model/window_sum.h"
-#include "report/json/snapshot_json.h"
+#include "report/json/live_json.h"
 #include "session/sampling/recording_sink.h"
 #include "session/sampling/sampler.h"
 #include "session/windows/live_monitor.h"

@@ -1,6 +1,6 @@
-#include "apps/lib/open_handles.h"
-
 #include <gtest/gtest.h>
+
+#include "apps/lib/c_interface.h"
 
 namespace jouleprof::lib {
 namespace {

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "analysis/run.h"
-#include "apps/lib/open_handles.h"
-#include "apps/lib/status.h"
+#include "apps/lib/c_interface.h"
 #include "jouleprof/jouleprof.h"
 #include "model/profile.h"
 #include "recording/reader.h"

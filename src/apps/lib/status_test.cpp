@@ -1,10 +1,10 @@
-#include "apps/lib/status.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cerrno>
 #include <stdexcept>
+
+#include "apps/lib/c_interface.h"
 
 namespace jouleprof::lib {
 namespace {

@@ -1,13 +1,73 @@
-// jouleprof._native: the C interface for the Python package, nothing more. python/jouleprof has
-// what people call.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+#include <memory>
+#include <string>
+
 #include "apps/python/monitor.h"
-#include "apps/python/report.h"
+#include "jouleprof/jouleprof.h"
+
+namespace jouleprof::python {
+namespace {
+
+// Reports of the C interface, for the Python package.
+
+// A list of two texts: those of `jouleprof report PATH --by BY --json` and `jouleprof report PATH
+// --json`; or a tuple (status, message). Other threads of the interpreter run meanwhile.
+nanobind::object report_activity(const std::string& path, const std::string& by);
+
+}  // namespace
+
+}  // namespace jouleprof::python
+
+namespace {
+
+namespace nb = nanobind;
+
+}  // namespace
+
+namespace jouleprof::python {
+namespace {
+
+nb::object report_activity(const std::string& path, const std::string& by) {
+  std::array<char, 4096> message{};
+  std::unique_ptr<jouleprof_report, decltype(&jouleprof_report_close)> report(
+      nullptr, jouleprof_report_close);
+  jouleprof_status status;
+  const char* json = nullptr;
+  {
+    const nb::gil_scoped_release others_may_run;
+    jouleprof_report* opened = nullptr;
+    status = jouleprof_report_open(path.c_str(), &opened, message.data(), message.size());
+    report.reset(opened);
+    if (status == JOULEPROF_OK) {
+      json = jouleprof_report_activity_json(opened, by.c_str(), message.data(), message.size());
+      if (json == nullptr) status = JOULEPROF_UNAVAILABLE;
+    }
+  }
+  if (json == nullptr) {
+    return nb::make_tuple(
+        static_cast<int>(status),
+        nb::steal(PyUnicode_DecodeUTF8(
+            message.data(), static_cast<Py_ssize_t>(std::char_traits<char>::length(message.data())),
+            "replace")));
+  }
+  nb::list texts;
+  texts.append(nb::str(json));
+  texts.append(nb::str(jouleprof_report_json(report.get())));
+  return texts;
+}
+
+}  // namespace
+
+}  // namespace jouleprof::python
+
+// jouleprof._native: the C interface for the Python package, nothing more. python/jouleprof has
+// what people call.
 
 namespace nb = nanobind;
 using jouleprof::python::Monitor;

@@ -1,9 +1,9 @@
-#include "apps/serve/basic_auth.h"
-
 #include <crypt.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+
+#include "apps/serve/web_security.h"
 
 namespace jouleprof::serve {
 namespace {

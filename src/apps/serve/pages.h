@@ -13,6 +13,7 @@
 #include "analysis/live/machine_state.h"
 #include "apps/serve/http_server.h"
 #include "report/openmetrics/machine_metrics.h"
+#include "session/machine/machine_windows.h"
 
 namespace jouleprof::serve {
 
@@ -98,5 +99,27 @@ bool accepts_open_metrics(std::string_view accept);
 
 // Whether the header Accept-Encoding allows gzip.
 bool accepts_gzip(std::string_view accept_encoding);
+
+// Windows over HTTP: other programs begin and end them by name, and get their energy.
+
+// POST /api/v1/windows/NAME/begin, POST /api/v1/windows/NAME/end, GET /api/v1/windows/NAME. An end,
+// and a GET of a window that ended, wait some seconds until its energy is settled.
+// Thread safety: respond() is called from one thread.
+class WindowApi {
+ public:
+  // Writes a window as JSON.
+  using Writer = std::function<std::string(const analysis::MachineWindow&)>;
+
+  // Both outlive this one; `windows` may be called from another thread, too.
+  WindowApi(session::MachineWindows& windows, Writer writer)
+      : windows_(windows), writer_(std::move(writer)) {}
+
+  static bool is_for(const HttpRequest& request);
+  HttpResponse respond(const HttpRequest& request);
+
+ private:
+  session::MachineWindows& windows_;
+  const Writer writer_;
+};
 
 }  // namespace jouleprof::serve

@@ -16,10 +16,9 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/serve/basic_auth.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
-#include "apps/serve/window_api.h"
+#include "apps/serve/web_security.h"
 
 namespace {
 

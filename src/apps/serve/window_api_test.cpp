@@ -1,7 +1,7 @@
-#include "apps/serve/window_api.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "apps/serve/pages.h"
 
 namespace jouleprof::serve {
 namespace {

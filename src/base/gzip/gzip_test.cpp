@@ -1,11 +1,11 @@
+#include "base/gzip/gzip.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 
-#include "base/gzip/gzip_reader.h"
-#include "base/gzip/gzip_stream.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {

@@ -1,10 +1,8 @@
-#include "base/gzip/gzip_text.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "base/gzip/gzip_reader.h"
+#include "base/gzip/gzip.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof {

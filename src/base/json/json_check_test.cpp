@@ -1,8 +1,8 @@
-#include "base/json/json_check.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "base/json/json_view.h"
 
 namespace jouleprof {
 namespace {

@@ -42,4 +42,10 @@ std::string json_string(std::string_view value);
 // The same where the text can be taken as it stands; else nothing ("").
 std::string_view plain_json_string(std::string_view value);
 
+// Whether a text is JSON, without reading its values.
+
+// One value, with white space around it. The words NaN, Infinity and -Infinity, which Python
+// writes, are taken for numbers; the encoding of strings is not judged.
+bool is_json(std::string_view text);
+
 }  // namespace jouleprof

@@ -1,6 +1,5 @@
 #include "base/process/last_resort.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,7 +10,6 @@
 #include <exception>
 #include <optional>
 
-#include "base/process/wait_status.h"
 #include "base/say.h"
 
 namespace jouleprof::last_resort {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 namespace jouleprof::last_resort {
 
@@ -29,3 +30,18 @@ void has_started(pid_t child);
 void has_ended(int status);
 
 }  // namespace jouleprof::last_resort
+
+namespace jouleprof {
+
+// The status of a process that has ended, as waitpid() and waitid() give it.
+
+// As a shell says it: 128 + N for a process that signal N ended.
+inline int exit_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+inline int exit_status(const siginfo_t& ended) {
+  return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+}
+
+}  // namespace jouleprof

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/source_text.h"

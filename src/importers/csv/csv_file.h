@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/gzip/gzip_reader.h"
+#include "base/gzip/gzip.h"
 #include "base/result.h"
 #include "importers/source_text.h"
 #include "importers/times.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/gzip/gzip_stream.h"
+#include "base/gzip/gzip.h"
 #include "importers/csv/csv_recording.h"
 #include "tests/support/fuzz_files.h"
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "base/gzip/gzip_stream.h"
+#include "base/gzip/gzip.h"
 #include "importers/testing.h"
 #include "model/activity/activity_codec.h"
 #include "tests/support/temp_tree.h"

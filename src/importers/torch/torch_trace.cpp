@@ -7,8 +7,8 @@
 #include <bit>
 #include <numeric>
 
-#include "base/decimal.h"
 #include "base/json/json_view.h"
+#include "base/text.h"
 #include "importers/launch_limit.h"
 #include "importers/source_text.h"
 #include "importers/times.h"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json/json_check.h"
 #include "base/json/json_view.h"
 
 namespace jouleprof::importers {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/gzip/gzip_reader.h"
+#include "base/gzip/gzip.h"
 #include "base/result.h"
 #include "base/utf8.h"
 

@@ -1,5 +1,3 @@
-#include "meters/all/hardware_watch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "meters/all/open_meters.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::meters {

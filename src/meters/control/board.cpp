@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "meters/nvml/api/nvml_error.h"
+#include "meters/nvml/api/nvml_api.h"
 
 namespace jouleprof::meters::control {
 

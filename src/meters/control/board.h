@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "meters/control/knob.h"
+#include "meters/control/setting_control.h"
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/gpu.h"
 

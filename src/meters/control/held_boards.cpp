@@ -15,7 +15,7 @@
 #include "base/process/threads.h"
 #include "base/text.h"
 #include "meters/control/restore.h"
-#include "model/device/knob_words.h"
+#include "model/sweep.h"
 
 namespace jouleprof::meters::control {
 namespace {

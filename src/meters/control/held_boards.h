@@ -11,8 +11,7 @@
 
 #include "base/result.h"
 #include "meters/control/board.h"
-#include "meters/control/guard.h"
-#include "meters/control/restore_record.h"
+#include "meters/control/restore.h"
 #include "meters/control/setting_control.h"
 
 namespace jouleprof::meters::control {

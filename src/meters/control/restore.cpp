@@ -1,13 +1,28 @@
 #include "meters/control/restore.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <optional>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/json/json_reader.h"
+#include "base/say.h"
 
 namespace jouleprof::meters::control {
 namespace {
@@ -146,6 +161,269 @@ std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
     all.push_back(restore_leftover(path, folder, *nvml, what));
   }
   return all;
+}
+
+namespace {
+
+constexpr const char* kExtension = ".restore.json";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Result<void> make_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) {
+    return fail(Errc::kUnavailable,
+                "there is no folder to keep a setting's restore file in: set XDG_RUNTIME_DIR or "
+                "JOULEPROF_CONTROL_FOLDER, or run as root");
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return {};
+  return tl::unexpected(
+      system_error(fmt::format("cannot make {}", folder.string()), error.value()));
+}
+
+// What was written to `path` survives a crash of the machine.
+Result<void> sync(const std::filesystem::path& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const int err = errno;
+  if (fd >= 0) ::close(fd);
+  if (synced) return {};
+  return tl::unexpected(system_error(fmt::format("cannot sync {}", path.string()), err));
+}
+
+Result<void> write_synced(const std::filesystem::path& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const bool written = fd >= 0 &&
+                       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       ::fsync(fd) == 0;
+  const int err = errno;
+  if (fd >= 0) ::close(fd);
+  if (written) return {};
+  return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), err));
+}
+
+}  // namespace
+
+std::filesystem::path control_folder() {
+  if (const auto chosen = environment("JOULEPROF_CONTROL_FOLDER"); !chosen.empty()) return chosen;
+  if (::geteuid() == 0) return "/run/jouleprof";
+  const auto runtime = environment("XDG_RUNTIME_DIR");
+  if (runtime.empty()) return {};
+  return std::filesystem::path(runtime) / "jouleprof";
+}
+
+std::string boot_id() {
+  return read_attribute("/proc/sys/kernel/random/boot_id").value_or(std::string{});
+}
+
+bool RestoreRecord::is_ours(double value) const {
+  constexpr double kRounding = 1;  // of a driver, in W
+  return pending || std::any_of(ours.begin(), ours.end(),
+                                [value](double our) { return std::abs(our - value) < kRounding; });
+}
+
+std::filesystem::path record_path(const std::filesystem::path& folder, const std::string& uuid) {
+  return folder / (uuid + kExtension);
+}
+
+Result<void> save(const std::filesystem::path& folder, const RestoreRecord& record) {
+  if (auto made = make_folder(folder); !made) return made;
+  nlohmann::json json{{"uuid", record.uuid},          {"device", record.device},
+                      {"knob", word_of(record.knob)}, {"ours", record.ours},
+                      {"pending", record.pending},    {"boot_id", record.boot_id}};
+  if (record.before) json["before"] = *record.before;
+  const auto path = record_path(folder, record.uuid);
+  const auto temporary = path.string() + ".new";
+  if (auto written = write_synced(temporary, json.dump() + "\n"); !written) return written;
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return tl::unexpected(system_error(fmt::format("cannot write {}", path.string()), errno));
+  }
+  return sync(folder, O_RDONLY | O_DIRECTORY);
+}
+
+Result<RestoreRecord> load(const std::filesystem::path& path) {
+  const auto text = read_file(path, 1 << 20);
+  if (!text) return forward_error(text);
+  const auto json = parse_json(*text, path.string(), Errc::kCorrupt);
+  if (!json) return forward_error(json);
+  JsonErrors errors{path.string(), {}, Errc::kCorrupt};
+  JsonReader reader(*json, "", errors);
+  RestoreRecord record;
+  reader.require("uuid", record.uuid);
+  reader.read("device", record.device);
+  std::string knob;
+  reader.require("knob", knob);
+  reader.read("boot_id", record.boot_id);
+  reader.read("pending", record.pending);
+  reader.read("before", record.before, {0, 1e6});
+  const auto parsed = parse_knob(knob);
+  if (!parsed) {
+    reader.error("knob", "must be power, sm-clock or memory-clock");
+  } else {
+    record.knob = *parsed;
+  }
+  if (const auto* ours = reader.raw("ours"); ours != nullptr && ours->is_array()) {
+    for (const auto& value : *ours) {
+      if (value.is_number()) record.ours.push_back(value.get<double>());
+    }
+  }
+  if (record.knob == Knob::kPowerLimit && !record.before) reader.error("before", "is missing");
+  if (errors.first) return tl::unexpected(*errors.first);
+  return record;
+}
+
+std::string owner_lock(const std::string& uuid) { return uuid + ".owner"; }
+
+std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  const auto names = folder.empty() ? Result<std::vector<std::string>>{} : list_folder(folder);
+  if (!names) return found;
+  for (const auto& name : *names) {
+    if (name.ends_with(kExtension)) found.push_back(folder / name);
+  }
+  return found;
+}
+
+Result<std::optional<BoardLock>> BoardLock::take(const std::filesystem::path& folder,
+                                                 const std::string& uuid) {
+  if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
+  const auto path = folder / (uuid + ".lock");
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    return tl::unexpected(system_error(fmt::format("cannot open {}", path.string()), errno));
+  }
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return BoardLock(fd);
+  const int err = errno;
+  ::close(fd);
+  if (err == EWOULDBLOCK) return std::optional<BoardLock>{};
+  return tl::unexpected(system_error(fmt::format("cannot lock {}", path.string()), err));
+}
+
+BoardLock::BoardLock(BoardLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+BoardLock::~BoardLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+constexpr int kEndMs = 2'000;
+constexpr std::array kIgnored{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU, SIGTTIN, SIGPIPE};
+
+void keep_over_exec(int fd) { ::fcntl(fd, F_SETFD, 0); }
+
+// In the child of a fork: only what is safe there.
+[[noreturn]] void become_guard(char* const* words, int fd, const std::vector<int>& lock_fds) {
+  ::setsid();
+  if (::fork() != 0) ::_exit(0);  // init adopts the guard and collects its status
+  for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  keep_over_exec(fd);
+  for (const int lock : lock_fds) keep_over_exec(lock);
+  const int null = ::open("/dev/null", O_RDWR);
+  if (null >= 0) {
+    ::dup2(null, 0);
+    ::dup2(null, 1);
+  }
+  ::execv(words[0], words);
+  ::_exit(127);
+}
+
+// The guard's process id, which it sends when it is ready.
+Result<pid_t> wait_until_ready(int fd) {
+  pollfd poll{fd, POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&poll, 1, kPatienceMs);
+  } while (ready < 0 && errno == EINTR);
+  pid_t pid = 0;
+  if (ready == 1 && ::read(fd, &pid, sizeof pid) == static_cast<ssize_t>(sizeof pid)) return pid;
+  return fail(Errc::kUnavailable,
+              "the process that restores the GPU's settings did not start; nothing was changed");
+}
+
+// Returns when the owner has closed its end or died.
+void wait_for_end(int fd) {
+  char byte = 0;
+  for (;;) {
+    const auto got = ::read(fd, &byte, 1);
+    if (got == 0 || (got < 0 && errno != EINTR)) return;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Guard>> Guard::start(const GuardOptions& options) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return tl::unexpected(system_error("cannot make a socket", errno));
+  }
+  std::vector<std::string> texts = options.program;
+  texts.push_back(fmt::format("{}", ends[1]));
+  texts.push_back(options.folder.string());
+  texts.insert(texts.end(), options.uuids.begin(), options.uuids.end());
+  std::vector<char*> words;
+  for (auto& text : texts) words.push_back(text.data());
+  words.push_back(nullptr);
+
+  const pid_t child = ::fork();
+  if (child == 0) become_guard(words.data(), ends[1], options.lock_fds);
+  ::close(ends[1]);
+  if (child < 0) {
+    ::close(ends[0]);
+    return tl::unexpected(system_error("cannot start a process", errno));
+  }
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  const auto pid = wait_until_ready(ends[0]);
+  if (!pid) {
+    ::close(ends[0]);
+    return forward_error(pid);
+  }
+  return std::unique_ptr<Guard>(new Guard(ends[0], *pid));
+}
+
+Guard::~Guard() {
+  if (::getpid() == owner_) {
+    ::shutdown(fd_, SHUT_WR);
+    pollfd end{fd_, POLLIN, 0};
+    while (::poll(&end, 1, kEndMs) < 0 && errno == EINTR) {
+    }
+  }
+  ::close(fd_);
+}
+
+int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std::string>& uuids,
+              const std::string& library) {
+  // The driver is opened now: after the owner's death it might forget a limit without a client.
+  const auto nvml = NvmlSession::open(library);
+  if (!nvml) return 1;
+  const auto boards = nvml->boards(uuids);
+  if (!boards) return 1;
+  const pid_t self = ::getpid();
+  if (::send(fd, &self, sizeof self, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof self)) return 1;
+  wait_for_end(fd);
+  int status = 0;
+  for (const auto& board : *boards) {
+    auto record = load(record_path(folder, board.uuid()));
+    if (!record) continue;  // its owner has restored it
+    const auto restored = restore(board, *record, folder);
+    if (restored) {
+      say("jouleprof: {}\n", describe(*record, *restored));
+    } else {
+      say("jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
+          record->device, name_of(record->knob), restored.error().message);
+      status = 1;
+    }
+  }
+  return status;
 }
 
 }  // namespace jouleprof::meters::control

@@ -1,15 +1,77 @@
-// Restoring settings from their records.
+// The file from which a setting is restored after its owner died.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "meters/control/board.h"
-#include "meters/control/restore_record.h"
+#include "meters/control/setting_control.h"
 
 namespace jouleprof::meters::control {
+
+// The folder of records and locks: JOULEPROF_CONTROL_FOLDER, else for root /run/jouleprof, else
+// $XDG_RUNTIME_DIR/jouleprof; empty without any.
+std::filesystem::path control_folder();
+
+// The identity of the running kernel: no setting outlives it. Empty where unknown.
+std::string boot_id();
+
+// What is to be restored on one board.
+struct RestoreRecord {
+  std::string uuid;
+  std::string device;  // for messages
+  Knob knob = Knob::kPowerLimit;
+  std::optional<double> before;  // as found; absent for a clock: not locked
+  // What may be set by us now: written before each change, and what was read back after it, since
+  // a driver may clamp or round a value.
+  std::vector<double> ours;
+  std::string boot_id;
+  // A change was requested, and what the driver made of it is not known: each value may be ours.
+  bool pending = false;
+
+  bool is_changed() const { return !ours.empty(); }
+  bool is_ours(double value) const;
+  bool operator==(const RestoreRecord&) const = default;
+};
+
+std::filesystem::path record_path(const std::filesystem::path& folder, const std::string& uuid);
+
+// Replaces the file in one step and waits until it is on disk. Errors: of the file system.
+Result<void> save(const std::filesystem::path& folder, const RestoreRecord& record);
+// Errors: not_found; corrupt.
+Result<RestoreRecord> load(const std::filesystem::path& path);
+// Those of a folder that does not exist: none.
+std::vector<std::filesystem::path> records_in(const std::filesystem::path& folder);
+
+// The name of a second lock, which the owner holds alone: where it is free, the owner has died.
+std::string owner_lock(const std::string& uuid);
+
+// The lock of a board: one owner at a time, until its last holder has closed the descriptor or
+// died.
+class BoardLock {
+ public:
+  // Nothing when another process owns the board. Errors: of the file system.
+  static Result<std::optional<BoardLock>> take(const std::filesystem::path& folder,
+                                               const std::string& uuid);
+  BoardLock(BoardLock&& other) noexcept;
+  BoardLock& operator=(BoardLock&&) = delete;
+  BoardLock(const BoardLock&) = delete;
+  ~BoardLock();
+  int fd() const { return fd_; }
+
+ private:
+  explicit BoardLock(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+// Restoring settings from their records.
 
 enum class Restored {
   kRestored,   // the setting found before holds again
@@ -45,5 +107,42 @@ enum class Leftovers {
 std::vector<Leftover> restore_leftovers(const std::filesystem::path& folder,
                                         const std::string& library,
                                         Leftovers what = Leftovers::kRestore);
+
+// A process of its own that restores settings when their owner dies.
+
+struct GuardOptions {
+  // The program that calls run_guard with the words that are appended: FD FOLDER UUID...
+  std::vector<std::string> program;
+  std::filesystem::path folder;
+  std::vector<std::string> uuids;
+  std::vector<int> lock_fds;  // kept open, so that the boards stay locked until it ends
+};
+
+// The owner's side. The guard is in a session of its own, is no child of the owner, and ignores the
+// signals of terminals and of service managers.
+class Guard {
+ public:
+  // Returns once the guard watches. Errors: unavailable when it does not start within 10 s.
+  static Result<std::unique_ptr<Guard>> start(const GuardOptions& options);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  // The guard restores what is left, and ends; returns when it has, and at the latest after 2 s:
+  // until then the boards are locked.
+  ~Guard();
+
+  pid_t pid() const { return pid_; }
+  int fd() const { return fd_; }  // it hangs up when the guard dies
+
+ private:
+  Guard(int fd, pid_t pid) : fd_(fd), pid_(pid), owner_(::getpid()) {}
+  int fd_;
+  pid_t pid_;
+  pid_t owner_;  // its forks share the socket, and end nothing
+};
+
+// The guard's side: watches `fd` until its owner ends, then restores what is recorded of these
+// boards. Returns the exit status.
+int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std::string>& uuids,
+              const std::string& library);
 
 }  // namespace jouleprof::meters::control

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "meters/hwmon/channel.h"
-#include "meters/hwmon/role.h"
 #include "meters/meter.h"
 
 namespace jouleprof::meters {

@@ -1,14 +1,43 @@
-// The devices that NVML lists, and the selection among them.
+// The traits of a GPU generation's sensors, for devices that are not calibrated.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "abi/nvml_abi.h"
 #include "base/result.h"
 #include "meters/nvml/api/nvml_api.h"
-#include "meters/nvml/gpu_traits.h"
+#include "model/device/gpu_traits.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
+
+using model::GpuTraits;
+
+// Calibration results by device UUID.
+using Calibrations = std::map<std::string, GpuTraits>;
+
+// A device's generation. The compute capability is absent where the driver does not report it.
+struct Generation {
+  abi::Architecture architecture = abi::Architecture::kUnknown;
+  std::optional<int> major;
+  std::optional<int> minor;
+};
+
+// Those of the device's generation. `module`: a superchip's module scope.
+GpuTraits default_traits(const Generation& generation, bool module);
+
+// nvmlDeviceGetPowerUsage returns the present power (up to Turing, and GA100) or the mean of the
+// last second (every other GPU since Ampere).
+bool power_usage_is_instant(const Generation& generation);
+
+// `base` with every trait that `calibrated` has.
+model::SensorTraits overlay(model::SensorTraits base, const model::SensorTraits& calibrated);
+GpuTraits overlay(const GpuTraits& base, const GpuTraits& calibrated);
+
+// The devices that NVML lists, and the selection among them.
 
 // A part of a GPU with its own UUID; its energy is part of the GPU's and not measured alone.
 struct MigDevice {

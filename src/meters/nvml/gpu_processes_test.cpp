@@ -1,10 +1,8 @@
-#include "meters/nvml/gpu_processes.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "meters/nvml/fake_nvml.h"
+#include "meters/nvml/nvml_fixture.h"
 #include "meters/nvml/nvml_meter.h"
 
 namespace jouleprof::meters::nvml {

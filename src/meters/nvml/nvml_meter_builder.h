@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "meters/nvml/device_sensors.h"
 #include "meters/nvml/nvml_meter.h"
-#include "meters/nvml/power_scopes.h"
 #include "meters/nvml/probes/field_poll.h"
 
 namespace jouleprof::meters {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "meters/nvml/fake_nvml.h"
+#include "meters/nvml/nvml_fixture.h"
 #include "meters/nvml/nvml_meter.h"
 
 namespace jouleprof::meters {

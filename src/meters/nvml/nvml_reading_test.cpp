@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "meters/nvml/gauges.h"
+#include "meters/nvml/device_sensors.h"
 #include "meters/nvml/nvml_meter_fixture.h"
 #include "model/device/gauge_names.h"
 

@@ -1,11 +1,11 @@
-#include "meters/rapl/counter_watch.h"
-
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <string>
+
+#include "meters/rapl/rapl_meter.h"
 
 namespace jouleprof::meters::rapl {
 namespace {

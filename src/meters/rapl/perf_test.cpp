@@ -1,8 +1,7 @@
-#include "meters/rapl/perf.h"
-
 #include <gmock/gmock.h>
 
 #include "meters/rapl/rapl_fixture.h"
+#include "meters/rapl/source.h"
 
 namespace jouleprof::meters {
 namespace {

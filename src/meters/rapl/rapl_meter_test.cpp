@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "meters/rapl/powercap.h"
 #include "meters/rapl/rapl_fixture.h"
+#include "meters/rapl/source.h"
 
 namespace jouleprof::meters {
 namespace {

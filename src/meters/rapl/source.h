@@ -1,6 +1,8 @@
 // One way of reading RAPL counters, whatever the kernel interface behind it.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -44,5 +46,33 @@ struct Source {
   std::vector<Unreadable> unreadable;
   std::vector<Missing> ignored;  // counters that would mislead, with why
 };
+
+// RAPL through the powercap files in /sys.
+// https://docs.kernel.org/power/powercap/powercap.html
+
+// Finds the zones under <root>/sys/class/powercap by their `name`; the number in a zone's path is
+// not the package's. The same counter seen through MSR and MMIO is taken once, from the MSR.
+// energy_uj needs root since CVE-2020-8694. Errors: not_found when there is no RAPL zone.
+Result<Source> open_powercap(const std::filesystem::path& root);
+
+// After how much a counter with this max_energy_range_uj starts again from zero. The kernel reports
+// 2^32 - 1 units, the greatest value of its 32-bit register; the register wraps one unit later.
+Energy wrap_of(Energy max_energy_range);
+
+// RAPL through the kernel's `power` PMU, for users that may open perf events but not energy_uj.
+// man 2 perf_event_open; /sys/bus/event_source/devices/power
+
+// Opens a counting event for all processes on one CPU and returns its file descriptor, from which
+// read() takes the count as 8 bytes. Tests put their own in its place.
+using OpenEvent = std::function<Result<int>(std::uint32_t type, std::uint64_t config, int cpu)>;
+
+// The system call. Errors: permission_denied without CAP_PERFMON when perf_event_paranoid is
+// above 0.
+Result<int> open_event(std::uint32_t type, std::uint64_t config, int cpu);
+
+// Opens every energy event of <root>/sys/bus/event_source/devices/power on each CPU of its cpumask:
+// one a package, or one a die. The kernel keeps these counts from wrapping.
+// Errors: not_found when there is no such PMU.
+Result<Source> open_perf(const std::filesystem::path& root, const OpenEvent& open);
 
 }  // namespace jouleprof::meters::rapl

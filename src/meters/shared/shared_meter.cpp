@@ -1,10 +1,17 @@
 #include "meters/shared/shared_meter.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <utility>
+
+#include "base/process/local_socket.h"
+#include "base/process/threads.h"
 
 namespace jouleprof::meters {
 namespace {
@@ -210,3 +217,152 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> SharedMeter::read_proce
 }
 
 }  // namespace jouleprof::meters
+
+namespace jouleprof::meters::shared {
+namespace {
+
+bool is_same(const model::Domain& a, const model::Domain& b) {
+  if (a.kind != b.kind) return false;
+  return a.uuid.empty() ? a.device == b.device && b.uuid.empty() : a.uuid == b.uuid;
+}
+
+// The powers of a model are means over its own period.
+bool is_same(const model::Sensor& a, const model::Sensor& b) {
+  return a.kind == b.kind && a.name == b.name && a.provenance == b.provenance &&
+         (a.provenance != model::Provenance::kEstimated || a.traits.window == b.traits.window);
+}
+
+template <typename T, typename Id>
+void move_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                     const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto own = static_cast<std::size_t>(item.*id);
+    if (own >= map.size() || !map[own]) continue;
+    item.*id = *map[own];
+    to.push_back(std::move(item));
+  }
+}
+
+}  // namespace
+
+OwnMeters::OwnMeters(std::vector<std::unique_ptr<Meter>> meters,
+                     const std::vector<model::Domain>& domains,
+                     const std::vector<model::Sensor>& sensors)
+    : absent_(sensors) {
+  for (auto& meter : meters) {
+    Source source;
+    for (const auto& own : meter->domains()) {
+      const auto found = std::find_if(domains.begin(), domains.end(),
+                                      [&own](const auto& d) { return is_same(d, own); });
+      source.domains.push_back(found != domains.end() ? std::optional(found->id) : std::nullopt);
+    }
+    for (const auto& own : meter->sensors()) {
+      const auto domain = source.domains.at(static_cast<std::size_t>(own.domain));
+      const auto found = std::find_if(absent_.begin(), absent_.end(), [&](const auto& s) {
+        return domain && s.domain == *domain && is_same(s, own);
+      });
+      source.sensors.emplace_back();
+      if (found == absent_.end()) continue;
+      source.sensors.back() = found->id;
+      absent_.erase(found);
+    }
+    source.due.resize(meter->probes().size());
+    source.meter = std::move(meter);
+    sources_.push_back(std::move(source));
+  }
+}
+
+HostTime OwnMeters::read(bool all, model::Readings& out) {
+  HostTime next = HostTime::max();
+  for (auto& source : sources_) {
+    for (std::size_t probe = 0; probe < source.due.size(); ++probe) {
+      if (all || source.due[probe] <= HostClock::now() + std::chrono::milliseconds{1}) {
+        scratch_.clear();
+        source.due[probe] = source.meter->read(probe, scratch_);
+        take(source, out);
+      }
+      next = std::min(next, source.due[probe]);
+    }
+  }
+  return next;
+}
+
+void OwnMeters::take(const Source& source, model::Readings& out) {
+  move_renumbered(scratch_.counters, out.counters, &model::CounterReading::sensor, source.sensors);
+  move_renumbered(scratch_.powers, out.powers, &model::PowerReading::sensor, source.sensors);
+  move_renumbered(scratch_.gauges, out.gauges, &model::GaugeReading::sensor, source.sensors);
+  move_renumbered(scratch_.failures, out.failures, &model::ReadFailure::sensor, source.sensors);
+}
+
+std::optional<Result<std::vector<model::GpuProcessUse>>> OwnMeters::read_processes(
+    model::Readings& out) {
+  std::optional<Result<std::vector<model::GpuProcessUse>>> all;
+  for (auto& source : sources_) {
+    scratch_.clear();
+    auto uses = source.meter->read_processes(scratch_);
+    take(source, out);
+    if (!uses) continue;
+    if (!*uses) return uses;
+    if (!all) all.emplace();
+    move_renumbered(**uses, **all, &model::GpuProcessUse::domain, source.domains);
+  }
+  return all;
+}
+
+namespace {
+
+tl::unexpected<Error> gone() {
+  return fail(Errc::kUnavailable, "the service that shared its sensors has stopped");
+}
+
+}  // namespace
+
+Result<ServiceLink> ServiceLink::connect(const std::filesystem::path& path) {
+  const auto fd =
+      connect_locally(path, fmt::format("cannot connect to the service at {}", path.string()));
+  if (!fd) return forward_error(fd);
+  return ServiceLink(*fd);
+}
+
+ServiceLink::ServiceLink(ServiceLink&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+
+ServiceLink::~ServiceLink() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> ServiceLink::send(const ProgramMessage& message) {
+  const std::string packet = encode(message);
+  while (::send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    // It has closed the connection; why is in what it sent before, which receive() finds.
+    if (errno == EPIPE || errno == ECONNRESET) return {};
+    return gone();
+  }
+  return {};
+}
+
+Result<std::optional<ServiceMessage>> ServiceLink::receive(HostTime deadline) {
+  bool was_reset = false;
+  for (;;) {
+    const ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (n > 0) {
+      const auto size = static_cast<std::size_t>(n);
+      if (size > buffer_.size()) {
+        return fail(Errc::kCorrupt, "a message of the sensors' service is too long");
+      }
+      auto message = decode_service_message({buffer_.data(), size});
+      if (!message) return forward_error(message);
+      return std::optional(std::move(*message));
+    }
+    if (n < 0 && errno == EINTR) continue;
+    // It closed with a message of ours unread: the kernel says so before it gives the last answer.
+    if (n < 0 && errno == ECONNRESET && !std::exchange(was_reset, true)) continue;
+    if (n == 0 || errno != EAGAIN) return gone();
+    if (HostClock::now() >= deadline) return std::optional<ServiceMessage>{};
+    pollfd poll{fd_, POLLIN, 0};
+    ::poll(&poll, 1, milliseconds_until(deadline));
+  }
+}
+
+}  // namespace jouleprof::meters::shared

@@ -1,4 +1,4 @@
-// The sensors of a service that measures this machine, in place of a second sampler.
+// Meters that take the place of a service in the middle of a measurement.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,69 @@
 #include <vector>
 
 #include "meters/meter.h"
-#include "meters/shared/own_meters.h"
-#include "meters/shared/service_link.h"
+#include "meters/shared/service_protocol.h"
+
+namespace jouleprof::meters::shared {
+
+// Reads those of their sensors that are among the given ones: of the same device, name and kind.
+// The readings have the given sensors' ids. Thread safety: one thread calls everything.
+class OwnMeters {
+ public:
+  OwnMeters(std::vector<std::unique_ptr<Meter>> meters, const std::vector<model::Domain>& domains,
+            const std::vector<model::Sensor>& sensors);
+
+  // Of the given sensors, those that none of the meters has.
+  const std::vector<model::Sensor>& absent() const { return absent_; }
+
+  // Reads the probes that are due, or `all`. Returns when to read next.
+  HostTime read(bool all, model::Readings& out);
+  // As Meter's.
+  std::optional<Result<std::vector<model::GpuProcessUse>>> read_processes(model::Readings& out);
+
+ private:
+  struct Source {
+    std::unique_ptr<Meter> meter;
+    std::vector<std::optional<model::SensorId>> sensors;  // by the meter's own ids
+    std::vector<std::optional<model::DomainId>> domains;
+    std::vector<HostTime> due;  // of its probes
+  };
+  void take(const Source& source, model::Readings& out);
+
+  std::vector<Source> sources_;
+  std::vector<model::Sensor> absent_;
+  model::Readings scratch_;
+};
+
+// A program's connection to a service that shares its sensors.
+
+// Thread safety: one thread calls everything.
+class ServiceLink {
+ public:
+  // Errors: not_found without a service, permission_denied, unavailable.
+  static Result<ServiceLink> connect(const std::filesystem::path& path);
+  ServiceLink(ServiceLink&& other) noexcept;
+  ServiceLink& operator=(ServiceLink&&) = delete;
+  ServiceLink(const ServiceLink&) = delete;
+  ~ServiceLink();
+
+  // Errors: unavailable when the service is gone or takes nothing.
+  Result<void> send(const ProgramMessage& message);
+  // The next message; absent when none has come by `deadline`. Errors: unavailable when the service
+  // is gone, corrupt.
+  Result<std::optional<ServiceMessage>> receive(HostTime deadline);
+
+ private:
+  explicit ServiceLink(int fd) : fd_(fd), buffer_(kLongestServicePacket, '\0') {}
+
+  int fd_;
+  std::string buffer_;
+};
+
+}  // namespace jouleprof::meters::shared
 
 namespace jouleprof::meters {
+
+// The sensors of a service that measures this machine, in place of a second sampler.
 
 struct SharedOptions {
   std::filesystem::path path;  // of the service's socket

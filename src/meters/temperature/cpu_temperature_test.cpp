@@ -1,5 +1,3 @@
-#include "meters/temperature/cpu_temperature.h"
-
 #include <gmock/gmock.h>
 
 #include "meters/temperature/cpu_temperature_meter.h"

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/process/rank.h"
+#include "jouleprof/units.h"
+#include "model/process/owner.h"
 
 namespace jouleprof::model {
 
@@ -174,6 +175,37 @@ struct Trace : TracedProcess {
   std::optional<SpoolPosition> position;  // none: it did not come from a spool
 
   bool operator==(const Trace&) const = default;
+};
+
+// Receives the records of a traced process.
+
+// A record is defined before the first chunk that names its identifier; identifiers count up from
+// zero. Calls come from one thread at a time.
+class ActivitySink {
+ public:
+  virtual ~ActivitySink() = default;
+  virtual void define(std::uint32_t id, const TracedDevice& device) = 0;
+  virtual void define(std::uint32_t id, const KernelClass& kernel_class) = 0;
+  virtual void define(std::uint32_t id, const Layer& layer) = 0;
+  virtual void define(std::uint32_t id, const Range& range) = 0;
+  virtual void define(std::uint32_t id, const Scope& scope) = 0;
+  virtual void add(const ActivityChunk& chunk) = 0;
+  virtual void status(const TraceStatus& status) = 0;  // replaces the status before
+};
+
+// The power of kernels that earlier runs resolved.
+
+// What one run found for one kernel signature on one board, from its own readings alone.
+struct RememberedKernel {
+  std::string board;  // UUID of the GPU
+  KernelClass kernel;
+  Duration launch{};  // mean time of a launch: one signature may do different work
+  Power power;        // above the held power, while no other launch runs
+  Power error;        // half of its 95 % interval in that run, without the calibration error
+  std::optional<double> sm_clock_hertz;  // mean while kernels ran; absent: not known
+  RealTime observed{};                   // when the run began
+
+  bool operator==(const RememberedKernel&) const = default;
 };
 
 }  // namespace jouleprof::model

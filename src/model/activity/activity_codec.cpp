@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/varint.h"
+#include "base/bytes.h"
 
 namespace jouleprof::model {
 namespace {

@@ -7,7 +7,7 @@
 //   field("registers", c.registers, {.since = 9});
 //
 // A file of an older version then yields the member's default value. Names are the recording's
-// column names. How a type is written: recording/spool/fields.h, recording/record_columns.h.
+// column names. How a type is written: recording/spool/frame.h, recording/record_columns.h.
 #pragma once
 
 #include <algorithm>
@@ -163,6 +163,13 @@ void fields(Either<TracedProcess> auto& p, auto&& field) {
   field("program", p.program);
   field("bin_nanoseconds", p.bin);
   fields(p.rank, field);
+}
+
+// A phase in the one word that every output uses.
+
+// "forward", "backward", "optimizer"; empty for none of them.
+inline std::string_view phase_name(Phase phase) {
+  return words_of(phase)[static_cast<std::size_t>(phase)];
 }
 
 }  // namespace jouleprof::model

@@ -1,7 +1,14 @@
 // Which kernels perform a collective operation of several ranks.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "model/process/owner.h"
+#include "model/profile.h"
 
 namespace jouleprof::model {
 
@@ -13,5 +20,58 @@ std::string_view collective_kind(std::string_view name);
 // Whether no rank can finish the operation before all ranks have begun it, because each needs data
 // of all.
 bool is_synchronising(std::string_view kind);
+
+// What collective operations of several ranks took: in transfer, and in waiting for the rank that
+// came last.
+
+// Time in kernels of collectives. Their energy is divided by time; all three sum exactly to it.
+struct CollectiveTimes {
+  std::uint64_t calls = 0;
+  std::uint64_t matched = 0;                   // of `calls`: found with all ranks
+  Duration transfer{};                         // of matched calls, once all ranks had begun
+  Duration waiting{};                          // of matched calls, until all ranks had begun
+  Duration unsplit{};                          // of all other calls
+  std::optional<Measurement> transfer_energy;  // active energy; absent: the rank has no figure
+  std::optional<Measurement> waiting_energy;
+  std::optional<Measurement> unsplit_energy;
+};
+
+// One kind of operation.
+struct CollectiveKind : CollectiveTimes {
+  std::string name;  // "AllReduce"
+};
+
+// A rank, or a GPU of a process that has several.
+struct CollectiveRank : CollectiveTimes {
+  std::uint32_t trace = 0;  // index into Recording::traces
+  pid_t pid = 0;
+  Rank rank;
+  DomainId domain{};
+  std::string device;                 // "gpu0"
+  std::vector<CollectiveKind> kinds;  // by name; they sum to the rank's
+  // Of matched calls in which it came last: how many, and what all other ranks waited in them.
+  std::uint64_t last = 0;
+  Duration waited_for{};
+  std::optional<Energy> waited_for_energy;
+};
+
+struct CollectiveProfile {
+  std::vector<CollectiveRank> ranks;  // by number, then pid
+  // Of the ends of matched calls, the median of the longest time between two ranks: of the order of
+  // the error of the ranks' clocks.
+  std::optional<Duration> end_spread;
+  std::vector<std::string> problems;  // ranks without a trace, calls that were not matched
+
+  bool empty() const { return ranks.empty(); }
+  bool has_split() const { return end_spread.has_value(); }
+  // For which the others waited longest; nullptr: calls were not matched.
+  const CollectiveRank* straggler() const {
+    const CollectiveRank* most = nullptr;
+    for (const auto& rank : ranks) {
+      if (rank.last > 0 && (most == nullptr || rank.waited_for > most->waited_for)) most = &rank;
+    }
+    return most;
+  }
+};
 
 }  // namespace jouleprof::model

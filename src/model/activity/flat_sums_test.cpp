@@ -1,6 +1,6 @@
-#include "model/activity/flat_sums.h"
-
 #include <gtest/gtest.h>
+
+#include "model/activity/device_timeline.h"
 
 namespace jouleprof::model {
 namespace {

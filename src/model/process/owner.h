@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,34 @@ struct Owner {
   std::optional<std::uint32_t> user;  // uid
 
   bool operator==(const Owner&) const = default;
+};
+
+// Which of the processes of a parallel job one is.
+
+// As the launcher numbered it. What the launcher did not set is absent.
+struct Rank {
+  std::optional<std::uint32_t> global;      // in the whole job, from 0
+  std::optional<std::uint32_t> local;       // on its host, from 0
+  std::optional<std::uint32_t> world_size;  // processes in the whole job
+  std::string launcher;                     // "torchrun", "openmpi", "pmi", "slurm", or empty
+  std::string job;                          // Slurm's number of the job and ...
+  std::string step;                         // ... of the step in it
+
+  bool operator==(const Rank&) const = default;
+};
+
+// What Kubernetes calls the pods and containers of a machine.
+
+struct PodName {
+  std::string name_space;
+  std::string name;
+
+  bool operator==(const PodName&) const = default;
+};
+
+struct KubeNames {
+  std::map<std::string, PodName> pods;            // by the uid of the pod, with dashes
+  std::map<std::string, std::string> containers;  // their names, by container id
 };
 
 }  // namespace jouleprof::model

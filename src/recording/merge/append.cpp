@@ -9,9 +9,8 @@
 #include "base/new_file.h"
 #include "recording/claim.h"
 #include "recording/merge/merged_file.h"
-#include "recording/merge/merger.h"
 #include "recording/reader.h"
-#include "recording/side_files.h"
+#include "recording/sqlite_file.h"
 #include "recording/sweep_file.h"
 
 namespace jouleprof::recording {

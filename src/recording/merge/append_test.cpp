@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "recording/merge/merged_file.h"
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

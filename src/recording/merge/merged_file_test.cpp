@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -1,12 +1,18 @@
 // The frames that a spool file is made of: FORMAT.md in this folder. Private to this folder.
 #pragma once
 
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "model/activity/activity.h"
+#include "model/activity/activity_fields.h"
 
 namespace jouleprof::spool {
 
@@ -59,5 +65,122 @@ struct Frame {
 };
 
 Frame first_frame(std::string_view bytes) noexcept;
+
+// The records of a trace as the payloads of frames, made from their field lists
+// (model/activity/activity_fields.h). Private to this folder.
+
+// The payload of a file's first frame.
+struct Header {
+  model::TracedProcess process;
+  HostTime start{};
+  std::uint32_t segment = 0;
+};
+
+void fields(model::Either<Header> auto& h, auto&& field) {
+  field("pid", h.process.pid);
+  field("start_nanoseconds", h.start);
+  field("segment", h.segment);
+  field("bin_nanoseconds", h.process.bin);
+  field("program", h.process.program);
+  fields(h.process.rank, field);
+}
+
+// Appends fields to a payload.
+class FieldWriter {
+ public:
+  explicit FieldWriter(std::string& out) : out_(out) {}
+
+  template <class T>
+  void operator()(std::string_view, const T& value, model::FieldTraits = {}) {
+    put(value);
+  }
+
+  template <class T>
+    requires std::integral<T> || std::is_enum_v<T>
+  void put(T value) {
+    put_varint(out_, static_cast<std::uint64_t>(value));
+  }
+  void put(Duration d) { put(d.count()); }
+  void put(HostTime t) { put(zigzag(t.time_since_epoch().count())); }
+  void put(double value);
+  void put(const std::string& text) {
+    put(text.size());
+    out_.append(text);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <class T>
+  void put(const model::Nullable<T>& value) {
+    put(value.value);
+  }
+  template <class T>
+  void put(const model::Packed<T>& value) {
+    put(value.bytes);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// Takes fields from a payload. After a value that is missing or impossible ok() is false and all
+// values are zero or empty. Where the payload ends before a field that some version added, this
+// field and those after it keep their values: an older writer did not have them. What follows the
+// last known field is left alone: a newer writer may have more.
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view bytes)
+      : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  template <class T>
+  void operator()(std::string_view, T&& value, model::FieldTraits traits = {}) {
+    if (traits.since == 0 || at_ != end_) get(value);
+  }
+
+  template <std::unsigned_integral T>
+  void get(T& value) {
+    value = static_cast<T>(number(std::numeric_limits<T>::max()));
+  }
+  void get(pid_t& value) { value = static_cast<pid_t>(number(std::numeric_limits<pid_t>::max())); }
+  // Any number of a byte: what the known ones are is checked with the record (trace_check.h).
+  template <class T>
+    requires std::is_enum_v<T>
+  void get(T& value) {
+    value = static_cast<T>(number(0xFF));
+  }
+  void get(bool& value) { value = number(1) != 0; }
+  void get(Duration& value) { value = Duration{static_cast<std::int64_t>(number(kFarthest))}; }
+  void get(HostTime& value);  // within +-2^62 ns
+  void get(double& value);
+  void get(std::string& text);
+  template <class T>
+  void get(std::optional<T>& value) {
+    value.reset();
+    if (number(1) != 0) get(value.emplace());
+  }
+  void get(std::optional<double>& value);  // of counts: what cannot be one is absent
+  template <class T>
+  void get(model::Nullable<T>& value) {
+    get(value.value);
+  }
+  template <class T>
+  void get(model::Packed<T>& value) {
+    get(value.bytes);
+  }
+
+  bool ok() const { return ok_; }
+
+ private:
+  static constexpr std::uint64_t kFarthest = std::uint64_t{1} << 62;
+
+  std::uint64_t number(std::uint64_t highest);
+  bool take(std::size_t size, std::string_view& bytes);
+
+  const char* at_;
+  const char* end_;
+  bool ok_ = true;
+};
 
 }  // namespace jouleprof::spool

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "recording/spool/random_trace.h"
+#include "recording/spool/random_trace_fixture.h"
 #include "recording/spool/spool_reader.h"
 #include "recording/spool/spool_writer.h"
 #include "tests/support/temp_tree.h"

@@ -8,9 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "recording/spool/fields.h"
 #include "recording/spool/frame.h"
-#include "recording/spool/random_trace.h"
+#include "recording/spool/random_trace_fixture.h"
 #include "recording/spool/spool_reader.h"
 #include "recording/spool/spool_writer.h"
 #include "tests/support/fuzz_files.h"

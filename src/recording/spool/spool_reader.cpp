@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +10,144 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <optional>
 
 #include "base/file.h"
-#include "recording/spool/spool_process.h"
+#include "recording/spool/frame.h"
 
 namespace jouleprof::spool {
+
+// The files of one traced process and how far they were read. Private to this folder.
+
+struct SpoolReader::File {
+  std::filesystem::path path;
+  std::uint64_t taken = 0;  // bytes
+  std::uint64_t size = 0;   // at the last poll
+  bool begun = false;       // its head was read
+  bool damaged = false;
+  bool finished = false;  // nothing will be added to it
+  bool removed = false;
+};
+
+struct SpoolReader::Process {
+  SpoolProcess about;
+  std::map<std::uint32_t, File> files;  // by segment
+  bool ended = false;
+  model::ActivitySink* sink = nullptr;
+  TraceCheck check;
+  model::SpoolPosition resumed;             // an earlier reader took what lies before
+  std::set<std::string, std::less<>> said;  // complaints already made
+
+  // Adds a file; again does nothing.
+  void add_file(std::uint32_t segment, std::filesystem::path path);
+  // Whether a file is missing that must have been made before one that is here.
+  bool skips_files() const;
+
+  // Takes one frame. False: its payload is invalid.
+  bool take(const Frame& frame, const File& file, SpoolConsumer& consumer);
+  // The file's first frame.
+  bool begin(const Frame& frame, std::uint32_t segment, File& file, SpoolConsumer& consumer);
+
+ private:
+  template <class Part>
+  bool define(FieldReader& in, std::string_view what, const File& file, SpoolConsumer& consumer);
+  void complain(const File& file, std::string_view what, SpoolConsumer& consumer);
+};
+
+// Each complaint once for each process: a whole file can be full of one.
+void SpoolReader::Process::complain(const File& file, std::string_view what,
+                                    SpoolConsumer& consumer) {
+  if (said.contains(what)) return;
+  said.emplace(what);
+  consumer.warn(
+      fmt::format("{}: {}; this part of the trace is left out", file.path.string(), what));
+}
+
+void SpoolReader::Process::add_file(std::uint32_t segment, std::filesystem::path path) {
+  if (segment < resumed.file) return;
+  const bool within = segment == resumed.file && resumed.bytes > 0;
+  files.try_emplace(
+      segment, File{.path = std::move(path), .taken = within ? resumed.bytes : 0, .begun = within});
+}
+
+bool SpoolReader::Process::skips_files() const {
+  return !files.empty() && files.size() <= files.rbegin()->first - resumed.file;
+}
+
+bool SpoolReader::Process::begin(const Frame& frame, std::uint32_t segment, File& file,
+                                 SpoolConsumer& consumer) {
+  FieldReader in(frame.payload);
+  Header header;
+  fields(header, in);
+  if (frame.type != static_cast<std::uint8_t>(FrameType::kHeader) || !in.ok() ||
+      header.process.pid != about.pid || header.start != about.start || header.segment != segment) {
+    return false;
+  }
+  file.begun = true;
+  if (sink != nullptr) return true;
+  static_cast<model::TracedProcess&>(about) = std::move(header.process);
+  sink = &consumer.process(about);
+  return true;
+}
+
+template <class Part>
+bool SpoolReader::Process::define(FieldReader& in, std::string_view what, const File& file,
+                                  SpoolConsumer& consumer) {
+  std::uint32_t id = 0;
+  in.get(id);
+  Part part;
+  fields(part, in);
+  if (!in.ok()) return false;
+  if (const auto problem = check.define(id, part); !problem.empty()) {
+    complain(file, fmt::format("{} {}", what, problem), consumer);
+  } else {
+    sink->define(id, part);
+  }
+  return true;
+}
+
+bool SpoolReader::Process::take(const Frame& frame, const File& file, SpoolConsumer& consumer) {
+  FieldReader in(frame.payload);
+  switch (FrameType{frame.type}) {
+    case FrameType::kHeader:
+      return false;
+    case FrameType::kDevice:
+      return define<model::TracedDevice>(in, "a device", file, consumer);
+    case FrameType::kClass:
+      return define<model::KernelClass>(in, "a kernel signature", file, consumer);
+    case FrameType::kLayer:
+      return define<model::Layer>(in, "a layer", file, consumer);
+    case FrameType::kRange:
+      return define<model::Range>(in, "a range", file, consumer);
+    case FrameType::kScope:
+      return define<model::Scope>(in, "a scope", file, consumer);
+    case FrameType::kChunk: {
+      model::ActivityChunk chunk;
+      fields(chunk, in);
+      if (!in.ok()) return false;
+      if (const auto problem = check.add(chunk, about.bin); !problem.empty()) {
+        complain(file, fmt::format("a chunk {}", problem), consumer);
+      } else {
+        sink->add(chunk);
+      }
+      return true;
+    }
+    case FrameType::kStatus: {
+      model::TraceStatus status;
+      fields(status, in);
+      if (in.ok()) sink->status(status);
+      return in.ok();
+    }
+    case FrameType::kEnd:
+      ended = true;
+      return true;
+  }
+  complain(
+      file,
+      fmt::format("frame type {} is unknown: a newer version of the library wrote it", frame.type),
+      consumer);
+  return true;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -254,6 +387,34 @@ bool SpoolReader::left_over() const {
     }
   }
   return false;
+}
+
+FolderLock FolderLock::take(const std::filesystem::path& folder, int how) {
+  FolderLock lock;
+  lock.fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock.fd_ >= 0) lock.busy_ = ::flock(lock.fd_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return lock;
+}
+
+FolderLock FolderLock::of_reader(const std::filesystem::path& folder) {
+  return take(folder, LOCK_EX);
+}
+
+FolderLock FolderLock::of_visitor(const std::filesystem::path& folder) {
+  return take(folder, LOCK_SH);
+}
+
+FolderLock::~FolderLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), busy_(other.busy_) {}
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(busy_, other.busy_);
+  return *this;
 }
 
 }  // namespace jouleprof::spool

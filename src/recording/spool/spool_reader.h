@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/activity/activity_sink.h"
+#include "model/activity/activity.h"
 #include "recording/spool/trace_check.h"
 
 namespace jouleprof::spool {
@@ -80,6 +80,48 @@ class SpoolReader {
   std::map<Key, std::unique_ptr<Process>> processes_;
   std::set<std::string> passed_over_;  // names that are no spool's
   std::string buffer_;
+};
+
+// A sink that collects the records in a trace.
+
+class TraceSink final : public model::ActivitySink {
+ public:
+  model::Trace trace;
+
+  void define(std::uint32_t, const model::TracedDevice& d) override { trace.devices.push_back(d); }
+  void define(std::uint32_t, const model::KernelClass& c) override { trace.classes.push_back(c); }
+  void define(std::uint32_t, const model::Layer& l) override { trace.layers.push_back(l); }
+  void define(std::uint32_t, const model::Range& r) override { trace.ranges.push_back(r); }
+  void define(std::uint32_t, const model::Scope& s) override { trace.scopes.push_back(s); }
+  void add(const model::ActivityChunk& c) override { trace.chunks.push_back(c); }
+  void status(const model::TraceStatus& s) override { trace.status = s; }
+};
+
+// Shows whether a tool reads the spools of a folder.
+
+// The tool holds it while it reads a folder; the kernel releases it when the tool dies. Where
+// folders cannot be locked, no folder is busy.
+//
+// Thread safety: none.
+class FolderLock {
+ public:
+  // Of the process that takes the records and removes the files.
+  static FolderLock of_reader(const std::filesystem::path& folder);
+  // Of a process that changes nothing. busy(): another process has the lock of a reader.
+  static FolderLock of_visitor(const std::filesystem::path& folder);
+
+  FolderLock() = default;
+  ~FolderLock();
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
+
+  bool busy() const { return busy_; }
+
+ private:
+  static FolderLock take(const std::filesystem::path& folder, int how);
+
+  int fd_ = -1;
+  bool busy_ = false;
 };
 
 }  // namespace jouleprof::spool

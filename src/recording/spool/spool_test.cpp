@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recording/spool/fields.h"
 #include "recording/spool/frame.h"
 #include "recording/spool/spool_fixture.h"
 

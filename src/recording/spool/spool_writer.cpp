@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "recording/spool/fields.h"
+#include "recording/spool/frame.h"
 
 namespace jouleprof::spool {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "model/activity/activity_sink.h"
+#include "model/activity/activity.h"
 #include "recording/spool/frame.h"
 
 namespace jouleprof::spool {

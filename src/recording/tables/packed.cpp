@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/little_endian.h"
+#include "base/bytes.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -2,6 +2,7 @@
 // (model/activity/activity_fields.h). Private to this folder.
 #pragma once
 
+#include <SQLiteCpp/Database.h>
 #include <fmt/format.h>
 
 #include <concepts>
@@ -10,9 +11,10 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
+#include "model/activity/activity.h"
 #include "model/activity/activity_fields.h"
-#include "recording/tables/insert.h"
 #include "recording/tables/packed.h"
 #include "recording/tables/rows.h"
 
@@ -146,5 +148,21 @@ class RowReader {
   Rows& row_;
   std::int32_t version_;
 };
+
+// What earlier runs found for kernels, both ways: in recordings and in the store of the user's.
+// Private to this folder.
+
+// Of its table, after what a file has before them.
+std::string remembered_columns(std::int32_t version);
+
+// Whether a file may hold it.
+bool is_storable(const model::RememberedKernel& kernel);
+
+// Binds the columns, in order. The kernel outlives the row's store().
+void add_columns(Insert& insert, const model::RememberedKernel& kernel);
+model::RememberedKernel take_columns(Rows& row, std::int32_t version);
+
+std::vector<model::RememberedKernel> read_remembered(SQLite::Database& db, Inspection& inspection,
+                                                     std::int32_t version);
 
 }  // namespace jouleprof::recording

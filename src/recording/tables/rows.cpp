@@ -88,4 +88,23 @@ void Rows::complain(std::string_view what) {
   inspection_.problem = fmt::format("{} in row {} of {} {}", column, row_, table_, what);
 }
 
+std::string Insert::sql(SQLite::Database& db, const std::string& table) {
+  std::string places;
+  std::string updates;
+  bool has_id = false;
+  SQLite::Statement columns(db, fmt::format("PRAGMA table_info({})", table));
+  while (columns.executeStep()) {
+    const std::string name = columns.getColumn(1).getString();
+    places += places.empty() ? "?" : ", ?";
+    if (name == "id") {
+      has_id = true;
+    } else {
+      updates += fmt::format("{}{} = excluded.{}", updates.empty() ? "" : ", ", name, name);
+    }
+  }
+  // Not INSERT OR REPLACE: its deletion would search every reading for references to the row.
+  return fmt::format("INSERT INTO {} VALUES ({}){}", table, places,
+                     has_id ? " ON CONFLICT (id) DO UPDATE SET " + updates : "");
+}
+
 }  // namespace jouleprof::recording

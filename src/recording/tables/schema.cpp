@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "recording/tables/record_columns.h"
-#include "recording/tables/remembered_rows.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/activity/activity.h"
-#include "recording/tables/insert.h"
 #include "recording/tables/rows.h"
 
 namespace jouleprof::recording {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/activity/activity_codec.h"
-#include "recording/test_support.h"
+#include "recording/recording_fixture.h"
 
 namespace jouleprof::recording {
 namespace {

@@ -1,9 +1,11 @@
 #include "recording/tables/window_rows.h"
 
+#include <cstdlib>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "recording/tables/reading_rows.h"
+#include "recording/tables/schema.h"
 
 namespace jouleprof::recording {
 namespace {
@@ -86,6 +88,122 @@ std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspec
   }
   sort_by_time(windows, [](const auto& w) { return w.begin; });
   return windows;
+}
+
+namespace {
+
+std::optional<Errc> parse_errc(std::string_view text) {
+  for (int code = 0; code <= static_cast<int>(Errc::kInternal); ++code) {
+    if (to_string(Errc{code}) == text) return Errc{code};
+  }
+  return std::nullopt;
+}
+
+constexpr auto kAt = [](const auto& reading) { return reading.at; };
+
+}  // namespace
+
+model::Readings read_readings(SQLite::Database& db, Inspection& inspection, const Ids& sensors) {
+  model::Readings out;
+  for (Rows row(db, inspection, "counter_reading"); row.next();) {
+    const auto sensor = row.reference<model::SensorId>(sensors);
+    const HostTime before = row.host_time();
+    const HostTime after = row.host_time();
+    if (after < before) row.complain("is before it began");
+    out.counters.push_back({sensor, before, after, row.energy()});
+  }
+  for (Rows row(db, inspection, "power_reading"); row.next();) {
+    out.powers.push_back({row.reference<model::SensorId>(sensors), row.host_time(), row.power()});
+  }
+  for (Rows row(db, inspection, "gauge_reading"); row.next();) {
+    out.gauges.push_back({row.reference<model::SensorId>(sensors), row.host_time(), row.number()});
+  }
+  for (Rows row(db, inspection, "read_failure"); row.next();) {
+    out.failures.push_back({row.reference<model::SensorId>(sensors),
+                            row.host_time(),
+                            {row.named(&parse_errc), row.text()}});
+  }
+  sort_by_time(out.counters, [](const auto& r) { return r.before; });
+  sort_by_time(out.powers, kAt);
+  sort_by_time(out.gauges, kAt);
+  sort_by_time(out.failures, kAt);
+  return out;
+}
+
+model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
+                                             const Ids& processes, const Ids& domains) {
+  model::ProcessReadings out;
+  for (Rows row(db, inspection, "process_reading"); row.next();) {
+    out.processes.push_back({row.reference<model::ProcessId>(processes), row.host_time(),
+                             row.duration(), row.duration(), row.maybe(&Rows::bytes),
+                             row.maybe(&Rows::bytes), row.maybe(&Rows::bytes)});
+  }
+  for (Rows row(db, inspection, "gpu_process_reading"); row.next();) {
+    out.gpu_processes.push_back({row.reference<model::ProcessId>(processes),
+                                 row.reference<model::DomainId>(domains), row.host_time(),
+                                 row.maybe(&Rows::number), row.maybe(&Rows::bytes)});
+  }
+  for (Rows row(db, inspection, "machine_reading"); row.next();) {
+    out.machine.push_back({row.host_time(), row.duration(), row.duration(), row.bytes()});
+  }
+  sort_by_time(out.processes, kAt);
+  sort_by_time(out.gpu_processes, kAt);
+  sort_by_time(out.machine, kAt);
+  return out;
+}
+
+namespace {
+
+constexpr const char* kRest = "rest";
+constexpr const char* kHeld = "held";
+
+bool storable(const model::KnownLevel& level) {
+  return level.power > Power{} && storable_power(level.power.watts()) && level.spread >= Power{} &&
+         storable_power(level.spread.watts()) &&
+         std::abs(level.observed.time_since_epoch().count()) <= kLargestInteger;
+}
+
+model::KnownLevel read_level(Rows& row) {
+  model::KnownLevel level;
+  level.power = row.power();
+  if (level.power <= Power{}) row.complain("is not above 0");
+  level.spread = row.power();
+  if (level.spread < Power{}) row.complain("is negative");
+  level.temperature_celsius = row.maybe(&Rows::number);
+  level.observed = row.real_time();
+  return level;
+}
+
+}  // namespace
+
+void LevelRows::replace(const model::Domain& domain) {
+  forget_.bind(1, static_cast<std::int64_t>(domain.id));
+  forget_.exec();
+  forget_.reset();
+  add(domain.id, kRest, domain.known_levels.rest);
+  add(domain.id, kHeld, domain.known_levels.held);
+}
+
+void LevelRows::add(model::DomainId domain, const char* name,
+                    const std::optional<model::KnownLevel>& level) {
+  if (!level || !storable(*level)) return;
+  insert_(domain, std::string_view(name), level->power, level->spread, level->temperature_celsius,
+          level->observed);
+}
+
+void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
+                 std::vector<model::Domain>& domains) {
+  for (Rows row(db, inspection, "board_level"); row.next();) {
+    const auto id = row.reference<model::DomainId>(known);
+    const std::string name = row.text();
+    if (name != kRest && name != kHeld) row.complain("has an unknown value");
+    const auto domain = std::find_if(domains.begin(), domains.end(),
+                                     [id](const model::Domain& d) { return d.id == id; });
+    if (domain == domains.end()) return;  // which is a problem by now
+    auto& level = name == kRest ? domain->known_levels.rest : domain->known_levels.held;
+    if (level) row.complain("is there twice");
+    level = read_level(row);
+  }
 }
 
 }  // namespace jouleprof::recording

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "model/device/sensor.h"
+#include "model/domain.h"
+#include "model/process/process.h"
 #include "model/recording.h"
-#include "recording/tables/insert.h"
 #include "recording/tables/rows.h"
+#include "recording/tables/trace_rows.h"
 
 namespace jouleprof::recording {
 
@@ -45,5 +51,86 @@ class WindowRows {
 // In the order of their begins. Invalid if there is a problem afterwards. `version`: of the schema.
 std::vector<model::Window> read_windows(SQLite::Database& db, Inspection& inspection,
                                         const Ids& domains, std::int32_t version);
+
+// Reads the tables of readings. Private to this folder.
+
+// Both in the order of time. Invalid if there is a problem afterwards.
+model::Readings read_readings(SQLite::Database& db, Inspection& inspection, const Ids& sensors);
+model::ProcessReadings read_process_readings(SQLite::Database& db, Inspection& inspection,
+                                             const Ids& processes, const Ids& domains);
+
+// Items of one time keep their order.
+template <class T, class TimeOf>
+void sort_by_time(std::vector<T>& items, TimeOf time_of) {
+  const auto earlier = [&](const T& a, const T& b) { return time_of(a) < time_of(b); };
+  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
+    std::stable_sort(items.begin(), items.end(), earlier);
+  }
+}
+
+// The known power levels of boards, both ways. Private to this folder.
+
+// Throws SQLite::Exception.
+class LevelRows {
+ public:
+  explicit LevelRows(SQLite::Database& db)
+      : insert_(db, "board_level"), forget_(db, "DELETE FROM board_level WHERE domain = ?") {}
+
+  // In place of those that the domain has. Levels that a file may not hold are left out.
+  void replace(const model::Domain& domain);
+
+ private:
+  void add(model::DomainId domain, const char* name, const std::optional<model::KnownLevel>& level);
+
+  Insert insert_;
+  SQLite::Statement forget_;
+};
+
+// Gives the levels to their domains. `known`: their ids.
+void read_levels(SQLite::Database& db, Inspection& inspection, const Ids& known,
+                 std::vector<model::Domain>& domains);
+
+// What a Writer has prepared. Private to this folder.
+
+// Everything that is prepared on an open file.
+struct Statements {
+  explicit Statements(SQLite::Database& database) : db(database) {}
+
+  SQLite::Database& db;
+  SQLite::Statement begin{db, "BEGIN IMMEDIATE"};
+  SQLite::Statement commit{db, "COMMIT"};
+  SQLite::Statement complete{db, "UPDATE run SET complete = 1"};
+  SQLite::Statement forget_command{db, "DELETE FROM command_argument"};
+  SQLite::Statement forget_open_windows{db, "DELETE FROM open_window"};
+  Insert run{db, "run"};
+  Insert identity{db, "identity"};
+  Insert account{db, "account"};
+  Insert open_window{db, "open_window"};
+  Insert command_argument{db, "command_argument"};
+  Insert clock_point{db, "clock_point"};
+  Insert domain{db, "domain"};
+  LevelRows levels{db};
+  Insert sensor{db, "sensor"};
+  Insert sensor_rise{db, "sensor_rise"};
+  Insert counter_reading{db, "counter_reading"};
+  Insert power_reading{db, "power_reading"};
+  Insert gauge_reading{db, "gauge_reading"};
+  Insert read_failure{db, "read_failure"};
+  Insert idle_span{db, "idle_span"};
+  Insert process{db, "process"};
+  Insert process_rank{db, "process_rank"};
+  Insert process_reading{db, "process_reading"};
+  Insert gpu_process_reading{db, "gpu_process_reading"};
+  Insert machine_reading{db, "machine_reading"};
+  Insert warning{db, "warning"};
+  Insert overhead{db, "overhead"};
+  Insert trace_folder{db, "trace_folder"};
+  WindowRows windows{db};
+  TraceRows traces{db};
+  Insert remembered_kernel{db, "remembered_kernel"};
+  Insert imported_window{db, "imported_window"};
+  Insert imported_window_energy{db, "imported_window_energy"};
+  Insert imported_window_label{db, "imported_window_label"};
+};
 
 }  // namespace jouleprof::recording

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
+#include "recording/recording_fixture.h"
 #include "recording/tables/schema.h"
-#include "recording/test_support.h"
 
 namespace jouleprof::recording {
 namespace {

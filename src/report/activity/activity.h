@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,5 +46,49 @@ std::string activity_to_csv(const std::vector<model::ActivityProfile>& profiles,
 // The documented JSON object (docs/json.md).
 std::string activity_to_json(const std::vector<model::ActivityProfile>& profiles,
                              const ActivityOptions& options);
+
+// Which rows of an ActivityProfile are shown, in which order. Private to this folder.
+
+struct ActivityLine {
+  const model::ActivityRow* row = nullptr;
+  std::size_t index = 0;  // in the profile's list
+  std::size_t depth = 0;  // rows above it
+};
+
+struct ActivityView {
+  std::vector<ActivityLine> lines;
+  std::size_t left_out = 0;  // by `top` and `depth`
+  bool tree = false;         // some row is within another
+};
+
+const std::vector<model::ActivityRow>& rows_of(const model::ActivityProfile& profile,
+                                               ActivityBy by);
+
+// A row stands below the one that holds it. `top` keeps the rows with the most energy; those that
+// hold them come on top of the number.
+ActivityView view_of(const model::ActivityProfile& profile, const ActivityOptions& options);
+
+// With all below it where that is known.
+const std::optional<model::Measurement>& whole_of(const model::ActivityRow& row);
+// Above idle, while it ran.
+std::optional<Power> power_of(const model::ActivityRow& row);
+std::optional<double> joules_per_launch(const model::ActivityRow& row);
+// Of the measured energy.
+std::optional<double> share_of(const model::ActivityProfile& profile,
+                               const std::optional<model::Measurement>& part);
+
+// Energies by call stack: what flame graphs draw.
+
+// One path of a flame graph.
+struct EnergyStack {
+  std::vector<std::string> frames;  // outermost first: device, phase, layers, kernel
+  Energy energy;                    // of this path itself; negative only for unattributed energy
+  Duration time{};                  // on the device
+};
+
+// Their energies sum to the measured energy of the device, to the microjoule: idle energy, energy
+// between launches and unattributed energy are paths of their own. The names of kernels and layers
+// that are not resolvable say so.
+std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile);
 
 }  // namespace jouleprof::report

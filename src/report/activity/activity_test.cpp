@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/activity/activity_view.h"
 #include "report/cells.h"
 #include "report/example_activity_test.h"
 #include "report/json_keys_test.h"

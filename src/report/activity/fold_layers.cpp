@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "report/activity/activity_view.h"
+#include "report/activity/activity.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {

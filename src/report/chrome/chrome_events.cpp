@@ -6,12 +6,80 @@
 #include <optional>
 #include <utility>
 
-#include "base/demangle.h"
-#include "model/activity/phase_name.h"
-#include "report/chrome/busy_counter.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "model/activity/activity_fields.h"
 
 namespace jouleprof::report {
 namespace {
+
+// How busy a device was, as the counter of its process in a Chrome trace. Private to this folder.
+
+class BusyCounter {
+ public:
+  // Bins that are shorter than `step` are added up to steps, which count from `origin`.
+  BusyCounter(ChromeSink& sink, std::uint32_t pid, HostTime origin, Duration step)
+      : sink_(sink), pid_(pid), origin_(origin), step_(step) {}
+
+  // A bin and the nanoseconds in it for which the device was busy. In order; what lies in two
+  // steps is split by time.
+  void add(HostTime begin, Duration length, std::uint64_t busy);
+  void finish();
+
+ private:
+  void add(HostTime step, double busy);
+  void write_step();
+  void put(HostTime begin, HostTime end, double busy);
+  void write(HostTime t, double share);
+
+  ChromeSink& sink_;
+  std::uint32_t pid_;
+  HostTime origin_;
+  Duration step_;
+  std::optional<HostTime> begin_;  // of the step that is not written yet
+  double busy_ = 0;                // nanoseconds, in it
+  std::optional<HostTime> end_;    // of what is written
+};
+
+void BusyCounter::add(HostTime begin, Duration length, std::uint64_t busy) {
+  if (length >= step_) {
+    write_step();
+    return put(begin, begin + length, static_cast<double>(busy));
+  }
+  const HostTime first = origin_ + (begin - origin_) / step_ * step_;
+  const HostTime next = first + step_;
+  const double later = std::max(seconds(begin + length - next) / seconds(length), 0.0);
+  add(first, static_cast<double>(busy) * (1 - later));
+  if (later > 0) add(next, static_cast<double>(busy) * later);
+}
+
+void BusyCounter::finish() {
+  write_step();
+  if (end_) write(*end_, 0);
+}
+
+void BusyCounter::add(HostTime step, double busy) {
+  if (step != begin_) write_step();
+  begin_ = step;
+  busy_ += busy;
+}
+
+void BusyCounter::write_step() {
+  if (begin_) put(*begin_, *begin_ + step_, std::exchange(busy_, 0));
+  begin_.reset();
+}
+
+void BusyCounter::put(HostTime begin, HostTime end, double busy) {
+  if (end_ && begin > *end_) write(*end_, 0);
+  write(begin, busy * 1e-9 / seconds(end - begin));
+  end_ = end;
+}
+
+void BusyCounter::write(HostTime t, double share) {
+  sink_(
+      R"--({{"ph": "C", "name": "busy (%)", "pid": {}, "tid": 0, "ts": {}, "args": {{"busy": {:.4g}}}}})--",
+      pid_, chrome_time(t - origin_), 100 * share);
+}
 
 // Tracks of a device's process: layers, ranges and launches of a stream.
 std::uint32_t layers_track(std::uint32_t stream) { return 3 * stream + 1; }

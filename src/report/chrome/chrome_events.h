@@ -14,7 +14,6 @@
 #include "model/recording.h"
 #include "report/chrome/chrome_text.h"
 #include "report/chrome/chrome_trace.h"
-#include "report/chrome/kernel_energy.h"
 
 namespace jouleprof::report {
 

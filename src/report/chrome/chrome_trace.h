@@ -9,8 +9,7 @@
 #include "base/result.h"
 #include "model/activity/activity_profile.h"
 #include "model/recording.h"
-#include "report/curves.h"
-#include "report/window_energy.h"
+#include "report/figures.h"
 
 namespace jouleprof::report {
 

@@ -9,8 +9,8 @@
 
 #include "model/activity/activity_profile.h"
 #include "model/activity/profiled_trace.h"
-#include "model/device/power_step.h"
-#include "report/chrome/kernel_energy.h"
+#include "model/device/power.h"
+#include "report/chrome/chrome_text.h"
 
 namespace jouleprof::report {
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -150,6 +153,159 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
 std::string_view scope_of_costs() {
   return "of the domains in the total; not of fans, network, storage and power supplies, except "
          "where the PUE has them";
+}
+
+namespace {
+
+// "2026-11-22 02:00:00", "2026-11-22T02:00:00Z", without seconds as well; in UTC.
+std::optional<RealTime> parse_utc(std::string_view text) {
+  const std::string word(trim(text));
+  std::tm time{};
+  int used = 0;
+  char between = 0;
+  if (std::sscanf(word.c_str(), "%4d-%2d-%2d%c%2d:%2d%n", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &between, &time.tm_hour, &time.tm_min, &used) != 6 ||
+      (between != ' ' && between != 'T')) {
+    return std::nullopt;
+  }
+  std::string_view rest = std::string_view(word).substr(static_cast<std::size_t>(used));
+  int more = 0;
+  if (std::sscanf(std::string(rest).c_str(), ":%2d%n", &time.tm_sec, &more) == 1) {
+    rest.remove_prefix(static_cast<std::size_t>(more));
+  }
+  if (rest.starts_with(".000")) rest.remove_prefix(4);
+  if (!rest.empty() && rest != "Z" && rest != "+00:00") return std::nullopt;
+  if (time.tm_mon < 1 || time.tm_mon > 12 || time.tm_mday < 1 || time.tm_mday > 31 ||
+      time.tm_hour > 23 || time.tm_min > 59 || time.tm_sec > 60) {
+    return std::nullopt;
+  }
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  return RealTime{std::chrono::seconds{::timegm(&time)}};
+}
+
+std::optional<std::size_t> column_with(const std::vector<std::string>& head,
+                                       std::initializer_list<std::string_view> words) {
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    const auto has = [&](std::string_view word) { return head[i].find(word) != std::string::npos; };
+    if (std::all_of(words.begin(), words.end(), has)) return i;
+  }
+  return std::nullopt;
+}
+
+bool is_true(std::string_view word) { return word == "true" || word == "True" || word == "1"; }
+
+}  // namespace
+
+Result<CarbonSeries> parse_carbon_series(std::string_view text, std::string file) {
+  CarbonSeries series;
+  series.file = std::move(file);
+  const auto damaged = [&](std::size_t line, const std::string& what) {
+    return fail(Errc::kCorrupt, fmt::format("{}:{}: {}", series.file, line, what));
+  };
+  const auto lines = split(text, '\n');
+  const auto head = lines.empty() ? Result<std::vector<std::string>>{} : split_csv(trim(lines[0]));
+  if (!head) return damaged(1, head.error().message);
+  const auto time = column_with(*head, {"Datetime"});
+  auto grams = column_with(*head, {"arbon intensity", "ife cycle"});
+  series.column = "life cycle";
+  if (!grams) {
+    grams = column_with(*head, {"arbon intensity"});
+    series.column = grams && (*head)[*grams].find("direct") != std::string::npos ? "direct" : "";
+  }
+  if (!time || !grams) {
+    return damaged(1,
+                   "the header has no columns 'Datetime (UTC)' and 'Carbon intensity ...', as "
+                   "Electricity Maps exports them");
+  }
+  const auto zone = column_with(*head, {"Zone"});
+  const auto estimated = column_with(*head, {"stimated"});
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    if (trim(lines[i]).empty()) continue;
+    const auto fields = split_csv(trim(lines[i]));
+    if (!fields) return damaged(i + 1, fields.error().message);
+    if (fields->size() <= std::max(*time, *grams)) return damaged(i + 1, "fields are missing");
+    const auto begin = parse_utc((*fields)[*time]);
+    if (!begin) return damaged(i + 1, fmt::format("'{}' is not a time in UTC", (*fields)[*time]));
+    if (trim((*fields)[*grams]).empty()) continue;  // no value for this time
+    const auto value = parse_number(trim((*fields)[*grams]));
+    if (!value || *value < 0) {
+      return damaged(i + 1, fmt::format("'{}' is not a carbon intensity", (*fields)[*grams]));
+    }
+    if (zone && *zone < fields->size()) {
+      if (!series.zone.empty() && series.zone != (*fields)[*zone]) {
+        return damaged(i + 1, "the file has several zones; give a file of one");
+      }
+      series.zone = (*fields)[*zone];
+    }
+    const bool is_estimated =
+        estimated && *estimated < fields->size() && is_true((*fields)[*estimated]);
+    series.steps.push_back({*begin, *value, is_estimated});
+  }
+  if (series.steps.empty()) return damaged(1, "the file has no carbon intensity");
+  std::sort(series.steps.begin(), series.steps.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  // Of a single row: an hour. A longer pause between rows is a missing value.
+  std::optional<Duration> shortest;
+  for (std::size_t i = 1; i < series.steps.size(); ++i) {
+    const Duration length = series.steps[i].begin - series.steps[i - 1].begin;
+    if (length <= Duration{}) return damaged(1, "two rows have the same time");
+    shortest = std::min(shortest.value_or(length), length);
+  }
+  series.length = shortest.value_or(std::chrono::hours{1});
+  return series;
+}
+
+namespace {
+
+// Amounts of money and grams: four significant digits, without an exponent.
+std::string amount(double value) {
+  for (int decimals = 2; decimals < 9; ++decimals) {
+    if (value == 0 || value * std::pow(10, decimals) >= 1000) {
+      return fixed_decimal(value, decimals);
+    }
+  }
+  return fixed_decimal(value, 9);
+}
+
+std::string carbon_source(const Costs& costs) {
+  const auto& series = costs.factors.series;
+  if (!series) return "--carbon";
+  std::string text = series->file;
+  if (!series->zone.empty()) text += ", zone " + series->zone;
+  if (!series->column.empty()) text += ", " + series->column;
+  text += fmt::format(", mean over {} of its times", costs.steps);
+  if (costs.estimated_steps > 0) {
+    text += fmt::format(", of which the source estimated {}", costs.estimated_steps);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
+  std::vector<CostLine> lines;
+  const auto& factors = costs.factors;
+  const std::string interval = interval_text(costs.energy, costs.error, costs.upper_error, ascii);
+  const std::string energy =
+      energy_text(costs.energy) + (costs.is_command ? " of the command" : " of all devices");
+  const std::string pue =
+      factors.pue ? fmt::format(" x PUE {:g} (--pue)", *factors.pue) : std::string();
+  if (costs.money) {
+    const auto& price = *factors.price;
+    const std::string unit = price.currency.empty() ? "" : " " + price.currency;
+    lines.push_back(
+        {"cost", fmt::format("{}{} {}: {}{} x {:g}{}/kWh (--price)", amount(*costs.money), unit,
+                             interval, energy, pue, price.per_kilowatt_hour, unit)});
+  }
+  if (costs.carbon_grams) {
+    lines.push_back({"carbon", fmt::format("{} g CO2e {}: {}{} x {:.4g} g/kWh ({})",
+                                           amount(*costs.carbon_grams), interval, energy, pue,
+                                           costs.mean_grams.value_or(0), carbon_source(costs))});
+  }
+  lines.push_back(
+      {"scope", fmt::format("{}: {}", fmt::join(costs.domains, " + "), scope_of_costs())});
+  return lines;
 }
 
 }  // namespace jouleprof::report

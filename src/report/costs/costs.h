@@ -74,4 +74,13 @@ Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
 // What the figures do not include, for every output.
 std::string_view scope_of_costs();
 
+// Money and carbon as sentences, for text and the page.
+
+struct CostLine {
+  std::string label;  // "cost", "carbon" or "scope"
+  std::string words;  // with the factors and their sources; not escaped
+};
+
+std::vector<CostLine> cost_lines(const Costs& costs, bool ascii);
+
 }  // namespace jouleprof::report

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "report/csv/export_samples.h"
+#include "report/csv/readings_csv.h"
 
 namespace jouleprof::report {
 namespace {

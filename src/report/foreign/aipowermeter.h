@@ -22,7 +22,7 @@
 #include "base/result.h"
 #include "model/profile.h"
 #include "model/recording.h"
-#include "report/curves.h"
+#include "report/figures.h"
 
 namespace jouleprof::report {
 

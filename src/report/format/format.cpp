@@ -1,7 +1,11 @@
 #include "report/format/format.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "report/activity/fold_layers.h"
 
 namespace jouleprof::report {
 
@@ -36,6 +40,108 @@ const Format* format_of_file(std::string_view path) {
     if (best == nullptr || format->extension.size() > best->extension.size()) best = format;
   }
   return best;
+}
+
+namespace {
+
+// What to record for rows of `by`, on a machine like this one.
+std::string missing_trace_text(const model::Recording& recording, ActivityBy by) {
+  const bool has_gpu =
+      std::any_of(recording.domains.begin(), recording.domains.end(), [](const auto& domain) {
+        return domain.kind == model::DomainKind::kGpu && !domain.name.empty();
+      });
+  const bool is_of_layers = by == ActivityBy::kLayer || by == ActivityBy::kPhase;
+  if (is_of_layers) {
+    return fmt::format(
+        "the recording has no trace of layers; record one with: jouleprof run --layers -- "
+        "COMMAND{}",
+        has_gpu ? "" : "\n  without a GPU, layers of PyTorch are estimated by their run time");
+  }
+  return fmt::format(
+      "the recording has no trace of {}s; record one with: jouleprof run --kernels -- COMMAND{}",
+      to_string(by),
+      has_gpu ? ""
+              : "\n  no GPU was measured in this recording, and kernels need an NVIDIA GPU; "
+                "layers of PyTorch do not: jouleprof run --layers -- COMMAND");
+}
+
+}  // namespace
+
+Result<const std::vector<model::ActivityProfile>*> traced_activity(const analysis::Run& run,
+                                                                   const analysis::Part& part,
+                                                                   ActivityBy by) {
+  const auto& activity = run.activity(part);
+  if (!activity) return tl::unexpected(activity.error());
+  if (!activity->empty()) return &*activity;
+  const model::Recording& recording = run.recording();
+  if (!recording.traces.empty() && !part.is_whole()) {
+    return fail(Errc::kUnavailable, "no kernel or layer ran in this part of the recording");
+  }
+  std::string why;
+  for (const auto& trace : recording.traces) {
+    if (!trace.status.problem.empty()) {
+      why += fmt::format("\n  pid {} ({}): {}", trace.pid, trace.program, trace.status.problem);
+    }
+  }
+  for (const auto& warning : recording.warnings) why += "\n  " + warning.text;
+  return fail(Errc::kUnavailable, missing_trace_text(recording, by) + why);
+}
+
+Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
+                                                   const analysis::Part& part) {
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  if (!profile->windows.empty()) return &*profile;
+  return fail(Errc::kUnavailable,
+              "no windows were recorded; open some with jouleprof.window() or the C API");
+}
+
+Result<void> write_table_or_summary(
+    const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
+    std::ostream& out,
+    const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
+    const std::function<std::string(const model::Profile&)>& summary) {
+  if (options.by) {
+    const auto activity = traced_activity(run, part, options.by->by);
+    if (!activity) return tl::unexpected(activity.error());
+    if (options.by->fold) {
+      std::vector<model::ActivityProfile> folded;
+      for (const auto& profile : **activity) folded.push_back(fold_layers(profile));
+      out << table(folded);
+      return {};
+    }
+    out << table(**activity);
+    return {};
+  }
+  const auto& profile = run.profile(part);
+  if (!profile) return tl::unexpected(profile.error());
+  out << summary(*profile);
+  return {};
+}
+
+Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part) {
+  const auto span = run.span(part);
+  if (!part.is_whole()) return span;
+  if (!span && span.error().code == Errc::kCorrupt) return span;
+  return analysis::PartSpan{HostTime::min(), HostTime::max()};
+}
+
+std::string rank_name(const model::CollectiveRank& rank) {
+  return rank.rank.global ? fmt::format("rank {}", *rank.rank.global)
+                          : fmt::format("pid {}", rank.pid);
+}
+
+Result<const model::CollectiveProfile*> traced_collectives(const analysis::Run& run,
+                                                           const analysis::Part& part) {
+  if (const auto activity = traced_activity(run, part); !activity) {
+    return tl::unexpected(activity.error());
+  }
+  const auto& made = run.collectives(part);
+  if (!made) return forward_error(made);
+  if (!made->empty()) return &*made;
+  std::string why = "no kernel of a collective operation (NCCL, RCCL, NVSHMEM) was traced";
+  for (const auto& problem : made->problems) why += "\n  " + problem;
+  return fail(Errc::kUnavailable, why);
 }
 
 }  // namespace jouleprof::report

@@ -2,19 +2,23 @@
 // their lists. A new format is a folder with a Format, and a line in formats.inc.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/run.h"
 #include "base/result.h"
+#include "model/activity/activity_profile.h"
+#include "model/activity/collective.h"
 #include "model/wall_log.h"
 #include "report/activity/activity.h"
 #include "report/costs/costs.h"
-#include "report/per_unit.h"
 #include "report/render.h"
+#include "report/total.h"
 
 namespace jouleprof::report {
 
@@ -50,5 +54,48 @@ const Format* find_format(std::string_view name);
 
 // The format of files called so, ".gz" at the end left out; nullptr where none is known.
 const Format* format_of_file(std::string_view path);
+
+// What formats of attributed energy start from.
+
+// run.activity(part), which has at least one profile. Errors: as Run::activity(); unavailable, with
+// what the recording says of its tracing and what records rows of `by`, when nothing was traced.
+Result<const std::vector<model::ActivityProfile>*> traced_activity(
+    const analysis::Run& run, const analysis::Part& part, ActivityBy by = ActivityBy::kKernel);
+
+// The profile of a part that has windows. Errors: as Run::profile(); unavailable where it has none.
+Result<const model::Profile*> profile_with_windows(const analysis::Run& run,
+                                                   const analysis::Part& part);
+
+// Writes the table of options.by where it is asked for, else the summary. Errors: as the Run's.
+Result<void> write_table_or_summary(
+    const analysis::Run& run, const analysis::Part& part, const FormatOptions& options,
+    std::ostream& out,
+    const std::function<std::string(const std::vector<model::ActivityProfile>&)>& table,
+    const std::function<std::string(const model::Profile&)>& summary);
+
+// The moments whose readings a table of readings has: of a part its own, of the whole all that was
+// recorded. Errors: as Run::span(), of which imported windows without a time are none.
+Result<analysis::PartSpan> readings_span(const analysis::Run& run, const analysis::Part& part);
+
+// Collectives by rank, as people and programs read them.
+
+std::string collectives_to_text(const model::CollectiveProfile& profile,
+                                const TextOptions& text = {});
+
+// The ranks' rows and the rank that was waited for longest, for the end of a run. Empty where no
+// collectives of two ranks were matched.
+std::string collectives_to_brief_text(const model::CollectiveProfile& profile,
+                                      const TextOptions& text = {});
+
+// The documented JSON object (docs/json.md).
+std::string collectives_to_json(const model::CollectiveProfile& profile);
+
+// "rank 3", or "pid 71" of a process without a number.
+std::string rank_name(const model::CollectiveRank& rank);
+
+// run.collectives(part), which has at least one rank. Errors: as traced_activity(); unavailable,
+// and why, without collectives.
+Result<const model::CollectiveProfile*> traced_collectives(const analysis::Run& run,
+                                                           const analysis::Part& part);
 
 }  // namespace jouleprof::report

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "analysis/synthetic_run_test.h"
-#include "base/gzip/gzip_reader.h"
+#include "base/gzip/gzip.h"
 #include "report/render.h"
 #include "tests/support/temp_tree.h"
 

@@ -8,7 +8,7 @@
 
 #include "analysis/synthetic_run_test.h"
 #include "report/format/format.h"
-#include "report/html/template.h"
+#include "report/html/page.h"
 
 namespace jouleprof::report {
 namespace {

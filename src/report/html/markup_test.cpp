@@ -1,9 +1,8 @@
-#include "report/html/markup.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/markup_text.h"
+#include "report/cells.h"
+#include "report/html/page.h"
 
 namespace jouleprof::report {
 namespace {

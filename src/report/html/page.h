@@ -37,4 +37,18 @@ std::string hero(std::string_view figure, std::string_view error, std::string_vi
 std::string figure_table(std::string_view name, const std::vector<std::string>& headings,
                          const std::vector<std::vector<std::string>>& rows);
 
+// The page without its data. Built from web/ by `make page`, and compiled in.
+
+extern const std::string_view kTemplate;
+
+// Data in a page. Names come from the measured program: none may become markup.
+
+// A JSON document on one line, for a <script type="application/json">: it has no '<', so that
+// neither "</script>" nor "<!--" ends it, and no U+2028 or U+2029.
+std::string script_json(const Json& document);
+
+// Rows that share their keys as {"keys": [...], "rows": [[...]]}, which takes half of the room.
+// Keys of `dropped` are left out; the order of the others is the first row's.
+Json packed_rows(const Json& rows, const std::vector<std::string_view>& dropped = {});
+
 }  // namespace jouleprof::report

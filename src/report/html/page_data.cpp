@@ -2,25 +2,154 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
 
-#include "model/activity/phase_name.h"
-#include "report/activity/activity_view.h"
-#include "report/html/gauge_track.h"
-#include "report/html/markup.h"
-#include "report/html/power_json.h"
-#include "report/html/process_slices_json.h"
-#include "report/html/slices_json.h"
-#include "report/html/span_track.h"
+#include "model/activity/activity_fields.h"
+#include "model/activity/activity_profile.h"
+#include "model/process/process.h"
+#include "model/profile.h"
+#include "report/activity/activity.h"
+#include "report/html/page.h"
+#include "report/html/timeline_json.h"
 #include "report/json/activity_json.h"
-#include "report/json/profile_json.h"
+#include "report/json/json_format.h"
+#include "report/quantity.h"
 #include "report/redaction.h"
 #include "report/total.h"
 
 namespace jouleprof::report {
 namespace {
+
+// Energies of kernels, layers, ranges and phases by time, for the page's script.
+
+constexpr std::int64_t kMostUnits = 100'000;  // five digits of the greatest slice
+constexpr double kMainPart = 0.1;             // of the greatest slice: decides the ratio
+constexpr double kLittle = 0.02;              // of the sum
+
+// Errors of most rows are proportional to their energies, which takes one number.
+struct Errors {
+  double ratio = 0;
+  double more = 0;  // of all slices that exceed it
+};
+
+Errors errors_of(const model::ActivitySlices::Row& row, double greatest) {
+  Errors out;
+  for (std::size_t i = 0; i < row.energies.size(); ++i) {
+    const double energy = std::abs(row.energies[i].joules());
+    if (energy < kMainPart * greatest || energy <= 0) continue;
+    out.ratio = std::max(out.ratio, row.errors[i].joules() / energy);
+  }
+  out.ratio = std::ceil(1000 * out.ratio) / 1000;
+  for (std::size_t i = 0; i < row.energies.size(); ++i) {
+    const double covered = out.ratio * std::abs(row.energies[i].joules());
+    out.more += std::max(row.errors[i].joules() - covered, 0.0);
+  }
+  return out;
+}
+
+Json row_json(const model::ActivitySlices::Row& row) {
+  double greatest = 0;
+  double sum = 0;
+  for (const Energy e : row.energies) {
+    greatest = std::max(greatest, std::abs(e.joules()));
+    sum += std::abs(e.joules());
+  }
+  std::int64_t unit = 1;
+  while (greatest * 1e6 >= static_cast<double>(kMostUnits * unit)) unit *= 10;
+  const auto units = [&](Energy e) { return e.joules() * 1e6 / static_cast<double>(unit); };
+  Json energies = Json::array();
+  for (const Energy e : row.energies) energies.push_back(std::llround(units(e)));
+  const Errors errors = errors_of(row, greatest);
+  Json list = nullptr;
+  if (errors.more > kLittle * sum) {
+    list = Json::array();
+    for (const Energy e : row.errors) {
+      list.push_back(static_cast<std::int64_t>(std::ceil(units(e))));
+    }
+  }
+  return {row.row,
+          unit,
+          std::move(energies),
+          decimal(fixed_decimal(errors.ratio, 3)),
+          static_cast<std::int64_t>(std::ceil(units(Energy::joules(errors.more)))),
+          std::move(list)};
+}
+
+Json rows_json(const std::vector<model::ActivitySlices::Row>& rows) {
+  Json list = Json::array();
+  for (const auto& row : rows) list.push_back(row_json(row));
+  return list;
+}
+
+// One object for each device: id (of the domain), begin_seconds (since `origin`), step_seconds,
+// count, and for each table ("kernel", "layer", "range", "phase") its rows as arrays:
+//   [number, microjoules of one unit, energies in units, error ratio, error more, errors]
+// Half of the 95 % interval of the sum of some slices is at most
+//   the sum of their `errors`, in units, where these are present; else
+//   ratio x the sum of the absolute energies + more (units).
+Json slices_json(const std::vector<model::ActivitySlices>& slices, HostTime origin) {
+  Json list = Json::array();
+  for (const auto& s : slices) {
+    list.push_back({{"id", static_cast<std::uint32_t>(s.domain)},
+                    {"begin_seconds", seconds_json(s.begin - origin)},
+                    {"step_seconds", seconds_json(s.step)},
+                    {"count", s.count},
+                    {"kernel", rows_json(s.by_kernel)},
+                    {"layer", rows_json(s.by_layer)},
+                    {"range", rows_json(s.by_range)},
+                    {"phase", rows_json(s.by_phase)}});
+  }
+  return list;
+}
+
+// Energies and CPU time of processes by time, for the page's script.
+
+// An object: begin_seconds (since `origin`), step_seconds, count, and rows as arrays, whose values
+// are those of slices from `first` on:
+//   energy: [process, domain, microjoules of one unit, first, energies in units]
+//   cpu: [process, first, milliseconds]
+// A process is its place in the profile's list.
+Json process_slices_json(const model::ProcessSlices& slices, const model::Profile& profile,
+                         HostTime origin) {
+  Json j = Json::object();
+  j["begin_seconds"] = seconds_json(slices.begin - origin);
+  j["step_seconds"] = seconds_json(slices.step);
+  j["count"] = slices.count;
+  j["energy"] = Json::array();
+  j["cpu"] = Json::array();
+  std::map<model::ProcessId, std::size_t> places;
+  for (const auto& p : profile.processes) places.try_emplace(p.process.id, places.size());
+  for (const auto& row : slices.rows) {
+    const auto place = places.find(row.process);
+    if (place == places.end()) continue;
+    std::int64_t greatest = 0;
+    for (const Energy e : row.energies) greatest = std::max(greatest, std::abs(e.microjoules()));
+    std::int64_t unit = 1;
+    while (greatest >= kMostUnits * unit) unit *= 10;
+    Json energies = Json::array();
+    for (const Energy e : row.energies) {
+      energies.push_back(
+          std::llround(static_cast<double>(e.microjoules()) / static_cast<double>(unit)));
+    }
+    j["energy"].push_back({place->second, static_cast<std::uint32_t>(row.domain), unit, row.first,
+                           std::move(energies)});
+  }
+  for (const auto& row : slices.cpu_times) {
+    const auto place = places.find(row.process);
+    if (place == places.end()) continue;
+    Json times = Json::array();
+    for (const Duration t : row.times) times.push_back(std::llround(1e3 * seconds(t)));
+    j["cpu"].push_back({place->second, row.first, std::move(times)});
+  }
+  return j;
+}
 
 using model::ActivityProfile;
 using model::ActivityStack;

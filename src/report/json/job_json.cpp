@@ -1,7 +1,5 @@
-#include "report/json/costs_json.h"
+#include "report/json/json_format.h"
 #include "report/json/json_text.h"
-#include "report/json/profile_json.h"
-#include "report/json/wall_json.h"
 #include "report/quantity.h"
 #include "report/results/job.h"
 

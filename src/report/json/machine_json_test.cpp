@@ -1,8 +1,8 @@
-#include "report/json/machine_json.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "report/json/live_json.h"
 
 namespace jouleprof::report {
 namespace {

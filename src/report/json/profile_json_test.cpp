@@ -8,7 +8,7 @@
 #include <string>
 
 #include "report/example_windows_test.h"
-#include "report/json/snapshot_json.h"
+#include "report/json/live_json.h"
 #include "report/json_keys_test.h"
 #include "report/render.h"
 

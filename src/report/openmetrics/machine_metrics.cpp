@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
 #include "report/openmetrics/foreign_names.h"
 

@@ -7,10 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/gzip/gzip_stream.h"
-#include "report/activity/stacks.h"
+#include "base/gzip/gzip.h"
+#include "report/activity/activity.h"
 #include "report/format/format.h"
-#include "report/format/traced.h"
 
 namespace jouleprof::report {
 namespace {

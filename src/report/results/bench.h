@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/bench/bench_energy.h"
+#include "analysis/bench/latency_energy.h"
 #include "base/result.h"
 #include "model/bench.h"
 #include "report/render.h"
@@ -58,5 +59,11 @@ std::string bench_to_json(const model::BenchDocument& document,
                           const std::vector<BenchResult>& results);
 // One row for each case, phase and unit, with a header. What is absent is an empty field.
 std::string bench_to_csv(const std::vector<BenchResult>& results);
+
+// Energy of one inference, from a power log and a latency, as people read it.
+
+// A table for each device; `latency` is that of one inference.
+std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& devices,
+                                   Duration latency, const TextOptions& text = {});
 
 }  // namespace jouleprof::report

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "analysis/compare/compare.h"
-#include "analysis/compare/gate.h"
 #include "report/costs/costs.h"
 #include "report/render.h"
 

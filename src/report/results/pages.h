@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/job/job.h"
 #include "base/result.h"
 #include "report/results/bench.h"
 #include "report/results/comparison.h"
@@ -31,5 +32,17 @@ Result<std::string> bench_to_html(const model::BenchDocument& document,
                                   const PageOptions& options);
 Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& job_options,
                                 const PageOptions& options);
+
+// What --redact leaves out of pages of comparisons, sweeps, benchmarks and jobs.
+
+// Runs get numbers for their names, and the sides no titles. Sentences lose the names and all
+// absolute paths. Names of windows, kernels and layers stay: they are what the page is about.
+ComparisonReport redacted(ComparisonReport report);
+
+// Likewise of hosts and recordings. Without boot ids, UUIDs, and the numbers of the scheduler.
+analysis::Job redacted(analysis::Job job);
+
+// A sentence without absolute paths.
+std::string without_paths(std::string sentence);
 
 }  // namespace jouleprof::report

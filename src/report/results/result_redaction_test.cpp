@@ -1,6 +1,6 @@
-#include "report/results/result_redaction.h"
-
 #include <gtest/gtest.h>
+
+#include "report/results/pages.h"
 
 namespace jouleprof::report {
 namespace {

@@ -4,9 +4,8 @@
 
 #include <unordered_map>
 
-#include "report/activity/stacks.h"
+#include "report/activity/activity.h"
 #include "report/format/format.h"
-#include "report/format/traced.h"
 #include "report/json/json_text.h"
 #include "report/quantity.h"
 

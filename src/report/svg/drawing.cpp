@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/cells.h"
-#include "report/markup_text.h"
 
 namespace jouleprof::report {
 namespace {
@@ -63,6 +63,28 @@ double text_width(std::string_view text, double font_size) {
 std::string fit_width(std::string_view text, double width, double font_size) {
   const double columns = std::max(width / (kMeanWidth * font_size), 0.0);
   return fit(printable(text), static_cast<std::size_t>(columns));
+}
+
+Axis padded_axis(double low, double high, double from, double to) {
+  const double pad = high > low ? 0.06 * (high - low) : std::max(1e-9, 0.05 * std::abs(high));
+  return {low - pad, high + pad, from, to};
+}
+
+std::vector<double> ticks(double low, double high, int count) {
+  const double rough = (high - low) / count;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) {
+      step = factor * power;
+      break;
+    }
+  }
+  std::vector<double> all;
+  for (double at = std::ceil(low / step) * step; at <= high + step * 1e-9; at += step) {
+    all.push_back(std::abs(at) < step * 1e-9 ? 0 : at);
+  }
+  return all;
 }
 
 }  // namespace jouleprof::report

@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "analysis/synthetic_run_test.h"
-#include "report/balance_parts.h"
 #include "report/example_profiles_test.h"
+#include "report/figures.h"
 #include "report/quantity.h"
-#include "report/svg/axis.h"
+#include "report/svg/drawing.h"
 #include "report/svg/png.h"
-#include "report/svg/run_figure.h"
 #include "report/svg/svg_format.h"
 
 namespace jouleprof::report {

@@ -1,13 +1,22 @@
-// A run as one figure.
 #include "report/svg/svg_format.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
 #include "report/cells.h"
+#include "report/figures.h"
 #include "report/headline_text.h"
+#include "report/quantity.h"
 #include "report/redaction.h"
-#include "report/svg/run_figure.h"
+#include "report/svg/drawing.h"
+#include "report/total.h"
 
 namespace jouleprof::report {
 namespace {
+
+// A run as one figure.
 
 constexpr const char* kStyles =
     ".title{font-weight:bold;font-size:15px}.heading{font-weight:bold;font-size:14px}"
@@ -60,5 +69,383 @@ constinit const Format svg_format{.name = "svg",
                                   .extension = ".svg",
                                   .shows = "headline, balance and power over time as one figure",
                                   .write = write};
+
+namespace {
+
+using model::Profile;
+
+constexpr std::size_t kColumns = 150;  // of a line of small text
+
+std::string facts(const Profile& profile, const Total& total) {
+  std::string text;
+  const auto add = [&](const std::string& fact) { text += (text.empty() ? "" : " · ") + fact; };
+  if (profile.has_span()) add("duration " + duration_text(profile.duration()));
+  if (total.energy && profile.duration() > Duration{}) {
+    const Power mean = total.energy->energy / profile.duration();
+    add(fmt::format("mean power of all devices {} W", number_text(mean.watts())));
+  }
+  if (const auto* highest = highest_peak(total)) {
+    add(fmt::format("peak power, {}: {} W", highest->domain.device,
+                    number_text(highest->peak_power->watts())));
+  }
+  return text;
+}
+
+// One text element, so that no width has to be known.
+std::string energy_markup(double y, const std::optional<Quoted>& quote) {
+  const auto provenance = quote ? quote->provenance : model::Provenance::kUnavailable;
+  std::string markup =
+      fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"energy\">", kFigureMargin, y);
+  if (quote) {
+    markup += fmt::format("{} <tspan class=\"error\">{}</tspan> ", energy_text(quote->energy),
+                          interval_text(quote->energy, quote->error, quote->upper_error));
+  } else {
+    markup += "no energy ";
+  }
+  return markup + fmt::format("<tspan class=\"{}\">{}</tspan></text>\n", to_string(provenance),
+                              provenance_word(provenance));
+}
+
+}  // namespace
+
+double draw_headline(Drawing& drawing, double y, const Profile& profile, bool whole_machine) {
+  const Total total = total_of(profile);
+  const auto quote = quoted(total, whole_machine);
+  const auto line = [&](std::string_view text, std::string_view attributes, double height) {
+    y += height;
+    drawing.text(kFigureMargin, y, text, attributes);
+  };
+  const std::string command = command_text(profile.run);
+  line(fit_width(command.empty() ? "Energy report" : command, kFigureInner, 17), "class=\"title\"",
+       18);
+  line(fit_width(run_line(profile), kFigureInner, 12), "class=\"soft\"", 20);
+  if (profile.simulated) line(kSimulatedText, "class=\"alert\"", 20);
+  const auto incomplete = incomplete_text(profile);
+  if (!incomplete.empty()) line(incomplete, "class=\"alert\"", 20);
+  y += 40;
+  drawing.markup(energy_markup(y, quote));
+  if (quote) {
+    line(quoted_interval_text(*quote), "", 22);
+    if (const auto whose = whose_text(profile, total, *quote); !whose.empty()) {
+      y += 4;
+      for (const auto& text : wrap(whose, kColumns)) line(text, "", 16);
+    }
+  }
+  if (const auto text = facts(profile, total); !text.empty()) line(text, "", 18);
+  if (total.energy) {
+    y += 4;
+    for (const auto& text : wrap(coverage_text(profile, total), kColumns)) {
+      line(text, "class=\"soft\"", 16);
+    }
+  }
+  return y;
+}
+
+namespace {
+
+using model::DomainProfile;
+using model::Measurement;
+
+constexpr double kBarHeight = 22;
+constexpr double kText = 12;
+
+struct Bar {
+  const DomainProfile* domain = nullptr;
+  std::string label;
+  std::vector<BalancePart> parts;
+};
+
+Energy drawn(const Bar& bar) {
+  Energy sum;
+  for (const auto& part : bar.parts) sum += std::max(part.energy, Energy{});
+  return sum;
+}
+
+std::string part_title(const Bar& bar, const BalancePart& part) {
+  std::string text = fmt::format("{}, {}: {}", bar.label, part.label, energy_text(part.energy));
+  if (part.level) text += ", 95 % interval " + energy_interval_text(*part.level);
+  return text;
+}
+
+void draw_parts(Drawing& drawing, double y, const Bar& bar, const Axis& axis) {
+  double x = axis.from;
+  for (const auto& part : bar.parts) {
+    if (part.energy <= Energy{}) continue;  // without a width; the list has it
+    const double width = axis.at(part.energy.joules()) - axis.from;
+    drawing.rect(x, y, width, kBarHeight,
+                 fmt::format("fill=\"{}\" stroke=\"white\" stroke-width=\"0.5\"{}{}{}", part.colour,
+                             attribute("data-device", bar.domain->domain.device),
+                             attribute("data-part", part.label),
+                             attribute("data-joules", joules_decimal(part.energy))),
+                 part_title(bar, part));
+    x += width;
+  }
+  if (bar.domain->energy->provenance != model::Provenance::kMeasured) {
+    drawing.rect(axis.from, y, x - axis.from, kBarHeight, "fill=\"url(#hatch)\"");
+  }
+}
+
+void draw_whisker(Drawing& drawing, double y, const Measurement& m, const Axis& axis) {
+  const double low = axis.at(m.low().joules());
+  const double high = axis.at(m.high().joules());
+  drawing.line(
+      low, y, high, y,
+      fmt::format("class=\"whisker\"{}{}", attribute("data-low-joules", joules_decimal(m.low())),
+                  attribute("data-high-joules", joules_decimal(m.high()))));
+  for (const double x : {low, high}) drawing.line(x, y - 4, x, y + 4, "class=\"whisker\"");
+}
+
+// The parts with their figures, in as many lines as they need.
+double draw_list(Drawing& drawing, double y, const Bar& bar) {
+  double x = kFigureMargin;
+  y += 18;
+  for (const auto& part : bar.parts) {
+    const double ratio = part.energy.joules() / bar.domain->energy->energy.joules();
+    const std::string text = fmt::format("{} {} ({}{})", part.label, energy_text(part.energy),
+                                         ratio < 0 ? "-" : "", percent_text(std::abs(ratio)));
+    const double width = 16 + text_width(text, kText) + 18;
+    if (x > kFigureMargin && x + width > kFigureMargin + kFigureInner) {
+      x = kFigureMargin;
+      y += 17;
+    }
+    drawing.rect(x, y - 9, 10, 10, fmt::format("fill=\"{}\"", part.colour));
+    drawing.text(x + 15, y, text);
+    x += width;
+  }
+  return y;
+}
+
+double draw_bar(Drawing& drawing, double y, const Bar& bar, const Axis& axis) {
+  const Measurement& m = *bar.domain->energy;
+  y += 28;
+  drawing.text(kFigureMargin, y,
+               fit_width(fmt::format("{} {}", bar.label, bar.domain->domain.name), 560, kText),
+               "font-weight=\"bold\"");
+  std::string sum = energy_text(m.energy) + " " + error_text(m.error, m.energy);
+  if (m.provenance != model::Provenance::kMeasured) sum += " " + provenance_word(m.provenance);
+  drawing.text(kFigureMargin + kFigureInner, y, sum, "text-anchor=\"end\"");
+  y += 8;
+  draw_parts(drawing, y, bar, axis);
+  y += kBarHeight + 7;
+  draw_whisker(drawing, y, m, axis);
+  return draw_list(drawing, y + 4, bar);
+}
+
+}  // namespace
+
+double draw_balance(Drawing& drawing, double y, const model::Profile& profile) {
+  const auto labels = labels_of(profile);
+  std::vector<Bar> bars;
+  std::vector<std::string> absent;
+  Energy most;
+  for (std::size_t i = 0; i < profile.domains.size(); ++i) {
+    const auto& d = profile.domains[i];
+    if (d.domain.parent) continue;
+    if (!d.energy) {
+      absent.push_back(labels[i] + ": " + d.reason);
+      continue;
+    }
+    bars.push_back({&d, labels[i], balance_parts(profile, d)});
+    most = std::max({most, d.energy->high(), drawn(bars.back())});
+  }
+  if (most <= Energy{} && absent.empty()) return y;
+  drawing.text(kFigureMargin, y += 20, "Balance", "class=\"heading\"");
+  const Axis axis{0, std::max(most.joules(), 1e-6), kFigureMargin, kFigureMargin + kFigureInner};
+  for (const auto& bar : bars) y = draw_bar(drawing, y, bar, axis);
+  if (!absent.empty()) y += 8;
+  for (const auto& text : absent) {
+    for (const auto& line : wrap("UNAVAILABLE " + text, 150)) {
+      drawing.text(kFigureMargin, y += 16, line, "class=\"soft\"");
+    }
+  }
+  return y;
+}
+
+namespace {
+
+using Step = std::optional<PowerTrack::Step>;
+
+constexpr double kChartHeight = 96;
+constexpr double kLeft = 62;  // room of the numbers
+// Of a device, and of the domains within it (Okabe and Ito).
+constexpr std::array<const char*, 4> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7"};
+
+struct Line {
+  const PowerTrack* track = nullptr;
+  std::string label;
+};
+
+struct TimeUnit {
+  double seconds;
+  const char* name;
+};
+TimeUnit unit_of(Duration length) {
+  if (length > std::chrono::hours{3}) return {3600, "h"};
+  if (length > std::chrono::minutes{10}) return {60, "min"};
+  return {1, "s"};
+}
+
+// The last step may be shorter.
+HostTime begin_of(const PowerTrack& track, std::size_t step) {
+  return std::min(track.begin + static_cast<std::int64_t>(step) * track.step, track.end);
+}
+
+double watts(const PowerTrack& track, std::size_t step, Energy energy) {
+  const Duration length = begin_of(track, step + 1) - begin_of(track, step);
+  return length > Duration{} ? energy.joules() / seconds(length) : 0;
+}
+
+double most_watts(const std::vector<Line>& lines) {
+  double most = 1;
+  for (const auto& [track, label] : lines) {
+    for (std::size_t i = 0; i < track->steps.size(); ++i) {
+      const auto& step = track->steps[i];
+      if (step) most = std::max(most, watts(*track, i, step->energy + step->error));
+    }
+    for (const auto& extremes : track->extremes) {
+      if (extremes) most = std::max(most, extremes->second);
+    }
+  }
+  return most;
+}
+
+class Chart {
+ public:
+  Chart(Drawing& drawing, Axis across, Axis up, HostTime origin, double unit)
+      : drawing_(drawing), across_(across), up_(up), origin_(origin), unit_(unit) {}
+
+  void draw(const PowerTrack& track, const char* colour) const {
+    // Extremes, then the interval, then the mean.
+    fill(track, colour, 0.16, [&](std::size_t i) -> std::optional<std::pair<double, double>> {
+      return i < track.extremes.size() ? track.extremes[i] : std::nullopt;
+    });
+    fill(track, colour, 0.32, [&](std::size_t i) -> std::optional<std::pair<double, double>> {
+      if (!track.steps[i]) return {};
+      const auto& [energy, error, repeatability] = *track.steps[i];
+      return std::pair(watts(track, i, std::max(energy - error, Energy{})),
+                       watts(track, i, energy + error));
+    });
+    std::string path;
+    bool pen_down = false;
+    for (std::size_t i = 0; i < track.steps.size(); ++i) {
+      const auto& step = track.steps[i];
+      if (step) {
+        path += fmt::format("{}{:.1f} {:.2f}H{:.1f}", pen_down ? "L" : "M", x(track, i),
+                            up_.at(watts(track, i, step->energy)), x(track, i + 1));
+      }
+      pen_down = step.has_value();
+    }
+    drawing_.path(path, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.1\" "
+                                    "data-domain=\"{}\"",
+                                    colour, static_cast<std::uint32_t>(track.id)));
+  }
+
+ private:
+  double x(const PowerTrack& track, std::size_t step) const {
+    return across_.at(seconds(begin_of(track, step) - origin_) / unit_);
+  }
+
+  // One box for each step.
+  template <typename Range>
+  void fill(const PowerTrack& track, const char* colour, double opacity, Range range) const {
+    std::string path;
+    for (std::size_t i = 0; i < track.steps.size(); ++i) {
+      const auto ends = range(i);
+      if (!ends) continue;
+      path += fmt::format("M{:.1f} {:.2f}H{:.1f}V{:.2f}H{:.1f}Z", x(track, i), up_.at(ends->second),
+                          x(track, i + 1), up_.at(ends->first), x(track, i));
+    }
+    if (path.empty()) return;
+    drawing_.path(path, fmt::format("fill=\"{}\" fill-opacity=\"{}\"", colour, opacity));
+  }
+
+  Drawing& drawing_;
+  Axis across_, up_;
+  HostTime origin_;
+  double unit_;
+};
+
+// A device's own track first, then those within it.
+std::vector<std::vector<Line>> charts_of(const model::Profile& profile,
+                                         const std::vector<PowerTrack>& tracks) {
+  const auto labels = labels_of(profile);
+  std::vector<std::vector<Line>> charts;
+  for (const auto& outer : profile.domains) {
+    if (outer.domain.parent) continue;
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < profile.domains.size(); ++i) {
+      const auto& d = profile.domains[i].domain;
+      if (d.id != outer.domain.id && d.parent != outer.domain.id) continue;
+      const auto track = std::find_if(tracks.begin(), tracks.end(),
+                                      [&](const PowerTrack& t) { return t.id == d.id; });
+      if (track != tracks.end() && lines.size() < kColours.size()) {
+        lines.push_back({&*track, labels[i]});
+      }
+    }
+    if (!lines.empty()) charts.push_back(std::move(lines));
+  }
+  return charts;
+}
+
+void draw_names(Drawing& drawing, double y, const std::vector<Line>& lines) {
+  double x = kFigureMargin + kLeft;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    drawing.line(x, y - 4, x + 14, y - 4,
+                 fmt::format("stroke=\"{}\" stroke-width=\"2\"", kColours[i]));
+    drawing.text(x + 19, y, lines[i].label);
+    x += 19 + text_width(lines[i].label, 12) + 20;
+  }
+}
+
+}  // namespace
+
+double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
+                     const std::vector<PowerTrack>& tracks, HostTime origin) {
+  const auto charts = charts_of(profile, tracks);
+  if (charts.empty()) return y;
+  HostTime begin = HostTime::max(), end = HostTime::min();
+  for (const auto& track : tracks) {
+    begin = std::min(begin, track.begin);
+    end = std::max(end, track.end);
+  }
+  const TimeUnit unit = unit_of(end - begin);
+  const Axis across{seconds(begin - origin) / unit.seconds, seconds(end - origin) / unit.seconds,
+                    kFigureMargin + kLeft, kFigureMargin + kFigureInner};
+  drawing.text(kFigureMargin, y += 20, "Power over time (W)", "class=\"heading\"");
+  for (const auto& lines : charts) {
+    draw_names(drawing, y += 24, lines);
+    const double top = y + 8;
+    const double bottom = top + kChartHeight;
+    const Axis up{0, most_watts(lines) * 1.05, bottom, top};
+    for (const double tick : ticks(up.low, up.high, 4)) {
+      drawing.line(across.from, up.at(tick), across.to, up.at(tick), "class=\"grid\"");
+      drawing.text(across.from - 6, up.at(tick) + 4, fmt::format("{:g}", tick),
+                   "text-anchor=\"end\"");
+    }
+    for (const HostTime edge : {profile.begin, profile.end}) {
+      const double x = across.at(seconds(edge - origin) / unit.seconds);
+      if (x > across.from + 1 && x < across.to - 1) {
+        drawing.line(x, top, x, bottom, "class=\"edge\"");
+      }
+    }
+    const Chart chart(drawing, across, up, origin, unit.seconds);
+    // The device itself on top of what it contains.
+    for (std::size_t i = lines.size(); i-- > 0;) chart.draw(*lines[i].track, kColours[i]);
+    y = bottom;
+  }
+  for (const double tick : ticks(across.low, across.high, 10)) {
+    drawing.text(across.at(tick), y + 16, fmt::format("{:g}", tick), "text-anchor=\"middle\"");
+  }
+  drawing.text(across.to, y + 32, fmt::format("time since the command began ({})", unit.name),
+               "text-anchor=\"end\"");
+  std::string steps =
+      fmt::format("line: mean of a step ({} of {}); band: its 95 % interval",
+                  duration_text(charts.front().front().track->step), charts.front().front().label);
+  const bool has_extremes =
+      std::any_of(tracks.begin(), tracks.end(), [](const auto& t) { return !t.extremes.empty(); });
+  if (has_extremes) steps += "; light: least and greatest power within it";
+  drawing.text(across.from, y + 32, steps, "class=\"soft\"");
+  return y + 32;
+}
 
 }  // namespace jouleprof::report

@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "report/svg/monotone.h"
-
 namespace jouleprof::report {
 namespace {
 

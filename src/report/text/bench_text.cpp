@@ -2,16 +2,69 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "report/cells.h"
 #include "report/quantity.h"
+#include "report/render.h"
 #include "report/results/bench.h"
-#include "report/text/bench_cells.h"
 #include "report/text/table.h"
 #include "report/text/text_blocks.h"
 
 namespace jouleprof::report {
 namespace {
+
+// What the blocks of a benchmark's text share.
+
+// Also of less than a microjoule: one token, or 1e9 multiply-accumulates.
+std::string joules_text(double joules) {
+  if (joules != 0 && std::abs(joules) < 1e-3) {
+    return std::abs(joules) < 1e-6 ? number_text(joules * 1e9) + " nJ"
+                                   : number_text(joules * 1e6) + " uJ";
+  }
+  return energy_text(Energy::joules(joules));
+}
+
+std::string seconds_text(double s) { return duration_text(duration_of(s)); }
+
+std::string plus_minus(double half, double of, bool ascii) {
+  if (!(of > 0)) return "-";
+  return (ascii ? "+-" : "±") + percent_text(half / of);
+}
+// A table with one line for each case.
+
+std::vector<std::string> bench_comparison(const std::vector<BenchResult>& results,
+                                          const TextOptions& text) {
+  Table table({"batch", "latency", "p99", "samples/s", "energy per sample", "95 %", "total", "W"});
+  for (const auto& result : results) {
+    const auto& bench = result.bench;
+    const double samples = static_cast<double>(bench.batch);
+    std::vector<Cell> row{{std::to_string(bench.batch), Style::kBold},
+                          {seconds_text(bench.latency.median)},
+                          {seconds_text(bench.latency.p99)},
+                          {number_text(samples / bench.latency.mean)}};
+    std::vector<Cell> figures{{"-"}, {"-"}, {"-"}, {"-"}};
+    if (result.energy) {
+      for (const auto& r : bench_rows(bench, *result.energy)) {
+        if (!r.phase.empty() || r.unit != "sample") continue;
+        if (r.device) {
+          figures[0] = {joules_text(r.device->joules), Style::kBold};
+          figures[1] = {plus_minus(r.device->error, r.device->joules, text.ascii)};
+        }
+        if (r.total) figures[2] = {joules_text(r.total->joules)};
+      }
+      const auto& energy = *result.energy;
+      if (energy.device && energy.profile.domains[*energy.device].mean_power) {
+        figures[3] = {number_text(energy.profile.domains[*energy.device].mean_power->watts())};
+      }
+    }
+    row.insert(row.end(), figures.begin(), figures.end());
+    table.add(std::move(row));
+  }
+  return table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+}
 
 using analysis::BenchEnergy;
 using model::BenchCase;
@@ -254,6 +307,76 @@ std::string bench_to_text(const std::vector<BenchResult>& results, const BenchOp
     all += '\n';
     append(bench_comparison(results, text));
   }
+  return all;
+}
+
+namespace {
+
+std::vector<Cell> row(const char* label, Power median, Power mean, Duration latency, Style style) {
+  return {{label},
+          {fmt::format("{:.2f}", median.watts())},
+          {fmt::format("{:.2f}", mean.watts())},
+          {joules_text(median.watts() * seconds(latency)), style}};
+}
+
+}  // namespace
+
+std::string latency_energy_to_text(const std::vector<analysis::DevicePower>& devices,
+                                   Duration latency, const TextOptions& text) {
+  const auto width = static_cast<std::size_t>(std::max(text.width, 60));
+  std::string all;
+  for (const auto& d : devices) {
+    Table table({printable(d.device, text.ascii), "median W", "mean W",
+                 "energy of " + duration_text(latency)});
+    if (d.rest) table.add(row("idle", d.rest->median, d.rest->mean, latency, Style::kPlain));
+    table.add(row("total", d.work.median, d.work.mean, latency, Style::kPlain));
+    std::string words = fmt::format("median power of {} rows times the latency", d.work.readings);
+    if (d.rest) {
+      table.add(row("active", d.work.median - d.rest->median, d.work.mean - d.rest->mean, latency,
+                    Style::kBold));
+      words += "; active is total minus idle";
+    } else {
+      table.add_text({"active", Style::kAttention},
+                     {"unavailable: the log has no row before the work, so that the idle power is "
+                      "not known; start the log earlier",
+                      Style::kAttention},
+                     2);
+    }
+    table.add_text({"how", Style::kDim},
+                   {words + ". It is an estimate: both are taken at different times. "
+                            "`jouleprof bench` divides the energy of a window by its iterations",
+                    Style::kPlain},
+                   3);
+    for (const auto& line : table.lines(width, text.colour)) all += line + '\n';
+  }
+  return all;
+}
+
+std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
+  std::string words;
+  if (per.joules) {
+    const auto relative = [&](double joules) {
+      return (text.ascii ? "+-" : "±") + percent_text(*per.joules > 0 ? joules / *per.joules : 0);
+    };
+    words = fmt::format("{} {} (repeatability {}), {}, of {}", joules_text(*per.joules),
+                        interval_text(Energy::joules(*per.joules), Energy::joules(per.error_joules),
+                                      Energy::joules(per.upper_error_joules), text.ascii),
+                        relative(per.repeatability_joules), provenance_word(per.provenance),
+                        per.is_command ? "the command" : "all devices");
+    words += per.dynamic_joules
+                 ? fmt::format(", {} of it dynamic", joules_text(*per.dynamic_joules))
+                 : ", at rest included";
+  } else {
+    words = "no energy is known";
+  }
+  words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
+                       shortest(per.unit.count));
+  Table table({""});
+  table.add_text({printable("per " + per.unit.name, text.ascii), Style::kBold},
+                 {printable(words, text.ascii)}, 3);
+  const auto lines = table.lines(static_cast<std::size_t>(std::max(text.width, 60)), text.colour);
+  std::string all;
+  for (std::size_t i = 1; i < lines.size(); ++i) all += lines[i] + '\n';
   return all;
 }
 

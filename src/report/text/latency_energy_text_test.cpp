@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/results/latency_energy.h"
+#include "report/results/bench.h"
 
 namespace jouleprof::report {
 namespace {

@@ -11,12 +11,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "report/cells.h"
-#include "report/csv/snapshot_csv.h"
+#include "report/csv/readings_csv.h"
 #include "report/foreign/dmon.h"
-#include "report/json/snapshot_json.h"
+#include "report/json/live_json.h"
 #include "report/snapshot.h"
-#include "report/text/live_line.h"
-#include "report/text/monitor_table.h"
+#include "report/text/snapshot_text.h"
 
 namespace jouleprof::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/device/knob_words.h"
+#include "model/sweep.h"
 #include "report/cells.h"
 #include "report/headline_text.h"
 #include "report/quantity.h"

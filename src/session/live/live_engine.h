@@ -1,5 +1,4 @@
-// What is known of a machine's domains while they are being measured: readings in, energies and
-// snapshots out.
+// The latest power of every domain. For display: energies come from a timeline.
 #pragma once
 
 #include <optional>
@@ -7,11 +6,46 @@
 #include <vector>
 
 #include "analysis/live/live_energy.h"
+#include "model/device/sensor.h"
+#include "model/domain.h"
 #include "model/process/process.h"
 #include "model/snapshot.h"
-#include "session/live/live_power.h"
 
 namespace jouleprof::session {
+
+class LivePower {
+ public:
+  explicit LivePower(const std::vector<model::Sensor>& sensors);
+
+  void append(const model::Readings& readings);
+
+  struct Value {
+    Power power;
+    model::Provenance provenance{};
+  };
+  // The mean of the newest batch of the domain's fastest sensor, with that sensor's provenance.
+  // Absent when there is none, and once it is older than ten seconds.
+  std::optional<Value> of(model::DomainId domain, HostTime now) const;
+
+  // When the domain's newest reading of energy or power was taken; absent before the first.
+  std::optional<HostTime> newest(model::DomainId domain) const;
+
+ private:
+  struct Track {
+    model::DomainId domain{};
+    model::Provenance provenance{};
+    int rank = 0;  // the lowest is shown
+    Duration shortest_difference{};
+    std::optional<model::CounterReading> counter;  // where the current difference began
+    std::optional<Power> power;
+    HostTime at{};  // of `power`
+    std::optional<HostTime> newest;
+  };
+  std::unordered_map<model::SensorId, Track> tracks_;
+};
+
+// What is known of a machine's domains while they are being measured: readings in, energies and
+// snapshots out.
 
 // Passive: its owner feeds it readings and chooses its thread. It reads no clock and no sensor, and
 // takes no lock.

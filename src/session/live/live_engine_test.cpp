@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::session {

@@ -1,6 +1,6 @@
-#include "session/live/live_power.h"
-
 #include <gtest/gtest.h>
+
+#include "session/live/live_engine.h"
 
 namespace jouleprof::session {
 namespace {

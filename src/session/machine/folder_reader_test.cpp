@@ -7,7 +7,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "session/sampling/fake_meter.h"
+#include "session/sampling/sampling_fixture.h"
 
 namespace jouleprof::session {
 namespace {

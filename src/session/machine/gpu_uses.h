@@ -14,7 +14,7 @@
 #include "analysis/processes/board_use.h"
 #include "model/device/sensor.h"
 #include "model/domain.h"
-#include "session/sampling/lane.h"
+#include "session/sampling/sampler.h"
 
 namespace jouleprof::session {
 

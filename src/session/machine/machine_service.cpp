@@ -1,21 +1,48 @@
 #include "session/machine/machine_service.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <map>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
+#include "base/file.h"
 #include "base/process/threads.h"
+#include "base/text.h"
+#include "jouleprof/units.h"
 #include "model/device/gauge_names.h"
-#include "session/machine/own_cost.h"
 #include "session/machine/service_state.h"
 #include "session/sampling/visible_devices.h"
 #include "spans/procs/identity.h"
 
 namespace jouleprof::session {
 namespace {
+
+// What this process has used so far.
+
+// 0: unknown
+
+Duration of(const timeval& t) {
+  return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
+}
+
+Duration own_cpu_time() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+std::uint64_t own_resident_bytes() {
+  const auto text = read_file("/proc/self/statm");
+  const auto fields = text ? split_blanks(*text) : std::vector<std::string_view>{};
+  const auto pages = fields.size() > 1 ? parse_integer(fields[1]) : std::nullopt;
+  static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return pages ? static_cast<std::uint64_t>(*pages) * page : 0;
+}
 
 using namespace std::chrono_literals;
 using model::DomainKind;

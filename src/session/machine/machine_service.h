@@ -22,9 +22,8 @@
 #include "session/machine/machine_windows.h"
 #include "session/machine/share_server.h"
 #include "session/sampling/recorded_sampling.h"
-#include "spans/procs/job_mapping.h"
-#include "spans/procs/kube_names.h"
 #include "spans/procs/machine_processes.h"
+#include "spans/procs/scheduler_names.h"
 
 namespace jouleprof::session {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "analysis/live/family_sum_test.h"
-#include "session/sampling/fake_meter.h"
+#include "session/sampling/sampling_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/live/live_energy.h"
-#include "analysis/live/machine_window.h"
+#include "analysis/live/machine_state.h"
 
 namespace jouleprof::session {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/shared_file.h"
+#include "base/new_file.h"
 
 namespace jouleprof::session {
 namespace {

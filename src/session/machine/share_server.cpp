@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/process/threads.h"
-#include "session/machine/share_uses.h"
+#include "session/machine/share_access.h"
 
 namespace jouleprof::session {
 namespace {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "meters/shared/service_protocol.h"
-#include "session/machine/share_socket.h"
-#include "session/sampling/lane.h"
+#include "session/machine/share_access.h"
+#include "session/sampling/sampler.h"
 
 namespace jouleprof::session {
 

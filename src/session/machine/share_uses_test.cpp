@@ -1,8 +1,7 @@
-#include "session/machine/share_uses.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "session/machine/share_access.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

@@ -12,8 +12,8 @@
 #include "base/process/threads.h"
 #include "meters/shared/shared_meter.h"
 #include "session/machine/machine_service.h"
-#include "session/sampling/fake_meter.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
+#include "session/sampling/sampling_fixture.h"
 #include "session/sampling/visible_devices.h"
 #include "tests/support/temp_tree.h"
 

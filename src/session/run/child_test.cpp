@@ -1,5 +1,3 @@
-#include "session/run/child.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/process/last_resort.h"
+#include "session/run/measured_processes.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

@@ -10,7 +10,6 @@
 #include "session/run/session.h"
 #include "session/run/signals.h"
 #include "session/run/trace_watch.h"
-#include "session/sampling/process_watch.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/windows/window_server.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "session/run/child.h"
+#include "session/run/measured_processes.h"
 #include "session/run/signals.h"
 #include "session/windows/session_socket.h"
 #include "session/windows/window_protocol.h"

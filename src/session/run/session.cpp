@@ -15,11 +15,10 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "session/run/attached.h"
-#include "session/run/child.h"
 #include "session/run/engine.h"
+#include "session/run/measured_processes.h"
 #include "session/run/trace_watch.h"
-#include "session/sampling/run_info.h"
+#include "session/sampling/recorded_sampling.h"
 #include "session/windows/window_server.h"
 
 namespace jouleprof::session {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "session/run/attached.h"
+#include "session/run/measured_processes.h"
 #include "session/run/session_fixture.h"
 
 namespace jouleprof::session {

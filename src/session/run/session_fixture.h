@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "session/run/session.h"
-#include "session/sampling/fake_meter.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
+#include "session/sampling/sampling_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

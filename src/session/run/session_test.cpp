@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "session/run/session_fixture.h"
-#include "session/sampling/failing_sink.h"
+#include "session/sampling/sampling_fixture.h"
 
 namespace jouleprof::session {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "session/run/session.h"
-#include "session/sampling/fake_meter.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
+#include "session/sampling/sampling_fixture.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_protocol.h"
 #include "tests/support/temp_tree.h"

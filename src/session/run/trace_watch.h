@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "recording/spool/folder_lock.h"
 #include "recording/spool/spool_reader.h"
 #include "session/run/session.h"
 #include "session/sampling/recorder.h"

@@ -10,9 +10,9 @@
 #include <map>
 
 #include "base/file.h"
-#include "recording/spool/random_trace.h"
+#include "recording/spool/random_trace_fixture.h"
 #include "recording/spool/spool_writer.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::session {

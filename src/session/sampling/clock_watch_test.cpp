@@ -1,7 +1,7 @@
-#include "session/sampling/clock_watch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "session/sampling/recorded_sampling.h"
 
 namespace jouleprof::session {
 namespace {

@@ -1,6 +1,6 @@
-#include "session/sampling/look_budget.h"
-
 #include <gtest/gtest.h>
+
+#include "session/sampling/sampler.h"
 
 namespace jouleprof::session {
 namespace {

@@ -1,16 +1,42 @@
-// Samples and records: what every kind of session does, whatever else it does.
+// Notices that the wall clock was set or that the machine slept.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "session/sampling/clock_watch.h"
+#include "base/clock.h"
+#include "model/recording.h"
 #include "session/sampling/recorder.h"
 #include "session/sampling/sampler.h"
+#include "spans/procs/process_tree.h"
 
 namespace jouleprof::session {
+
+class ClockWatch {
+ public:
+  struct Observed {
+    std::vector<ClockPoint> points;  // to record
+    std::optional<std::string> warning;
+  };
+
+  explicit ClockWatch(Duration period = std::chrono::seconds{10}) : period_(period) {}
+
+  // To be called often, with the clocks now. A point is worth recording every period, and on both
+  // sides of a step or a sleep.
+  Observed look(const ClockPoint& now);
+
+ private:
+  Duration period_;
+  std::optional<ClockPoint> last_;
+  std::optional<ClockPoint> recorded_;
+};
+
+// Samples and records: what every kind of session does, whatever else it does.
 
 // Thread safety: one thread calls everything.
 class RecordedSampling {
@@ -75,6 +101,53 @@ class RecordedSampling {
   Recorder recorder_;
   std::vector<model::Warning> warnings_;
   std::set<std::string> warned_;
+};
+
+// What a recording says of the machine and the process that made it.
+
+// The machine's name and this process's working directory; the rest is the caller's to fill.
+model::RunInfo run_info_here(std::string tool_version);
+
+// Looks at the machine and at the measured processes as often as it may.
+
+// Thread safety: none.
+class ProcessWatch {
+ public:
+  // `period` of the looks; they become rarer, down to one in ten seconds, where a look is dear.
+  ProcessWatch(const std::filesystem::path& root, Duration period);
+
+  // The tree to look at from now on; see spans::TreeOptions. The first looks follow each other
+  // quickly, so that a short command is seen as well.
+  void follow(const spans::TreeOptions& options);
+
+  // Another process whose descendants are in the tree.
+  void add_root(pid_t root);
+
+  HostTime next() const { return next_; }
+
+  // `all`: processes whose figures stand still too.
+  void look(HostTime now, Batch& out, bool all = false);
+
+  // What a driver reported of processes, before the last look. `parents`: as Sampled's. Returns a
+  // warning where its pids cannot be matched with ours.
+  std::optional<std::string> add_gpu_uses(const std::vector<model::GpuProcessUse>& uses, Batch& out,
+                                          const std::map<pid_t, pid_t>& parents = {});
+
+  std::vector<model::Process> alive() const { return tree_.alive(); }
+  // Whether a look has found it.
+  bool knows(pid_t pid) const { return tree_.knows(pid); }
+
+  // Waits for orphans that ended and became this process's children, all but `except`.
+  void reap(pid_t except);
+
+ private:
+  spans::ProcFs procs_;
+  spans::ProcessTree tree_;
+  Duration period_;
+  Duration step_;
+  HostTime next_{};
+  std::optional<std::uint64_t> forks_;
+  bool in_pid_namespace_;
 };
 
 }  // namespace jouleprof::session

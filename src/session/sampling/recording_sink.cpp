@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <new>
-#include <utility>
 
 #include "recording/reader.h"
-#include "session/sampling/batch.h"
+#include "session/sampling/recorder.h"
 
 namespace jouleprof::session {
 

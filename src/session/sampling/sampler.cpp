@@ -1,7 +1,15 @@
 #include "session/sampling/sampler.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <exception>
 #include <unordered_map>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process/threads.h"
+#include "spans/procs/procfs.h"
 
 namespace jouleprof::session {
 namespace {
@@ -103,6 +111,339 @@ void Sampler::stop(Duration patience, Sampled& out) {
   const HostTime deadline = HostClock::now() + patience;
   for (auto& lane : lanes_) lane->finish(deadline, out);
   lanes_.clear();
+}
+
+namespace {
+
+constexpr Duration kHangs = std::chrono::seconds{10};
+constexpr Duration kShortestSleep = std::chrono::milliseconds{1};
+// What is due this soon is read now: waking up costs more than most reads. Less than what a probe
+// takes for a last read (see CounterProbe).
+constexpr Duration kSoon = std::chrono::microseconds{900};
+constexpr Duration kLongestSleep = std::chrono::hours{1};
+constexpr Duration kRarestLook = std::chrono::seconds{5};  // at processes
+constexpr int kSmoothed = 8;  // such looks, of whose cost there is a mean
+
+constexpr HostTime kNever = HostTime::max();
+
+template <typename T, typename Id>
+void append_renumbered(std::vector<T>& from, std::vector<T>& to, Id T::*id,
+                       const std::vector<std::optional<Id>>& map) {
+  for (auto& item : from) {
+    const auto index = static_cast<std::size_t>(item.*id);
+    if (index >= map.size() || !map[index]) continue;
+    item.*id = *map[index];
+    to.push_back(std::move(item));
+  }
+}
+
+bool is_wanted(const meters::Probe& probe, const IdMap& ids) {
+  return probe.sensors.empty() ||
+         std::any_of(probe.sensors.begin(), probe.sensors.end(), [&ids](model::SensorId sensor) {
+           const auto own = static_cast<std::size_t>(sensor);
+           return own < ids.sensors.size() && ids.sensors[own];
+         });
+}
+
+}  // namespace
+
+struct Lane::State {
+  std::unique_ptr<meters::Meter> meter;  // used by the lane's thread only, once it runs
+  std::string name;
+  IdMap ids;
+  Duration process_period{};
+  std::vector<std::size_t> wanted;  // the probes to read
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  bool stop = false;
+  bool read_now = false;
+  std::uint64_t asked = 0;  // reads of every probe, and how many of them have ended
+  std::uint64_t ended = 0;
+  std::optional<meters::Demand> demand;  // to be set
+  bool done = false;
+  Sampled out;
+  std::string call;  // the call that the thread is in; empty when in none
+  HostTime call_began{};
+  bool hang_reported = false;
+  bool buffer_emptied = false;
+  bool process_began = false;
+  std::function<void()> on_news;
+  std::vector<pid_t> listed;  // on the devices, by the last read; of the lane's thread
+  spans::ProcFs procs;        // likewise
+
+  void enter(std::string what) {
+    const std::lock_guard lock(mutex);
+    call = std::move(what);
+    call_began = HostClock::now();
+  }
+
+  std::string hanging(HostTime now) const {
+    return fmt::format("{}: '{}' has not answered for {:.1f} s", name, call,
+                       seconds(now - call_began));
+  }
+
+  void take_notices() {
+    for (auto& text : meter->take_notices()) out.warnings.push_back({HostClock::now(), text});
+  }
+
+  // An end of memory here must not be one of the measured command.
+  void give_up(const char* why) noexcept {
+    const std::lock_guard lock(mutex);
+    done = true;
+    changed.notify_all();
+    try {
+      out.warnings.push_back(
+          {HostClock::now(), fmt::format("{} is not read any more: {}", name, why)});
+    } catch (...) {  // no memory for a warning
+    }
+  }
+
+  HostTime read(std::size_t probe, model::Readings& scratch) {
+    enter(meter->probes()[probe].name);
+    scratch.clear();
+    const HostTime next = meter->read(probe, scratch);
+    const std::lock_guard lock(mutex);
+    call.clear();
+    take_notices();
+    // Two of one sensor at once: it keeps them until they are asked for.
+    if (scratch.powers.size() > 1 && scratch.powers[0].sensor == scratch.powers[1].sensor) {
+      buffer_emptied = true;
+      if (on_news) on_news();
+    }
+    append_renumbered(scratch.counters, out.readings.counters, &model::CounterReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.powers, out.readings.powers, &model::PowerReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
+                      ids.sensors);
+    append_renumbered(scratch.failures, out.readings.failures, &model::ReadFailure::sensor,
+                      ids.sensors);
+    return next;
+  }
+
+  // Whether it is worth asking again.
+  bool read_processes(model::Readings& scratch) {
+    enter("processes on the devices");
+    scratch.clear();
+    auto uses = meter->read_processes(scratch);
+    // The parents of new ones at once: they may end before the owner looks.
+    std::map<pid_t, pid_t> parents;
+    if (uses && *uses) {
+      for (const auto& use : **uses) {
+        if (std::find(listed.begin(), listed.end(), use.pid) != listed.end()) continue;
+        const auto stat = procs.stat(use.pid);
+        parents[use.pid] = stat ? stat->parent : 0;
+      }
+    }
+    const std::lock_guard lock(mutex);
+    call.clear();
+    append_renumbered(scratch.gauges, out.readings.gauges, &model::GaugeReading::sensor,
+                      ids.sensors);
+    if (!uses) return false;
+    if (!*uses) {
+      out.warnings.push_back(
+          {HostClock::now(), fmt::format("{} cannot list the processes that use its devices: {}",
+                                         name, uses->error().message)});
+      return uses->error().code == Errc::kUnavailable;
+    }
+    // A process may end before it is identified: the owner does so at once.
+    const bool has_news = !parents.empty();
+    out.parents.merge(parents);
+    listed.clear();
+    for (const auto& use : uses->value()) listed.push_back(use.pid);
+    append_renumbered(**uses, out.gpu_processes, &model::GpuProcessUse::domain, ids.domains);
+    if (has_news) {
+      process_began = true;
+      if (on_news) on_news();
+    }
+    return true;
+  }
+};
+
+Lane::Lane(std::unique_ptr<meters::Meter> meter, IdMap ids, Duration process_period)
+    : state_(std::make_shared<State>()) {
+  state_->name = meter->name();
+  state_->meter = std::move(meter);
+  state_->ids = std::move(ids);
+  state_->process_period = process_period;
+  const auto& probes = state_->meter->probes();
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (is_wanted(probes[i], state_->ids)) state_->wanted.push_back(i);
+  }
+  state_->take_notices();
+}
+
+Lane::~Lane() {
+  if (!thread_.joinable()) return;
+  ask_to_stop();
+  try {
+    Sampled ignored;
+    finish(HostClock::now() + std::chrono::seconds{2}, ignored);
+  } catch (const std::exception&) {  // no memory for what it has read
+    if (thread_.joinable()) thread_.detach();
+  }
+}
+
+void Lane::on_news(std::function<void()> reported) {
+  const std::lock_guard lock(state_->mutex);
+  state_->on_news = std::move(reported);
+}
+
+bool Lane::has_new_process() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->process_began;
+}
+
+bool Lane::has_buffer() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->buffer_emptied;
+}
+
+void Lane::start() {
+  if (state_->wanted.empty()) return;
+  auto thread = start_thread([state = state_] { run(state); },
+                             [state = state_](const char* why) { state->give_up(why); });
+  if (thread) {
+    thread_ = std::move(*thread);
+    return;
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->out.warnings.push_back(
+      {HostClock::now(), fmt::format("{} is not read: {}; raise the limit (ulimit -u, -v) to "
+                                     "measure it",
+                                     state_->name, thread.error().message)});
+}
+
+void Lane::run(const std::shared_ptr<State>& state) {
+  // Lets the kernel join our wake-ups with others.
+  prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(kShortestSleep.count()));
+  State& s = *state;
+  const HostTime begin = HostClock::now();
+  std::vector<HostTime> due(s.wanted.size(), begin);
+  HostTime processes_due = s.process_period > Duration{} ? begin : kNever;
+  Duration process_cost{};
+  model::Readings scratch;
+
+  bool last = false;
+  while (!last) {
+    bool all = false;
+    std::uint64_t asked = 0;
+    std::optional<meters::Demand> demand;
+    Duration process_period{};
+    {
+      std::unique_lock lock(s.mutex);
+      HostTime next = begin + (HostClock::now() - begin) + kLongestSleep;
+      for (const HostTime t : due) next = std::min(next, t);
+      next = std::min(next, processes_due);
+      s.changed.wait_until(lock, steady(next), [&s] { return s.stop || s.read_now; });
+      last = s.stop;
+      all = last || std::exchange(s.read_now, false);
+      asked = s.asked;
+      demand = std::exchange(s.demand, std::nullopt);
+      process_period = s.process_period;
+    }
+    if (demand) s.meter->set_demand(*demand);
+    const HostTime woke = HostClock::now();
+    for (std::size_t i = 0; i < s.wanted.size(); ++i) {
+      const HostTime now = HostClock::now();
+      if (!all && due[i] > now + kSoon) continue;
+      due[i] = std::max(s.read(s.wanted[i], scratch), now + kShortestSleep);
+    }
+    const HostTime now = HostClock::now();
+    if (processes_due != kNever && (all || processes_due <= now + kSoon)) {
+      const Duration before = thread_cpu_time();
+      const bool again = s.read_processes(scratch);
+      // From the wake-up on, so that it falls together with probes of the same period.
+      // A mean: only some of these reads ask for utilisation, which is what costs most.
+      const Duration cost = thread_cpu_time() - before;
+      // A call that meets another program's start or end can take a hundred times as long.
+      if (process_cost == Duration{}) process_cost = cost;
+      process_cost += (std::min(cost, 3 * process_cost) - process_cost) / kSmoothed;
+      const Duration pause = pause_after(process_cost, process_period, kRarestLook);
+      processes_due = again ? woke + pause : kNever;
+    }
+    if (!all) continue;
+    const std::lock_guard lock(s.mutex);
+    s.ended = asked;
+  }
+  const std::lock_guard lock(s.mutex);
+  s.done = true;
+  s.changed.notify_all();
+}
+
+void Lane::take(Sampled& out) {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  const auto append = [](auto& from, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(s.out.readings.counters, out.readings.counters);
+  append(s.out.readings.powers, out.readings.powers);
+  append(s.out.readings.gauges, out.readings.gauges);
+  append(s.out.readings.failures, out.readings.failures);
+  append(s.out.gpu_processes, out.gpu_processes);
+  out.parents.merge(s.out.parents);
+  append(s.out.warnings, out.warnings);
+  s.out.clear();
+  s.buffer_emptied = false;
+  s.process_began = false;
+  const HostTime now = HostClock::now();
+  if (!s.call.empty() && !s.hang_reported && now - s.call_began > kHangs) {
+    s.hang_reported = true;
+    out.warnings.push_back({now, s.hanging(now)});
+  }
+}
+
+std::uint64_t Lane::ask_to_read() {
+  const std::lock_guard lock(state_->mutex);
+  state_->read_now = true;
+  state_->changed.notify_all();
+  return ++state_->asked;
+}
+
+bool Lane::has_read(std::uint64_t number) const {
+  if (!thread_.joinable()) return true;
+  const std::lock_guard lock(state_->mutex);
+  return state_->ended >= number;
+}
+
+void Lane::set_pace(const meters::Demand& demand, Duration process_period) {
+  const std::lock_guard lock(state_->mutex);
+  state_->demand = demand;
+  if (process_period > Duration{}) state_->process_period = process_period;
+  state_->read_now = true;
+  state_->changed.notify_all();
+}
+
+void Lane::ask_to_stop() {
+  const std::lock_guard lock(state_->mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+}
+
+void Lane::finish(HostTime deadline, Sampled& out) {
+  if (!thread_.joinable()) {
+    if (state_) take(out);
+    return;
+  }
+  std::unique_lock lock(state_->mutex);
+  state_->on_news = nullptr;
+  const bool done =
+      state_->changed.wait_until(lock, steady(deadline), [this] { return state_->done; });
+  if (!done) {
+    const HostTime now = HostClock::now();
+    out.warnings.push_back({now, state_->hanging(now) + "; what it would have read is missing"});
+    state_->hang_reported = true;
+  }
+  lock.unlock();
+  take(out);
+  if (done) {
+    thread_.join();
+  } else {
+    thread_.detach();
+    state_ = nullptr;
+  }
 }
 
 }  // namespace jouleprof::session

@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "session/sampling/fake_meter.h"
+#include "session/sampling/sampling_fixture.h"
 
 namespace jouleprof::session {
 namespace {

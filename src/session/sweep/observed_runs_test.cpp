@@ -1,10 +1,9 @@
-#include "session/sweep/observed_runs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/sweep/sweep.h"
 #include "model/device/gauge_names.h"
+#include "session/sweep/run_measures.h"
 
 namespace jouleprof::session {
 namespace {

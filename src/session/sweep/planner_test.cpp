@@ -1,5 +1,3 @@
-#include "session/sweep/planner.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,8 @@
 #include <functional>
 #include <random>
 #include <set>
+
+#include "session/sweep/experiment.h"
 
 namespace jouleprof::session {
 namespace {

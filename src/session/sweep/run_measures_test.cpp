@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/device/clock_reasons.h"
 #include "model/device/gauge_names.h"
 
 namespace jouleprof::session {

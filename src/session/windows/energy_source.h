@@ -13,8 +13,7 @@
 #include "base/result.h"
 #include "model/domain.h"
 #include "model/snapshot.h"
-#include "spans/windows/open_windows.h"
-#include "spans/windows/window_record.h"
+#include "spans/windows/shared_rings.h"
 
 namespace jouleprof::session {
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/process/threads.h"
 #include "base/text.h"
-#include "session/sampling/run_info.h"
+#include "session/sampling/recorded_sampling.h"
 
 namespace jouleprof::session {
 namespace {

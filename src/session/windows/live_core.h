@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "session/live/live_engine.h"
-#include "session/sampling/process_watch.h"
 #include "session/sampling/recorded_sampling.h"
 #include "session/windows/energy_source.h"
 #include "session/windows/name_table.h"
-#include "session/windows/window_quota.h"
 #include "spans/windows/window_inbox.h"
 
 namespace jouleprof::session {

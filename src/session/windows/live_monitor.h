@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "meters/meter.h"
-#include "session/sampling/choose_devices.h"
 #include "session/sampling/sink.h"
+#include "session/sampling/visible_devices.h"
 #include "session/windows/energy_source.h"
 
 namespace jouleprof::session {

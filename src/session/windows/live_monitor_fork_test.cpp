@@ -3,8 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/sampling/fake_meter.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
+#include "session/sampling/sampling_fixture.h"
 #include "session/windows/live_monitor.h"
 
 namespace jouleprof::session {

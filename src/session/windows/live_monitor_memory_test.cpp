@@ -10,7 +10,7 @@
 #include <new>
 #include <thread>
 
-#include "session/sampling/fake_meter.h"
+#include "session/sampling/sampling_fixture.h"
 #include "session/windows/live_monitor.h"
 
 namespace {

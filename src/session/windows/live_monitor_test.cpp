@@ -8,8 +8,8 @@
 #include <atomic>
 #include <thread>
 
-#include "session/sampling/fake_meter.h"
-#include "session/sampling/memory_sink.h"
+#include "session/sampling/recording_sink.h"
+#include "session/sampling/sampling_fixture.h"
 
 namespace jouleprof::session {
 namespace {

@@ -1,9 +1,12 @@
 // Numbers for names: the same for the same text, from 0 for the empty one.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,6 +67,27 @@ class NameTable {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::size_t bytes_ = 0;
   bool is_full_ = false;
+};
+
+// How many windows a recording takes.
+
+// Windows are recorded one by one up to a limit, beyond which a recording would grow without bound.
+// Thread safety: none.
+class WindowQuota {
+ public:
+  explicit WindowQuota(std::uint64_t limit = 5'000'000) : limit_(limit) {}
+
+  // One more has ended: whether it is to be recorded.
+  bool take() { return ++asked_ <= limit_; }
+  // A warning, after the first take() that was refused, and only then.
+  std::optional<std::string> warning() const {
+    if (asked_ != limit_ + 1) return std::nullopt;
+    return fmt::format("only the first {} windows were recorded one by one", limit_);
+  }
+
+ private:
+  std::uint64_t limit_;
+  std::uint64_t asked_ = 0;
 };
 
 }  // namespace jouleprof::session

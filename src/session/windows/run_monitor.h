@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "session/sampling/choose_devices.h"
+#include "session/sampling/visible_devices.h"
 #include "session/windows/energy_source.h"
 
 namespace jouleprof::session {

@@ -1,5 +1,3 @@
-#include "session/windows/session_folder.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "session/sampling/fake_meter.h"
+#include "session/sampling/sampling_fixture.h"
 #include "session/windows/live_monitor.h"
 #include "session/windows/run_monitor.h"
 #include "session/windows/window_server.h"

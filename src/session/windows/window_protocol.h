@@ -55,7 +55,6 @@
 #include "model/domain.h"
 #include "model/snapshot.h"
 #include "spans/windows/shared_rings.h"
-#include "spans/windows/window_record.h"
 
 namespace jouleprof::session {
 

@@ -1,7 +1,7 @@
-#include "session/windows/window_quota.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "session/windows/name_table.h"
 
 namespace jouleprof::session {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "model/recording.h"
 #include "session/live/live_engine.h"
+#include "session/windows/name_table.h"
 #include "session/windows/window_protocol.h"
-#include "session/windows/window_quota.h"
 
 namespace jouleprof::session {
 

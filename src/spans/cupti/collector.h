@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spans/cupti/aggregate/activity.h"
-#include "spans/cupti/buffer_pool.h"
-#include "spans/cupti/correlation_table.h"
+#include "spans/cupti/aggregate/graph_templates.h"
 #include "spans/cupti/cupti_api.h"
 #include "spans/cupti/graph_mode.h"
-#include "spans/cupti/graph_nodes.h"
 #include "spans/cupti/memset_records.h"
+#include "spans/cupti/record_buffers.h"
 
 namespace jouleprof::cupti {
 

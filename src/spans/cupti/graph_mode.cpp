@@ -1,10 +1,9 @@
 #include "spans/cupti/graph_mode.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <ctime>
-
-#include "base/clock.h"
+#include <new>
 
 namespace jouleprof::cupti {
 namespace {
@@ -136,6 +135,84 @@ void GraphMode::on_instantiation(abi::Site site) noexcept {
 void GraphMode::on_creation() noexcept {
   // Not held: this graph must never be launched as a whole, so that nodes stay from now on.
   if (!whole_.load() && !every_.load()) may_switch_.store(false);
+}
+
+void GraphNodes::created(std::uint64_t node, std::uint32_t scope) noexcept {
+  if (scope == model::kNone) return;
+  try {
+    const std::scoped_lock lock(mutex_);
+    if (scopes_.size() < kMost) scopes_.insert_or_assign(node, scope);
+  } catch (...) {  // no memory: the node stays without a scope
+  }
+}
+
+void GraphNodes::cloned(std::uint64_t node, std::uint64_t original) noexcept {
+  created(node, scope(original));
+}
+
+void GraphNodes::destroyed(std::uint64_t node) noexcept {
+  try {
+    const std::scoped_lock lock(mutex_);
+    if (!scopes_.contains(node)) return;
+    gone_.push_back(node);
+    if (gone_.size() <= kMostGone) return;
+    scopes_.erase(gone_.front());
+    gone_.pop_front();
+  } catch (...) {  // no memory: the node stays
+  }
+}
+
+std::uint32_t GraphNodes::scope(std::uint64_t node) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  const auto found = scopes_.find(node);
+  return found == scopes_.end() ? model::kNone : found->second;
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kFirst = milliseconds{20};
+constexpr Duration kShortest = milliseconds{5};
+constexpr Duration kLongest = milliseconds{100};
+constexpr Duration kRarest = seconds{60};
+
+}  // namespace
+
+bool GraphSampler::begin(HostTime now, const Seen& seen) {
+  nodes_ = true;
+  begun_ = now;
+  launches_before_ = seen.launches;
+  next_ = now + kShortest;
+  return true;
+}
+
+bool GraphSampler::end(HostTime now) {
+  nodes_ = false;
+  next_ = now + interval_;
+  interval_ = std::min<Duration>(interval_ * 2, kRarest);
+  return false;
+}
+
+bool GraphSampler::nodes(HostTime now, const Seen& seen) {
+  if (!next_) {
+    if (seen.launches == 0) return false;
+    next_ = now + kFirst;
+  }
+  if (nodes_) {
+    if (now < *next_) return true;
+    // One launch must have begun within; a program that launches none is not waited for.
+    if (seen.launches > launches_before_ || now - begun_ >= kLongest) return end(now);
+    next_ = now + kShortest;
+    return true;
+  }
+  if (seen.unknown_graphs > unknown_before_) {
+    interval_ = seconds{1};
+    next_ = std::min(*next_, std::max(now, begun_ + interval_));
+  }
+  unknown_before_ = seen.unknown_graphs;
+  return now >= *next_ ? begin(now, seen) : false;
 }
 
 }  // namespace jouleprof::cupti

@@ -4,9 +4,16 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "base/clock.h"
+#include "model/activity/activity.h"
 #include "spans/cupti/cupti_api.h"
 
 namespace jouleprof::cupti {
@@ -65,6 +72,59 @@ class GraphMode {
   std::mutex slow_mutex_;
   std::unordered_set<abi::cupti::GraphExec> slow_;
   std::atomic<std::size_t> slow_count_{0};
+};
+
+// The scope in which each node of a CUDA graph was captured.
+
+// A destroyed node is kept for some time: records of its launches may still arrive. Thread safety:
+// all functions from any thread.
+class GraphNodes {
+ public:
+  void created(std::uint64_t node, std::uint32_t scope) noexcept;
+  void cloned(std::uint64_t node, std::uint64_t original) noexcept;
+  void destroyed(std::uint64_t node) noexcept;
+  std::uint32_t scope(std::uint64_t node) const noexcept;  // model::kNone: not known
+
+ private:
+  static constexpr std::size_t kMost = 1'000'000;  // about 50 MB
+
+  static constexpr std::size_t kMostGone = 100'000;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::uint32_t> scopes_;  // nodes without a scope are not here
+  std::deque<std::uint64_t> gone_;
+};
+
+// When launches of CUDA graphs are recorded node by node, and when, cheaply, as one record each.
+
+// One record each from the start (CUPTI crashes when this is enabled only after a graph was made
+// executable); node by node for a few launches now and then: 20 ms after a graph was first
+// launched, 1 s later, 2 s, ... and finally every minute; sooner again after the launch of a graph
+// without recorded nodes. Two such times never begin within one second.
+class GraphSampler {
+ public:
+  // Counts since the process's start.
+  struct Seen {
+    std::uint64_t launches = 0;      // of graphs
+    std::size_t unknown_graphs = 0;  // launched, and their nodes never seen
+  };
+
+  // Whether node by node from now on.
+  bool nodes(HostTime now, const Seen& seen);
+
+  // When to call nodes() again; absent: any time.
+  std::optional<HostTime> next() const { return next_; }
+
+ private:
+  bool begin(HostTime now, const Seen& seen);
+  bool end(HostTime now);
+
+  bool nodes_ = false;
+  std::optional<HostTime> next_;
+  HostTime begun_{};
+  std::uint64_t launches_before_ = 0;
+  std::size_t unknown_before_ = 0;
+  Duration interval_ = std::chrono::seconds{1};
 };
 
 }  // namespace jouleprof::cupti

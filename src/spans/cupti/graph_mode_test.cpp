@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/cupti/fake_cupti.h"
+#include "spans/cupti/cupti_fixture.h"
 
 namespace jouleprof::cupti {
 namespace {

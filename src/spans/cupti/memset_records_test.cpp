@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "spans/cupti/fake_cupti.h"
+#include "spans/cupti/cupti_fixture.h"
 
 namespace jouleprof::cupti {
 namespace {

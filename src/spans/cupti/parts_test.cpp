@@ -7,14 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "spans/cupti/aggregate/aggregate_fixture.h"
 #include "spans/cupti/aggregate/kernel_classes.h"
-#include "spans/cupti/aggregate/memory_sink.h"
-#include "spans/cupti/buffer_pool.h"
-#include "spans/cupti/correlation_table.h"
 #include "spans/cupti/cupti_api.h"
-#include "spans/cupti/graph_sampler.h"
+#include "spans/cupti/graph_mode.h"
 #include "spans/cupti/loaded_libraries.h"
-#include "spans/cupti/stamp_converter.h"
+#include "spans/cupti/record_buffers.h"
+#include "spans/cupti/record_reader.h"
 #include "tests/support/sanitizers.h"
 
 namespace jouleprof::cupti {

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "spans/cupti/aggregate/memory_sink.h"
+#include "spans/cupti/aggregate/aggregate_fixture.h"
 #include "spans/cupti/record_reader.h"
 
 namespace jouleprof::cupti {

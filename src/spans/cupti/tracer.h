@@ -12,13 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "model/activity/activity_sink.h"
+#include "model/activity/activity.h"
 #include "spans/cupti/aggregate/activity_aggregator.h"
 #include "spans/cupti/aggregate/kernel_classes.h"
 #include "spans/cupti/collector.h"
-#include "spans/cupti/graph_sampler.h"
+#include "spans/cupti/graph_mode.h"
 #include "spans/cupti/record_reader.h"
-#include "spans/cupti/stamp_converter.h"
 
 namespace jouleprof::cupti {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "spans/cupti/aggregate/memory_sink.h"
-#include "spans/cupti/fake_cupti.h"
+#include "spans/cupti/aggregate/aggregate_fixture.h"
+#include "spans/cupti/cupti_fixture.h"
 #include "spans/cupti/tracer.h"
 
 namespace jouleprof::cupti {

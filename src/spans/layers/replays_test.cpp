@@ -1,5 +1,3 @@
-#include "spans/layers/replays.h"
-
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,9 +1,9 @@
-#include "spans/layers/sequence_ring.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
+
+#include "spans/layers/thread_layers.h"
 
 namespace jouleprof::layers {
 namespace {

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "spans/layers/layers.h"
@@ -142,5 +143,15 @@ void set_active(bool active) noexcept {
 void take_cpu_time(bool take) noexcept { takes_cpu_time.store(take, std::memory_order_relaxed); }
 
 bool active() noexcept { return is_active.load(std::memory_order_relaxed); }
+
+LayerTimes::~LayerTimes() {
+  for (auto& page : pages_) delete page.load(std::memory_order_acquire);
+}
+
+LayerTimes::Page* LayerTimes::add_page(std::uint32_t index) noexcept {
+  auto* page = new (std::nothrow) Page;
+  pages_[index].store(page, std::memory_order_release);
+  return page;
+}
 
 }  // namespace jouleprof::layers

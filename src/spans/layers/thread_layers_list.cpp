@@ -12,7 +12,6 @@
 #include "base/never_destroyed.h"
 #include "model/activity/activity_codec.h"
 #include "spans/layers/layers.h"
-#include "spans/layers/replays.h"
 #include "spans/scopes/scopes.h"
 
 namespace jouleprof::layers {

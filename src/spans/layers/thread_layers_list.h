@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/activity/activity_sink.h"
-#include "spans/layers/sequence_ring.h"
+#include "model/activity/activity.h"
 #include "spans/layers/thread_layers.h"
 
 namespace jouleprof::layers {

@@ -1,8 +1,9 @@
 #include "spans/procs/cgroup_time.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -127,6 +128,220 @@ void CgroupTimes::settle() {
     group.unlisted = group.balance;
     group.balance = Duration{};
   }
+}
+
+namespace {
+
+enum class Id { kHash, kPod, kNumber, kName, kSluid };
+enum class Field { kContainer, kPod, kJob, kStep, kUser };
+
+// A path's segment `prefix` + id + `suffix`. `below`: a segment further up has this text in it.
+struct Rule {
+  Field field;
+  std::string_view prefix;
+  Id id;
+  std::string_view suffix;
+  std::string_view runtime = "";
+  std::string_view below = "";
+  bool anywhere = false;  // the prefix need not begin the segment
+};
+
+// The first rule that fits a segment decides. A segment a:b:c, as runtimes with the cgroupfs driver
+// write it, is the two segments "a" and "b-c.scope" here.
+constexpr std::array kRules{
+    Rule{Field::kContainer, "docker-", Id::kHash, ".scope", "docker"},
+    Rule{Field::kContainer, "cri-containerd-", Id::kHash, ".scope", "containerd"},
+    Rule{Field::kContainer, "nerdctl-", Id::kHash, ".scope", "containerd"},
+    Rule{Field::kContainer, "crio-", Id::kHash, ".scope", "cri-o"},
+    Rule{Field::kContainer, "crio-", Id::kHash, "", "cri-o"},
+    Rule{Field::kContainer, "libpod-", Id::kHash, ".scope", "podman"},
+    Rule{Field::kContainer, "libpod-", Id::kHash, "", "podman"},
+    Rule{Field::kContainer, "libpod-payload-", Id::kHash, "", "podman"},
+    Rule{Field::kContainer, "", Id::kHash, "", "docker", "docker"},
+    Rule{Field::kContainer, "", Id::kHash, "", "docker", "ecs"},
+    Rule{Field::kContainer, "", Id::kHash, "", "containerd", "k8s.io"},
+    Rule{Field::kContainer, "", Id::kHash, ""},  // kubelet with the cgroupfs driver
+    Rule{Field::kContainer, "lxc.payload.", Id::kName, "", "lxc"},
+    Rule{Field::kPod, "-pod", Id::kPod, ".slice", "", "", true},
+    Rule{Field::kPod, "pod", Id::kPod, "", "", "kubepods"},
+    Rule{Field::kJob, "job_", Id::kNumber, "", "", "slurm"},
+    Rule{Field::kJob, "", Id::kSluid, "", "", "slurm"},
+    Rule{Field::kStep, "step_", Id::kName, "", "", "slurm"},
+    Rule{Field::kUser, "uid_", Id::kNumber, "", "", "slurm"},
+    Rule{Field::kUser, "user-", Id::kNumber, ".slice"},
+    Rule{Field::kUser, "user@", Id::kNumber, ".service"},
+};
+
+constexpr std::size_t kLongestName = 128;
+
+// Whose children are jobs, and those of them that are not.
+constexpr std::string_view kSlurmScope = "slurmstepd.scope";
+constexpr std::string_view kSlurmOwn = "system";
+// What a user makes below it is named by that user, and owns nothing.
+constexpr std::string_view kUserDelegate = "user@";
+
+bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+bool is_id(std::string_view text, Id kind) {
+  switch (kind) {
+    case Id::kHash:
+      return text.size() == 64 && std::all_of(text.begin(), text.end(), is_hex);
+    case Id::kPod:  // a uid with dashes or, of systemd, underscores; of static pods 32 digits
+      return (text.size() == 36 || text.size() == 32) &&
+             std::all_of(text.begin(), text.end(),
+                         [](char c) { return is_hex(c) || c == '-' || c == '_'; });
+    case Id::kNumber:
+      return !text.empty() && text.size() <= 10 &&
+             std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    case Id::kSluid:  // of Slurm 26: s, and 13 letters and digits
+      return text.size() == 14 && text.front() == 's' &&
+             std::all_of(text.begin(), text.end(), [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+             });
+    case Id::kName:
+      return !text.empty() && text.size() <= kLongestName &&
+             std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+  }
+  return false;
+}
+
+std::optional<std::string_view> id_in(std::string_view segment, const Rule& rule) {
+  if (!segment.ends_with(rule.suffix)) return std::nullopt;
+  segment.remove_suffix(rule.suffix.size());
+  const auto at = rule.anywhere ? segment.rfind(rule.prefix) : 0;
+  if (at == std::string_view::npos || !segment.substr(at).starts_with(rule.prefix)) {
+    return std::nullopt;
+  }
+  const auto id = segment.substr(at + rule.prefix.size());
+  return is_id(id, rule.id) ? std::optional(id) : std::nullopt;
+}
+
+void assign(const Rule& rule, std::string_view id, model::Owner& owner) {
+  switch (rule.field) {
+    case Field::kContainer:
+      owner.container = id;
+      owner.runtime = rule.runtime;
+      break;
+    case Field::kPod:
+      owner.pod = id;
+      std::replace(owner.pod.begin(), owner.pod.end(), '_', '-');
+      owner.container.clear();  // what was found further up contains the pod
+      owner.runtime.clear();
+      break;
+    case Field::kJob:
+      owner.job = id;
+      owner.step.clear();
+      break;
+    case Field::kStep:
+      owner.step = id;
+      break;
+    case Field::kUser:
+      if (const auto uid = parse_integer(id); uid && *uid <= 0xffffffff) {
+        owner.user = static_cast<std::uint32_t>(*uid);
+      }
+      break;
+  }
+}
+
+std::vector<std::string> segments_of(std::string_view path) {
+  std::vector<std::string> out;
+  for (const auto part : split(path, '/')) {
+    if (part.empty()) continue;
+    const auto colons = split(part, ':');
+    if (colons.size() != 3 || colons[1].empty() || colons[2].empty()) {
+      out.emplace_back(part);
+      continue;
+    }
+    if (!colons[0].empty()) out.emplace_back(colons[0]);
+    std::string runtime(colons[1]);
+    out.push_back(runtime.append("-").append(colons[2]).append(".scope"));
+  }
+  return out;
+}
+
+bool is_unit(std::string_view segment) {
+  return segment.size() <= kLongestName &&
+         (segment.ends_with(".service") || segment.ends_with(".scope"));
+}
+
+void complete(model::Owner& owner, const model::Owner& other) {
+  if (owner.container.empty()) {
+    owner.container = other.container;
+    owner.runtime = other.runtime;
+  }
+  if (owner.pod.empty()) owner.pod = other.pod;
+  if (owner.job.empty()) {
+    owner.job = other.job;
+    owner.step = other.step;
+  }
+  if (owner.unit.empty()) owner.unit = other.unit;
+  if (!owner.user) owner.user = other.user;
+}
+
+struct Named {
+  model::Owner owner;
+  bool has_unknown_job = false;
+};
+
+Named name_of_path(std::string_view path) {
+  Named out;
+  std::string above;
+  bool is_below_scheduler = false;
+  for (const auto& segment : segments_of(path)) {
+    const auto* const rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) {
+      return id_in(segment, r) && (r.below.empty() || above.find(r.below) != std::string::npos);
+    });
+    if (rule != kRules.end()) assign(*rule, *id_in(segment, *rule), out.owner);
+    if (is_unit(segment) && (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
+      out.owner.unit = segment;
+    }
+    if (segment.starts_with(kUserDelegate) && is_unit(segment)) break;
+    out.has_unknown_job |= is_below_scheduler && out.owner.job.empty() && segment != kSlurmOwn;
+    is_below_scheduler = segment.ends_with(kSlurmScope);
+    above += segment + "/";
+  }
+  return out;
+}
+
+}  // namespace
+
+model::Owner owner_of_cgroup_path(std::string_view path) { return name_of_path(path).owner; }
+
+ProcessGroup parse_process_group(std::string_view text) {
+  ProcessGroup group;
+  struct Line {
+    int order = 0;
+    std::string_view path;
+  };
+  std::vector<Line> lines;
+  std::string_view cpuacct;
+  for (const auto line : split(text, '\n')) {
+    // hierarchy:controllers:path, and the path may hold colons (cgroups(7))
+    const auto first = line.find(':');
+    const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const auto controllers = split(line.substr(first + 1, second - first - 1), ',');
+    const auto path = line.substr(second + 1);
+    const bool unified = line.starts_with("0::");
+    const bool counts =
+        std::find(controllers.begin(), controllers.end(), "cpuacct") != controllers.end();
+    if (counts) cpuacct = path;
+    if (unified) group.path = path;
+    if (path.find("/..") != std::string_view::npos) group.hidden = true;
+    lines.push_back({unified ? 0 : counts ? 1 : 2, path});
+  }
+  // On a hybrid machine the CPU time is counted by cgroup v1's controller.
+  group.unified = cpuacct.empty();
+  if (!group.unified) group.path = cpuacct;
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.order < b.order; });
+  for (const auto& line : lines) {
+    auto named = name_of_path(line.path);
+    complete(group.owner, named.owner);
+    if (named.has_unknown_job) group.unknown_job = line.path;
+  }
+  if (!group.owner.job.empty()) group.unknown_job.clear();
+  return group;
 }
 
 }  // namespace jouleprof::spans

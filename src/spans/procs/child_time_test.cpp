@@ -1,6 +1,6 @@
-#include "spans/procs/child_time.h"
-
 #include <gtest/gtest.h>
+
+#include "spans/procs/process_tree.h"
 
 namespace jouleprof::spans {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/process/rank.h"
+#include "model/process/owner.h"
 
 namespace jouleprof::spans {
 

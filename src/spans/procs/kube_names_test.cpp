@@ -1,7 +1,6 @@
-#include "spans/procs/kube_names.h"
-
 #include <gtest/gtest.h>
 
+#include "spans/procs/scheduler_names.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::spans {

@@ -1,4 +1,4 @@
-// All processes of the machine, each with its owner and its CPU time, look by look.
+// The CPU time that the kernel counts for another process, without reading a file.
 #pragma once
 
 #include <sys/types.h>
@@ -11,12 +11,30 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "model/process/owner.h"
 #include "spans/procs/cgroup_time.h"
-#include "spans/procs/process_clock.h"
 #include "spans/procs/procfs.h"
 
 namespace jouleprof::spans {
+
+// Takes a tenth of the time that reading /proc/PID/stat takes, and counts nanoseconds instead of
+// hundredths of a second. No right is needed (clock_getcpuclockid(3)).
+// Thread safety: all functions from any thread.
+class ProcessClock {
+ public:
+  // `root`: where proc is. Works only where the pids there are those of this process's namespace.
+  explicit ProcessClock(const std::filesystem::path& root);
+
+  // Of all threads, those that have ended included. Absent where there is no such process, and
+  // where the clock does not work.
+  std::optional<Duration> time(pid_t pid) const;
+
+ private:
+  bool works_ = false;
+};
+
+// All processes of the machine, each with its owner and its CPU time, look by look.
 
 struct ListedProcess {
   std::uint64_t id = 0;  // of its begin and its pid: not given twice while the machine runs

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "spans/procs/fake_proc.h"
+#include "spans/procs/procs_fixture.h"
 
 namespace jouleprof::spans {
 namespace {

@@ -1,10 +1,10 @@
-#include "spans/procs/owner_rules.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "spans/procs/cgroup_time.h"
 
 namespace jouleprof::spans {
 namespace {

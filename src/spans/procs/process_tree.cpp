@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/process/cpu_time.h"
+#include "base/clock.h"
 #include "spans/procs/identity.h"
 
 namespace jouleprof::spans {
@@ -363,6 +363,17 @@ std::vector<pid_t> ProcessTree::zombies_of(pid_t parent) const {
     if (entry.zombie && entry.parent == parent) out.push_back(entry.process.pid);
   }
   return out;
+}
+
+void ChildTime::update(Duration children_total, Duration listed_gone) {
+  Duration arrived = std::max(children_total - unseen_ - paid_, Duration{});
+  const Duration old_debt = std::min(arrived, owed_);
+  arrived -= old_debt;
+  const Duration new_debt = std::min(arrived, listed_gone);
+  arrived -= new_debt;
+  paid_ += old_debt + new_debt;
+  owed_ = listed_gone - new_debt;
+  unseen_ += arrived;
 }
 
 }  // namespace jouleprof::spans

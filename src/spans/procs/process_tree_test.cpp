@@ -7,8 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "spans/procs/fake_proc.h"
-#include "spans/procs/process_ledger.h"
+#include "spans/procs/procs_fixture.h"
 
 namespace jouleprof::spans {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/kept_file.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "model/process/process.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "spans/procs/fake_proc.h"
+#include "spans/procs/procs_fixture.h"
 
 namespace jouleprof::spans {
 namespace {

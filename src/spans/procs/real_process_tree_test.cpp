@@ -10,7 +10,7 @@
 #include <map>
 #include <thread>
 
-#include "spans/procs/process_ledger.h"
+#include "spans/procs/procs_fixture.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::spans {

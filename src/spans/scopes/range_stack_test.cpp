@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/scopes/reported.h"
+#include "spans/scopes/scopes_fixture.h"
 
 namespace {
 thread_local std::uint64_t allocations = 0;

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "model/activity/activity.h"
-#include "model/activity/activity_sink.h"
 
 namespace jouleprof::scopes {
 

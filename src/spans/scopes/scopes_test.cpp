@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "spans/scopes/reported.h"
+#include "spans/scopes/scopes_fixture.h"
 
 namespace jouleprof::scopes {
 namespace {

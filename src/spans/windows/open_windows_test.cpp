@@ -1,9 +1,9 @@
-#include "spans/windows/open_windows.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
+
+#include "spans/windows/shared_rings.h"
 
 namespace jouleprof::spans {
 namespace {

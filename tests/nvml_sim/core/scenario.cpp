@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
-#include "nvml_sim/core/return_names.h"
-#include "nvml_sim/core/scenario_parts.h"
 #include "base/file.h"
 #include "base/json/json_reader.h"
+#include "nvml_sim/core/return_names.h"
+#include "nvml_sim/core/scenario_parts.h"
 
 namespace jouleprof::nvml_sim {
 namespace {

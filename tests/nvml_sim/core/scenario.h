@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "abi/nvml_types.h"
+#include "base/result.h"
 #include "nvml_sim/core/curve.h"
 #include "nvml_sim/core/tree_sampler.h"
-#include "base/result.h"
 
 namespace jouleprof::nvml_sim {
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "nvml_sim/core/scenario.h"
 #include "base/json/json_reader.h"
+#include "nvml_sim/core/scenario.h"
 
 namespace jouleprof::nvml_sim {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "nvml_sim/core/faults.h"
 #include "nvml_sim/core/scenario.h"
 #include "nvml_sim/core/sim_device.h"
-#include "base/result.h"
 
 namespace jouleprof::nvml_sim {
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "nvml_sim/core/limited_power.h"
 #include "base/clock.h"
+#include "nvml_sim/core/limited_power.h"
 #include "tests/support/temp_tree.h"
 
 namespace jouleprof::nvml_sim {

@@ -1,9 +1,9 @@
 // The library, the system, and the simulator's own functions.
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "nvml_sim/core/return_names.h"
 #include "nvml_sim/nvml/dispatch.h"
-#include "base/file.h"
 
 namespace jouleprof::nvml_sim {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <map>
 
-#include "nvml_sim/core/simulator.h"
 #include "base/text.h"
+#include "nvml_sim/core/simulator.h"
 
 namespace {
 

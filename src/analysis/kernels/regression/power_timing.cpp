@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/kernels/regression/attribution_belief.h"
-#include "analysis/kernels/regression/sparse_row.h"
+#include "analysis/kernels/regression/row_errors.h"
 
 namespace jouleprof::analysis {
 namespace {

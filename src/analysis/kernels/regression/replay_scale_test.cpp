@@ -1,8 +1,8 @@
-#include "analysis/kernels/regression/replay_scale.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "analysis/kernels/regression/power_regression.h"
 
 namespace jouleprof::analysis {
 namespace {

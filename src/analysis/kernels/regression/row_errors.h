@@ -1,4 +1,4 @@
-// The errors of the regression's rows: variance, correlation of neighbours, weights of outliers.
+// Rows of a linear system with few factors that are not zero, and their sums.
 #pragma once
 
 #include <Eigen/Core>
@@ -6,12 +6,30 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "analysis/kernels/regression/power_rows.h"
-#include "analysis/kernels/regression/sparse_row.h"
 
 namespace jouleprof::analysis {
+
+struct Factor {
+  Eigen::Index index = 0;
+  double value = 0;
+};
+// In order of their indices; all other factors are zero.
+using SparseRow = std::span<const Factor>;
+
+// Adds `times` the row to a column.
+template <class Column>
+void add_row(SparseRow row, double times, Column&& to) {
+  for (const auto& factor : row) to[factor.index] += times * factor.value;
+}
+
+// Adds weight x row x row' to the lower triangle.
+void add_outer_product(SparseRow row, double weight, Eigen::MatrixXd& lower);
+
+// The errors of the regression's rows: variance, correlation of neighbours, weights of outliers.
 
 // Counter rows and sample rows each have a variance of their own. Their errors are first-order
 // moving averages, MA(1) (Box and Jenkins 1970): a jittering timestamp makes neighbouring rows err

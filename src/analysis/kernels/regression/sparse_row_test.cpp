@@ -1,8 +1,8 @@
-#include "analysis/kernels/regression/sparse_row.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "analysis/kernels/regression/row_errors.h"
 
 namespace jouleprof::analysis {
 namespace {

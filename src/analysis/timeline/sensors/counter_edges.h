@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analysis/timeline/sensors/counter.h"
+#include "analysis/timeline/sensors/observed_power.h"
 #include "analysis/timeline/sensors/power_shape.h"
-#include "analysis/timeline/sensors/time_base.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::analysis {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 
-#include "model/device/readings.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::analysis {

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/timeline/sensors/time_base.h"
-#include "model/device/readings.h"
+#include "analysis/timeline/sensors/observed_power.h"
 #include "model/device/sensor.h"
 
 namespace jouleprof::analysis {

@@ -1,10 +1,9 @@
-#include "analysis/timeline/sensors/refresh_fit.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
+#include "analysis/timeline/sensors/sensor_fit.h"
 #include "analysis/timeline/simulated_sensors_test.h"
 
 namespace jouleprof::analysis {

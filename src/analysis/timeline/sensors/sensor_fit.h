@@ -1,3 +1,37 @@
+// The refresh period of a sensor.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "jouleprof/units.h"
+#include "model/device/sensor.h"
+
+namespace jouleprof::analysis {
+
+// An estimate and half of its 95 % interval from the scatter of the data; model errors are
+// excluded.
+struct FittedDuration {
+  Duration value{};
+  Duration error{};
+
+  static FittedDuration of(double value, double error) {
+    return {duration_of(value), duration_of(error)};
+  }
+};
+
+// The median interval between times (seconds, in order, at least two), for refresh periods. Late
+// updates bias the mean.
+FittedDuration median_interval(const std::vector<double>& times);
+
+// The period of an energy counter's updates, by linear regression. Reads must be at least three
+// times as frequent. Errors: unavailable with fewer than 10 updates, when most reads returned a new
+// value, or without a fixed period.
+Result<FittedDuration> fit_counter_refresh(std::span<const model::CounterReading> reads);
+
 // The response of a power sensor, from its readings of a load that was on and off at known times.
 //
 // Model: a reading is idle + step x (the busy share of [t - lag - window, t - lag]), t being its
@@ -6,17 +40,6 @@
 // (Hooke and Jeeves 1961). Errors: jackknife over ten blocks of time. Busy spans of random length
 // avoid aliasing, as in Yang, Adamek, Armour, "Part-time Power Measurements" (SC'24), with known
 // busy times instead of an external meter.
-#pragma once
-
-#include <optional>
-#include <span>
-
-#include "analysis/timeline/sensors/refresh_fit.h"
-#include "base/clock.h"
-#include "base/result.h"
-#include "model/device/readings.h"
-
-namespace jouleprof::analysis {
 
 using model::BusySpan;
 

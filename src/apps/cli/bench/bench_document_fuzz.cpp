@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/cli/bench/bench_document.h"
+#include "apps/cli/bench/bench_workload.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

@@ -1,9 +1,9 @@
-#include "apps/cli/bench/bench_document.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "apps/cli/bench/bench_workload.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -54,5 +55,11 @@ struct BenchWorkload {
 
 // A time as the workload's program reads it. Errors: invalid_argument.
 Result<std::string> seconds_of(const char* option, const std::string& text);
+
+// The file in which a benchmark's workload says what it did.
+
+// Reads what python/jouleprof/bench/__main__.py wrote. Errors: corrupt; unsupported, another
+// version of the Python package wrote it.
+Result<model::BenchDocument> parse_bench_document(std::string_view text);
 
 }  // namespace jouleprof::cli

@@ -1,24 +1,94 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "apps/cli/compare/baselines.h"
-#include "apps/cli/compare/compare_outputs.h"
 #include "apps/cli/compare/paired_runs.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
+#include "base/result.h"
 #include "base/say.h"
 #include "recording/reader.h"
 #include "report/results/comparison.h"
+#include "report/results/pages.h"
 
 namespace jouleprof::cli {
 namespace {
+
+// The options of compare that say what is written where.
+
+struct CompareOutputs {
+  bool json = false;
+  bool github = false;
+  std::string html;
+  bool redact = false;  // of `html`
+  std::string markdown;
+  std::string junit;
+  std::string benchmark;
+  std::size_t top = 20;
+
+  void declare(CLI::App& app);
+  // Errors: invalid_argument where a file is one of `inputs` or named twice.
+  Result<void> check(const std::vector<std::string>& inputs) const;
+  // Existing files are replaced, but none of `inputs`. Returns the exit status.
+  int write(report::ComparisonReport report, const std::vector<std::string>& inputs) const;
+};
+
+void CompareOutputs::declare(CLI::App& app) {
+  app.add_option("--top", top, "");
+  auto* as_json = app.add_flag("--json", json, "");
+  app.add_flag("--github", github, "")->excludes(as_json);
+  auto* page = app.add_option("--html", html, "");
+  app.add_flag("--redact", redact, "")->needs(page);
+  app.add_option("--markdown", markdown, "");
+  app.add_option("--junit", junit, "");
+  app.add_option("--benchmark", benchmark, "");
+}
+
+Result<void> CompareOutputs::check(const std::vector<std::string>& inputs) const {
+  std::vector<std::string> others = inputs;
+  for (const auto& path : {html, markdown, junit, benchmark}) {
+    if (path.empty()) continue;
+    if (auto possible = check_output({path, true, others}); !possible) return possible;
+    others.push_back(path);
+  }
+  return {};
+}
+
+int CompareOutputs::write(report::ComparisonReport report,
+                          const std::vector<std::string>& inputs) const {
+  report.most_rows = top;
+  int status = kDone;
+  const auto to = [&](const std::string& path, const std::string& text) {
+    const auto written = write_output({path, true, inputs}, text);
+    if (!written) status = complain(written.error(), kCannotWrite);
+  };
+  std::string text = json ? report::comparison_to_json(report)
+                          : report::comparison_to_text(report, text_options(STDOUT_FILENO));
+  if (github) text += report::comparison_to_github(report);
+  to("", text);
+  if (!html.empty()) {
+    const auto page = report::comparison_to_html(report, {JOULEPROF_VERSION, "", redact});
+    if (!page) return complain(page.error(), kInternalError);
+    to(html, *page);
+  }
+  if (!markdown.empty()) to(markdown, report::comparison_to_markdown(report));
+  if (!junit.empty()) to(junit, report::comparison_to_junit(report));
+  if (!benchmark.empty()) to(benchmark, report::comparison_to_benchmark(report));
+  return status;
+}
 
 namespace fs = std::filesystem;
 using Figures = std::vector<analysis::RunFigures>;

@@ -10,7 +10,7 @@
 #include "base/say.h"
 #include "recording/sweep_file.h"
 #include "session/run/session.h"
-#include "session/sweep/planner.h"
+#include "session/sweep/experiment.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -129,5 +129,25 @@ class ApplyVerb : public Verb {
 }  // namespace
 
 std::unique_ptr<Verb> make_apply() { return std::make_unique<ApplyVerb>(); }
+
+namespace {
+
+class RestoreVerb : public Verb {
+ public:
+  std::string_view name() const override { return "restore"; }
+  void declare(CLI::App&) override {}
+
+  int run(const std::vector<std::string>&) override {
+    const auto outcome = restore_settings(meters::control::Leftovers::kSettle);
+    if (outcome.restored + outcome.failed == 0) {
+      say("jouleprof: nothing to restore: no killed sweep has left a setting\n");
+    }
+    return outcome.failed > 0 ? kNotPermitted : kDone;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_restore() { return std::make_unique<RestoreVerb>(); }
 
 }  // namespace jouleprof::cli

@@ -1,8 +1,12 @@
 #include "apps/cli/control/settings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "apps/cli/terminal/exit_status.h"
 #include "base/say.h"
@@ -72,6 +76,65 @@ Result<std::unique_ptr<control::HeldBoards>> hold_boards(control::Knob knob,
 int status_of_setting(const Error& error) {
   if (error.code == Errc::kInvalidArgument) return kUsageError;
   return error.code == Errc::kPermissionDenied ? kNotPermitted : kNothingToMeasure;
+}
+
+namespace {
+
+using nlohmann::json;
+
+void answer(const json& line) {
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+// As jouleprof_status numbers them.
+json to_json(const Error& error) {
+  return {{"status", static_cast<int>(error.code) + 1}, {"message", error.message}};
+}
+
+json optional(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+json reply(meters::control::HeldBoards& held, const std::string& line) {
+  const auto words = split_blanks(line);
+  const auto value = words.size() == 2 ? parse_number(words[1]) : std::nullopt;
+  if (words.size() == 1 && words[0] == "restore") {
+    if (const auto restored = held.restore(); !restored) return to_json(restored.error());
+    return {{"warnings", held.warnings()}};
+  }
+  if (words.empty() || words[0] != "set" || !value) {
+    return to_json({Errc::kInvalidArgument, "unknown request: " + line});
+  }
+  const auto set = held.apply(*value);
+  if (!set) return to_json(set.error());
+  return {{"requested", optional(set->front().requested)},
+          {"enforced_watts", optional(set->front().enforced_watts)}};
+}
+
+}  // namespace
+
+int serve_settings(const std::vector<std::string>& arguments) {
+  const auto knob =
+      arguments.size() == 3 ? meters::control::parse_knob(arguments[0]) : std::nullopt;
+  if (!knob) return kUsageError;
+  std::vector<std::string> devices;
+  for (const auto word : split(arguments[1], ',')) {
+    if (!word.empty()) devices.emplace_back(word);
+  }
+  auto held = hold_boards(*knob, devices, arguments[2] == "shared", {::getppid()});
+  if (!held) {
+    answer(to_json(held.error()));
+    return kNotPermitted;
+  }
+  json start{{"least", (*held)->range().least},
+             {"most", (*held)->range().most},
+             {"steps", (*held)->range().steps},
+             {"found", optional((*held)->found())},
+             {"devices", json::array()}};
+  for (const auto& board : (*held)->boards()) start["devices"].push_back(board.device());
+  answer(start);
+  std::string line;
+  while (std::getline(std::cin, line)) answer(reply(**held, line));
+  return kDone;
 }
 
 }  // namespace jouleprof::cli

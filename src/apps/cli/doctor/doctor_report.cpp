@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/cli/doctor/level_text.h"
-#include "apps/cli/kernel_memory.h"
+#include "apps/cli/measuring.h"
 #include "report/quantity.h"
 
 namespace jouleprof::cli {
@@ -221,6 +220,13 @@ std::string doctor_json(const meters::MeterSet& found,
       {"domains", std::move(domains)},      {"remembered_kernels", remembered_json(remembered)},
       {"missing", std::move(missing)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string level_text(std::string_view name, const model::KnownLevel& level) {
+  std::string text = fmt::format("{} {:.1f} W ± {:.2g} W, observed {}", name, level.power.watts(),
+                                 level.spread.watts(), report::utc_seconds_text(level.observed));
+  if (level.temperature_celsius) text += fmt::format(" at {:.0f} °C", *level.temperature_celsius);
+  return text;
 }
 
 }  // namespace jouleprof::cli

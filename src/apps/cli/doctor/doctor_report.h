@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "meters/all/open_meters.h"
+#include "model/device/power.h"
 #include "recording/kernel_store.h"
 
 namespace jouleprof::cli {
@@ -25,5 +27,13 @@ std::string doctor_text(const meters::MeterSet& found, const RememberedKernels& 
 std::string doctor_json(const meters::MeterSet& found,
                         const std::optional<Result<void>>& calibration,
                         const RememberedKernels& remembered);
+
+// A known power level of a board in words.
+
+// "at rest 80.1 W ± 1 W, observed 2026-11-22 14:03:11 UTC at 31 °C"; `name`: "at rest".
+std::string level_text(std::string_view name, const model::KnownLevel& level);
+
+inline constexpr std::string_view kAtRest = "at rest";
+inline constexpr std::string_view kHeld = "held by a context";
 
 }  // namespace jouleprof::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/gzip/gzip_stream.h"
+#include "base/gzip/gzip.h"
 #include "importers/torch/example_torch_trace.h"
 #include "importers/torch/torch_trace.h"
 #include "report/chrome/torch_annotator.h"

@@ -7,12 +7,12 @@
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
-#include "base/gzip/gzip_stream.h"
+#include "base/gzip/gzip.h"
 #include "base/say.h"
 #include "importers/torch/torch_trace.h"
 #include "recording/reader.h"
 #include "report/chrome/torch_annotator.h"
-#include "report/curves.h"
+#include "report/figures.h"
 
 namespace jouleprof::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "importers/csv/csv_recording.h"
 #include "importers/import.h"
 #include "recording/writer.h"
-#include "report/results/latency_energy.h"
+#include "report/results/bench.h"
 
 namespace jouleprof::cli {
 namespace {

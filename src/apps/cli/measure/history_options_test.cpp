@@ -1,6 +1,6 @@
-#include "apps/cli/measure/history_options.h"
-
 #include <gtest/gtest.h>
+
+#include "apps/cli/measure/serve_options.h"
 
 namespace jouleprof::cli {
 namespace {

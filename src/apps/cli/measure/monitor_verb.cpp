@@ -12,10 +12,10 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "meters/all/open_meters.h"
-#include "report/csv/snapshot_csv.h"
+#include "report/csv/readings_csv.h"
 #include "report/foreign/dmon.h"
-#include "report/json/snapshot_json.h"
-#include "report/text/monitor_table.h"
+#include "report/json/live_json.h"
+#include "report/text/snapshot_text.h"
 #include "session/run/session.h"
 
 namespace jouleprof::cli {

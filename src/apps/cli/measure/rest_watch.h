@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "meters/nvml/calibration/level_store.h"
+#include "meters/nvml/calibration/calibration_file.h"
+#include "model/profile.h"
 #include "model/snapshot.h"
 
 namespace jouleprof::cli {
@@ -53,5 +54,11 @@ class RestWatch {
   std::map<std::string, Board> boards_;
   meters::nvml::BoardLevels levels_;
 };
+
+// Power levels that a run observed, for later runs on the same boards.
+
+// Stores the power at rest and while held of each GPU that `profile` observed itself, by UUID.
+// A failure is ignored: the next run observes them again.
+void store_observed_levels(const model::Profile& profile);
 
 }  // namespace jouleprof::cli

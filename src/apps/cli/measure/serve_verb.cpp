@@ -11,26 +11,23 @@
 #include <thread>
 #include <utility>
 
-#include "apps/cli/measure/history_options.h"
 #include "apps/cli/measure/rest_watch.h"
-#include "apps/cli/measure/share_choice.h"
+#include "apps/cli/measure/serve_options.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/checks.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
-#include "apps/serve/window_api.h"
 #include "base/process/threads.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "meters/all/hardware_watch.h"
 #include "meters/all/open_meters.h"
-#include "report/json/machine_window_json.h"
+#include "report/json/live_json.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
-#include "session/sampling/run_info.h"
+#include "session/sampling/recorded_sampling.h"
 
 namespace jouleprof::cli {
 namespace {

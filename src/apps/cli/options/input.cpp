@@ -9,7 +9,7 @@
 #include "apps/cli/options/checks.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"
-#include "base/gzip/gzip_stream.h"
+#include "base/gzip/gzip.h"
 #include "base/text.h"
 #include "recording/merge/merged_file.h"
 #include "recording/reader.h"

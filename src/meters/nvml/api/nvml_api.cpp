@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <initializer_list>
+#include <thread>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace jouleprof::meters::nvml {
 namespace {
@@ -100,6 +104,121 @@ Result<NvmlApi> load_nvml(const std::string& path) {
                             path.empty() ? kLibraryName : path));
   }
   return api;
+}
+
+using abi::Return;
+
+bool is_lost(Return code) {
+  return code == Return::kGpuIsLost || code == Return::kResetRequired ||
+         code == Return::kUninitialized || code == Return::kDriverNotLoaded;
+}
+
+bool is_unsupported(Return code) {
+  return code == Return::kNotSupported || code == Return::kFunctionNotFound ||
+         code == Return::kDeprecated || code == Return::kArgumentVersionMismatch;
+}
+
+namespace {
+
+Errc code_of(Return code) {
+  if (is_unsupported(code)) return Errc::kUnsupported;
+  switch (code) {
+    case Return::kNoPermission:
+    case Return::kOperatingSystem:
+      return Errc::kPermissionDenied;
+    case Return::kTimeout:
+      return Errc::kTimeout;
+    case Return::kNotFound:
+    case Return::kGpuNotFound:
+    case Return::kDriverNotLoaded:
+    case Return::kLibraryNotFound:
+      return Errc::kNotFound;
+    default:
+      return Errc::kUnavailable;
+  }
+}
+
+}  // namespace
+
+Error nvml_error(const NvmlApi& api, std::string_view what, Return code) {
+  const char* words = api.error_string != nullptr ? api.error_string(code) : nullptr;
+  if (words == nullptr) {
+    return {code_of(code), fmt::format("{}: NVML error {}", what, static_cast<unsigned>(code))};
+  }
+  return {code_of(code), fmt::format("{}: {}", what, words)};
+}
+
+std::string fix_for(Return code) {
+  switch (code) {
+    case Return::kDriverNotLoaded:
+      return "load the driver's kernel module (modprobe nvidia) or reboot";
+    case Return::kLibRmVersionMismatch:
+      return "the driver was updated while the old one is loaded: reboot, or unload and load the "
+             "nvidia kernel modules; in a container, restart it";
+    case Return::kNoPermission:
+    case Return::kOperatingSystem:
+      return "this user may not open /dev/nvidia*: ask for access to the device files; in a "
+             "container, start it with the GPUs (docker run --gpus all)";
+    case Return::kGpuIsLost:
+      return "the GPU fell off the bus: see the Xid messages in the kernel's log, then reboot";
+    case Return::kResetRequired:
+      return "reset the GPU (nvidia-smi --gpu-reset) or reboot";
+    case Return::kGpuNotFound:
+      return "no NVIDIA GPU is visible here: check lspci and, in a container, its --gpus option";
+    case Return::kFunctionNotFound:
+      return "a newer NVIDIA driver offers it";
+    default:
+      return {};
+  }
+}
+
+namespace {
+
+template <typename T>
+std::optional<double> unless_sentinel(T value) {
+  if (is_sentinel(value)) return std::nullopt;
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+std::optional<double> number(abi::ValueType type, const abi::Value& value) {
+  switch (type) {
+    case abi::ValueType::kDouble:
+      return std::isfinite(value.d) ? std::optional(value.d) : std::nullopt;
+    case abi::ValueType::kUnsignedInt:
+      return unless_sentinel(value.ui);
+    case abi::ValueType::kUnsignedLong:
+      return unless_sentinel(value.ul);
+    case abi::ValueType::kUnsignedLongLong:
+      return unless_sentinel(value.ull);
+    case abi::ValueType::kSignedLongLong:
+      if (is_sentinel(static_cast<unsigned long long>(value.sll))) return std::nullopt;
+      return static_cast<double>(value.sll);
+    case abi::ValueType::kSignedInt:
+      return static_cast<double>(value.i);
+    case abi::ValueType::kUnsignedShort:
+      return static_cast<double>(value.us);
+  }
+  return std::nullopt;
+}
+
+Result<Power> power_from(std::string_view what, std::optional<double> milliwatts) {
+  constexpr double kMostMilliwatts = 100e6;
+  if (!milliwatts) {
+    return fail(Errc::kUnavailable, fmt::format("{}: the driver returned its no-value mark", what));
+  }
+  if (*milliwatts < 0 || *milliwatts > kMostMilliwatts) {
+    return fail(Errc::kCorrupt, fmt::format("{}: an impossible power", what));
+  }
+  return Power::watts(*milliwatts * 1e-3);
+}
+
+NvmlClock NvmlClock::complete(NvmlClock given) {
+  if (!given.now) given.now = &ClockPoint::now;
+  if (!given.thread_cpu_time) given.thread_cpu_time = &jouleprof::thread_cpu_time;
+  if (!given.sleep) given.sleep = [](Duration d) { std::this_thread::sleep_for(d); };
+  return given;
 }
 
 }  // namespace jouleprof::meters::nvml

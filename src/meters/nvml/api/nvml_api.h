@@ -1,12 +1,17 @@
 // The driver's library as a struct of function pointers, and how to find it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "abi/nvml_abi.h"
+#include "base/clock.h"
 #include "base/process/dynlib.h"
 #include "base/result.h"
+#include "jouleprof/units.h"
 
 namespace jouleprof::meters::nvml {
 
@@ -75,5 +80,45 @@ struct NvmlApi {
 // Loads `path` (empty: kLibraryName) without initialising it. Errors: not_found, with what to
 // install; unsupported when the file is no NVML library.
 Result<NvmlApi> load_nvml(const std::string& path);
+
+// NVML's return codes as errors.
+
+// The device is lost for now: off the bus, waiting for a reset, or without a driver.
+bool is_lost(abi::Return code);
+
+// The device or driver does not offer this, and will not later.
+bool is_unsupported(abi::Return code);
+
+// What failed, in the driver's words: "nvmlInit: Driver Not Loaded".
+Error nvml_error(const NvmlApi& api, std::string_view what, abi::Return code);
+
+// The least invasive thing that would help; empty when nothing would.
+std::string fix_for(abi::Return code);
+
+// Converts NVML's typed values; some mark a missing value.
+
+// The driver's marks for "no value": all bits set in 32 or 64 bits, and the former times 1000.
+constexpr bool is_sentinel(unsigned long long value) {
+  return value == 0xFFFFFFFFULL || value == ~0ULL || value == 4294967295000ULL;
+}
+
+// The number in a tagged value; absent for a type not known here and for sentinels.
+std::optional<double> number(abi::ValueType type, const abi::Value& value);
+
+// A power given in milliwatts. Errors: unavailable for a sentinel, corrupt for a negative value or
+// an impossible one (100 kW); `what` names the source.
+Result<Power> power_from(std::string_view what, std::optional<double> milliwatts);
+
+// The meter's clocks; tests replace them.
+
+// Unset members mean the system's.
+struct NvmlClock {
+  std::function<ClockPoint()> now;
+  std::function<Duration()> thread_cpu_time;  // CPU time of the calling thread
+  std::function<void(Duration)> sleep;
+
+  // All members set.
+  static NvmlClock complete(NvmlClock given);
+};
 
 }  // namespace jouleprof::meters::nvml

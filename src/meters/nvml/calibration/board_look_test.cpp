@@ -1,7 +1,6 @@
-#include "meters/nvml/calibration/board_look.h"
-
 #include <gmock/gmock.h>
 
+#include "meters/nvml/calibration/calibrator.h"
 #include "meters/nvml/nvml_meter_fixture.h"
 
 namespace jouleprof::meters {

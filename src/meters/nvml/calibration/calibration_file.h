@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "meters/nvml/gpu.h"
+#include "model/device/power.h"
 
 namespace jouleprof::meters::nvml {
 
@@ -35,5 +38,32 @@ Result<std::size_t> forget_devices(const std::vector<std::string>& uuids);
 
 // Removes all that is stored of every GPU of this machine, or scenario; otherwise the same.
 Result<std::size_t> forget_all_devices();
+
+// Stores the sensor traits that `doctor --calibrate` found for later runs, by GPU UUID
+// (calibration_file.h).
+
+// All stored results. A missing or damaged file gives none: calibration only refines the traits of
+// the generation, and the same command measures it again.
+Calibrations read_calibrations();
+
+// Adds or replaces the traits of the GPUs in `found`. Errors: as change_devices.
+Result<void> keep_calibrations(const Calibrations& found);
+
+// Stores the power levels of boards that runs and calibrations observed, by GPU UUID
+// (calibration_file.h).
+
+using BoardLevels = std::map<std::string, model::KnownLevels>;
+
+// The stored levels. Of each level the last 8 observations are stored; it has power, temperature
+// and date of the last one. Its spread reaches to the farthest of the others, and is never less
+// than what the last one has itself. A missing file has no levels; a damaged observation is left
+// out.
+BoardLevels read_levels();
+
+// Adds observations; an absent level changes nothing. An observation with the date of a stored one
+// replaces it, so that one may be stored twice.
+// Errors: invalid_argument for a power that is not above 0 or a spread below 0; as change_devices.
+// Then nothing is stored.
+Result<void> keep_levels(const BoardLevels& observed);
 
 }  // namespace jouleprof::meters::nvml

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
-#include "meters/nvml/calibration/calibration_store.h"
-#include "meters/nvml/calibration/level_store.h"
 #include "meters/nvml/calibration/state_folder_fixture.h"
 
 namespace jouleprof::meters::nvml {

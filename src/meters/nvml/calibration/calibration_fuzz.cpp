@@ -10,8 +10,6 @@
 #include <string_view>
 
 #include "meters/nvml/calibration/calibration_file.h"
-#include "meters/nvml/calibration/calibration_store.h"
-#include "meters/nvml/calibration/level_store.h"
 #include "tests/support/fuzz_files.h"
 
 using namespace jouleprof;

@@ -1,7 +1,6 @@
-#include "meters/nvml/calibration/calibration_store.h"
-
 #include <gtest/gtest.h>
 
+#include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/state_folder_fixture.h"
 
 namespace jouleprof::meters::nvml {

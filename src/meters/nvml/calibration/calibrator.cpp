@@ -2,15 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <random>
-#include <thread>
+#include <span>
 #include <utility>
 
-#include "meters/nvml/api/nvml_error.h"
-#include "meters/nvml/calibration/board_look.h"
+#include "base/process/threads.h"
+#include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/calibration/cuda_load.h"
-#include "meters/nvml/calibration/steady_power.h"
+#include "meters/nvml/device_sensors.h"
+#include "meters/nvml/probes/counter_probe.h"
+#include "meters/nvml/probes/ring_probe.h"
+#include "model/device/gauge_names.h"
 
 namespace jouleprof::meters::nvml {
 namespace {
@@ -215,6 +222,205 @@ Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
   observed.powers = watch.stop();
   observed.counter = read_counter(session_->api(), gpu, kCounterTime);
   return observed;
+}
+
+namespace {
+
+using abi::Return;
+using namespace std::chrono_literals;
+
+constexpr Duration kPoll = 1ms;
+constexpr Duration kRingRead = 250ms;
+
+std::optional<RingProbe> open_ring(const NvmlApi& api, const Gpu& gpu, const NvmlClock& clock) {
+  for (const auto type : {abi::SamplingType::kTotalPower, abi::SamplingType::kModulePower}) {
+    RingContent content;
+    if (read_ring(api, gpu.handle, type, content) != Return::kSuccess) continue;
+    const Duration refresh = content.refresh().value_or(20ms);
+    return std::make_optional<RingProbe>(api, gpu.handle, type, model::SensorId{},
+                                         std::move(content), refresh, kRingRead, clock);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+SensorWatch::SensorWatch(const NvmlApi& api, const Gpu& gpu) : api_(api), gpu_(gpu) {
+  auto thread =
+      start_thread([this] { watch(stop_.get_token()); }, [this](const char*) { watched_ = {}; });
+  if (thread) thread_ = std::move(*thread);
+}
+
+SensorWatch::~SensorWatch() { (void)stop(); }
+
+Watched SensorWatch::stop() {
+  stop_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  return std::move(watched_);
+}
+
+void SensorWatch::watch(const std::stop_token& stop) {
+  const auto scopes = find_powers(api_, gpu_.handle, gpu_.generation);
+  const auto& powers = scopes.gpu.any() ? scopes.gpu : scopes.module;
+  std::vector<Field> fields;
+  std::vector<std::vector<model::PowerReading>*> into;
+  const auto add = [&](const std::optional<Field>& field, auto& readings) {
+    if (!field) return;
+    fields.push_back(*field);
+    into.push_back(&readings);
+  };
+  add(powers.instant, watched_.instant);
+  add(powers.average, watched_.average);
+
+  const NvmlClock clock = NvmlClock::complete({});
+  auto ring = open_ring(api_, gpu_, clock);
+  model::Readings readings;
+  HostTime ring_due = HostClock::now() + kRingRead;
+  while (true) {
+    const bool last = stop.stop_requested();
+    const HostTime before = HostClock::now();
+    const auto answers = read_fields(api_, gpu_.handle, fields);
+    const HostTime at = before + (HostClock::now() - before) / 2;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (answers[i].code != Return::kSuccess || !answers[i].value) continue;
+      into[i]->push_back({model::SensorId{}, at, Power::watts(*answers[i].value * 1e-3)});
+    }
+    if (ring && (last || at >= ring_due)) {
+      ring->read(readings);
+      ring_due = at + kRingRead;
+    }
+    if (last) break;
+    std::this_thread::sleep_for(kPoll);
+  }
+  watched_.ring = std::move(readings.powers);
+}
+
+std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
+                                                Duration length) {
+  std::vector<model::CounterReading> reads;
+  const HostTime end = HostClock::now() + length;
+  while (HostClock::now() < end) {
+    Return code{};
+    const HostTime before = HostClock::now();
+    const auto total = read_total_energy(api, gpu.handle, code);
+    if (!total) return {};
+    reads.push_back({model::SensorId{}, before, HostClock::now(), *total});
+    std::this_thread::sleep_for(kPoll);
+  }
+  return reads;
+}
+
+namespace {
+
+// Boards at rest run at 210 to 345 MHz, with a context at more than 1 GHz.
+constexpr double kHighClock = 600e6;
+constexpr double kBusy = 0.05;
+
+}  // namespace
+
+std::optional<std::string> BoardLook::not_at_rest() const {
+  if (processes && *processes > 0) {
+    return fmt::format("{:.0f} process(es) hold a context on it", *processes);
+  }
+  if (utilisation && *utilisation > kBusy) {
+    return fmt::format("its utilisation is {:.0f} %", 100 * *utilisation);
+  }
+  if (sm_clock && *sm_clock > kHighClock) {
+    return fmt::format("its clocks are up ({:.0f} MHz)", *sm_clock * 1e-6);
+  }
+  if (processes || sm_clock) return std::nullopt;
+  return "the driver reports neither its processes nor its clock";
+}
+
+BoardLook look_at(NvmlMeter& meter, const Gpu& gpu) {
+  model::Readings readings;
+  const std::string state = gpu.device() + " state";
+  for (std::size_t i = 0; i < meter.probes().size(); ++i) {
+    if (meter.probes()[i].name == state) meter.read(i, readings);
+  }
+  (void)meter.read_processes(readings);
+  BoardLook look;
+  for (const auto& r : readings.gauges) {
+    const auto& sensor = meter.sensors()[static_cast<std::size_t>(r.sensor)];
+    const auto& domain = meter.domains()[static_cast<std::size_t>(sensor.domain)];
+    if (domain.device != gpu.device()) continue;
+    if (sensor.name == model::gauge::kProcessCount) look.processes = r.value;
+    if (sensor.name == model::gauge::kSmClock) look.sm_clock = r.value;
+    if (sensor.name == model::gauge::kGpuUtilisation) look.utilisation = r.value;
+    if (sensor.name == model::gauge::kTemperature) look.temperature = r.value;
+  }
+  return look;
+}
+
+namespace {
+
+constexpr Duration kBin = std::chrono::milliseconds{100};
+constexpr std::size_t kFewest = 10;  // bins
+constexpr double kTwoSided = 1.96;   // standard deviations
+
+struct Level {
+  double mean = 0;
+  double deviation = 0;  // standard deviation
+
+  double error(std::size_t count) const {
+    return kTwoSided * deviation / std::sqrt(static_cast<double>(count));
+  }
+};
+
+Level level_of(std::span<const double> watts) {
+  Level level;
+  for (const double w : watts) level.mean += w / static_cast<double>(watts.size());
+  double squares = 0;
+  for (const double w : watts) squares += (w - level.mean) * (w - level.mean);
+  level.deviation = std::sqrt(squares / static_cast<double>(watts.size() - 1));
+  return level;
+}
+
+double at_least(double watts, double ratio, double of) { return std::max(watts, ratio * of); }
+
+std::vector<double> bins_of(const std::vector<model::PowerReading>& readings, HostTime begin) {
+  struct Bin {
+    double sum = 0;
+    int count = 0;
+  };
+  std::map<std::int64_t, Bin> bins;
+  for (const auto& r : readings) {
+    if (r.at < begin) continue;
+    Bin& bin = bins[(r.at - begin) / kBin];
+    bin.sum += r.power.watts();
+    ++bin.count;
+  }
+  std::vector<double> means;
+  for (const auto& [number, bin] : bins) means.push_back(bin.sum / bin.count);
+  return means;
+}
+
+}  // namespace
+
+Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& readings, HostTime begin) {
+  const auto bins = bins_of(readings, begin);
+  if (bins.size() < kFewest) {
+    return fail(Errc::kUnavailable, fmt::format("there are readings of {:.1f} s only",
+                                                seconds(kBin) * static_cast<double>(bins.size())));
+  }
+  const std::span all(bins);
+  const std::size_t half = bins.size() / 2;
+  const Level first = level_of(all.first(half));
+  const Level last = level_of(all.last(half));
+  const double errors = std::hypot(first.error(half), last.error(half));
+  if (std::abs(last.mean - first.mean) > at_least(0.5, 0.005, last.mean) + errors) {
+    return fail(Errc::kUnavailable,
+                fmt::format("its power was still {} ({:.1f} to {:.1f} W)",
+                            last.mean < first.mean ? "falling" : "rising", first.mean, last.mean));
+  }
+  const auto [low, high] = std::minmax_element(bins.begin(), bins.end());
+  const Level level = level_of(all);
+  if (*high - *low > at_least(3, 0.03, level.mean)) {
+    return fail(Errc::kUnavailable,
+                fmt::format("its power varied between {:.1f} and {:.1f} W", *low, *high));
+  }
+  const double spread = std::max(kTwoSided * level.deviation, at_least(1, 0.01, level.mean));
+  return SteadyPower{Power::watts(level.mean), Power::watts(spread)};
 }
 
 }  // namespace jouleprof::meters::nvml

@@ -1,19 +1,60 @@
-// Puts a load at known times on a GPU and reads its sensors meanwhile. What the readings say about
-// the sensors is found by analysis/timeline/sensor_fit.h.
+// Reads a GPU's sensors as often as calibration needs: far more often than the meter does.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/result.h"
-#include "meters/nvml/calibration/sensor_watch.h"
+#include "jouleprof/units.h"
+#include "meters/nvml/gpu.h"
 #include "meters/nvml/nvml_meter.h"
-#include "model/device/power_levels.h"
+#include "model/device/power.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
+
+struct Watched {
+  std::vector<model::PowerReading> ring;     // stamped by the driver
+  std::vector<model::PowerReading> instant;  // polled each millisecond
+  std::vector<model::PowerReading> average;  // the same
+};
+
+// Reads the power sensors on its own thread from construction on. A sensor that is missing or fails
+// has no readings; without a thread, or where that fails, none has. On a superchip it reads the
+// GPU's own power, else the module's. `api` and `gpu` must outlive it.
+class SensorWatch {
+ public:
+  SensorWatch(const NvmlApi& api, const Gpu& gpu);
+  SensorWatch(const SensorWatch&) = delete;
+  SensorWatch& operator=(const SensorWatch&) = delete;
+  ~SensorWatch();
+
+  // Ends the thread and returns its readings. Call it once at most.
+  Watched stop();
+
+ private:
+  void watch(const std::stop_token& stop);
+
+  const NvmlApi& api_;
+  const Gpu& gpu_;
+  Watched watched_;
+  std::stop_source stop_;
+  std::thread thread_;  // last: it uses the members above
+};
+
+// Reads the energy counter for `length` without pauses (one read takes about 2.5 ms).
+// Empty when a read fails.
+std::vector<model::CounterReading> read_counter(const NvmlApi& api, const Gpu& gpu,
+                                                Duration length);
+
+// Puts a load at known times on a GPU and reads its sensors meanwhile. What the readings say about
+// the sensors is found by analysis/timeline/sensor_fit.h.
 
 struct LoadObservation {
   // With the load's context and nothing running, before the load. Errors: unavailable with the
@@ -60,5 +101,34 @@ class Calibrator {
   std::unique_ptr<Session> session_;
   Progress progress_;
 };
+
+// What a board's gauges say about contexts on it.
+
+struct BoardLook {
+  std::optional<double> processes;  // that the driver lists
+  std::optional<double> sm_clock;   // hertz
+  std::optional<double> utilisation;
+  std::optional<double> temperature;  // degrees Celsius
+
+  // Why the board is not at rest; absent when it is. Without a list of processes and without a
+  // clock that is unknown, which is a reason, too.
+  std::optional<std::string> not_at_rest() const;
+};
+
+// Reads the gauges and the processes of one GPU.
+BoardLook look_at(NvmlMeter& meter, const Gpu& gpu);
+
+// The power of an interval in which it was steady.
+
+struct SteadyPower {
+  Power power;
+  Power spread;  // half of a 95 % interval of means over 0.1 s; at least 1 W and 1 %
+};
+
+// From readings of one sensor in any order; of those after `begin`, means over 0.1 s are taken.
+// Errors: unavailable with the reason: readings of less than 1 s; power that rises or falls (the
+// means of both halves differ by more than 0.5 W and 0.5 %, beyond their errors); power that varies
+// by more than 3 W and 3 %.
+Result<SteadyPower> steady_power(const std::vector<model::PowerReading>& readings, HostTime begin);
 
 }  // namespace jouleprof::meters::nvml

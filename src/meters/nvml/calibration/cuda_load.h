@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "model/device/readings.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 

@@ -1,5 +1,3 @@
-#include "meters/nvml/calibration/level_store.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json/json_reader.h"
-#include "meters/nvml/calibration/calibration_store.h"
+#include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/state_folder_fixture.h"
 
 namespace jouleprof::meters::nvml {

@@ -1,9 +1,9 @@
-#include "meters/nvml/calibration/steady_power.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+
+#include "meters/nvml/calibration/calibrator.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "meters/nvml/fake_nvml.h"
+#include "meters/nvml/nvml_fixture.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

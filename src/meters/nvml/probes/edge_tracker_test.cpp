@@ -1,8 +1,8 @@
-#include "meters/nvml/probes/edge_tracker.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
+
+#include "meters/nvml/probes/counter_probe.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

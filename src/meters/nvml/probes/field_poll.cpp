@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meters/nvml/api/nvml_error.h"
-#include "meters/nvml/api/nvml_value.h"
+#include "meters/nvml/api/nvml_api.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

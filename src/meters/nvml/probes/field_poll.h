@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "meters/nvml/api/nvml_api.h"
-#include "meters/nvml/api/nvml_clock.h"
 #include "meters/nvml/probes/probe_reader.h"
 
 namespace jouleprof::meters::nvml {

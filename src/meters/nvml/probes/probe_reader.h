@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "model/device/readings.h"
+#include "model/device/sensor.h"
 
 namespace jouleprof::meters::nvml {
 

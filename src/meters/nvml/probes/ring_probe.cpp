@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "meters/nvml/api/nvml_error.h"
-#include "meters/nvml/api/nvml_value.h"
+#include "meters/nvml/api/nvml_api.h"
 
 namespace jouleprof::meters::nvml {
 

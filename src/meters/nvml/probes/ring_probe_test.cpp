@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "meters/nvml/fake_nvml.h"
+#include "meters/nvml/nvml_fixture.h"
 
 namespace jouleprof::meters::nvml {
 namespace {

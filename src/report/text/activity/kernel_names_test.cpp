@@ -1,11 +1,10 @@
-#include "report/text/activity/kernel_names.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "report/cells.h"
+#include "report/text/activity/activity_rows.h"
 
 namespace jouleprof::report {
 namespace {

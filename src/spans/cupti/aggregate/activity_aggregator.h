@@ -8,9 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "model/activity/activity_sink.h"
+#include "model/activity/activity.h"
 #include "model/activity/device_timeline.h"
-#include "spans/cupti/aggregate/activity.h"
 #include "spans/cupti/aggregate/graph_templates.h"
 
 namespace jouleprof::cupti {

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "spans/cupti/aggregate/aggregated.h"
+#include "spans/cupti/aggregate/aggregate_fixture.h"
 
 namespace jouleprof::cupti {
 namespace {

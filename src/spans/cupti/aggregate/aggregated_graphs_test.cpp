@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "spans/cupti/aggregate/aggregated.h"
+#include "spans/cupti/aggregate/aggregate_fixture.h"
 
 namespace jouleprof::cupti {
 namespace {

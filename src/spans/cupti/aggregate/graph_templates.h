@@ -1,5 +1,4 @@
-// The nodes of launches of CUDA graphs that were recorded node by node, as templates for launches
-// that are received as one record.
+// One kernel, copy, memory set or graph launch on a device.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +6,35 @@
 #include <unordered_map>
 #include <vector>
 
-#include "spans/cupti/aggregate/activity.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::cupti {
+
+struct Activity {
+  std::int64_t start = 0;  // HostTime, nanoseconds
+  std::int64_t end = 0;
+  std::uint32_t device = 0;  // CUDA's ordinal; model::kNone: not known
+  std::uint32_t kernel_class = 0;
+  std::uint32_t scope = model::kNone;
+  std::uint32_t stream = 0;
+  std::uint32_t graph = 0;        // the executable graph that it belongs to; 0: none
+  std::uint32_t correlation = 0;  // of the launch
+  bool collective = false;        // and its times are its own
+  bool whole_graph = false;       // a launch of a graph, received as one record
+
+  bool is_node() const { return graph != 0 && !whole_graph; }
+};
+
+// A launch of a graph without any record.
+struct UnrecordedLaunch {
+  std::int64_t begin = 0;  // of the call, HostTime, nanoseconds
+  std::uint32_t scope = model::kNone;
+  std::uint32_t graph = 0;
+  std::uint32_t correlation = 0;
+};
+
+// The nodes of launches of CUDA graphs that were recorded node by node, as templates for launches
+// that are received as one record.
 
 class GraphTemplates {
  public:
@@ -51,5 +76,21 @@ class GraphTemplates {
   std::size_t nodes_ = 0;  // in all templates
   std::uint64_t launches_ = 0;
 };
+
+// Corrects launches of CUDA graphs whose nodes have timestamps of other launches.
+
+// A graph's launches can be recorded node by node and then as a whole again. CUPTI then writes the
+// timestamps of nodes of the later launches into the records of the last launch that was recorded
+// node by node, until it hands these over (observed with CUPTI 13.0 and driver 580, not
+// documented). The first node there keeps only its begin, and seems to run until a later launch,
+// for up to a second. The launch without a record that follows (GraphMode) writes its stamps there,
+// too; of it only the call is known.
+//
+// Replaces such nodes among waiting[first ...] by a whole launch, with the duration of the launch
+// whose timestamps they have. Returns the valid nodes: those of other launches unchanged, and for
+// these the nodes of the later launch. An unrecorded launch whose stamps were found begins with
+// them.
+std::vector<Activity> mend_overwritten(std::vector<Activity>& waiting, std::size_t first,
+                                       std::vector<UnrecordedLaunch>& unrecorded);
 
 }  // namespace jouleprof::cupti

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/activity/activity_sink.h"
+#include "model/activity/activity.h"
 
 namespace jouleprof::cupti {
 

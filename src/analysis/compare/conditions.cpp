@@ -1,0 +1,255 @@
+#include "analysis/compare/conditions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string_view>
+
+#include "model/device/gauge_names.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+namespace {
+
+using Runs = std::vector<RunFigures>;
+
+constexpr double kSameWork = 0.001;  // ratio
+constexpr double kSameLimit = 1;     // W
+constexpr double kSameClock = 0.02;  // ratio
+constexpr double kSameCelsius = 5;   // K
+constexpr double kMostHeat = 0.02;   // share of the readings
+
+// The mean over the runs that have it.
+std::optional<double> mean_of(const Runs& runs,
+                              const std::function<std::optional<double>(const RunFigures&)>& of) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& run : runs) {
+    if (const auto value = of(run)) {
+      sum += *value;
+      ++count;
+    }
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+class Checks {
+ public:
+  Checks(const Runs& before, const Runs& after) : before_(before), after_(after) {}
+
+  std::vector<Condition> all() {
+    check_each();
+    check_domains();
+    check_work();
+    check_limits();
+    check_state();
+    return std::move(found_);
+  }
+
+ private:
+  template <typename... Values>
+  void add(bool blocks, const char* code, fmt::format_string<Values...> text, Values&&... values) {
+    found_.push_back({code, fmt::format(text, std::forward<Values>(values)...), blocks});
+  }
+
+  void check_each() {
+    bool simulated = false;
+    std::set<bool> traced;
+    for (const Runs* side : {&before_, &after_}) {
+      for (const auto& run : *side) {
+        const auto& c = run.conditions;
+        if (c.exit_status.value_or(0) != 0) {
+          add(true, "failed_run", "{} ended with status {}", run.name, *c.exit_status);
+        }
+        if (!c.complete) add(true, "cut_off", "{} was cut off before its end", run.name);
+        simulated = simulated || c.simulated;
+        traced.insert(c.traced);
+      }
+    }
+    if (traced.size() > 1) {
+      add(true, "tracing_differs", "kernels or layers of some runs were traced, which costs time");
+    }
+    if (simulated) add(false, "simulated", "the energies are of a simulated device");
+  }
+
+  void check_domains() {
+    std::set<std::vector<std::string>> labels;
+    std::set<bool> of_command;
+    std::set<std::string> boots[2];
+    for (const Runs* side : {&before_, &after_}) {
+      for (const auto& run : *side) {
+        auto& list = boots[side == &after_ ? 1 : 0];
+        list.insert(run.boot_id);
+        of_command.insert(run.is_command);
+        std::vector<std::string> own;
+        for (const auto& [label, identity] : run.boards) own.push_back(label);
+        labels.insert(std::move(own));
+      }
+    }
+    if (of_command.size() > 1) {
+      add(true, "scope_differs",
+          "the energies are of the command in one run and of whole devices in another: compare "
+          "both with --whole-machine");
+    }
+    if (labels.size() > 1) {
+      add(true, "domains_differ", "the energies are of {} in one run and of {} in another",
+          fmt::join(*labels.begin(), " and "), fmt::join(*labels.rbegin(), " and "));
+    } else if (!is_same_board(before_, after_)) {
+      add(false, "board_differs",
+          "the runs used different boards: the calibration error of their sensors does not cancel");
+    }
+    if (boots[0] != boots[1]) {
+      add(false, "boot_differs",
+          "the machine or its boot differs, so that the driver may differ, too");
+    }
+  }
+
+  void check_work() {
+    std::set<std::string> names;
+    for (const Runs* side : {&before_, &after_}) {
+      for (const auto& run : *side) {
+        for (const auto& [name, count] : run.conditions.work) names.insert(name);
+      }
+    }
+    for (const auto& name : names) {
+      const auto count = [&](const RunFigures& run) -> std::optional<double> {
+        const auto it = run.conditions.work.find(name);
+        return it == run.conditions.work.end() ? std::nullopt : std::optional(it->second);
+      };
+      const auto a = mean_of(before_, count);
+      const auto b = mean_of(after_, count);
+      if (a && b && std::abs(*a - *b) > kSameWork * std::max(*a, *b)) {
+        add(true, "work_differs", "{}: {:g} before, {:g} after", name, *a, *b);
+      }
+    }
+  }
+
+  void check_limits() {
+    std::set<std::string> devices;
+    for (const auto& run : before_) {
+      for (const auto& [device, watts] : run.conditions.power_limits) devices.insert(device);
+    }
+    for (const auto& device : devices) {
+      const auto watts = [&](const RunFigures& run) -> std::optional<double> {
+        const auto it = run.conditions.power_limits.find(device);
+        return it == run.conditions.power_limits.end() ? std::nullopt : std::optional(it->second);
+      };
+      const auto a = mean_of(before_, watts);
+      const auto b = mean_of(after_, watts);
+      if (a && b && std::abs(*a - *b) > kSameLimit) {
+        add(true, "limit_differs", "the power limit of {} was {:g} W before and {:g} W after",
+            device, *a, *b);
+      }
+    }
+  }
+
+  void check_state() {
+    const auto clock = [](const RunFigures& run) { return run.conditions.sm_megahertz; };
+    const auto celsius = [](const RunFigures& run) { return run.conditions.start_celsius; };
+    const auto heat = [](const RunFigures& run) { return run.conditions.limited_by_heat; };
+    const auto clocks = std::pair(mean_of(before_, clock), mean_of(after_, clock));
+    if (clocks.first && clocks.second &&
+        std::abs(*clocks.first - *clocks.second) > kSameClock * *clocks.first) {
+      add(false, "clock_differs", "the mean SM clock was {:.0f} MHz before and {:.0f} MHz after",
+          *clocks.first, *clocks.second);
+    }
+    const auto degrees = std::pair(mean_of(before_, celsius), mean_of(after_, celsius));
+    if (degrees.first && degrees.second &&
+        std::abs(*degrees.first - *degrees.second) > kSameCelsius) {
+      add(false, "temperature_differs", "GPUs began at {:.0f} C before and at {:.0f} C after",
+          *degrees.first, *degrees.second);
+    }
+    for (const bool first : {true, false}) {
+      const auto share = mean_of(first ? before_ : after_, heat);
+      if (share && *share > kMostHeat) {
+        add(false, "slowed_by_heat", "heat lowered the clocks in {:.0f} % of the readings {}",
+            100 * *share, first ? "before" : "after");
+      }
+    }
+  }
+
+  const Runs& before_;
+  const Runs& after_;
+  std::vector<Condition> found_;
+};
+
+}  // namespace
+
+std::vector<Condition> conditions_between(const Runs& before, const Runs& after) {
+  return Checks(before, after).all();
+}
+
+bool is_same_board(const Runs& before, const Runs& after) {
+  const auto same = [&](const RunFigures& run) { return run.boards == before.front().boards; };
+  return std::all_of(before.begin(), before.end(), same) &&
+         std::all_of(after.begin(), after.end(), same);
+}
+
+namespace {
+
+class Mean {
+ public:
+  void add(double value) {
+    sum_ += value;
+    ++count_;
+  }
+  std::optional<double> value() const {
+    return count_ > 0 ? std::optional(sum_ / static_cast<double>(count_)) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  std::size_t count_ = 0;
+};
+
+void read_gauges(const model::Recording& recording, const PartSpan& span, Conditions& out) {
+  Mean clock;
+  Mean heat;
+  for (const auto& gpu : recording.domains) {
+    if (gpu.kind != model::DomainKind::kGpu || gpu.parent || !gpu.visible) continue;
+    const auto readings = [&](std::string_view name) {
+      return gauge_of(recording, gpu, name, span.begin, span.end);
+    };
+    for (const auto& r : readings(model::gauge::kSmClock)) clock.add(r.value * 1e-6);
+    for (const auto& r : readings(model::gauge::kClockEventReasons)) {
+      heat.add(model::ClockReasons::of_gauge(r.value).limited_by_heat() ? 1 : 0);
+    }
+    Mean limit;
+    for (const auto& r : readings(model::gauge::kPowerLimit)) limit.add(r.value);
+    if (const auto watts = limit.value()) out.power_limits[gpu.device] = *watts;
+    const auto celsius = readings(model::gauge::kTemperature);
+    if (!celsius.empty()) {
+      const double first = celsius.front().value;
+      out.start_celsius = std::max(out.start_celsius.value_or(first), first);
+    }
+  }
+  out.sm_megahertz = clock.value();
+  out.limited_by_heat = heat.value();
+}
+
+}  // namespace
+
+Conditions conditions_of(const Run& run, const model::Profile& profile,
+                         const std::vector<model::ActivityProfile>& activity) {
+  Conditions out;
+  if (const auto span = run.span()) read_gauges(run.recording(), *span, out);
+  out.exit_status = profile.run.exit_status;
+  out.complete = profile.run.complete;
+  out.simulated = profile.simulated;
+  out.traced = !run.recording().traces.empty();
+  for (const auto& group : profile.windows) {
+    if (!group.imported) out.work["windows " + group.name] += static_cast<double>(group.count);
+  }
+  for (const auto& device : activity) {
+    for (const auto& row : device.by_layer) {
+      const bool is_model = row.parent == model::kNone && row.count > 0;
+      if (is_model) out.work["calls of " + row.name] += static_cast<double>(row.count);
+    }
+  }
+  return out;
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,211 @@
+#include "analysis/energy_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "model/window_sum.h"
+
+namespace jouleprof::analysis {
+
+std::optional<TracedSplit> DomainSplitter::split(model::DomainProfile& domain,
+                                                 EnergyTimeline& timeline,
+                                                 const BoardLevels& levels) const {
+  const auto& parts = domain.levels;
+  // Without the held level, all above rest is divided by use.
+  const auto at_rest = parts.rest ? std::optional(parts.rest->energy) : parts.idle;
+  if (!at_rest) {
+    if (input_.recording.process_readings.empty()) return std::nullopt;
+    domain.shares_include_rest = true;
+    return split_whole(domain, timeline);
+  }
+  domain.idle_part = at_rest;
+  const Energy left = domain.energy->energy - *at_rest;
+  const auto held = parts.rest && parts.held ? std::optional(parts.held->energy) : std::nullopt;
+  const auto* traced = activity_of(domain.domain);
+  auto split = traced ? split_traced(input_.recording, *traced, left - held.value_or(Energy{}))
+                      : split_by_use(domain, timeline, levels, left - held.value_or(Energy{}));
+  if (traced && input_.slicer) input_.slicer->add_traced(*traced, split);
+  if (held) add_held(split, domain.domain, levels, *held);
+  return split;
+}
+
+const model::ActivityProfile* DomainSplitter::activity_of(const model::Domain& domain) const {
+  if (domain.kind != model::DomainKind::kGpu) return nullptr;
+  for (const auto& a : input_.activity) {
+    if (a.domain.id == domain.id && a.idle_power) return &a;
+  }
+  return nullptr;
+}
+
+TracedSplit DomainSplitter::shares_of(const model::Domain& domain,
+                                      const DomainEnergy& energy) const {
+  OnPortions also;
+  if (auto* slicer = input_.slicer) {
+    also = [&, slicer](HostTime a, HostTime b, std::span<const Energy> portions) {
+      slicer->add_portions(domain.id, a, b, portions, energy.part);
+    };
+  }
+  const DomainSplit split = processes_.split(energy, also);
+  TracedSplit all;
+  all.within_command = split.within_command;
+  all.others = split.others;
+  all.unattributed = split.unattributed;
+  all.contested = split.contested;
+  all.contested_time = split.contested_time;
+  all.command_bounds = split.command_bounds;
+  for (std::size_t i = 0; i < split.shares.size(); ++i) {
+    const Energy share = split.shares[i];
+    auto& place = all.shares.emplace_back();
+    if (share != Energy{}) place = model::ProcessShare{domain.id, share, {}, {}, {}};
+    if (place && !split.bounds.empty()) place->bounds = split.bounds[i];
+  }
+  return all;
+}
+
+// Of an unknown energy at rest each process has its share, too: by the same rule, of all energy.
+TracedSplit DomainSplitter::split_whole(const model::DomainProfile& domain,
+                                        EnergyTimeline& timeline) const {
+  return shares_of(domain.domain,
+                   {domain.domain, domain.energy->energy, [&](HostTime a, HostTime b) {
+                      const auto part = timeline.energy(a, b);
+                      return part ? part->energy : Energy{};
+                    }});
+}
+
+TracedSplit DomainSplitter::split_by_use(const model::DomainProfile& domain,
+                                         EnergyTimeline& timeline, const BoardLevels& levels,
+                                         Energy active) const {
+  return shares_of(domain.domain, {domain.domain, active, [&](HostTime a, HostTime b) {
+                                     const auto part = timeline.energy(a, b);
+                                     if (!part) return Energy{};
+                                     const auto inside = levels.split(*part, a, b);
+                                     if (inside.active) return inside.active->energy;
+                                     return part->energy -
+                                            (inside.rest ? inside.rest->energy : Energy{});
+                                   }});
+}
+
+void DomainSplitter::add_held(TracedSplit& split, const model::Domain& domain,
+                              const BoardLevels& levels, Energy held) const {
+  std::map<std::size_t, ProcessSlicer::Weights> listed;
+  OnUse also;
+  if (const auto* slicer = input_.slicer) {
+    also = [&, slicer](HostTime a, HostTime b, std::size_t process, Duration time) {
+      auto& weights = listed.try_emplace(process, slicer->no_weights()).first->second;
+      slicer->spread(weights, a, b, seconds(time));
+    };
+  }
+  const auto held_time = [&levels](HostTime a, HostTime b) {
+    return levels.held_time(a, b).value_or(Duration{});
+  };
+  const auto parts = processes_.split_held(domain, held, held_time, also);
+  split.others += parts.others;
+  split.held_unowned += parts.unowned;
+  for (std::size_t i = 0; i < parts.shares.size(); ++i) {
+    const Energy part = parts.shares[i];
+    if (part == Energy{}) continue;
+    auto& share = split.shares[i];
+    if (!share) share = model::ProcessShare{domain.id, {}, {}, {}, {}};
+    share->energy += part;
+    share->held = part;
+    if (share->bounds) {
+      share->bounds->low += part;
+      share->bounds->high += part;
+    }
+    if (split.command_bounds) {
+      split.command_bounds->low += part;
+      split.command_bounds->high += part;
+    }
+    if (input_.slicer) input_.slicer->add(domain.id, i, part, listed[i]);
+  }
+}
+
+namespace {
+
+using model::CommandEnergy;
+using model::DomainProfile;
+using model::Measurement;
+
+// A share of a device's energy, that machines' own processes stay below.
+constexpr double kUsed = 0.1;
+
+bool is_used_by_others(const DomainProfile& d, const BoardLevels& levels) {
+  const Energy others = d.others.value_or(Energy{});
+  if (d.domain.kind == model::DomainKind::kGpu) return levels.shared || others > Energy{};
+  return others.joules() > kUsed * d.energy->energy.joules();
+}
+
+// Energy is divided by use, as if a unit of it drew the same power in all families. How wrong that
+// is where it draws twice as much in one of them.
+double division_joules(Energy own, Energy others) {
+  const double a = std::max(own.joules(), 0.0);
+  const double b = std::max(others.joules(), 0.0);
+  return a + b > 0 ? a * b / (a + b + std::min(a, b)) : 0;
+}
+
+// Of the sensor's error, what a part of its energy has.
+double part_of(const Measurement& whole, Energy part) {
+  if (whole.energy <= Energy{}) return 1;
+  return std::min(std::abs(part.joules() / whole.energy.joules()), 1.0);
+}
+
+CommandEnergy all_of(const DomainProfile& d) {
+  const Energy rest = d.levels.rest ? d.levels.rest->energy : Energy{};
+  CommandEnergy all{*d.energy, d.energy->energy - rest, {}, {}, false};
+  if (d.levels.rest) all.rest = rest;
+  return all;
+}
+
+}  // namespace
+
+std::string no_command_reason(const model::Recording& recording) {
+  const auto& source = recording.run.source;
+  if (source == "monitor" || source == "serve")
+    return "the recording is of a machine, not a command";
+  if (source == "library" && recording.process_readings.empty()) {
+    return "a program that records by itself reads no processes: energies are of whole devices";
+  }
+  return {};
+}
+
+std::optional<CommandEnergy> command_energy(const model::Recording& recording,
+                                            const DomainProfile& d, Energy processes,
+                                            const BoardLevels& levels) {
+  if (!d.energy || !no_command_reason(recording).empty()) return std::nullopt;
+  if (recording.process_readings.empty()) return all_of(d);
+  const Measurement& whole = *d.energy;
+  const Energy others = d.others.value_or(Energy{});
+  const Energy unattributed = d.unattributed.value_or(Energy{});
+  CommandEnergy out;
+  out.processes = processes;
+  if (d.idle_part && !is_used_by_others(d, levels)) out.rest = d.idle_part;
+  out.undivided = std::max(unattributed, Energy{}) + d.held_unowned.value_or(Energy{});
+  // Parts may exceed the whole.
+  Energy also = std::max(-unattributed, Energy{});
+  if (!out.rest && d.levels.rest) {
+    const Energy above = whole.energy - d.levels.rest->energy;
+    const double share = above > Energy{} ? processes.joules() / above.joules() : 0;
+    also += Energy::joules(std::clamp(share, 0.0, 1.0) * d.levels.rest->repeatability.joules());
+  }
+  set_interval(out, whole, others, also);
+  return out;
+}
+
+void set_interval(CommandEnergy& own, const Measurement& whole, Energy others, Energy also) {
+  own.energy = whole;
+  own.energy.energy = own.processes + own.rest.value_or(Energy{});
+  const double part = part_of(whole, own.energy.energy);
+  const double repeatability =
+      part * whole.repeatability.joules() + division_joules(own.processes, others) + also.joules();
+  own.energy.repeatability = Energy::joules(repeatability);
+  own.energy.error = Energy::joules(std::hypot(repeatability, part * model::gain_joules(whole)));
+  // What was divided off is within the sensor's own error.
+  const bool is_alone = others + own.undivided <= whole.error;
+  if (!is_alone) {
+    own.energy.provenance = combine(whole.provenance, model::Provenance::kEstimated);
+  }
+}
+
+}  // namespace jouleprof::analysis

@@ -1,0 +1,58 @@
+// The parts of one domain's energy: at rest, of processes, of others, unattributed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/levels/board_levels.h"
+#include "analysis/processes/processes.h"
+#include "analysis/processes/traced_split.h"
+#include "analysis/profile_builder.h"
+#include "model/profile.h"
+#include "model/recording.h"
+
+namespace jouleprof::analysis {
+
+class DomainSplitter {
+ public:
+  // Arguments outlive this.
+  DomainSplitter(const ProfileInput& input, const ProcessSplitter& processes)
+      : input_(input), processes_(processes) {}
+
+  // Of a domain whose energy and levels are known; sets `idle_part` and `shares_include_rest`.
+  // Absent where nothing is known of processes.
+  std::optional<TracedSplit> split(model::DomainProfile& domain, EnergyTimeline& timeline,
+                                   const BoardLevels& levels) const;
+
+ private:
+  const model::ActivityProfile* activity_of(const model::Domain& domain) const;
+  TracedSplit split_whole(const model::DomainProfile& domain, EnergyTimeline& timeline) const;
+  TracedSplit split_by_use(const model::DomainProfile& domain, EnergyTimeline& timeline,
+                           const BoardLevels& levels, Energy active) const;
+  TracedSplit shares_of(const model::Domain& domain, const DomainEnergy& energy) const;
+  void add_held(TracedSplit& split, const model::Domain& domain, const BoardLevels& levels,
+                Energy held) const;
+
+  const ProfileInput& input_;
+  const ProcessSplitter& processes_;
+};
+
+// Whose joules: the part of a device's energy that is the command's (docs/glossary.md).
+
+// Why the recording divides no energy between a command and others; empty where it does, or where
+// all of its energy is the command's.
+std::string no_command_reason(const model::Recording& recording);
+
+// Of a domain that was divided as far as it can be; `processes`: the sum of the command's shares.
+// Absent without an energy, or with a no_command_reason().
+std::optional<model::CommandEnergy> command_energy(const model::Recording& recording,
+                                                   const model::DomainProfile& domain,
+                                                   Energy processes, const BoardLevels& levels);
+
+// Sets energy, interval and provenance of a part of `whole` by `own.processes` and `own.rest`. The
+// interval has the sensor's error and that of the division from `others`, and `also` of other
+// kinds.
+void set_interval(model::CommandEnergy& own, const model::Measurement& whole, Energy others,
+                  Energy also);
+
+}  // namespace jouleprof::analysis

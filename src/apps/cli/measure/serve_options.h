@@ -1,0 +1,62 @@
+// What `serve` keeps on disk: recordings by day, and its counters over restarts.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/new_file.h"
+#include "base/result.h"
+#include "session/machine/daily_recordings.h"
+#include "session/machine/machine_service.h"
+#include "session/machine/share_server.h"
+
+namespace jouleprof::cli {
+
+// A number of bytes with an optional unit: k, M, G, T (powers of 1000) or KiB, MiB, GiB, TiB.
+// Errors: invalid_argument.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+class History {
+ public:
+  void declare(CLI::App& app);
+
+  // Adds the options to `service`, opens what they name, and locks it against other services.
+  // Errors: invalid_argument for an option; others as DailyRecordings::open's and FileLock's.
+  Result<void> open(session::ServiceOptions& service);
+  // For a service that takes the place of the one that open() was for, with other devices.
+  Result<void> reopen();
+
+ private:
+  Result<session::DailyOptions> bounds() const;
+
+  std::string record_;
+  std::string most_bytes_ = "4GiB";
+  std::string longest_ = "30d";
+  std::string state_;
+  std::unique_ptr<session::DailyRecordings> recordings_;
+  std::optional<FileLock> lock_;
+};
+
+// The options by which `serve` shares its sensors with local programs.
+
+class ShareChoice {
+ public:
+  void declare(CLI::App& app);
+
+  // Absent: not shared. Errors: invalid_argument.
+  Result<std::optional<session::ShareOptions>> options() const;
+  // Whether the user named the socket: it must then work.
+  bool is_named() const { return !path_.empty(); }
+
+ private:
+  std::string path_;
+  std::string group_;
+  std::string mode_;
+  std::string fastest_ = "10ms";
+};
+
+}  // namespace jouleprof::cli

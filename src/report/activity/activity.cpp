@@ -1,0 +1,233 @@
+#include "report/activity/activity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "model/activity/activity_fields.h"
+
+namespace jouleprof::report {
+namespace {
+
+using model::ActivityRow;
+
+constexpr std::array<std::pair<std::string_view, ActivityBy>, 4> kBy{
+    {{"kernel", ActivityBy::kKernel},
+     {"layer", ActivityBy::kLayer},
+     {"range", ActivityBy::kRange},
+     {"phase", ActivityBy::kPhase}}};
+constexpr std::array<std::pair<std::string_view, ActivitySort>, 4> kSort{
+    {{"energy", ActivitySort::kEnergy},
+     {"time", ActivitySort::kTime},
+     {"count", ActivitySort::kCount},
+     {"power", ActivitySort::kPower}}};
+
+double key_of(const ActivityRow& row, ActivitySort sort) {
+  constexpr double kAbsent = -std::numeric_limits<double>::infinity();
+  switch (sort) {
+    case ActivitySort::kTime:
+      return seconds(row.busy);
+    case ActivitySort::kCount:
+      return static_cast<double>(row.count > 0 ? row.count : row.launches);
+    case ActivitySort::kPower: {
+      const auto power = power_of(row);
+      return power ? power->watts() : kAbsent;
+    }
+    default: {
+      const auto& whole = whole_of(row);
+      return whole ? whole->energy.joules() : kAbsent;
+    }
+  }
+}
+
+// The rows of a list as a tree. A parent that is not in the list, or would be below its own child,
+// counts as none.
+class Tree {
+ public:
+  explicit Tree(const std::vector<ActivityRow>& rows) : rows_(rows), below_(rows.size()) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::size_t parent = rows[i].parent;
+      (parent < i ? below_[parent] : roots_).push_back(i);
+    }
+  }
+
+  bool nested() const { return roots_.size() < rows_.size(); }
+
+  void sort(ActivitySort by) {
+    const auto more = [&](std::size_t a, std::size_t b) {
+      return key_of(rows_[a], by) > key_of(rows_[b], by);
+    };
+    std::stable_sort(roots_.begin(), roots_.end(), more);
+    for (auto& list : below_) std::stable_sort(list.begin(), list.end(), more);
+  }
+
+  std::vector<ActivityLine> lines() const {
+    std::vector<ActivityLine> lines;
+    std::vector<ActivityLine> waiting;
+    const auto push = [&](const std::vector<std::size_t>& list, std::size_t depth) {
+      for (auto i = list.rbegin(); i != list.rend(); ++i)
+        waiting.push_back({&rows_[*i], *i, depth});
+    };
+    for (push(roots_, 0); !waiting.empty();) {
+      const ActivityLine line = waiting.back();
+      waiting.pop_back();
+      lines.push_back(line);
+      push(below_[line.index], line.depth + 1);
+    }
+    return lines;
+  }
+
+ private:
+  const std::vector<ActivityRow>& rows_;
+  std::vector<std::size_t> roots_;
+  std::vector<std::vector<std::size_t>> below_;
+};
+
+}  // namespace
+
+std::optional<ActivityBy> parse_activity_by(std::string_view word) {
+  for (const auto& [name, by] : kBy) {
+    if (name == word) return by;
+  }
+  return std::nullopt;
+}
+
+std::optional<ActivitySort> parse_activity_sort(std::string_view word) {
+  for (const auto& [name, sort] : kSort) {
+    if (name == word) return sort;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(ActivityBy by) { return kBy[static_cast<std::size_t>(by)].first; }
+
+const std::vector<ActivityRow>& rows_of(const model::ActivityProfile& profile, ActivityBy by) {
+  switch (by) {
+    case ActivityBy::kLayer:
+      return profile.by_layer;
+    case ActivityBy::kRange:
+      return profile.by_range;
+    case ActivityBy::kPhase:
+      return profile.by_phase;
+    default:
+      return profile.by_kernel;
+  }
+}
+
+const std::optional<model::Measurement>& whole_of(const ActivityRow& row) {
+  return row.inclusive ? row.inclusive : row.energy;
+}
+
+std::optional<Power> power_of(const ActivityRow& row) {
+  if (!row.energy || row.busy <= Duration{}) return std::nullopt;
+  return row.energy->energy / row.busy;
+}
+
+std::optional<double> joules_per_launch(const ActivityRow& row) {
+  if (!row.energy || row.launches == 0) return std::nullopt;
+  return row.energy->energy.joules() / static_cast<double>(row.launches);
+}
+
+std::optional<double> share_of(const model::ActivityProfile& profile,
+                               const std::optional<model::Measurement>& part) {
+  if (!part || profile.measured.energy <= Energy{}) return std::nullopt;
+  return part->energy.joules() / profile.measured.energy.joules();
+}
+
+ActivityView view_of(const model::ActivityProfile& profile, const ActivityOptions& options) {
+  const auto& rows = rows_of(profile, options.by);
+  Tree tree(rows);
+  if (options.sort || options.by == ActivityBy::kKernel) {
+    tree.sort(options.sort.value_or(ActivitySort::kEnergy));
+  }
+  ActivityView view;
+  view.tree = tree.nested();
+  view.lines = tree.lines();
+  if (options.depth) {
+    std::erase_if(view.lines, [&](const auto& line) { return line.depth >= *options.depth; });
+  }
+  if (options.top && *options.top < view.lines.size()) {
+    std::vector<std::size_t> best;
+    for (const auto& line : view.lines) best.push_back(line.index);
+    // Of a flat list the first; of a tree those that matter most.
+    if (view.tree) {
+      const auto sort = options.sort.value_or(ActivitySort::kEnergy);
+      std::stable_sort(best.begin(), best.end(), [&](std::size_t a, std::size_t b) {
+        return key_of(rows[a], sort) > key_of(rows[b], sort);
+      });
+    }
+    best.resize(*options.top);
+    std::vector<bool> keep(rows.size());
+    for (std::size_t i : best) {
+      for (; i < rows.size() && !keep[i]; i = rows[i].parent < i ? rows[i].parent : rows.size()) {
+        keep[i] = true;
+      }
+    }
+    std::erase_if(view.lines, [&](const auto& line) { return !keep[line.index]; });
+  }
+  view.left_out = rows.size() - view.lines.size();
+  return view;
+}
+
+namespace {
+
+using model::ActivityRow;
+using model::kNone;
+
+std::string frame_of(const ActivityRow& row, std::string_view detail) {
+  std::string frame = row.name;
+  if (!detail.empty() && detail != row.name) frame += fmt::format(" [{}]", detail);
+  if (row.energy && !row.resolvable) frame += " (not resolvable)";
+  return frame;
+}
+
+// Outermost first.
+void add_path(const std::vector<ActivityRow>& rows, std::uint32_t row,
+              std::vector<std::string>& frames) {
+  const std::size_t first = frames.size();
+  for (; row < rows.size(); row = rows[row].parent < row ? rows[row].parent : kNone) {
+    const std::string_view detail = rows[row].detail;
+    frames.push_back(frame_of(rows[row], detail.substr(0, detail.find(' '))));
+  }
+  std::reverse(frames.begin() + static_cast<std::ptrdiff_t>(first), frames.end());
+}
+
+}  // namespace
+
+std::vector<EnergyStack> energy_stacks(const model::ActivityProfile& profile) {
+  const std::string device =
+      profile.domain.name.empty() || profile.domain.name == profile.domain.device
+          ? profile.domain.device
+          : fmt::format("{} ({})", profile.domain.device, profile.domain.name);
+  std::vector<EnergyStack> out;
+  for (const auto& stack : profile.stacks) {
+    EnergyStack path{{device}, stack.energy, stack.busy};
+    if (const auto phase = model::phase_name(stack.phase); !phase.empty()) {
+      path.frames.emplace_back(phase);
+    }
+    add_path(profile.by_layer, stack.layer, path.frames);
+    if (stack.kernel < profile.by_kernel.size()) {
+      const ActivityRow& kernel = profile.by_kernel[stack.kernel];
+      path.frames.push_back(frame_of(kernel, kernel.detail));
+    }
+    out.push_back(std::move(path));
+  }
+  const auto add = [&](const char* name, Energy energy) {
+    if (energy != Energy{}) out.push_back({{device, name}, energy, {}});
+  };
+  if (profile.levels.rest && profile.levels.held) {
+    add("(rest)", profile.levels.rest->energy);
+    add("(held)", profile.levels.held->energy);
+  } else {
+    add("(idle)", profile.idle);
+  }
+  add("(idle between launches)", profile.gaps);
+  add("(other processes)", profile.others);
+  add("(unattributed)", profile.unattributed);
+  return out;
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,28 @@
+// The summary as a JSON object (docs/json.md).
+#pragma once
+
+#include "model/profile.h"
+#include "report/costs/costs.h"
+#include "report/costs/wall.h"
+#include "report/json/json_text.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+
+// `costs`, `per`: may be null.
+Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
+                      const PerUnit* per = nullptr);
+
+// Of a domain, or of a total; null where it is absent.
+Json command_json(const std::optional<model::CommandEnergy>& command);
+
+// Money and carbon as JSON.
+
+// The object `costs` of docs/json.md.
+Json costs_json(const Costs& costs);
+
+// The object `wall` (docs/json.md).
+
+Json wall_json(const WallComparison& wall);
+
+}  // namespace jouleprof::report

@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <cmath>
+
+#include "report/json/json_text.h"
+#include "report/quantity.h"
+#include "report/results/bench.h"
+#include "report/results/comparison.h"
+#include "report/results/recommendation.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+namespace {
+
+using analysis::BenchEnergy;
+
+constexpr const char* kBenchSchema = "jouleprof.bench/1";
+
+// Nine decimals: one token may take less than a microjoule.
+Json small_json(double joules) { return decimal(fixed_decimal(joules, 9)); }
+
+Json per_json(const std::optional<JoulesPer>& j) {
+  if (!j) return nullptr;
+  Json out = Json::object();
+  out["energy_joules"] = small_json(j->joules);
+  out["interval_joules"] = Json::array({small_json(j->low()), small_json(j->high())});
+  out["repeatability_joules"] = small_json(j->repeatability);
+  out["provenance"] = to_string(j->provenance);
+  return out;
+}
+
+Json row_json(const BenchRow& row) {
+  Json j = Json::object();
+  j["phase"] = text_json(row.phase);
+  j["unit"] = row.unit;
+  j["count"] = number_json(row.count);
+  j["device"] = per_json(row.device);
+  j["total"] = per_json(row.total);
+  j["rest"] = per_json(row.rest);
+  j["held"] = per_json(row.held);
+  j["active"] = per_json(row.active);
+  return j;
+}
+
+Json gauge_json(const std::optional<analysis::GaugeSummary>& g) {
+  if (!g) return nullptr;
+  return {
+      {"mean", number_json(g->mean)}, {"low", number_json(g->low)}, {"high", number_json(g->high)}};
+}
+
+Json energy_json(const model::BenchCase& bench, const BenchEnergy& energy) {
+  Json j = Json::object();
+  // The same object as that of `report --json` for this part of the run.
+  j["profile"] = Json::parse(to_json(energy.profile));
+  j["per"] = Json::array();
+  for (const auto& row : bench_rows(bench, energy)) j["per"].push_back(row_json(row));
+  j["sm_clock_hertz"] = gauge_json(energy.sm_clock);
+  j["temperature_celsius"] = gauge_json(energy.temperature);
+  j["clock_limits"] = nullptr;
+  if (energy.limits) {
+    j["clock_limits"] = Json::array();
+    for (const auto& limit : *energy.limits) {
+      j["clock_limits"].push_back(
+          {{"name", limit.name}, {"share_ratio", number_json(limit.share)}});
+    }
+  }
+  return j;
+}
+
+}  // namespace
+
+std::string bench_to_json(const model::BenchDocument& document,
+                          const std::vector<BenchResult>& results) {
+  Json j = Json::object();
+  j["schema"] = kBenchSchema;
+  j["versions"] = document.versions;
+  j["cases"] = Json::array();
+  for (const auto& result : results) {
+    Json entry = Json::parse(result.bench.document);
+    entry["energy"] = result.energy ? energy_json(result.bench, *result.energy) : Json(nullptr);
+    entry["energy_reason"] = result.energy ? Json(nullptr) : Json(result.energy.error().message);
+    j["cases"].push_back(std::move(entry));
+  }
+  return write_json(j) + '\n';
+}
+
+namespace {
+
+constexpr const char* kComparisonSchema = "jouleprof.comparison/2";
+
+Json difference_json(const analysis::Difference& d, const std::string& unit) {
+  Json j = Json::object();
+  j["name"] = d.name;
+  j["detail"] = text_json(d.detail);
+  j["before_" + unit] = optional_json(d.before, number_json);
+  j["after_" + unit] = optional_json(d.after, number_json);
+  j["change_ratio"] = optional_json(d.ratio(), number_json);
+  j["interval_ratio"] = d.low() && d.high()
+                            ? Json::array({number_json(*d.low()), number_json(*d.high())})
+                            : Json(nullptr);
+  j["sensor_noise_ratio"] = optional_json(d.sensor_noise, number_json);
+  j["p"] = d.log_ratio && d.log_ratio->half ? number_json(d.p) : Json(nullptr);
+  j["verdict"] = to_string(d.verdict);
+  j["reason"] = d.reason;
+  return j;
+}
+
+Json gate_json(const ComparisonReport& report, const JudgedGate& judged) {
+  Json j = Json::object();
+  j["condition"] = judged.gate.text;
+  j["threshold_ratio"] = number_json(judged.gate.threshold);
+  j["outcome"] = to_string(judged.outcome);
+  j["text"] = gate_text(report, judged);
+  return j;
+}
+
+Json costs_json(const ComparisonReport& report) {
+  const auto& factors = report.costs;
+  if (!factors.any()) return nullptr;
+  const SideCost before = cost_of(factors, report.comparison.energy.before);
+  const SideCost after = cost_of(factors, report.comparison.energy.after);
+  const auto exact = [](double value) { return decimal(fixed_decimal(value, 9)); };
+  Json j = Json::object();
+  j["pue"] = optional_json(factors.pue, number_json);
+  j["price_per_kilowatt_hour"] =
+      factors.price ? number_json(factors.price->per_kilowatt_hour) : Json(nullptr);
+  j["currency"] = factors.price ? text_json(factors.price->currency) : Json(nullptr);
+  j["carbon_grams_per_kilowatt_hour"] = optional_json(factors.grams, number_json);
+  j["before_money"] = optional_json(before.money, exact);
+  j["after_money"] = optional_json(after.money, exact);
+  j["before_carbon_grams"] = optional_json(before.carbon_grams, exact);
+  j["after_carbon_grams"] = optional_json(after.carbon_grams, exact);
+  j["scope"] = scope_of_costs();
+  return j;
+}
+
+}  // namespace
+
+std::string comparison_to_json(const ComparisonReport& report) {
+  const auto& c = report.comparison;
+  Json j = Json::object();
+  j["schema"] = kComparisonSchema;
+  j["before"] = {{"title", text_json(report.before)}, {"runs", c.before}};
+  j["after"] = {{"title", text_json(report.after)}, {"runs", c.after}};
+  j["paired"] = report.options.paired;
+  j["units_before"] = c.units_before;
+  j["units_after"] = c.units_after;
+  j["given_spread_ratio"] = optional_json(report.options.spread, number_json);
+  j["same_within_ratio"] = number_json(report.options.same_within);
+  j["unit_window"] = text_json(report.per);
+  j["of"] = !report.per.empty() ? "window" : c.is_command ? "command" : "machine";
+  j["domains"] = c.domains;
+  j["excluded"] = c.excluded;
+  j["energy"] = difference_json(c.energy, "joules");
+  j["time"] = difference_json(c.time, "seconds");
+  j["power"] = difference_json(c.power, "watts");
+  j["by"] = to_string(report.by);
+  j["rows"] = Json::array();
+  for (const auto& row : c.rows) j["rows"].push_back(difference_json(row, "joules"));
+  j["unmatched"] = Json::array();
+  for (const auto& each : c.unmatched) {
+    j["unmatched"].push_back({{"side", each.before ? "before" : "after"},
+                              {"name", each.row.name},
+                              {"detail", text_json(each.row.detail)},
+                              {"count", each.row.count},
+                              {"energy_joules", optional_json(each.row.energy.value, number_json)},
+                              {"reason", text_json(each.row.energy.reason)}});
+  }
+  j["conditions"] = Json::array();
+  for (const auto& condition : c.conditions) {
+    j["conditions"].push_back(
+        {{"code", condition.code}, {"text", condition.text}, {"blocks", condition.blocks}});
+  }
+  j["costs"] = costs_json(report);
+  j["self_test"] = report.self_test;
+  j["gates"] = Json::array();
+  for (const auto& judged : report.gates) j["gates"].push_back(gate_json(report, judged));
+  return write_json(j) + "\n";
+}
+
+std::string comparison_to_benchmark(const ComparisonReport& report) {
+  Json list = Json::array();
+  const auto add = [&](const analysis::Difference& d, const std::string& name, const char* unit) {
+    if (!d.after) return;
+    Json j = Json::object();
+    j["name"] = name;
+    j["unit"] = unit;
+    j["value"] = number_json(*d.after);
+    // The action draws it; the half-width of the change's interval, in the unit.
+    if (d.log_ratio && d.log_ratio->half) {
+      j["range"] = "± " + fixed_decimal(*d.after * std::expm1(*d.log_ratio->half));
+    }
+    j["extra"] = change_text(d.ratio()) + " (95 %: " + interval_text(d) + "), " +
+                 std::string(to_string(d.verdict));
+    list.push_back(std::move(j));
+  };
+  add(report.comparison.energy, "energy", "J");
+  add(report.comparison.time, "time", "s");
+  for (const auto& row : report.comparison.rows) {
+    add(row, row.detail.empty() ? row.name : row.name + " " + row.detail, "J");
+  }
+  return write_json(list) + "\n";
+}
+
+namespace {
+
+constexpr const char* kRecommendationSchema = "jouleprof.recommendation/1";
+
+Json interval_json(const std::optional<analysis::Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({number_json(interval->low), number_json(interval->high)});
+}
+
+Json point_json(const analysis::RatedPoint& rated) {
+  Json j = Json::object();
+  j["setting"] = number_json(rated.point->setting);
+  j["measurements"] = rated.point->samples.size();
+  j["samples"] = Json::array();
+  for (const auto& sample : rated.point->samples) {
+    j["samples"].push_back(
+        {{"seconds", number_json(sample.seconds)}, {"energy_joules", number_json(sample.joules)}});
+  }
+  j["seconds"] = number_json(rated.mean.seconds);
+  j["energy_joules"] = number_json(rated.mean.joules);
+  j["mean_watts"] = number_json(rated.mean.joules / rated.mean.seconds);
+  j["slowdown_ratio"] = number_json(rated.slowdown.ratio);
+  j["slowdown_interval_ratio"] = interval_json(rated.slowdown.interval);
+  j["saving_ratio"] = number_json(rated.saving.ratio);
+  j["saving_interval_ratio"] = interval_json(rated.saving.interval);
+  j["score"] = number_json(rated.score);
+  j["feasible"] = rated.feasible;
+  j["probability_within_ratio"] = optional_json(rated.probability_within, number_json);
+  j["on_pareto_front"] = rated.on_pareto_front;
+  j["probability_of_best_ratio"] = optional_json(rated.probability_of_best, number_json);
+  return j;
+}
+
+Json sweep_json(const AdvisedSweep& advised, const RecommendationOptions& options) {
+  Json j = Json::object();
+  j["knob"] = advised.sweep.knob;
+  j["labels"] = Json::array();
+  for (const auto& label : advised.sweep.labels) {
+    j["labels"].push_back({{"name", label.name}, {"value", label.value}});
+  }
+  j["simulated"] = advised.sweep.simulated;
+  j["left_out"] = advised.sweep.left_out;
+  const auto& advice = advised.advice;
+  j["reason"] = advice ? Json(nullptr) : Json(advice.error().message);
+  j["recommended"] = advice ? number_json(advice->points[advice->best].point->setting) : nullptr;
+  j["reference"] = advice ? number_json(advice->points[advice->reference].point->setting) : nullptr;
+  j["equal_within_error"] = Json::array();
+  j["points"] = Json::array();
+  j["unranked"] = Json::array();
+  for (const auto& unranked : advised.sweep.unranked) {
+    j["unranked"].push_back(
+        {{"setting", number_json(unranked.setting)}, {"reason", unranked.reason}});
+  }
+  j["found"] = optional_json(advised.sweep.found, number_json);
+  for (const char* key : {"saving_against_found_ratio", "saving_against_found_interval_ratio",
+                          "slowdown_against_found_ratio", "slowdown_against_found_interval_ratio",
+                          "regret_ratio", "saved_joules_per_day"}) {
+    j[key] = nullptr;
+  }
+  if (!advice) return j;
+  for (const std::size_t i : advice->ties) {
+    j["equal_within_error"].push_back(number_json(advice->points[i].point->setting));
+  }
+  for (const auto& rated : advice->points) j["points"].push_back(point_json(rated));
+  j["regret_ratio"] = optional_json(advice->regret, number_json);
+  if (const auto& saving = advice->saving_against_found) {
+    j["saving_against_found_ratio"] = number_json(saving->ratio);
+    j["saving_against_found_interval_ratio"] = interval_json(saving->interval);
+  }
+  if (const auto& slowdown = advice->slowdown_against_found) {
+    j["slowdown_against_found_ratio"] = number_json(slowdown->ratio);
+    j["slowdown_against_found_interval_ratio"] = interval_json(slowdown->interval);
+  }
+  if (options.daily) {
+    j["saved_joules_per_day"] = number_json(saved_joules_per_day(*advice, *options.daily));
+  }
+  return j;
+}
+
+}  // namespace
+
+Result<std::string> recommendation_to_zeus_profile(const AdvisedSweep& sweep) {
+  if (sweep.sweep.knob != "power_limit_watts") {
+    return fail(Errc::kUnsupported,
+                "a profile of Zeus holds power limits only; this sweep is of clocks");
+  }
+  if (!sweep.advice) return tl::unexpected(sweep.advice.error());
+  Json measurements = Json::array();
+  for (const auto& rated : sweep.advice->points) {
+    measurements.push_back({{"power_limit", std::lround(rated.point->setting)},
+                            {"energy", rated.mean.joules},
+                            {"time", rated.mean.seconds}});
+  }
+  return Json{{"measurements", std::move(measurements)}}.dump(4) + '\n';
+}
+
+std::string recommendation_to_json(const std::vector<AdvisedSweep>& sweeps,
+                                   const RecommendationOptions& options) {
+  Json document = Json::object();
+  document["schema"] = kRecommendationSchema;
+  document["objective"] = to_string(options.choice.objective);
+  document["eta"] = options.choice.objective == analysis::Objective::kCost
+                        ? number_json(options.choice.eta)
+                        : Json(nullptr);
+  document["max_slowdown_ratio"] = optional_json(options.choice.max_slowdown, number_json);
+  document["max_watts"] = optional_json(options.choice.max_watts, number_json);
+  document["sweeps"] = Json::array();
+  for (const auto& sweep : sweeps) document["sweeps"].push_back(sweep_json(sweep, options));
+  return write_json(document) + '\n';
+}
+
+}  // namespace jouleprof::report

@@ -1,0 +1,280 @@
+#include "session/run/measured_processes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/process/last_resort.h"
+#include "base/text.h"
+#include "spans/procs/procfs.h"
+
+namespace jouleprof::session {
+namespace {
+
+// After fork() in a process with threads: async-signal-safe calls only.
+[[noreturn]] void become(char* const* argv, char* const* environment, int go, int failure) {
+  char byte = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(go, &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  if (n == 1) {
+    ::execvpe(argv[0], argv, environment);
+    const int err = errno;
+    [[maybe_unused]] const ssize_t reported = ::write(failure, &err, sizeof err);
+  }
+  ::_exit(127);
+}
+
+// This process's own, with each "NAME=value" in place of whatever NAME is there.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  std::vector<char*> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& v) {
+      return std::string_view(*entry).starts_with(v.substr(0, v.find('=') + 1));
+    });
+    if (!replaced) all.push_back(*entry);
+  }
+  for (const auto& variable : variables) all.push_back(const_cast<char*>(variable.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+// Whether a program of this name can be seen at all, executable or not.
+bool exists(const std::string& program) {
+  if (program.empty()) return false;
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), F_OK) == 0;
+  const char* path = std::getenv("PATH");
+  for (const auto folder : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
+    if (::access(file.c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+StartFailure start_failure(const std::string& program, int err) {
+  const std::string what = fmt::format("cannot run '{}'", program);
+  const bool is_path = program.find('/') != std::string::npos;
+  const bool found = exists(program);
+  // execvp() says EACCES as well when a folder of PATH may not be searched.
+  if (!is_path && !found) {
+    return {127, {Errc::kNotFound, fmt::format("{}: no such program in PATH", what)}};
+  }
+  if (err == ENOENT && found) {
+    return {126,
+            {Errc::kNotFound,
+             fmt::format("{}: the interpreter that its first line or header names does not exist",
+                         what)}};
+  }
+  return {err == ENOENT || err == ENOTDIR ? 127 : 126, system_error(what, err)};
+}
+
+}  // namespace
+
+Result<Child> Child::prepare(const std::vector<std::string>& command, const SignalStream& signals,
+                             const std::vector<std::string>& variables) {
+  int go[2];
+  int failure[2];
+  // A socket, because writing to it can be kept from raising SIGPIPE should the child be killed.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) != 0) {
+    return tl::unexpected(system_error("cannot make a socket for the command", errno));
+  }
+  if (::pipe2(failure, O_CLOEXEC) != 0) {
+    const int err = errno;
+    ::close(go[0]);
+    ::close(go[1]);
+    return tl::unexpected(system_error("cannot make a pipe for the command", err));
+  }
+  std::vector<char*> argv;
+  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const auto environment = environment_with(variables);
+
+  // Until the child has the tool's own dispositions back, a signal must not reach our handlers
+  // there.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  const int err = errno;
+  if (pid == 0) {
+    signals.restore();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::close(go[1]);
+    become(argv.data(), environment.data(), go[0], failure[1]);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::close(go[0]);
+  ::close(failure[1]);
+  if (pid < 0) {
+    ::close(go[1]);
+    ::close(failure[0]);
+    return tl::unexpected(system_error("cannot start another process", err));
+  }
+  return Child(command.front(), pid, go[1], failure[0]);
+}
+
+Child::Child(Child&& other) noexcept
+    : program_(std::move(other.program_)),
+      pid_(std::exchange(other.pid_, 0)),
+      go_(std::exchange(other.go_, -1)),
+      failure_(std::exchange(other.failure_, -1)),
+      reaped_(std::exchange(other.reaped_, true)) {}
+
+Child::~Child() {
+  const bool waiting = go_ >= 0;
+  if (go_ >= 0) ::close(go_);
+  if (failure_ >= 0) ::close(failure_);
+  if (waiting && !reaped_) wait();  // it never became the command, which has still to run
+}
+
+std::optional<StartFailure> Child::release() {
+  const char byte = 'g';
+  last_resort::has_started(pid_);
+  [[maybe_unused]] const ssize_t reported = ::send(go_, &byte, 1, MSG_NOSIGNAL);
+  ::close(std::exchange(go_, -1));
+  // A successful exec closes the other end without a word.
+  int err = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(failure_, &err, sizeof err);
+  } while (n < 0 && errno == EINTR);
+  ::close(std::exchange(failure_, -1));
+  if (n != sizeof err) return std::nullopt;
+  reap();
+  return start_failure(program_, err);
+}
+
+bool Child::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid_;
+}
+
+int Child::reap() {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  const int code = exit_status(info);
+  last_resort::has_ended(code);
+  wait();
+  return code;
+}
+
+void Child::wait() {
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  reaped_ = true;
+}
+
+void Child::send(int signal) const {
+  if (!reaped_) ::kill(pid_, signal);
+}
+
+namespace {
+
+constexpr int kMostGenerations =
+    10'000;  // pids that are reused while they are read may form a ring
+
+Result<void> check_attachable(pid_t pid) {
+  if (pid <= 0) return fail(Errc::kInvalidArgument, fmt::format("{} is no process id", pid));
+  if (::kill(pid, 0) == 0) return {};
+  if (errno == EPERM) {
+    return fail(Errc::kPermissionDenied,
+                fmt::format("process {} is another user's: run as that user, or as root", pid));
+  }
+  return fail(Errc::kNotFound, fmt::format("there is no process {}", pid));
+}
+
+}  // namespace
+
+Result<void> check_attachable(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids) {
+    if (auto possible = check_attachable(pid); !possible) return possible;
+  }
+  return {};
+}
+
+std::vector<pid_t> topmost(const std::vector<pid_t>& pids, const std::filesystem::path& root) {
+  spans::ProcFs procs(root);
+  const auto is_named = [&](pid_t pid) {
+    return std::find(pids.begin(), pids.end(), pid) != pids.end();
+  };
+  const auto descends = [&](pid_t pid) {
+    for (int i = 0; i < kMostGenerations; ++i) {
+      const auto stat = procs.stat(pid);
+      if (!stat || stat->parent <= 0) return false;
+      pid = stat->parent;
+      if (is_named(pid)) return true;
+    }
+    return false;
+  };
+  std::vector<pid_t> out;
+  for (const pid_t pid : pids) {
+    if (std::find(out.begin(), out.end(), pid) == out.end() && !descends(pid)) out.push_back(pid);
+  }
+  return out;
+}
+
+Environment environment_of(pid_t pid, const std::filesystem::path& root) {
+  const auto text = read_file(root / fmt::format("proc/{}/environ", pid));
+  return [text = text.value_or("")](const std::string& name) -> std::optional<std::string> {
+    for (const auto entry : split(text, '\0')) {
+      if (entry.starts_with(name + "=")) return std::string(entry.substr(name.size() + 1));
+    }
+    return std::nullopt;
+  };
+}
+
+EndWatch::EndWatch(const std::vector<pid_t>& pids) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  bool complete = epoll_ >= 0;
+  for (const pid_t pid : pids) {
+    const Process process{pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+    epoll_event event{};
+    event.events = EPOLLIN;
+    complete =
+        complete && process.fd >= 0 && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, process.fd, &event) == 0;
+    alive_.push_back(process);
+  }
+  if (complete || epoll_ < 0) return;
+  ::close(epoll_);
+  epoll_ = -1;
+}
+
+EndWatch::~EndWatch() {
+  for (const Process& process : alive_) {
+    if (process.fd >= 0) ::close(process.fd);
+  }
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
+bool EndWatch::has_ended(const Process& process) const {
+  if (process.fd < 0) return ::kill(process.pid, 0) != 0 && errno == ESRCH;
+  pollfd poll{process.fd, POLLIN, 0};
+  return ::poll(&poll, 1, 0) == 1;
+}
+
+bool EndWatch::have_ended() {
+  // Closing also takes it out of the set that is waited for: it would stay readable.
+  std::erase_if(alive_, [this](const Process& process) {
+    if (!has_ended(process)) return false;
+    if (process.fd >= 0) ::close(process.fd);
+    return true;
+  });
+  return alive_.empty();
+}
+
+}  // namespace jouleprof::session

@@ -1,0 +1,72 @@
+#include "spans/layers/layers.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "model/activity/activity_codec.h"
+#include "spans/scopes/scopes.h"
+
+namespace jouleprof::layers {
+namespace {
+
+struct Replay {
+  std::uint32_t layer = model::kNone;
+  std::uint64_t calls = 0;
+  HostTime begin{};
+  HostTime end{};
+};
+
+struct Replays {
+  std::mutex mutex;  // guards what follows
+  HostTime last{};
+  std::vector<Replay> not_reported;
+};
+
+// Never destroyed: the tracer's thread sends while the process exits.
+Replays& all() {
+  static auto* only = new Replays;
+  return *only;
+}
+
+}  // namespace
+
+void begin_replay() {
+  set_active(false);
+  const std::scoped_lock lock(all().mutex);
+  all().last = HostClock::now();
+}
+
+void replayed(std::uint32_t layer, std::uint64_t calls) {
+  const HostTime now = HostClock::now();
+  const std::scoped_lock lock(all().mutex);
+  all().not_reported.push_back({layer, calls, std::exchange(all().last, now), now});
+}
+
+void end_replay() { set_active(true); }
+
+void send_replays(model::ActivitySink& sink) {
+  std::vector<Replay> replays;
+  {
+    const std::scoped_lock lock(all().mutex);
+    replays.swap(all().not_reported);
+  }
+  if (replays.empty()) return;
+  scopes::send(sink);
+  for (const Replay& replay : replays) {
+    model::ActivityEncoder encoder;
+    if (replay.layer != model::kNone) {
+      encoder.add(model::LayerEntry{replay.layer, model::Phase::kForward, replay.calls,
+                                    static_cast<std::uint64_t>((replay.end - replay.begin).count()),
+                                    0});
+    }
+    model::ActivityChunk chunk;
+    chunk.kind = model::ChunkKind::kReplay;
+    chunk.begin = replay.begin;
+    chunk.end = replay.end;
+    chunk.bytes = encoder.take();
+    sink.add(chunk);
+  }
+}
+
+}  // namespace jouleprof::layers
