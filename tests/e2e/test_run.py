@@ -354,7 +354,7 @@ def test_every_output_quotes_the_energy_of_the_command(gpu):
     job = json.loads(gpu("report", "x.jprof", "--by", "job", "--json", "--price", "1").out)
     assert sum(one["charged_joules"] for one in job["jobs"]) == pytest.approx(own["energy_joules"], abs=1e-5)
     assert job["costs"]["energy_joules"] == pytest.approx(own["energy_joules"], abs=1e-5)
-    quoted = re.search(r"^command +(\S+ k?J)", gpu("report", "x.jprof").out, re.M)[1]
+    quoted = re.search(r"^command +(\S+ k?J)", gpu("report", "x.jprof", "--details").out, re.M)[1]
     assert f"{quoted} of the command x" in " ".join(gpu("report", "x.jprof", *options).out.split())
     gpu("report", "x.jprof", "--html", "x.html")
     assert f'<p class="energy"><strong>{quoted}</strong>' in (gpu.folder / "x.html").read_text()

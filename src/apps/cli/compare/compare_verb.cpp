@@ -129,6 +129,9 @@ class CompareVerb : public Verb {
 
   int run(const std::vector<std::string>& command) override {
     if (auto chosen = choose(); !chosen) return complain(chosen.error(), kUsageError);
+    if (auto distinct = outputs_.check(inputs()); !distinct) {
+      return complain(distinct.error(), kCannotWrite);
+    }
     if (pairs_ > 0) return compare_commands(command);
     if (!command.empty()) {
       return complain({Errc::kInvalidArgument,
@@ -182,7 +185,7 @@ class CompareVerb : public Verb {
       if (!gate) return forward_error(gate);
       report_.gates.push_back({std::move(*gate), {}});
     }
-    return outputs_.check(inputs());
+    return {};
   }
 
   // Sets the two sides of files. Errors: invalid_argument; as Baselines::find's.
