@@ -38,7 +38,8 @@ struct Difference {
   Verdict verdict = Verdict::kInconclusive;
   // Why: "interval_below_zero", "interval_above_zero", "within_threshold", "interval_too_wide",
   // "one_of_many" (of so many rows, some intervals exclude zero by chance),
-  // "spread_unknown", "estimated", "absent", "not_positive", "not_resolvable", or a condition's.
+  // "spread_unknown", "estimated", "absent", "not_positive",
+  // "rest_unknown", "not_resolvable", or a condition's.
   std::string reason;
   std::optional<double> sensor_noise;  // half of a 95 % interval, relative; in the interval
 

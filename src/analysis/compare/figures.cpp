@@ -180,7 +180,11 @@ Figure run_energy(const model::Profile& profile, const std::vector<std::size_t>&
     own.error += d.command->undivided;
     own.provenance = d.energy->provenance;
     sum.add(own, label);
-    if (d.command->rest) out.rest[label] = d.command->rest->joules();
+    if (d.command->rest) {
+      out.rest[label] = d.command->rest->joules();
+    } else if (d.shares_include_rest) {
+      out.rest_in_shares.insert(label);
+    }
   }
   return sum.figure(1);
 }
@@ -231,6 +235,7 @@ std::vector<std::string> align_rest(std::vector<RunFigures>& before,
   for (const auto* side : {&before, &after}) {
     for (const auto& run : *side) {
       for (const auto& [label, joules] : run.rest) ++counts[label];
+      for (const auto& label : run.rest_in_shares) ++counts[label];
     }
   }
   std::vector<std::string> left_out;
@@ -239,6 +244,7 @@ std::vector<std::string> align_rest(std::vector<RunFigures>& before,
     left_out.push_back(label);
     for (auto* side : {&before, &after}) {
       for (auto& run : *side) {
+        if (run.rest_in_shares.erase(label) > 0) run.energy = run.power = absent("rest_unknown");
         const auto found = run.rest.find(label);
         if (found == run.rest.end()) continue;
         take_off(run, found->second);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ struct RunFigures {
   bool is_command = false;
   // Joules at rest within `energy`, by domain's label: of devices that no other family used.
   std::map<std::string, double> rest;
+  // Devices whose energy at rest is within `energy` and not known by itself.
+  std::set<std::string> rest_in_shares;
   Figure energy;
   Figure time;
   Figure power;
@@ -76,8 +79,8 @@ struct FigureOptions {
   bool whole_machine = false;  // energies of whole devices, not of the command
 };
 
-// Where a device's energy at rest is in some runs only, leaves it out of all. Returns the labels of
-// such devices.
+// Where a device's energy at rest is in some runs only, leaves it out of all: energy and power of a
+// run that has it and does not know it become absent. Returns the labels of such devices.
 std::vector<std::string> align_rest(std::vector<RunFigures>& before,
                                     std::vector<RunFigures>& after);
 

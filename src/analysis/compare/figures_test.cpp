@@ -87,6 +87,24 @@ TEST(RunFigures, RestThatIsOfSomeRunsOnlyIsLeftOutOfAll) {
   EXPECT_THAT(align_rest(before, after), ElementsAre());
 }
 
+TEST(RunFigures, RestThatIsNotKnownByItselfIsPartOfTheRun) {
+  RunFigures known, unknown, without;
+  known.energy = unknown.energy = {1000, 0.01, {{"gpu0", 0.05}}};
+  without.energy = {600, 0.01, {{"gpu0", 0.05}}};
+  known.rest["gpu0"] = 400;
+  unknown.rest_in_shares = {"gpu0"};
+  std::vector<RunFigures> before{known}, after{unknown};
+  EXPECT_THAT(align_rest(before, after), ElementsAre());
+  EXPECT_DOUBLE_EQ(*before[0].energy.value, 1000);
+  EXPECT_DOUBLE_EQ(*after[0].energy.value, 1000);
+
+  std::vector<RunFigures> others{without};
+  EXPECT_THAT(align_rest(after, others), ElementsAre("gpu0"));
+  EXPECT_FALSE(after[0].energy.value);
+  EXPECT_EQ(after[0].energy.reason, "rest_unknown");
+  EXPECT_DOUBLE_EQ(*others[0].energy.value, 600);
+}
+
 TEST(RunFigures, OfAUnitAreMeansOfItsWindows) {
   const auto f = figures(worked().recording, {CompareBy::kWindow, "step"});
   EXPECT_NEAR(*f.energy.value, 1200, 12);

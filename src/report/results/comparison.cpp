@@ -25,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kReasons
     {"estimated", "the energy is an estimate, whose error does not cancel"},
     {"absent", "the energy is not known in each run"},
     {"not_positive", "the energy is not positive in each run"},
+    {"rest_unknown", "the energy at rest is part of some runs only, and not known in each of them"},
     {"not_resolvable", "the energy is not resolvable in each run"},
 }};
 
