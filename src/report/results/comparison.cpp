@@ -11,7 +11,7 @@
 namespace jouleprof::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kReasons{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReasons{{
     {"interval_below_zero", "the 95 % interval lies below zero"},
     {"interval_above_zero", "the 95 % interval lies above zero"},
     {"within_threshold", "the 95 % interval lies within the threshold of no difference"},
