@@ -29,7 +29,7 @@ def tool(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def told():
+def reported():
     done = subprocess.run([TOOL, "report", KERNELS, "--json"], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
@@ -44,15 +44,15 @@ def windows(machine):
     return path
 
 
-def test_figures_are_those_of_the_report(told):
+def test_figures_are_those_of_the_report(reported):
     recording = jouleprof.open(KERNELS)
-    gpu = told["domains"][0]
+    gpu = reported["domains"][0]
     total = recording.total("gpu0")
     assert (total.joules, total.low, total.high) == pytest.approx((gpu["energy_joules"], *gpu["interval_joules"]))
     assert total.provenance == "measured" and total.sensor == gpu["sensor"]
-    assert recording.total().joules == pytest.approx(told["total"]["energy_joules"], abs=1e-6)
+    assert recording.total().joules == pytest.approx(reported["total"]["energy_joules"], abs=1e-6)
     assert recording.total().provenance == "estimated"
-    own = told["command_energy"]
+    own = reported["command_energy"]
     assert recording.total("command").joules == pytest.approx(own["energy_joules"], abs=1e-6)
     assert recording.total("command").high == pytest.approx(own["interval_joules"][1])
     mean = recording.average("gpu0")
@@ -86,18 +86,18 @@ def test_a_curve_has_the_energy_of_its_part():
         recording.curve("x")
 
 
-def test_tables_are_the_lists_of_the_report(told):
+def test_tables_are_the_lists_of_the_report(reported):
     recording = jouleprof.open(KERNELS)
     (run,) = recording.rows("runs")
-    assert run["total_energy_joules"] == told["total"]["energy_joules"]
-    assert run["total_interval_high_joules"] == told["total"]["interval_joules"][1]
+    assert run["total_energy_joules"] == reported["total"]["energy_joules"]
+    assert run["total_interval_high_joules"] == reported["total"]["interval_joules"][1]
     domains = recording.rows("domains")
     assert [d["label"] for d in domains] == ["gpu0", "gpu_memory gpu0", "package-0", "dram package-0"]
-    assert domains[0]["interval_low_joules"] == told["domains"][0]["interval_joules"][0]
-    assert domains[0]["rest_power_watts"] == told["domains"][0]["rest_power"]["watts"]
+    assert domains[0]["interval_low_joules"] == reported["domains"][0]["interval_joules"][0]
+    assert domains[0]["rest_power_watts"] == reported["domains"][0]["rest_power"]["watts"]
     assert domains[3]["energy_joules"] is None is domains[3]["interval_low_joules"]
     (process,) = recording.rows("processes")
-    assert process["gpu0_joules"] == told["processes"][0]["energy"][0]["energy_joules"]
+    assert process["gpu0_joules"] == reported["processes"][0]["energy"][0]["energy_joules"]
     kernels = recording.rows("kernels")
     assert len(kernels) > 10 and kernels[0]["device"] == "gpu0"
     assert {"name", "energy_joules", "interval_low_joules", "busy_seconds"} <= set(kernels[0])
@@ -152,10 +152,10 @@ def test_the_spread_of_windows(tmp_path, machine):
     assert row["energy_joules"] == pytest.approx(5 * row["mean_joules"], abs=1e-5)
 
 
-def test_a_report_in_a_notebook(tmp_path, told):
+def test_a_report_in_a_notebook(tmp_path, reported):
     report = jouleprof.report(KERNELS)
     assert "gpu0" in str(report) and " Wh (" in str(report)
-    assert report.json == told
+    assert report.json == reported
     shown = report._repr_html_()
     assert shown.startswith("<iframe ") and "sandbox" in shown and "<script" not in shown
     report.save_html(tmp_path / "page.html")

@@ -243,9 +243,6 @@ std::vector<ActivityRow> ActivityRows::filled(std::vector<Row> rows, const RowOf
 namespace jouleprof::analysis {
 namespace {
 
-using model::ActivityRow;
-using model::kNone;
-
 std::string process_name(const model::Trace& trace) {
   const std::string process =
       fmt::format("pid {} ({})", trace.pid, trace.program.empty() ? "?" : trace.program);

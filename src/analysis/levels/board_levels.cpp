@@ -104,7 +104,6 @@ LevelResult machine_idle(EnergyTimeline& timeline, const model::Domain& domain,
   return out;
 }
 
-using namespace std::chrono_literals;
 using model::Measurement;
 
 constexpr Duration kStep = 20ms;       // of the curve in which an edge is located

@@ -244,8 +244,6 @@ LevelResult rest_level(EnergyTimeline& timeline, const model::Domain& domain,
 
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr double kNoUse = 0.005;
 constexpr Duration kLook = 300ms;  // before a reading of utilisation, which is a mean of the past
 constexpr Duration kLag = 20ms;

@@ -221,8 +221,6 @@ std::optional<WindowTotal> WindowTotals::total(std::uint32_t id, const Ledgers& 
 
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr Duration kBlock = 60s;
 constexpr Duration kShortestBlock = 10s;  // a shorter one is fitted with the one before
 constexpr Duration kLongestBlock = 4min;  // two of them within a ledger's history

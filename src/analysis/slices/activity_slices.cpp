@@ -91,7 +91,6 @@ void SliceRows::finish(const KernelModel& model, double gain,
 }
 
 using model::ActivityRow;
-using model::kNone;
 
 constexpr std::size_t kMostKernels = 100;
 constexpr std::size_t kMostParts = 150;  // layers, ranges

@@ -75,8 +75,6 @@ model::Provenance provenance_of(const json& line, std::string_view section) {
 
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view kEpochEnd = "end_training_epoch";
 constexpr std::string_view kParameters = "total_params";
 

@@ -11,37 +11,15 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
+#include "model/device/jetson_rails.h"
 
 namespace jouleprof::importers {
 namespace {
 
 using model::DomainKind;
 
-struct Rail {
-  std::string_view name;
-  DomainKind kind;
-};
-// As in the Jetson Linux Developer Guide, "Power Monitor"; the rails of the whole input come first.
-constexpr std::array<Rail, 17> kRails{{{"VDD_IN", DomainKind::kPlatform},
-                                       {"POM_5V_IN", DomainKind::kPlatform},
-                                       {"CPU", DomainKind::kCpu},
-                                       {"VDD_GPU", DomainKind::kGpu},
-                                       {"VDD_GPU_SOC", DomainKind::kGpu},
-                                       {"VDD_SYS_GPU", DomainKind::kGpu},
-                                       {"POM_5V_GPU", DomainKind::kGpu},
-                                       {"GPU", DomainKind::kGpu},
-                                       {"VDD_CPU", DomainKind::kCpu},
-                                       {"VDD_CPU_CV", DomainKind::kCpu},
-                                       {"VDD_SYS_CPU", DomainKind::kCpu},
-                                       {"POM_5V_CPU", DomainKind::kCpu},
-                                       {"VDD_CPU_GPU_CV", DomainKind::kModule},
-                                       {"VDDRQ", DomainKind::kDram},
-                                       {"VDD_DDR", DomainKind::kDram},
-                                       {"VDD_SYS_DDR", DomainKind::kDram},
-                                       {"VDDQ_VDD2_1V8AO", DomainKind::kDram}}};
-
-const Rail* find_rail(std::string_view name) {
-  for (const Rail& rail : kRails) {
+const model::JetsonRail* find_rail(std::string_view name) {
+  for (const auto& rail : model::kJetsonRails) {
     if (rail.name == name) return &rail;
   }
   return nullptr;
@@ -100,7 +78,7 @@ Result<model::Recording> read_tegrastats(std::span<const SourceText> sources,
     if (!time && !source.line_times.empty()) time = source.line_times[lines.number() - 1];
     std::vector<LogRow> rows;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      const Rail* rail = find_rail(words[i]);
+      const auto* rail = find_rail(words[i]);
       const auto watts = rail ? parse_power(words[i + 1]) : std::nullopt;
       if (!watts) continue;
       LogRow row;

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "model/device/jetson_rails.h"
 
 namespace jouleprof::meters::hwmon {
 namespace {
@@ -162,27 +163,6 @@ namespace {
 
 using model::DomainKind;
 
-// Rails of Jetson modules; the module's own supply contains the others.
-constexpr std::array<std::pair<std::string_view, DomainKind>, 17> kRails{{
-    {"VDD_IN", DomainKind::kPlatform},
-    {"POM_5V_IN", DomainKind::kPlatform},
-    {"GPU", DomainKind::kGpu},
-    {"VDD_GPU", DomainKind::kGpu},
-    {"VDD_GPU_SOC", DomainKind::kGpu},
-    {"VDD_SYS_GPU", DomainKind::kGpu},
-    {"POM_5V_GPU", DomainKind::kGpu},
-    {"CPU", DomainKind::kCpu},
-    {"VDD_CPU", DomainKind::kCpu},
-    {"VDD_CPU_CV", DomainKind::kCpu},
-    {"VDD_SYS_CPU", DomainKind::kCpu},
-    {"POM_5V_CPU", DomainKind::kCpu},
-    {"VDD_CPU_GPU_CV", DomainKind::kModule},
-    {"VDDRQ", DomainKind::kDram},
-    {"VDD_DDR", DomainKind::kDram},
-    {"VDD_SYS_DDR", DomainKind::kDram},
-    {"VDDQ_VDD2_1V8AO", DomainKind::kDram},
-}};
-
 std::size_t index_of_device(const Channel& channel, const std::vector<Channel>& all) {
   std::set<std::string> before;
   for (const Channel& other : all) {
@@ -241,7 +221,7 @@ Result<Role> board_role(const Channel& channel, const std::vector<Channel>& all)
 }
 
 Result<Role> rail_role(const Channel& channel) {
-  for (const auto& [label, kind] : kRails) {
+  for (const auto& [label, kind] : model::kJetsonRails) {
     if (label == channel.label) {
       return Role{kind, "hwmon:" + channel.label, channel.label, std::nullopt, ""};
     }

@@ -79,8 +79,6 @@ std::optional<Result<std::vector<model::GpuProcessUse>>> NvmlMeter::read_process
 
 namespace jouleprof::meters::nvml {
 
-using abi::Return;
-
 namespace {
 
 using Memory = std::optional<std::uint64_t>;

@@ -169,11 +169,6 @@ Duration NvmlMeterBuilder::cost_of(const std::function<void()>& call) const {
 // The sensors and probes that NvmlMeterBuilder adds for one GPU.
 
 using abi::Return;
-using model::DomainId;
-using model::SensorId;
-using model::SensorKind;
-using nvml::Gpu;
-using nvml::GpuTraits;
 using namespace std::chrono_literals;
 
 namespace {

@@ -119,8 +119,6 @@ TemporaryRecording::~TemporaryRecording() {
 
 }  // namespace
 
-namespace fs = std::filesystem;
-
 bool is_one_machine(const MergedPart& a, const MergedPart& b) {
   return a.boot_id == b.boot_id && (!a.boot_id.empty() || a.host == b.host);
 }

@@ -174,7 +174,6 @@ ActivityView view_of(const model::ActivityProfile& profile, const ActivityOption
 
 namespace {
 
-using model::ActivityRow;
 using model::kNone;
 
 std::string frame_of(const ActivityRow& row, std::string_view detail) {

@@ -167,7 +167,6 @@ std::string activity_to_json(const std::vector<ActivityProfile>& profiles,
 namespace {
 
 using model::CollectiveTimes;
-using model::Measurement;
 
 constexpr const char* kCollectivesSchema = "jouleprof.collectives/1";
 
@@ -227,7 +226,6 @@ std::string collectives_to_json(const model::CollectiveProfile& profile) {
 
 namespace {
 
-using model::Measurement;
 using model::WindowEnergy;
 using model::WindowGroup;
 

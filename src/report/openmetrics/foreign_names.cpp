@@ -247,8 +247,6 @@ void add_kepler_names(const MachineState& state, const EnergyAccounts& accounts,
 
 namespace {
 
-using analysis::MachineState;
-using model::DomainKind;
 using model::DomainSnapshot;
 
 constexpr Metric kCpuPower{"power_draw_cpu", MetricType::kGauge, "", "CPU packages (W).", ""};

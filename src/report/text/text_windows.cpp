@@ -352,9 +352,6 @@ Lines window_block(const TextContext& c, std::size_t most) {
 
 namespace {
 
-using model::WindowEnergy;
-using model::WindowGroup;
-
 std::optional<Energy> mean_of_any(const WindowEnergy& e) {
   if (e.count == 0) return std::nullopt;
   if (e.energy) return mean_of(e)->energy;

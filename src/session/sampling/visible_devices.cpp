@@ -287,8 +287,6 @@ Result<std::vector<bool>> select_devices(const std::vector<Domain>& domains,
 
 namespace {
 
-using model::DomainKind;
-
 Result<std::vector<bool>> choose_gpus(const std::vector<model::Domain>& domains,
                                       const DeviceChoice::Gpus& gpus,
                                       const std::vector<model::DomainId>& order) {

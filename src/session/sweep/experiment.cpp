@@ -145,8 +145,6 @@ Result<void> run_sweep(SweepPlanner& planner, SettingControl& control, recording
   return fail(outcome.error().code, outcome.error().message + ". " + restored.error().message);
 }
 
-using model::SweepRun;
-
 namespace {
 
 constexpr const char* kDecided = "the recommendation is decided";

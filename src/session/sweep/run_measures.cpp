@@ -205,7 +205,6 @@ void judge_setting(const model::SweepPlan& plan, SweepRun& run) {
 
 namespace {
 
-using model::SweepRun;
 using Intervals = std::vector<SettingInterval>;
 
 constexpr Duration kSettling = std::chrono::seconds{1};

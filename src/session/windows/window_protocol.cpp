@@ -122,7 +122,6 @@ model::Snapshot snapshot_of(Fields& fields) {
   return snapshot;
 }
 
-using nlohmann::json;
 using spans::WindowRecord;
 
 constexpr std::size_t kWindowsHeader = 16;

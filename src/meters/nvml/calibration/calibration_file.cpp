@@ -134,7 +134,6 @@ Result<std::size_t> forget_all_devices() {
 namespace {
 
 using model::SensorTraits;
-using nlohmann::json;
 
 SensorTraits traits_at(JsonReader& device, const char* key) {
   SensorTraits traits;
@@ -191,7 +190,6 @@ Result<void> keep_calibrations(const Calibrations& found) {
 namespace {
 
 using model::KnownLevel;
-using nlohmann::json;
 
 constexpr std::size_t kKept = 8;
 constexpr double kLargestPower = 1e5;  // watts

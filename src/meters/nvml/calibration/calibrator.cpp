@@ -227,7 +227,6 @@ Result<LoadObservation> Calibrator::observe(const Gpu& gpu) {
 namespace {
 
 using abi::Return;
-using namespace std::chrono_literals;
 
 constexpr Duration kPoll = 1ms;
 constexpr Duration kRingRead = 250ms;

@@ -90,8 +90,6 @@ HostTime CounterProbe::read_once(model::Readings& out) {
   return schedule_.next(before, after, changed_since);
 }
 
-using namespace std::chrono_literals;
-
 namespace {
 
 constexpr Duration kLearn = 1s;

@@ -198,8 +198,6 @@ std::vector<std::string> shortened_names(const std::vector<std::string>& names, 
 
 namespace {
 
-using model::ActivityRow;
-
 // A layer's name without its parent's.
 std::string label_of(const ActivityContext& c, const ActivityLine& line) {
   std::string_view name = line.row->name;

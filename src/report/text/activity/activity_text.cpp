@@ -299,7 +299,6 @@ namespace {
 using model::CollectiveProfile;
 using model::CollectiveRank;
 using model::CollectiveTimes;
-using model::Measurement;
 
 class Writer {
  public:
