@@ -6,8 +6,6 @@
 // A rail has its power now and its mean since tegrastats began, in milliwatts.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/row_log.h"
