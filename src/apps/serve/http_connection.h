@@ -273,11 +273,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     shared_->streams.push_back(weak_from_this());
     is_stream_ = true;
     ++shared_->open_streams;
+    // A read keeps the deadline that was set when it began.
+    stream_.expires_never();
+    wait_for_end();
     send(std::make_shared<const std::string>(
         fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
                     "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{}",
                     response.type, response.body ? *response.body : "")));
-    wait_for_end();
   }
 
   // A reader of a stream has nothing to say: whatever comes ends it.

@@ -219,6 +219,24 @@ TEST(HttpServer, StreamsWhatIsPublished) {
   }
 }
 
+TEST(HttpServer, AStreamOutlivesTheTimeOfARequest) {
+  HttpOptions options;
+  options.patience = 40ms;
+  const auto server = start(options);
+  const Client stream(server->ports()[0]);
+  stream.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(stream.until("first\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  // A silent connection that began later is closed once its time is over.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Client(server->ports()[0]).rest(), "");
+  std::jthread publisher([&server](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      server->publish(std::make_shared<const std::string>("second\n"));
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  EXPECT_EQ(stream.until("second\n"), "second\n");
+}
+
 TEST(HttpServer, EndsWithOpenConnections) {
   auto server = start();
   const Client client(server->ports()[0]);
