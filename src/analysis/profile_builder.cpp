@@ -90,7 +90,7 @@ class ProfileBuilder {
     EnergyTimeline& timeline = *known;
     const auto energy = timeline.energy(begin_, end_);
     if (!energy) {
-      out.reason = why_short(timeline, domain, energy.error());
+      out.reason = why_short(timeline, domain, energy.error(), out.least);
       warn(fmt::format("{}: {}", label_of(domain), out.reason));
       return out;
     }
@@ -150,8 +150,8 @@ class ProfileBuilder {
         error.joules(), 1e3 * seconds(*timeline.sensors().power->traits.refresh)));
   }
 
-  std::string why_short(EnergyTimeline& timeline, const model::Domain& domain,
-                        const Error& error) const {
+  std::string why_short(EnergyTimeline& timeline, const model::Domain& domain, const Error& error,
+                        std::optional<Energy>& least) const {
     const auto extent = timeline.extent();
     if (!extent || extent->end >= end_ || extent->end <= begin_) return error.message;
     std::string cause;
@@ -163,6 +163,7 @@ class ProfileBuilder {
       }
     }
     const auto until = timeline.energy(begin_, extent->end);
+    if (until) least = until->energy;
     return fmt::format("its readings end {:.1f} s after the work began{}{}{}",
                        work_.seconds_of(extent->end),
                        until ? fmt::format(", after {:.3f} J", until->energy.joules()) : "",

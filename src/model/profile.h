@@ -160,6 +160,7 @@ struct DomainProfile {
   Domain domain;
   std::optional<Measurement> energy;  // absent: see `reason`
   std::string reason;                 // why `energy` is absent
+  std::optional<Energy> least;  // where `energy` is absent: what was read before readings ended
   EnergyLevels levels;
   std::optional<PowerLevel> rest_power;  // the levels that `levels` and all other views rest on
   std::optional<PowerLevel> held_power;  // rest included

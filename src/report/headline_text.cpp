@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "report/cells.h"
 #include "report/quantity.h"
@@ -25,13 +26,6 @@ std::string command_text(const model::RunInfo& run) {
   return text;
 }
 
-std::string kilowatt_hours_text(Energy e) {
-  const double kwh = e.joules() / 3.6e6;
-  if (kwh == 0) return "0 kWh";
-  const int digits = static_cast<int>(std::floor(std::log10(std::abs(kwh))));
-  return fmt::format("{:.{}f} kWh", kwh, std::clamp(3 - digits, 0, 12));
-}
-
 std::string error_text(Energy error, Energy of) {
   if (of <= Energy{}) return "±" + energy_text(error);
   return "±" + percent_text(error.joules() / of.joules());
@@ -41,9 +35,37 @@ std::string energy_interval_text(const Measurement& m) {
   return fmt::format("{} to {}", energy_text(m.low()), energy_text(m.high()));
 }
 
+std::string quoted_energy_text(const Quoted& q) {
+  return (q.is_partial ? "at least " : "") + energy_text(q.energy);
+}
+
+std::string quoted_error_text(const Quoted& q, bool ascii) {
+  if (!q.is_partial) return interval_text(q.energy, q.error, q.upper_error, ascii);
+  return "-" + percent_text(q.energy > Energy{} ? q.error.joules() / q.energy.joules() : 0);
+}
+
+std::string partial_text(const Profile& profile, const Total& total) {
+  if (!total.lost) return {};
+  const auto labels = labels_of(profile);
+  std::string text = "PARTIAL: ";
+  bool first = true;
+  for (const auto& excluded : total.excluded) {
+    if (!excluded.domain->least) continue;
+    text += fmt::format("{}{} took {} more before its readings ended",
+                        std::exchange(first, false) ? "" : ", ",
+                        labels[static_cast<std::size_t>(excluded.domain - profile.domains.data())],
+                        energy_text(*excluded.domain->least));
+  }
+  return text + ". What it took afterwards is unknown.";
+}
+
 std::string quoted_interval_text(const Quoted& q) {
+  if (q.is_partial) {
+    return fmt::format("95 % interval from {}, without an upper end · {}", energy_text(q.low()),
+                       watt_hours_text(q.energy));
+  }
   return fmt::format("95 % interval {} to {} · {} · repeatability {}", energy_text(q.low()),
-                     energy_text(q.high()), kilowatt_hours_text(q.energy),
+                     energy_text(q.high()), watt_hours_text(q.energy),
                      error_text(q.repeatability, q.energy));
 }
 

@@ -22,12 +22,16 @@ std::string_view incomplete_text(const model::Profile& profile);
 std::string command_text(const model::RunInfo& run);  // as a shell reads it; may be empty
 // "exit status 0, started ... on HOST", and the part where it is one.
 std::string run_line(const model::Profile& profile);
-std::string kilowatt_hours_text(Energy e);  // "0.002623 kWh"
 // "±5.0 %"; in joules of an energy that is not positive.
 std::string error_text(Energy error, Energy of);
 std::string energy_interval_text(const model::Measurement& m);  // "8.500 kJ to 9.394 kJ"
-// "95 % interval 8.500 kJ to 9.394 kJ · 0.002623 kWh · repeatability ±0.2 %"
+// "8.947 kJ", "at least 8.947 kJ"; and its error: "±5.0 %", without an upper one "-5.0 %".
+std::string quoted_energy_text(const Quoted& quote);
+std::string quoted_error_text(const Quoted& quote, bool ascii = false);
+// "95 % interval 8.500 kJ to 9.394 kJ · 2.623 Wh · repeatability ±0.2 %"
 std::string quoted_interval_text(const Quoted& quote);
+// Which devices were lost, and what they took before; empty where none was.
+std::string partial_text(const model::Profile& profile, const Total& total);
 // Whose energy the quoted one is, with its parts; empty where it is all of the total.
 std::string whose_text(const model::Profile& profile, const Total& total, const Quoted& quote);
 // The domains of the total, and what it lacks.

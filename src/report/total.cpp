@@ -79,6 +79,7 @@ Total total_of(const Profile& profile) {
       total.excluded.push_back({&d, "not visible to the command"});
     } else if (!d.energy) {
       total.excluded.push_back({&d, "unavailable"});
+      if (d.least) total.lost = total.lost.value_or(Energy{}) + *d.least;
     } else if (contains_others(d.domain.kind)) {
       total.excluded.push_back({&d, "contains other domains"});
     } else {
@@ -134,9 +135,9 @@ Total total_of(const Profile& profile) {
 
 std::optional<Quoted> quoted(const Total& total, bool whole_machine) {
   if (!total.energy) return std::nullopt;
-  const auto of = [](const model::Measurement& m, Energy undivided, bool is_command) {
-    return Quoted{m.energy,        m.error,      m.error + undivided,
-                  m.repeatability, m.provenance, is_command};
+  const auto of = [&](const model::Measurement& m, Energy undivided, bool is_command) {
+    return Quoted{m.energy,     m.error,    m.error + undivided,   m.repeatability,
+                  m.provenance, is_command, total.lost.has_value()};
   };
   if (whole_machine || !total.command) return of(*total.energy, Energy{}, false);
   return of(total.command->energy, total.command->undivided, true);

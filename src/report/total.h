@@ -24,6 +24,9 @@ struct Total {
   };
   std::vector<const model::DomainProfile*> counted;
   std::vector<Excluded> excluded;  // what one could expect to be counted, and why it is not
+  // What `excluded` devices took before their readings ended: the total is at least `energy`, and
+  // has no upper bound. Absent where none of them was lost.
+  std::optional<Energy> lost;
   std::optional<model::Measurement> energy;  // absent when nothing is counted
   // What of it is the command's; absent unless every one of `counted` has it.
   std::optional<model::CommandEnergy> command;
@@ -53,6 +56,7 @@ struct Quoted {
   Energy repeatability;
   model::Provenance provenance = model::Provenance::kUnavailable;
   bool is_command = false;
+  bool is_partial = false;  // a device was lost: no upper bound
 
   Energy low() const { return std::max(energy - error, Energy{}); }
   Energy high() const { return energy + upper_error; }

@@ -208,6 +208,9 @@ def test_a_lost_gpu_has_no_energy_and_says_why(tool):
     d = domain(tool.report("x.jprof"), "gpu")
     assert d["energy_joules"] is None and d["interval_joules"] is None
     assert d["provenance"] == "unavailable" and "lost" in d["reason"]
+    assert 100 < d["least_joules"] < 250 * 2.5
+    total = tool.report("x.jprof")["total"]
+    assert total["is_partial"] or total["energy_joules"] is None
 
 
 def test_a_hanging_driver_does_not_stop_the_command(tool):

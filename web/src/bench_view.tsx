@@ -1,12 +1,13 @@
 // A benchmark: how its latencies are distributed, and what one unit of work takes.
 import { useRef } from "preact/hooks";
 import { PART_COLOURS } from "./balance";
-import { grow } from "./balance_view";
+import { grow } from "./balance";
 import { useWidth } from "./canvas";
 import { histogram, place, tickText } from "./plot";
-import { Plot, PLOT } from "./plot_view";
+import { Plot, PLOT } from "./plot";
 import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { BenchCase, BenchRow } from "./results";
+import { Heading } from "./share";
 
 // Down to nanojoules: a token may take less than a millijoule.
 export const smallJoulesText = (joules: number): string =>
@@ -100,7 +101,7 @@ export function BenchSections({ cases }: { cases: BenchCase[] }) {
   const width = useWidth(holder);
   return (
     <section aria-labelledby="bench">
-      <h2 id="bench">Distributions</h2>
+      <Heading id="bench">Distributions</Heading>
       <p class="soft">The line under a bar is the 95 % interval. Energy of single iterations is not resolvable; the bars are means.</p>
       <div ref={holder}>
         {cases.map((each, i) => (

@@ -1,14 +1,120 @@
-// A comparison: its verdicts as intervals about zero, a differential icicle and the table of rows.
-import { useMemo, useRef, useState } from "preact/hooks";
+// Two sides as one icicle: what the whole is made of, and by how much each part changed.
 import { useWidth } from "./canvas";
-import { buildDiff, changeOf, isClear, layOutDiff, type DiffFrame, type DiffWidth } from "./diff";
 import { Choice } from "./icicle_view";
-import { place, paddedAxis, tickText, ticks } from "./plot";
 import { shortName } from "./kinds";
+import { paddedAxis, place, ticks, tickText } from "./plot";
 import { countText, joulesText } from "./quantity";
-import type { Comparison, Difference, Unmatched } from "./results";
-import { exactly, type Column } from "./table";
-import { Table } from "./table_view";
+import type { Comparison, Difference, Unmatched, Verdict } from "./results";
+import { type Column, exactly, Table } from "./table";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { Heading } from "./share";
+
+export type DiffWidth = "after" | "before" | "change";
+
+export interface DiffFrame {
+  name: string;
+  label: string; // the name within its parent
+  detail: string | null;
+  before: number; // joules; 0: not on this side
+  after: number;
+  low: number | null; // ends of the interval of the change, in joules
+  high: number | null;
+  ratio: number | null;
+  verdict: Verdict | "new" | "gone" | "rest";
+  children: DiffFrame[];
+  x: number;
+  width: number;
+  depth: number;
+}
+
+const frame = (of: Partial<DiffFrame> & Pick<DiffFrame, "name" | "before" | "after" | "verdict">): DiffFrame => ({
+  label: of.name, detail: null, low: null, high: null, ratio: null, children: [], x: 0, width: 0, depth: 0, ...of,
+});
+
+function ofDifference(d: Difference): DiffFrame {
+  const before = d.before_joules ?? 0;
+  return frame({
+    name: d.name, detail: d.detail, before, after: d.after_joules ?? 0, ratio: d.change_ratio, verdict: d.verdict,
+    low: d.interval_ratio ? before * d.interval_ratio[0] : null,
+    high: d.interval_ratio ? before * d.interval_ratio[1] : null,
+  });
+}
+
+// The row that holds one of this name: that of the longest prefix up to a dot.
+function holderOf(name: string, known: Map<string, DiffFrame>): DiffFrame | undefined {
+  for (let at = name.lastIndexOf("."); at > 0; at = name.lastIndexOf(".", at - 1)) {
+    const holder = known.get(name.slice(0, at));
+    if (holder) return holder;
+  }
+  return undefined;
+}
+
+// Rows below the whole, layers below the layers that hold them. What no row has is a frame of its
+// own, so that the widths are those of the whole.
+export function buildDiff(comparison: Comparison): DiffFrame {
+  const root = ofDifference(comparison.energy);
+  root.name = root.label = "total";
+  const isTree = comparison.by === "layer";
+  const frames = comparison.rows.filter((d) => d.before_joules != null && d.after_joules != null).map(ofDifference);
+  for (const row of comparison.unmatched) {
+    if (row.energy_joules === null) continue;
+    const isNew = row.side === "after";
+    frames.push(frame({
+      name: row.name, detail: row.detail, before: isNew ? 0 : row.energy_joules,
+      after: isNew ? row.energy_joules : 0, verdict: isNew ? "new" : "gone",
+    }));
+  }
+  const known = new Map(frames.map((f) => [f.name, f]));
+  for (const f of frames) {
+    const holder = isTree ? holderOf(f.name, known) : undefined;
+    if (holder) f.label = f.name.slice(holder.name.length + 1);
+    else if (comparison.by === "kernel") f.label = shortName(f.name);
+    (holder ?? root).children.push(f);
+  }
+  if (frames.length > 0 && comparison.by !== "window") {
+    const rest = (side: "before" | "after") =>
+      Math.max(0, root[side] - root.children.reduce((sum, child) => sum + child[side], 0));
+    const before = rest("before");
+    const after = rest("after");
+    if (before > 0 || after > 0) {
+      root.children.push(frame({ name: "other energy", before, after, verdict: "rest" }));
+    }
+  }
+  return root;
+}
+
+export const changeOf = (f: DiffFrame): number => f.after - f.before;
+
+export function diffWeight(f: DiffFrame, width: DiffWidth): number {
+  return width === "after" ? f.after : width === "before" ? f.before : Math.abs(changeOf(f));
+}
+
+// Whether a change is larger than its error.
+export const isClear = (f: DiffFrame): boolean =>
+  f.verdict === "lower" || f.verdict === "higher" || f.verdict === "new" || f.verdict === "gone";
+
+// Places the frames below the root: a parent is at least as wide as its children.
+export function layOutDiff(root: DiffFrame, width: DiffWidth): DiffFrame[] {
+  const placed: DiffFrame[] = [];
+  const visit = (f: DiffFrame, x: number, w: number, depth: number) => {
+    Object.assign(f, { x, width: w, depth });
+    placed.push(f);
+    const shown = f.children.filter((c) => diffWeight(c, width) > 0)
+      .sort((a, b) => Number(a.verdict === "rest") - Number(b.verdict === "rest") || diffWeight(b, width) - diffWeight(a, width));
+    const sum = shown.reduce((s, c) => s + diffWeight(c, width), 0);
+    const whole = Math.max(width === "change" ? 0 : diffWeight(f, width), sum);
+    let at = x;
+    for (const child of shown) {
+      const part = (w * diffWeight(child, width)) / whole;
+      visit(child, at, part, depth + 1);
+      at += part;
+    }
+  };
+  visit(root, 0, 1, 0);
+  return placed;
+}
+
+// A comparison: its verdicts as intervals about zero, a differential icicle and the table of rows.
 
 const MOST_ROWS = 12;
 
@@ -94,7 +200,7 @@ function DiffIcicle({ comparison, onRow }: { comparison: Comparison; onRow: (nam
   };
   return (
     <section aria-labelledby="diff">
-      <h2 id="diff">Differential flame graph</h2>
+      <Heading id="diff">Differential flame graph</Heading>
       <p class="soft">
         Width is energy. Blue with ▼ took less, orange with ▲ more; grey is a difference within error, or one whose error
         is not known. Hatched is energy of one side only.
@@ -174,7 +280,7 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
   return (
     <>
       <section aria-labelledby="verdicts">
-        <h2 id="verdicts">Changes</h2>
+        <Heading id="verdicts">Changes</Heading>
         <p class="soft">
           Each line is the 95 % interval of a change, the dot the change itself. The shaded band is "the same": less
           than {tickText(100 * comparison.same_within_ratio)} % either way.
@@ -189,13 +295,13 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
           <DiffIcicle comparison={comparison} onRow={(name) => setFilter(exactly(name))} />
           {comparison.rows.length > 0 && (
             <section aria-labelledby="rows">
-              <h2 id="rows">Rows</h2>
+              <Heading id="rows">Rows</Heading>
               <Table name="rows" rows={comparison.rows} columns={cells} filter={filter} onFilter={setFilter} />
             </section>
           )}
           {comparison.unmatched.length > 0 && (
             <section aria-labelledby="unmatched">
-              <h2 id="unmatched">Rows of one side only</h2>
+              <Heading id="unmatched">Rows of one side only</Heading>
               <Table name="rows of one side" rows={comparison.unmatched} columns={oneSided} order={{ key: "energy_joules", down: true }}
                 filter={filter} onFilter={setFilter} />
             </section>

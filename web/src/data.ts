@@ -72,6 +72,17 @@ export interface WindowGroup {
   energy: WindowEnergy[];
 }
 
+export interface Finding {
+  code: string;
+  device: string | null;
+  text: string;
+  next_step: string;
+  energy_joules: number;
+  interval_joules: [number, number];
+  share_ratio: number;
+  estimated: boolean;
+}
+
 export interface Profile {
   duration_seconds: number | null;
   simulated: boolean;
@@ -85,6 +96,7 @@ export interface Profile {
   processes: Process[];
   windows: WindowGroup[];
   windows_left_out?: number;
+  findings: Finding[];
 }
 
 // A kernel, layer, range or phase.

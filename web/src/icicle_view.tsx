@@ -3,13 +3,13 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
 import type { By, Page } from "./data";
 import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
-import { wholeReason, type Part } from "./part";
-import { buildPartTree, REST_OF_PART, type PartView } from "./part_tree";
+import { folded, spreadOf } from "./fold";
+import { wholeReason, type Part, type Selection } from "./part";
 import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
-import type { Selection } from "./selection";
-import { colour, ThemeVersion } from "./theme";
+import { Heading } from "./share";
+import { colour, flag, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
 import {
-  buildTimeTree, buildTree, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
+  buildPartTree, buildTimeTree, buildTree, REST_OF_PART, type PartView, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
 } from "./tree";
 
 const ROW = 22;
@@ -54,12 +54,51 @@ export function describe(frame: Frame, root: Frame, measure: Measure): string[] 
     parts.push(`not resolvable${own?.reason ? `: ${own.reason}` : ""}`);
     if (own && own.group_joules !== null) parts.push(`sum of its group ${joulesText(own.group_joules)}`);
   }
+  if (frame.members && frame.members.length > 1) {
+    const { count, mean, deviation } = spreadOf(frame.members.map((f) => f.joules));
+    parts.push(`${count} alike, each ${joulesText(mean)}, spread ${joulesText(deviation)}`);
+  }
   if (frame.estimated) parts.push("ESTIMATED");
   return parts;
 }
 
+// A row of a table of one device.
+export interface RowOf {
+  device: number;
+  by: By;
+  number: number;
+}
+
+// The rows that a frame is of, or the nearest one above it that has some.
+export function rowsOfFrame(frame: Frame): RowOf[] {
+  for (let f: Frame | null = frame; f; f = f.parent) {
+    const own = (f.members ?? [f]).filter((m) => m.row && m.by && m.device >= 0);
+    if (own.length > 0) return own.map((m) => ({ device: m.device, by: m.by!, number: m.row!.number }));
+    if (f.kind !== "small") return [];
+  }
+  return [];
+}
+
+// Rows with energy in the slice that holds a time, as "device by number".
+export function rowsAt(page: Page, time: number): Set<string> {
+  const found = new Set<string>();
+  for (const slices of page.slices) {
+    const device = page.stacks.findIndex((s) => s.id === slices.id);
+    const at = Math.floor((time - slices.begin_seconds) / slices.step_seconds);
+    if (device < 0 || at < 0 || at >= slices.count) continue;
+    for (const by of ["kernel", "layer", "range", "phase"] as By[]) {
+      for (const [number, , energies] of slices[by]) if (energies[at] > 0) found.add(`${device} ${by} ${number}`);
+    }
+  }
+  return found;
+}
+
 interface Props {
   page: Page;
+  time: Shared<number | null>; // that the pointer is at in the timeline
+  pointed: Shared<RowOf[] | null>; // what the pointer is at here
+  search: string;
+  onSearch: (words: string) => void;
   selection: Selection | null;
   part: Part | null; // of the selection
   onRow: (by: By, name: string) => void;
@@ -69,26 +108,54 @@ interface Props {
 
 const PART_VIEWS: [PartView, string][] = [["layer", "layer"], ["range", "range"], ["phase", "phase"], ["kernel", "kernel"]];
 
-export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) {
+const pathOf = (frame: Frame | null): string => {
+  const names: string[] = [];
+  for (let f = frame; f?.parent; f = f.parent) if (f.kind !== "small") names.unshift(f.full);
+  return names.join("\n");
+};
+
+function frameAt(root: Frame, path: string): Frame {
+  let at = root;
+  for (const name of path ? path.split("\n") : []) at = at.children.find((c) => c.full === name) ?? at;
+  return at;
+}
+
+const VIEWS = ["layer", "range", "process", "kind", "kernel"] as const;
+
+export function Icicle({ page, time, pointed, search, onSearch: setSearch, selection, part, onRow, onAll, onWhole }: Props) {
   const hasLayers = page.activity!.layer.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasRanges = page.activity!.range.some((d) => d.rows.some((r) => !r.name.startsWith("(")));
   const hasProcesses = page.stacks.some((d) => d.processes.length > 0);
-  const [view, setView] = useState<View>(hasLayers ? "layer" : hasRanges ? "range" : "kernel");
-  const [partView, setPartView] = useState<PartView>(view === "process" ? "kernel" : view);
-  const [wholeMeasure, setMeasure] = useState<Measure>("energy");
-  const [wholeColouring, setColouring] = useState<Colouring>("kind");
-  const [inverted, setInverted] = useState(false);
-  const [search, setSearch] = useState("");
+  const usual: View = hasLayers ? "layer" : hasRanges ? "range" : "kernel";
+  const [view, setView] = useUrl<View>("stack", usual, oneOf<View>(usual, VIEWS));
+  const [partView, setPartView] = useState<PartView>(view === "process" || view === "kind" ? "kernel" : view);
+  const [wholeMeasure, setMeasure] = useUrl<Measure>("width", "energy", oneOf<Measure>("energy", ["energy", "time", "number"]));
+  const [wholeColouring, setColouring] = useUrl<Colouring>("colour", "kind", oneOf<Colouring>("kind", ["kind", "power"]));
+  const [inverted, setInverted] = useUrl("upward", false, flag(false));
+  const [fold, setFold] = useUrl("fold", true, flag(true));
   const partViews = useMemo(() => PART_VIEWS.filter(([by]) => part?.rows[by].some((rows) => rows?.size > 0)), [part]);
   const shown = partViews.some(([by]) => by === partView) ? partView : partViews[0]?.[0];
   const partTree = useMemo(() => (part && shown ? buildPartTree(page, part, shown) : null), [page, part, shown]);
   // Times and launches are not held by time.
   const measure = partTree ? "energy" : wholeMeasure;
   const tree = useMemo(
-    () => partTree ?? (measure === "energy" ? buildTree(page, view) : buildTimeTree(page, view)), [page, view, partTree, measure]);
+    () => folded(partTree ?? (measure === "energy" ? buildTree(page, view) : buildTimeTree(page, view)), fold),
+    [page, view, partTree, measure, fold]);
   const colouring = partTree ? "kind" : wholeColouring;
-  const [zoom, setZoom] = useState<Frame | null>(null);
-  const root = zoom && rootOf(zoom) === tree ? zoom : tree;
+  const [path, setPath] = useUrl("frame", "", oneOf<string>(""));
+  const [group, setGroup] = useState<Frame | null>(null); // of small frames, which have no path
+  const setZoom = (frame: Frame | null) => {
+    setGroup(frame?.kind === "small" ? frame : null);
+    setPath(pathOf(frame));
+  };
+  const root = useMemo(
+    () => (group && rootOf(group) === tree ? group : frameAt(tree, path)), [tree, path, group]);
+  // Which slice the pointer is at, so that frames are drawn again once a slice.
+  const slice = time.use((t) => {
+    const slices = page.slices[0];
+    return t === null || !slices ? null : Math.floor((t - slices.begin_seconds) / slices.step_seconds);
+  });
+  const ran = useMemo(() => (slice === null || time.value === null ? null : rowsAt(page, time.value)), [page, slice]);
   const [focus, setFocus] = useState<Frame | null>(null);
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -126,7 +193,9 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
       const fill = colouring === "power"
         ? watts === null ? NEUTRAL.idle : cividis((watts - powers.low) / (powers.high - powers.low))
         : baseColour(frame);
-      const dim = searching && !found.some((f) => f === frame || isWithin(frame, f) || (frame.kind === "small" && isWithin(f, frame.parent!)));
+      const own = ran && frame.kind !== "device" ? rowsOfFrame(frame) : [];
+      const away = own.length > 0 && !own.some((r) => ran!.has(`${r.device} ${r.by} ${r.number}`));
+      const dim = away || searching && !found.some((f) => f === frame || isWithin(frame, f) || (frame.kind === "small" && isWithin(f, frame.parent!)));
       context.globalAlpha = dim ? 0.22 : 1;
       context.fillStyle = fill;
       context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), rowHeight - 1);
@@ -155,7 +224,8 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
       context.lineWidth = 2;
       context.strokeRect(...box);
     }
-  }, [frames, width, height, colouring, inverted, found, search, focus, theme, powers]);
+  }, [frames, width, height, colouring, inverted, found, search, focus, theme, powers, ran]);
+  useEffect(() => pointed.set(focus ? rowsOfFrame(focus) : null), [focus]);
 
   const at = (event: MouseEvent): Frame | null => {
     const box = canvas.current!.getBoundingClientRect();
@@ -168,7 +238,8 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
     if (!frame) return;
     setZoom(frame.children.length > 0 ? frame : root);
     setFocus(frame);
-    if (frame.by && frame.row) onRow(frame.by, frame.row.name);
+    const row = (frame.members ?? [frame])[0];
+    if (row.by && row.row) onRow(row.by, frame.members ? frame.full : row.row.name);
   };
   const leave = () => {
     setZoom(root.parent);
@@ -205,14 +276,14 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
   for (let f: Frame | null = root; f; f = f.parent) trail.unshift(f);
   return (
     <section aria-labelledby="flame">
-      <h2 id="flame">Energy flame graph</h2>
-      {selection && <OfSelection page={page} part={part} shows={partTree !== null} onWhole={onWhole} />}
+      <Heading id="flame" more={(
       <div class="controls">
         {partTree ? <Choice label="Stack" value={shown} onChange={setPartView} options={partViews} /> : <>
           <Choice label="Stack" value={view} onChange={(v) => { setView(v); setZoom(null); }} options={[
             ...(hasLayers ? [["layer", "phase > layer > kernel"] as [View, string]] : []),
             ...(hasRanges ? [["range", "range > kernel"] as [View, string]] : []),
             ...(hasProcesses ? [["process", "process > kernel"] as [View, string]] : []),
+            ["kind", "kind > kernel"],
             ["kernel", "kernel"],
           ]} />
           <Choice label="Width" value={measure} onChange={setMeasure} options={[
@@ -222,6 +293,7 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
             ["kind", "kind"], ["power", "power"],
           ]} />
         </>}
+        {(hasLayers || hasRanges) && <label title="layers.0 to layers.11 as one frame"><input type="checkbox" checked={fold} onChange={() => setFold(!fold)} /> fold</label>}
         <label><input type="checkbox" checked={inverted} onChange={() => setInverted(!inverted)} /> upward</label>
         <input ref={searchBox} type="search" placeholder="Search" aria-label="Search the flame graph"
           value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
@@ -231,13 +303,15 @@ export function Icicle({ page, selection, part, onRow, onAll, onWhole }: Props) 
           </span>
         )}
       </div>
-      <nav class="trail" aria-label="Zoom">
+      )}>Energy flame graph</Heading>
+      {selection && <OfSelection page={page} part={part} shows={partTree !== null} onWhole={onWhole} />}
+      {trail.length > 1 && <nav class="trail" aria-label="Zoom">
         {trail.map((f, i) => (
           <button type="button" key={i} disabled={f === root} onClick={() => { setZoom(f); onAll(); }}>
             {f.name.length > 40 ? `${f.name.slice(0, 40)}…` : f.name}
           </button>
         ))}
-      </nav>
+      </nav>}
       <div ref={holder} class="icicle">
         <canvas
           ref={canvas}

@@ -1,10 +1,11 @@
 // A job: what each host and rank took.
 import { useMemo } from "preact/hooks";
-import { grow } from "./balance_view";
+import { grow } from "./balance";
 import { errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
 import type { JobHost, JobRank } from "./results";
 import type { Column } from "./table";
-import { Table } from "./table_view";
+import { Table } from "./table";
+import { Heading } from "./share";
 
 // Safe for the colour-blind; devices beyond the eighth begin again.
 const COLOURS = ["#e69f00", "#5fb3e4", "#1fa882", "#cc79a7", "#3d8fd1", "#f0e442", "#e0762b", "#8e9aa8"];
@@ -100,18 +101,18 @@ export function JobSections({ hosts, ranks }: { hosts: JobHost[]; ranks: JobRank
   return (
     <>
       <section aria-labelledby="hosts">
-        <h2 id="hosts">Hosts</h2>
+        <Heading id="hosts">Hosts</Heading>
         <p class="soft">The devices of a host sum to its energy. The line under a bar is the 95 % interval of the whole.</p>
         {hosts.map((h, i) => <HostBar key={i} host={h} most={most} />)}
       </section>
       {ranks.length > 0 && (
         <section aria-labelledby="ranks">
-          <h2 id="ranks">Ranks</h2>
+          <Heading id="ranks">Ranks</Heading>
           <Table name="ranks" rows={ranks} columns={RANKS} />
         </section>
       )}
       <section aria-labelledby="domains">
-        <h2 id="domains">Domains</h2>
+        <Heading id="domains">Domains</Heading>
         <Table name="domains" rows={domains} columns={DOMAINS} order={order} />
       </section>
     </>

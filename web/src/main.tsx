@@ -1,19 +1,20 @@
 import { render } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import { Balance } from "./balance_view";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Balance, Findings } from "./balance";
 import { BenchSections } from "./bench_view";
 import { ComparisonSections } from "./comparison_view";
 import { isRun, readPage, type Page } from "./data";
-import { Icicle } from "./icicle_view";
+import { Icicle, type RowOf } from "./icicle_view";
 import { JobSections } from "./job_view";
 import { partOf } from "./part";
 import type { Results } from "./results";
-import type { Selection } from "./selection";
+import type { Selection } from "./part";
+import { CopyLink, Heading } from "./share";
 import "./style.css";
 import { SweepSections } from "./sweep_view";
 import { exactly } from "./table";
 import { Tables, type TableName } from "./tables_view";
-import { ThemeVersion, useTheme, type Theme } from "./theme";
+import { interval, oneOf, Shared, ThemeVersion, useTheme, useUrl, type Theme } from "./state";
 import { Timeline } from "./timeline_view";
 
 function App({ page, tools }: { page: Page | Results; tools: Element | null }) {
@@ -26,11 +27,28 @@ function App({ page, tools }: { page: Page | Results; tools: Element | null }) {
   );
 }
 
+const TABLES: readonly TableName[] = ["layer", "kernel", "phase", "range", "window", "process"];
+const text = oneOf<string>("");
+
+// What the page has without a script, at another place.
+function Moved({ what }: { what: string }) {
+  const holder = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = document.querySelector(`#headline ${what}`);
+    if (element) holder.current!.append(element);
+  }, []);
+  return <div ref={holder} />;
+}
+
 function RunSections({ page }: { page: Page }) {
-  const [table, setTable] = useState<TableName>("layer");
-  const [filter, setFilter] = useState("");
-  const [selection, setSelection] = useState<Selection | null>(null);
+  const [table, setTable] = useUrl<TableName>("tab", "layer", oneOf<TableName>("layer", TABLES));
+  const [filter, setFilter] = useUrl("filter", "", text);
+  const [selection, setSelection] = useUrl<Selection | null>("sel", null, interval);
+  const [search, setSearch] = useUrl("find", "", text);
+  const time = useMemo(() => new Shared<number | null>(null), []);
+  const pointed = useMemo(() => new Shared<RowOf[] | null>(null), []);
   const part = useMemo(() => (selection ? partOf(page, selection) : null), [page, selection]);
+  useLayoutEffect(() => document.querySelector("#headline .findings")?.remove(), []);
   const showWhole = () => {
     setSelection(null);
     setFilter("");
@@ -39,16 +57,24 @@ function RunSections({ page }: { page: Page }) {
     setTable(name);
     setFilter("");
   };
+  const hasFrames = page.activity !== null && page.stacks.length > 0;
   return (
     <>
       <Balance page={page} />
-      {page.activity && page.stacks.length > 0 && (
-        <Icicle page={page} selection={selection} part={part} onWhole={showWhole}
-          onRow={(by, name) => { setTable(by); setFilter(exactly(name)); }} onAll={() => setFilter("")} />
+      <Findings page={page} onTarget={(target) => { setSelection(target.time); setSearch(hasFrames ? target.search : ""); }} />
+      {hasFrames && (
+        <Icicle page={page} time={time} pointed={pointed} search={search} onSearch={setSearch} selection={selection} part={part}
+          onWhole={showWhole} onRow={(by, name) => { setTable(by); setFilter(exactly(name)); }} onAll={() => setFilter("")} />
       )}
-      {page.timeline && <Timeline page={page} selection={selection} onSelect={setSelection} />}
+      {page.timeline && <Timeline page={page} time={time} pointed={pointed} selection={selection} onSelect={setSelection} />}
       <Tables page={page} chosen={table} filter={filter} onChoose={choose} onFilter={setFilter}
         selection={selection} part={part} onWhole={showWhole} />
+      <section aria-labelledby="devices">
+        <Heading id="devices">Devices</Heading>
+        <Moved what=".scroll" />
+        <Moved what=".hero .whose" />
+        <Moved what=".total" />
+      </section>
     </>
   );
 }
@@ -66,6 +92,8 @@ function ResultSections({ page }: { page: Results }) {
 
 function ThemeSwitch({ theme, onChange }: { theme: Theme; onChange: (theme: Theme) => void }) {
   return (
+    <>
+    <CopyLink />{" "}
     <label>
       Colours{" "}
       <select value={theme} onChange={(e) => onChange(e.currentTarget.value as Theme)}>
@@ -74,6 +102,7 @@ function ThemeSwitch({ theme, onChange }: { theme: Theme; onChange: (theme: Them
         <option value="dark">dark</option>
       </select>
     </label>
+    </>
   );
 }
 

@@ -3,11 +3,11 @@ import { useMemo } from "preact/hooks";
 import type { By, Page, Process, Row } from "./data";
 import { kindOf, shortName } from "./kinds";
 import { isResolved, reasonOf, windowsOf, type Part, type PartEnergy, type PartWindows } from "./part";
-import { shareProvenance, shareWords, type PartProcess, type PartProcesses } from "./part_processes";
+import { shareProvenance, shareWords, type PartProcess, type PartProcesses } from "./part";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
-import type { Selection } from "./selection";
+import type { Selection } from "./part";
 import type { Column } from "./table";
-import { Table } from "./table_view";
+import { Table } from "./table";
 
 interface Filter {
   filter: string;

@@ -75,3 +75,24 @@ export function intervalText(low: number, high: number): string {
 export function errorText(error: number, of: number): string {
   return of > 0 ? `±${percentText(error / of)}` : `±${joulesText(error)}`;
 }
+
+const SECONDS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, min: 60, h: 3600, d: 86400 };
+
+// A time as it is read on an axis, or as the tool takes it: "12.5", "28m35s", "28 min 35 s", "1h 2m", "500ms".
+// Null where it is none.
+export function parseTime(text: string): number | null {
+  const trimmed = text.trim().replace(/\u2212/g, "-").toLowerCase();
+  if (/^[-+]?(\d+\.?\d*|\.\d+)$/.test(trimmed)) return Number(trimmed);
+  const part = /\s*(\d+\.?\d*|\.\d+)\s*(ms|min|m|s|h|d)/y;
+  const body = trimmed.replace(/^[-+]/, "");
+  let sum = 0;
+  let at = 0;
+  while (at < body.length) {
+    part.lastIndex = at;
+    const found = part.exec(body);
+    if (!found) return null;
+    sum += Number(found[1]) * SECONDS[found[2]];
+    at = part.lastIndex;
+  }
+  return body === "" ? null : trimmed.startsWith("-") ? -sum : sum;
+}

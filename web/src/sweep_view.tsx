@@ -2,9 +2,10 @@
 import { useRef } from "preact/hooks";
 import { useWidth } from "./canvas";
 import { paddedAxis, place } from "./plot";
-import { Plot, PLOT } from "./plot_view";
+import { Plot, PLOT } from "./plot";
 import { joulesText, percentText, secondsText } from "./quantity";
 import type { Sweep, SweepPoint, SweepRun } from "./results";
+import { Heading } from "./share";
 
 const KNOBS: Record<string, [string, string]> = {
   power_limit_watts: ["power limit", "W"],
@@ -131,7 +132,7 @@ export function SweepSections({ sweeps, runs }: { sweeps: Sweep[]; runs: SweepRu
   const width = useWidth(holder);
   return (
     <section aria-labelledby="sweep">
-      <h2 id="sweep">Settings</h2>
+      <Heading id="sweep">Settings</Heading>
       <p class="soft">Small dots are runs, large ones the mean of a setting. The dashed line is the recommended setting.</p>
       <div ref={holder}>
         {sweeps.map((sweep, i) => <OneSweep key={i} sweep={sweep} runs={sweeps.length === 1 ? runs : []} width={width} />)}

@@ -1,18 +1,19 @@
 // Every table of the recording, one at a time.
 import { useMemo } from "preact/hooks";
 import type { Activity, By, Interval, Page, Process, Row, WindowGroup } from "./data";
+import { treeRows, type TreeRow } from "./fold";
 import { kindOf, shortName } from "./kinds";
-import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
-import { wholeReason, type Part } from "./part";
-import { processesOf, processReason, shareProvenance, shareWords } from "./part_processes";
+import { processesOf, processReason, shareProvenance, shareWords, wholeReason, type Part, type Selection } from "./part";
 import { PartProcessTable, PartRows, PartWindowTable } from "./part_tables";
-import type { Selection } from "./selection";
-import type { Column } from "./table";
-import { Table } from "./table_view";
+import { bytesText, countText, errorText, joulesText, numberText, percentText, secondsText } from "./quantity";
+import { Heading } from "./share";
+import { flag, useUrl } from "./state";
+import { Table, type Column, type Tree } from "./table";
 
 export type TableName = By | "window" | "process";
 
-type DeviceRow = Row & { device: string; badge: string }; // of the device's energy: "" where it was measured
+// `badge`: of the device's energy, "" where it was measured
+type DeviceRow = Row & { device: string; badge: string; at?: TreeRow<Row> };
 type GetRow = (row: DeviceRow) => number | null;
 
 const wholeOf: GetRow = (row) => row.inclusive_joules ?? row.energy_joules;
@@ -28,10 +29,11 @@ function showEnergy(row: DeviceRow): string {
   return joulesText(energy) + (row.badge && ` ${row.badge}`);
 }
 
-function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, badges: boolean): Column<DeviceRow>[] {
+function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, badges: boolean, folds: boolean): Column<DeviceRow>[] {
   const number = { numeric: true };
   const columns: Column<DeviceRow>[] = [
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
+      within: (r) => r.at?.short ?? r.name,
       below: (r) => (by === "kernel" ? r.detail : null) },
     { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
@@ -44,13 +46,16 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, b
         const error = half(intervalOf(r));
         return energy === null || error === null || r.resolvable === false ? "" : errorText(error, energy);
       } },
-    { key: "own_joules", title: "own energy", hidden: !tree, ...number, value: (r) => r.energy_joules,
+    { key: "each_joules", title: "each", hidden: !folds, ...number, help: "of alike layers: the mean of one, and the standard deviation from one to another",
+      value: (r) => r.at?.each?.mean ?? null,
+      show: (r) => { const e = r.at?.each; return e ? `${joulesText(e.mean)} ±${joulesText(e.deviation)}` : ""; } },
+    { key: "own_joules", title: "own energy", hidden: !tree || folds, ...number, value: (r) => r.energy_joules,
       show: (r) => (r.energy_joules === null ? "" : joulesText(r.energy_joules)) },
     { key: "share_ratio", title: "share", ...number, value: (r) => r.share_ratio, help: "of the energy of its own device",
       show: (r) => (r.share_ratio === null || r.resolvable === false ? "" : percentText(r.share_ratio) + (devices > 1 ? ` of ${r.device}` : "")) },
     { key: "kind", title: "kind", hidden: by !== "kernel", value: (r) => kindOf(r.name) },
     { key: "busy_seconds", title: tree ? "own time" : "time", ...number, value: (r) => r.busy_seconds, show: (r) => secondsText(r.busy_seconds) },
-    { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched, value: (r) => r.launches, show: (r) => countText(r.launches) },
+    { key: "launches", title: tree ? "own launches" : "launches", ...number, hidden: !launched || folds, value: (r) => r.launches, show: (r) => countText(r.launches) },
     { key: "mean_watts", title: "mean W", ...number, value: (r) => r.mean_watts, help: "above idle, while it ran",
       show: (r) => (r.mean_watts === null || r.resolvable === false ? "" : numberText(r.mean_watts)) },
     { key: "energy_per_launch_joules", title: "J per launch", ...number, hidden: by !== "kernel",
@@ -177,7 +182,7 @@ export function Tables({ page, chosen, filter, onChoose, onFilter, selection, pa
   };
   return (
     <section aria-labelledby="tables">
-      <h2 id="tables">Tables</h2>
+      <Heading id="tables">Tables</Heading>
       {selection && (
         <p class="selected" role="status">
           Selection: <b>{secondsText(selection.begin)} to {secondsText(selection.end)}</b>{" "}
@@ -212,15 +217,40 @@ interface Filter {
   onFilter: (words: string) => void;
 }
 
+const PLACES: Tree<DeviceRow> = { id: (r) => r.at!.id, parent: (r) => r.at!.parent, depth: (r) => r.at!.depth };
+
+// The rows of each device as a tree.
+export function treeOf(devices: Activity[], fold: boolean): DeviceRow[] {
+  let first = 0;
+  return devices.flatMap((device) => {
+    const made = treeRows(rowsOf([device]), fold, first);
+    first += made.length;
+    return made.map((at): DeviceRow => ({ ...at.row, at }));
+  });
+}
+
 function Rows({ page, by, ...filter }: { page: Page; by: By } & Filter) {
   const devices = page.activity![by];
-  const rows = useMemo(() => rowsOf(devices), [devices]);
-  const tree = rows.some((r) => r.parent !== null);
-  const columns = useMemo(() => rowColumns(by, devices.length, tree, rows.some((r) => r.launches > 0), rows.some((r) => r.badge)), [by, devices]);
+  const [fold, setFold] = useUrl("fold", true, flag(true));
+  const tree = by !== "kernel" && devices.some((d) => d.rows.some((r) => r.parent !== null));
+  // A row that a filter names by itself may be within a folded one.
+  const exact = /^"([^]+)"$/.exec(filter.filter)?.[1];
+  const isFolded = fold && !(exact !== undefined && !exact.includes("*") && devices.some((d) => d.rows.some((r) => r.name === exact)));
+  const rows = useMemo(() => (tree ? treeOf(devices, isFolded) : rowsOf(devices)), [devices, tree, isFolded]);
+  const folds = rows.some((r) => r.at?.each);
+  const columns = useMemo(() => rowColumns(by, devices.length, tree, rows.some((r) => r.launches > 0), rows.some((r) => r.badge), folds), [by, devices, folds]);
   const left = devices.reduce((s, d) => s + d.rows_left_out, 0);
   return (
-    <Table name={TITLES[by].toLowerCase()} rows={rows} columns={columns} order={{ key: "energy_joules", down: true }}
-      note={left > 0 ? `${countText(left)} rows of little energy are in report --json only` : undefined} {...filter} />
+    <>
+      {tree && (
+        <label class="choice" title="layers.0 to layers.11 as one row, with its mean and spread">
+          <input type="checkbox" checked={fold} onChange={() => setFold(!fold)} /> alike layers as one row
+        </label>
+      )}
+      <Table key={`${by}-${fold}-${folds}`} name={TITLES[by].toLowerCase()} rows={rows} columns={columns} order={{ key: "energy_joules", down: true }}
+        tree={tree ? PLACES : undefined}
+        note={left > 0 ? `${countText(left)} rows of little energy are in report --json only` : undefined} {...filter} />
+    </>
   );
 }
 

@@ -1,13 +1,15 @@
 // Power over time, and the energy of a selected interval.
-import { useMemo, useState } from "preact/hooks";
-import { Chart } from "./chart";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { prepare, textScale, useWidth } from "./canvas";
+import { Chart, Drawing, gutter, MARGIN, topOf, type Line, type Lit, type Range } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
-import { Choice } from "./icicle_view";
-import type { Line, Range } from "./line";
-import { errorText, intervalText, joulesText, roundText, secondsText, wattsText } from "./quantity";
-import { energyOf, powerAt, type Selection } from "./selection";
-import { copyText } from "./table_view";
-import { Tracks } from "./tracks_view";
+import { Choice, type RowOf } from "./icicle_view";
+import { energyOf, powerAt, type Selection } from "./part";
+import { errorText, intervalText, joulesText, parseTime, roundText, secondsText, wattsText } from "./quantity";
+import { Heading } from "./share";
+import { colour, interval, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
+import { copyText } from "./table";
+import { ranAt, SliceTracks, Tracks } from "./tracks_view";
 
 // Each step's values, and one more time for the last step's end.
 function lineOf(track: PowerTrack): Line {
@@ -56,8 +58,35 @@ function gaugeLine(page: Page, id: number, quantity: string, scale: number): Lin
   return { times: gauge.times, values: gauge.values.map((v) => v * scale) };
 }
 
-export function Timeline({ page, selection, onSelect: setSelection }: {
+// The parts of the time in which a device's rows have energy, by how much of their greatest.
+function litBy(page: Page, rows: RowOf[] | null, id: number): Lit[] {
+  const slices = page.slices.find((s) => s.id === id);
+  const device = page.stacks.findIndex((s) => s.id === id);
+  const own = rows?.filter((r) => r.device === device) ?? [];
+  if (!slices || own.length === 0) return [];
+  const sums = new Array<number>(slices.count).fill(0);
+  for (const [number, unit, energies] of slices[own[0].by]) {
+    if (own.some((r) => r.number === number)) energies.forEach((e, i) => { sums[i] += e * unit; });
+  }
+  const most = Math.max(...sums, 1e-9);
+  const out: Lit[] = [];
+  sums.forEach((sum, i) => {
+    const strength = Math.ceil((4 * sum) / most) / 4;
+    if (strength <= 0) return;
+    const begin = slices.begin_seconds + i * slices.step_seconds;
+    const last = out[out.length - 1];
+    if (last && last.strength === strength && last.end >= begin - 1e-9) last.end = begin + slices.step_seconds;
+    else out.push({ begin, end: begin + slices.step_seconds, strength });
+  });
+  return out;
+}
+
+const QUIET = 400; // milliseconds after the page was scrolled, in which the wheel scrolls on
+
+export function Timeline({ page, time, pointed, selection, onSelect: setSelection }: {
   page: Page;
+  time: Shared<number | null>;
+  pointed: Shared<RowOf[] | null>;
   selection: Selection | null;
   onSelect: (selection: Selection | null) => void;
 }) {
@@ -70,9 +99,30 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
     const ends = timeline.power.map((p) => p.end_seconds);
     return { begin: Math.min(work.begin, ...begins), end: Math.max(work.end, ...ends) };
   }, [page]);
-  const [range, setRange] = useState<Range>(whole);
-  const [hover, setHover] = useState<number | null>(null);
-  const [gauge, setGauge] = useState("sm_clock_hertz");
+  const [zoomed, setZoomed] = useUrl<Range | null>("zoom", null, interval);
+  const range = zoomed ?? whole;
+  const setRange = (next: Range) => setZoomed(next.begin <= whole.begin && next.end >= whole.end ? null : next);
+  const hover = time.use((t) => t);
+  const setHover = time.set;
+  const rows = pointed.use((r) => r);
+  const [gauge, setGauge] = useUrl("also", "sm_clock_hertz", oneOf<string>("sm_clock_hertz"));
+  const charts = useRef<HTMLDivElement>(null);
+  const wheel = useRef<(event: WheelEvent) => void>();
+  useEffect(() => {
+    let scrolled = -Infinity;
+    const onScroll = () => { scrolled = performance.now(); };
+    const onWheel = (event: WheelEvent) => {
+      // Who scrolls the page past the charts goes on scrolling it.
+      if (event.ctrlKey || performance.now() - scrolled > QUIET) wheel.current?.(event);
+    };
+    const element = charts.current;
+    element?.addEventListener("wheel", onWheel, { passive: false });
+    addEventListener("scroll", onScroll, { passive: true });
+    return () => {
+      element?.removeEventListener("wheel", onWheel);
+      removeEventListener("scroll", onScroll);
+    };
+  }, []);
   const lines = useMemo(() => new Map(timeline.power.map((t) => [t.id, lineOf(t)])), [page]);
   const tracks = timeline.power
     .map((track) => ({ track, domain: domains.find((d) => d.id === track.id)! }))
@@ -96,12 +146,23 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
   }, [page, chosen]);
   if (tracks.length === 0) return null;
 
-  const zoom = (factor: number) => {
-    const middle = (range.begin + range.end) / 2;
-    const half = ((range.end - range.begin) * factor) / 2;
+  // Around a time that stays where it is. Returns whether anything changed.
+  const zoom = (factor: number, around = (range.begin + range.end) / 2): boolean => {
     const least = timeline.power[0].step_seconds * 4;
-    if (2 * half < least) return;
-    setRange({ begin: Math.max(middle - half, whole.begin), end: Math.min(middle + half, whole.end) });
+    const length = (range.end - range.begin) * factor;
+    if (length < least || (factor > 1 && !zoomed)) return false;
+    const begin = Math.max(around - (around - range.begin) * factor, whole.begin);
+    setRange({ begin, end: Math.min(begin + length, whole.end) });
+    return true;
+  };
+  wheel.current = (event) => {
+    const box = charts.current!.getBoundingClientRect();
+    const plot = box.width - gutter() - MARGIN;
+    const part = Math.min(Math.max((event.clientX - box.left - gutter()) / plot, 0), 1);
+    const moved = Math.abs(event.deltaX) > Math.abs(event.deltaY)
+      ? (pan(event.deltaX / plot), zoomed !== null)
+      : zoom(Math.exp(event.deltaY * 0.0022), range.begin + part * (range.end - range.begin));
+    if (moved) event.preventDefault();
   };
   const pan = (part: number) => {
     const by = part * (range.end - range.begin);
@@ -113,7 +174,7 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
     const moves: Record<string, () => void> = {
       "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2),
       ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2),
-      Escape: () => { setSelection(null); setRange(whole); },
+      Escape: () => { setSelection(null); setZoomed(null); },
     };
     const move = moves[event.key];
     if (!move) return;
@@ -124,19 +185,21 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
   const last = tracks.length - 1;
   return (
     <section aria-labelledby="timeline" onKeyDown={key}>
-      <h2 id="timeline">Timeline</h2>
+      <Heading id="timeline">Timeline</Heading>
       <div class="controls">
-        <IntervalInputs selection={selection} onSelect={setSelection} />
+        <IntervalInputs whole={whole} selection={selection} onSelect={setSelection} />
         <button type="button" disabled={!selection} onClick={() => selection && setRange(selection)}>Zoom to selection</button>
         <button type="button" onClick={() => zoom(0.5)} aria-label="Zoom in">+</button>
         <button type="button" onClick={() => zoom(2)} aria-label="Zoom out">−</button>
-        <button type="button" onClick={() => { setRange(whole); setSelection(null); }}>Whole run</button>
+        <button type="button" onClick={() => { setZoomed(null); setSelection(null); }}>Whole run</button>
         {gauges.length > 0 && (
           <Choice label="Also" value={chosen[0]} onChange={setGauge}
             options={gauges.map(([q, text]) => [q, text] as [string, string])} />
         )}
       </div>
-      <div class="charts" tabIndex={0} role="group" aria-label="Power over time. Plus and minus zoom, left and right move, Escape shows the whole run.">
+      <Minimap line={lines.get(tracks[0].track.id)!} ink={tracks[0].domain.domain.startsWith("gpu") ? "gpu" : "cpu"} whole={whole} range={range} onRange={setRange} />
+      <div class="charts" ref={charts} tabIndex={0} role="group" aria-label="Power over time. Plus, minus and the wheel zoom, left and right move, Escape shows the whole run.">
+        <Tip page={page} hover={hover} range={range} tracks={tracks} />
         {tracks.map(({ track, domain }, i) => {
           const extra = extras.get(domain.id)!;
           const now = hover === null ? null : powerAt(track, hover);
@@ -152,7 +215,7 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
                 <span class="now">{power}{hover !== null && power ? ` at ${secondsText(hover)}` : ""}</span>
               </p>
               <Chart {...shared} line={lines.get(domain.id)!} label={`Power of ${label(domain)} over time`}
-                ink={domain.domain.startsWith("gpu") ? "gpu" : "cpu"} limit={extra.limit}
+                ink={domain.domain.startsWith("gpu") ? "gpu" : "cpu"} limit={extra.limit} lit={litBy(page, rows, domain.id)}
                 height={domain.parent === null ? 130 : 80} axis={i === last && !extra.gauge} />
               {extra.gauge && (
                 <>
@@ -164,8 +227,9 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
             </div>
           );
         })}
+        <SliceTracks page={page} range={range} hover={hover} onHover={setHover} />
+        <Tracks page={page} range={range} selection={selection} onSelect={setSelection} />
       </div>
-      <Tracks page={page} range={range} selection={selection} onSelect={setSelection} />
       {selection ? (
         <SelectionTable page={page} selection={selection} />
       ) : (
@@ -179,24 +243,111 @@ export function Timeline({ page, selection, onSelect: setSelection }: {
   );
 }
 
-function IntervalInputs({ selection, onSelect }: {
+// The whole time, with the part that the charts show.
+function Minimap({ line, ink, whole, range, onRange }: {
+  line: Line; ink: string; whole: Range; range: Range; onRange: (range: Range) => void;
+}) {
+  const holder = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const from = useRef<{ at: number; range: Range | null } | null>(null); // of a drag: with a range it is moved
+  const width = useWidth(holder);
+  const theme = useContext(ThemeVersion);
+  const height = Math.round(28 * textScale());
+  const [left, right] = [gutter(), Math.max(width - MARGIN, gutter() + 10)];
+  useEffect(() => {
+    if (!canvas.current || width === 0) return;
+    const axis = { low: whole.begin, high: whole.end, from: left, to: right };
+    new Drawing(prepare(canvas.current, width, height), axis, { low: 0, high: topOf(line), from: height - 1, to: 1 })
+      .line(line.times, line.values, colour(ink), 1);
+  }, [width, theme, line, whole]);
+  const place = (t: number) => left + ((t - whole.begin) / (whole.end - whole.begin)) * (right - left);
+  const timeAt = (event: PointerEvent) => {
+    const x = event.clientX - holder.current!.getBoundingClientRect().left;
+    return whole.begin + ((Math.min(Math.max(x, left), right) - left) / (right - left)) * (whole.end - whole.begin);
+  };
+  const isWhole = range.begin <= whole.begin && range.end >= whole.end;
+  const move = (event: PointerEvent) => {
+    if (!from.current) return;
+    const at = timeAt(event);
+    const { at: began, range: old } = from.current;
+    if (old) {
+      const by = Math.min(Math.max(at - began, whole.begin - old.begin), whole.end - old.end);
+      onRange({ begin: old.begin + by, end: old.end + by });
+    } else if (Math.abs(place(at) - place(began)) > 3) {
+      onRange({ begin: Math.min(at, began), end: Math.max(at, began) });
+    }
+  };
+  return (
+    <div ref={holder} class="chart minimap" role="img" aria-label="The whole time; the part that is shown is framed. Drag to move it, or to choose another."
+      style={{ height: `${height}px` }}
+      onPointerDown={(e: PointerEvent) => {
+        const at = timeAt(e);
+        from.current = { at, range: !isWhole && at >= range.begin && at <= range.end ? range : null };
+        holder.current!.setPointerCapture(e.pointerId);
+      }}
+      onPointerMove={move}
+      onPointerUp={() => { from.current = null; }} onPointerCancel={() => { from.current = null; }}>
+      <canvas ref={canvas} />
+      <i class="brush" style={{ left: `${place(range.begin)}px`, width: `${Math.max(place(range.end) - place(range.begin), 3)}px`, height: `${height}px` }} />
+    </div>
+  );
+}
+
+// At the cursor: power, the energy of its step, and what ran.
+function Tip({ page, hover, range, tracks }: {
+  page: Page; hover: number | null; range: Range; tracks: { track: PowerTrack; domain: Domain }[];
+}) {
+  if (hover === null) return null;
+  const part = (hover - range.begin) / (range.end - range.begin);
+  const lines = tracks.slice(0, 4).flatMap(({ track, domain }) => {
+    const now = powerAt(track, hover);
+    const step = Math.floor((hover - track.begin_seconds) / track.step_seconds);
+    const energy = track.energy_microjoules[step];
+    return now && energy != null
+      ? [`${page.labels[page.profile.domains.indexOf(domain)]} ${wattsText(now.watts)}, ${joulesText(energy / 1e6)} in ${roundText(track.step_seconds)}`] : [];
+  });
+  const windows = page.timeline!.windows;
+  const inside = windows.blocks.filter(([, name, begin, length]) => name >= 0 && hover >= begin && hover <= begin + length)
+    .map(([, name]) => windows.names[name]);
+  return (
+    <div class="tip" aria-hidden="true" style={part > 0.6 ? { right: `calc(${100 * (1 - part)}% + 10px)` } : { left: `calc(${gutter()}px + ${100 * part}% + 6px)` }}>
+      <b>{secondsText(hover)}</b>
+      {lines.map((l) => <div key={l}>{l}</div>)}
+      {ranAt(page, hover).map((l) => <div key={l} class="soft">{l}</div>)}
+      {inside.length > 0 && <div class="soft">window {[...new Set(inside)].slice(-3).join(", ")}</div>}
+    </div>
+  );
+}
+
+function IntervalInputs({ whole, selection, onSelect }: {
+  whole: Range;
   selection: Selection | null;
   onSelect: (selection: Selection | null) => void;
 }) {
+  const [wrong, setWrong] = useState("");
+  const clamp = (t: number) => Math.min(Math.max(t, whole.begin), whole.end);
   const set = (edge: "begin" | "end", text: string) => {
-    const value = Number(text);
-    if (text === "" || !Number.isFinite(value)) return;
+    if (text.trim() === "") return;
+    const value = parseTime(text);
+    if (value === null) return setWrong(`"${text}" is no time: give seconds, or such as 28m35s`);
     const next = { begin: selection?.begin ?? 0, end: selection?.end ?? value, [edge]: value };
-    onSelect(next.end > next.begin ? next : { begin: value, end: value + 1 });
+    const made = next.end > next.begin ? next : { begin: value, end: value + 1 };
+    const held = { begin: clamp(made.begin), end: clamp(made.end) };
+    if (held.end <= held.begin) {
+      return setWrong(`the recording is from ${secondsText(whole.begin)} to ${secondsText(whole.end)}`);
+    }
+    setWrong("");
+    onSelect(held);
   };
   const field = (edge: "begin" | "end", text: string) => (
     <label class="choice">
       {text}{" "}
-      <input type="number" step="any" aria-label={`Selection ${text.toLowerCase()}, in seconds`} value={selection ? Number(selection[edge].toFixed(3)) : ""}
-        onChange={(e) => set(edge, e.currentTarget.value)} /> s
+      <input type="text" class="time" inputMode="text" placeholder={edge === "begin" ? "0" : "28m35s"} aria-label={`Selection ${text.toLowerCase()}, in seconds or such as 28m35s`}
+        value={selection ? String(Number(selection[edge].toFixed(3))) : ""}
+        onChange={(e) => set(edge, e.currentTarget.value)} />
     </label>
   );
-  return <>{field("begin", "From")} {field("end", "to")}</>;
+  return <>{field("begin", "From")} {field("end", "to")}{wrong && <span class="soft" role="alert">{wrong}</span>}</>;
 }
 
 function SelectionTable({ page, selection }: { page: Page; selection: Selection }) {

@@ -1,12 +1,13 @@
-// Windows, isolated re-runs and reduced clocks under the power charts.
+// What ran, under the power charts: by slices, and windows, isolated re-runs and reduced clocks.
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
-import { gutter, MARGIN } from "./chart";
-import type { Page } from "./data";
-import type { Range } from "./line";
-import { countText, errorText, joulesText, secondsText } from "./quantity";
-import type { Selection } from "./selection";
-import { colour, ThemeVersion } from "./theme";
+import { gutter, MARGIN, type Range } from "./chart";
+import type { Page, Row } from "./data";
+import { shortLayer, starred } from "./fold";
+import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
+import type { Selection } from "./part";
+import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
+import { colour, ThemeVersion } from "./state";
 
 const ROW = 20;
 const COLOURS = ["#3d8fd1", "#e0762b", "#1fa882", "#d28fb5", "#e8b23a", "#7cc4ec", "#a9b0b8", "#efe26a"];
@@ -63,6 +64,169 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
   }
   spans.sort((a, b) => a.row - b.row || a.begin - b.begin);
   return { rows, spans };
+}
+
+// One series of a track by slices: what it is, and its energies.
+interface Series {
+  name: string;
+  fill: string;
+  energies: number[];
+}
+
+const PHASES: Record<string, string> = { forward: "#3d8fd1", backward: "#e0762b", optimizer: "#1fa882" };
+const MOST_SERIES = 7; // of layers
+
+// What ran in each slice, of a device: phases, layers and kinds of kernels. Layers are those at which the
+// model branches, alike ones together.
+export function seriesOf(page: Page, id: number): [string, Series[]][] {
+  const slices = page.slices.find((s) => s.id === id);
+  const device = page.stacks.findIndex((s) => s.id === id);
+  if (!slices || device < 0 || !page.activity) return [];
+  const joined = (by: "phase" | "layer" | "kernel", nameOf: (row: Row) => string | null): Map<string, number[]> => {
+    const rows = new Map(page.activity![by][device].rows.map((r) => [r.number, r]));
+    const out = new Map<string, number[]>();
+    for (const [number, unit, energies] of slices[by]) {
+      const row = rows.get(number);
+      const name = row ? nameOf(row) : null;
+      if (name === null) continue;
+      const sum = out.get(name) ?? new Array<number>(slices.count).fill(0);
+      energies.forEach((e, i) => { sum[i] += Math.max(e, 0) * unit * 1e-6; });
+      out.set(name, sum);
+    }
+    return out;
+  };
+  const named = (row: Row) => (row.name.startsWith("(") ? null : row.name);
+  const layers = page.activity.layer[device].rows.filter(named);
+  let level = layers.filter((r) => r.parent === null);
+  // Down to where the energy divides.
+  for (let below = level; ; level = below) {
+    below = layers.filter((r) => r.parent !== null && level.some((l) => l.number === r.parent));
+    const sum = level.reduce((s, r) => s + Math.max(r.inclusive_joules ?? 0, 0), 0);
+    const first = Math.max(0, ...level.map((r) => r.inclusive_joules ?? 0));
+    if (below.length === 0 || (new Set(level.map((r) => starred(r.name) ?? r.name)).size > 1 && first < 0.85 * sum)) break;
+  }
+  const shown = new Set(level.map((r) => r.number));
+  const tables: [string, Map<string, number[]>, (name: string, i: number) => string][] = [
+    ["phase", joined("phase", named), (name, i) => PHASES[name] ?? COLOURS[i % COLOURS.length]],
+    ["layer", joined("layer", (r) => (shown.has(r.number) ? shortLayer(starred(r.name) ?? r.name, parentName(layers, r)) : null)),
+      (_, i) => COLOURS[i % COLOURS.length]],
+    ["kernel", joined("kernel", (r) => (named(r) === null ? null : kindOf(r.name))), (name) => KIND_COLOURS[name as Kind]],
+  ];
+  return tables.filter(([, found]) => found.size > 0).map(([title, found, fill]): [string, Series[]] => {
+    const total = (energies: number[]) => energies.reduce((s, e) => s + e, 0);
+    const all = [...found].sort((a, b) => total(b[1]) - total(a[1]));
+    const series = all.slice(0, MOST_SERIES).map(([name, energies], i) => ({ name, fill: fill(name, i), energies }));
+    const rest = all.slice(MOST_SERIES);
+    if (rest.length > 0) {
+      series.push({ name: `${rest.length} more`, fill: "#a9b0b8", energies: series[0].energies.map((_, i) => rest.reduce((s, [, e]) => s + e[i], 0)) });
+    }
+    return [title, series];
+  });
+}
+
+const parentName = (layers: Row[], row: Row): string | null => layers.find((l) => l.number === row.parent)?.name ?? null;
+
+const sliceAt = (page: Page, id: number, time: number): number => {
+  const slices = page.slices.find((s) => s.id === id)!;
+  const at = Math.floor((time - slices.begin_seconds) / slices.step_seconds);
+  return at >= 0 && at < slices.count ? at : -1;
+};
+
+const known = new WeakMap<Page, Map<number, [string, Series[]][]>>();
+function tracksOf(page: Page, id: number): [string, Series[]][] {
+  let all = known.get(page);
+  if (!all) known.set(page, (all = new Map()));
+  let own = all.get(id);
+  if (!own) all.set(id, (own = seriesOf(page, id)));
+  return own;
+}
+
+// What had most of the energy at a time, a line for each device and track.
+export function ranAt(page: Page, time: number): string[] {
+  return page.slices.slice(0, 2).flatMap((slices) => {
+    const at = sliceAt(page, slices.id, time);
+    if (at < 0) return [];
+    return tracksOf(page, slices.id).flatMap(([title, series]) => {
+      const sum = series.reduce((s, one) => s + one.energies[at], 0);
+      if (sum <= 0) return [];
+      const most = [...series].sort((a, b) => b.energies[at] - a.energies[at]).slice(0, 2).filter((s) => s.energies[at] > 0);
+      return [`${title}: ${most.map((s) => `${s.name} ${joulesText(s.energies[at])} (${percentText(s.energies[at] / sum)})`).join(", ")}`];
+    });
+  });
+}
+
+const TRACK = 22;
+
+// Under the curve, by slice: the parts of the active energy as shares of the height.
+export function SliceTracks({ page, range, hover, onHover }: {
+  page: Page; range: Range; hover: number | null; onHover: (time: number | null) => void;
+}) {
+  const devices = useMemo(() => page.slices.slice(0, 4).map((s) => ({ slices: s, tracks: tracksOf(page, s.id) })).filter((d) => d.tracks.length > 0), [page]);
+  const holder = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(holder);
+  const scale = textScale();
+  const theme = useContext(ThemeVersion);
+  const left = gutter();
+  const plot = Math.max(width - left - MARGIN, 10);
+  const rowHeight = Math.round(TRACK * scale);
+  const rows = devices.flatMap(({ slices, tracks }) => tracks.map(([title, series]) => ({ slices, title, series })));
+  const height = rows.length * (rowHeight + 3);
+  const edge = (t: number) => left + (plot * (t - range.begin)) / (range.end - range.begin);
+  useEffect(() => {
+    if (!canvas.current || width === 0) return;
+    const context = prepare(canvas.current, width, height);
+    context.font = `${11 * scale}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    rows.forEach(({ slices, title, series }, row) => {
+      const top = row * (rowHeight + 3);
+      context.fillStyle = colour("soft");
+      context.textAlign = "right";
+      context.fillText(cut(context, devices.length > 1 ? `${page.stacks.find((s) => s.id === slices.id)!.device} ${title}` : title, left - 4), left - 6, top + rowHeight / 2);
+      context.save();
+      context.beginPath();
+      context.rect(left, top, plot, rowHeight);
+      context.clip();
+      for (let i = 0; i < slices.count; ++i) {
+        const x = edge(slices.begin_seconds + i * slices.step_seconds);
+        const end = edge(slices.begin_seconds + (i + 1) * slices.step_seconds);
+        if (end < left || x > width) continue;
+        const sum = series.reduce((s, one) => s + one.energies[i], 0);
+        let y = top;
+        for (const one of sum > 0 ? series : []) {
+          const part = (rowHeight * one.energies[i]) / sum;
+          context.fillStyle = one.fill;
+          context.fillRect(x, y, Math.max(end - x - (end - x > 4 ? 0.7 : 0), 0.5), part);
+          y += part;
+        }
+      }
+      context.restore();
+    });
+  }, [rows.length, devices, width, range.begin, range.end, theme]);
+  if (rows.length === 0) return null;
+  const at = hover === null ? null : edge(hover);
+  return (
+    <div class="slices">
+      <div ref={holder} class="chart" role="img" style={{ height: `${height}px` }}
+        aria-label={`Over time, by slices: ${[...new Set(rows.map((r) => r.title))].join(", ")}. The tables have the figures of a selection.`}
+        onPointerMove={(e: PointerEvent) => {
+          const x = e.clientX - holder.current!.getBoundingClientRect().left;
+          onHover(x < left || x > left + plot ? null : range.begin + ((x - left) / plot) * (range.end - range.begin));
+        }}
+        onPointerLeave={() => onHover(null)}>
+        <canvas ref={canvas} />
+        {at !== null && at >= left && at <= left + plot && <i class="cursor" style={{ left: `${at}px`, height: `${height}px` }} />}
+      </div>
+      <p class="soft">
+        {rows.filter((r, i) => rows.findIndex((o) => o.title === r.title) === i).map(({ title, series }) => (
+          <span key={title} class="legend">
+            <b>{title}</b> {series.map((s) => <span key={s.name}><span class="swatch" style={{ background: s.fill }} />{s.name}</span>)}
+          </span>
+        ))}
+        <span>Parts of the active energy of each {roundText(devices[0].slices.step_seconds)}.</span>
+      </p>
+    </div>
+  );
 }
 
 interface Props {

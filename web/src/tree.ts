@@ -1,10 +1,10 @@
 // The icicle: energy by phase, layer and kernel as a tree.
 import type { Activity, By, DeviceStacks, Page, ProcessStacks, Row } from "./data";
-import type { PartEnergy } from "./part";
-import { kindOf, shortName, type Kind } from "./kinds";
+import { type Kind, kindOf, shortName } from "./kinds";
+import { isResolved, type Part, type PartEnergy } from "./part";
 
 export type Measure = "energy" | "time" | "number";
-export type View = "layer" | "range" | "process" | "kernel";
+export type View = "layer" | "range" | "process" | "kind" | "kernel";
 export type FrameKind = Kind | "small" | "device" | "phase" | "layer" | "range" | "process" | "idle" | "unattributed";
 
 export interface Frame {
@@ -21,6 +21,8 @@ export interface Frame {
   resolvable: boolean;
   estimated: boolean;
   part: PartEnergy | null; // of a selection, in a tree of one
+  device: number; // its place in the page's list; -1: several
+  members: Frame[] | null; // of a frame that stands for several alike ones
   // Laid out: begin and width as parts of the whole, and level.
   x: number;
   width: number;
@@ -34,7 +36,7 @@ const BETWEEN = "idle between launches";
 export function makeFrame(of: Maker): Frame {
   return {
     full: of.name, joules: 0, seconds: 0, launches: 0, children: [], parent: null, row: null,
-    by: null, resolvable: true, estimated: false, part: null, x: 0, width: 0, depth: 0, ...of,
+    by: null, resolvable: true, estimated: false, part: null, device: -1, members: null, x: 0, width: 0, depth: 0, ...of,
   };
 }
 
@@ -53,7 +55,7 @@ class Builder {
     if (!known) this.below.set(parent, (known = new Map()));
     let frame = known.get(key);
     if (!frame) {
-      frame = child(parent, { ...of(), estimated: parent.estimated });
+      frame = child(parent, { ...of(), estimated: parent.estimated, device: parent.device });
       known.set(key, frame);
     }
     return frame;
@@ -96,7 +98,7 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
   const parts = rowsByNumber(view === "range" ? tables.range[index] : tables.layer[index]);
   const by: By = view === "range" ? "range" : "layer";
   const root = makeFrame({
-    name: activity.device, kind: "device", estimated: activity.provenance === "estimated",
+    name: activity.device, kind: "device", estimated: activity.provenance === "estimated", device: index,
   });
   const builder = new Builder();
   const add = (frame: Frame, joules: number, seconds: number, launches: number) => {
@@ -133,6 +135,10 @@ function deviceTree(page: Page, stacks: DeviceStacks, index: number, view: View)
           name: row.name, kind: by, row, by, resolvable: isResolvable(row),
         }));
       }
+    }
+    if (view === "kind" && kernel !== null) {
+      const kind = kindOf(kernels.get(kernel)?.name ?? "");
+      at = builder.child(at, `kind ${kind}`, () => ({ name: kind, kind }));
     }
     addKernel(at, kernel, launches, nanoseconds, microjoules);
   }
@@ -240,7 +246,7 @@ export function layOut(root: Frame, measure: Measure, least = 0): Frame[] {
 // Whether a frame's name has every word.
 export function matches(frame: Frame, search: string): boolean {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = `${frame.full} ${frame.row?.detail ?? ""} ${frame.kind}`.toLowerCase();
+  const text = `${frame.full} ${frame.name} ${frame.row?.detail ?? ""} ${frame.kind}`.toLowerCase();
   return words.length > 0 && words.every((word) => text.includes(word));
 }
 
@@ -258,3 +264,52 @@ export function outermostMatches(root: Frame, search: string): Frame[] {
 // Above idle; a device holds idle energy, too.
 export const wattsOf = (frame: Frame): number | null =>
   frame.kind !== "device" && frame.seconds > 0 && frame.joules > 0 ? frame.joules / frame.seconds : null;
+
+// The icicle of a selected part of the time: what the page holds by time is the energy of kernels,
+// layers, ranges and phases, each list for itself.
+
+export type PartView = "layer" | "range" | "phase" | "kernel";
+
+export const REST_OF_PART = "all else";
+
+// Absent without a device whose energies are held by time.
+export function buildPartTree(page: Page, part: Part, view: PartView): Frame | null {
+  const devices = page.stacks.flatMap((_, i): Frame[] => {
+    const energies = part.rows[view][i];
+    const whole = part.wholes[i];
+    return energies && whole !== null ? [partDeviceTree(page, part, i, view, whole)] : [];
+  });
+  return devices.length > 0 ? devicesRoot(devices) : null;
+}
+
+function partDeviceTree(page: Page, part: Part, index: number, view: PartView, whole: number): Frame {
+  const device = page.activity![view][index];
+  const energies = part.rows[view][index];
+  const root = makeFrame({
+    name: device.device, kind: "device", joules: whole, estimated: device.provenance === "estimated", device: index,
+  });
+  const rows = new Map(device.rows.map((row) => [row.number, row]));
+  const frames = new Map<number, Frame>();
+  let sum = 0;
+  const frameOf = (number: number, open: Set<number>): Frame => {
+    const known = frames.get(number);
+    if (known) return known;
+    const row = rows.get(number)!;
+    const held = energies.get(number)!;
+    const hasParent = row.parent !== null && energies.has(row.parent) && rows.has(row.parent) && !open.has(row.parent);
+    const parent = hasParent ? frameOf(row.parent!, new Set([...open, number])) : root;
+    if (parent === root) sum += held.joules;
+    const frame = child(parent, {
+      name: view === "kernel" ? shortName(row.name) : row.name, full: row.name,
+      kind: view === "kernel" ? kindOf(row.name) : view, row, by: view, joules: held.joules, part: held,
+      resolvable: row.resolvable !== false && isResolved(held), estimated: root.estimated, device: index,
+    });
+    frames.set(number, frame);
+    return frame;
+  };
+  for (const number of energies.keys()) if (rows.has(number)) frameOf(number, new Set([number]));
+  if (whole !== sum) {
+    child(root, { name: REST_OF_PART, kind: "unattributed", joules: whole - sum, estimated: root.estimated });
+  }
+  return root;
+}

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { partsOf } from "../src/balance";
 import { readPage, SCHEMA, type Page, type PowerTrack } from "../src/data";
 import { kindOf, shortName } from "../src/kinds";
-import { energyOf, powerAt } from "../src/selection";
+import { energyOf, powerAt } from "../src/part";
 import { domain, process, tracedPage } from "./fixture";
 
 const track: PowerTrack = {

@@ -52,7 +52,7 @@ export function tracedPage(): Page {
     profile: {
       duration_seconds: 2, simulated: false,
       total: { provenance: "measured", energy_joules: 100, interval_joules: [95, 105], of: [0] },
-      domains: [domain({ energy_joules: 100 })], processes: [], windows: [],
+      domains: [domain({ energy_joules: 100 })], processes: [], windows: [], findings: [],
     },
     activity: {
       kernel: [activity(kernels)], layer: [activity(layers)], range: [activity([])],

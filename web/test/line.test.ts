@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { indexAt, timeTicks, topOf } from "../src/line";
+import { indexAt, timeTicks, topOf } from "../src/chart";
 
 describe("timeTicks", () => {
   it("are round, and at most as many as fit", () => {

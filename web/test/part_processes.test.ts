@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Page } from "../src/data";
-import { processesOf, processReason, shareWords } from "../src/part_processes";
+import { processesOf, processReason, shareWords } from "../src/part";
 import { domain, process, slicedPage } from "./fixture";
 
 const share = (id: number, joules: number) =>

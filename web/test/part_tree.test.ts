@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { partOf } from "../src/part";
-import { buildPartTree, REST_OF_PART } from "../src/part_tree";
+import { buildPartTree, REST_OF_PART } from "../src/tree";
 import { layOut } from "../src/tree";
 import { slicedPage } from "./fixture";
 

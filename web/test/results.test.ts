@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { grow } from "../src/balance_view";
+import { grow } from "../src/balance";
 import { main } from "../src/bench_view";
 import { changeText } from "../src/comparison_view";
 import { readPage, SCHEMA } from "../src/data";
-import { buildDiff, isClear, layOutDiff } from "../src/diff";
+import { buildDiff, isClear, layOutDiff } from "../src/comparison_view";
 import { histogram, paddedAxis, place, ticks } from "../src/plot";
 import type { Comparison, Difference, Sweep } from "../src/results";
 import { panelsOf } from "../src/sweep_view";

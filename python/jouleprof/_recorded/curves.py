@@ -10,7 +10,7 @@ from typing import List
 from .._errors import Unavailable, existing
 from .._tool import run_tool
 
-_TRACK = re.compile(r"(?P<name>.*) power \(W\)(?: (?P<mark>ESTIMATED|SIMULATED))?")
+_TRACK = re.compile(r"(?P<name>.*) power \(W\)(?: (?P<mark>ESTIMATED|SIMULATED))?(?:, 95 % (?P<end>low|high))?")
 
 
 @dataclass
@@ -52,11 +52,13 @@ def read_curves(path, *options):
         name = _label(track["name"])
         curve = curves.setdefault(name, Curve(name, [], [], [], [], os.path.basename(path),
                                               (track["mark"] or "measured").lower()))
+        watts = event["args"]["watts"]
+        if track["end"]:  # it follows the mean of the same step
+            getattr(curve, track["end"])[-1] = watts
+            continue
         curve.seconds.append((trace["baseTimeNanoseconds"] - begin) * 1e-9 + event["ts"] * 1e-6)
-        values = event["args"]
-        curve.watts.append(values["watts"])
-        curve.low.append(values.get("low", values["watts"]))
-        curve.high.append(values.get("high", values["watts"]))
+        for values in (curve.watts, curve.low, curve.high):
+            values.append(watts)
     if not curves:
         raise Unavailable(f"{path} has no power curve")
     return list(curves.values())

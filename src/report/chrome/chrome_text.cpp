@@ -31,12 +31,16 @@ std::string chrome_energy(const JoulesRange& energy) {
       energy.joules, energy.low, energy.high, from);
 }
 
-std::string chrome_power(const model::PowerStep& step) {
-  std::string out = fmt::format(R"("watts": {:.6g})", step.power.watts());
+std::vector<std::string> chrome_power(std::string_view name, const model::PowerStep& step) {
+  std::vector<std::string> out;
+  const auto add = [&](std::string_view which, double watts) {
+    out.push_back(fmt::format(R"("name": {}, "args": {{"watts": {:.6g}}})",
+                              chrome_string(std::string(name).append(which)), watts));
+  };
+  add("", step.power.watts());
   if (step.error) {
-    out += fmt::format(R"(, "low": {:.6g}, "high": {:.6g})",
-                       std::max((step.power - *step.error).watts(), 0.0),
-                       (step.power + *step.error).watts());
+    add(kChromeLow, std::max((step.power - *step.error).watts(), 0.0));
+    add(kChromeHigh, (step.power + *step.error).watts());
   }
   return out;
 }

@@ -54,9 +54,11 @@ std::string chrome_time(Duration t);               // microseconds with nanoseco
 // Members of "args": the energy, its bounds and its provenance; of what is not resolvable the upper
 // bound and the provenance. Empty where nothing is known.
 std::string chrome_energy(const JoulesRange& energy);
-// The members of "args" of a counter event: "watts", and where the interval is known "low", which
-// is not below zero, and "high".
-std::string chrome_power(const model::PowerStep& step);
+// Members "name" and "args" of counter events: of the mean, and where the interval is known of its
+// ends, the low one not below zero. Each is a counter of its own: viewers stack the series of one.
+inline constexpr std::string_view kChromeLow = ", 95 % low";
+inline constexpr std::string_view kChromeHigh = ", 95 % high";
+std::vector<std::string> chrome_power(std::string_view name, const model::PowerStep& step);
 
 // Writes events, each a JSON object, as members of an array that has been opened. A trace has
 // millions: they are gathered, and written by the block.

@@ -102,13 +102,15 @@ class Writer {
       const auto* domain = domain_of(curve.domain);
       if (!domain) continue;
       const bool gpu = domain->kind == model::DomainKind::kGpu;
-      const std::string name = chrome_string(fmt::format(
-          "{}{}{} power (W){}", domain->device, gpu ? "" : " ", gpu ? "" : to_string(domain->kind),
-          provenance_mark(provenance_of(recording_, domain->id))));
+      const std::string name = fmt::format("{}{}{} power (W){}", domain->device, gpu ? "" : " ",
+                                           gpu ? "" : to_string(domain->kind),
+                                           provenance_mark(provenance_of(recording_, domain->id)));
       for (const auto& step : curve.steps) {
         if (!parts_.holds(step.begin)) continue;
-        sink_(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{{}}}}})", name,
-              kPowerProcess, chrome_time(step.begin - origin_), chrome_power(step));
+        for (const auto& members : chrome_power(name, step)) {
+          sink_(R"({{"ph": "C", "pid": {}, "tid": 0, "ts": {}, {}}})", kPowerProcess,
+                chrome_time(step.begin - origin_), members);
+        }
       }
     }
   }

@@ -165,13 +165,13 @@ void TorchAnnotator::write_tail(std::ostream& out, bool first) const {
            fmt::format(R"("version": {}, "energy": "above idle; low and high bound 95 %"{})",
                        chrome_string(version_), methods));
   for (const CounterTrack& track : tracks_) {
-    const std::string name = chrome_string(track.name);
     for (const auto& step : track.steps) {
       const RealTime at = trace_.clocks.to_real(step.begin);
       if (at > trace_.end || trace_.clocks.to_real(step.end) < trace_.begin) continue;
-      event(fmt::format(R"({{"ph": "C", "cat": "jouleprof", "name": {}, "ts": {}, "pid": {}, )"
-                        R"("tid": 0, "args": {{{}}}}})",
-                        name, chrome_time(at - trace_.base), kPid, chrome_power(step)));
+      for (const auto& members : chrome_power(track.name, step)) {
+        event(fmt::format(R"({{"ph": "C", "cat": "jouleprof", "ts": {}, "pid": {}, "tid": 0, {}}})",
+                          chrome_time(at - trace_.base), kPid, members));
+      }
     }
   }
 }

@@ -67,7 +67,8 @@ TEST(Formats, EachWritesTheWholeRunAndAPart) {
     if (format->name == "png") continue;  // needs librsvg; see svg/run_svg_test.cpp
     const std::string whole = written(format->name, run);
     EXPECT_FALSE(whole.empty()) << format->name;
-    EXPECT_LE(written(format->name, run, part).size(), whole.size() + 200) << format->name;
+    // A curve of a shorter time may have more steps.
+    EXPECT_LE(written(format->name, run, part).size(), whole.size() + 1000) << format->name;
   }
 }
 

@@ -41,13 +41,14 @@ std::string watts_text(const std::optional<Power>& power) {
   return power ? number_text(power->watts()) : "";
 }
 
-std::string alerts(const Profile& profile) {
+std::string alerts(const Profile& profile, const Total& total) {
   std::string html;
   if (profile.simulated) {
     html += element("p", "alert", kSimulatedText);
   }
-  if (const auto text = incomplete_text(profile); !text.empty()) {
-    html += element("p", "alert", text);
+  for (const std::string& text :
+       {std::string(incomplete_text(profile)), partial_text(profile, total)}) {
+    if (!text.empty()) html += element("p", "alert", text);
   }
   return html;
 }
@@ -59,16 +60,65 @@ std::string peak_html(const Total& total) {
                      markup_text(highest->domain.device), watts_text(highest->peak_power));
 }
 
+// What is quoted, by whether it was estimated: an estimate of a CPU makes one of no GPU.
+struct QuotedParts {
+  std::optional<Quoted> sensors;  // measured or simulated
+  std::optional<Quoted> estimates;
+  std::string sensor_names;
+  std::string estimate_names;
+};
+
+QuotedParts parts_of(const Profile& profile, const Total& total, const Quoted& whole) {
+  const auto labels = labels_of(profile);
+  QuotedParts parts;
+  for (const DomainProfile* d : total.counted) {
+    const auto& m = whole.is_command ? d->command->energy : *d->energy;
+    const bool is_estimate = d->energy->provenance == Provenance::kEstimated;
+    auto& sum = is_estimate ? parts.estimates : parts.sensors;
+    auto& names = is_estimate ? parts.estimate_names : parts.sensor_names;
+    if (!sum) sum = Quoted{};
+    const Energy undivided = whole.is_command ? d->command->undivided : Energy{};
+    sum->energy += m.energy;
+    sum->error += m.error;
+    sum->upper_error += m.error + undivided;
+    sum->repeatability += m.repeatability;
+    sum->provenance = combine(sum->provenance, m.provenance);
+    names +=
+        (names.empty() ? "" : " + ") + labels[static_cast<std::size_t>(d - profile.domains.data())];
+  }
+  if (parts.sensors) parts.sensors->is_partial = whole.is_partial;
+  return parts;
+}
+
+std::string quoted_html(const Profile& profile, const Total& total, const Quoted& whole) {
+  const auto parts = parts_of(profile, total, whole);
+  const bool is_mixed = parts.sensors && parts.estimates;
+  const Quoted& q = is_mixed ? *parts.sensors : whole;
+  std::string html =
+      fmt::format("<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}{}",
+                  quoted_energy_text(q), quoted_error_text(q), badge(q.provenance),
+                  q.is_partial ? " " + badge("estimated", "PARTIAL") : "");
+  if (is_mixed) {
+    html += fmt::format(
+        " <small>{}</small></p>\n<p class=\"energy more\">+ <strong>{}</strong> <span "
+        "class=\"error\">{}</span> {} <small>{}</small>",
+        markup_text(parts.sensor_names), energy_text(parts.estimates->energy),
+        quoted_error_text(*parts.estimates), badge(parts.estimates->provenance),
+        markup_text(parts.estimate_names));
+  }
+  html += fmt::format("</p>\n<p class=\"interval\">{}", quoted_interval_text(q));
+  if (is_mixed) {
+    html += fmt::format(" · in all {} {}", quoted_energy_text(whole), quoted_error_text(whole));
+  }
+  return html + "</p>\n";
+}
+
 std::string figures(const Profile& profile, const Total& total, bool whole_machine) {
   std::string html = "<div class=\"hero\">\n";
   if (const auto q = quoted(total, whole_machine)) {
-    html += fmt::format(
-        "<p class=\"energy\"><strong>{}</strong> <span class=\"error\">{}</span> {}</p>\n"
-        "<p class=\"interval\">{}</p>\n",
-        energy_text(q->energy), interval_text(q->energy, q->error, q->upper_error),
-        badge(q->provenance), quoted_interval_text(*q));
+    html += quoted_html(profile, total, *q);
     if (const auto whose = whose_text(profile, total, *q); !whose.empty()) {
-      html += element("p", "interval", whose);
+      html += element("p", "interval whose", whose);
     }
   } else {
     html +=
@@ -80,9 +130,8 @@ std::string figures(const Profile& profile, const Total& total, bool whole_machi
     html +=
         fmt::format("<div><dt>duration</dt><dd>{}</dd></div>\n", duration_text(profile.duration()));
     if (total.energy && profile.duration() > Duration{}) {
-      html +=
-          fmt::format("<div><dt>mean power of all devices</dt><dd>{} <small>W</small></dd></div>\n",
-                      number_text((total.energy->energy / profile.duration()).watts()));
+      html += fmt::format("<div><dt>mean power, all</dt><dd>{} <small>W</small></dd></div>\n",
+                          number_text((total.energy->energy / profile.duration()).watts()));
     }
   }
   html += peak_html(total);
@@ -185,7 +234,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
                           const Costs* costs) {
   const Total total = total_of(profile);
   const std::string command = command_text(profile.run);
-  std::string html = alerts(profile);
+  std::string html = alerts(profile, total);
   if (!command.empty()) {
     html += fmt::format("<h1><code>{}</code></h1>\n", markup_text(command));
   } else {
@@ -194,7 +243,7 @@ std::string headline_html(const Profile& profile, const FormatOptions& options,
   }
   html += element("p", "soft", run_line(profile));
   html += figures(profile, total, options.text.whole_machine);
-  if (total.energy) html += element("p", "coverage", coverage_text(profile, total));
+  if (total.energy) html += element("p", "coverage total", coverage_text(profile, total));
   if (costs != nullptr) {
     for (const auto& line : cost_lines(*costs, false)) {
       html += element("p", "coverage", line.label + ": " + line.words);

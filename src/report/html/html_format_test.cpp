@@ -263,7 +263,7 @@ TEST(HtmlFormat, TheHeadlineNeedsNoJavaScript) {
   recording.run.command = {"python3", "a b.py"};
   const std::string text = text_of(page_of(recording));
   EXPECT_THAT(text, HasSubstr("python3 'a b.py'"));
-  EXPECT_THAT(text, HasSubstr("kWh"));
+  EXPECT_THAT(text, HasSubstr(" mWh"));
   EXPECT_THAT(text, Not(HasSubstr("SIMULATED")));
   EXPECT_THAT(text, Not(HasSubstr("CUT OFF")));
 }

@@ -150,6 +150,7 @@ Json domain_json(const Profile& profile, const DomainProfile& d) {
   j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
   j["interval_joules"] = interval_json(m);
   j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
+  j["least_joules"] = joules_json(d.least);
   add_levels(j, d.levels);
   j["dynamic_joules"] = joules_json(dynamic_of(d));
   j["rest_power"] = level_json(d.rest_power);
@@ -185,6 +186,7 @@ Json total_json(const Profile& profile, const Total& total) {
   j["mean_watts"] = m && profile.duration() > Duration{}
                         ? number_json((m->energy / profile.duration()).watts())
                         : nullptr;
+  j["is_partial"] = total.lost.has_value();
   j["of"] = Json::array();
   for (const DomainProfile* d : total.counted) {
     j["of"].push_back(static_cast<std::uint32_t>(d->domain.id));

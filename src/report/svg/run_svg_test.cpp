@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <vector>
 
 #include "analysis/synthetic_run_test.h"
 #include "report/example_profiles_test.h"
@@ -105,6 +108,36 @@ TEST(RunSvg, HasACurveOfTheWholeRunAndOfAPart) {
     EXPECT_THAT(svg, Not(HasSubstr("inf")));
   }
   EXPECT_NE(*whole, *part);
+}
+
+// A square wave whose period is a little more than two steps.
+TEST(RunSvg, TheLineOfCoarseStepsHasNoBeatOfThePower) {
+  constexpr std::size_t kCount = 400;
+  PowerTrack track;
+  track.step = std::chrono::seconds{10};
+  track.end = track.begin + kCount * track.step;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double phase = std::fmod(10.0 * static_cast<double>(i), 20.5) / 20.5;
+    const double part = std::clamp(1 - 2 * std::abs(phase - 0.25), 0.0, 1.0);
+    track.steps.push_back({{Energy::joules(10 * (200 + 200 * part)), Energy::joules(50), {}}});
+    track.extremes.push_back({{200, 400}});
+  }
+  auto profile = gpu_profile();
+  profile.domains.resize(1);
+  track.id = profile.domains[0].domain.id;
+  Drawing drawing("");
+  draw_timeline(drawing, 0, profile, {track}, track.begin);
+  const auto svg = drawing.document(1, 1, "");
+  const auto line = svg.substr(svg.find("data-domain") - 9000, 9000);
+  const auto places = line.substr(line.rfind("<path d=\"") + 9);
+  std::vector<double> heights;
+  std::istringstream read(places.substr(0, places.find('"')));
+  for (std::string word; read >> word;) {
+    if (word.find('H') != std::string::npos) heights.push_back(std::stod(word));
+  }
+  ASSERT_EQ(heights.size(), kCount / 8);
+  const auto [least, most] = std::minmax_element(heights.begin(), heights.end());
+  EXPECT_LT(*most - *least, 96 * 0.15);  // of a swing of half the chart
 }
 
 TEST(Axis, HasRoundNumbers) {

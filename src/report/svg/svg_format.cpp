@@ -97,8 +97,8 @@ std::string energy_markup(double y, const std::optional<Quoted>& quote) {
   std::string markup =
       fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"energy\">", kFigureMargin, y);
   if (quote) {
-    markup += fmt::format("{} <tspan class=\"error\">{}</tspan> ", energy_text(quote->energy),
-                          interval_text(quote->energy, quote->error, quote->upper_error));
+    markup += fmt::format("{} <tspan class=\"error\">{}</tspan> ", quoted_energy_text(*quote),
+                          quoted_error_text(*quote));
   } else {
     markup += "no energy ";
   }
@@ -122,6 +122,9 @@ double draw_headline(Drawing& drawing, double y, const Profile& profile, bool wh
   if (profile.simulated) line(kSimulatedText, "class=\"alert\"", 20);
   const auto incomplete = incomplete_text(profile);
   if (!incomplete.empty()) line(incomplete, "class=\"alert\"", 20);
+  if (const auto text = partial_text(profile, total); !text.empty()) {
+    line(fit_width(text, kFigureInner, 12), "class=\"alert\"", 20);
+  }
   y += 40;
   drawing.markup(energy_markup(y, quote));
   if (quote) {
@@ -290,18 +293,41 @@ HostTime begin_of(const PowerTrack& track, std::size_t step) {
   return std::min(track.begin + static_cast<std::int64_t>(step) * track.step, track.end);
 }
 
-double watts(const PowerTrack& track, std::size_t step, Energy energy) {
-  const Duration length = begin_of(track, step + 1) - begin_of(track, step);
-  return length > Duration{} ? energy.joules() / seconds(length) : 0;
+// Means of short steps beat with a load of about their own period: the line would swing and settle
+// where the power does neither. Where the extremes of steps are known, it is the mean of some.
+constexpr std::int64_t kMeanSteps = 8;
+
+struct Mean {
+  HostTime begin{}, end{};
+  double watts = 0, low = 0, high = 0;  // and the ends of the 95 % interval
+};
+
+// One after the other; time between two of them is not known.
+std::vector<Mean> means_of(const PowerTrack& track) {
+  const std::size_t joined = track.extremes.empty() ? 1 : std::size_t{kMeanSteps};
+  std::vector<Mean> means;
+  for (std::size_t i = 0; i < track.steps.size();) {
+    Energy energy, error;
+    std::size_t end = i;
+    for (; end < track.steps.size() && end < i + joined && track.steps[end]; ++end) {
+      energy += track.steps[end]->energy;
+      error += track.steps[end]->error;
+    }
+    const Duration length = begin_of(track, end) - begin_of(track, i);
+    if (length > Duration{}) {
+      const auto watts = [&](Energy e) { return std::max(e.joules(), 0.0) / seconds(length); };
+      means.push_back({begin_of(track, i), begin_of(track, end), watts(energy),
+                       watts(energy - error), watts(energy + error)});
+    }
+    i = std::max(end, i + 1);
+  }
+  return means;
 }
 
 double most_watts(const std::vector<Line>& lines) {
   double most = 1;
   for (const auto& [track, label] : lines) {
-    for (std::size_t i = 0; i < track->steps.size(); ++i) {
-      const auto& step = track->steps[i];
-      if (step) most = std::max(most, watts(*track, i, step->energy + step->error));
-    }
+    for (const auto& mean : means_of(*track)) most = std::max(most, mean.high);
     for (const auto& extremes : track->extremes) {
       if (extremes) most = std::max(most, extremes->second);
     }
@@ -315,46 +341,35 @@ class Chart {
       : drawing_(drawing), across_(across), up_(up), origin_(origin), unit_(unit) {}
 
   void draw(const PowerTrack& track, const char* colour) const {
-    // Extremes, then the interval, then the mean.
-    fill(track, colour, 0.16, [&](std::size_t i) -> std::optional<std::pair<double, double>> {
-      return i < track.extremes.size() ? track.extremes[i] : std::nullopt;
-    });
-    fill(track, colour, 0.32, [&](std::size_t i) -> std::optional<std::pair<double, double>> {
-      if (!track.steps[i]) return {};
-      const auto& [energy, error, repeatability] = *track.steps[i];
-      return std::pair(watts(track, i, std::max(energy - error, Energy{})),
-                       watts(track, i, energy + error));
-    });
-    std::string path;
-    bool pen_down = false;
-    for (std::size_t i = 0; i < track.steps.size(); ++i) {
-      const auto& step = track.steps[i];
-      if (step) {
-        path += fmt::format("{}{:.1f} {:.2f}H{:.1f}", pen_down ? "L" : "M", x(track, i),
-                            up_.at(watts(track, i, step->energy)), x(track, i + 1));
-      }
-      pen_down = step.has_value();
+    std::string extremes, band, line;
+    for (std::size_t i = 0; i < track.extremes.size(); ++i) {
+      if (!track.extremes[i]) continue;
+      extremes += box(begin_of(track, i), begin_of(track, i + 1), track.extremes[i]->first,
+                      track.extremes[i]->second);
     }
-    drawing_.path(path, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.1\" "
+    HostTime last = HostTime::min();
+    for (const auto& m : means_of(track)) {
+      band += box(m.begin, m.end, m.low, m.high);
+      line += fmt::format("{}{:.1f} {:.2f}H{:.1f}", m.begin == last ? "L" : "M", x(m.begin),
+                          up_.at(m.watts), x(m.end));
+      last = m.end;
+    }
+    fill(extremes, colour, 0.2);
+    fill(band, colour, 0.32);
+    drawing_.path(line, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.1\" "
                                     "data-domain=\"{}\"",
                                     colour, static_cast<std::uint32_t>(track.id)));
   }
 
  private:
-  double x(const PowerTrack& track, std::size_t step) const {
-    return across_.at(seconds(begin_of(track, step) - origin_) / unit_);
+  double x(HostTime t) const { return across_.at(seconds(t - origin_) / unit_); }
+
+  std::string box(HostTime begin, HostTime end, double low, double high) const {
+    return fmt::format("M{:.1f} {:.2f}H{:.1f}V{:.2f}H{:.1f}Z", x(begin), up_.at(high), x(end),
+                       up_.at(low), x(begin));
   }
 
-  // One box for each step.
-  template <typename Range>
-  void fill(const PowerTrack& track, const char* colour, double opacity, Range range) const {
-    std::string path;
-    for (std::size_t i = 0; i < track.steps.size(); ++i) {
-      const auto ends = range(i);
-      if (!ends) continue;
-      path += fmt::format("M{:.1f} {:.2f}H{:.1f}V{:.2f}H{:.1f}Z", x(track, i), up_.at(ends->second),
-                          x(track, i + 1), up_.at(ends->first), x(track, i));
-    }
+  void fill(const std::string& path, const char* colour, double opacity) const {
     if (path.empty()) return;
     drawing_.path(path, fmt::format("fill=\"{}\" fill-opacity=\"{}\"", colour, opacity));
   }
@@ -438,12 +453,14 @@ double draw_timeline(Drawing& drawing, double y, const model::Profile& profile,
   }
   drawing.text(across.to, y + 32, fmt::format("time since the command began ({})", unit.name),
                "text-anchor=\"end\"");
+  const auto& [first, label] = charts.front().front();
+  const bool has_extremes = !first->extremes.empty();
   std::string steps =
-      fmt::format("line: mean of a step ({} of {}); band: its 95 % interval",
-                  duration_text(charts.front().front().track->step), charts.front().front().label);
-  const bool has_extremes =
-      std::any_of(tracks.begin(), tracks.end(), [](const auto& t) { return !t.extremes.empty(); });
-  if (has_extremes) steps += "; light: least and greatest power within it";
+      fmt::format("line: mean of {} ({}); band: its 95 % interval",
+                  duration_text(has_extremes ? kMeanSteps * first->step : first->step), label);
+  if (has_extremes) {
+    steps += "; light: least and greatest power of each " + duration_text(first->step);
+  }
   drawing.text(across.from, y + 32, steps, "class=\"soft\"");
   return y + 32;
 }

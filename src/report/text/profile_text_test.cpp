@@ -6,7 +6,9 @@
 #include "base/text.h"
 #include "report/cells.h"
 #include "report/example_profiles_test.h"
+#include "report/headline_text.h"
 #include "report/render.h"
+#include "report/total.h"
 #include "tests/support/golden.h"
 
 namespace jouleprof::report {
@@ -90,6 +92,23 @@ TEST(ProfileText, TheAnswerComesFirst) {
     EXPECT_LE(lines_of(text).size(), 15U) << text;
     for (const auto line : lines_of(text)) EXPECT_LE(display_width(line), 80U) << line;
   }
+}
+
+TEST(ProfileText, WithoutAGpuThatWasLostTheEnergyIsALowerBound) {
+  auto profile = lost_profile();
+  for (auto& domain : profile.domains) {
+    if (!domain.energy && domain.domain.kind == model::DomainKind::kGpu) {
+      domain.least = Energy::joules(1200.742);
+    }
+  }
+  TextOptions options;
+  options.width = 120;
+  const auto text = to_text(profile, options);
+  EXPECT_THAT(text, ::testing::StartsWith("PARTIAL: at least 1.143 kWh (4.115 MJ -5.0 %)"));
+  EXPECT_THAT(text, HasSubstr("at least 4.115 MJ -5.0 % (repeatability"));
+  const auto total = total_of(profile);
+  EXPECT_EQ(quoted_interval_text(*quoted(total, true)).find(" to "), std::string::npos);
+  EXPECT_THAT(partial_text(profile, total), HasSubstr("gpu1 took 1.201 kJ more before"));
 }
 
 TEST(ProfileText, TheAnswerSaysWhatIsEstimatedAndWhatIsMissing) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/cells.h"
+#include "report/headline_text.h"
 #include "report/quantity.h"
 
 namespace jouleprof::report {
@@ -86,10 +87,9 @@ void add_command(const TextContext& c, Table& table) {
   if (!c.total.command || c.options.whole_machine || !c.total.command->is_divided) return;
   const Quoted quote = *quoted(c.total, false);
   const std::string text =
-      fmt::format("{} {}, {}; {}: {}", energy_text(quote.energy),
-                  interval_text(quote.energy, quote.error, quote.upper_error, c.options.ascii),
-                  provenance_word(quote.provenance), watt_hours_text(quote.energy),
-                  command_parts_text(c.profile, c.total));
+      fmt::format("{} {}, {}; {}: {}", quoted_energy_text(quote),
+                  quoted_error_text(quote, c.options.ascii), provenance_word(quote.provenance),
+                  watt_hours_text(quote.energy), command_parts_text(c.profile, c.total));
   const bool is_measured = quote.provenance == Provenance::kMeasured;
   table.add_text({"command", Style::kBold},
                  {c.safe(text), is_measured ? Style::kBold : style_of(quote.provenance)},
@@ -108,9 +108,11 @@ void add_total(const TextContext& c, Table& table) {
   } else {
     for (const DomainProfile* d : c.total.counted) of += (of.empty() ? "" : "+") + label_of(c, *d);
   }
-  std::string text = fmt::format(
-      "{} {} (repeatability {}), {}: {}", energy_text(m.energy), c.plus_minus(m.error, m.energy),
-      c.plus_minus(m.repeatability, m.energy), provenance_word(m.provenance), of);
+  const Quoted whole = *quoted(c.total, true);
+  std::string text =
+      fmt::format("{} {} (repeatability {}), {}: {}", quoted_energy_text(whole),
+                  quoted_error_text(whole, c.options.ascii),
+                  c.plus_minus(m.repeatability, m.energy), provenance_word(m.provenance), of);
   if (const std::string missing = not_included(c); !missing.empty()) {
     text += "; without " + missing;
   }
@@ -203,9 +205,10 @@ Lines answer_block(const TextContext& c) {
     return lines;
   }
   const Measurement& m = *c.total.energy;
-  const std::string text =
-      fmt::format("{} ({} {}){}; {}", watt_hours_text(m.energy), energy_text(m.energy),
-                  c.plus_minus(m.error, m.energy), command_part_text(c), kinds_text(c));
+  const std::string text = fmt::format(
+      "{}{} ({} {}){}; {}", c.total.lost ? "PARTIAL: at least " : "", watt_hours_text(m.energy),
+      energy_text(m.energy), quoted_error_text(*quoted(c.total, true), c.options.ascii),
+      command_part_text(c), kinds_text(c));
   for (const std::string& line : wrap(text, c.width)) {
     lines.push_back(paint(line, Style::kBold, c.options.colour));
   }

@@ -147,13 +147,16 @@ TEST_F(AnnotateTest, KernelsAndWhatLaunchedThemHaveTheirEnergy) {
   std::size_t steps = 0;
   for (const auto& e : json["traceEvents"]) {
     if (e["ph"] != "C") continue;
-    EXPECT_DOUBLE_EQ(e["ts"].get<double>(), 1e6 + 1000.0 * static_cast<double>(steps));
-    EXPECT_DOUBLE_EQ(e["args"]["watts"], 300.5);
-    EXPECT_DOUBLE_EQ(e["args"]["low"], 298.5);
-    EXPECT_DOUBLE_EQ(e["args"]["high"], 302.5);
+    EXPECT_DOUBLE_EQ(e["ts"].get<double>(), 1e6 + 1000.0 * static_cast<double>(steps / 3));
+    EXPECT_EQ(e["args"].size(), 1u);
+    const std::pair<const char*, double> expected[] = {{"gpu0 power (W)", 300.5},
+                                                       {"gpu0 power (W), 95 % low", 298.5},
+                                                       {"gpu0 power (W), 95 % high", 302.5}};
+    EXPECT_EQ(e["name"], expected[steps % 3].first);
+    EXPECT_DOUBLE_EQ(e["args"]["watts"], expected[steps % 3].second);
     ++steps;
   }
-  EXPECT_EQ(steps, 3u);
+  EXPECT_EQ(steps, 9u);
 }
 
 TEST_F(AnnotateTest, AllOtherBytesAreUnchanged) {
