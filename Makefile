@@ -6,7 +6,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 VENV    = build/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check page page-test screenshots sanitize fuzz faults bench wheels package deb install format clean
+.PHONY: help setup configure build demo test columns check page page-test screenshots sanitize fuzz faults bench wheels package deb install format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ $(VENV)/ready: tests/requirements.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install -q -r tests/requirements.txt
 	touch $@
+
+columns: ## write the tables of docs/json.md and the columns of the Python package from src/report/json/records.cpp
+	@JOULEPROF_WRITE_COLUMNS=1 build/ci/src/report/report_test --gtest_brief=1 --gtest_filter='Records.*'
 
 check: setup ## format, floors and documentation are in order
 	tools/check_format

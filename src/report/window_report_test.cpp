@@ -178,9 +178,10 @@ TEST(WindowTable, AsJsonAndCsv) {
   EXPECT_EQ(line_with(csv, "epoch,"),
             "epoch,,false,4,100.000000000,25.000000000,24.000000000,25.000000000,26.000000000,gpu0,"
             "gpu,4,24011.000000,6002.750000,5702.612500,6302.887500,5900.000000,6000.000000,"
-            "6200.500000,8000.000000,,,measured,");
+            "6200.500000,8000.000000,,,measured,,22810.450000,25211.550000,48.022000,7980.000000,"
+            "8020.000000,,,,,,nvmlDeviceGetTotalEnergyConsumption + nvmlDeviceGetSamples,fused");
   // Unavailable is an empty cell with a reason, not 0.
-  EXPECT_THAT(csv, HasSubstr("dram-0,dram,0,,,,,,,,,,,unavailable,no readings of its sensor\n"));
+  EXPECT_THAT(csv, HasSubstr("dram-0,dram,0,,,,,,,,,,,unavailable,no readings of its sensor,"));
 }
 
 TEST(WindowJson, HasSumsMeansAndIntervals) {

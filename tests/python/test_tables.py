@@ -22,7 +22,7 @@ DEIT = EXAMPLES / "h200-deit.jprof"
 
 # Columns of rows() that no table for Arrow has: they depend on the recording, or are in another table.
 LEFT_OUT = {
-    "runs": {"schema", "offset_seconds", "costs", "wall", "per_unit", "overhead_cpu_ratio"},
+    "runs": {"schema", "offset_seconds", "costs", "wall", "per_unit"},
     "domains": {"held_power_error_watts", "held_power_observed", "held_power_source", "held_power_temperature_celsius",
                 "rest_power_error_watts", "rest_power_observed", "rest_power_source",
                 "rest_power_temperature_celsius", "held_power", "rest_power"},

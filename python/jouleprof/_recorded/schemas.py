@@ -2,65 +2,57 @@
 
 import hashlib
 
+from .columns import RECORDS
+
 SCHEMA = "jouleprof.tables/1"
 
-_ENERGY = ("provenance", "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules")
-_LEVELS = tuple(f"{level}_{column}" for level in ("rest", "held", "active")
-                for column in ("joules", "interval_low_joules", "interval_high_joules"))
-_COMMAND = tuple(f"command_{column}" for column in (
-    *_ENERGY, "processes_joules", "rest_joules", "undivided_joules", "is_divided"))
-_ACTIVITY = ("device", "domain", "number", "parent", "name", "detail", "calls", "launches", "busy_seconds",
-             "overlapped_seconds", "symbol", *_ENERGY, "inclusive_joules", "inclusive_interval_low_joules",
-             "inclusive_interval_high_joules", "energy_per_launch_joules", "mean_watts", "share_ratio", "resolvable",
-             "remembered", "group", "group_joules", "group_interval_low_joules", "group_interval_high_joules",
-             "reason")
+
+def _of(record, prefix="", without=()):
+    """The columns of a kind of record as flat() makes them: an interval becomes two, quartiles three."""
+    found = {}
+    for name, kind in RECORDS[record].items():
+        before, _, unit = f"{prefix}{name}".rpartition("interval_" if kind == "interval" else "quartiles_")
+        if name in without:
+            continue
+        if kind == "interval":
+            found.update({f"{before}interval_{end}_{unit}": "float" for end in ("low", "high")})
+        elif kind == "quartiles":
+            found.update({f"{part}_{unit}": "float" for part in ("quartile_low", "median", "quartile_high")})
+        else:
+            found[f"{prefix}{name}"] = kind
+    return found
+
+
+def _all(kind, *names):
+    return dict.fromkeys(names, kind)
+
+
+_PLACE = _all("text", "device", "domain")
+_TIME = {**_all("float", "time_unix_seconds", "time_seconds"), **_PLACE}
+_WINDOW = _of("window_energy", without=("id", "count"))
 
 COLUMNS = {
-    "runs": ("path", "host", "boot_id", "user", "job", "step", "node_list", "launcher", "rank", "world_size",
-             "source", "tool_version", "command", "working_directory", "pid", "exit_status", "start_time",
-             "duration_seconds", "complete", "being_written", "simulated", *_COMMAND, "command_energy_reason",
-             *(f"total_{column}" for column in _ENERGY), "total_rest_joules", "total_held_joules",
-             "total_active_joules", "total_dynamic_joules", "total_mean_watts", "overhead_cpu_seconds",
-             "overhead_wall_seconds", "overhead_peak_memory_bytes"),
-    "domains": ("label", "domain", "device", "name", "uuid", "visible", "counted", *_ENERGY, *_LEVELS,
-                "levels_reason", "shares_include_rest", "dynamic_joules", "rest_power_watts", "held_power_watts",
-                "mean_watts", "peak_watts", "peak_window_seconds", "sensor", "method", "reason", *_COMMAND,
-                "within_command_joules", "command_division_interval_low_joules", "command_division_interval_high_joules"),
-    "processes": ("pid", "own_pid", "parent_pid", "name", "command_line", "start_seconds", "end_seconds",
-                  "cpu_seconds", "energy_joules", "provenance", "peak_pss_bytes", "peak_uss_bytes",
-                  "peak_rss_bytes", "peak_gpu_memory_bytes", "mean_sm_utilisation_ratio"),
-    "shares": ("pid", "start_seconds", "label", "domain", "device", "energy_joules", "kernels_joules",
-               "idle_between_launches_joules", "held_joules", "division_interval_low_joules",
-               "division_interval_high_joules"),
-    "windows": ("name", "pid", "thread", "begin_seconds", "duration_seconds", "domain", "device", "provenance",
-                "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules"),
-    "window_names": ("name", "labels", "imported", "count", "total_seconds", "mean_seconds", "quartile_low_seconds",
-                     "median_seconds", "quartile_high_seconds", "domain", "device", "with_energy", *_ENERGY,
-                     "mean_joules", "mean_interval_low_joules", "mean_interval_high_joules", "quartile_low_joules",
-                     "median_joules", "quartile_high_joules", *_LEVELS, "levels_reason", "sensor", "method", "reason"),
-    "kernels": _ACTIVITY,
-    "layers": (*_ACTIVITY, "parameters", "macs"),
-    "ranges": _ACTIVITY,
-    "phases": _ACTIVITY,
-    "samples": ("time_unix_seconds", "time_seconds", "device", "domain", "sensor", "power_watts"),
-    "gauges": ("time_unix_seconds", "time_seconds", "device", "domain", "quantity", "value"),
+    "runs": {
+        **_all("text", "path", "host", "boot_id", "user", "job", "step", "node_list", "launcher"),
+        **_all("integer", "rank", "world_size"), **_all("text", "source", "tool_version", "command", "working_directory"),
+        **_all("integer", "pid", "exit_status"), "start_time": "time", "duration_seconds": "float",
+        **_all("flag", "complete", "being_written", "simulated"), **_of("command", "command_"),
+        "command_energy_reason": "text", **_of("total", "total_"), **_of("overhead", "overhead_")},
+    "domains": {"label": "text", "counted": "flag", **_of("domain", without=("id", "parent")),
+                **_all("float", "rest_power_watts", "held_power_watts"), **_of("command", "command_")},
+    "processes": _of("process"),
+    "shares": {"pid": "integer", "start_seconds": "float", "label": "text", **_of("share", without=("id",))},
+    "windows": {"name": "text", **_all("integer", "pid", "thread"), **_all("float", "begin_seconds", "duration_seconds"),
+                **_PLACE, "provenance": "text",
+                **_all("float", "energy_joules", "interval_low_joules", "interval_high_joules", "repeatability_joules")},
+    "window_names": {**_of("window"), "labels": "text", "with_energy": "integer", **_WINDOW},
+    "kernels": {**_PLACE, **_of("activity")},
+    "layers": {**_PLACE, **_of("layer")},
+    "ranges": {**_PLACE, **_of("activity")},
+    "phases": {**_PLACE, **_of("activity")},
+    "samples": {**_TIME, "sensor": "text", "power_watts": "float"},
+    "gauges": {**_TIME, "quantity": "text", "value": "float"},
 }
-
-_FLOATS = ("_joules", "_watts", "_seconds", "_ratio", "_hertz", "_celsius")
-_INTEGERS = {"rank", "world_size", "pid", "own_pid", "parent_pid", "thread", "exit_status", "number", "parent", "calls",
-             "launches", "group", "count", "with_energy", "parameters", "macs"}
-_FLAGS = {"complete", "being_written", "simulated", "command_is_divided", "visible", "counted", "shares_include_rest", "resolvable", "remembered", "imported"}
-
-
-def type_of(column):
-    """"float", "integer", "flag", "time" or "text"."""
-    if column.endswith(_FLOATS) or column == "value":
-        return "float"
-    if column.endswith("_bytes") or column in _INTEGERS:
-        return "integer"
-    if column in _FLAGS:
-        return "flag"
-    return "time" if column == "start_time" else "text"
 
 
 def arrow_schema(table):
@@ -70,7 +62,7 @@ def arrow_schema(table):
     types = {"float": pyarrow.float64(), "integer": pyarrow.int64(), "flag": pyarrow.bool_(),
              "time": pyarrow.timestamp("ns", tz="UTC"), "text": pyarrow.string()}
     fields = [pyarrow.field("recording", pyarrow.string(), nullable=False)]
-    fields += [pyarrow.field(column, types[type_of(column)]) for column in COLUMNS[table]]
+    fields += [pyarrow.field(column, types[kind]) for column, kind in COLUMNS[table].items()]
     return pyarrow.schema(fields, metadata={"jouleprof.schema": SCHEMA, "jouleprof.table": table})
 
 

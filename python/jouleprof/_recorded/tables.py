@@ -69,17 +69,16 @@ def needed(module, what):
 def _arrow(table, name, rows):
     import pyarrow
 
-    schema = schemas.arrow_schema(table)
+    schema, kinds = schemas.arrow_schema(table), schemas.COLUMNS[table]
     columns = [pyarrow.array([name] * len(rows), pyarrow.string())]
     for field in list(schema)[1:]:
-        columns.append(pyarrow.array([_value(field.name, row.get(field.name)) for row in rows], field.type))
+        columns.append(pyarrow.array([_value(kinds[field.name], row.get(field.name)) for row in rows], field.type))
     return pyarrow.Table.from_arrays(columns, schema=schema)
 
 
-def _value(column, value):
+def _value(kind, value):
     if value is None:
         return None
-    kind = schemas.type_of(column)
     if kind == "integer":
         return int(value)
     if kind == "float":

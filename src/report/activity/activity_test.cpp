@@ -207,10 +207,13 @@ TEST(ActivityCsv, EveryColumnHasAPlaceAndAbsentIsEmpty) {
   EXPECT_EQ(value(1, "interval_low_joules"), "11918.750000");
   EXPECT_EQ(value(1, "energy_per_launch_joules"), "0.201670833");
   EXPECT_EQ(value(1, "mean_watts"), "396.729508");
+  EXPECT_EQ(value(1, "repeatability_joules"), "90.750000");
+  EXPECT_EQ(value(1, "remembered"), "false");
   EXPECT_EQ(value(1, "group"), "");
   EXPECT_EQ(value(2, "group_joules"), "2901.250000");
   EXPECT_EQ(value(4, "resolvable"), "false");
   EXPECT_EQ(value(6, "energy_joules"), "");
+  EXPECT_EQ(value(6, "repeatability_joules"), "");
   EXPECT_EQ(value(6, "resolvable"), "");
   EXPECT_EQ(value(6, "provenance"), "unavailable");
   EXPECT_EQ(value(6, "reason"), "why, it \"broke\"");

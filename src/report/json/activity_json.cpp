@@ -6,6 +6,7 @@
 #include "model/window_sum.h"
 #include "report/activity/activity.h"
 #include "report/format/format.h"
+#include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/render.h"
 
@@ -13,7 +14,6 @@ namespace jouleprof::report {
 namespace {
 
 using model::ActivityProfile;
-using model::ActivityRow;
 using model::Measurement;
 
 constexpr const char* kActivitySchema = "jouleprof.activity/3";
@@ -31,10 +31,6 @@ Json watts_json(const std::optional<Power>& p) {
   return p ? number_json(p->watts()) : Json(nullptr);
 }
 
-Json ratio_json(const std::optional<double>& value) {
-  return value ? number_json(*value) : Json(nullptr);
-}
-
 Json remembered_json(const std::optional<model::RememberedUse>& use) {
   if (!use) return nullptr;
   Json j = Json::object();
@@ -42,57 +38,6 @@ Json remembered_json(const std::optional<model::RememberedUse>& use) {
   j["contradicted"] = use->contradicted;
   j["first_run_time"] = utc_text(use->first);
   j["last_run_time"] = utc_text(use->last);
-  return j;
-}
-
-void add_folded(Json& j, const std::optional<model::FoldedLayers>& folded) {
-  const auto spread = folded ? folded->joules : std::nullopt;
-  const auto joules = [&](double value) {
-    return spread ? joules_json(Energy::joules(value)) : Json(nullptr);
-  };
-  const auto [mean, deviation, least, greatest] = spread.value_or(model::FoldedLayers::Spread{});
-  j["folded_layers"] = folded ? Json(folded->count) : Json(nullptr);
-  j["folded_mean_joules"] = joules(mean);
-  j["folded_deviation_joules"] = joules(deviation);
-  j["folded_least_joules"] = joules(least);
-  j["folded_greatest_joules"] = joules(greatest);
-}
-
-Json row_json(const ActivityProfile& profile, const ActivityLine& line,
-              const ActivityOptions& options) {
-  const ActivityRow& row = *line.row;
-  const auto per_launch = joules_per_launch(row);
-  Json j = Json::object();
-  j["number"] = line.index;
-  j["parent"] = line.depth > 0 ? Json(row.parent) : Json(nullptr);
-  j["name"] = row.name;
-  j["detail"] = text_json(row.detail);
-  j["symbol"] = text_json(row.symbol);
-  j["calls"] = row.count > 0 ? Json(row.count) : Json(nullptr);
-  j["launches"] = row.launches;
-  j["busy_seconds"] = seconds_json(row.busy);
-  j["overlapped_seconds"] = row.overlapped ? seconds_json(*row.overlapped) : Json(nullptr);
-  j["provenance"] =
-      to_string(whole_of(row) ? whole_of(row)->provenance : model::Provenance::kUnavailable);
-  j["energy_joules"] = energy_json(row.energy);
-  j["interval_joules"] = interval_json(row.energy);
-  j["repeatability_joules"] = row.energy ? joules_json(row.energy->repeatability) : Json(nullptr);
-  j["inclusive_joules"] = energy_json(row.inclusive);
-  j["inclusive_interval_joules"] = interval_json(row.inclusive);
-  j["energy_per_launch_joules"] = per_launch ? decimal(fixed_decimal(*per_launch, 9)) : nullptr;
-  j["mean_watts"] = watts_json(power_of(row));
-  j["share_ratio"] = ratio_json(share_of(profile, whole_of(row)));
-  j["resolvable"] = whole_of(row) ? Json(row.resolvable) : Json(nullptr);
-  j["remembered"] = whole_of(row) ? Json(row.remembered) : Json(nullptr);
-  j["group"] = row.group != model::kNone ? Json(row.group) : Json(nullptr);
-  j["group_joules"] = energy_json(row.group_energy);
-  j["group_interval_joules"] = interval_json(row.group_energy);
-  if (options.by == ActivityBy::kLayer) {
-    j["parameters"] = row.parameters;
-    j["macs"] = row.macs ? number_json(*row.macs) : Json(nullptr);
-    if (options.fold) add_folded(j, row.folded);
-  }
-  j["reason"] = text_json(row.reason);
   return j;
 }
 
@@ -109,7 +54,8 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["measured_joules"] = joules_json(profile.measured.energy);
   j["measured_interval_joules"] = interval_json(profile.measured);
   j["idle_joules"] = profile.idle_power ? joules_json(profile.idle) : Json(nullptr);
-  add_levels(j, profile.levels);
+  JsonColumns level_columns(j);
+  columns(profile.levels, level_columns);
   j["kernels_joules"] = joules_json(profile.kernels);
   j["idle_between_launches_joules"] = joules_json(profile.gaps);
   j["others_joules"] = joules_json(profile.others);
@@ -128,18 +74,8 @@ Json profile_json(const ActivityProfile& profile, const ActivityOptions& options
   j["launches"] = profile.launches;
   j["dropped"] = profile.dropped;
   j["memsets_left_out"] = profile.memsets_left_out;
-  j["processes"] = Json::array();
-  for (const auto& p : profile.by_process) {
-    Json process = Json::object();
-    process["pid"] = p.pid;
-    process["launches"] = p.launches;
-    process["busy_seconds"] = seconds_json(p.busy);
-    process["kernels_joules"] = joules_json(p.kernels);
-    process["idle_between_launches_joules"] = joules_json(p.idle_between);
-    j["processes"].push_back(std::move(process));
-  }
-  j["rows"] = Json::array();
-  for (const auto& line : view.lines) j["rows"].push_back(row_json(profile, line, options));
+  j["processes"] = records_json(profile.by_process);
+  j["rows"] = records_json(view.lines, profile, options);
   j["rows_left_out"] = view.left_out;
   j["warnings"] = profile.warnings;
   return j;
@@ -224,106 +160,11 @@ std::string collectives_to_json(const model::CollectiveProfile& profile) {
   return write_json(j) + '\n';
 }
 
-namespace {
-
-using model::WindowEnergy;
-using model::WindowGroup;
-
-Json interval_json(const Measurement& m) {
-  return Json::array({joules_json(m.low()), joules_json(m.high())});
-}
-
-Json energy_json(const WindowGroup& group, const WindowEnergy& e, const model::Domain& domain) {
-  const bool has_sum = is_whole(group, e);  // a mean is a mean all the same
-  Json j = Json::object();
-  j["id"] = static_cast<std::uint32_t>(domain.id);
-  j["domain"] = to_string(domain.kind);
-  j["device"] = domain.device;
-  j["count"] = e.count;
-  j["provenance"] =
-      group.imported
-          ? Json(nullptr)
-          : Json(to_string(e.energy ? e.energy->provenance : model::Provenance::kUnavailable));
-  j["energy_joules"] = nullptr;
-  j["interval_joules"] = nullptr;
-  j["repeatability_joules"] = nullptr;
-  j["mean_joules"] = nullptr;
-  j["mean_interval_joules"] = nullptr;
-  j["quartiles_joules"] =
-      e.quartiles ? Json::array({joules_json(e.quartiles->lower), joules_json(e.quartiles->median),
-                                 joules_json(e.quartiles->upper)})
-                  : Json(nullptr);
-  if (e.energy) {
-    const Measurement mean = *mean_of(e);
-    if (has_sum) {
-      j["energy_joules"] = joules_json(e.energy->energy);
-      j["interval_joules"] = interval_json(*e.energy);
-      j["repeatability_joules"] = joules_json(e.energy->repeatability);
-    }
-    j["mean_joules"] = joules_json(mean.energy);
-    j["mean_interval_joules"] = interval_json(mean);
-  }
-  if (e.reported) {
-    if (has_sum) j["energy_joules"] = joules_json(*e.reported);
-    j["mean_joules"] = joules_json(model::mean_of(*e.reported, e.count));
-  }
-  add_levels(j, has_sum ? e.levels : model::EnergyLevels{});
-  j["sensor"] = e.energy ? text_json(e.energy->sensor) : Json(nullptr);
-  j["method"] = e.energy ? text_json(e.energy->method) : Json(nullptr);
-  j["reason"] = text_json(e.reason);
-  return j;
-}
-
-}  // namespace
-
-void add_levels(Json& to, const model::EnergyLevels& levels) {
-  const auto add = [&](const std::string& name, const std::optional<Measurement>& m) {
-    to[name + "_joules"] = m ? joules_json(m->energy) : Json(nullptr);
-    to[name + "_interval_joules"] =
-        m ? Json::array({joules_json(m->energy - m->error), joules_json(m->energy + m->error)})
-          : Json(nullptr);
-  };
-  add("rest", levels.rest);
-  add("held", levels.held);
-  add("active", levels.active);
-  to["levels_reason"] = text_json(levels.reason);
-}
-
-Json windows_json(const model::Profile& profile) {
-  Json list = Json::array();
-  for (const WindowGroup& group : profile.windows) {
-    Json j = Json::object();
-    j["name"] = group.name;
-    j["imported"] = group.imported;
-    j["labels"] = Json::array();
-    for (const auto& [name, value] : group.labels) {
-      Json label = Json::object();
-      label["name"] = name;
-      label["value"] = value;
-      j["labels"].push_back(std::move(label));
-    }
-    j["count"] = group.count;
-    j["total_seconds"] = seconds_json(group.total_time);
-    j["mean_seconds"] = seconds_json(group.mean_time());
-    const auto& times = group.time_quartiles;
-    j["quartiles_seconds"] =
-        times ? Json::array({seconds_json(times->lower), seconds_json(times->median),
-                             seconds_json(times->upper)})
-              : Json(nullptr);
-    j["energy"] = Json::array();
-    for (std::size_t d = 0; d < group.energies.size() && d < profile.domains.size(); ++d) {
-      j["energy"].push_back(energy_json(group, group.energies[d], profile.domains[d].domain));
-    }
-    list.push_back(std::move(j));
-  }
-  return list;
-}
-
 std::string windows_to_json(const model::Profile& profile) {
   Json j = Json::object();
   j["schema"] = "jouleprof.windows/1";
   j["simulated"] = profile.simulated;
-  j["windows"] = windows_json(profile);
+  j["windows"] = records_json(profile.windows, profile);
   return write_json(j) + '\n';
 }
 

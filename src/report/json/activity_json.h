@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "model/activity/activity_profile.h"
-#include "model/profile.h"
 #include "report/activity/activity.h"
 #include "report/json/json_text.h"
 
@@ -12,13 +11,5 @@ namespace jouleprof::report {
 
 Json activity_document(const std::vector<model::ActivityProfile>& profiles,
                        const ActivityOptions& options);
-
-// The windows of a profile as JSON.
-
-// The list `windows` of docs/json.md.
-// Adds rest, held and active energy with their intervals, and why one is absent.
-void add_levels(Json& to, const model::EnergyLevels& levels);
-
-Json windows_json(const model::Profile& profile);
 
 }  // namespace jouleprof::report

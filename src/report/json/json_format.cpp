@@ -5,6 +5,7 @@
 
 #include "report/format/format.h"
 #include "report/json/activity_json.h"
+#include "report/json/records.h"
 #include "report/quantity.h"
 #include "report/render.h"
 #include "report/total.h"
@@ -64,37 +65,11 @@ namespace {
 
 using model::DomainProfile;
 using model::Profile;
-using model::Provenance;
 
 constexpr const char* kSchema = "jouleprof.profile/3";
 
-Json watts_json(const std::optional<Power>& p) {
-  return optional_json(p, [](Power power) { return number_json(power.watts()); });
-}
-
 Json joules_json(const std::optional<Energy>& e) {
   return optional_json(e, [](Energy energy) { return report::joules_json(energy); });
-}
-
-Json interval_json(const std::optional<model::Measurement>& m) {
-  if (!m) return nullptr;
-  return Json::array({report::joules_json(m->low()), report::joules_json(m->high())});
-}
-
-Json level_json(const std::optional<model::PowerLevel>& level) {
-  if (!level) return nullptr;
-  Json j = Json::object();
-  j["watts"] = number_json(level->power.watts());
-  j["error_watts"] = number_json(level->error.watts());
-  j["source"] = level->source;
-  j["observed"] = level->observed;
-  j["temperature_celsius"] = optional_json(level->temperature_celsius, number_json);
-  return j;
-}
-
-Json division_json(const std::optional<model::DivisionBounds>& bounds) {
-  if (!bounds) return nullptr;
-  return Json{report::joules_json(bounds->low), report::joules_json(bounds->high)};
 }
 
 // The parts and the other ways to the same whole; `counter` and so on may be of one domain or sums.
@@ -135,150 +110,16 @@ Json per_unit_json(const PerUnit& per) {
   return j;
 }
 
-Json domain_json(const Profile& profile, const DomainProfile& d) {
-  const auto& m = d.energy;
-  Json j = Json::object();
-  j["id"] = static_cast<std::uint32_t>(d.domain.id);
-  j["domain"] = to_string(d.domain.kind);
-  j["device"] = d.domain.device;
-  j["name"] = text_json(d.domain.name);
-  j["uuid"] = text_json(d.domain.uuid);
-  j["parent"] = optional_json(d.domain.parent,
-                              [](model::DomainId id) { return static_cast<std::uint32_t>(id); });
-  j["visible"] = d.domain.visible;
-  j["provenance"] = to_string(m ? m->provenance : Provenance::kUnavailable);
-  j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
-  j["interval_joules"] = interval_json(m);
-  j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
-  j["least_joules"] = joules_json(d.least);
-  add_levels(j, d.levels);
-  j["dynamic_joules"] = joules_json(dynamic_of(d));
-  j["rest_power"] = level_json(d.rest_power);
-  j["held_power"] = level_json(d.held_power);
-  j["mean_watts"] = watts_json(d.mean_power);
-  j["peak_watts"] = watts_json(d.peak_power);
-  j["peak_window_seconds"] = optional_json(d.peak_window, seconds_json);
-  j["sensor"] = m ? text_json(m->sensor) : Json(nullptr);
-  j["method"] = m ? text_json(m->method) : Json(nullptr);
-  j["reason"] = m ? Json(nullptr) : text_json(d.reason);
-  j["command"] = command_json(d.command);
-  j["shares_include_rest"] = d.balance.parts ? Json(d.shares_include_rest) : Json(nullptr);
-  j["within_command_joules"] = joules_json(d.within_command);
-  j["command_division_interval_joules"] = division_json(d.command_bounds);
-  j["balance"] =
-      balance_json(m ? std::optional(m->energy) : std::nullopt, d.idle_part,
-                   d.levels.rest.has_value(), processes_of(profile, d), d.others, d.held_unowned,
-                   d.unattributed, d.balance.parts, d.balance.counter, d.balance.integral);
-  return j;
-}
-
-Json total_json(const Profile& profile, const Total& total) {
-  Json j = Json::object();
-  const auto& m = total.energy;
-  j["provenance"] = to_string(m ? m->provenance : Provenance::kUnavailable);
-  j["energy_joules"] = m ? report::joules_json(m->energy) : Json(nullptr);
-  j["interval_joules"] = interval_json(m);
-  j["repeatability_joules"] = m ? report::joules_json(m->repeatability) : Json(nullptr);
-  j["rest_joules"] = joules_json(total.rest);
-  j["held_joules"] = joules_json(total.held);
-  j["active_joules"] = joules_json(total.active);
-  j["dynamic_joules"] = m && total.rest ? report::joules_json(m->energy - *total.rest) : nullptr;
-  j["mean_watts"] = m && profile.duration() > Duration{}
-                        ? number_json((m->energy / profile.duration()).watts())
-                        : nullptr;
-  j["is_partial"] = total.lost.has_value();
-  j["of"] = Json::array();
-  for (const DomainProfile* d : total.counted) {
-    j["of"].push_back(static_cast<std::uint32_t>(d->domain.id));
-  }
-  j["without"] = Json::array();
-  for (const auto& excluded : total.excluded) {
-    Json entry = Json::object();
-    entry["id"] = static_cast<std::uint32_t>(excluded.domain->domain.id);
-    entry["device"] = excluded.domain->domain.device;
-    entry["reason"] = excluded.why;
-    j["without"].push_back(std::move(entry));
-  }
-  return j;
-}
-
-Json process_json(const Profile& profile, const model::ProcessProfile& p) {
-  const auto since_begin = [&](HostTime t) { return seconds_json(t - profile.begin); };
-  Json j = Json::object();
-  j["pid"] = p.process.pid;
-  j["own_pid"] = optional_json(p.process.own_pid);
-  j["parent_pid"] = p.process.parent_pid;
-  j["name"] = p.process.name;
-  j["command_line"] = text_json(p.process.command_line);
-  j["start_seconds"] = since_begin(p.process.start);
-  j["end_seconds"] = optional_json(p.process.end, since_begin);
-  j["cpu_seconds"] = optional_json(p.cpu_time, seconds_json);
-  j["energy_joules"] = p.shares.empty() ? nullptr : report::joules_json(energy_of(profile, p));
-  j["provenance"] = to_string(p.shares.empty() ? Provenance::kUnavailable : p.provenance);
-  j["energy"] = Json::array();
-  for (const auto& share : p.shares) {
-    for (const DomainProfile& d : profile.domains) {
-      if (d.domain.id != share.domain) continue;
-      Json entry = Json::object();
-      entry["id"] = static_cast<std::uint32_t>(share.domain);
-      entry["domain"] = to_string(d.domain.kind);
-      entry["device"] = d.domain.device;
-      entry["energy_joules"] = report::joules_json(share.energy);
-      entry["kernels_joules"] = joules_json(share.kernels);
-      entry["idle_between_launches_joules"] = joules_json(share.idle_between);
-      entry["held_joules"] = joules_json(share.held);
-      entry["division_interval_joules"] = division_json(share.bounds);
-      j["energy"].push_back(std::move(entry));
-    }
-  }
-  j["peak_pss_bytes"] = optional_json(p.peak_pss_bytes);
-  j["peak_uss_bytes"] = optional_json(p.peak_uss_bytes);
-  j["peak_rss_bytes"] = optional_json(p.peak_rss_bytes);
-  j["peak_gpu_memory_bytes"] = optional_json(p.peak_gpu_memory_bytes);
-  j["mean_sm_utilisation_ratio"] = optional_json(p.mean_sm_utilisation, number_json);
-  return j;
-}
-
-Json finding_json(const model::Finding& f) {
-  Json j = Json::object();
-  j["code"] = f.code;
-  j["device"] = text_json(f.device);
-  j["text"] = f.text;
-  j["next_step"] = f.next_step;
-  j["energy_joules"] = report::joules_json(f.energy);
-  j["interval_joules"] = Json::array({report::joules_json(std::max(f.energy - f.error, Energy{})),
-                                      report::joules_json(f.energy + f.error)});
-  j["share_ratio"] = number_json(f.share);
-  j["estimated"] = f.estimated;
-  return j;
-}
-
-Json overhead_json(const model::Overhead& o) {
-  Json j = Json::object();
-  j["cpu_seconds"] = seconds_json(o.cpu_time);
-  j["wall_seconds"] = seconds_json(o.wall_time);
-  j["cpu_ratio"] = o.wall_time > Duration{}
-                       ? number_json(seconds(o.cpu_time) / seconds(o.wall_time))
-                       : Json(nullptr);
-  j["peak_memory_bytes"] = o.peak_memory_bytes > 0 ? Json(o.peak_memory_bytes) : Json(nullptr);
-  return j;
-}
-
 }  // namespace
 
+Json balance_json(const Profile& profile, const DomainProfile& d) {
+  return balance_json(d.energy ? std::optional(d.energy->energy) : std::nullopt, d.idle_part,
+                      d.levels.rest.has_value(), processes_of(profile, d), d.others, d.held_unowned,
+                      d.unattributed, d.balance.parts, d.balance.counter, d.balance.integral);
+}
+
 Json command_json(const std::optional<model::CommandEnergy>& command) {
-  if (!command) return nullptr;
-  Json j = Json::object();
-  j["energy_joules"] = report::joules_json(command->energy.energy);
-  j["interval_joules"] =
-      Json::array({report::joules_json(command->low()), report::joules_json(command->high())});
-  j["repeatability_joules"] = report::joules_json(command->energy.repeatability);
-  j["processes_joules"] = report::joules_json(command->processes);
-  j["rest_joules"] = joules_json(command->rest);
-  j["undivided_joules"] = report::joules_json(command->undivided);
-  j["is_divided"] = command->is_divided;
-  j["provenance"] = to_string(command->energy.provenance);
-  return j;
+  return record_json(command);
 }
 
 Json profile_document(const Profile& profile, const Costs* costs, const PerUnit* per) {
@@ -311,12 +152,10 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["simulated"] = profile.simulated;
   j["command_energy"] = command_json(total.command);
   j["command_energy_reason"] = text_json(profile.command_reason);
-  j["total"] = total_json(profile, total);
-  j["domains"] = Json::array();
-  for (const DomainProfile& d : profile.domains) j["domains"].push_back(domain_json(profile, d));
-  j["processes"] = Json::array();
-  for (const auto& p : profile.processes) j["processes"].push_back(process_json(profile, p));
-  j["windows"] = windows_json(profile);
+  j["total"] = record_json(total, profile);
+  j["domains"] = records_json(profile.domains, profile);
+  j["processes"] = records_json(profile.processes, profile);
+  j["windows"] = records_json(profile.windows, profile);
   j["balance"] = balance_json(total.energy ? std::optional(total.energy->energy) : std::nullopt,
                               total.parts ? total.idle_part : std::nullopt, total.rest.has_value(),
                               total.processes, total.others, total.held_unowned, total.unattributed,
@@ -324,9 +163,8 @@ Json profile_document(const Profile& profile, const Costs* costs, const PerUnit*
   j["per_unit"] = per != nullptr ? per_unit_json(*per) : Json(nullptr);
   j["costs"] = costs != nullptr ? costs_json(*costs) : Json(nullptr);
   j["wall"] = nullptr;  // only to_json() has it
-  j["findings"] = Json::array();
-  for (const auto& f : profile.findings) j["findings"].push_back(finding_json(f));
-  j["overhead"] = optional_json(profile.overhead, overhead_json);
+  j["findings"] = records_json(profile.findings);
+  j["overhead"] = record_json(profile.overhead);
   j["warnings"] = profile.warnings;
   return j;
 }

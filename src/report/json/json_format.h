@@ -16,6 +16,9 @@ Json profile_document(const model::Profile& profile, const Costs* costs = nullpt
 // Of a domain, or of a total; null where it is absent.
 Json command_json(const std::optional<model::CommandEnergy>& command);
 
+// How the energy of a domain was determined, and its parts.
+Json balance_json(const model::Profile& profile, const model::DomainProfile& domain);
+
 // Money and carbon as JSON.
 
 // The object `costs` of docs/json.md.

@@ -1,0 +1,74 @@
+// The columns of each kind of record that JSON, CSV, the Python package and the page have.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/activity/activity_profile.h"
+#include "model/profile.h"
+#include "report/activity/activity.h"
+#include "report/json/columns.h"
+#include "report/total.h"
+
+namespace jouleprof::report {
+
+// A kernel, layer, range or phase of the device `of`.
+void columns(const ActivityLine& line, const model::ActivityProfile& of,
+             const ActivityOptions& options, Columns& column);
+// One of the processes that used a traced device.
+void columns(const model::ActivityProcess& process, Columns& column);
+
+// A domain of a profile.
+void columns(const model::DomainProfile& domain, const model::Profile& of, Columns& column);
+void columns(const model::PowerLevel& level, Columns& column);
+void columns(const model::CommandEnergy& command, Columns& column);
+void columns(const Total& total, const model::Profile& of, Columns& column);
+
+void columns(const model::ProcessProfile& process, const model::Profile& of, Columns& column);
+void columns(const model::ProcessShare& share, const model::Domain& in, Columns& column);
+
+// The windows of one name, and their energy in one domain.
+void columns(const model::WindowGroup& group, const model::Profile& of, Columns& column);
+void columns(const model::WindowEnergy& energy, const model::WindowGroup& of,
+             const model::Domain& in, Columns& column);
+
+void columns(const model::Finding& finding, Columns& column);
+void columns(const model::Overhead& overhead, Columns& column);
+
+// Rest, held and active energy with their intervals, and why one is absent. CSV has the energies at
+// `place`, and the rest at `more`.
+void columns(const model::EnergyLevels& levels, Columns& column, int place = 0, int more = 0);
+
+// The object of a record, or null where it is absent; a list of records. `of`: what they are of.
+template <class Record, class... Of>
+Json record_json(const Record& record, const Of&... of) {
+  Json object = Json::object();
+  JsonColumns column(object);
+  columns(record, of..., column);
+  return object;
+}
+template <class Record, class... Of>
+Json record_json(const std::optional<Record>& record, const Of&... of) {
+  return record ? record_json(*record, of...) : Json(nullptr);
+}
+template <class Record, class... Of>
+Json records_json(const std::vector<Record>& records, const Of&... of) {
+  Json list = Json::array();
+  for (const auto& record : records) list.push_back(record_json(record, of...));
+  return list;
+}
+
+// What is known of a kind of record without one.
+struct RecordKind {
+  std::string_view path;  // of its object in docs/json.md: "domains[]."
+  std::string_view name;  // in the Python package and the page
+  std::vector<ColumnDescription> columns;
+};
+std::vector<RecordKind> record_kinds();
+
+}  // namespace jouleprof::report

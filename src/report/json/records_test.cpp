@@ -1,0 +1,150 @@
+// What is made from the lists of columns: tables of docs/json.md, and the columns of the Python
+// package. `make columns` writes them again.
+#include "report/json/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jouleprof::report {
+namespace {
+
+using Type = ColumnDescription::Type;
+
+const std::string kRoot = JOULEPROF_SOURCE_DIR;
+
+// The file has this text; or gets it, where the environment says so.
+void expect_file(const std::string& path, const std::string& text) {
+  if (std::getenv("JOULEPROF_WRITE_COLUMNS") != nullptr) std::ofstream(kRoot + path) << text;
+  const auto found = read_file(kRoot + path);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(*found == text) << path
+                              << " is not what src/report/json/records.cpp says: make columns";
+}
+
+std::string python_type(Type type) {
+  switch (type) {
+    case Type::kFlag:
+      return "flag";
+    case Type::kInteger:
+      return "integer";
+    case Type::kNumber:
+      return "float";
+    case Type::kInterval:
+      return "interval";
+    case Type::kQuartiles:
+      return "quartiles";
+    case Type::kTime:
+      return "time";
+    default:
+      return "text";
+  }
+}
+
+TEST(Records, ThePythonPackageHasTheirColumns) {
+  std::string text =
+      "\"\"\"The columns of each kind of record and their types. Written by `make "
+      "columns`.\"\"\"\n\n"
+      "RECORDS = {\n";
+  for (const auto& kind : record_kinds()) {
+    text += "    \"" + std::string(kind.name) + "\": {";
+    std::size_t width = 120;
+    for (const auto& column : kind.columns) {
+      if (column.type == Type::kNested) continue;
+      const std::string item = "\"" + column.name + "\": \"" + python_type(column.type) + "\",";
+      const bool fits = width + 1 + item.size() < 120;
+      text += (fits ? " " : "\n        ") + item;
+      width = item.size() + (fits ? width + 1 : 8);
+    }
+    text += "},\n";
+  }
+  expect_file("/python/jouleprof/_recorded/columns.py", text + "}\n");
+}
+
+std::string key_of(std::string_view line) {
+  if (!line.starts_with("| `")) return {};
+  return std::string(line.substr(3, line.find('`', 3) - 3));
+}
+
+class Table {
+ public:
+  Table(const std::vector<RecordKind>& kinds, std::vector<std::string_view> before)
+      : kinds_(kinds), before_(std::move(before)) {}
+
+  // The rows of a kind of record, each followed by those of the records within it. What is within
+  // has rows by hand where it has no list of columns, and a row of its own may stand above all.
+  void add(const RecordKind& kind) {
+    for (const auto row : before_) {
+      if (text.empty() && key_of(row) + "[]." == kind.path) text += std::string(row) + '\n';
+    }
+    names.insert(std::string(kind.name));
+    for (const auto& column : kind.columns) {
+      const std::string key = std::string(kind.path) + column.name;
+      if (!keys.insert(key).second) continue;
+      text += "| `" + key + "` | " + column.meaning + " | " +
+              (column.null.empty() ? "never" : column.null) + " |\n";
+      if (column.type == Type::kNested) add_below(key);
+    }
+  }
+
+  std::string text;
+  std::set<std::string> names;  // of the kinds
+  std::set<std::string> keys;
+
+ private:
+  void add_below(const std::string& key) {
+    for (const auto& kind : kinds_) {
+      if (kind.path == key + "." || kind.path == key + "[].") return add(kind);
+    }
+    for (const auto row : before_) {
+      const std::string below = key_of(row);
+      if (below.starts_with(key + ".") || below.starts_with(key + "[].")) {
+        text += std::string(row) + '\n';
+      }
+    }
+  }
+
+  const std::vector<RecordKind>& kinds_;
+  std::vector<std::string_view> before_;
+};
+
+TEST(Records, TheTablesOfTheDocumentationHaveTheirColumns) {
+  const auto page = read_file(kRoot + "/docs/json.md");
+  ASSERT_TRUE(page.has_value());
+  const auto kinds = record_kinds();
+  const auto lines = split(*page, '\n');
+  std::set<std::string> names;
+  std::set<std::string> keys;
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    constexpr std::string_view kMark = "<!-- columns: ";
+    text += std::string(lines[i]) + (i + 1 < lines.size() ? "\n" : "");
+    if (!lines[i].starts_with(kMark)) continue;
+    const auto rest = lines[i].substr(kMark.size());
+    const auto name = rest.substr(0, rest.find(' '));
+    std::vector<std::string_view> before;
+    while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) before.push_back(lines[++i]);
+    Table table(kinds, std::move(before));
+    table.keys = keys;  // what another table has is left out
+    for (const auto& kind : kinds) {
+      if (kind.name == name) table.add(kind);
+    }
+    text += "| key | meaning | null when |\n|---|---|---|\n" + table.text;
+    names.merge(table.names);
+    keys.merge(table.keys);
+  }
+  for (const auto& kind : kinds) EXPECT_TRUE(names.contains(std::string(kind.name))) << kind.name;
+  expect_file("/docs/json.md", text);
+}
+
+}  // namespace
+}  // namespace jouleprof::report
