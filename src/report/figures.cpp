@@ -135,9 +135,9 @@ namespace {
 
 using model::Measurement;
 
-constexpr std::string_view kGrey = "#8e9aa8", kBlue = "#5fb3e4", kOrange = "#e69f00",
-                           kSky = "#a6d5ef", kYellow = "#f0e442", kPink = "#cc79a7",
-                           kStone = "#b9b3a9";
+constexpr std::string_view kGrey = "#8e9aa8", kBlue = "#4fa6f2", kOrange = "#d89a2c",
+                           kSky = "#c3c1e4", kYellow = "#f6f42c", kPink = "#a663a8",
+                           kStone = "#a7bea3";
 
 class Parts {
  public:

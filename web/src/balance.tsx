@@ -32,9 +32,10 @@ const MEANINGS: Record<PartKind, [string, string]> = {
   unattributed: ["unattributed", "the part of the energy that no process or kernel explains; negative where the parts exceed the measured energy"],
 };
 
+// Those of the figure (src/report/figures.cpp), and apart as those of kinds are.
 export const PART_COLOURS: Record<PartKind, string> = {
-  rest: "#8e9aa8", held: "#5fb3e4", idle: "#8e9aa8", kernels: "#e69f00", between: "#f0e442",
-  work: "#e69f00", dynamic: "#e69f00", others: "#cc79a7", unowned: "#a6d5ef", unattributed: "#b9b3a9",
+  rest: "#8e9aa8", held: "#4fa6f2", idle: "#8e9aa8", kernels: "#d89a2c", between: "#f6f42c",
+  work: "#d89a2c", dynamic: "#d89a2c", others: "#a663a8", unowned: "#c3c1e4", unattributed: "#a7bea3",
 };
 
 const micro = (joules: number) => Math.round(joules * 1e6);

@@ -1,13 +1,13 @@
 // Two sides as one icicle: what the whole is made of, and by how much each part changed.
 import { useWidth } from "./canvas";
-import { Choice } from "./icicle_view";
 import { shortName } from "./kinds";
-import { paddedAxis, place, ticks, tickText } from "./plot";
+import { paddedAxis, place, Plot, PLOT, ticks, tickText, type Axis } from "./plot";
 import { countText, joulesText } from "./quantity";
-import type { Comparison, Difference, Unmatched, Verdict } from "./results";
-import { type Column, exactly, Table } from "./table";
+import type { ComparedRuns, Comparison, Difference, Unmatched, Verdict } from "./results";
+import { Choice, exactly, Table, type Column } from "./table";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { Heading } from "./share";
+import { oneOf, useUrl } from "./state";
 
 export type DiffWidth = "after" | "before" | "change";
 
@@ -271,7 +271,70 @@ function columns(by: string): Column<Difference>[] {
   ];
 }
 
-export function ComparisonSections({ comparison }: { comparison: Comparison }) {
+const SIDES = [["before", "#0072b2"], ["after", "#d55e00"]] as const;
+
+// The power of both sides over the time since each began, and the energies of all runs.
+function Overlay({ runs }: { runs: ComparedRuns }) {
+  const holder = useRef<HTMLDivElement>(null);
+  const width = useWidth(holder);
+  const domains = [...new Set([...runs.before, ...runs.after].flatMap((r) => r.curves.map((c) => c.domain)))];
+  const [domain, setDomain] = useUrl("curve", domains[0] ?? "", oneOf<string>(domains[0] ?? ""));
+  const curves = SIDES.flatMap(([side, colour]) => runs[side].flatMap((run) => run.curves.filter((c) => c.domain === domain).map((c) => ({ side, colour, ...c }))));
+  const energies = SIDES.map(([side, colour]) => ({ side, colour, values: runs[side].map((r) => r.energy_joules).filter((v): v is number => v !== null) }));
+  if (curves.length === 0 && energies.every((e) => e.values.length === 0)) return null;
+  const watts = curves.flatMap((c) => c.watts.filter((w): w is number => w !== null));
+  const height = 220;
+  const plot = Math.max(width, 200);
+  const across: Axis = { low: 0, high: Math.max(1e-3, ...curves.map((c) => c.step_seconds * c.watts.length)), from: PLOT.left, to: plot - PLOT.right };
+  const up: Axis = { low: 0, high: 1.06 * Math.max(1, ...watts), from: height - PLOT.bottom, to: PLOT.top };
+  const line = (c: (typeof curves)[number]) => {
+    let path = "";
+    let open = false;
+    c.watts.forEach((w, i) => {
+      if (w !== null) path += `${open ? "L" : "M"}${place(across, i * c.step_seconds).toFixed(1)} ${place(up, w).toFixed(1)}H${place(across, (i + 1) * c.step_seconds).toFixed(1)}`;
+      open = w !== null;
+    });
+    return path;
+  };
+  const all = energies.flatMap((e) => e.values);
+  const axis = all.length > 0 ? paddedAxis(all, PLOT.left, plot - PLOT.right) : null;
+  return (
+    <section aria-labelledby="curves">
+      <Heading id="curves">Both over time</Heading>
+      <div class="controls">
+        <Choice label="Device" value={domain} onChange={setDomain} options={domains.map((d): [string, string] => [d, d])} />
+        {SIDES.map(([side, colour]) => <span key={side}><span class="swatch" style={{ background: colour }} />{side}, {runs[side].length} {runs[side].length === 1 ? "run" : "runs"}</span>)}
+      </div>
+      <div ref={holder}>
+        {width > 0 && curves.length > 0 && (
+          <Plot width={plot} height={height} across={across} up={up} name={`Power of ${domain} over time, before and after`} acrossTitle="time since the begin (s)" upTitle={`Power of ${domain} (W)`}>
+            {curves.map((c, i) => <path key={i} class={`curve ${c.side}`} d={line(c)} fill="none" stroke={c.colour} stroke-width="1.4" stroke-dasharray={c.side === "after" ? "5 2" : undefined} opacity={0.85} />)}
+          </Plot>
+        )}
+        {width > 0 && axis && (
+          <svg class="strips" width={plot} height={96} viewBox={`0 0 ${plot} 96`} role="img" aria-label="Energy of each run, before and after">
+            {ticks(axis.low, axis.high, Math.max(2, Math.min(6, Math.floor(plot / 110)))).map((v) => (
+              <g key={v}><line class="grid" x1={place(axis, v)} x2={place(axis, v)} y1={4} y2={66} /><text class="tick" x={place(axis, v)} y={82} text-anchor="middle">{joulesText(v)}</text></g>
+            ))}
+            {energies.map(({ side, colour, values }, i) => {
+              const mean = values.reduce((s, v) => s + v, 0) / Math.max(values.length, 1);
+              return (
+                <g key={side}>
+                  <text class="name" x={0} y={24 + 30 * i}>{side}</text>
+                  {values.map((v, k) => <circle key={k} cx={place(axis, v)} cy={20 + 30 * i + ((k % 3) - 1) * 5} r={4} fill={colour} opacity={0.6}><title>{`${side}, run ${k + 1}: ${joulesText(v)}`}</title></circle>)}
+                  {values.length > 1 && <line x1={place(axis, mean)} x2={place(axis, mean)} y1={8 + 30 * i} y2={32 + 30 * i} stroke={colour} stroke-width="2.5"><title>{`${side}, mean: ${joulesText(mean)}`}</title></line>}
+                </g>
+              );
+            })}
+          </svg>
+        )}
+      </div>
+      <p class="soft">{curves.length > 0 ? "Each curve begins with its command. " : ""}Each dot is the energy of a run{all.length > 2 ? ", each line the mean of a side" : ""}; the change and its interval are above.</p>
+    </section>
+  );
+}
+
+export function ComparisonSections({ comparison, runs }: { comparison: Comparison; runs: ComparedRuns | undefined }) {
   const holder = useRef<HTMLDivElement>(null);
   const width = useWidth(holder);
   const [filter, setFilter] = useState("");
@@ -290,6 +353,7 @@ export function ComparisonSections({ comparison }: { comparison: Comparison }) {
             within={comparison.same_within_ratio} width={width} byKernel={comparison.by === "kernel"} />
         </div>
       </section>
+      {runs && <Overlay runs={runs} />}
       {comparison.rows.length + comparison.unmatched.length > 0 && (
         <>
           <DiffIcicle comparison={comparison} onRow={(name) => setFilter(exactly(name))} />

@@ -2,11 +2,12 @@
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
 import type { By, Page } from "./data";
-import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
+import { IDLE_COLOUR, KIND_COLOURS, kindOf, type Kind } from "./kinds";
 import { folded, spreadOf } from "./fold";
 import { wholeReason, type Part, type Selection } from "./part";
 import { countText, errorText, joulesText, percentText, secondsText, wattsText } from "./quantity";
 import { Heading } from "./share";
+import { Choice } from "./table";
 import { colour, flag, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
 import {
   buildPartTree, buildTimeTree, buildTree, REST_OF_PART, type PartView, layOut, outermostMatches, wattsOf, weightOf, type Frame, type Measure, type View,
@@ -16,7 +17,7 @@ const ROW = 22;
 type Colouring = "kind" | "power";
 
 // Of what has no kind; in the dark, too.
-const NEUTRAL = { small: "#dfe3e8", device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", process: "#b5c7dd", idle: "#8e9aa8", unattributed: "#b9b3a9" };
+const NEUTRAL = { small: "#dfe3e8", device: "#c9d3de", phase: "#b5c7dd", layer: "#d6dfe9", range: "#d6dfe9", process: "#b5c7dd", idle: IDLE_COLOUR, unattributed: "#b9b3a9" };
 
 function kindOfFrame(frame: Frame): Kind | null {
   if (frame.kind in KIND_COLOURS) return frame.kind as Kind;
@@ -377,21 +378,3 @@ function isWithin(frame: Frame, holder: Frame): boolean {
   for (let f: Frame | null = frame; f; f = f.parent) if (f === holder) return true;
   return false;
 }
-
-export function Choice<T extends string>({ label, value, options, onChange }: {
-  label: string;
-  value: T;
-  options: [T, string][];
-  onChange: (value: T) => void;
-}) {
-  if (options.length < 2) return null;
-  return (
-    <label class="choice">
-      {label}{" "}
-      <select value={value} onChange={(e) => onChange(e.currentTarget.value as T)}>
-        {options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
-      </select>
-    </label>
-  );
-}
-

@@ -5,10 +5,8 @@ import { errorText, joulesText, numberText, percentText, secondsText } from "./q
 import type { JobHost, JobRank } from "./results";
 import type { Column } from "./table";
 import { Table } from "./table";
+import { SERIES_COLOURS } from "./kinds";
 import { Heading } from "./share";
-
-// Safe for the colour-blind; devices beyond the eighth begin again.
-const COLOURS = ["#e69f00", "#5fb3e4", "#1fa882", "#cc79a7", "#3d8fd1", "#f0e442", "#e0762b", "#8e9aa8"];
 
 function HostBar({ host, most }: { host: JobHost; most: number }) {
   if (host.energy_joules === null) {
@@ -33,7 +31,7 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
         <div class="parts" style={{ width: share(energy) }}>
           {parts.map((d, i) => (
             <div key={d.name} class={`part${d.provenance === "measured" ? "" : " hatched"}`}
-              style={{ flexGrow: grow(d.energy_joules!, energy), background: COLOURS[i % COLOURS.length] }} />
+              style={{ flexGrow: grow(d.energy_joules!, energy), background: SERIES_COLOURS[i % SERIES_COLOURS.length] }} />
           ))}
         </div>
         <div class="whisker" style={{ left: share(Math.max(energy - error, 0)), width: share(energy + error - Math.max(energy - error, 0)) }} />
@@ -41,7 +39,7 @@ function HostBar({ host, most }: { host: JobHost; most: number }) {
       <ul class="legend">
         {parts.map((d, i) => (
           <li key={d.name}>
-            <span class={`swatch${d.provenance === "measured" ? "" : " hatched"}`} style={{ background: COLOURS[i % COLOURS.length] }} />
+            <span class={`swatch${d.provenance === "measured" ? "" : " hatched"}`} style={{ background: SERIES_COLOURS[i % SERIES_COLOURS.length] }} />
             {d.name} <b>{joulesText(d.energy_joules!)}</b> <span class="soft">{percentText(d.energy_joules! / energy)}</span>
           </li>
         ))}

@@ -26,17 +26,22 @@ export function kindOf(name: string): Kind {
   return "other";
 }
 
-// The colours of Okabe and Ito, which the colour-blind can separate.
+// Any two differ by at least 15 (CIE 1976) also to people with deuteranopia or protanopia: test/palette.test.ts.
 export const KIND_COLOURS: Record<Kind, string> = {
-  gemm: "#3d8fd1",
-  attention: "#e0762b",
-  normalisation: "#1fa882",
-  elementwise: "#7cc4ec",
-  reduction: "#e8b23a",
-  copy: "#efe26a",
-  collective: "#d28fb5",
-  other: "#a9b0b8",
+  gemm: "#468cda",
+  attention: "#cd7d2f",
+  normalisation: "#3b936b",
+  elementwise: "#6dbafa",
+  reduction: "#fab834",
+  copy: "#d3c969",
+  collective: "#e7b3df",
+  other: "#b4b4a7",
 };
+
+export const IDLE_COLOUR = "#8e9aa8";
+
+// Of what has no kind: devices, windows, phases. Beyond the eighth they begin again.
+export const SERIES_COLOURS = Object.values(KIND_COLOURS);
 
 // Without the return type, namespaces and parameters: what a reader knows a kernel by.
 export function shortName(name: string): string {

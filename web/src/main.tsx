@@ -17,12 +17,15 @@ import { Tables, type TableName } from "./tables_view";
 import { interval, oneOf, Shared, ThemeVersion, useTheme, useUrl, type Theme } from "./state";
 import { Timeline } from "./timeline_view";
 
+// By the build (vite.config.ts): of two pages each has its own parts only.
+declare const IS_RUN: boolean;
+
 function App({ page, tools }: { page: Page | Results; tools: Element | null }) {
   const [theme, setTheme, version] = useTheme();
   if (tools) render(<ThemeSwitch theme={theme} onChange={setTheme} />, tools);
   return (
     <ThemeVersion.Provider value={version}>
-      {isRun(page) ? <RunSections page={page} /> : <ResultSections page={page} />}
+      {IS_RUN ? isRun(page) && <RunSections page={page} /> : !isRun(page) && <ResultSections page={page} />}
     </ThemeVersion.Provider>
   );
 }
@@ -82,7 +85,7 @@ function RunSections({ page }: { page: Page }) {
 function ResultSections({ page }: { page: Results }) {
   return (
     <>
-      {page.comparison && <ComparisonSections comparison={page.comparison} />}
+      {page.comparison && <ComparisonSections comparison={page.comparison} runs={page.compared_runs} />}
       {page.recommendation && <SweepSections sweeps={page.recommendation.sweeps} runs={page.sweep_runs ?? []} />}
       {page.bench && <BenchSections cases={page.bench.cases} />}
       {page.job && <JobSections hosts={page.job.hosts} ranks={page.job.ranks} />}

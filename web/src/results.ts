@@ -39,6 +39,17 @@ export interface Comparison {
   same_within_ratio: number;
 }
 
+export interface ComparedRun {
+  energy_joules: number | null;
+  seconds: number | null;
+  curves: { domain: string; step_seconds: number; watts: (number | null)[] }[];
+}
+
+export interface ComparedRuns {
+  before: ComparedRun[];
+  after: ComparedRun[];
+}
+
 export interface SweepPoint {
   setting: number;
   samples: { seconds: number; energy_joules: number }[];
@@ -145,6 +156,7 @@ export interface Results {
   schema: string;
   version: string;
   comparison?: Comparison;
+  compared_runs?: ComparedRuns;
   recommendation?: { objective: string; sweeps: Sweep[] };
   sweep_runs?: SweepRun[];
   bench?: { cases: BenchCase[] };

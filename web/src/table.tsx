@@ -304,3 +304,20 @@ function TableCell<T>({ column, row, most, branch }: { column: Column<T>; row: T
     </td>
   );
 }
+
+export function Choice<T extends string>({ label, value, options, onChange }: {
+  label: string;
+  value: T;
+  options: [T, string][];
+  onChange: (value: T) => void;
+}) {
+  if (options.length < 2) return null;
+  return (
+    <label class="choice">
+      {label}{" "}
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value as T)}>
+        {options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+      </select>
+    </label>
+  );
+}

@@ -3,12 +3,12 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { prepare, textScale, useWidth } from "./canvas";
 import { Chart, Drawing, gutter, MARGIN, topOf, type Line, type Lit, type Range } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
-import { Choice, type RowOf } from "./icicle_view";
+import type { RowOf } from "./icicle_view";
 import { energyOf, powerAt, type Selection } from "./part";
 import { errorText, intervalText, joulesText, parseTime, roundText, secondsText, wattsText } from "./quantity";
 import { Heading } from "./share";
 import { colour, interval, oneOf, ThemeVersion, useUrl, type Shared } from "./state";
-import { copyText } from "./table";
+import { Choice, copyText } from "./table";
 import { ranAt, SliceTracks, Tracks } from "./tracks_view";
 
 // Each step's values, and one more time for the last step's end.

@@ -4,13 +4,12 @@ import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
 import { gutter, MARGIN, type Range } from "./chart";
 import type { Page, Row } from "./data";
 import { shortLayer, starred } from "./fold";
-import { KIND_COLOURS, kindOf, type Kind } from "./kinds";
+import { KIND_COLOURS, kindOf, SERIES_COLOURS, type Kind } from "./kinds";
 import type { Selection } from "./part";
 import { countText, errorText, joulesText, percentText, roundText, secondsText } from "./quantity";
 import { colour, ThemeVersion } from "./state";
 
 const ROW = 20;
-const COLOURS = ["#3d8fd1", "#e0762b", "#1fa882", "#d28fb5", "#e8b23a", "#7cc4ec", "#a9b0b8", "#efe26a"];
 
 interface Span {
   row: number;
@@ -38,7 +37,7 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
       .filter(([id]) => total.has(id))
       .map(([id, energy, error]) => `${label(id)} ${joulesText(energy / 1e6)} ${errorText(error, energy)}`);
     spans.push({
-      row: lane, begin, length, text, fill: COLOURS[Math.max(name, 0) % COLOURS.length],
+      row: lane, begin, length, text, fill: SERIES_COLOURS[Math.max(name, 0) % SERIES_COLOURS.length],
       words: [text, secondsText(length), ...figures].join(" · "),
     });
   }
@@ -48,7 +47,7 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
       const reasons = limit.reasons.map((r) => r.replace(/_/g, " ")).join(", ");
       const length = limit.end_seconds - limit.begin_seconds;
       spans.push({
-        row: rows.length - 1, begin: limit.begin_seconds, length, text: reasons, fill: "#e8b23a",
+        row: rows.length - 1, begin: limit.begin_seconds, length, text: reasons, fill: KIND_COLOURS.reduction,
         words: `${label(id)}: clocks reduced by ${reasons} · ${secondsText(length)}`,
       });
     }
@@ -57,7 +56,7 @@ function spansOf(page: Page): { rows: string[]; spans: Span[] } {
     rows.push("re-runs");
     for (const [begin, length, name] of timeline.replays) {
       spans.push({
-        row: rows.length - 1, begin, length, text: name ?? "between", fill: "#a9b0b8",
+        row: rows.length - 1, begin, length, text: name ?? "between", fill: KIND_COLOURS.other,
         words: `isolated re-run, in no figure: ${name ?? "between two re-runs"} · ${secondsText(length)}`,
       });
     }
@@ -73,7 +72,7 @@ interface Series {
   energies: number[];
 }
 
-const PHASES: Record<string, string> = { forward: "#3d8fd1", backward: "#e0762b", optimizer: "#1fa882" };
+const PHASES: Record<string, string> = { forward: KIND_COLOURS.gemm, backward: KIND_COLOURS.attention, optimizer: KIND_COLOURS.normalisation };
 const MOST_SERIES = 7; // of layers
 
 // What ran in each slice, of a device: phases, layers and kinds of kernels. Layers are those at which the
@@ -107,9 +106,9 @@ export function seriesOf(page: Page, id: number): [string, Series[]][] {
   }
   const shown = new Set(level.map((r) => r.number));
   const tables: [string, Map<string, number[]>, (name: string, i: number) => string][] = [
-    ["phase", joined("phase", named), (name, i) => PHASES[name] ?? COLOURS[i % COLOURS.length]],
+    ["phase", joined("phase", named), (name, i) => PHASES[name] ?? SERIES_COLOURS[i % SERIES_COLOURS.length]],
     ["layer", joined("layer", (r) => (shown.has(r.number) ? shortLayer(starred(r.name) ?? r.name, parentName(layers, r)) : null)),
-      (_, i) => COLOURS[i % COLOURS.length]],
+      (_, i) => SERIES_COLOURS[i % SERIES_COLOURS.length]],
     ["kernel", joined("kernel", (r) => (named(r) === null ? null : kindOf(r.name))), (name) => KIND_COLOURS[name as Kind]],
   ];
   return tables.filter(([, found]) => found.size > 0).map(([title, found, fill]): [string, Series[]] => {
@@ -118,7 +117,7 @@ export function seriesOf(page: Page, id: number): [string, Series[]][] {
     const series = all.slice(0, MOST_SERIES).map(([name, energies], i) => ({ name, fill: fill(name, i), energies }));
     const rest = all.slice(MOST_SERIES);
     if (rest.length > 0) {
-      series.push({ name: `${rest.length} more`, fill: "#a9b0b8", energies: series[0].energies.map((_, i) => rest.reduce((s, [, e]) => s + e[i], 0)) });
+      series.push({ name: `${rest.length} more`, fill: KIND_COLOURS.other, energies: series[0].energies.map((_, i) => rest.reduce((s, [, e]) => s + e[i], 0)) });
     }
     return [title, series];
   });

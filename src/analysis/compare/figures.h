@@ -50,6 +50,14 @@ struct Conditions {
   std::map<std::string, double> work;
 };
 
+// Power of one domain over the time since the command began, in equal steps.
+struct RunCurve {
+  std::string domain;  // its label
+  Duration begin{};
+  Duration step{};
+  std::vector<std::optional<double>> watts;  // absent where nothing was read
+};
+
 struct RunFigures {
   std::string name;  // of its file
   std::string host;
@@ -70,13 +78,15 @@ struct RunFigures {
   Figure energy;
   Figure time;
   Figure power;
-  std::vector<FigureRow> rows;  // of `by`
+  std::vector<FigureRow> rows;   // of `by`
+  std::vector<RunCurve> curves;  // of the domains in the total; empty unless wanted
 };
 
 struct FigureOptions {
   CompareBy by = CompareBy::kTotal;
   std::string per;  // windows of this name are the unit of the work; empty: the whole run
-  bool whole_machine = false;  // energies of whole devices, not of the command
+  bool whole_machine = false;   // energies of whole devices, not of the command
+  std::size_t curve_steps = 0;  // of each curve, about; 0: no curves
 };
 
 // Where a device's energy at rest is in some runs only, leaves it out of all: energy and power of a

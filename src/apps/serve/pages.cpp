@@ -8,7 +8,10 @@
 #include "base/file.h"
 #include "base/gzip/gzip.h"
 #include "base/text.h"
+#include "report/json/json_text.h"
 #include "report/json/live_json.h"
+#include "report/quantity.h"
+#include "report/snapshot.h"
 
 namespace jouleprof::serve {
 namespace {
@@ -28,9 +31,8 @@ constexpr Duration kLongestWait = std::chrono::seconds{4};  // less than the ser
 
 // The page has its styles and its script within, and loads nothing from elsewhere.
 constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
-    "'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 bool is_measured(const analysis::DomainState& state) {
   return state.counted && state.reported && state.provenance != model::Provenance::kEstimated;
@@ -118,10 +120,52 @@ std::shared_ptr<const std::string> Pages::update(const analysis::MachineState& s
   tick_ = state.ticks;
   at_ = now;
   measured_ = state.now;
+  keep_powers(state);
   not_ready_ = why_nothing_is_measured(state);
   follow_readers(now, state.now);
   if (event) pages_[kEvent] = {event, state.ticks};
   return event;
+}
+
+void Pages::keep_powers(const analysis::MachineState& state) {
+  Powers& powers = history_.emplace_back();
+  powers.time = state.snapshot.time;
+  for (std::size_t d = 0; d < state.domains.size(); ++d) {
+    const bool is_shown =
+        options_.estimates || state.domains[d].provenance != model::Provenance::kEstimated;
+    const auto watts = is_shown ? report::figure_of(state.snapshot.domains[d], "power_watts")
+                                : std::optional<double>();
+    powers.watts.push_back(watts);
+  }
+  if (history_.size() == 1) {
+    for (const auto& s : state.snapshot.domains) {
+      devices_.emplace_back(to_string(s.domain.kind), s.domain.device);
+    }
+  }
+  while (history_.size() > kMostTicks) history_.pop_front();
+}
+
+std::string Pages::history() const {
+  using report::Json;
+  Json out = Json::object();
+  out["schema"] = "jouleprof.history/1";
+  out["times_unix_seconds"] = Json::array();
+  out["devices"] = Json::array();
+  const std::lock_guard lock(mutex_);
+  for (const auto& powers : history_) {
+    out["times_unix_seconds"].push_back(report::seconds_json(powers.time.time_since_epoch()));
+  }
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    Json watts = Json::array();
+    for (const auto& powers : history_) {
+      const auto value = d < powers.watts.size() ? powers.watts[d] : std::nullopt;
+      watts.push_back(value ? report::decimal(report::fixed_decimal(*value, 1)) : Json(nullptr));
+    }
+    out["devices"].push_back({{"domain", devices_[d].first},
+                              {"device", devices_[d].second},
+                              {"power_watts", std::move(watts)}});
+  }
+  return report::write_json(out, 0) + "\n";
 }
 
 void Pages::follow_readers(HostTime now, HostTime measured) {
@@ -235,6 +279,12 @@ HttpResponse Pages::respond(const HttpRequest& request) {
     out.type = "text/event-stream";
     out.body = page(kEvent);
     out.stream = true;
+    return out;
+  }
+  if (request.path == "/api/v1/history") {
+    HttpResponse out;
+    out.type = "application/json";
+    out.body = std::make_shared<const std::string>(history());
     return out;
   }
   if (request.path == "/api/v1/snapshot") {

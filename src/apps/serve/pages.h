@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/live/machine_state.h"
 #include "apps/serve/http_server.h"
@@ -78,6 +81,13 @@ class Pages {
   // Whether the request has to wait for a tick, which it asks for.
   bool waits(const HttpRequest& request) const;
   void remember(const HttpRequest& request);
+  struct Powers {  // of a tick
+    RealTime time{};
+    std::vector<std::optional<double>> watts;  // by domain
+  };
+  static constexpr std::size_t kMostTicks = 720;  // an hour of ticks of 5 s
+  void keep_powers(const analysis::MachineState& state);
+  std::string history() const;
   void follow_readers(HostTime now, HostTime measured);
 
   const PageOptions options_;
@@ -89,7 +99,9 @@ class Pages {
   HostTime measured_{};                     // up to here
   std::map<std::string, Reading> readers_;  // of the metrics, by address
   std::optional<HostTime> shown_until_;     // as report::MetricsOptions::shown_until
-  std::string not_ready_;                   // why nothing is measured; empty: something is
+  std::deque<Powers> history_;
+  std::vector<std::pair<std::string, std::string>> devices_;  // of it: domain and device
+  std::string not_ready_;  // why nothing is measured; empty: something is
 };
 
 extern const std::string_view kLivePage;

@@ -29,7 +29,7 @@ Result<std::string> assemble_page(const PageParts& parts) {
        {"<!--jouleprof:provenance-->", parts.provenance},
        {"<!--jouleprof:data-->", script_json(parts.data)}}};
   std::string page;
-  std::string_view rest = kTemplate;
+  std::string_view rest = parts.data.contains("profile") ? kTemplate : kResultsTemplate;
   for (const auto& [mark, text] : marks) {
     const auto at = rest.find(mark);
     if (at == std::string_view::npos) {

@@ -39,7 +39,8 @@ std::string figure_table(std::string_view name, const std::vector<std::string>& 
 
 // The page without its data. Built from web/ by `make page`, and compiled in.
 
-extern const std::string_view kTemplate;
+extern const std::string_view kTemplate;         // of a run
+extern const std::string_view kResultsTemplate;  // of a comparison, sweep, benchmark or job
 
 // Data in a page. Names come from the measured program: none may become markup.
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/compare/statistics.h"
 #include "model/sweep.h"
 #include "report/cells.h"
 #include "report/costs/costs.h"
@@ -161,6 +162,29 @@ std::string remarks(const ComparisonReport& report) {
   return html;
 }
 
+// Curves of the first runs; the energies of all.
+Json compared_runs(const std::vector<ComparedRun>& runs) {
+  constexpr std::size_t kMostDrawn = 8;
+  Json list = Json::array();
+  for (const auto& run : runs) {
+    Json& one = list.emplace_back();
+    one["energy_joules"] = optional_json(run.joules, number_json);
+    one["seconds"] = optional_json(run.seconds, number_json);
+    one["curves"] = Json::array();
+    if (list.size() > kMostDrawn) continue;
+    for (const auto& curve : run.curves) {
+      Json watts = Json::array();
+      for (const auto& w : curve.watts) {
+        watts.push_back(w ? decimal(fixed_decimal(*w, 1)) : Json(nullptr));
+      }
+      one["curves"].push_back({{"domain", curve.domain},
+                               {"step_seconds", seconds_json(curve.step)},
+                               {"watts", std::move(watts)}});
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Result<std::string> comparison_to_html(const ComparisonReport& whole, const PageOptions& options) {
@@ -184,6 +208,8 @@ Result<std::string> comparison_to_html(const ComparisonReport& whole, const Page
   PageParts parts{"Comparison: " + title, html + remarks(report), page_foot(options),
                   page_head(options)};
   parts.data["comparison"] = Json::parse(comparison_to_json(report));
+  parts.data["compared_runs"] = {{"before", compared_runs(report.before_runs)},
+                                 {"after", compared_runs(report.after_runs)}};
   return assemble_page(parts);
 }
 
@@ -268,6 +294,18 @@ std::string with_interval(const Change& change) {
                      100 * change.interval->high);
 }
 
+// Half of the 95 % interval of a mean by the spread of its runs; empty of one run.
+std::string spread_text(const analysis::RatedPoint& rated, double analysis::SweepSample::*of) {
+  std::vector<double> logarithms;
+  for (const auto& sample : rated.point->samples) {
+    if (sample.*of <= 0) return "";
+    logarithms.push_back(std::log(sample.*of));
+  }
+  if (logarithms.size() < 2) return "";
+  const auto half = analysis::estimate_of_pairs(logarithms).half;
+  return half ? " \u00b1" + percent_text(std::expm1(*half)) : "";
+}
+
 std::string name_of(const AdvisedSweep& advised) {
   const auto* words = model::knob_words(advised.sweep.knob);
   std::string name =
@@ -295,8 +333,12 @@ std::string sweep_html(const AdvisedSweep& advised, std::string_view tag, bool r
   for (const auto& rated : advice.points) {
     rows.push_back({fmt::format("{:g}\u00a0{}", rated.point->setting, unit),
                     std::to_string(rated.point->samples.size()),
-                    energy_text(Energy::joules(rated.mean.joules)), with_interval(rated.saving),
-                    duration_text(duration_of(rated.mean.seconds)), with_interval(rated.slowdown),
+                    energy_text(Energy::joules(rated.mean.joules)) +
+                        spread_text(rated, &analysis::SweepSample::joules),
+                    with_interval(rated.saving),
+                    duration_text(duration_of(rated.mean.seconds)) +
+                        spread_text(rated, &analysis::SweepSample::seconds),
+                    with_interval(rated.slowdown),
                     number_text(rated.mean.joules / rated.mean.seconds)});
   }
   return html + figure_table(name_of(advised),

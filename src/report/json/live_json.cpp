@@ -77,6 +77,10 @@ class Document {
         to_string(counted ? state_.domains[d].provenance : model::Provenance::kUnavailable);
     out["divided"] = state_.domains[d].divided;
     out["energy_joules"] = counted ? joules_json(account.total) : Json(nullptr);
+    const auto& m = s.energy;
+    out["error_ratio"] = counted && m && m->energy > Energy{}
+                             ? number_json(m->error.joules() / m->energy.joules())
+                             : Json(nullptr);
     out["today_joules"] =
         counted && state_.day.begin ? joules_json(state_.day.energy(d, account)) : Json(nullptr);
     out["rest_joules"] = counted && account.rest ? joules_json(*account.rest) : Json(nullptr);

@@ -15,6 +15,14 @@ struct JudgedGate {
   analysis::GateOutcome outcome = analysis::GateOutcome::kInconclusive;
 };
 
+// One run of a side, as a page draws it.
+struct ComparedRun {
+  std::string name;
+  std::optional<double> joules;
+  std::optional<double> seconds;
+  std::vector<analysis::RunCurve> curves;
+};
+
 struct ComparisonReport {
   analysis::Comparison comparison;
   analysis::CompareBy by = analysis::CompareBy::kTotal;
@@ -26,6 +34,8 @@ struct ComparisonReport {
   // names of the files.
   std::string before;
   std::string after;
+  std::vector<ComparedRun> before_runs;  // for a page; empty: not wanted
+  std::vector<ComparedRun> after_runs;
   std::size_t most_rows = 20;  // of tables for people
   CostFactors costs;           // without a series
 };

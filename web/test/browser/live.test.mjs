@@ -93,4 +93,36 @@ describe("the live page in a browser", { skip: missing }, () => {
     assert.deepEqual(problems, []);
     await close();
   });
+
+  it("has the power of before at load, its interval, and a tab with energy", async () => {
+    const first = await open({ viewport: { width: 1280, height: 800 } });
+    await first.tab.waitForFunction(async () => (await (await fetch("api/v1/history")).json()).times_unix_seconds.length >= 4);
+    await first.close();
+    const { tab, problems, close } = await open({ viewport: { width: 1280, height: 800 } });
+    const label = await tab.locator(".card svg").first().getAttribute("aria-label");
+    assert.ok(Number(/latest (\d+) ticks/.exec(label)[1]) >= 4, label);
+    assert.match(await tab.locator(".card .watts").first().innerText(), /W ±\d/);
+    assert.match(await tab.locator("#sum").innerText(), /J ±\d+ %/);
+    const pressed = await tab.locator("#families [aria-pressed=true]").getAttribute("data-family");
+    const now = await tab.evaluate(async () => (await fetch("api/v1/snapshot")).json());
+    const energy = (family) => now.families[family].entities.reduce((s, e) => s + e.energy_joules, 0);
+    assert.ok(energy(pressed) >= 0.1 * Math.max(...Object.keys(now.families).map(energy)), pressed);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("keeps its stream for longer than a request may take", async () => {
+    const { tab, problems, close } = await open({});
+    const states = await tab.evaluate(() => new Promise((done) => {
+      const seen = [];
+      const look = new MutationObserver(() => {
+        seen.push(document.querySelector("#state").textContent);
+        if (seen.length >= 36) { look.disconnect(); done(seen); }  // ticks of half a second: 18 s
+      });
+      look.observe(document.querySelector("#state"), { childList: true, characterData: true, subtree: true });
+    }));
+    assert.deepEqual(states.filter((text) => /no connection/.test(text)), []);
+    assert.deepEqual(problems, []);
+    await close();
+  });
 });

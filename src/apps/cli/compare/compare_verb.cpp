@@ -92,6 +92,7 @@ int CompareOutputs::write(report::ComparisonReport report,
 
 namespace fs = std::filesystem;
 using Figures = std::vector<analysis::RunFigures>;
+constexpr std::size_t kCurveSteps = 300;  // a page's width
 
 class CompareVerb : public Verb {
  public:
@@ -152,6 +153,7 @@ class CompareVerb : public Verb {
     report_.by = figure_options_.by = *by;
     report_.per = figure_options_.per = per_;
     report_.self_test = self_test_;
+    if (!outputs_.html.empty()) figure_options_.curve_steps = kCurveSteps;
     if (!replay_.empty()) {
       if (by_ == "total" || by_ == "window") {
         return fail(Errc::kInvalidArgument, "--replay needs --by phase, layer or kernel");
@@ -326,10 +328,20 @@ class CompareVerb : public Verb {
     return conclude(runs->before, runs->after);
   }
 
+  static std::vector<report::ComparedRun> drawn(const Figures& side) {
+    std::vector<report::ComparedRun> runs;
+    for (const auto& run : side) {
+      runs.push_back({run.name, run.energy.value, run.time.value, run.curves});
+    }
+    return runs;
+  }
+
   int conclude(const Figures& before, const Figures& after) {
     auto comparison = analysis::compare(before, after, report_.options);
     if (!comparison) return complain(comparison.error(), kUsageError);
     report_.comparison = std::move(*comparison);
+    report_.before_runs = drawn(before);
+    report_.after_runs = drawn(after);
     int status = kDone;
     for (auto& judged : report_.gates) {
       judged.outcome = analysis::judge(judged.gate, report_.comparison, self_test_);
