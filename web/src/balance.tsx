@@ -136,12 +136,12 @@ function Bar({ page, domain, label, most, compact }: {
           {positive.map((part) => {
             const i = parts.indexOf(part);
             return (
-              <button type="button" class={`part${estimated ? " hatched" : ""}${active === i ? " active" : ""}`}
+              <div role="img" tabIndex={0} class={`part${estimated ? " hatched" : ""}${active === i ? " active" : ""}`}
                 style={{ flexGrow: grow(part.joules, energy), background: PART_COLOURS[part.kind] }}
                 aria-label={`${label}, ${describe(part, domain)}. ${part.meaning}`}
                 {...point(i)} onFocus={() => setActive(i)} onBlur={() => setActive(null)}>
                 <span aria-hidden="true">{part.joules > 0.12 * most ? part.label : ""}</span>
-              </button>
+              </div>
             );
           })}
         </div>

@@ -4,7 +4,7 @@ import type { Selection } from "./part";
 import { type Axis, place, ticks, tickText } from "./plot";
 import { axisText } from "./quantity";
 import { colour, ThemeVersion } from "./state";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 // Each value holds until the next time; the last one ends the line.
 export interface Line {
@@ -204,7 +204,7 @@ export function Chart(p: Props) {
   const x: Axis = { low: p.range.begin, high: p.range.end, from: gutter(), to: Math.max(width - MARGIN, gutter() + 10) };
   const plot = Math.round(p.height * scale);
   const height = plot + (p.axis ? Math.round(26 * scale) : 0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const y: Axis = { low: 0, high: topOf(p.line, p.limit), from: plot - 2, to: 6 };
     draw(prepare(canvas.current, width, height), p, x, y, scale);

@@ -191,6 +191,7 @@ function DiffIcicle({ comparison, onRow }: { comparison: Comparison; onRow: (nam
   const shown = frames.filter((f) => f.width > 0.0012);
   const focus = shown[active] ?? shown[0];
   const move = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && focus.depth > 0 && focus.verdict !== "rest") return onRow(focus.name);
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by) return;
     event.preventDefault();
@@ -210,14 +211,14 @@ function DiffIcicle({ comparison, onRow }: { comparison: Comparison; onRow: (nam
           ["after", "energy after"], ["before", "energy before"], ["change", "change"],
         ]} />
       </div>
-      <div class="diff" ref={holder} style={{ height: `${levels * 26}px` }} role="group" aria-label="Parts of the energy" onKeyDown={move}>
+      <div class="diff" ref={holder} style={{ height: `${levels * 26}px` }} role="application" aria-label="Parts of the energy. Arrow keys move, Enter shows the row." onKeyDown={move}>
         {shown.map((f, i) => {
           const change = changeOf(f);
           const kind = isClear(f) ? (change < 0 ? "lower" : "higher") : f.verdict === "rest" ? "rest" : "unclear";
           const sign = isClear(f) ? (change < 0 ? "▼ " : "▲ ") : "";
           return (
-            <button
-              type="button" key={`${f.name} ${f.detail} ${f.depth} ${i}`}
+            <div
+              role="img" key={`${f.name} ${f.detail} ${f.depth} ${i}`}
               class={`frame-box ${kind}${f.verdict === "new" || f.verdict === "gone" ? " hatched" : ""}`}
               style={{ left: `${100 * f.x}%`, width: `max(calc(${100 * f.width}% - 1px), 1px)`, top: `${26 * f.depth}px` }}
               tabIndex={i === active ? 0 : -1}
@@ -226,7 +227,7 @@ function DiffIcicle({ comparison, onRow }: { comparison: Comparison; onRow: (nam
               onClick={() => f.depth > 0 && f.verdict !== "rest" && onRow(f.name)}
             >
               {sign}{f.label} {f.ratio !== null && changeText(f.ratio)}
-            </button>
+            </div>
           );
         })}
       </div>
@@ -307,7 +308,7 @@ function Overlay({ runs }: { runs: ComparedRuns }) {
       </div>
       <div ref={holder}>
         {width > 0 && curves.length > 0 && (
-          <Plot width={plot} height={height} across={across} up={up} name={`Power of ${domain} over time, before and after`} acrossTitle="time since the begin (s)" upTitle={`Power of ${domain} (W)`}>
+          <Plot width={plot} height={height} across={across} up={up} name={`Power of ${domain} over time, before and after`} acrossTitle="time since the command began (s)" upTitle={`Power of ${domain} (W)`}>
             {curves.map((c, i) => <path key={i} class={`curve ${c.side}`} d={line(c)} fill="none" stroke={c.colour} stroke-width="1.4" stroke-dasharray={c.side === "after" ? "5 2" : undefined} opacity={0.85} />)}
           </Plot>
         )}

@@ -1,5 +1,5 @@
 // The energy flame graph, from the whole at the top to kernels below.
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cividis, cut, hatch, inkOn, prepare, textScale, useWidth } from "./canvas";
 import type { By, Page } from "./data";
 import { IDLE_COLOUR, KIND_COLOURS, kindOf, type Kind } from "./kinds";
@@ -177,7 +177,7 @@ export function Icicle({ page, time, pointed, search, onSearch: setSearch, selec
 
   const top = (frame: Frame) => (inverted ? levels - 1 - frame.depth : frame.depth) * rowHeight;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const context = prepare(canvas.current, width, height);
     const strong = hatch(context, 0.4);
@@ -269,6 +269,7 @@ export function Icicle({ page, time, pointed, search, onSearch: setSearch, selec
     move();
   };
 
+  const notes = page.activity!.kernel.flatMap((d) => d.warnings.map((w) => `${d.device}: ${w}`));
   const said = focus && frames.includes(focus) ? focus : root;
   const sum = found.reduce((s, f) => s + weightOf(f, measure), 0);
   const sumText = measure === "energy" ? joulesText(sum) : measure === "time" ? secondsText(sum) : countText(sum);
@@ -332,6 +333,12 @@ export function Icicle({ page, time, pointed, search, onSearch: setSearch, selec
         <br />
         {describe(said, tree, measure).join(" · ")}
       </div>
+      {notes.length > 0 && (
+        <details class="warnings" open={!page.activity!.kernel.some((d) => d.kernels_joules > 0)}>
+          <summary>{notes.length} {notes.length === 1 ? "note" : "notes"} on the attribution</summary>
+          <ul>{notes.map((n) => <li key={n}>{n}</li>)}</ul>
+        </details>
+      )}
       {colouring === "kind" ? (
         <ul class="legend">
           {kinds.map((k) => (

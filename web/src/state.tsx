@@ -1,5 +1,5 @@
 // What a reader chose, in the page's address: a link, a reload or a bookmark shows the same again.
-import { createContext } from "preact";
+import { createContext, options } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 const read = (key: string): string | null => new URLSearchParams(location.hash.slice(1)).get(key);
@@ -128,17 +128,28 @@ export function useTheme(): [Theme, (theme: Theme) => void, number] {
     }
     setVersion((v) => v + 1);
   }, [theme]);
+  const chosen = useRef(theme);
+  chosen.current = theme;
   useEffect(() => {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const changed = () => setVersion((v) => v + 1);
-    const printing = () => setVersion((v) => v + 1);
+    // Paper is white. Canvases are drawn again before the browser goes on to print.
+    const drawn = (as: Theme) => {
+      const usual = options.debounceRendering;
+      applyTheme(as);
+      options.debounceRendering = (draw) => draw();
+      changed();
+      options.debounceRendering = usual;
+    };
+    const before = () => drawn("light");
+    const after = () => drawn(chosen.current);
     dark.addEventListener("change", changed);
-    addEventListener("beforeprint", printing);
-    addEventListener("afterprint", printing);
+    addEventListener("beforeprint", before);
+    addEventListener("afterprint", after);
     return () => {
       dark.removeEventListener("change", changed);
-      removeEventListener("beforeprint", printing);
-      removeEventListener("afterprint", printing);
+      removeEventListener("beforeprint", before);
+      removeEventListener("afterprint", after);
     };
   }, []);
   return [theme, setTheme, version];

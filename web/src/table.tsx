@@ -9,6 +9,7 @@ export interface Column<T> {
   help?: string;
   numeric?: boolean;
   hidden?: boolean; // at first
+  roomy?: boolean; // hidden at first in a narrow window
   value: (row: T) => Cell; // sorted by, and copied with all digits
   show?: (row: T) => string; // on the page
   within?: (row: T) => string; // the same below the row that holds it, in a tree
@@ -110,6 +111,7 @@ export interface Tree<T> {
   depth: (row: T) => number;
 }
 
+const NARROW = 480; // pixels
 const OPEN = 24; // rows that are seen at first
 
 // The rows whose children are seen at first: the first levels.
@@ -158,7 +160,7 @@ interface Props<T> {
 export function Table<T>({ name, rows, columns, order: first, filter, onFilter, note, tree }: Props<T>) {
   const [order, setOrder] = useState<Order | null>(first ?? null);
   const [own, setOwn] = useState("");
-  const [hidden, setHidden] = useState(() => new Set(columns.filter((c) => c.hidden || rows.every((r) => c.value(r) === null)).map((c) => c.key)));
+  const [hidden, setHidden] = useState(() => new Set(columns.filter((c) => c.hidden || (c.roomy && innerWidth < NARROW) || rows.every((r) => c.value(r) === null)).map((c) => c.key)));
   const [limit, setLimit] = useState(FIRST);
   const [said, setSaid] = useState("");
   const words = filter ?? own;

@@ -35,7 +35,7 @@ function rowColumns(by: By, devices: number, tree: boolean, launched: boolean, b
     { key: "name", title: by, wide: true, value: (r) => r.name, show: (r) => (by === "kernel" ? shortName(r.name) : r.name),
       within: (r) => r.at?.short ?? r.name,
       below: (r) => (by === "kernel" ? r.detail : null) },
-    { key: "device", title: "device", hidden: devices < 2, value: (r) => r.device },
+    { key: "device", title: "device", roomy: true, hidden: devices < 2, value: (r) => r.device },
     { key: "energy_joules", title: tree ? "energy, with parts" : "energy", ...number, value: wholeOf, show: showEnergy,
       help: "active energy: above rest and held",
       unsure: (r) => r.resolvable === false,
@@ -121,7 +121,27 @@ function windowColumns(page: Page): Column<WindowGroup>[] {
   return columns;
 }
 
+// How much of their begin all command lines of the run share: what differs is to be seen.
+export function sharedBegin(commands: string[]): number {
+  if (commands.length < 3) return 0;
+  const [first] = commands;
+  let same = first.length;
+  for (const other of commands) {
+    let i = 0;
+    while (i < same && i < other.length && other[i] === first[i]) ++i;
+    same = i;
+  }
+  const word = first.lastIndexOf(" ", same) + 1;
+  return word > 30 ? word : 0;
+}
+
 function processColumns(page: Page): Column<Process>[] {
+  const longest = new Map<string, number>();
+  for (const p of page.profile.processes) {
+    if (!longest.has(p.name)) {
+      longest.set(p.name, sharedBegin(page.profile.processes.filter((o) => o.name === p.name && o.command_line).map((o) => o.command_line!)));
+    }
+  }
   const joules = (e: number | null) => (e === null ? "" : joulesText(e));
   return [
     { key: "pid", title: "pid", numeric: true, value: (p) => p.pid },
@@ -137,7 +157,11 @@ function processColumns(page: Page): Column<Process>[] {
     { key: "cpu_seconds", title: "CPU time", numeric: true, value: (p) => p.cpu_seconds, show: (p) => (p.cpu_seconds === null ? "" : secondsText(p.cpu_seconds)) },
     { key: "peak_pss_bytes", title: "memory", numeric: true, value: (p) => p.peak_pss_bytes, show: (p) => (p.peak_pss_bytes === null ? "" : bytesText(p.peak_pss_bytes)) },
     { key: "peak_gpu_memory_bytes", title: "GPU memory", numeric: true, value: (p) => p.peak_gpu_memory_bytes, show: (p) => (p.peak_gpu_memory_bytes === null ? "" : bytesText(p.peak_gpu_memory_bytes)) },
-    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line },
+    { key: "command_line", title: "command line", hidden: page.redacted, value: (p) => p.command_line,
+      show: (p) => {
+        const cut = longest.get(p.name) ?? 0;
+        return cut > 0 && p.command_line ? `… ${p.command_line.slice(cut)}` : p.command_line ?? "";
+      } },
   ];
 }
 

@@ -1,5 +1,5 @@
 // Power over time, and the energy of a selected interval.
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { prepare, textScale, useWidth } from "./canvas";
 import { Chart, Drawing, gutter, MARGIN, topOf, type Line, type Lit, type Range } from "./chart";
 import type { Domain, Page, PowerTrack } from "./data";
@@ -254,7 +254,7 @@ function Minimap({ line, ink, whole, range, onRange }: {
   const theme = useContext(ThemeVersion);
   const height = Math.round(28 * textScale());
   const [left, right] = [gutter(), Math.max(width - MARGIN, gutter() + 10)];
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const axis = { low: whole.begin, high: whole.end, from: left, to: right };
     new Drawing(prepare(canvas.current, width, height), axis, { low: 0, high: topOf(line), from: height - 1, to: 1 })

@@ -1,5 +1,5 @@
 // What ran, under the power charts: by slices, and windows, isolated re-runs and reduced clocks.
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cut, inkOn, prepare, textScale, useWidth } from "./canvas";
 import { gutter, MARGIN, type Range } from "./chart";
 import type { Page, Row } from "./data";
@@ -172,7 +172,7 @@ export function SliceTracks({ page, range, hover, onHover }: {
   const rows = devices.flatMap(({ slices, tracks }) => tracks.map(([title, series]) => ({ slices, title, series })));
   const height = rows.length * (rowHeight + 3);
   const edge = (t: number) => left + (plot * (t - range.begin)) / (range.end - range.begin);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const context = prepare(canvas.current, width, height);
     context.font = `${11 * scale}px system-ui, sans-serif`;
@@ -248,7 +248,7 @@ export function Tracks({ page, range, selection, onSelect }: Props) {
   const plot = Math.max(width - left - MARGIN, 10);
   const edge = (t: number) => left + (plot * (t - range.begin)) / (range.end - range.begin);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || width === 0) return;
     const context = prepare(canvas.current, width, rows.length * rowHeight);
     context.font = `${11 * scale}px system-ui, sans-serif`;

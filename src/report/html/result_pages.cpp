@@ -68,6 +68,23 @@ bool is_simulated(const BenchResult& result) {
   return result.energy && result.energy->profile.simulated;
 }
 
+// The energy of one unit of work is what a benchmark of energy is for.
+std::string unit_heroes(const BenchResult& result) {
+  if (!result.energy) return "";
+  for (const auto& row : bench_rows(result.bench, *result.energy)) {
+    const auto& per = row.device ? row.device : row.total;
+    if (!per) continue;
+    const std::string device = result.bench.energy_device.empty() ? "" : result.bench.energy_device;
+    return hero(
+        small_energy_text(per->joules),
+        per->joules > 0 ? "\u00b1" + percent_text(per->error / per->joules) : "",
+        badge(per->provenance),
+        fmt::format("energy of one {}{}{}", row.phase.empty() ? "" : row.phase + ", ", row.unit,
+                    row.device ? " on " + (device.empty() ? "the device" : device) : " in all"));
+  }
+  return "";
+}
+
 std::string case_html(const BenchResult& result, std::string_view tag, bool redact) {
   const auto& b = result.bench;
   std::string html =
@@ -84,7 +101,7 @@ std::string case_html(const BenchResult& result, std::string_view tag, bool reda
                fmt::format("latency, median of {} block{} · p50 {} · p90 {} · p99 {}", l.blocks,
                            l.blocks == 1 ? "" : "s", seconds_text(l.p50), seconds_text(l.p90),
                            seconds_text(l.p99)));
-  return html + energies(result, redact);
+  return html + unit_heroes(result) + energies(result, redact);
 }
 
 }  // namespace

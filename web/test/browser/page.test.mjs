@@ -165,7 +165,9 @@ describe("the page in a browser", { skip: missing }, () => {
   };
   const axe = async (tab) => {
     await tab.evaluate(readFileSync(AXE, "utf8"));
-    const { violations } = await tab.evaluate(() => globalThis.axe.run(document));
+    const { violations } = await tab.evaluate(() => globalThis.axe.run(document, {
+      rules: { "target-size": { enabled: true }, "label-content-name-mismatch": { enabled: true } },
+    }));
     return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
   };
 
@@ -533,6 +535,247 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.ok(Math.abs(bar.width / track.width - 1 / 1.05) < 0.01);
     const last = await tab.locator(".bench-case .parts .part").last().boundingBox();
     assert.ok(Math.abs(last.x + last.width - bar.x - bar.width) < 2);  // the parts fill the bar
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  const hash = (tab) => tab.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+  const dataOf = async (tab) => JSON.parse(await tab.locator("#data").textContent());
+
+  it("answers how much, where and what now on the first screen", async () => {
+    const { tab, problems, close } = await open("traced", { viewport: { width: 1280, height: 800 } });
+    const { profile } = await dataOf(tab);
+    const gpu = profile.domains.find((d) => d.domain === "gpu");
+    const sentence = await tab.locator(".sentence").innerText();
+    const [, share, rest, held] = /^(\d+) % of gpu0's energy is what it draws anyway: rest ([\d.]+ k?J), held ([\d.]+ k?J); your kernels/.exec(sentence);
+    same(rest, gpu.rest_joules);
+    same(held, gpu.held_joules);
+    assert.ok(Math.abs(share / 100 - (gpu.rest_joules + gpu.held_joules) / gpu.energy_joules) < 0.005, sentence);
+    assert.match(sentence, /of which self_attn \d+ %/);
+    const flame = await tab.locator(".icicle canvas").boundingBox();
+    assert.ok(flame.y + 0.8 * flame.height <= 800, `the flame graph ends at ${flame.y + flame.height} px`);
+    assert.ok((await tab.locator(".found").boundingBox()).y < flame.y);
+    // What was measured is large; the estimate is beside it, and neither has the other's error.
+    assert.match(await tab.locator(".hero .energy").first().innerText(), /measured gpu0/);
+    assert.match(await tab.locator(".hero .more").innerText(), /ESTIMATED package-0/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("has one held energy in balance, flame graph and JSON", async () => {
+    const report = JSON.parse(tool(["report", join(SOURCE, "examples/h200-layers.jprof"), "--json"]));
+    const { tab, close } = await open("traced");
+    const gpu = report.domains.find((d) => d.domain === "gpu");
+    const parts = await tab.locator(".balance-row").first().locator(".legend li").allInnerTexts();
+    const held = parts.filter((p) => p.startsWith("held")).map((p) => joules(p));
+    const sum = held.reduce((s, [value]) => s + value, 0);
+    assert.ok(Math.abs(sum - gpu.held_joules) <= held.reduce((s, [, digit]) => s + digit, 0), `${sum} is not ${gpu.held_joules}`);
+    const { activity } = await dataOf(tab);
+    // The flame graph is of the time that was traced.
+    assert.ok(activity.kernel[0].held_joules > 0.5 * gpu.held_joules && activity.kernel[0].held_joules <= gpu.held_joules);
+    await close();
+  });
+
+  it("selects the time and the frames of a finding", async () => {
+    const { tab, problems, close } = await open("traced");
+    const button = tab.locator(".found .chips button").first();
+    await button.click();
+    assert.equal(await button.getAttribute("aria-expanded"), "true");
+    assert.match(await tab.locator("#finding").innerText(), /J ±[\s\S]*\w\.$/);
+    const { find, sel } = await hash(tab);
+    assert.equal(await tab.getByLabel("Search the flame graph").inputValue(), find);
+    const [begin, end] = sel.split("_").map(Number);
+    const { timeline } = await dataOf(tab);
+    assert.ok(begin >= timeline.begin_seconds && end <= timeline.end_seconds && end > begin, sel);
+    await button.click();
+    assert.deepEqual(await hash(tab), {});
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("zooms the timeline with the wheel around the pointer, and says what ran at it", async () => {
+    const { tab, problems, close } = await open("traced");
+    const chart = tab.locator(".lane .chart").first();
+    await chart.scrollIntoViewIfNeeded();
+    await tab.waitForTimeout(500);  // after a scroll the wheel goes on scrolling
+    const box = await chart.boundingBox();
+    await tab.mouse.move(box.x + 0.8 * box.width, box.y + 40);
+    const tip = await tab.locator(".tip").innerText();
+    assert.match(tip, /gpu0 [\d.]+ W, [\d.]+ m?J in 20 ms/);
+    assert.match(tip, /phase: (forward|backward)[\s\S]*kernel: /);
+    const scrolled = await tab.evaluate(() => scrollY);
+    await tab.mouse.wheel(0, -400);
+    await tab.waitForFunction(() => location.hash.includes("zoom="));
+    const [begin, end] = (await hash(tab)).zoom.split("_").map(Number);
+    const { timeline } = await dataOf(tab);
+    const whole = [Math.min(...timeline.power.map((p) => p.begin_seconds)), Math.max(...timeline.power.map((p) => p.end_seconds))];
+    const at = whole[0] + 0.8 * (whole[1] - whole[0]);
+    assert.ok(begin > whole[0] && end < whole[1] + 1e-6 && begin < at && at < end + 2, `${begin} to ${end}`);
+    assert.equal(await tab.evaluate(() => scrollY), scrolled);
+    const brush = await tab.locator(".minimap .brush").boundingBox();
+    assert.ok(Math.abs(brush.width / ((await chart.boundingBox()).width - 80) - (end - begin) / (whole[1] - whole[0])) < 0.02);
+    await tab.locator(".charts").focus();
+    await tab.keyboard.press("Escape");
+    assert.equal((await hash(tab)).zoom, undefined);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("lights the time of a frame, and the frames of a time", async () => {
+    const { tab, close } = await open("traced");
+    const picture = () => tab.locator(".icicle canvas").evaluate((c) => c.toDataURL());
+    await tab.locator(".icicle canvas").focus();
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft"]) await tab.keyboard.press(key);
+    assert.match(await tab.locator("#frame b").innerText(), /backward/);
+    const { slices } = await dataOf(tab);
+    const lit = await tab.locator(".lane .chart").first().locator(".lit").count();
+    assert.ok(lit > 0 && lit < slices[0].count, `${lit} of ${slices[0].count}`);
+    await tab.locator("h1").hover();
+    const before = await picture();
+    const chart = await tab.locator(".lane .chart").first();
+    await chart.scrollIntoViewIfNeeded();
+    const box = await chart.boundingBox();
+    await tab.mouse.move(box.x + 0.8 * box.width, box.y + 30);
+    assert.notEqual(await picture(), before);
+    await close();
+  });
+
+  it("has alike layers as one frame and one row, whose parts sum to it", async () => {
+    const { tab, problems, close } = await open("traced");
+    const folded = (await rowsOf(tab)).find((r) => r.layer.endsWith("layers.* ×12"));
+    assert.match(folded.each, /^[\d.]+ k?J ±[\d.]+ m?J$/);
+    const { activity } = await dataOf(tab);
+    const { keys, rows } = activity.layer[0].rows;
+    const alike = rows.filter((r) => /^model\.layers\.\d+$/.test(r[keys.indexOf("name")])).map((r) => r[keys.indexOf("inclusive_joules")]);
+    assert.equal(alike.length, 12);
+    const sum = alike.reduce((s, v) => s + v, 0);
+    same(folded["energy, with parts"], sum);
+    same(folded.each, sum / 12);
+    const count = (await rowsOf(tab)).length;
+    await tab.getByRole("button", { name: /^Open .*layers\.\* ×12/ }).first().click();
+    assert.ok((await rowsOf(tab)).length > count);
+    assert.ok((await rowsOf(tab)).some((r) => r.layer.endsWith("self_attn ×12")));
+    await tab.getByLabel("fold", { exact: true }).uncheck();
+    assert.equal((await hash(tab)).fold, "0");
+    assert.ok(!(await rowsOf(tab)).some((r) => r.layer.includes("×12")));
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("has in its address what is shown, and shows it again", async () => {
+    const { tab, problems, close } = await open("traced");
+    await select(tab, "0m16s", "20.5");
+    await tab.getByRole("button", { name: "Zoom to selection" }).click();
+    await tab.getByRole("tab", { name: "Kernels" }).click();
+    await tab.getByLabel(/^Filter kernels/).fill("gemm");
+    await tab.getByLabel("Colours").selectOption("dark");
+    await tab.waitForFunction(() => location.hash.includes("theme=dark"));
+    const address = await tab.evaluate(() => location.href);
+    const shown = async (of) => [
+      await of.locator("div.selected h3").innerText(), await of.getByLabel(/^Filter kernels/).inputValue(),
+      await of.locator("html").getAttribute("data-theme"), (await hash(of)).zoom, (await rowsOf(of)).length,
+    ];
+    const here = await shown(tab);
+    assert.match(here[0], /16\.00 s to 20\.50 s/);
+    const other = await (await browser.newContext({ offline: true, viewport: { width: 1280, height: 900 } })).newPage();
+    await other.goto(address);
+    await other.waitForFunction(() => document.querySelector("#app")?.childElementCount > 0);
+    assert.deepEqual(await shown(other), here);
+    await other.context().close();
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("takes times as they are read, and says what is none", async () => {
+    const { tab, close } = await open("example");
+    const from = tab.getByLabel("Selection from");
+    for (const [text, said] of [["soon", /"soon" is no time/], ["500", /the recording is from/]]) {
+      await from.fill(text);
+      await from.press("Tab");
+      assert.match(await tab.locator("section[aria-labelledby=timeline] [role=alert]").innerText(), said);
+      assert.equal((await hash(tab)).sel, undefined);
+    }
+    await close();
+  });
+
+  it("copies a link, and a panel as SVG and PNG", async () => {
+    const { tab, problems, close } = await open("example", { permissions: ["clipboard-read", "clipboard-write"] });
+    await tab.getByRole("button", { name: "Copy link" }).click();
+    await tab.getByText("link copied").waitFor();
+    const section = tab.locator("section[aria-labelledby=timeline]");
+    await section.getByRole("button", { name: "Copy timeline as SVG" }).click();
+    await section.getByText(/SVG (copied|saved)/).waitFor();
+    const text = await tab.evaluate(() => navigator.clipboard.readText());
+    assert.match(text, /^<svg [\s\S]*Timeline[\s\S]*data:image\/png[\s\S]*<\/svg>$/);
+    await section.getByRole("button", { name: "Copy timeline as PNG" }).click();
+    await section.getByText(/PNG (copied|saved)/).waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("is printed in the colours of paper", async () => {
+    const light = await open("example", { colorScheme: "light" });
+    const { tab, close } = await open("example", { colorScheme: "dark" });
+    const picture = (of) => of.locator(".lane .chart canvas").first().evaluate((c) => c.toDataURL());
+    const [white, black] = [await picture(light.tab), await picture(tab)];
+    assert.notEqual(black, white);
+    const printed = await tab.evaluate(() => {
+      dispatchEvent(new Event("beforeprint"));
+      const image = document.querySelector(".lane .chart canvas").toDataURL();
+      dispatchEvent(new Event("afterprint"));
+      return image;
+    });
+    assert.equal(printed, white);
+    assert.equal(await picture(tab), black);
+    await tab.emulateMedia({ media: "print" });
+    await tab.setViewportSize({ width: 718, height: 1000 });
+    const cut = await tab.evaluate(() => [...document.querySelectorAll("canvas")].map((c) => c.getBoundingClientRect().right - innerWidth).filter((px) => px > 0));
+    assert.deepEqual(cut, []);
+    assert.ok((await tab.pdf({ format: "A4" })).length > 20_000);
+    await light.close();
+    await close();
+  });
+
+  it("shows whole energies at 320 px", async () => {
+    const { tab, close } = await open("traced", { viewport: { width: 320, height: 700 } });
+    const cells = await tab.evaluate(() => {
+      const at = [...document.querySelectorAll("#panel thead th")].findIndex((th) => th.innerText.startsWith("energy"));
+      return [...document.querySelectorAll("#panel tbody tr")].map((tr) => tr.children[at].getBoundingClientRect()).map((b) => [b.left, b.right]);
+    });
+    assert.ok(cells.length > 5 && cells.every(([left, right]) => left >= 0 && right <= 320), JSON.stringify(cells.slice(0, 3)));
+    await close();
+  });
+
+  it("moves the star of a sweep to the slowdown that is accepted", async () => {
+    const { tab, problems, close } = await open("sweep");
+    const [sweep] = (await dataOf(tab)).recommendation.sweeps;
+    const box = tab.locator(".accepted").first();
+    for (const accepted of [0, 10, 25]) {
+      await box.getByLabel("Accepted slowdown in percent").fill(String(accepted));
+      const best = sweep.points.filter((p) => p.slowdown_ratio <= accepted / 100 + 1e-9).sort((a, b) => a.energy_joules - b.energy_joules)[0];
+      assert.equal(await tab.locator("g.best text").first().textContent(), `${best.setting} W ★`);
+      assert.match(await box.innerText(), new RegExp(`apply --power ${best.setting} --until-exit`));
+      assert.equal((await hash(tab)).accept, String(accepted));
+    }
+    await box.getByRole("button", { name: "As recommended" }).click();
+    assert.equal(await tab.locator("g.best text").first().textContent(), `${sweep.recommended} W ★`);
+    assert.match(await tab.locator("circle.raw title").first().textContent(), /W, run 1: [\d.]+ k?J, [\d.]+ s/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("lays the power of both sides of a comparison over one another", async () => {
+    const { tab, problems, close } = await open("comparison");
+    assert.equal(await tab.locator("path.curve.before").count(), 1);
+    assert.equal(await tab.locator("path.curve.after").count(), 1);
+    const { compared_runs: runs, comparison } = await dataOf(tab);
+    const [before] = runs.before;
+    assert.ok(Math.abs(before.energy_joules / comparison.energy.before_joules - 1) < 1e-6);
+    const [curve] = before.curves;
+    const sum = curve.watts.reduce((s, w) => s + (w ?? 0) * curve.step_seconds, 0);
+    assert.ok(Math.abs(sum / before.energy_joules - 1) < 0.03, `${sum} J under the curve of ${before.energy_joules}`);
+    assert.deepEqual(await tab.locator(".strips circle title").allTextContents(), [
+      `before, run 1: 5.341 kJ`, `after, run 1: 8.947 kJ`]);
     assert.deepEqual(problems, []);
     await close();
   });

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,12 +16,14 @@
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
 #include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/result.h"
 #include "base/say.h"
 #include "meters/nvml/calibration/calibration_file.h"
 #include "meters/nvml/calibration/calibrator.h"
 #include "meters/nvml/nvml_meter.h"
+#include "report/cells.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -235,6 +240,28 @@ Result<void> calibrate(const std::vector<std::string>& devices) {
   return {};
 }
 
+// Lines of at most `width` columns; what is continued stands below the begin of its line.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto indent = std::min(line.find_first_not_of(' '), line.size());
+    if (report::display_width(line) <= width) {
+      out.append(line) += "\n";
+      continue;
+    }
+    const std::string begin(std::min(indent, width / 2), ' ');
+    bool first = true;
+    for (const auto& part : report::wrap(line.substr(indent), width - begin.size() - 2)) {
+      out += begin + (first ? "" : "  ") + part + "\n";
+      first = false;
+    }
+  }
+  return out;
+}
+
 class DoctorVerb : public Verb {
  public:
   std::string_view name() const override { return "doctor"; }
@@ -271,7 +298,11 @@ class DoctorVerb : public Verb {
     if (!found) return complain(found.error(), kUsageError);
     const auto memory = remembered();
     const auto written = write_output(
-        Output{}, json_ ? doctor_json(*found, calibration, memory) : doctor_text(*found, memory));
+        Output{}, json_ ? doctor_json(*found, calibration, memory)
+                  : isatty(STDOUT_FILENO) == 0
+                      ? doctor_text(*found, memory)
+                      : wrapped(doctor_text(*found, memory),
+                                static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));
     if (!written) return complain(written.error(), kCannotWrite);
     if (failed) return complain(calibration->error(), kNothingToMeasure);
     return found->can_measure() ? kDone : kNothingToMeasure;
