@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -144,6 +145,63 @@ TEST(Records, TheTablesOfTheDocumentationHaveTheirColumns) {
   }
   for (const auto& kind : kinds) EXPECT_TRUE(names.contains(std::string(kind.name))) << kind.name;
   expect_file("/docs/json.md", text);
+}
+
+// What a column is in the page's types; of a list or an object inside nothing is known.
+std::string typescript_type(const ColumnDescription& column) {
+  const std::string null = column.null.empty() ? "" : " | null";
+  switch (column.type) {
+    case Type::kFlag:
+      return "boolean" + null;
+    case Type::kInteger:
+    case Type::kNumber:
+      return "number" + null;
+    case Type::kInterval:
+      return column.null.empty() ? "[number, number]" : "Interval";
+    case Type::kQuartiles:
+      return "[number, number, number]" + null;
+    default:
+      return "string" + null;
+  }
+}
+
+TEST(Records, ThePageReadsThemAsTheyAre) {
+  const auto source = read_file(kRoot + "/web/src/data.ts");
+  ASSERT_TRUE(source.has_value());
+  const std::map<std::string_view, std::string_view> kinds{{"Row", "activity"},
+                                                           {"Domain", "domain"},
+                                                           {"Process", "process"},
+                                                           {"ProcessShare", "share"},
+                                                           {"Finding", "finding"},
+                                                           {"WindowGroup", "window"},
+                                                           {"WindowEnergy", "window_energy"}};
+  std::size_t checked = 0;
+  std::string_view interface;
+  std::map<std::string, const ColumnDescription*> columns;
+  const auto all = record_kinds();
+  for (const auto line : split(*source, '\n')) {
+    constexpr std::string_view kBegin = "export interface ";
+    if (line.starts_with(kBegin)) {
+      interface = line.substr(kBegin.size(), line.find(' ', kBegin.size()) - kBegin.size());
+      columns.clear();
+      const auto found = kinds.find(interface);
+      for (const auto& kind : all) {
+        if (found == kinds.end() || kind.name != found->second) continue;
+        for (const auto& column : kind.columns) columns[column.name] = &column;
+      }
+    }
+    if (line.starts_with("}")) columns.clear();
+    const auto colon = line.find(": ");
+    if (columns.empty() || !line.starts_with("  ") || colon == std::string_view::npos) continue;
+    const auto name = line.substr(2, colon - 2 - (line[colon - 1] == '?' ? 1 : 0));
+    const auto found = columns.find(std::string(name));
+    ASSERT_NE(found, columns.end()) << interface << '.' << name << " is no column of its records";
+    if (found->second->type == Type::kNested) continue;
+    ++checked;
+    EXPECT_EQ(line.substr(colon + 2, line.find(';') - colon - 2), typescript_type(*found->second))
+        << interface << '.' << name;
+  }
+  EXPECT_GE(checked, 60U);
 }
 
 }  // namespace
