@@ -94,3 +94,22 @@ def test_a_hint_names_the_option_that_records_what_is_missing(tool, by, option):
     said = tool("report", "x.jprof", "--by", by, status=4).err.splitlines()
     assert f"trace of {by if by == 'range' else option[2:-1]}s" in said[0] and f"run {option} --" in said[0]
     assert "GPU" in said[1]
+
+
+@pytest.mark.parametrize("options, of", [
+    (["--svg", "x.svg", "--wall", "w.csv"], "--wall is of the summary as text and JSON, and of a job"),
+    (["--by", "kernel", "--price", "0.3"], "--price is of the summary, but of no CSV, and of a job"),
+    (["--by", "host", "--csv"], "--csv is of one recording"),
+    (["--by", "host", "--force"], "--force is of --html, --svg and --png"),
+    (["--by", "window", "--sort", "time"], "--sort is of --by kernel, layer, range and phase"),
+])
+def test_an_option_of_another_view_is_refused(tool, options, of):
+    refused = tool("report", SOURCE / "examples" / "h200-layers.jprof", *options, status=2)
+    assert of in refused.err and not (tool.folder / "x.svg").exists()
+
+
+def test_a_setting_is_no_request(tool):
+    """What the configuration file sets is of the views that have it, and refuses no other."""
+    (tool.folder / "settings").write_text("price = 0.3\n")
+    tool.environment["JOULEPROF_CONFIG"] = str(tool.folder / "settings")
+    tool("report", SOURCE / "examples" / "h200-layers.jprof", "--by", "kernel")

@@ -45,11 +45,80 @@ struct JobPage {
 int report_job(const std::vector<std::string>& files, report::JobOptions options, bool json,
                bool with_slurm, const JobPage& page);
 
+// What can be shown, and how.
+enum View : unsigned {
+  kSummary = 1,
+  kRows = 2,  // kernels, layers, ranges, phases
+  kWindows = 4,
+  kCollectives = 8,
+  kHosts = 16,
+  kJobs = 32,  // --by job
+  kOneRecording = kSummary | kRows | kWindows | kCollectives,
+  kSeveral = kHosts | kJobs,
+};
+enum As : unsigned { kText = 1, kJson = 2, kCsv = 4, kPage = 8, kFigure = 16, kAny = 31 };
+
+// What an option is of; one that is in no row is of everything.
+struct Allowed {
+  std::string_view option;
+  unsigned views;
+  unsigned as;
+  std::string_view of;
+};
+constexpr std::string_view kOneText = "one recording and not of a job of several";
+constexpr std::string_view kSummaryText = "the summary as text and JSON, and of a job";
+constexpr std::string_view kTableText = "--by kernel, layer, range and phase";
+constexpr std::string_view kFileText = "--html, --svg and --png";
+constexpr Allowed kAllowed[]{
+    {"--csv", kSummary | kRows | kWindows, kAny, "one recording, and not of --by collective"},
+    {"--html", kSummary | kSeveral, kAny,
+     "the summary and of a job, and a page has the tables of every --by"},
+    {"--svg", kSummary, kAny, "the summary of one recording"},
+    {"--png", kSummary, kAny, "the summary of one recording"},
+    {"--redact", kSummary | kSeveral, kPage | kFigure, kFileText},
+    {"--force", kSummary | kSeveral, kPage | kFigure, kFileText},
+    {"--wall", kSummary, kText | kJson, kSummaryText},
+    {"--wall", kSeveral, kAny, kSummaryText},
+    {"--price", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
+    {"--carbon", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
+    {"--pue", kSummary | kSeveral, kAny & ~kCsv, "the summary, but of no CSV, and of a job"},
+    {"--per", kSummary, kText | kJson, "the summary of one recording as text and JSON"},
+    {"--fold", kRows, kAny, "--by layer"},
+    {"--sort", kRows, kAny, kTableText},
+    {"--top", kRows, kAny, kTableText},
+    {"--depth", kRows, kAny, kTableText},
+    {"--from", kOneRecording, kAny, kOneText},
+    {"--to", kOneRecording, kAny, kOneText},
+    {"--run", kOneRecording, kAny, kOneText},
+    {"--rest-share", kSeveral, kAny, "--by host, rank and job"},
+    {"--sacct", kJobs, kAny, "--by job"},
+};
+
+// Errors: invalid_argument where an option was given that is of something else.
+Result<void> check_options(const std::vector<std::string_view>& given, unsigned view, unsigned as) {
+  for (const auto& [option, views, forms, of] : kAllowed) {
+    const auto fits = [&, name = option](const Allowed& row) {
+      return row.option == name && (row.views & view) != 0 && (as & ~row.as) == 0;
+    };
+    if (std::find(given.begin(), given.end(), option) == given.end() ||
+        std::any_of(std::begin(kAllowed), std::end(kAllowed), fits)) {
+      continue;
+    }
+    return fail(Errc::kInvalidArgument, fmt::format("{} is of {}: leave it out", option, of));
+  }
+  return {};
+}
+
 class ReportVerb : public Verb {
  public:
   std::string_view name() const override { return "report"; }
 
   void declare(CLI::App& app) override {
+    app.final_callback([this, &app] {
+      for (const auto& row : kAllowed) {
+        if (app.count(std::string(row.option)) > 0) given_.push_back(row.option);
+      }
+    });
     input_.declare(app);
     auto* json = app.add_flag("--json", json_, "");
     auto* csv = app.add_flag("--csv", csv_, "")->excludes(json);
@@ -74,7 +143,12 @@ class ReportVerb : public Verb {
     auto costs = costs_.factors();
     if (!costs) return complain(costs.error(), status_of_input(costs.error()));
     const auto of_job = report::parse_job_by(choice_.by);
-    if (of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file))) {
+    const bool is_of_job =
+        of_job || !more_.empty() || (input_.run == 0 && recording::is_merged_file(input_.file));
+    if (const auto fits = check_options(given_, view(is_of_job), form()); !fits) {
+      return complain(fits.error(), kUsageError);
+    }
+    if (is_of_job) {
       auto walls = wall_.of_job();
       if (!walls) return complain(walls.error(), status_of_input(walls.error()));
       return run_job({of_job.value_or(report::JobBy::kHost),
@@ -84,11 +158,6 @@ class ReportVerb : public Verb {
                       {},
                       whole_machine_});
     }
-    if (rest_share_ || sacct_) {
-      return complain({Errc::kInvalidArgument,
-                       std::string(sacct_ ? "--sacct" : "--rest-share") + " is of --by job"},
-                      kUsageError);
-    }
     report::FormatOptions options;
     options.text = text_options(STDOUT_FILENO);
     options.text.whole_machine = whole_machine_;
@@ -96,54 +165,19 @@ class ReportVerb : public Verb {
     options.version = JOULEPROF_VERSION;
     options.collectives = choice_.by == "collective";
     options.windows = choice_.by == "window";
-    if (options.collectives || options.windows) {
-      if (const auto refused = refused_with(options.collectives); !refused.empty()) {
-        return complain({Errc::kInvalidArgument,
-                         fmt::format("{} is not of --by {}: leave it out", refused, choice_.by)},
-                        kUsageError);
-      }
-    } else if (!choice_.by.empty()) {
+    if (view(false) == kRows) {
       auto by = choice_.options(json_ || csv_);
       if (!by) return complain(by.error(), kUsageError);
       options.by = std::move(*by);
     }
     auto wall = wall_.of_run();
     if (!wall) return complain(wall.error(), status_of_input(wall.error()));
-    if (*wall && (csv_ || !html_.empty() || !choice_.by.empty())) {
-      return complain({Errc::kInvalidArgument,
-                       "--wall is of the summary as text and JSON: leave out --by, --csv and "
-                       "--html"},
-                      kUsageError);
-    }
     options.wall = std::move(*wall);
-    if (costs->any() && (csv_ || !choice_.by.empty())) {
-      return complain({Errc::kInvalidArgument,
-                       "--price and --carbon are of the summary: leave out --by and --csv"},
-                      kUsageError);
-    }
     options.costs = std::move(*costs);
-    const bool has_files = !html_.empty() || !svg_.empty() || !png_.empty();
     if (!per_.empty()) {
-      if (csv_ || has_files || !choice_.by.empty()) {
-        return complain({Errc::kInvalidArgument,
-                         "--per is of the summary as text and JSON: leave out --by, --csv, --html, "
-                         "--svg and --png"},
-                        kUsageError);
-      }
       auto per = report::parse_unit_count(per_);
       if (!per) return complain(per.error(), kUsageError);
       options.per = std::move(*per);
-    }
-    if (has_files && !choice_.by.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       "a page has the tables of every --by, and a figure has none; leave out "
-                       "--by, --sort, --top and --depth"},
-                      kUsageError);
-    }
-    if (!has_files && (redact_ || force_)) {
-      return complain({Errc::kInvalidArgument, fmt::format("{} is of --html, --svg and --png",
-                                                           redact_ ? "--redact" : "--force")},
-                      kUsageError);
     }
     if (!png_.empty()) {
       if (const auto possible = report::check_png(); !possible) {
@@ -152,45 +186,33 @@ class ReportVerb : public Verb {
     }
     const auto run = input_.open();
     if (!run) return complain(run.error(), status_of_input(run.error()));
-    if (has_files) return write_files(*run, options);
+    if ((form() & (kPage | kFigure)) != 0) return write_files(*run, options);
     const auto* format = report::find_format(json_ ? "json" : csv_ ? "domains" : "text");
     return write_run(*run, input_, *format, options, Output{});
   }
 
  private:
-  // Options that the tables of collectives and windows do not have.
-  std::string refused_with(bool collectives) const {
-    if (csv_ && collectives) return "--csv";
-    if (choice_.fold) return "--fold";
-    if (!choice_.sort.empty()) return "--sort";
-    if (choice_.top) return "--top";
-    return choice_.depth ? "--depth" : "";
+  unsigned view(bool is_of_job) const {
+    if (choice_.by == "job") return kJobs;
+    if (is_of_job) return kHosts;
+    if (choice_.by == "collective") return kCollectives;
+    if (choice_.by == "window") return kWindows;
+    return choice_.by.empty() ? kSummary : kRows;
+  }
+  unsigned form() const {
+    const unsigned files =
+        (html_.empty() ? 0U : kPage) | (svg_.empty() && png_.empty() ? 0U : kFigure);
+    return files != 0 ? files : json_ ? kJson : csv_ ? kCsv : kText;
   }
 
   int run_job(const report::JobOptions& options) const {
     const bool is_table = !choice_.by.empty() && !report::parse_job_by(choice_.by);
-    std::string refused;
-    if (sacct_ && choice_.by != "job") {
-      return complain({Errc::kInvalidArgument, "--sacct is of --by job"}, kUsageError);
-    }
-    if (is_table) refused = "--by " + choice_.by;
-    if (csv_) refused = "--csv";
-    if (!svg_.empty() || !png_.empty()) refused = "--svg and --png";
-    if (!choice_.sort.empty() || choice_.top || choice_.depth)
-      refused = "--sort, --top and --depth";
-    if (!input_.from.empty() || !input_.to.empty() || input_.run > 0)
-      refused = "--from, --to, --run";
-    if (options.costs.series) refused = "--carbon FILE";
-    if (!per_.empty()) refused = "--per";
-    if (redact_ && html_.empty()) {
-      return complain({Errc::kInvalidArgument, "--redact is of --html"}, kUsageError);
-    }
-    if (!refused.empty()) {
-      return complain(
-          {Errc::kInvalidArgument,
-           refused + " is of one recording and not of a job of several: give --by host, "
-                     "rank or job, and a number with --carbon"},
-          kUsageError);
+    if (is_table || options.costs.series) {
+      return complain({Errc::kInvalidArgument,
+                       fmt::format("{} is of {}: give --by host, rank or job, and a number with "
+                                   "--carbon",
+                                   is_table ? "--by " + choice_.by : "--carbon FILE", kOneText)},
+                      kUsageError);
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
@@ -237,6 +259,8 @@ class ReportVerb : public Verb {
   bool open_ = false;
   bool redact_ = false;
   bool force_ = false;
+  std::vector<std::string_view>
+      given_;  // of kAllowed, on the command line: a setting is no request
 };
 
 }  // namespace
