@@ -202,3 +202,21 @@ def test_the_command_draws_what_the_files_are(table, tmp_path):
     assert "absent.csv does not exist" in draw("absent.csv", status=1)
     (tmp_path / "scenario.txt").write_text(json.dumps(BOARD))
     assert "jouleprof.plot: " in draw("scenario.txt", status=1)
+
+
+def test_a_long_curve_has_no_more_steps_than_a_figure_has_places():
+    pytest.importorskip("matplotlib")
+    from jouleprof._recorded.curves import Curve
+    from jouleprof.plot import curves
+
+    # An hour of 100 W and 300 W in turns, of 20.05 s each pair.
+    seconds = [0.1 * i for i in range(36000)]
+    watts = [300 if t % 20.05 < 10 else 100 for t in seconds]
+    figure = curves(Curve("gpu0", seconds, watts, [w - 5 for w in watts], [w + 5 for w in watts]))
+    (axis,) = figure.axes
+    drawn = axis.lines[0].get_ydata()
+    assert len(drawn) <= 100
+    assert max(drawn) - min(drawn) < 60  # the means neither swing nor decay as short bins would
+    band = axis.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == 95 and band.max() == 305
+    assert "means of 72 s" in axis.get_title(loc="left")

@@ -42,7 +42,9 @@ export function describe(frame: Frame, root: Frame, measure: Measure): string[] 
   const interval = own ? (own.inclusive_interval_joules ?? own.interval_joules) : null;
   const energy = own ? (own.inclusive_joules ?? own.energy_joules) : null;
   if (whole > 0) parts.push(`${percentText(weightOf(frame, measure) / whole)} of ${root.name}`);
-  if (frame.seconds > 0) parts.push(secondsText(frame.seconds));
+  // The time of CPU threads and that of GPUs are no sum.
+  const isSum = frame.kind === "device" && frame.device < 0 && measure !== "time";
+  if (frame.seconds > 0 && !isSum) parts.push(secondsText(frame.seconds));
   if (frame.launches > 0) parts.push(`${countText(frame.launches)} launches`);
   const watts = wattsOf(frame);
   if (watts !== null) parts.push(`${wattsText(watts)} above idle`);
