@@ -165,7 +165,7 @@ std::string typescript_type(const ColumnDescription& column) {
   }
 }
 
-TEST(Records, ThePageReadsThemAsTheyAre) {
+TEST(Records, ThePageHasTheirTypes) {
   const auto source = read_file(kRoot + "/web/src/data.ts");
   ASSERT_TRUE(source.has_value());
   const std::map<std::string_view, std::string_view> kinds{{"Row", "activity"},
