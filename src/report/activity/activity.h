@@ -73,7 +73,7 @@ const std::optional<model::Measurement>& whole_of(const model::ActivityRow& row)
 // Above idle, while it ran.
 std::optional<Power> power_of(const model::ActivityRow& row);
 std::optional<double> joules_per_launch(const model::ActivityRow& row);
-// Of the measured energy.
+// The share that `part` is of the measured energy.
 std::optional<double> share_of(const model::ActivityProfile& profile,
                                const std::optional<model::Measurement>& part);
 

@@ -41,7 +41,7 @@ void write_gauge_csv(std::ostream& out, const model::Recording& recording,
 // "thread" and "edges" ("host" or "device"). Imported windows come last; their times and energies
 // are another tool's, so interval, repeatability and provenance are empty, and what that tool had
 // no figure for has no row.
-// Of a part, the windows that begin in it; imported windows without a time are in no part.
+// A part has the windows that begin in it; imported windows without a time are in no part.
 void write_window_csv(std::ostream& out, const model::Recording& recording,
                       const WindowEnergyOf& energy_of,
                       const std::optional<analysis::PartSpan>& part = {});

@@ -144,7 +144,7 @@ struct ColumnDescription {
   std::string meaning;
   std::string null;  // empty: never
 };
-// Of the columns that JSON has.
+// Lists the columns that JSON has.
 class DescribedColumns : public Columns {
  public:
   const std::vector<ColumnDescription>& list() const { return list_; }

@@ -13,7 +13,7 @@ namespace jouleprof::report {
 Json profile_document(const model::Profile& profile, const Costs* costs = nullptr,
                       const PerUnit* per = nullptr);
 
-// Of a domain, or of a total; null where it is absent.
+// The command's part of a domain or of a total; null where it is absent.
 Json command_json(const std::optional<model::CommandEnergy>& command);
 
 // How the energy of a domain was determined, and its parts.

@@ -32,7 +32,7 @@ std::string machine_window_json(const analysis::MachineWindow& window,
 // One object on one line, with the rows of the monitor.
 std::string snapshot_json_line(const model::Snapshot& snapshot);
 
-// The same object without a line end, with every domain, also those without an energy.
+// An object as above without a line end, with every domain, also those without an energy.
 std::string snapshot_json(const model::Snapshot& snapshot);
 
 }  // namespace jouleprof::report
