@@ -89,6 +89,14 @@ describe("the page in a browser", { skip: missing }, () => {
       tool(["run", "-o", "gpus.jprof", "--", "sleep", "1"],
         { JOULEPROF_NVML_LIBRARY: process.env.JOULEPROF_SIM, JOULEPROF_NVML_SCENARIO: scenario });
       write("gpus", join(folder, "gpus.jprof"));
+      // The second GPU falls off the bus while it is measured.
+      const lost = join(folder, "lost.json");
+      writeFileSync(lost, JSON.stringify({
+        devices: [{ generation: "hopper" }, { generation: "hopper" }], faults: { kind: "gpu_lost", device: 1, at_seconds: 3 },
+      }));
+      tool(["run", "-q", "-o", "lost.jprof", "--", "sleep", "6"],
+        { JOULEPROF_NVML_LIBRARY: process.env.JOULEPROF_SIM, JOULEPROF_NVML_SCENARIO: lost });
+      write("lost", join(folder, "lost.jprof"));
     }
     changedData("many", "kernels", (data) => {
       const { rows } = data.activity.kernel[0];
@@ -559,6 +567,18 @@ describe("the page in a browser", { skip: missing }, () => {
     assert.match(await tab.locator(".hero .energy").first().innerText(), /measured gpu0/);
     assert.match(await tab.locator(".hero .more").innerText(), /ESTIMATED package-0/);
     assert.deepEqual(problems, []);
+    await close();
+  });
+
+  it("quotes a lower bound where a GPU was lost", { skip: !process.env.JOULEPROF_SIM && "JOULEPROF_SIM is not set" }, async () => {
+    const { tab, close } = await open("lost");
+    const { profile } = await dataOf(tab);
+    assert.equal(profile.total.is_partial, true);
+    const headline = await tab.locator("#headline").innerText();
+    assert.match(await tab.locator(".hero .energy").first().innerText(), /^at least [\d.]+ k?J -[\d.]+ %[\s\S]*PARTIAL/);
+    assert.match(headline, /95 % interval from [\d.]+ k?J, without an upper end/);
+    const [, took] = /gpu1 took ([\d.]+ k?J) more before its readings ended/.exec(headline);
+    same(took, profile.domains.find((d) => d.device === "gpu1" && d.parent === null).least_joules);
     await close();
   });
 
