@@ -151,9 +151,11 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   all.add(HwmonMeter::open({.root = root, .demand = options.demand}),
           "other power sensors (hwmon)");
   if (!all.has(model::DomainKind::kCpu, true)) {
-    all.add(
-        EstimateMeter::open({.root = root, .demand = options.demand, .cpu_tdp = options.cpu_tdp}),
-        "an estimate of the CPU's power");
+    all.add(EstimateMeter::open({.root = root,
+                                 .demand = options.demand,
+                                 .cpu_tdp = options.cpu_tdp,
+                                 .has_dram = all.has(model::DomainKind::kDram, false)}),
+            "an estimate of the CPU's power");
   }
   for (auto& meter : all.set.meters) {
     meter = with_cpu_temperatures(std::move(meter), {.root = root, .demand = options.demand});

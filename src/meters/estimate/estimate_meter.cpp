@@ -67,7 +67,7 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
       clock_(options.clock),
       ticks_per_second_(options.ticks_per_second),
       model_(tdp, cpus) {
-  domains_.resize(2);
+  domains_.resize(1);
   sensors_.resize(1);
   const Duration wanted = options.demand.poll_period > Duration{}
                               ? options.demand.poll_period
@@ -80,17 +80,20 @@ EstimateMeter::EstimateMeter(const EstimateOptions& options, std::string cpu_nam
   cpu.device = "package-0";
   cpu.name = std::move(cpu_name);
 
-  model::Domain& dram = domains_[1];
-  dram.id = model::DomainId{1};
-  dram.kind = model::DomainKind::kDram;
-  dram.device = cpu.device;
-  dram.name = "DRAM";
-  dram.unavailable_reason = kNoDram;
-  missing_.push_back({"DRAM", {Errc::kUnsupported, std::string(kNoDram)}, ""});
+  if (!options.has_dram) {
+    model::Domain dram;
+    dram.id = model::DomainId{1};
+    dram.kind = model::DomainKind::kDram;
+    dram.device = domains_[0].device;
+    dram.name = "DRAM";
+    dram.unavailable_reason = kNoDram;
+    domains_.push_back(std::move(dram));
+    missing_.push_back({"DRAM", {Errc::kUnsupported, std::string(kNoDram)}, ""});
+  }
 
   model::Sensor& sensor = sensors_[0];
   sensor.id = model::SensorId{0};
-  sensor.domain = cpu.id;
+  sensor.domain = domains_[0].id;
   sensor.kind = model::SensorKind::kPowerInstant;
   sensor.name = "load model";
   sensor.provenance = model::Provenance::kEstimated;

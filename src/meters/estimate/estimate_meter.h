@@ -76,6 +76,7 @@ struct EstimateOptions {
   // The design power of all logical CPUs that this machine sees. On a virtual machine: of its share
   // of the socket.
   std::optional<Power> cpu_tdp = {};
+  bool has_dram = false;  // another meter has that domain
   std::function<HostTime()> clock = HostClock::now;
   long ticks_per_second = ::sysconf(_SC_CLK_TCK);  // of /proc/stat
 };

@@ -60,6 +60,7 @@ TEST_F(CounterWatchTest, DiesThatMirrorTheirSocketAreOneCounter) {
   EXPECT_THAT(kept(), ElementsAre("zone package-0-die-0"));
   EXPECT_THAT(why(), HasSubstr("moves as RAPL package-0-die-0 does: both count the same energy"));
   EXPECT_THAT(why(), HasSubstr("RAPL core of package-0-die-1: it belongs to package-0-die-1"));
+  EXPECT_THAT(source_.notices, ElementsAre(HasSubstr("both count the same energy")));
 }
 
 // Counts of perf events begin when each is opened.
@@ -94,6 +95,7 @@ TEST_F(CounterWatchTest, ADieOfAPackageThatIsCountedIsContainedInIt) {
   watch();
   EXPECT_THAT(kept(), ElementsAre("zone package-0"));
   EXPECT_THAT(why(), HasSubstr("is a die of package-0"));
+  EXPECT_THAT(source_.notices, IsEmpty());  // every such machine has it
 }
 
 TEST_F(CounterWatchTest, APackageThatStandsStillIsNamedAsSuch) {

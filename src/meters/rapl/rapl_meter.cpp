@@ -130,6 +130,12 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
   if (perf && has_package(*perf)) {
     return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(*perf), options));
   }
+  // DRAM, or the platform, of packages whose own counters stand still.
+  for (auto* source : {&powercap, &perf}) {
+    if (*source && !(*source)->counters.empty() && (*source)->unreadable.empty()) {
+      return std::unique_ptr<RaplMeter>(new RaplMeter(std::move(**source), options));
+    }
+  }
   const auto absent = [](const Result<Source>& s) {
     return !s && s.error().code == Errc::kNotFound;
   };
@@ -143,12 +149,21 @@ Result<std::unique_ptr<RaplMeter>> RaplMeter::open(const RaplOptions& options) {
   }
   std::unique_ptr<RaplMeter> meter(new RaplMeter({}, options));
   meter->missing_.push_back(neither(powercap, perf));
+  for (const auto* source : {&powercap, &perf}) {
+    if (*source && meter->notices_.empty()) meter->notices_ = (*source)->notices;
+  }
+  // Without the right to read them, which is the usual case, the estimate alone says enough.
+  const Missing& why = meter->missing_.back();
+  if (meter->notices_.empty() && why.error.code != Errc::kPermissionDenied) {
+    meter->notices_.push_back(fmt::format("{}: {}", why.what, why.error.message));
+  }
   return meter;
 }
 
 RaplMeter::RaplMeter(Source source, const RaplOptions& options)
     : counters_(std::move(source.counters)) {
   missing_ = std::move(source.ignored);
+  notices_ = std::move(source.notices);
   const auto by_place = [](const auto& a, const auto& b) {
     return sort_key(a.place) < sort_key(b.place);
   };
@@ -263,7 +278,10 @@ struct Reads {
 class Watch {
  public:
   Watch(Source& source, Duration longest, const std::function<void(Duration)>& sleep)
-      : source_(source), reads_(source.counters.size()), why_(source.counters.size()) {
+      : source_(source),
+        reads_(source.counters.size()),
+        why_(source.counters.size()),
+        is_seen_(source.counters.size()) {
     find_dies();
     if (longest > Duration{}) {
       for (Duration passed{}; passed <= longest && !is_enough(); passed += kStep) {
@@ -271,8 +289,10 @@ class Watch {
         read();
       }
       length_ = longest;
+      const auto known = why_;
       find_still();
       find_equal();
+      for (std::size_t i = 0; i < why_.size(); ++i) is_seen_[i] = why_[i] && !known[i];
     }
     find_orphans();
   }
@@ -285,6 +305,9 @@ class Watch {
         kept.push_back(std::move(counter));
       } else {
         source_.ignored.push_back({describe(counter.place), {Errc::kUnavailable, *why_[i]}, ""});
+        if (is_seen_[i]) {
+          source_.notices.push_back(fmt::format("{}: {}", describe(counter.place), *why_[i]));
+        }
       }
     }
     source_.counters = std::move(kept);
@@ -335,8 +358,7 @@ class Watch {
       if (why_[i] || reads_[i].failed || reads_[i].moved()) continue;
       why_[i] = fmt::format(
           "{} stands still at {:.1f} J (read for {:.0f} ms): the machine is a guest, or the sensor "
-          "is "
-          "stuck",
+          "is stuck",
           source_.counters[i].name, reads_[i].first.front().joules(), seconds(length_) * 1e3);
     }
   }
@@ -416,6 +438,7 @@ class Watch {
   Source& source_;
   std::vector<Reads> reads_;
   std::vector<std::optional<std::string>> why_;
+  std::vector<bool> is_seen_;  // left out for its values, not for its name
   Duration length_{};
 };
 

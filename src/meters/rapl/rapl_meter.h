@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +43,8 @@ class RaplMeter : public Meter {
   std::string name() const override { return "RAPL"; }
   HostTime read(std::size_t index, model::Readings& out) override;
   void set_demand(const Demand& demand) override;
+  // Of counters that stand still, are hidden, or count what another one counts.
+  std::vector<std::string> take_notices() override { return std::exchange(notices_, {}); }
 
  private:
   RaplMeter(rapl::Source source, const RaplOptions& options);
@@ -49,6 +52,7 @@ class RaplMeter : public Meter {
   std::vector<model::Domain>::iterator find_domain(const rapl::Place& place);
 
   std::vector<rapl::Counter> counters_;  // as sensors_
+  std::vector<std::string> notices_;
 };
 
 }  // namespace jouleprof::meters

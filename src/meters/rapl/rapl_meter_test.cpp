@@ -215,6 +215,7 @@ TEST(Rapl, ZonesThatAContainerHidesAreNamed) {
   ASSERT_EQ((*meter)->missing().size(), 1u);
   EXPECT_THAT((*meter)->missing()[0].error.message,
               HasSubstr("intel-rapl:0 is there, but its files are hidden"));
+  EXPECT_THAT((*meter)->take_notices(), ElementsAre(HasSubstr("container runtimes mask them")));
 }
 
 TEST(Rapl, CountersThatStandStillAreMissing) {
@@ -226,6 +227,18 @@ TEST(Rapl, CountersThatStandStillAreMissing) {
   EXPECT_THAT((*meter)->sensors(), IsEmpty());
   ASSERT_EQ((*meter)->missing().size(), 1u);
   EXPECT_THAT((*meter)->missing()[0].error.message, HasSubstr("stands still at 23737.3 J"));
+  EXPECT_THAT((*meter)->take_notices(), ElementsAre(HasSubstr("stands still at 23737.3 J")));
+}
+
+TEST(Rapl, DramIsMeasuredWhereItsPackageIsNot) {
+  FakePerf perf;
+  TempTree tree;
+  tree.write(std::string(kPowercap) + "intel-rapl:0/name", "package-0\n");
+  add_zone(tree, "intel-rapl:0:0", "dram", "5000000");
+  const auto meter = RaplMeter::open({tree.root(), {}, perf.opener(), Duration{}});
+  ASSERT_TRUE(meter);
+  EXPECT_THAT(describe_domains(**meter), ElementsAre("dram package-0"));
+  EXPECT_EQ((*meter)->sensors().size(), 1u);
 }
 
 }  // namespace

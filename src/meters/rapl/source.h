@@ -44,7 +44,8 @@ struct Unreadable {
 struct Source {
   std::vector<Counter> counters;
   std::vector<Unreadable> unreadable;
-  std::vector<Missing> ignored;  // counters that would mislead, with why
+  std::vector<Missing> ignored;      // counters that would mislead, with why
+  std::vector<std::string> notices;  // of those whose values show it
 };
 
 // RAPL through the powercap files in /sys.
