@@ -342,7 +342,7 @@ double PowerShape::missing_seconds(double from, double to) const {
 }
 
 double PowerShape::seen_fraction() const {
-  if (window() <= 0 || usual_ <= 0) return 1;
+  if (usual_ <= 0) return 1;
   return std::min(window() / usual_, 1.0);
 }
 

@@ -107,7 +107,8 @@ class PowerShape {
     return s.end + (1 - kLagWindow / 2) * time_constant();
   }
   double spacing() const { return usual_; }  // recent time between samples; 0 with only one
-  // The share of time within samples' windows: 1 unless windows are shorter than the spacing.
+  // The share of time within samples' windows: 1 unless windows are shorter than the spacing. 0 of
+  // a window that is not known: it may be of nearly no time.
   double seen_fraction() const;
   // Whether samples are short, frequent means over known windows, fit for deconvolution.
   bool is_sharp() const;
