@@ -51,13 +51,15 @@ const Importer* recognised(std::string_view text) {
 
 // The format of the source, which loses times in front of its lines where it has one without them.
 Result<const Importer*> recognise(SourceText& source) {
-  if (const Importer* found = recognised(source.text)) return found;
+  const Importer* const whole = recognised(source.text);
   if (auto bare = without_time_prefixes(source)) {
-    if (const Importer* found = recognised(bare->text)) {
+    const Importer* const found = recognised(bare->text);
+    if (found != nullptr && (whole == nullptr || whole == found)) {
       source = std::move(*bare);
       return found;
     }
   }
+  if (whole != nullptr) return whole;
   return fail(Errc::kUnsupported,
               fmt::format("{}: not recognised as any of {}; if it is one of them, name it with "
                           "--format to see what is wrong with it; of any CSV file, name the "
@@ -101,9 +103,9 @@ Result<std::vector<Group>> group(std::span<SourceText> sources, const ImportOpti
       auto found = recognise(source);
       if (!found) return forward_error(found);
       importer = *found;
-    } else if (!importer->recognises(source.text)) {
-      auto bare = without_time_prefixes(source);
-      if (bare && importer->recognises(bare->text)) source = std::move(*bare);
+    } else if (auto bare = without_time_prefixes(source);
+               bare && importer->recognises(bare->text)) {
+      source = std::move(*bare);
     }
     const auto same = std::find_if(groups.begin(), groups.end(),
                                    [&](const Group& g) { return g.importer == importer; });

@@ -57,6 +57,17 @@ TEST(Rows, OneImpossibleRowLeavesOutThatRow) {
   EXPECT_TRUE(has_warning(*table, "line 3: gpu_energy is '-1.16e-06', no energy"));
 }
 
+// As `nvidia-smi --query-gpu=index,power.draw --format=csv -l 3 | ts` writes them.
+TEST(Rows, TimesInFrontOfALogWithoutTimesAreItsTimes) {
+  const std::string log =
+      "Mar 02 03:00:00 index, power.draw [W]\nMar 02 03:00:00 0, 120.00 W\n"
+      "Mar 02 03:00:03 0, 120.00 W\nMar 02 03:00:06 0, 120.00 W\n";
+  EXPECT_NEAR(joules(import_text(log)), 720, 1e-9);
+  ImportOptions options;
+  options.format = "nvidia-smi";
+  EXPECT_NEAR(joules(import_text(log, options)), 720, 1e-9);
+}
+
 TEST(Rows, AllKindsOfTimes) {
   const RealTime begin{seconds{1772420400}};  // 2026-03-02 03:00:00 UTC
   for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
