@@ -197,10 +197,10 @@ TEST(ExportSamples, PowersInOrderOfTimeWithExactStamps) {
   std::ostringstream out;
   write_power_csv(out, recording());
   EXPECT_EQ(out.str(),
-            "time_unix_seconds,time_seconds,device,domain,sensor,power_watts\n"
-            "1795183390.750000000,-0.500000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",60\n"
-            "1795183392.250000000,1.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",100.5\n"
-            "1795183393.250000000,2.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",\n");
+            "time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance\n"
+            "1795183390.750000000,-0.500000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",60,simulated\n"
+            "1795183392.250000000,1.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",100.5,simulated\n"
+            "1795183393.250000000,2.000000000,gpu0,gpu,\"ring, \"\"20 ms\"\"\",,simulated\n");
 }
 
 TEST(ExportSamples, CountersAndGauges) {
@@ -209,11 +209,12 @@ TEST(ExportSamples, CountersAndGauges) {
   r.clock_points.clear();
   write_counter_csv(out, r);
   write_gauge_csv(out, r);
-  EXPECT_EQ(out.str(),
-            "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules\n"
-            ",0.002500000,package-0,cpu,powercap,0.002500000,0.000001\n"
-            "time_unix_seconds,time_seconds,device,domain,quantity,value\n"
-            ",1.000000000,gpu0,gpu,temperature_celsius,41\n");
+  EXPECT_EQ(
+      out.str(),
+      "time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules,provenance\n"
+      ",0.002500000,package-0,cpu,powercap,0.002500000,0.000001,measured\n"
+      "time_unix_seconds,time_seconds,device,domain,quantity,value,provenance\n"
+      ",1.000000000,gpu0,gpu,temperature_celsius,41,measured\n");
 }
 
 TEST(ExportSamples, AnEmptyRecordingHasAHeader) {

@@ -162,6 +162,7 @@ def test_our_own_csv_is_imported_again(recording):
     for name in ("csv", "counters"):
         recording("export", "x.jprof", "--format", name, "-o", f"{name}.csv")
         recording("import", f"{name}.csv", "-o", f"{name}.jprof")
+        assert recording.report(f"{name}.jprof")["simulated"]  # as the board was
         again = domain(recording.report(f"{name}.jprof"), "gpu")
         assert again["mean_watts"] == pytest.approx(
             domain(recording.report("x.jprof"), "gpu")["mean_watts"], rel=0.05)
@@ -170,7 +171,7 @@ def test_our_own_csv_is_imported_again(recording):
     recording("import", "monitor.csv", "-o", "monitor.jprof")
     report = recording.report("monitor.jprof")
     assert domain(report, "gpu")["mean_watts"] == pytest.approx(250, rel=0.05)
-    assert report["simulated"]  # as the board was
+    assert report["simulated"]
 
 
 def test_any_csv_by_the_names_of_its_columns(tool):
@@ -189,6 +190,7 @@ def test_what_is_not_known_of_an_import_is_not_said(tool):
     tool("import", "--trim", "log", "-o", "x.jprof")
     assert tool.report("x.jprof")["start_time"] is None
     assert "1970" not in tool("report", "x.jprof").out
+    assert "processes;" not in tool("report", "x.jprof").out  # a log of a board does not say whose its energy was
     # A pause of the other tool is no step of the clock.
     (tool.folder / "paused").write_text("#Date Time gpu pwr\n" + "".join(
         f"20260302 03:{minute:02}:{second:02} 0 60\n" for minute in (0, 5) for second in range(20)))

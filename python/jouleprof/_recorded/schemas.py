@@ -50,8 +50,8 @@ COLUMNS = {
     "layers": {**_PLACE, **_of("layer")},
     "ranges": {**_PLACE, **_of("activity")},
     "phases": {**_PLACE, **_of("activity")},
-    "samples": {**_TIME, "sensor": "text", "power_watts": "float"},
-    "gauges": {**_TIME, "quantity": "text", "value": "float"},
+    "samples": {**_TIME, "sensor": "text", "power_watts": "float", "provenance": "text"},
+    "gauges": {**_TIME, "quantity": "text", "value": "float", "provenance": "text"},
 }
 
 

@@ -53,13 +53,14 @@ class Writer {
       const std::string_view kind = it == domains.end() ? "" : to_string(it->second->kind);
       names_[s.id] = ',' + csv_field(printable(device)) + ',' + std::string(kind) + ',' +
                      csv_field(printable(s.name)) + ',';
+      provenances_[s.id] = to_string(s.provenance);
     }
   }
 
   // Rows in order of time; `fields` gives what stands after the sensor's name.
   template <typename Reading, typename Fields>
   void write(std::string_view fields_header, const std::vector<Reading>& readings, Fields fields) {
-    out_ << "time_unix_seconds,time_seconds,device,domain," << fields_header << '\n';
+    out_ << "time_unix_seconds,time_seconds,device,domain," << fields_header << ",provenance\n";
     std::vector<std::size_t> order(readings.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -70,7 +71,7 @@ class Writer {
       if (!span_.contains(t)) continue;
       if (knows_wall_time_) out_ << seconds_decimal(clocks_.to_real(t).time_since_epoch());
       out_ << ',' << seconds_decimal(t - origin_) << name(readings[i].sensor) << fields(readings[i])
-           << '\n';
+           << ',' << provenance(readings[i].sensor) << '\n';
     }
   }
 
@@ -79,6 +80,10 @@ class Writer {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view(",,,,") : it->second;
   }
+  std::string_view provenance(SensorId id) const {
+    const auto it = provenances_.find(id);
+    return it == provenances_.end() ? std::string_view() : it->second;
+  }
 
   std::ostream& out_;
   analysis::PartSpan span_;
@@ -86,6 +91,7 @@ class Writer {
   bool knows_wall_time_;
   ClockMap clocks_;
   std::map<SensorId, std::string> names_;  // device, domain and sensor as fields
+  std::map<SensorId, std::string_view> provenances_;
 };
 
 std::string finite(double value) { return std::isfinite(value) ? shortest(value) : ""; }

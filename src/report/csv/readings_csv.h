@@ -22,16 +22,18 @@ inline constexpr analysis::PartSpan kAll{HostTime::min(), HostTime::max()};
 // begin of the work, or from the first reading where there was none; readings before it have a
 // negative one.
 
-// time_unix_seconds,time_seconds,device,domain,sensor,power_watts
+// time_unix_seconds,time_seconds,device,domain,sensor,power_watts,provenance
 void write_power_csv(std::ostream& out, const model::Recording& recording,
                      const analysis::PartSpan& span = kAll);
 
-// time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules: the time is when
-// the read ended and `read_seconds` how long it took; energy is the counter's own, not unwrapped.
+// time_unix_seconds,time_seconds,device,domain,sensor,read_seconds,energy_joules,provenance: the
+// time is when the read ended and `read_seconds` how long it took; energy is the counter's own, not
+// unwrapped.
 void write_counter_csv(std::ostream& out, const model::Recording& recording,
                        const analysis::PartSpan& span = kAll);
 
-// time_unix_seconds,time_seconds,device,domain,quantity,value: the quantity names its unit.
+// time_unix_seconds,time_seconds,device,domain,quantity,value,provenance: the quantity names its
+// unit.
 void write_gauge_csv(std::ostream& out, const model::Recording& recording,
                      const analysis::PartSpan& span = kAll);
 
