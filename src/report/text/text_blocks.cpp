@@ -189,6 +189,8 @@ std::string kinds_text(const TextContext& c) {
 // ", of it your command 1.804 Wh"
 std::string command_part_text(const TextContext& c) {
   if (!c.total.command || c.options.whole_machine) return {};
+  // Of an imported log whose energy is of no process in particular.
+  if (c.profile.run.command.empty() && c.profile.processes.empty()) return {};
   const auto& command = *c.total.command;
   const char* const whose = c.profile.run.command.empty() ? "the processes" : "your command";
   if (!command.is_divided) return fmt::format(", all of it {}", whose);
@@ -206,8 +208,12 @@ Lines answer_block(const TextContext& c) {
   Lines lines;
   if (!c.total.energy) {
     if (!c.profile.has_span() || c.profile.domains.empty()) return lines;  // said below
-    lines.push_back(paint("Energy unavailable: each device has its reason below", Style::kAttention,
-                          c.options.colour));
+    const auto& domains = c.profile.domains;
+    const bool any = std::any_of(domains.begin(), domains.end(),
+                                 [](const DomainProfile& d) { return d.energy.has_value(); });
+    lines.push_back(paint(any ? "No total: the figures below are of a whole module, or of parts"
+                              : "Energy unavailable: each device has its reason below",
+                          Style::kAttention, c.options.colour));
     return lines;
   }
   const Measurement& m = *c.total.energy;
