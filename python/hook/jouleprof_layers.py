@@ -19,7 +19,7 @@ _side = None
 class Side:
     """Attributes that the library reads (`function` ... `introduce`); the library adds functions."""
 
-    def __init__(self, torch, keep=None):
+    def __init__(self, torch):
         module = torch.nn.Module
         self.function = module.__call__
         # The library may call _call_impl directly where __call__ only forwards to it.
@@ -35,7 +35,6 @@ class Side:
             names.introduce(module, caller, values)
 
         self.introduce = introduce
-        self.keep = keep
 
 
 class Names:
@@ -259,22 +258,19 @@ def watch_backward(torch, side):
     graph._engine_run_backward = torch.autograd._engine_run_backward = engine_run_backward
 
 
-def install(library, at_exit=None):
-    """Installs the observation once, after `import torch`. `library` is a ctypes.PyDLL, `at_exit` a
-    jouleprof_at_exit.AtExit for --replay. Returns a Side with the library's functions, or None with
-    an unsupported build."""
+def install(library):
+    """Installs the observation once, after `import torch`. `library` is a ctypes.PyDLL. Returns a Side with
+    the library's functions, or None with an unsupported build."""
     global _side
     if _side is not None:
         return _side
     torch = sys.modules["torch"]
-    side = Side(torch, None if at_exit is None else at_exit.keep)
+    side = Side(torch)
     library.jouleprof_layers_install.argtypes = [ctypes.py_object]
     library.jouleprof_layers_install.restype = ctypes.c_int
     if library.jouleprof_layers_install(side) != 0:
         return None
     _side = side
-    if at_exit is not None:
-        at_exit.side = side
     for step in (learn_backward, watch_optimizers, watch_backward):
         try:
             step(torch, side)

@@ -2,11 +2,16 @@
 PYTHONPATH.
 
 Waits until the program has imported PyTorch. Then it installs the observation of layers
-(jouleprof_layers.py) and the detection of torch.profiler (jouleprof_rivals.py). Where this fails, the
-program runs unobserved. The program's own sitecustomize runs too.
+(jouleprof_layers.py) and the detection of torch.profiler (jouleprof_rivals.py). With `--replay` it has
+kernels re-run at the end (jouleprof_at_exit.py). Where this fails, the program runs unobserved. The
+program's own sitecustomize runs too.
 """
 
 import sys
+
+# Frameworks that own memory of a GPU and free it when Python ends
+_OWNERS = ("torch", "jax", "jaxlib", "cupy", "numba", "triton", "tensorflow", "paddle", "pycuda", "cuda", "warp",
+           "mxnet", "taichi", "onnxruntime", "tensorrt")
 
 
 def _folder():
@@ -15,35 +20,32 @@ def _folder():
     return os.path.dirname(os.path.abspath(__file__))
 
 
-class _AfterTorch:
-    """Finds torch as the other finders do, and calls `act` after its import."""
+class _AfterImport:
+    """Finds modules as the other finders do, and calls all of `acts[name]` after its first import."""
 
-    def __init__(self, act):
-        self._act = act
+    def __init__(self, acts):
+        self._acts = acts
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name not in self._acts:
             return None
-        try:
-            sys.meta_path.remove(self)
-        except ValueError:
-            return None
+        acts = self._acts.pop(name)
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
+            spec = find(name, path, target) if find is not None and finder is not self else None
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, self._act)
+                    spec.loader = _Loader(spec.loader, acts)
                 return spec
         return None
 
 
 class _Loader:
-    """Another loader, with a call of `act` after it."""
+    """Another loader, with calls of `acts` after it."""
 
-    def __init__(self, loader, act):
+    def __init__(self, loader, acts):
         self._loader = loader
-        self._act = act
+        self._acts = acts
 
     def __getattr__(self, name):
         return getattr(self._loader, name)
@@ -57,10 +59,11 @@ class _Loader:
             spec.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        try:
-            self._act()
-        except Exception:
-            pass  # the trace has no layers
+        for act in self._acts:
+            try:
+                act()
+            except Exception:
+                pass  # the trace has no layers, or no re-runs
 
 
 def _after_torch():
@@ -91,12 +94,7 @@ def _trace_layers():
     folder = os.fsencode(os.environ["JOULEPROF_TRACE"])
     if begin(folder, os.environ.get("JOULEPROF_TRACE_WHAT", "layers").encode()) != 0:
         return
-    at_exit = None
-    if os.environ.get("JOULEPROF_REPLAY"):
-        seconds = float(os.environ["JOULEPROF_REPLAY"])
-        at_exit = _load("jouleprof_at_exit").AtExit(
-            sys.modules["torch"], _load, ctypes.CDLL(library._name), seconds)
-    _load("jouleprof_layers").install(library, at_exit)
+    _load("jouleprof_layers").install(library)
 
 
 def _load(name):
@@ -116,11 +114,21 @@ def _begin():
 
     here = _folder()
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
-    if "JOULEPROF_INJECT" in os.environ and "JOULEPROF_TRACE" in os.environ:
-        if "torch" in sys.modules:
-            _after_torch()
-        else:
-            sys.meta_path.insert(0, _AfterTorch(_after_torch))
+    if "JOULEPROF_INJECT" not in os.environ or "JOULEPROF_TRACE" not in os.environ:
+        return
+    acts = {"torch": [_after_torch]}
+    if os.environ.get("JOULEPROF_REPLAY"):
+        import ctypes
+
+        at_exit = _load("jouleprof_at_exit").AtExit(ctypes.CDLL(os.environ["JOULEPROF_INJECT"]),
+                                                    float(os.environ["JOULEPROF_REPLAY"]))
+        at_exit.register()
+        for name in _OWNERS:
+            acts.setdefault(name, []).append(at_exit.register)
+    for name in [name for name in acts if name in sys.modules]:
+        for act in acts.pop(name):
+            act()
+    sys.meta_path.insert(0, _AfterImport(acts))
 
 
 def _run_next():

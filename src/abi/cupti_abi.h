@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/cuda_abi.h"
+
 namespace jouleprof::abi::cupti {
 
 // CUptiResult: the values that the sources distinguish.
@@ -96,6 +98,21 @@ enum class DriverCall : std::uint32_t {
   kMemsetD2D8AsyncPtsz = 431,
   kMemsetD2D16AsyncPtsz = 432,
   kMemsetD2D32AsyncPtsz = 433,
+  // What a later launch of the same kernel needs to know
+  kGraphAddKernelNode2 = 689,
+  kGraphKernelNodeSetParams2 = 691,
+  kGraphExecKernelNodeSetParams2 = 692,
+  kGraphKernelNodeSetAttribute = 571,
+  kGraphKernelNodeCopyAttributes = 569,
+  kGraphAddMemsetNode = 506,
+  kGraphAddNode = 712,
+  kGraphAddNode2 = 723,
+  kModuleUnload = 22,
+  kLibraryUnload = 680,
+  kMemFree2 = 245,
+  kMemFreeAsync = 600,
+  kMemFreeAsyncPtsz = 601,
+  kMemUnmap = 552,
 };
 
 // CUpti_runtime_api_trace_cbid: launches through the runtime.
@@ -261,8 +278,8 @@ struct GraphLaunchParameters {  // cuGraphLaunch_params
 // cuMemsetD8_v2_params, those of 16 and 32 bits, and the asynchronous ones.
 struct MemsetParameters {
   std::uint64_t address;
-  unsigned char opaque_1[8];  // the value
-  std::uint64_t count;        // of elements
+  unsigned char value[8];
+  std::uint64_t count;  // of elements
 };
 
 // cuMemsetD2D8_v2_params and so on
@@ -272,6 +289,85 @@ struct MemsetRowsParameters {
   unsigned char opaque_1[8];
   std::uint64_t width;  // in elements
   std::uint64_t height;
+};
+
+// The parameters of calls that launch kernels, add nodes to graphs or change them, unload code and
+// free memory; each begins with these.
+struct LaunchParameters {  // cuLaunchKernel_params; without `extra`:
+                           // cuLaunchCooperativeKernel_params
+  cuda::Function function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  cuda::Stream stream;
+  void** parameters;
+  void** extra;
+};
+struct LaunchExParameters {  // cuLaunchKernelEx_params
+  const cuda::LaunchConfig* config;
+  cuda::Function function;
+  void** parameters;
+  void** extra;
+};
+struct AddKernelNodeParameters {  // cuGraphAddKernelNode_v2_params
+  cuda::GraphNode* added;
+  cuda::Graph graph;
+  const cuda::GraphNode* dependencies;
+  std::size_t dependency_count;
+  const cuda::KernelNodeParameters* node;
+};
+struct AddMemsetNodeParameters {  // cuGraphAddMemsetNode_params
+  cuda::GraphNode* added;
+  cuda::Graph graph;
+  const cuda::GraphNode* dependencies;
+  std::size_t dependency_count;
+  const cuda::MemsetNodeParameters* node;
+};
+struct AddNodeParameters {  // cuGraphAddNode_params
+  cuda::GraphNode* added;
+  cuda::Graph graph;
+  const cuda::GraphNode* dependencies;
+  std::size_t dependency_count;
+  const cuda::NodeParameters* node;
+};
+struct AddNode2Parameters {  // cuGraphAddNode_v2_params
+  cuda::GraphNode* added;
+  cuda::Graph graph;
+  const cuda::GraphNode* dependencies;
+  const void* dependency_data;
+  std::size_t dependency_count;
+  const cuda::NodeParameters* node;
+};
+struct SetKernelNodeParameters {  // cuGraphKernelNodeSetParams_v2_params
+  cuda::GraphNode node;
+  const cuda::KernelNodeParameters* parameters;
+};
+struct SetExecKernelNodeParameters {  // cuGraphExecKernelNodeSetParams_v2_params
+  cuda::GraphExec executable;
+  cuda::GraphNode node;
+  const cuda::KernelNodeParameters* parameters;
+};
+struct SetNodeAttributeParameters {  // cuGraphKernelNodeSetAttribute_params
+  cuda::GraphNode node;
+  int attribute;
+  const void* value;
+};
+struct CopyNodeAttributesParameters {  // cuGraphKernelNodeCopyAttributes_params
+  cuda::GraphNode to;
+  cuda::GraphNode from;
+};
+struct ModuleUnloadParameters {  // cuModuleUnload_params
+  cuda::Module module;
+};
+struct LibraryUnloadParameters {  // cuLibraryUnload_params
+  cuda::Library library;
+};
+struct FreeParameters {  // cuMemFree_v2_params and so on
+  cuda::DevicePtr address;
+};
+struct UnmapParameters {  // cuMemUnmap_params
+  cuda::DevicePtr address;
+  std::size_t bytes;
 };
 
 // CUpti_ResourceData; for graphs the descriptor is a GraphData.

@@ -101,6 +101,8 @@ def loops(tool, file, idle_watts):
             launches, busy = _launches(db, begin, end)
             if busy:
                 kernel = busy.most_common(1)[0][0]
+                if not launches[kernel]:
+                    continue
                 kernels[kernel].append((Loop(classes[kernel], launches[kernel], joules, seconds),
                                         busy[kernel] / launches[kernel] / 1e9))
         (first,) = db.execute("SELECT min(begin_nanoseconds) FROM activity_chunk "

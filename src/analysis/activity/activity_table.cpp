@@ -26,7 +26,7 @@ std::optional<std::vector<ActivityTable::Replay>> replay_loops(const model::Trac
     if (chunk.kind != model::ChunkKind::kReplay) continue;
     model::ActivityDecoder decoder(chunk.bytes);
     for (model::LayerEntry e; decoder.next(e);) {
-      if (e.layer >= trace.layers.size()) return std::nullopt;
+      if (e.layer >= trace.layers.size() && !model::is_kernel_rerun(e)) return std::nullopt;
       ActivityTable::Replay& loop = out.emplace_back();
       loop.trace = index;
       loop.layer = e.layer;

@@ -71,7 +71,7 @@ struct ActivityTable {
       double busy = 0;  // seconds
     };
     std::uint32_t trace = 0;  // index into Recording::traces
-    std::uint32_t layer = 0;  // of that trace
+    std::uint32_t layer = 0;  // of that trace; model::kNone: of a kernel, in whatever layers
     bool of_kernel = false;
     double begin = 0;
     double end = 0;

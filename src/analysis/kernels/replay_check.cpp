@@ -22,13 +22,15 @@ constexpr std::size_t kMostNamed = 10;
 using ByClass = ActivityTable::Replay::ByClass;
 using IsOfLayer = bool (*)(const model::Trace&, std::uint32_t scope, std::uint32_t layer);
 
-// Launches by kernel signature in those passes of the re-run layer, layers within included.
+// Launches by kernel signature in those passes of the re-run layer, layers within included; for the
+// re-run of a kernel of no layer, wherever it ran.
 ByClass in_place(const model::Recording& recording, const ActivityTable& table,
                  const ActivityTable::Replay& replay, IsOfLayer is_of_layer) {
   ByClass out;
   const model::Trace& trace = recording.traces[replay.trace];
   for (const auto& share : table.shares) {
-    if (share.trace != replay.trace || !is_of_layer(trace, share.scope, replay.layer)) continue;
+    if (share.trace != replay.trace) continue;
+    if (replay.layer != model::kNone && !is_of_layer(trace, share.scope, replay.layer)) continue;
     // For the re-run of a kernel: only launches of the same variant.
     if (replay.of_kernel && share.variant != replay.variant_of(share.kernel_class)) continue;
     out[share.kernel_class].launches += share.launches;
@@ -75,9 +77,27 @@ std::uint32_t kernel_of(const ActivityTable::Replay& replay) {
 std::string name_of(const model::Recording& recording, const ActivityTable& table,
                     const ActivityTable::Replay& replay) {
   if (!replay.of_kernel || replay.ran.empty()) {
+    if (replay.layer == model::kNone) return "a kernel that did not run";
     return recording.traces[replay.trace].layers[replay.layer].name;
   }
   return demangle(table.classes[kernel_of(replay)].key.name);
+}
+
+// Re-runs of several sizes of one kernel, which ran in the proportions of the program: where the
+// program's launches are not separated by size, only together do they take the time in place.
+ByClass all_sizes(const ActivityTable& table, const ActivityTable::Replay& replay) {
+  if (replay.layer != model::kNone || replay.ran.empty()) return replay.ran;
+  const std::uint32_t kernel = kernel_of(replay);
+  ActivityTable::Replay::Ran sum;
+  for (const auto& other : table.replays) {
+    if (other.trace != replay.trace || other.layer != model::kNone || other.ran.empty()) continue;
+    if (kernel_of(other) != kernel || other.variant_of(kernel) != replay.variant_of(kernel))
+      continue;
+    const auto& ran = other.ran.at(kernel);
+    sum.launches += ran.launches;
+    sum.busy += ran.busy;
+  }
+  return {{kernel, sum}};
 }
 
 }  // namespace
@@ -96,7 +116,8 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
   std::vector<std::string> dropped;
   for (const auto& replay : table.replays) {
     const auto in_program = passes_like(recording, table, replay);
-    const double more = longer(in_program, replay.ran);
+    const ByClass alone = all_sizes(table, replay);
+    const double more = longer(in_program, alone);
     const bool of_kernel = replay.of_kernel && !replay.ran.empty();
     if (std::abs(more) <= (of_kernel ? kMostOfKernel : kMostApart)) {
       if (std::abs(more) > kMostApart) {
@@ -104,8 +125,11 @@ ReplayCheck drop_deviating_replays(const model::Recording& recording, const Acti
         out.deviating.push_back({kernel, replay.variant_of(kernel), more});
         continue;
       }
+      // Other sizes take other times: a slot is held against the loop that it is of.
+      const double loop = 1 + longer(in_program, replay.ran);
       for (std::size_t i = 0; i < replay.slots.size(); ++i) {
-        if (longer(in_program, replay.slots[i]) > kMostHeld) {
+        const double slot = 1 + longer(in_program, replay.slots[i]);
+        if (slot / loop * (1 + more) - 1 > kMostHeld) {
           const double begin = replay.begin + static_cast<double>(i) * replay.kSlot;
           drop(begin, begin + replay.kSlot);
         }

@@ -77,6 +77,31 @@ TEST(ReplayCheck, AKernelsReRunHasItsTimeInTheWholeModelAndItsName) {
   EXPECT_EQ(two.observed.size(), 2u);
 }
 
+TEST(ReplayCheck, AReRunOfNoLayerHasTheTimeOfAllItsLaunches) {
+  TwoLayers two;
+  two.table.classes[0].key.name = "_Z4gemmPf";
+  EXPECT_THAT(two.replayed(model::kNone, 30e-6, true), IsEmpty());  // backward passes included
+  EXPECT_EQ(two.observed.size(), 3u);
+  EXPECT_THAT(two.replayed(model::kNone, 50e-6, true),
+              ElementsAre(HasSubstr("gemm(float*) (+67 %)")));
+}
+
+TEST(ReplayCheck, SizesOfOneKernelTakeItsTimeTogether) {
+  TwoLayers two;
+  two.replayed(model::kNone, 10e-6, true);
+  ActivityTable::Replay more = two.table.replays[0];
+  for (const double each : {50e-6, 90e-6}) {
+    more.ran[0] = {1000, 1000 * each};
+    two.table.replays.resize(1);
+    two.table.replays.push_back(more);
+    two.observed.resize(3);
+    const auto found = drop_deviating_replays(
+        two.recording, two.table, SmClocks(two.recording, {}, two.table, 0), two.observed);
+    // Ten and fifty are thirty on average, as in the program; ten and ninety are not.
+    EXPECT_EQ(found.warnings.empty(), each < 60e-6);
+  }
+}
+
 TEST(ReplayCheck, AKernelWithASlightlyDifferentTimeIsUsedAndNoted) {
   TwoLayers two;
   EXPECT_THAT(two.replayed(0, 24e-6, true), IsEmpty());

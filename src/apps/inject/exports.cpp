@@ -16,6 +16,7 @@ JOULEPROF_EXPORT int InitializeInjection(void) {
     inject::begin(folder, std::getenv("JOULEPROF_TRACE_WHAT"));
   }
   inject::start_kernels();
+  inject::replay::at_exit();
   return 1;
 }
 
@@ -43,5 +44,17 @@ JOULEPROF_EXPORT void jouleprof_trace_problem(const char* text) {
   } catch (...) {  // no memory: the problem is not reported
   }
 }
+
+// Isolated re-runs of the kernels of this process (apps/inject/replay.h). begin: with the seconds
+// of each and of all; 0: they run. wait: whether they have ended, after up to `seconds`.
+JOULEPROF_EXPORT int jouleprof_replay_begin(double each, double all) {
+  return inject::replay::begin({each, all}) ? 0 : -1;
+}
+JOULEPROF_EXPORT int jouleprof_replay_wait(double seconds) {
+  return inject::replay::wait(seconds) ? 1 : 0;
+}
+JOULEPROF_EXPORT void jouleprof_replay_stop(void) { inject::replay::stop(); }
+// To be called when they have ended, with the status that the process will have.
+JOULEPROF_EXPORT void jouleprof_replay_leave(int status) { inject::replay::leave_if_stuck(status); }
 
 JOULEPROF_EXPORT void jouleprof_trace_end(void) { inject::end(false); }

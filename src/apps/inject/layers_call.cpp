@@ -21,7 +21,6 @@ using layers::ThreadLayers;
 
 constexpr int kMostFailures = 100;
 constexpr std::size_t kMostValues = 16;  // of a call, shown to introduce
-constexpr std::size_t kMostKept = 62;    // of a call that is shown to keep
 
 struct Hook {
   PythonApi api;
@@ -33,7 +32,6 @@ struct Hook {
   Object* get_attribute = nullptr;  // what types that change nothing about attributes have
   Object* get_attribute_name = nullptr;
   Object* introduce = nullptr;
-  Object* keep = nullptr;          // or nullptr
   Object* set_compiler = nullptr;  // or nullptr
   Object* implementation_name = nullptr;
   Object* compiled_name = nullptr;
@@ -120,17 +118,6 @@ std::size_t values_given(std::size_t count, Object* keyword_names) {
   return positional + static_cast<std::size_t>(hook.api.tuple_size(keyword_names));
 }
 
-// Shows Python a call from outside of all layers, so that it can be repeated.
-void keep(Object* const* arguments, std::size_t count, Object* keyword_names) {
-  const std::size_t given = values_given(count, keyword_names);
-  if (given > kMostKept) return;
-  std::array<Object*, kMostKept + 1> values{};
-  values[0] = arguments[0];
-  values[1] = keyword_names != nullptr ? keyword_names : hook.api.none;
-  std::copy(arguments + 1, arguments + given, values.begin() + 2);
-  call_python(hook.keep, values.data(), given + 1);
-}
-
 // Calls Python for the layer of a module. nullptr: there is none.
 const ModuleEntry* introduce(ThreadLayers& thread, Object* const* arguments, std::size_t count,
                              Object* keyword_names) {
@@ -167,7 +154,6 @@ Object* call_function(Object* callable, Object* const* arguments, std::size_t co
     return call_through(callable, arguments, count, keyword_names);
   }
   const std::uint32_t layer = entry->layer;  // Python may move the entries
-  if (hook.keep != nullptr && thread->outermost()) keep(arguments, count, keyword_names);
   const Stay stay(*thread, layer);
   return call_through(callable, arguments, count, keyword_names);
 }
@@ -186,7 +172,6 @@ Object* call_implementation(Object* callable, Object* const* arguments, std::siz
     return hook.implementation(callable, arguments, count, keyword_names);
   }
   const std::uint32_t layer = entry->layer;  // as above
-  if (hook.keep != nullptr && thread->outermost()) keep(arguments, count, keyword_names);
   const Stay stay(*thread, layer);
   return hook.implementation(callable, arguments, count, keyword_names);
 }
@@ -218,8 +203,8 @@ layers::ModuleMap& LayersCall::modules() {
 }
 
 Result<void> LayersCall::install(const PythonApi& api, Object* function, Object* implementation,
-                                 bool also_implementation, Object* introduce, Object* set_compiler,
-                                 Object* keep) {
+                                 bool also_implementation, Object* introduce,
+                                 Object* set_compiler) {
   if (hook.function != nullptr) return {};
   VectorCall** place = place_of(api, function);
   VectorCall** other = place_of(api, introduce);
@@ -232,7 +217,6 @@ Result<void> LayersCall::install(const PythonApi& api, Object* function, Object*
   hook.api = api;
   hook.introduce = introduce;
   hook.set_compiler = set_compiler;
-  hook.keep = keep;
   hook.implementation_name = api.intern("_call_impl");
   hook.compiled_name = api.intern("_compiled_call_impl");
   hook.get_attribute_name = api.intern("__getattribute__");

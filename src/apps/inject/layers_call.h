@@ -54,13 +54,11 @@ class LayersCall {
   // functions called from Python without asking (3.11) passes the former by at times, so the latter
   // is watched too. `introduce(module, caller, *values)` is called for modules that are not
   // known yet; `caller`: 0, or the layer that calls it + 1. `set_compiler`:
-  // torch._C._dynamo.eval_frame.set_eval_frame, or nullptr. `keep(module, keyword_names, *values)`,
-  // or nullptr, is called before each call from outside of all layers. References are kept. Errors:
+  // torch._C._dynamo.eval_frame.set_eval_frame, or nullptr. References are kept. Errors:
   // unsupported.
   static Result<void> install(const PythonApi& api, abi::python::Object* function,
                               abi::python::Object* implementation, bool also_implementation,
-                              abi::python::Object* introduce, abi::python::Object* set_compiler,
-                              abi::python::Object* keep);
+                              abi::python::Object* introduce, abi::python::Object* set_compiler);
 
   static layers::ModuleMap& modules();
 };

@@ -184,8 +184,8 @@ Object* attribute(Object* of, const char* name) {
 }  // namespace jouleprof::inject
 
 // Makes the modules of PyTorch layers. `side` (python/hook/jouleprof_layers.py's Side) has
-// the attributes `function`, `implementation` (or None), `also_implementation`, `introduce`,
-// `set_compiler` and `keep` of LayersCall::install, and is given the functions above as attributes.
+// the attributes `function`, `implementation` (or None), `also_implementation`, `introduce`
+// and `set_compiler` of LayersCall::install, and is given the functions above as attributes.
 // 0: done, now or before. Does nothing else, and raises nothing, when it can't: the trace says why.
 extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
     jouleprof::abi::python::Object* side) {
@@ -212,9 +212,9 @@ extern "C" __attribute__((visibility("default"))) int jouleprof_layers_install(
     Object* introduce = attribute(side, "introduce");
     Object* also = attribute(side, "also_implementation");
     if (function == nullptr || introduce == nullptr || also == nullptr) return 3;
-    const auto installed = LayersCall::install(
-        api, function, attribute(side, "implementation"), api.is_true(also) == 1, introduce,
-        attribute(side, "set_compiler"), attribute(side, "keep"));
+    const auto installed =
+        LayersCall::install(api, function, attribute(side, "implementation"),
+                            api.is_true(also) == 1, introduce, attribute(side, "set_compiler"));
     if (!installed) {
       layers::add_problem(installed.error().message);
       return 4;

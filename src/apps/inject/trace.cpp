@@ -60,6 +60,7 @@ bool wants(std::string_view what, std::string_view word) {
 // Not under the state's lock: CUPTI may initialise CUDA, which calls start_kernels(), or wait for a
 // thread that does.
 void start_cupti(cupti::Tracer& tracer, bool whole_graphs) {
+  replay::start();
   tracer.start_cupti(
       [] { return cupti::load_cupti(cupti::cupti_candidates(cupti::loaded_libraries())); },
       whole_graphs);
@@ -104,6 +105,8 @@ bool make_tracer(const char* folder, const char* what) {
     s.tracer->add_source([](model::ActivitySink& sink) { layers::send(sink, HostClock::now()); });
     layers::set_active(true);
     layers::take_cpu_time(!s.kernels_wanted);
+  } else {
+    s.tracer->add_source(&layers::send_replays);
   }
   for (const auto source : s.sources) s.tracer->add_source(source);
   if (!s.at_exit) {

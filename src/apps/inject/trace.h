@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/inject/replay.h"
 #include "recording/spool/spool_writer.h"
 #include "spans/cupti/tracer.h"
 #include "spans/layers/layers.h"
@@ -43,11 +44,17 @@ class SpoolSink final : public model::ActivitySink {
   ~SpoolSink() override { writer_->close(); }
 
   void define(std::uint32_t id, const model::TracedDevice& v) override { writer_->define(id, v); }
-  void define(std::uint32_t id, const model::KernelClass& v) override { writer_->define(id, v); }
+  void define(std::uint32_t id, const model::KernelClass& v) override {
+    writer_->define(id, v);
+    replay::seen(id, v);
+  }
   void define(std::uint32_t id, const model::Layer& v) override { writer_->define(id, v); }
   void define(std::uint32_t id, const model::Range& v) override { writer_->define(id, v); }
   void define(std::uint32_t id, const model::Scope& v) override { writer_->define(id, v); }
-  void add(const model::ActivityChunk& chunk) override { writer_->add(chunk); }
+  void add(const model::ActivityChunk& chunk) override {
+    writer_->add(chunk);
+    replay::seen(chunk);
+  }
   void status(const model::TraceStatus& status) override {
     model::TraceStatus reported = status;
     for (const std::string& more : {layers::problem(), writer_->problem()}) {

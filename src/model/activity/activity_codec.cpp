@@ -133,8 +133,11 @@ bool ActivityDecoder::next(EventEntry& entry) {
 }
 
 bool ActivityDecoder::next(LayerEntry& entry) {
-  return at_ != end_ && index(entry.layer) && phase(entry.phase) && number(entry.calls) &&
-         number(entry.wall_nanoseconds) && number(entry.cpu_nanoseconds);
+  std::uint64_t layer = 0;
+  if (at_ == end_ || !number(kNone, layer)) return false;
+  entry.layer = static_cast<std::uint32_t>(layer);
+  return phase(entry.phase) && number(entry.calls) && number(entry.wall_nanoseconds) &&
+         number(entry.cpu_nanoseconds);
 }
 
 bool ActivityDecoder::next(PhaseEntry& entry) {

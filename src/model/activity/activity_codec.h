@@ -66,6 +66,12 @@ struct LayerEntry {
   bool operator==(const LayerEntry&) const = default;
 };
 
+// Whether an entry of ChunkKind::kReplay is of a kernel, in whatever layers the program launches
+// it.
+inline bool is_kernel_rerun(const LayerEntry& entry) {
+  return entry.layer == kNone && entry.calls == 0;
+}
+
 // Time in backward passes or optimizers' steps on the host, without calls of layers in them. For
 // the forward phase: how often layers were called from outside of all others, and no time.
 struct PhaseEntry {

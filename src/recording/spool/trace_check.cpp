@@ -110,7 +110,9 @@ std::string_view TraceCheck::add(const model::ActivityChunk& chunk, Duration bin
     case kLayers:
     case kReplay:
       for (model::LayerEntry e; decoder.next(e);) {
-        if (e.layer >= layers_) return kNoLayer;
+        // A re-run of a kernel may be of no layer.
+        const bool of_kernel = chunk.kind == kReplay && model::is_kernel_rerun(e);
+        if (e.layer >= layers_ && !of_kernel) return kNoLayer;
         if (e.wall_nanoseconds > kLongest || e.cpu_nanoseconds > kLongest || e.calls > kLongest) {
           return kTooLong;
         }

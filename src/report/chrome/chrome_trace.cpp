@@ -172,6 +172,7 @@ class Writer {
     model::ActivityDecoder decoder(chunk.bytes);
     model::LayerEntry entry;
     const bool any = decoder.next(entry);
+    if (any && model::is_kernel_rerun(entry)) return "a kernel";
     if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
       return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
     }

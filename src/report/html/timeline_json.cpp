@@ -282,11 +282,14 @@ Result<Json> replay_track(const analysis::Run& run, const analysis::PartSpan& sp
       model::ActivityDecoder decoder(chunk.bytes);
       model::LayerEntry entry;
       const bool any = decoder.next(entry);
-      if (!decoder.ok() || (any && entry.layer >= trace.layers.size())) {
+      const bool of_kernel = any && model::is_kernel_rerun(entry);
+      if (!decoder.ok() || (any && !of_kernel && entry.layer >= trace.layers.size())) {
         return fail(Errc::kCorrupt, "the recording's activity chunks are damaged");
       }
       track.push_back({time_json(chunk.begin - origin), time_json(chunk.end - chunk.begin),
-                       any ? Json(trace.layers[entry.layer].name) : Json(nullptr)});
+                       of_kernel ? Json("a kernel")
+                       : any     ? Json(trace.layers[entry.layer].name)
+                                 : Json(nullptr)});
     }
   }
   return track;

@@ -169,9 +169,9 @@ std::vector<std::string> TraceWatch::variables(const Environment& environment,
           kNvtxVariable, *nvtx));
     }
   }
+  if (options_.replay_seconds) set(kReplayVariable, fmt::format("{}", *options_.replay_seconds));
   if (!options_.python_hook.empty()) {
     set(kInjectVariable, library);
-    if (options_.replay_seconds) set(kReplayVariable, fmt::format("{}", *options_.replay_seconds));
     const auto before = environment("PYTHONPATH");
     set("PYTHONPATH", options_.python_hook.string() +
                           (before && !before->empty() ? ":" + *before : std::string()));

@@ -20,6 +20,7 @@ using abi::ResourceCall;
 using abi::RuntimeCall;
 
 std::atomic<Collector*> in_use{nullptr};
+std::atomic<Collector::Listener> listening{nullptr};
 
 constexpr ActivityKind kKinds[] = {ActivityKind::kDevice, ActivityKind::kConcurrentKernel,
                                    ActivityKind::kMemcpy, ActivityKind::kMemcpy2,
@@ -76,6 +77,23 @@ constexpr DriverCall kDriverCalls[] = {
     DriverCall::kMemsetD2D8AsyncPtsz,
     DriverCall::kMemsetD2D16AsyncPtsz,
     DriverCall::kMemsetD2D32AsyncPtsz,
+};
+// No work of the GPU's, and of interest to a listener only.
+constexpr DriverCall kListenedCalls[] = {
+    DriverCall::kGraphAddKernelNode2,
+    DriverCall::kGraphKernelNodeSetParams2,
+    DriverCall::kGraphExecKernelNodeSetParams2,
+    DriverCall::kGraphKernelNodeSetAttribute,
+    DriverCall::kGraphKernelNodeCopyAttributes,
+    DriverCall::kGraphAddMemsetNode,
+    DriverCall::kGraphAddNode,
+    DriverCall::kGraphAddNode2,
+    DriverCall::kModuleUnload,
+    DriverCall::kLibraryUnload,
+    DriverCall::kMemFree2,
+    DriverCall::kMemFreeAsync,
+    DriverCall::kMemFreeAsyncPtsz,
+    DriverCall::kMemUnmap,
 };
 constexpr RuntimeCall kRuntimeCalls[] = {
     RuntimeCall::kLaunchKernel,
@@ -207,6 +225,12 @@ void Collector::subscribe() {
   for (const DriverCall call : kInstantiations) {
     api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
   }
+  if (listening.load() != nullptr) {
+    for (const DriverCall call : kListenedCalls) {
+      api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi,
+                           static_cast<std::uint32_t>(call));
+    }
+  }
   for (const ResourceCall call : kResourceCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kResource, static_cast<std::uint32_t>(call));
   }
@@ -228,6 +252,8 @@ void Collector::stop() {
   Collector* self = this;
   in_use.compare_exchange_strong(self, nullptr);
 }
+
+void Collector::listen(Listener listener) noexcept { listening.store(listener); }
 
 void Collector::forget() noexcept { in_use.store(nullptr); }
 
@@ -278,7 +304,12 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
     graphs_.on_instantiation(data.site);
     return;
   }
-  if (domain == abi::Domain::kDriverApi) on_driver_call(static_cast<DriverCall>(call), data);
+  if (domain == abi::Domain::kDriverApi) {
+    const Listener listener = listening.load(std::memory_order_relaxed);
+    if (listener != nullptr) listener(static_cast<DriverCall>(call), data);
+    if (is_one_of(kListenedCalls, domain, call)) return;
+    on_driver_call(static_cast<DriverCall>(call), data);
+  }
   if (data.site != abi::Site::kEnter) return;
   launches_.put(data.correlation_id, scopes::current());
   last_launch_.store(data.correlation_id, std::memory_order_relaxed);

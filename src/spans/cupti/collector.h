@@ -34,6 +34,11 @@ class Collector {
   // After a fork, in the child: ignores all later calls of CUPTI.
   static void forget() noexcept;
 
+  // Is also given the driver's calls that launch kernels, set or free memory, and change graphs or
+  // code. For the process; to be set before start().
+  using Listener = void (*)(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data);
+  static void listen(Listener listener) noexcept;
+
   // CUDA graphs node by node, or one record a launch where those may be: from the next launch on.
   // `every`: as GraphMode has it.
   void graph_nodes(bool nodes, bool every) { graphs_.want_nodes(nodes, every); }

@@ -40,7 +40,7 @@ TEST_F(TracerTest, TurnsOnWhatItNeedsAndNothingElse) {
 TEST_F(TracerTest, SmallMemsetsAreLeftOutUntilThereIsAGraph) {
   start();
   const auto recorded = [&](std::uint64_t bytes) {
-    const abi::MemsetParameters parameters{.address = 0, .opaque_1 = {}, .count = bytes};
+    const abi::MemsetParameters parameters{.address = 0, .value = {}, .count = bytes};
     cupti.call(abi::DriverCall::kMemsetD8Async, abi::Site::kEnter, 1, &parameters);
     const bool enabled = cupti.enabled.contains(ActivityKind::kMemset);
     cupti.call(abi::DriverCall::kMemsetD8Async, abi::Site::kExit, 1, &parameters);

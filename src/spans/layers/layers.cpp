@@ -13,6 +13,7 @@ namespace {
 struct Replay {
   std::uint32_t layer = model::kNone;
   std::uint64_t calls = 0;
+  bool any = false;  // false: preparation
   HostTime begin{};
   HostTime end{};
 };
@@ -37,11 +38,21 @@ void begin_replay() {
   all().last = HostClock::now();
 }
 
-void replayed(std::uint32_t layer, std::uint64_t calls) {
+namespace {
+
+void add(std::uint32_t layer, std::uint64_t calls, bool any) {
   const HostTime now = HostClock::now();
   const std::scoped_lock lock(all().mutex);
-  all().not_reported.push_back({layer, calls, std::exchange(all().last, now), now});
+  all().not_reported.push_back({layer, calls, any, std::exchange(all().last, now), now});
 }
+
+}  // namespace
+
+void replayed(std::uint32_t layer, std::uint64_t calls) {
+  add(layer, calls, layer != model::kNone);
+}
+
+void replayed_kernel() { add(model::kNone, 0, true); }
 
 void end_replay() { set_active(true); }
 
@@ -55,7 +66,7 @@ void send_replays(model::ActivitySink& sink) {
   scopes::send(sink);
   for (const Replay& replay : replays) {
     model::ActivityEncoder encoder;
-    if (replay.layer != model::kNone) {
+    if (replay.any) {
       encoder.add(model::LayerEntry{replay.layer, model::Phase::kForward, replay.calls,
                                     static_cast<std::uint64_t>((replay.end - replay.begin).count()),
                                     0});

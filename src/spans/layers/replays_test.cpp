@@ -47,11 +47,12 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_FALSE(active());
   replayed(model::kNone, 0);
   replayed(id, 640);
+  replayed_kernel();
   send(sink, HostClock::now());
   end_replay();
   EXPECT_TRUE(active());
   set_active(false);
-  ASSERT_EQ(sink.chunks.size(), 2u);
+  ASSERT_EQ(sink.chunks.size(), 3u);
   EXPECT_LE(before, sink.chunks[0].begin);
   EXPECT_EQ(sink.chunks[0].end, sink.chunks[1].begin);
   EXPECT_TRUE(sink.chunks[0].bytes.empty());
@@ -60,7 +61,8 @@ TEST(Replays, AreReportedOnceOneAfterTheOther) {
   EXPECT_EQ(entries[0].layer, id);
   EXPECT_EQ(entries[0].calls, 640u);
   send(sink, HostClock::now());
-  EXPECT_EQ(sink.chunks.size(), 2u);
+  EXPECT_TRUE(model::is_kernel_rerun(entries_of(sink.chunks[2]).at(0)));
+  EXPECT_EQ(sink.chunks.size(), 3u);
 }
 
 TEST(Replays, ProblemsAreSaidOnceEach) {

@@ -1,0 +1,262 @@
+#include "apps/inject/replay.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "apps/inject/trace.h"
+#include "base/never_destroyed.h"
+#include "base/process/threads.h"
+#include "base/text.h"
+#include "model/activity/activity_codec.h"
+#include "spans/cupti/collector.h"
+#include "spans/reruns/rerun_runner.h"
+
+namespace jouleprof::inject::replay {
+namespace {
+
+using reruns::InPlace;
+using reruns::Signature;
+
+constexpr Duration kSettle = std::chrono::milliseconds{50};  // longer than a bin of the trace
+constexpr Duration kPatience = std::chrono::seconds{10};     // of a process that is stuck
+constexpr double kMostWaiting = 5;  // seconds, for work that the program left behind
+
+struct State {
+  reruns::DriverApi driver;
+  std::unique_ptr<reruns::LaunchRecorder> recorder;
+  pid_t process = 0;
+
+  std::mutex mutex;                                         // guards what follows
+  std::unordered_map<std::uint32_t, Signature> signatures;  // of kernels
+  std::map<Signature, InPlace> in_place;
+  std::condition_variable ended_changed;
+  bool begun = false;
+  bool running = false;
+  std::atomic<bool> stop{false};
+  std::atomic<bool> stuck{false};
+  std::atomic<bool> tallies{false};
+  std::atomic<int> status{0};
+};
+
+State& state() {
+  static NeverDestroyed<State> only;
+  return *only;
+}
+
+double asked_seconds() {
+  const char* text = std::getenv("JOULEPROF_REPLAY");
+  const auto number = text != nullptr ? parse_number(text) : std::nullopt;
+  return number && *number > 0 ? *number : 0;
+}
+
+void on_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) {
+  state().recorder->on_call(call, data);
+}
+
+// Work that the program launched and did not wait for is its own.
+bool is_idle(const std::vector<reruns::RecordedKernel>& kernels, const reruns::DriverApi& driver) {
+  // Of the default stream, which waits for most others; cuCtxSynchronize() might never return.
+  const auto legacy = reinterpret_cast<abi::cuda::Stream>(std::uintptr_t{1});
+  const HostTime begin = HostClock::now();
+  for (const auto& kernel : kernels) {
+    if (driver.set_context(kernel.context) != abi::cuda::kSuccess) return false;
+    abi::cuda::Result result = abi::cuda::kSuccess;
+    while ((result = driver.query_stream(legacy)) == abi::cuda::kNotReady) {
+      if (seconds(HostClock::now() - begin) > kMostWaiting) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    if (result != abi::cuda::kSuccess) return false;
+  }
+  return true;
+}
+
+void announce(const reruns::Plan& plan, double most) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  double share = 0;
+  for (const auto& kernel : plan.kernels) share += kernel.in_place.busy / plan.busy;
+  std::fputs(fmt::format("jouleprof: re-runs {} kernels ({:.1f} % of the kernels' time) in "
+                         "isolation, for up to {:.0f} s\n",
+                         plan.kernels.size(), 100 * share, most)
+                 .c_str(),
+             stderr);
+}
+
+// What was not re-run, and why; empty: all was.
+std::string rerun(State& s, const Limits& limits) {
+  const auto kernels = s.recorder->kernels();
+  if (kernels.empty()) return "no launch of a kernel was seen";
+  if (!is_idle(kernels, s.driver)) {
+    return "no kernel was re-run, because the GPU did not finish the program's work";
+  }
+  flush();
+  s.tallies.store(false);
+  reruns::Plan plan;
+  {
+    const std::scoped_lock lock(s.mutex);
+    plan = reruns::plan(kernels, s.in_place);
+  }
+  if (plan.kernels.empty()) {
+    return fmt::format("no kernel was re-run: {}", reruns::described(plan.left_out));
+  }
+  announce(plan, limits.all);
+  s.recorder->begin_reruns();
+  layers::begin_replay();
+  every_node(true);
+  std::this_thread::sleep_for(kSettle);
+  reruns::RerunOutcome outcome;
+  std::string changes;
+  {
+    reruns::RerunRunner runner(
+        s.driver, {[] { layers::replayed(model::kNone, 0); }, [] { layers::replayed_kernel(); },
+                   [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; }});
+    const HostTime end = HostClock::now() + std::chrono::duration_cast<Duration>(
+                                                std::chrono::duration<double>(limits.all));
+    changes = runner.save(plan);
+    outcome = runner.run(plan, limits.each, end);
+  }
+  every_node(false);
+  if (s.recorder->launches_of_others() > 0) {
+    layers::add_problem("replay: ended early, because the program launched work meanwhile");
+  }
+  if (outcome.stuck) s.stuck.store(true);
+  if (s.recorder->dropped() > 0) {
+    layers::add_problem(
+        fmt::format("replay: {} launches were not kept, for lack of room", s.recorder->dropped()));
+  }
+  if (!changes.empty()) {
+    layers::add_problem(fmt::format("replay: re-runs changed memory of the program: {}", changes));
+  }
+  if (outcome.left_out.empty()) return {};
+  return fmt::format("not re-run in isolation: {}", reruns::described(outcome.left_out));
+}
+
+void ended(State& s) {
+  {
+    const std::scoped_lock lock(s.mutex);
+    s.running = false;
+  }
+  s.ended_changed.notify_all();
+}
+
+bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
+
+}  // namespace
+
+bool wanted() noexcept {
+  try {
+    return asked_seconds() > 0;
+  } catch (...) {
+    return false;
+  }
+}
+
+void start() noexcept {
+  try {
+    State& s = state();
+    if (!wanted() || s.recorder != nullptr || !reruns::load_driver(s.driver)) return;
+    s.recorder = std::make_unique<reruns::LaunchRecorder>(s.driver);
+    s.process = getpid();
+    s.tallies.store(true);
+    cupti::Collector::listen(&on_call);
+  } catch (...) {  // no memory: no re-runs
+  }
+}
+
+void at_exit() noexcept {
+  if (state().recorder == nullptr || is_python()) return;
+  std::atexit([] {
+    if (!begin({asked_seconds()})) return;
+    while (!wait(1)) {
+    }
+    leave_if_stuck(0);
+  });
+}
+
+void seen(std::uint32_t id, const model::KernelClass& kernel) {
+  State& s = state();
+  if (kernel.kind != model::ActivityKind::kKernel || !s.tallies.load()) return;
+  const std::scoped_lock lock(s.mutex);
+  s.signatures[id] = {kernel.name, kernel.grid, kernel.block};
+}
+
+void seen(const model::ActivityChunk& chunk) {
+  State& s = state();
+  if (chunk.kind != model::ChunkKind::kScopes || !s.tallies.load()) return;
+  const std::scoped_lock lock(s.mutex);
+  model::ActivityDecoder decoder(chunk.bytes);
+  for (model::ScopeEntry e; decoder.next(e);) {
+    const auto found = s.signatures.find(e.kernel_class);
+    if (found == s.signatures.end()) continue;
+    InPlace& did = s.in_place[found->second];
+    did.busy += 1e-9 * static_cast<double>(e.busy_nanoseconds);
+    did.launches += e.launches;
+  }
+}
+
+bool begin(const Limits& limits) noexcept {
+  State& s = state();
+  try {
+    if (s.recorder == nullptr || s.process != getpid()) return false;
+    {
+      const std::scoped_lock lock(s.mutex);
+      if (std::exchange(s.begun, true)) return false;
+      s.running = true;
+    }
+    auto thread = start_thread(
+        [&s, limits] {
+          const std::string why = rerun(s, limits);
+          if (!why.empty()) layers::add_problem("replay: " + why);
+          flush();
+          ended(s);
+        },
+        [&s](const char* why) {
+          layers::add_problem(std::string("replay: ended early: ") + why);
+          ended(s);
+        });
+    if (thread) {
+      thread->detach();
+      return true;
+    }
+  } catch (...) {  // no memory: no re-runs
+  }
+  ended(s);
+  return false;
+}
+
+bool wait(double seconds) noexcept {
+  State& s = state();
+  std::unique_lock lock(s.mutex);
+  return s.ended_changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                                  [&] { return !s.running; });
+}
+
+void stop() noexcept { state().stop.store(true); }
+
+void leave_if_stuck(int status) noexcept {
+  State& s = state();
+  if (!s.stuck.load()) return;
+  s.status.store(status);
+  // The first to run of what is left to run when the process exits.
+  on_exit([](int final, void*) { state().status.store(final); }, nullptr);
+  auto watching = start_thread(
+      [&s] {
+        std::this_thread::sleep_for(kPatience);
+        end(true);
+        std::fflush(nullptr);
+        _exit(s.status.load());
+      },
+      [](const char*) {});
+  if (watching) watching->detach();
+}
+
+}  // namespace jouleprof::inject::replay

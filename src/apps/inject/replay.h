@@ -1,0 +1,45 @@
+// Isolated re-runs of this process's kernels: when it ends (`jouleprof run --replay`), or on
+// request.
+#pragma once
+
+#include <cstdint>
+
+#include "model/activity/activity.h"
+
+namespace jouleprof::inject::replay {
+
+// Thread safety: all functions from any thread. None throws or fails the program.
+
+// Whether JOULEPROF_REPLAY asks for re-runs when the process ends.
+bool wanted() noexcept;
+
+// Records launches from now on, where they are wanted. The driver is loaded, and CUPTI has not
+// started.
+void start() noexcept;
+
+// Re-runs kernels as the process exits, unless Python runs in it: its frameworks free memory before
+// that, and python/hook/jouleprof_at_exit.py comes earlier. After CUPTI has started.
+void at_exit() noexcept;
+
+// What the trace says of the program's kernels. Called by one thread.
+void seen(std::uint32_t id, const model::KernelClass& kernel);
+void seen(const model::ActivityChunk& chunk);
+
+// How long kernels are re-run.
+struct Limits {
+  double each = 0;  // seconds of a loop, at most
+  double all = 30;
+};
+
+// Begins to re-run kernels on a thread of its own. False: nothing was recorded, or re-runs are
+// under way.
+bool begin(const Limits& limits) noexcept;
+// Whether they have ended; waits up to that many seconds for it.
+bool wait(double seconds) noexcept;
+// Ends them soon.
+void stop() noexcept;
+// Where a kernel does not end, CUDA's functions may never return. The process then leaves with this
+// status, or with the one that it exits with, at the latest 10 seconds from now.
+void leave_if_stuck(int status) noexcept;
+
+}  // namespace jouleprof::inject::replay

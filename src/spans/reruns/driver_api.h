@@ -1,0 +1,43 @@
+// The CUDA driver's functions that isolated re-runs call, as a struct of pointers.
+#pragma once
+
+#include "abi/cuda_abi.h"
+
+namespace jouleprof::reruns {
+
+// Those of drivers before CUDA 12.4 may lack what follows `newer`; all others are set in what
+// load_driver() returns.
+struct DriverApi {
+  abi::cuda::fn::CtxSetCurrent* set_context = nullptr;
+  abi::cuda::fn::StreamCreate* create_stream = nullptr;
+  abi::cuda::fn::StreamQuery* query_stream = nullptr;
+  abi::cuda::fn::StreamBeginCapture_v2* begin_capture = nullptr;
+  abi::cuda::fn::StreamEndCapture* end_capture = nullptr;
+  abi::cuda::fn::GraphInstantiateWithFlags* instantiate = nullptr;
+  abi::cuda::fn::GraphLaunch* launch_graph = nullptr;
+  abi::cuda::fn::GraphExecDestroy* destroy_executable = nullptr;
+  abi::cuda::fn::GraphDestroy* destroy_graph = nullptr;
+  abi::cuda::fn::LaunchKernelEx* launch = nullptr;
+  abi::cuda::fn::MemsetD8Async* set_bytes = nullptr;
+  abi::cuda::fn::MemsetD16Async* set_shorts = nullptr;
+  abi::cuda::fn::MemsetD32Async* set_words = nullptr;
+  abi::cuda::fn::MemcpyDtoDAsync_v2* copy = nullptr;
+  abi::cuda::fn::MemAlloc_v2* allocate = nullptr;
+  abi::cuda::fn::MemFree_v2* free = nullptr;
+  abi::cuda::fn::MemGetInfo_v2* memory = nullptr;
+  abi::cuda::fn::MemGetAddressRange_v2* range_of = nullptr;
+  abi::cuda::fn::PointerGetAttribute* pointer_attribute = nullptr;
+  abi::cuda::fn::GetErrorName* error_name = nullptr;
+  // Newer
+  abi::cuda::fn::FuncGetName* function_name = nullptr;
+  abi::cuda::fn::FuncGetName* kernel_name = nullptr;
+  abi::cuda::fn::FuncGetParamInfo* function_parameter = nullptr;
+  abi::cuda::fn::FuncGetParamInfo* kernel_parameter = nullptr;
+  abi::cuda::fn::FuncGetModule* module_of = nullptr;
+  abi::cuda::fn::KernelGetLibrary* library_of = nullptr;
+};
+
+// Of the driver that the process has loaded. False: there is none, or it lacks one of the older.
+bool load_driver(DriverApi& api);
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,539 @@
+#include "spans/reruns/launch_recorder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/activity/collective.h"
+
+namespace jouleprof::reruns {
+namespace {
+
+namespace cuda = abi::cuda;
+using abi::cupti::DriverCall;
+using abi::cupti::Site;
+
+constexpr std::uint64_t kAllOfTheFirst = 512;  // launches of a kernel; then one of sixteen
+constexpr std::uint64_t kOneOf = 16;
+constexpr std::size_t kMostRecent = 96;  // memsets
+constexpr std::size_t kMostFreed = 4096;
+constexpr std::size_t kMostNodes = 65536;
+constexpr std::size_t kMostParameters = 512;
+constexpr std::size_t kMostAllocated = 16384;
+constexpr std::size_t kMostNumbers = 65536;
+constexpr std::uint64_t kLeastAddress = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 57;
+
+thread_local bool reruns_here = false;
+thread_local RecordedKernel* adding = nullptr;  // the kernel of the node that this thread adds
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  return (hash ^ word) * 1099511628211u;
+}
+constexpr std::uint64_t kHashStart = 1469598103934665603u;
+
+template <class Use>
+void each_word(const std::vector<unsigned char>& bytes, Use use) {
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
+    use(word);
+  }
+}
+
+bool is_kept(int attribute) {
+  return attribute == cuda::kLaunchCooperative || attribute == cuda::kLaunchClusterDimension ||
+         attribute == cuda::kLaunchClusterScheduling ||
+         attribute == cuda::kLaunchPreferredClusterDimension;
+}
+
+void set_attribute(RecordedKernel& kernel, const cuda::LaunchAttribute& attribute) {
+  if (!is_kept(attribute.id)) return;
+  for (auto& known : kernel.attributes) {
+    if (known.id == attribute.id) {
+      known = attribute;
+      return;
+    }
+  }
+  kernel.attributes.push_back(attribute);
+}
+
+Cleared cleared_by(const cuda::MemsetNodeParameters& set) {
+  return {set.address, set.height <= 1 ? set.width : 0, set.value, set.element_bytes};
+}
+
+}  // namespace
+
+struct LaunchRecorder::Call {
+  Shape shape;
+  cuda::Context context = nullptr;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+  std::span<const cuda::LaunchAttribute> attributes;
+
+  template <class Parameters>
+  static Call of(const Parameters& p, cuda::Function function, cuda::Context context,
+                 void** extra) {
+    Call call;
+    call.shape = {function,
+                  {p.grid[0], p.grid[1], p.grid[2]},
+                  {p.block[0], p.block[1], p.block[2]},
+                  p.shared_bytes};
+    call.context = context;
+    call.extra = extra;
+    return call;
+  }
+  static Call of_node(const cuda::KernelNodeParameters& node, cuda::Context current) {
+    cuda::Function function = node.function != nullptr ? node.function : node.kernel;
+    Call call = of(node, function, node.context != nullptr ? node.context : current, node.extra);
+    call.parameters = node.parameters;
+    return call;
+  }
+};
+
+std::size_t LaunchRecorder::ShapeHash::operator()(const Shape& shape) const noexcept {
+  std::uint64_t hash = mixed(kHashStart, reinterpret_cast<std::uintptr_t>(shape.function));
+  for (const unsigned n : shape.grid) hash = mixed(hash, n);
+  for (const unsigned n : shape.block) hash = mixed(hash, n);
+  return mixed(hash, shape.shared_bytes);
+}
+
+void LaunchRecorder::begin_reruns() noexcept {
+  reruns_here = true;
+  others_.store(0);
+  rerunning_.store(true);
+}
+
+void LaunchRecorder::end_reruns() noexcept {
+  reruns_here = false;
+  rerunning_.store(false);
+}
+
+void LaunchRecorder::on_call(DriverCall call, const abi::cupti::CallbackData& data) noexcept {
+  if (data.function_parameters == nullptr) return;
+  const auto context = reinterpret_cast<cuda::Context>(data.context);
+  try {
+    switch (call) {
+      case DriverCall::kLaunchKernel:
+      case DriverCall::kLaunchKernelPtsz:
+      case DriverCall::kLaunchCooperativeKernel:
+      case DriverCall::kLaunchCooperativeKernelPtsz: {
+        if (data.site != Site::kEnter) return;
+        const auto& p = *static_cast<const abi::cupti::LaunchParameters*>(data.function_parameters);
+        const bool cooperative = call == DriverCall::kLaunchCooperativeKernel ||
+                                 call == DriverCall::kLaunchCooperativeKernelPtsz;
+        cuda::LaunchAttribute all_at_once{cuda::kLaunchCooperative, {}, {1}};
+        auto launch = Call::of(p, p.function, context, cooperative ? nullptr : p.extra);
+        launch.parameters = p.parameters;
+        if (cooperative) launch.attributes = {&all_at_once, 1};
+        return launched(launch);
+      }
+      case DriverCall::kLaunchKernelEx:
+      case DriverCall::kLaunchKernelExPtsz: {
+        if (data.site != Site::kEnter) return;
+        const auto& p =
+            *static_cast<const abi::cupti::LaunchExParameters*>(data.function_parameters);
+        auto launch = Call::of(*p.config, p.function, context, p.extra);
+        launch.parameters = p.parameters;
+        launch.attributes = {p.config->attributes, p.config->attribute_count};
+        return launched(launch);
+      }
+      default:
+        if (!rerunning_.load(std::memory_order_relaxed)) changed(call, data);
+    }
+  } catch (...) {  // no memory
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// What is not a launch.
+void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& data) {
+  namespace cupti = abi::cupti;
+  const void* parameters = data.function_parameters;
+  const auto context = reinterpret_cast<cuda::Context>(data.context);
+  const bool enters = data.site == Site::kEnter;
+  const auto memset = [&](unsigned element) {
+    const auto& p = *static_cast<const cupti::MemsetParameters*>(parameters);
+    Cleared set{p.address, p.count, 0, element};
+    std::memcpy(&set.value, p.value, element);
+    if (enters) cleared(set);
+  };
+  switch (call) {
+    case DriverCall::kMemsetD8:
+    case DriverCall::kMemsetD8Ptds:
+    case DriverCall::kMemsetD8Async:
+    case DriverCall::kMemsetD8AsyncPtsz:
+      return memset(1);
+    case DriverCall::kMemsetD16:
+    case DriverCall::kMemsetD16Ptds:
+    case DriverCall::kMemsetD16Async:
+    case DriverCall::kMemsetD16AsyncPtsz:
+      return memset(2);
+    case DriverCall::kMemsetD32:
+    case DriverCall::kMemsetD32Ptds:
+    case DriverCall::kMemsetD32Async:
+    case DriverCall::kMemsetD32AsyncPtsz:
+      return memset(4);
+    case DriverCall::kGraphAddMemsetNode: {
+      const auto& p = *static_cast<const cupti::AddMemsetNodeParameters*>(parameters);
+      if (enters && p.node != nullptr) cleared(cleared_by(*p.node));
+      return;
+    }
+    case DriverCall::kGraphAddKernelNode2: {
+      const auto& p = *static_cast<const cupti::AddKernelNodeParameters*>(parameters);
+      if (p.node == nullptr) return;
+      if (enters) return launched(Call::of_node(*p.node, context));
+      return node_added(p.added != nullptr ? *p.added : nullptr);
+    }
+    case DriverCall::kGraphAddNode: {
+      const auto& p = *static_cast<const cupti::AddNodeParameters*>(parameters);
+      add_node(p.node, data);
+      if (!enters) node_added(p.added != nullptr ? *p.added : nullptr);
+      return;
+    }
+    case DriverCall::kGraphAddNode2: {
+      const auto& p = *static_cast<const cupti::AddNode2Parameters*>(parameters);
+      add_node(p.node, data);
+      if (!enters) node_added(p.added != nullptr ? *p.added : nullptr);
+      return;
+    }
+    case DriverCall::kGraphKernelNodeSetParams2: {
+      const auto& p = *static_cast<const cupti::SetKernelNodeParameters*>(parameters);
+      if (enters && p.parameters != nullptr) launched(Call::of_node(*p.parameters, context));
+      return;
+    }
+    case DriverCall::kGraphExecKernelNodeSetParams2: {
+      const auto& p = *static_cast<const cupti::SetExecKernelNodeParameters*>(parameters);
+      if (enters && p.parameters != nullptr) launched(Call::of_node(*p.parameters, context));
+      return;
+    }
+    case DriverCall::kGraphKernelNodeSetAttribute: {
+      const auto& p = *static_cast<const cupti::SetNodeAttributeParameters*>(parameters);
+      if (!enters || p.value == nullptr || !is_kept(p.attribute)) return;
+      const std::scoped_lock lock(mutex_);
+      const auto found = nodes_.find(p.node);
+      if (found == nodes_.end()) return;
+      cuda::LaunchAttribute attribute{p.attribute, {}, {}};
+      std::memcpy(attribute.value, p.value, sizeof attribute.value);
+      return set_attribute(*found->second, attribute);
+    }
+    case DriverCall::kGraphKernelNodeCopyAttributes: {
+      const auto& p = *static_cast<const cupti::CopyNodeAttributesParameters*>(parameters);
+      const std::scoped_lock lock(mutex_);
+      const auto to = nodes_.find(p.to);
+      const auto from = nodes_.find(p.from);
+      if (!enters || to == nodes_.end() || from == nodes_.end()) return;
+      if (to->second != from->second) to->second->attributes = from->second->attributes;
+      return;
+    }
+    case DriverCall::kModuleUnload: {
+      const auto& p = *static_cast<const cupti::ModuleUnloadParameters*>(parameters);
+      if (!enters || driver_.module_of == nullptr) return;
+      return forget(
+          [](const DriverApi& driver, const RecordedKernel& kernel, const void* module) {
+            cuda::Module of = nullptr;
+            return driver.module_of(&of, kernel.shape.function) == cuda::kSuccess && of == module;
+          },
+          p.module);
+    }
+    case DriverCall::kLibraryUnload: {
+      const auto& p = *static_cast<const cupti::LibraryUnloadParameters*>(parameters);
+      if (!enters || driver_.library_of == nullptr) return;
+      return forget(
+          [](const DriverApi& driver, const RecordedKernel& kernel, const void* library) {
+            cuda::Library of = nullptr;
+            return driver.library_of(&of, kernel.shape.function) == cuda::kSuccess && of == library;
+          },
+          p.library);
+    }
+    case DriverCall::kMemFree2:
+    case DriverCall::kMemFreeAsync:
+    case DriverCall::kMemFreeAsyncPtsz: {
+      const auto& p = *static_cast<const cupti::FreeParameters*>(parameters);
+      cuda::DevicePtr begin = 0;
+      std::size_t bytes = 0;
+      if (!enters || driver_.range_of(&begin, &bytes, p.address) != cuda::kSuccess) return;
+      return freed(begin, bytes);
+    }
+    case DriverCall::kMemUnmap: {
+      const auto& p = *static_cast<const cupti::UnmapParameters*>(parameters);
+      if (enters) freed(p.address, p.bytes);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void LaunchRecorder::add_node(const cuda::NodeParameters* node,
+                              const abi::cupti::CallbackData& data) {
+  if (node == nullptr || data.site != Site::kEnter) return;
+  adding = nullptr;
+  if (node->type == cuda::kNodeMemset) cleared(cleared_by(node->memset));
+  if (node->type != cuda::kNodeKernel) return;
+  launched(Call::of_node(node->kernel, reinterpret_cast<cuda::Context>(data.context)));
+}
+
+void LaunchRecorder::node_added(cuda::GraphNode node) {
+  const std::scoped_lock lock(mutex_);
+  if (adding == nullptr || node == nullptr) return;
+  if (nodes_.size() >= kMostNodes) nodes_.clear();
+  nodes_[node] = std::exchange(adding, nullptr);
+}
+
+void LaunchRecorder::launched(const Call& call) {
+  if (rerunning_.load(std::memory_order_relaxed)) {
+    if (!reruns_here) others_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::scoped_lock lock(mutex_);
+  adding = nullptr;
+  RecordedKernel* kernel = kernel_of(call);
+  if (kernel == nullptr) return;
+  adding = kernel;
+  for (const auto& attribute : call.attributes) set_attribute(*kernel, attribute);
+  if (kernel->why_not.empty()) keep(*kernel, call);
+}
+
+RecordedKernel* LaunchRecorder::kernel_of(const Call& call) {
+  const auto found = kernels_.find(call.shape);
+  if (found != kernels_.end()) return &found->second;
+  if (kernels_.size() >= kMostKernels) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  RecordedKernel& made = kernels_[call.shape];
+  made.shape = call.shape;
+  made.context = call.context;
+  describe(made);
+  return &made;
+}
+
+void LaunchRecorder::describe(RecordedKernel& kernel) const {
+  const auto name_by = [&](cuda::fn::FuncGetName* get) {
+    const char* name = nullptr;
+    if (get == nullptr || get(&name, kernel.shape.function) != cuda::kSuccess || name == nullptr) {
+      return false;
+    }
+    kernel.name = name;
+    return true;
+  };
+  cuda::fn::FuncGetParamInfo* parameter = driver_.function_parameter;
+  if (!name_by(driver_.function_name)) {
+    parameter = driver_.kernel_parameter;
+    if (!name_by(driver_.kernel_name)) {
+      kernel.why_not = "the driver does not name it (CUDA 12.4 does)";
+      return;
+    }
+  }
+  if (!model::collective_kind(kernel.name).empty()) {
+    kernel.why_not = "it waits for other ranks";
+  } else if (parameter == nullptr) {
+    kernel.why_not = "the driver does not describe its parameters (CUDA 12.4 does)";
+  } else {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    while (kernel.layout.size() <= kMostParameters &&
+           parameter(kernel.shape.function, kernel.layout.size(), &offset, &bytes) ==
+               cuda::kSuccess) {
+      kernel.layout.emplace_back(offset, bytes);
+    }
+    if (kernel.layout.size() > kMostParameters) kernel.why_not = "it has too many parameters";
+  }
+}
+
+// Sizes are packed into words that are as large as addresses (tensor maps): the driver knows which
+// is which.
+bool LaunchRecorder::is_address(std::uint64_t word) {
+  if (word < kLeastAddress || word >= kMostAddress) return false;
+  const auto after = allocated_.upper_bound(word);
+  if (after != allocated_.begin()) {
+    const auto& [begin, bytes] = *std::prev(after);
+    if (word < begin + bytes) return true;
+  }
+  if (numbers_.contains(word)) return false;
+  unsigned type = 0;
+  cuda::DevicePtr begin = 0;
+  std::size_t bytes = 0;
+  if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) != cuda::kSuccess) {
+    if (numbers_.size() >= kMostNumbers) numbers_.clear();
+    numbers_.insert(word);
+    return false;
+  }
+  if (driver_.range_of(&begin, &bytes, word) == cuda::kSuccess && bytes > 0) {
+    if (allocated_.size() >= kMostAllocated) allocated_.clear();
+    allocated_[begin] = bytes;
+  }
+  return true;
+}
+
+// A launch that differs from the kept ones in its numbers only by chance (a seed, a step) is a
+// variant, too: the least recent one gives way.
+void LaunchRecorder::keep(RecordedKernel& kernel, const Call& call) {
+  ++number_;
+  std::uint64_t counts = 1;
+  std::uint64_t all = kernel.given_way;
+  for (const auto& [hash, variant] : kernel.variants) all += variant.launches;
+  if (all >= kAllOfTheFirst) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    if (random_ % kOneOf != 0) return;
+    counts = kOneOf;
+  }
+  Launch launch;
+  if (call.extra != nullptr && call.parameters == nullptr) {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    for (void** at = call.extra; reinterpret_cast<std::uintptr_t>(*at) != cuda::kExtraEnd;
+         at += 2) {
+      if (reinterpret_cast<std::uintptr_t>(*at) == cuda::kExtraBuffer) data = at[1];
+      if (reinterpret_cast<std::uintptr_t>(*at) == cuda::kExtraBufferSize) {
+        size = *static_cast<std::size_t*>(at[1]);
+      }
+    }
+    if (data == nullptr) return;
+    const auto* first = static_cast<const unsigned char*>(data);
+    launch.parameters.assign(first, first + size);
+    kernel.packed = true;
+  } else if (!kernel.layout.empty()) {
+    if (call.parameters == nullptr) return;
+    const auto& [offset, bytes] = kernel.layout.back();
+    launch.parameters.resize(offset + bytes);
+    for (std::size_t i = 0; i < kernel.layout.size(); ++i) {
+      std::memcpy(launch.parameters.data() + kernel.layout[i].first, call.parameters[i],
+                  kernel.layout[i].second);
+    }
+  }
+  std::uint64_t size = kHashStart;
+  launch.hash = kHashStart;
+  each_word(launch.parameters, [&](std::uint64_t word) {
+    launch.hash = mixed(launch.hash, word);
+    if (!is_address(word)) size = mixed(size, word);
+  });
+  find_cleared(launch);
+
+  auto at = kernel.variants.find(size);
+  if (at == kernel.variants.end()) {
+    if (kernel.variants.size() >= kMostVariants) {
+      const auto oldest = std::min_element(
+          kernel.variants.begin(), kernel.variants.end(),
+          [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
+      kernel.given_way += oldest->second.launches;
+      for (const Launch& old : oldest->second.kept) bytes_ -= old.parameters.size();
+      kernel.variants.erase(oldest);
+    }
+    at = kernel.variants.try_emplace(size).first;
+  }
+  Variant& variant = at->second;
+  variant.launches += counts;
+  variant.last_used = number_;
+  for (Launch& kept : variant.kept) {
+    if (kept.hash != launch.hash || kept.parameters != launch.parameters) continue;
+    kept.cleared = std::move(launch.cleared);  // parameters and memsets are of one launch
+    return;
+  }
+  const bool room = bytes_ + launch.parameters.size() <= kMostBytes;
+  if (variant.kept.size() < kMostKept && room) {
+    bytes_ += launch.parameters.size();
+    variant.kept.push_back(std::move(launch));
+  } else if (!variant.kept.empty()) {
+    variant.next %= variant.kept.size();
+    variant.kept[variant.next] = std::move(launch);  // of the same size
+    variant.next = (variant.next + 1) % variant.kept.size();
+  } else {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void LaunchRecorder::cleared(const Cleared& memset) {
+  if (memset.count == 0 || memset.bytes() > kMostCleared) return;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(recent_, [&](const Cleared& old) { return old.address == memset.address; });
+  recent_.push_back(memset);
+  if (recent_.size() > kMostRecent) recent_.pop_front();
+}
+
+void LaunchRecorder::find_cleared(Launch& launch) const {
+  if (recent_.empty()) return;
+  cuda::DevicePtr least = recent_.front().address;
+  cuda::DevicePtr most = 0;
+  for (const Cleared& memset : recent_) {
+    least = std::min(least, memset.address);
+    most = std::max(most, memset.address + memset.bytes());
+  }
+  each_word(launch.parameters, [&](std::uint64_t word) {
+    if (word < least || word >= most) return;
+    for (const Cleared& memset : recent_) {
+      if (word < memset.address || word >= memset.address + memset.bytes()) continue;
+      if (std::find(launch.cleared.begin(), launch.cleared.end(), memset) == launch.cleared.end()) {
+        launch.cleared.push_back(memset);
+      }
+    }
+  });
+}
+
+void LaunchRecorder::forget(bool (*is)(const DriverApi&, const RecordedKernel&, const void*),
+                            const void* what) {
+  const std::scoped_lock lock(mutex_);
+  bool any = false;
+  for (auto at = kernels_.begin(); at != kernels_.end();) {
+    if (!is(driver_, at->second, what)) {
+      ++at;
+      continue;
+    }
+    any = true;
+    RecordedKernel& kernel = at->second;
+    for (const auto& [hash, variant] : kernel.variants) {
+      for (const Launch& launch : variant.kept) bytes_ -= launch.parameters.size();
+    }
+    kernel.variants.clear();
+    kernel.why_not = "its code was unloaded";
+    if (gone_.size() < kMostKernels) gone_.push_back(std::move(kernel));
+    at = kernels_.erase(at);
+  }
+  if (any) nodes_.clear();
+}
+
+void LaunchRecorder::freed(cuda::DevicePtr begin, std::uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  if (freed_.size() >= kMostFreed && !freed_.contains(begin)) return;
+  std::uint64_t& most = freed_[begin];
+  most = std::max(most, bytes);
+}
+
+// Whether all memory that was freed since, and that its parameters point to, is allocated again.
+bool LaunchRecorder::is_there(const Launch& launch) const {
+  bool there = true;
+  each_word(launch.parameters, [&](std::uint64_t word) {
+    const auto after = freed_.upper_bound(word);
+    if (after == freed_.begin() || !there) return;
+    const auto& [begin, bytes] = *std::prev(after);
+    unsigned type = 0;
+    if (word < begin + bytes &&
+        driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) != cuda::kSuccess) {
+      there = false;
+    }
+  });
+  return there;
+}
+
+std::vector<RecordedKernel> LaunchRecorder::kernels() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<RecordedKernel> all(gone_);
+  for (const auto& [shape, kernel] : kernels_) {
+    RecordedKernel& copy = all.emplace_back(kernel);
+    if (!copy.why_not.empty()) continue;
+    for (auto& [hash, variant] : copy.variants) {
+      std::erase_if(variant.kept, [&](const Launch& launch) { return !is_there(launch); });
+    }
+    std::erase_if(copy.variants, [](const auto& entry) { return entry.second.kept.empty(); });
+    if (copy.variants.empty()) {
+      const bool any = std::any_of(kernel.variants.begin(), kernel.variants.end(),
+                                   [](const auto& entry) { return !entry.second.kept.empty(); });
+      copy.why_not = any ? "its memory was freed" : "its parameters were not read";
+    }
+  }
+  return all;
+}
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,135 @@
+// The launches of this process: of each kernel the newest ones of each size, with all that it takes
+// to launch them again.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "abi/cuda_abi.h"
+#include "abi/cupti_abi.h"
+#include "spans/reruns/driver_api.h"
+
+namespace jouleprof::reruns {
+
+// Memory that a memset had set before a launch that uses it. Kernels whose blocks wait for one
+// another count in such memory: without it, the second launch may never end.
+struct Cleared {
+  abi::cuda::DevicePtr address = 0;
+  std::uint64_t count = 0;  // of elements
+  unsigned value = 0;
+  unsigned element_bytes = 1;
+
+  std::uint64_t bytes() const { return count * element_bytes; }
+  bool operator==(const Cleared&) const = default;
+};
+
+struct Launch {
+  std::vector<unsigned char> parameters;  // all, at their offsets
+  std::vector<Cleared> cleared;
+  std::uint64_t hash = 0;  // of the parameters
+};
+
+// Launches that differ in addresses only.
+struct Variant {
+  std::uint64_t launches = 0;
+  std::uint64_t last_used = 0;
+  std::vector<Launch> kept;  // the newest with different parameters
+  std::size_t next = 0;      // of `kept`, the one to be replaced
+};
+
+struct Shape {
+  abi::cuda::Function function = nullptr;
+  std::array<unsigned, 3> grid{};
+  std::array<unsigned, 3> block{};
+  unsigned shared_bytes = 0;
+
+  bool operator==(const Shape&) const = default;
+};
+
+struct RecordedKernel {
+  Shape shape;
+  std::string name;
+  abi::cuda::Context context = nullptr;
+  std::vector<std::pair<std::size_t, std::size_t>> layout;  // offset and bytes of each parameter
+  bool packed = false;                                      // handed over in one buffer
+  std::string why_not;  // it can't be launched again; empty: it can
+  std::vector<abi::cuda::LaunchAttribute> attributes;
+  std::map<std::uint64_t, Variant> variants;  // by what is no address in their parameters
+  std::uint64_t given_way = 0;                // launches of variants that are no longer kept
+};
+
+// Bounded: 64 MiB of parameters, 4096 kernels. What does not fit is counted.
+// Thread safety: all functions from any thread.
+class LaunchRecorder {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostKernels = 4096;
+  static constexpr std::size_t kMostVariants = 16;  // of a kernel; then the least recent one goes
+  static constexpr std::size_t kMostKept = 8;       // of a variant
+  static constexpr std::uint64_t kMostCleared = std::uint64_t{1} << 20;  // bytes of one memset
+
+  // `driver` outlives it.
+  explicit LaunchRecorder(const DriverApi& driver) : driver_(driver) {}
+
+  // The callbacks of the driver's calls.
+  void on_call(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data) noexcept;
+
+  // From now on nothing is recorded, and launches of threads but the calling one are counted.
+  void begin_reruns() noexcept;
+  void end_reruns() noexcept;
+  std::uint64_t launches_of_others() const { return others_.load(std::memory_order_relaxed); }
+
+  // What was recorded, without launches whose memory was freed since.
+  std::vector<RecordedKernel> kernels() const;
+  // Launches that were not recorded, because there was no room.
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Call;  // a launch, however it is made
+  struct ShapeHash {
+    std::size_t operator()(const Shape& shape) const noexcept;
+  };
+
+  void changed(abi::cupti::DriverCall call, const abi::cupti::CallbackData& data);
+  void launched(const Call& call);
+  void add_node(const abi::cuda::NodeParameters* node, const abi::cupti::CallbackData& data);
+  void node_added(abi::cuda::GraphNode node);
+  RecordedKernel* kernel_of(const Call& call);
+  void describe(RecordedKernel& kernel) const;
+  void keep(RecordedKernel& kernel, const Call& call);
+  bool is_address(std::uint64_t word);
+  void find_cleared(Launch& launch) const;
+  void cleared(const Cleared& memset);
+  void forget(bool (*is)(const DriverApi&, const RecordedKernel&, const void*), const void* what);
+  void freed(abi::cuda::DevicePtr begin, std::uint64_t bytes);
+  bool is_there(const Launch& launch) const;
+
+  const DriverApi& driver_;
+  std::atomic<bool> rerunning_{false};
+  std::atomic<std::uint64_t> others_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::unordered_map<Shape, RecordedKernel, ShapeHash> kernels_;
+  std::vector<RecordedKernel> gone_;  // whose code was unloaded
+  std::unordered_map<abi::cuda::GraphNode, RecordedKernel*> nodes_;
+  std::deque<Cleared> recent_;                               // memsets, the newest last
+  std::map<abi::cuda::DevicePtr, std::uint64_t> allocated_;  // that parameters pointed to
+  std::unordered_set<std::uint64_t> numbers_;                // large, and no addresses
+  std::map<abi::cuda::DevicePtr, std::uint64_t> freed_;
+  std::size_t bytes_ = 0;
+  std::uint64_t number_ = 0;  // of launches
+  std::uint64_t random_ = 0x9E3779B97F4A7C15u;
+};
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,165 @@
+#include "spans/reruns/launch_recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "spans/reruns/fake_driver_fixture.h"
+
+namespace jouleprof::reruns {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint64_t kA = 0x7f0000000000;
+constexpr std::uint64_t kB = 0x7f0000100000;
+
+struct Recorded : testing::Test {
+  FakeDriver driver;
+  DriverApi api = driver.api();
+  LaunchRecorder recorder{api};
+  FakeCalls calls{recorder};
+
+  RecordedKernel only() {
+    auto all = recorder.kernels();
+    EXPECT_THAT(all, SizeIs(1));
+    return all.at(0);
+  }
+};
+
+std::uint64_t address_of(const Launch& launch) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, launch.parameters.data(), 8);
+  return word;
+}
+
+TEST_F(Recorded, ALaunchIsKeptWithItsParameters) {
+  calls.launch(driver.function("gemm"), kA, 7);
+  const auto kernel = only();
+  EXPECT_EQ(kernel.name, "gemm");
+  EXPECT_EQ(kernel.why_not, "");
+  EXPECT_EQ(kernel.shape.grid[0], 4u);
+  ASSERT_THAT(kernel.variants, SizeIs(1));
+  const Variant& variant = kernel.variants.begin()->second;
+  EXPECT_EQ(variant.launches, 1u);
+  ASSERT_THAT(variant.kept, SizeIs(1));
+  EXPECT_EQ(address_of(variant.kept[0]), kA);
+  EXPECT_EQ(variant.kept[0].parameters[8], 7);
+}
+
+TEST_F(Recorded, LaunchesThatDifferInAddressesAreOneVariantAndInNumbersAreTwo) {
+  const auto gemm = driver.function("gemm");
+  for (int i = 0; i < 5; ++i) {
+    calls.launch(gemm, kA);
+    calls.launch(gemm, kB);
+  }
+  EXPECT_THAT(only().variants.begin()->second.kept, SizeIs(2));
+  calls.launch(gemm, kA, 2);
+  ASSERT_THAT(only().variants, SizeIs(2));
+  // Two numbers in one word, as large as an address.
+  calls.launch(gemm, std::uint64_t{6335} << 32 | 767);
+  calls.launch(gemm, std::uint64_t{6335} << 32 | 3071);
+  ASSERT_THAT(only().variants, SizeIs(4));
+}
+
+TEST_F(Recorded, TheNewestLaunchesAreKeptAndVariantsAreBounded) {
+  const auto gemm = driver.function("gemm");
+  for (std::uint64_t i = 0; i < 100; ++i) calls.launch(gemm, kA + 256 * i);
+  auto kept = only().variants.begin()->second.kept;
+  ASSERT_THAT(kept, SizeIs(LaunchRecorder::kMostKept));
+  for (const Launch& launch : kept) {
+    EXPECT_GE(address_of(launch), kA + 256 * (100 - LaunchRecorder::kMostKept));
+  }
+  for (unsigned i = 0; i < 100; ++i) calls.launch(gemm, kA, 1000 + i);
+  const auto kernel = only();
+  EXPECT_THAT(kernel.variants, SizeIs(LaunchRecorder::kMostVariants));
+  std::uint64_t launches = kernel.given_way;
+  for (const auto& [hash, variant] : kernel.variants) launches += variant.launches;
+  EXPECT_EQ(launches, 200u);
+}
+
+TEST_F(Recorded, MemsetsOfMemoryThatALaunchUsesBelongToIt) {
+  const auto splitk = driver.function("splitk");
+  calls.memset(kA, 4096);
+  calls.memset(kB, 4096);
+  calls.launch(driver.function("other"), kB + 8192);
+  calls.launch(splitk, kA + 512);
+  for (const auto& kernel : recorder.kernels()) {
+    const Launch& launch = kernel.variants.begin()->second.kept[0];
+    if (kernel.name == "other") {
+      EXPECT_THAT(launch.cleared, IsEmpty());
+    } else {
+      EXPECT_THAT(launch.cleared, ElementsAre(Cleared{kA, 4096, 0, 1}));
+    }
+  }
+}
+
+TEST_F(Recorded, NodesOfGraphsAreLaunchesAndHaveTheAttributesThatAreSetLater) {
+  std::uint64_t address = kA;
+  unsigned number = 1;
+  void* parameters[] = {&address, &number};
+  const abi::cuda::KernelNodeParameters node{
+      driver.function("cluster"), {4, 1, 1}, {128, 1, 1}, 0, parameters, nullptr, nullptr, nullptr};
+  abi::cuda::GraphNode made = nullptr;
+  const abi::cupti::AddKernelNodeParameters add{&made, nullptr, nullptr, 0, &node};
+  calls.call(abi::cupti::DriverCall::kGraphAddKernelNode2, add);
+  made = reinterpret_cast<abi::cuda::GraphNode>(std::uintptr_t{64});
+  calls.call(abi::cupti::DriverCall::kGraphAddKernelNode2, add, abi::cupti::Site::kExit);
+  const unsigned char cluster[64] = {2};
+  calls.call(
+      abi::cupti::DriverCall::kGraphKernelNodeSetAttribute,
+      abi::cupti::SetNodeAttributeParameters{made, abi::cuda::kLaunchClusterDimension, cluster});
+  const auto kernel = only();
+  EXPECT_EQ(kernel.variants.begin()->second.launches, 1u);
+  ASSERT_THAT(kernel.attributes, SizeIs(1));
+  EXPECT_EQ(kernel.attributes[0].value[0], 2);
+}
+
+TEST_F(Recorded, KernelsThatCannotRunAgainHaveAReason) {
+  calls.launch(driver.function("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), kA);
+  EXPECT_EQ(only().why_not, "it waits for other ranks");
+}
+
+TEST_F(Recorded, UnloadedCodeIsNotLaunchedAgain) {
+  const auto gemm = driver.function("gemm");
+  calls.launch(gemm, kA);
+  calls.unload(gemm);
+  EXPECT_EQ(only().why_not, "its code was unloaded");
+  EXPECT_THAT(only().variants, IsEmpty());
+}
+
+TEST_F(Recorded, MemoryThatWasFreedIsNotUsedUnlessItIsThereAgain) {
+  driver.allocated = {{kA, 4096}};
+  calls.launch(driver.function("gemm"), kA);
+  calls.free(kA);
+  EXPECT_EQ(only().why_not, "");
+  driver.allocated.clear();
+  EXPECT_EQ(only().why_not, "its memory was freed");
+}
+
+TEST_F(Recorded, DuringReRunsNothingIsRecordedAndLaunchesOfOthersAreCounted) {
+  const auto gemm = driver.function("gemm");
+  recorder.begin_reruns();
+  calls.launch(gemm, kA);
+  EXPECT_EQ(recorder.launches_of_others(), 0u);
+  std::thread([&] { calls.launch(gemm, kA); }).join();
+  EXPECT_EQ(recorder.launches_of_others(), 1u);
+  EXPECT_THAT(recorder.kernels(), IsEmpty());
+  recorder.end_reruns();
+  calls.launch(gemm, kA);
+  EXPECT_THAT(recorder.kernels(), SizeIs(1));
+}
+
+TEST_F(Recorded, KernelsAreBoundedAndWhatDoesNotFitIsCounted) {
+  const auto gemm = driver.function("gemm");
+  const auto most = static_cast<unsigned>(LaunchRecorder::kMostKernels);
+  for (unsigned i = 0; i < most + 10; ++i) calls.launch(gemm, kA, 1, i + 1);
+  EXPECT_THAT(recorder.kernels(), SizeIs(most));
+  EXPECT_EQ(recorder.dropped(), 10u);
+}
+
+}  // namespace
+}  // namespace jouleprof::reruns

@@ -1,0 +1,96 @@
+#include "spans/reruns/rerun_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace jouleprof::reruns {
+namespace {
+
+constexpr double kLeastShare = 0.001;   // of the program's time, for a loop
+constexpr double kAllBut = 0.02;        // of it: such kernels take no time from the others
+constexpr double kLeastSeconds = 0.12;  // of a loop, where time is short
+constexpr double kLoopCosts = 0.12;     // seconds that each takes in addition
+constexpr std::size_t kMostNamed = 6;
+constexpr std::size_t kNameWidth = 60;
+
+}  // namespace
+
+Plan plan(std::span<const RecordedKernel> recorded, const std::map<Signature, InPlace>& in_place) {
+  std::map<Signature, std::vector<const RecordedKernel*>> by_signature;
+  for (const RecordedKernel& kernel : recorded) {
+    by_signature[{kernel.name, kernel.shape.grid, kernel.shape.block}].push_back(&kernel);
+  }
+  Plan out;
+  for (const auto& [signature, did] : in_place) out.busy += did.busy;
+  for (const auto& [signature, did] : in_place) {
+    if (did.busy < kLeastShare * out.busy || did.launches == 0) continue;
+    Planned planned{signature.name, did, {}};
+    std::string why = "its launches were not seen";
+    if (const auto found = by_signature.find(signature); found != by_signature.end()) {
+      why = found->second.front()->why_not;
+      for (const RecordedKernel* kernel : found->second) {
+        if (kernel->why_not.empty()) planned.kernels.push_back(kernel);
+      }
+    }
+    if (planned.kernels.empty()) {
+      out.left_out.push_back({signature.name, did.busy / out.busy, std::move(why)});
+    } else {
+      out.kernels.push_back(std::move(planned));
+    }
+  }
+  std::sort(out.kernels.begin(), out.kernels.end(),
+            [](const Planned& a, const Planned& b) { return a.in_place.busy > b.in_place.busy; });
+  return out;
+}
+
+std::vector<double> loop_seconds(std::span<const double> busy, double most, double left) {
+  double rest = 0;
+  for (const double seconds : busy) rest += seconds;
+  const double all_but = kAllBut * rest;
+  std::size_t counted = 0;
+  while (counted < busy.size() && rest > all_but) rest -= busy[counted++];
+  left -= static_cast<double>(counted) * kLoopCosts;
+  const auto length = [&](double scale, std::size_t i) {
+    return std::clamp(scale * std::pow(busy[i], 2.0 / 3), std::min(kLeastSeconds, most), most);
+  };
+  const auto fits = [&](double scale) {
+    double sum = 0;
+    for (std::size_t i = 0; i < counted; ++i) sum += length(scale, i);
+    return sum <= left;
+  };
+  double low = 0;
+  double high = 0;
+  if (!busy.empty() && busy.back() > 0) high = most / std::pow(busy.back(), 2.0 / 3);
+  if (fits(high)) {
+    low = high;
+  } else {
+    for (int i = 0; i < 40; ++i) {
+      const double middle = (low + high) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+  }
+  std::vector<double> out;
+  for (std::size_t i = 0; i < busy.size(); ++i) out.push_back(length(low, i));
+  return out;
+}
+
+std::string described(std::span<const Plan::LeftOut> left_out) {
+  std::vector<Plan::LeftOut> sorted(left_out.begin(), left_out.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.share > b.share; });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kMostNamed); ++i) {
+    std::string name = demangle(sorted[i].name);
+    if (name.size() > kNameWidth) name = name.substr(0, kNameWidth) + "...";
+    out += fmt::format("{}{} ({:.1f} % of the kernels' time: {})", i == 0 ? "" : ", ", name,
+                       100 * sorted[i].share, sorted[i].why);
+  }
+  if (sorted.size() > kMostNamed) out += fmt::format(" and {} more", sorted.size() - kMostNamed);
+  return out;
+}
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,482 @@
+#include "spans/reruns/rerun_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace jouleprof::reruns {
+namespace {
+
+namespace cuda = abi::cuda;
+
+constexpr double kMostWaiting = 2;         // seconds, of work that takes milliseconds
+constexpr double kPause = 0.05;            // seconds before a loop: idle
+constexpr double kGraph = 0.004;           // seconds of one graph of launches
+constexpr double kTimedGraph = 0.002;      // the same, by which launches are timed
+constexpr std::size_t kMostNodes = 4096;   // of a graph
+constexpr std::size_t kMostVariants = 16;  // of a kernel, that are timed
+constexpr std::size_t kMostSizes = 6;      // of it, that have loops of their own
+constexpr double kSameTime = 1.1;          // ratio up to which two variants are of one size
+constexpr double kLeastPart = 0.03;        // of a kernel's time, for a size of its own
+constexpr double kLeastSeconds = 0.1;      // of a loop
+constexpr std::size_t kRestoredOften = std::size_t{256} << 20;  // bytes, between two bursts
+constexpr std::size_t kLeftFree = std::size_t{512} << 20;       // bytes of the GPU's memory
+constexpr std::size_t kLargeRegion = std::size_t{4} << 30;      // of which a part is saved
+constexpr std::size_t kBeyond = std::size_t{128} << 20;  // of it, behind the last known address
+// Bursts of work and pauses as long: they keep the GPU below its power limit. Lengths vary, so
+// that they do not keep step with the sensors.
+constexpr double kBursts[] = {0.017, 0.023, 0.029, 0.019, 0.026};
+
+double since(HostTime begin) { return seconds(HostClock::now() - begin); }
+
+void sleep_for(double time) { std::this_thread::sleep_for(std::chrono::duration<double>(time)); }
+
+}  // namespace
+
+// One launch, to be made again.
+struct RerunRunner::Turn {
+  const RecordedKernel* kernel;
+  const Launch* launch;
+};
+
+// Variants of about the same time.
+struct RerunRunner::Loop {
+  std::vector<Turn> newest;  // of each
+  std::vector<Turn> all;
+  double launches = 0;
+  double once_newest = 0;  // seconds of a launch
+  double once_all = 0;
+};
+
+struct RerunRunner::Region {
+  cuda::Context context = nullptr;
+  cuda::DevicePtr begin = 0;
+  cuda::DevicePtr end = 0;
+  cuda::DevicePtr copy = 0;
+};
+
+class RerunRunner::Graph {
+ public:
+  explicit Graph(const DriverApi& driver) : driver_(driver) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    if (executable != nullptr && !leaked) driver_.destroy_executable(executable);
+    if (graph != nullptr && !leaked) driver_.destroy_graph(graph);
+  }
+
+  cuda::Graph graph = nullptr;
+  cuda::GraphExec executable = nullptr;
+  bool leaked = false;  // destroying it would wait for the GPU
+
+ private:
+  const DriverApi& driver_;
+};
+
+RerunRunner::RerunRunner(const DriverApi& driver, RerunMarks marks)
+    : driver_(driver), marks_(std::move(marks)) {}
+
+RerunRunner::~RerunRunner() {
+  if (!outcome_.broken.empty()) return;
+  for (const Region& region : regions_) {
+    if (region.copy != 0 && use(region.context) == cuda::kSuccess) driver_.free(region.copy);
+  }
+}
+
+RerunRunner::Result RerunRunner::use(cuda::Context context) {
+  if (const Result set = driver_.set_context(context); set != cuda::kSuccess) return set;
+  cuda::Stream& stream = streams_[context];
+  if (stream == nullptr) {
+    const Result made = driver_.create_stream(&stream, cuda::kStreamNonBlocking);
+    if (made != cuda::kSuccess) return made;
+  }
+  stream_ = stream;
+  return cuda::kSuccess;
+}
+
+RerunRunner::Result RerunRunner::wait(double most) {
+  const HostTime begin = HostClock::now();
+  for (;;) {
+    const Result result = driver_.query_stream(stream_);
+    const double waited = since(begin);
+    if (result != cuda::kNotReady || waited > most) return result;
+    if (waited > 0.0005) sleep_for(0.00005);
+  }
+}
+
+std::string RerunRunner::words(Result result) const {
+  const char* name = nullptr;
+  if (driver_.error_name(result, &name) != cuda::kSuccess || name == nullptr) {
+    return fmt::format("CUDA error {}", result);
+  }
+  return name;
+}
+
+// `asynchronous`: found by waiting, so that the context is lost with it.
+std::string RerunRunner::failure(Result result, bool asynchronous) {
+  if (result == cuda::kNotReady) {
+    outcome_.stuck = true;
+    outcome_.broken = fmt::format("it did not end within {:g} s", kMostWaiting);
+    return outcome_.broken;
+  }
+  if (asynchronous) outcome_.broken = fmt::format("it failed with {}", words(result));
+  return fmt::format("the driver refuses it with {}", words(result));
+}
+
+std::string RerunRunner::save(const Plan& plan) {
+  std::set<std::uint64_t> seen;
+  std::size_t without_room = 0;
+  std::string refused;
+  for (const Planned& planned : plan.kernels) {
+    for (const RecordedKernel* kernel : planned.kernels) {
+      if (use(kernel->context) != cuda::kSuccess) return "its context is gone";
+      for (const auto& [hash, variant] : kernel->variants) {
+        for (const Launch& launch : variant.kept) {
+          for (std::size_t i = 0; i + 8 <= launch.parameters.size(); i += 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, launch.parameters.data() + i, 8);
+            if (word >> 32 == 0 || word >> 57 != 0 || !seen.insert(word).second) continue;
+            unsigned type = 0;
+            cuda::DevicePtr begin = 0;
+            std::size_t bytes = 0;
+            if (driver_.pointer_attribute(&type, cuda::kPointerMemoryType, word) !=
+                    cuda::kSuccess ||
+                type != cuda::kMemoryOfDevice ||
+                driver_.range_of(&begin, &bytes, word) != cuda::kSuccess) {
+              continue;
+            }
+            cuda::DevicePtr end = begin + bytes;
+            if (bytes > kLargeRegion) {
+              begin = word;
+              end = std::min<cuda::DevicePtr>(end, word + kBeyond);
+            }
+            regions_.push_back({kernel->context, begin, end, 0});
+          }
+        }
+      }
+    }
+  }
+  std::sort(regions_.begin(), regions_.end(),
+            [](const Region& a, const Region& b) { return a.begin < b.begin; });
+  std::vector<Region> joined;
+  for (const Region& region : regions_) {
+    // Neighbours are no one allocation, and no copy reaches over two.
+    if (!joined.empty() && region.begin < joined.back().end &&
+        region.context == joined.back().context) {
+      joined.back().end = std::max(joined.back().end, region.end);
+    } else {
+      joined.push_back(region);
+    }
+  }
+  regions_ = std::move(joined);
+  for (Region& region : regions_) {
+    const std::size_t bytes = region.end - region.begin;
+    std::size_t free = 0;
+    std::size_t whole = 0;
+    if (use(region.context) != cuda::kSuccess || driver_.memory(&free, &whole) != cuda::kSuccess ||
+        free < bytes + kLeftFree || driver_.allocate(&region.copy, bytes) != cuda::kSuccess) {
+      region.copy = 0;
+      without_room += bytes;
+      continue;
+    }
+    Result copied = driver_.copy(region.copy, region.begin, bytes, stream_);
+    if (copied == cuda::kSuccess) copied = wait(kMostWaiting);
+    if (copied != cuda::kSuccess) {
+      driver_.free(std::exchange(region.copy, 0));
+      refused = fmt::format("{} bytes cannot be copied ({})", bytes, words(copied));
+    }
+  }
+  if (without_room > 0) {
+    return fmt::format("the GPU has no room for a copy of {:.1f} GB",
+                       1e-9 * static_cast<double>(without_room));
+  }
+  return refused;
+}
+
+RerunRunner::Result RerunRunner::restore(const std::vector<std::size_t>& regions) {
+  for (const std::size_t i : regions) {
+    const Region& region = regions_[i];
+    if (region.copy == 0) continue;
+    const Result copied =
+        driver_.copy(region.begin, region.copy, region.end - region.begin, stream_);
+    if (copied != cuda::kSuccess) return copied;
+  }
+  return wait(kMostWaiting);
+}
+
+std::vector<std::size_t> RerunRunner::regions_of(const std::vector<Turn>& turns) const {
+  std::set<std::size_t> found;
+  for (const Turn& turn : turns) {
+    const auto& bytes = turn.launch->parameters;
+    for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i, 8);
+      const auto after = std::upper_bound(
+          regions_.begin(), regions_.end(), word,
+          [](std::uint64_t address, const Region& region) { return address < region.begin; });
+      if (after == regions_.begin() || word >= std::prev(after)->end) continue;
+      found.insert(static_cast<std::size_t>(std::prev(after) - regions_.begin()));
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+RerunRunner::Result RerunRunner::launch_once(const Turn& turn) {
+  for (const Cleared& set : turn.launch->cleared) {
+    const Result done =
+        set.element_bytes == 1
+            ? driver_.set_bytes(set.address, static_cast<unsigned char>(set.value), set.count,
+                                stream_)
+        : set.element_bytes == 2
+            ? driver_.set_shorts(set.address, static_cast<unsigned short>(set.value), set.count,
+                                 stream_)
+            : driver_.set_words(set.address, set.value, set.count, stream_);
+    if (done != cuda::kSuccess) return done;
+  }
+  const RecordedKernel& kernel = *turn.kernel;
+  // The driver's interface takes no const; it reads.
+  auto* data = const_cast<unsigned char*>(turn.launch->parameters.data());
+  std::size_t bytes = turn.launch->parameters.size();
+  std::vector<void*> parameters;
+  for (const auto& [offset, size] : kernel.layout) parameters.push_back(data + offset);
+  void* extra[] = {reinterpret_cast<void*>(cuda::kExtraBuffer), data,
+                   reinterpret_cast<void*>(cuda::kExtraBufferSize), &bytes,
+                   reinterpret_cast<void*>(cuda::kExtraEnd)};
+  auto attributes = kernel.attributes;
+  const auto& [function, grid, block, shared] = kernel.shape;
+  const cuda::LaunchConfig config{
+      {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},          shared, stream_,
+      attributes.data(),           static_cast<unsigned>(attributes.size())};
+  return driver_.launch(&config, function, kernel.packed ? nullptr : parameters.data(),
+                        kernel.packed ? extra : nullptr);
+}
+
+RerunRunner::Result RerunRunner::make(const std::vector<Turn>& turns, std::size_t rounds,
+                                      Graph& graph) {
+  Result result = driver_.begin_capture(stream_, cuda::kCaptureThreadLocal);
+  if (result != cuda::kSuccess) return result;
+  for (std::size_t i = 0; i < rounds && result == cuda::kSuccess; ++i) {
+    for (const Turn& turn : turns) {
+      if (result == cuda::kSuccess) result = launch_once(turn);
+    }
+  }
+  const Result ended = driver_.end_capture(stream_, &graph.graph);
+  if (result == cuda::kSuccess) result = ended;
+  if (result == cuda::kSuccess) result = driver_.instantiate(&graph.executable, graph.graph, 0);
+  return result;
+}
+
+RerunRunner::Result RerunRunner::time(const std::vector<Turn>& turns, double about,
+                                      double& seconds) {
+  const double turn = std::max(about, 1e-6) * static_cast<double>(turns.size());
+  const auto rounds = std::clamp<std::size_t>(static_cast<std::size_t>(kTimedGraph / turn), 1,
+                                              std::max<std::size_t>(kMostNodes / turns.size(), 1));
+  Graph graph(driver_);
+  Result result = make(turns, rounds, graph);
+  if (result != cuda::kSuccess) return result;
+  double least = INFINITY;
+  for (int i = 0; i < 3; ++i) {
+    const HostTime begin = HostClock::now();
+    result = driver_.launch_graph(graph.executable, stream_);
+    if (result == cuda::kSuccess) result = wait(kMostWaiting);
+    if (result != cuda::kSuccess) {
+      graph.leaked = true;
+      failure(result, true);
+      return result;
+    }
+    if (i > 0) least = std::min(least, since(begin));  // the first launch uploads the graph
+  }
+  seconds = least / static_cast<double>(rounds * turns.size());
+  return cuda::kSuccess;
+}
+
+RerunRunner::Result RerunRunner::loop(const std::vector<Turn>& turns, double once,
+                                      double seconds_in_all) {
+  const auto size = static_cast<double>(turns.size());
+  const auto rounds =
+      std::clamp<std::size_t>(static_cast<std::size_t>(kGraph / std::max(once * size, 1e-7)), 1,
+                              std::max<std::size_t>(kMostNodes / turns.size(), 1));
+  Graph graph(driver_);
+  Result result = make(turns, rounds, graph);
+  if (result != cuda::kSuccess) return result;
+  const auto regions = regions_of(turns);
+  std::size_t bytes = 0;
+  for (const std::size_t i : regions) bytes += regions_[i].end - regions_[i].begin;
+  const double length = static_cast<double>(rounds) * once * size;
+  result = driver_.launch_graph(graph.executable, stream_);
+  if (result == cuda::kSuccess) result = wait(kMostWaiting);
+  if (result == cuda::kSuccess) result = restore(regions);
+  sleep_for(kPause);
+  marks_.prepared();
+  const HostTime begin = HostClock::now();
+  for (std::size_t i = 0; result == cuda::kSuccess && since(begin) < seconds_in_all; ++i) {
+    if (marks_.stop()) break;
+    const double burst = kBursts[i % std::size(kBursts)];
+    const auto launches = std::max<std::size_t>(static_cast<std::size_t>(burst / length), 1);
+    const HostTime burst_begin = HostClock::now();
+    for (std::size_t k = 0; k < launches && result == cuda::kSuccess; ++k) {
+      result = driver_.launch_graph(graph.executable, stream_);
+    }
+    if (result == cuda::kSuccess) result = wait(kMostWaiting);
+    const double took = since(burst_begin);
+    if (result == cuda::kSuccess && bytes <= kRestoredOften) result = restore(regions);
+    sleep_for(std::min(took, kMostWaiting));
+  }
+  if (result != cuda::kSuccess) {
+    graph.leaked = true;
+    failure(result, true);
+    return result;
+  }
+  marks_.looped();
+  return restore(regions);
+}
+
+RerunRunner::Result RerunRunner::first_run(const Turn& turn) {
+  Result result = launch_once(turn);
+  if (result != cuda::kSuccess) {
+    failure(result, false);
+    return result;
+  }
+  result = wait(kMostWaiting);
+  if (result != cuda::kSuccess) failure(result, true);
+  return result;
+}
+
+// Empty: it ran. Else why not.
+std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
+  struct Choice {
+    const RecordedKernel* kernel;
+    const Variant* variant;
+    double launches;
+  };
+  std::vector<Choice> choices;
+  for (const RecordedKernel* kernel : planned.kernels) {
+    // Variants that gave way to others differed by chance, as the rarest of those that are there.
+    std::uint64_t least = UINT64_MAX;
+    for (const auto& [hash, variant] : kernel->variants) least = std::min(least, variant.launches);
+    std::size_t rare = 0;
+    for (const auto& [hash, variant] : kernel->variants) rare += variant.launches <= 2 * least;
+    for (const auto& [hash, variant] : kernel->variants) {
+      const double more = variant.launches <= 2 * least
+                              ? static_cast<double>(kernel->given_way) / static_cast<double>(rare)
+                              : 0;
+      choices.push_back({kernel, &variant, static_cast<double>(variant.launches) + more});
+    }
+  }
+  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+    return std::pair(a.launches, a.variant->last_used) >
+           std::pair(b.launches, b.variant->last_used);
+  });
+  choices.resize(std::min(choices.size(), kMostVariants));
+
+  std::vector<Loop> loops;
+  double newest = 0;
+  double all = 0;
+  double launches = 0;
+  for (const Choice& choice : choices) {
+    if (const Result set = use(choice.kernel->context); set != cuda::kSuccess) {
+      return failure(set, false);
+    }
+    Loop one;
+    one.launches = choice.launches;
+    for (const Launch& launch : choice.variant->kept) one.all.push_back({choice.kernel, &launch});
+    const std::size_t kept = one.all.size();
+    one.newest = {one.all[(choice.variant->next + kept - 1) % kept]};
+    const auto about = planned.in_place.busy / static_cast<double>(planned.in_place.launches);
+    const auto regions = regions_of(one.all);
+    if (const Result result = restore(regions); result != cuda::kSuccess) {
+      return failure(result, true);
+    }
+    if (first_run(one.newest.front()) != cuda::kSuccess) {
+      return outcome_.broken.empty() ? "the driver refuses it" : outcome_.broken;
+    }
+    Result result = time(one.newest, about, one.once_newest);
+    one.once_all = one.once_newest;
+    if (result == cuda::kSuccess && one.all.size() > 1) result = time(one.all, about, one.once_all);
+    if (result != cuda::kSuccess) {
+      return outcome_.broken.empty() ? failure(result, false) : outcome_.broken;
+    }
+    newest += one.launches * one.once_newest;
+    all += one.launches * one.once_all;
+    launches += one.launches;
+    const auto same = std::find_if(loops.begin(), loops.end(), [&](const Loop& other) {
+      const auto [short_one, long_one] = std::minmax(other.once_newest, one.once_newest);
+      return long_one <= kSameTime * short_one &&
+             other.newest.front().kernel->context == choice.kernel->context;
+    });
+    if (same == loops.end()) {
+      loops.push_back(std::move(one));
+    } else {
+      same->launches += one.launches;
+      same->newest.insert(same->newest.end(), one.newest.begin(), one.newest.end());
+      same->all.insert(same->all.end(), one.all.begin(), one.all.end());
+    }
+  }
+  // Memory that was just written is in the cache in the program, or it is not: the way whose time
+  // is the program's is the right one.
+  const double in_place =
+      planned.in_place.busy / static_cast<double>(planned.in_place.launches) * launches;
+  const bool in_turn = std::abs(std::log(all / in_place)) < std::abs(std::log(newest / in_place));
+  const auto once_of = [&](const Loop& each) { return in_turn ? each.once_all : each.once_newest; };
+  const double busy = in_turn ? all : newest;
+  // Sizes run in the proportions of the program, so that together they are the program's mixture.
+  std::sort(loops.begin(), loops.end(), [&](const Loop& a, const Loop& b) {
+    return a.launches * once_of(a) > b.launches * once_of(b);
+  });
+  loops.resize(std::min(loops.size(), kMostSizes));
+  double kept = 0;
+  for (const Loop& each : loops) {
+    const double part = each.launches * once_of(each) / busy;
+    if (part >= kLeastPart) kept += part;
+  }
+  bool any = false;
+  for (const Loop& each : loops) {
+    const double part = each.launches * once_of(each) / busy;
+    if (part < kLeastPart) continue;
+    if (marks_.stop()) break;
+    if (const Result set = use(each.newest.front().kernel->context); set != cuda::kSuccess) {
+      return failure(set, false);
+    }
+    const Result result = loop(in_turn ? each.all : each.newest, once_of(each),
+                               std::max(seconds_in_all * part / kept, kLeastSeconds));
+    if (result != cuda::kSuccess) {
+      return outcome_.broken.empty() ? failure(result, false) : outcome_.broken;
+    }
+    any = true;
+  }
+  return any ? std::string() : "re-runs were ended";
+}
+
+RerunOutcome RerunRunner::run(const Plan& plan, double most, HostTime end) {
+  outcome_ = {};
+  outcome_.left_out = plan.left_out;
+  std::vector<double> busy;
+  for (const Planned& planned : plan.kernels) busy.push_back(planned.in_place.busy);
+  std::string ended;
+  for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    const Planned& planned = plan.kernels[i];
+    const double share = planned.in_place.busy / plan.busy;
+    const double left = seconds(end - HostClock::now());
+    const double length = loop_seconds(std::span(busy).subspan(i), most, left).front();
+    std::string why = !ended.empty()  ? ended
+                      : marks_.stop() ? "re-runs were ended"
+                      : left < length ? "there was no time left"
+                                      : rerun(planned, length);
+    if (why.empty()) {
+      ++outcome_.kernels;
+      outcome_.share += share;
+      continue;
+    }
+    outcome_.left_out.push_back({planned.name, share, std::move(why)});
+    if (!outcome_.broken.empty() && ended.empty()) ended = "nothing ran after one that failed";
+  }
+  marks_.prepared();
+  return outcome_;
+}
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,73 @@
+// Runs recorded kernels again, each alone and in a loop, on a stream of its own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "spans/reruns/rerun_plan.h"
+
+namespace jouleprof::reruns {
+
+// How loops are observed.
+struct RerunMarks {
+  std::function<void()> prepared;  // what ran since the last mark was no loop
+  std::function<void()> looped;    // it was the loop of one kernel
+  std::function<bool()> stop;      // asked often: to end early
+};
+
+struct RerunOutcome {
+  std::size_t kernels = 0;  // that were re-run
+  double share = 0;         // of the program's kernel time
+  std::vector<Plan::LeftOut> left_out;
+  // A kernel that did not end, or one that failed and took the context with it: no later call of
+  // CUDA can be trusted to return or to succeed. Empty: all is as before.
+  std::string broken;
+  bool stuck = false;  // it did not end
+};
+
+// Thread safety: one thread, the one that constructed it. Leaves the memory that kernels may have
+// written as it was, where there was room for a copy of it.
+class RerunRunner {
+ public:
+  RerunRunner(const DriverApi& driver, RerunMarks marks);
+  ~RerunRunner();
+
+  // Copies the memory that the planned kernels' parameters point to. Returns why re-runs change
+  // some of it nevertheless; empty: they change none.
+  std::string save(const Plan& plan);
+  // Loops of `most` seconds each at most, begun before `end`.
+  RerunOutcome run(const Plan& plan, double most, HostTime end);
+
+ private:
+  struct Loop;
+  struct Turn;
+  struct Region;
+  class Graph;
+  using Result = abi::cuda::Result;
+
+  std::string rerun(const Planned& planned, double seconds);
+  Result first_run(const Turn& turn);
+  Result launch_once(const Turn& turn);
+  Result make(const std::vector<Turn>& turns, std::size_t rounds, Graph& graph);
+  Result time(const std::vector<Turn>& turns, double about, double& seconds);
+  Result loop(const std::vector<Turn>& turns, double once, double seconds);
+  Result wait(double most);
+  Result use(abi::cuda::Context context);
+  Result restore(const std::vector<std::size_t>& regions);
+  std::vector<std::size_t> regions_of(const std::vector<Turn>& turns) const;
+  std::string words(Result result) const;
+  std::string failure(Result result, bool asynchronous);
+
+  const DriverApi& driver_;
+  RerunMarks marks_;
+  std::map<abi::cuda::Context, abi::cuda::Stream> streams_;
+  abi::cuda::Stream stream_ = nullptr;  // of the current context
+  std::vector<Region> regions_;
+  RerunOutcome outcome_;
+};
+
+}  // namespace jouleprof::reruns

@@ -1,0 +1,160 @@
+#include "spans/reruns/rerun_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "spans/reruns/fake_driver_fixture.h"
+
+namespace jouleprof::reruns {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr abi::cuda::DevicePtr kA = 0x7f0000000000;
+using Copy = std::pair<abi::cuda::DevicePtr, abi::cuda::DevicePtr>;  // to, from
+
+Signature signature(const char* name, unsigned grid = 4) {
+  return {name, {grid, 1, 1}, {128, 1, 1}};
+}
+
+struct Reruns : testing::Test {
+  FakeDriver driver;
+  DriverApi api = driver.api();
+  LaunchRecorder recorder{api};
+  FakeCalls calls{recorder};
+  std::map<Signature, InPlace> in_place;
+  std::vector<RecordedKernel> recorded;
+  int prepared = 0;
+  int looped = 0;
+  bool stopped = false;
+
+  void launched(const char* name, double busy) {
+    calls.launch(driver.function(name), kA);
+    in_place[signature(name)] = {busy, 100};
+  }
+  Plan planned() {
+    recorded = recorder.kernels();
+    return plan(recorded, in_place);
+  }
+  RerunOutcome run(int seconds = 20) {
+    RerunRunner runner(api, {[&] { ++prepared; }, [&] { ++looped; }, [&] { return stopped; }});
+    const Plan all = planned();
+    runner.save(all);
+    return runner.run(all, 0.01, HostClock::now() + std::chrono::milliseconds(1000 * seconds));
+  }
+};
+
+TEST_F(Reruns, APlanHasTheLongestFirstAndReasonsForTheRest) {
+  launched("short", 0.1);
+  launched("long", 0.6);
+  launched("tiny", 1e-5);
+  in_place[signature("unseen")] = {0.3, 10};
+  launched("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0.2);
+  const Plan all = planned();
+  ASSERT_THAT(all.kernels, SizeIs(2));
+  EXPECT_EQ(all.kernels[0].name, "long");
+  EXPECT_EQ(all.kernels[1].name, "short");
+  EXPECT_EQ(described(all.left_out),
+            "unseen (25.0 % of the kernels' time: its launches were not seen), "
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL (16.7 % of the kernels' time: it waits for "
+            "other ranks)");
+}
+
+TEST_F(Reruns, TimeGoesToWhereItNarrowsTheErrorsMost) {
+  const double busy[] = {8, 1, 0.001};
+  EXPECT_THAT(loop_seconds(busy, 0.4, 30), ElementsAre(0.4, 0.4, 0.4));
+  const auto scarce = loop_seconds(busy, 10, 5);
+  EXPECT_NEAR(scarce[0] / scarce[1], 4, 0.1);  // 8^(2/3)
+  EXPECT_DOUBLE_EQ(scarce[2], 0.12);           // it takes no time from the others
+  EXPECT_NEAR(scarce[0] + scarce[1] + 2 * 0.12, 5, 0.01);
+}
+
+TEST_F(Reruns, EachKernelRunsInALoopOfItsOwn) {
+  launched("a", 0.5);
+  launched("b", 0.5);
+  const auto outcome = run();
+  EXPECT_EQ(outcome.kernels, 2u);
+  EXPECT_NEAR(outcome.share, 1, 1e-9);
+  EXPECT_THAT(outcome.left_out, IsEmpty());
+  EXPECT_EQ(looped, 2);
+  EXPECT_EQ(prepared, 3);  // before each, and at the end
+  EXPECT_GT(driver.graphs, 2);
+}
+
+TEST_F(Reruns, MemoryThatWasClearedIsClearedBeforeEachLaunch) {
+  calls.memset(kA, 64);
+  launched("counts", 1);
+  run();
+  const auto kernels = std::count_if(driver.ran.begin(), driver.ran.end(),
+                                     [](const auto& ran) { return ran.kernel == "counts"; });
+  EXPECT_EQ(static_cast<std::size_t>(2 * kernels), driver.ran.size());
+  EXPECT_EQ(driver.ran[0].kernel, "memset");
+}
+
+TEST_F(Reruns, MemoryIsAsBeforeAfterwards) {
+  driver.allocated = {{kA, 4096}};
+  launched("writes", 1);
+  run();
+  ASSERT_FALSE(driver.copies.empty());
+  EXPECT_EQ(driver.copies.front(), Copy(FakeDriver::kCopies, kA));
+  EXPECT_EQ(driver.copies.back(), Copy(kA, FakeDriver::kCopies));
+}
+
+TEST_F(Reruns, WithoutRoomForACopyItSaysSo) {
+  driver.allocated = {{kA, 4096}};
+  driver.free_bytes = 0;
+  launched("writes", 1);
+  RerunRunner runner(api, {[] {}, [] {}, [] { return false; }});
+  const Plan all = planned();
+  EXPECT_THAT(runner.save(all), HasSubstr("no room"));
+}
+
+TEST_F(Reruns, AKernelThatTheDriverRefusesIsLeftOutAndOthersRun) {
+  driver.refused = {"bad"};
+  launched("bad", 0.6);
+  launched("good", 0.4);
+  const auto outcome = run();
+  EXPECT_EQ(outcome.kernels, 1u);
+  ASSERT_THAT(outcome.left_out, SizeIs(1));
+  EXPECT_THAT(outcome.left_out[0].why, HasSubstr("the driver refuses it"));
+  EXPECT_EQ(outcome.broken, "");
+}
+
+TEST_F(Reruns, NothingRunsAfterAFault) {
+  driver.faulty = {"bad"};
+  launched("bad", 0.6);
+  launched("good", 0.4);
+  const auto outcome = run();
+  EXPECT_EQ(outcome.kernels, 0u);
+  EXPECT_EQ(described(outcome.left_out),
+            "bad (60.0 % of the kernels' time: it failed with CUDA_ERROR_ILLEGAL_ADDRESS), "
+            "good (40.0 % of the kernels' time: nothing ran after one that failed)");
+  EXPECT_FALSE(outcome.stuck);
+  EXPECT_FALSE(outcome.broken.empty());
+}
+
+TEST_F(Reruns, AKernelThatDoesNotEndEndsTheReRuns) {
+  driver.endless = {"waits"};
+  launched("waits", 1);
+  const auto outcome = run();
+  EXPECT_TRUE(outcome.stuck);
+  ASSERT_THAT(outcome.left_out, SizeIs(1));
+  EXPECT_EQ(outcome.left_out[0].why, "it did not end within 2 s");
+}
+
+TEST_F(Reruns, TheyEndOnRequestAndInTime) {
+  launched("a", 1);
+  stopped = true;
+  EXPECT_EQ(run().left_out.at(0).why, "re-runs were ended");
+  stopped = false;
+  EXPECT_EQ(run(0).left_out.at(0).why, "there was no time left");
+}
+
+}  // namespace
+}  // namespace jouleprof::reruns
