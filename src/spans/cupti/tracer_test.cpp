@@ -35,6 +35,21 @@ TEST_F(TracerTest, TurnsOnWhatItNeedsAndNothingElse) {
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kDriverApi, 307}));
   EXPECT_TRUE(cupti.calls.contains({abi::Domain::kResource, 20}));
   for (const auto& [domain, call] : cupti.calls) EXPECT_NE(domain, abi::Domain::kRuntimeApi);
+  EXPECT_FALSE(cupti.calls.contains(
+      {abi::Domain::kDriverApi, static_cast<std::uint32_t>(abi::DriverCall::kMemFree2)}));
+}
+
+TEST_F(TracerTest, AListenerIsGivenCallsThatAreNoWorkToo) {
+  static std::vector<abi::DriverCall> heard;
+  Collector::listen([](abi::DriverCall call, const abi::CallbackData&) { heard.push_back(call); });
+  start();
+  cupti.call(abi::DriverCall::kMemFree2, abi::Site::kEnter, 1);
+  cupti.call(abi::DriverCall::kLaunchKernel, abi::Site::kEnter, 2);
+  Collector::listen(nullptr);
+  EXPECT_TRUE(cupti.calls.contains(
+      {abi::Domain::kDriverApi, static_cast<std::uint32_t>(abi::DriverCall::kMemFree2)}));
+  EXPECT_THAT(heard,
+              ::testing::ElementsAre(abi::DriverCall::kMemFree2, abi::DriverCall::kLaunchKernel));
 }
 
 TEST_F(TracerTest, SmallMemsetsAreLeftOutUntilThereIsAGraph) {
