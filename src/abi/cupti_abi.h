@@ -98,6 +98,14 @@ enum class DriverCall : std::uint32_t {
   kMemsetD2D8AsyncPtsz = 431,
   kMemsetD2D16AsyncPtsz = 432,
   kMemsetD2D32AsyncPtsz = 433,
+  // Changes of executable graphs
+  kGraphExecKernelNodeSetParams = 538,
+  kGraphExecUpdate = 561,
+  kGraphExecUpdate2 = 696,
+  kGraphExecMemcpyNodeSetParams = 562,
+  kGraphExecMemsetNodeSetParams = 563,
+  kGraphExecChildGraphNodeSetParams = 586,
+  kGraphExecNodeSetParams = 714,
   // What a later launch of the same kernel needs to know
   kGraphAddKernelNode2 = 689,
   kGraphKernelNodeSetParams2 = 691,

@@ -78,11 +78,21 @@ constexpr DriverCall kDriverCalls[] = {
     DriverCall::kMemsetD2D16AsyncPtsz,
     DriverCall::kMemsetD2D32AsyncPtsz,
 };
+// Changes of executable graphs.
+constexpr DriverCall kGraphUpdates[] = {
+    DriverCall::kGraphExecKernelNodeSetParams,
+    DriverCall::kGraphExecKernelNodeSetParams2,
+    DriverCall::kGraphExecUpdate,
+    DriverCall::kGraphExecUpdate2,
+    DriverCall::kGraphExecMemcpyNodeSetParams,
+    DriverCall::kGraphExecMemsetNodeSetParams,
+    DriverCall::kGraphExecChildGraphNodeSetParams,
+    DriverCall::kGraphExecNodeSetParams,
+};
 // No work of the GPU's, and of interest to a listener only.
 constexpr DriverCall kListenedCalls[] = {
     DriverCall::kGraphAddKernelNode2,
     DriverCall::kGraphKernelNodeSetParams2,
-    DriverCall::kGraphExecKernelNodeSetParams2,
     DriverCall::kGraphKernelNodeSetAttribute,
     DriverCall::kGraphKernelNodeCopyAttributes,
     DriverCall::kGraphAddMemsetNode,
@@ -225,6 +235,9 @@ void Collector::subscribe() {
   for (const DriverCall call : kInstantiations) {
     api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
   }
+  for (const DriverCall call : kGraphUpdates) {
+    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
+  }
   if (listening.load() != nullptr) {
     for (const DriverCall call : kListenedCalls) {
       api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi,
@@ -304,10 +317,13 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
     graphs_.on_instantiation(data.site);
     return;
   }
+  if (is_one_of(kGraphUpdates, domain, call) && data.site == abi::Site::kEnter) {
+    graphs_.on_update();
+  }
   if (domain == abi::Domain::kDriverApi) {
     const Listener listener = listening.load(std::memory_order_relaxed);
     if (listener != nullptr) listener(static_cast<DriverCall>(call), data);
-    if (is_one_of(kListenedCalls, domain, call)) return;
+    if (is_one_of(kListenedCalls, domain, call) || is_one_of(kGraphUpdates, domain, call)) return;
     on_driver_call(static_cast<DriverCall>(call), data);
   }
   if (data.site != abi::Site::kEnter) return;

@@ -137,6 +137,15 @@ void GraphMode::on_creation() noexcept {
   if (!whole_.load() && !every_.load()) may_switch_.store(false);
 }
 
+void GraphMode::on_update() noexcept {
+  if (!may_switch_.load()) return;
+  const timespec until = after(kMostWaiting);
+  if (pthread_rwlock_clockwrlock(&in_use_, CLOCK_MONOTONIC, &until) != 0) return;
+  if (whole_.load()) record(false);
+  may_switch_.store(false);
+  pthread_rwlock_unlock(&in_use_);
+}
+
 void GraphNodes::created(std::uint64_t node, std::uint32_t scope) noexcept {
   if (scope == model::kNone) return;
   try {

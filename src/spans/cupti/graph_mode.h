@@ -48,6 +48,9 @@ class GraphMode {
   bool on_launch(abi::cupti::Site site, abi::cupti::GraphExec graph) noexcept;
   void on_instantiation(abi::cupti::Site site) noexcept;
   void on_creation() noexcept;
+  // Before an executable graph is changed. Launched as a whole after that, it fails the program
+  // (CUPTI 13.0 and driver 580; XLA changes its graphs in each step): nodes from now on.
+  void on_update() noexcept;
   void on_destruction(abi::cupti::GraphExec graph) noexcept;
 
  private:

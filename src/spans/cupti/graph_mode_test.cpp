@@ -44,6 +44,18 @@ class GraphModeTest : public ::testing::Test {
   bool was_enabled_ = false;
 };
 
+TEST_F(GraphModeTest, AGraphThatIsChangedIsNeverLaunchedAsAWholeAgain) {
+  mode.start();
+  launch();
+  EXPECT_TRUE(whole());
+  mode.on_update();
+  EXPECT_FALSE(whole());
+  mode.want_nodes(false);
+  launch();
+  launch();
+  EXPECT_FALSE(whole());
+}
+
 TEST_F(GraphModeTest, SwitchesAfterALaunch) {
   launch();
   EXPECT_FALSE(whole());
