@@ -183,7 +183,7 @@ def compare(args):
         worst = max(worst, abs(by_model / joules - 1))
         cells = []
         for name in KERNELS:
-            row = next((x for x in device["rows"] if x["name"].split("(")[0].split("::")[-1] == name), None)
+            row = next((x for x in device["rows"] if x["name"].rsplit("::", 1)[-1].split("(")[0] == name), None)
             each = spin if name == "spin" else alone[r["period"], name]
             real = each * r["launches"][KERNELS.index(name)] * r["frames"]
             if row is None or row["energy_joules"] is None:
@@ -198,7 +198,7 @@ def compare(args):
             cells.append(f"{row['energy_joules']:.1f} of {real:.1f} J ±{row['repeatability_joules']:.1f}"
                          + ("" if good else " **out**"))
         print(f"| {r['period']} | {r['phase']} | {r['joules'] / frame[r['period']] - 1:+.1%} | {by_model / joules - 1:+.1%} "
-              f"| {gpu['energy_joules']:.1f} of {whole:.1f} J ±{gpu['error_joules']:.1f} | {'yes' if ok else '**no**'} "
+              f"| {gpu['energy_joules']:.1f} of {whole:.1f} J ±{(gpu['interval_joules'][1] - gpu['interval_joules'][0]) / 2:.1f} | {'yes' if ok else '**no**'} "
               f"| {' | '.join(cells)} | {device['explained_ratio']:.3f} |")
     print(f"\ntotals inside: {inside['total'][0]} of {inside['total'][1]}; resolvable rows inside: {inside['rows'][0]} "
           f"of {inside['rows'][1]}; energy of all kernels, worst: {worst:.1%}")

@@ -20,6 +20,9 @@ using model::ActivityRow;
 using model::kNone;
 
 constexpr double kUnresolved = 0.5;  // of the energy, as a 95 % half-width
+// The same of loads in step with the sensor, whose few phases make wide intervals a poor guide:
+// chosen on simulated loops (docs/validation.md).
+constexpr double kUnresolvedLocked = 0.2;
 
 std::string detail_of(const model::KernelClass& c) {
   if (c.kind == model::ActivityKind::kMemcpy || c.kind == model::ActivityKind::kMemset) {
@@ -102,8 +105,12 @@ void ActivityRows::mark_unresolvable(ActivityRow& row) const {
     row.reason = "what ran when does not explain the readings";
     return;
   }
-  if (!whole || whole->repeatability.joules() <= kUnresolved * whole->energy.joules()) return;
+  const double most = model_.sampling_error() > 0 ? kUnresolvedLocked : kUnresolved;
+  if (!whole || whole->repeatability.joules() <= most * whole->energy.joules()) return;
   row.resolvable = false;
+  if (row.reason.empty() && most < kUnresolved) {
+    row.reason = "the load repeats in step with the sensor, which sees few of its phases";
+  }
   if (row.reason.empty()) row.reason = "not identifiable: collinear with other kernels";
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/kernels/activity_rows.h"
 #include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/kernel_model.h"
+#include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/remembered_kernels.h"
 #include "analysis/kernels/replay_check.h"
 #include "analysis/levels/domains.h"
@@ -29,8 +30,6 @@ namespace {
 
 constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
 constexpr std::size_t kMostNamed = 5;
-constexpr double kFinest = 2e-3;             // seconds: bins that show a frame's course
-constexpr std::size_t kMostSteps = 600'000;  // of such bins
 constexpr double kLeastSamplingError = 0.01;
 
 class Attribution {
@@ -205,21 +204,11 @@ class Attribution {
       if (sensors.power->traits.refresh) sensor.every = seconds(*sensors.power->traits.refresh);
       if (sensors.power->traits.window) sensor.window = seconds(*sensors.power->traits.window);
     }
-    const double step = table_.bins.front().width;
-    if (step > kFinest || sensor.window >= 0.7 * sensor.every) return;
-    std::vector<double> power;
-    for (std::size_t i = 0; i < table_.bins.size(); ++i) {
-      const double at = table_.bins[i].begin;
-      if (at < table_.begin || at >= table_.end) continue;
-      double joules = 0;
-      for (std::size_t e = table_.bins[i].first; e < table_.end_of(i); ++e) {
-        joules += model.joules_of(table_.entries[e]);
-      }
-      const auto place = static_cast<std::size_t>(std::lround((at - table_.begin) / step));
-      if (place >= kMostSteps) break;
-      power.resize(std::max(power.size(), place + 1));
-      power[place] += joules / step;
-    }
+    if (sensor.window >= 0.7 * sensor.every) return;
+    double step = 0;
+    const auto power =
+        load_course(table_, step, [&](const auto& entry) { return model.joules_of(entry); });
+    if (power.empty()) return;
     const double error = sampling_error(power, step, sensor);
     period_ = error > kLeastSamplingError ? period_of(power, step) : 0.0;
     if (period_ <= 0) return;
@@ -233,12 +222,24 @@ class Attribution {
     const Energy active = std::max(out_.measured.energy - out_.idle, out_.kernels);
     const Energy doubt = Energy::joules(sampling_error_ * active.joules());
     widen(out_.measured, doubt);
+    for (auto& row : out_.by_kernel) {
+      if (!row.resolvable && row.energy) bound_by_all(*row.energy, row.busy, out_.kernels + doubt);
+    }
     out_.warnings.push_back(fmt::format(
         "the load repeats every {:.1f} ms, and the sensor takes a sample every {:.0f} ms: it may "
         "see the same phase each time, so the measured energy is uncertain by {:.4g} J; by its "
         "kernels it is {:.4g} J. A period that varies by a millisecond would be measured right",
         1e3 * period_, 1e3 * sampled_every_, doubt.joules(),
         (out_.idle + out_.kernels + out_.gaps).joules()));
+  }
+
+  // The upper bound of a row that is not separated from the others: what all kernels use, at most
+  // what the board can draw while it runs.
+  void bound_by_all(model::Measurement& row, Duration busy, Energy all) const {
+    const double limit = kBelief.headroom * limit_watts();
+    const Energy most = limit > 0 ? std::min(all, Power::watts(limit) * busy) : all;
+    row.repeatability = std::max(row.repeatability, most - row.energy);
+    row.error = std::max(row.error, row.repeatability);
   }
 
   // Above idle and the recorded kernels.

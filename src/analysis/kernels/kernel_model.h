@@ -75,6 +75,7 @@ class KernelModel {
 
   // The load is locked to the sensors' samples, which may be wrong by so much of its energy.
   void set_sampling_error(double ratio) { sampling_error_ = ratio; }
+  double sampling_error() const { return sampling_error_; }
 
   double idle_watts() const { return solution_.watts[0]; }
   double idle_sigma() const;

@@ -80,7 +80,7 @@ struct GpuSensors {
   double lag = 0.0025;
   double rise = 0;  // both sensors follow the load with a first-order lag
   double sample_every = 0.020;
-  bool jitter = true;    // stamps 7 to 46 ms apart
+  bool jitter = true;    // one stamp of five is 1 to 10 ms late, and some samples are missing
   double noise = 0.002;  // of a sample
   double gain = 1;       // of the samples against the counter
   double edge_every = 0.100;
@@ -114,13 +114,15 @@ struct GpuSensors {
     std::normal_distribution<double> normal;
     std::vector<model::PowerReading> out;
     double last = -1;
+    int turn = 0;
     for (double grid = from + window + lag; grid < to; grid += sample_every) {
       double t = grid;
       double stamp = 0;
       if (jitter) {
-        t += uniform(random) < 0.25 ? 0.016 * (uniform(random) - 0.5) : 0.0007 * normal(random);
+        t += 0.0003 * normal(random);
+        const bool late = ++turn % 5 == 0;
+        stamp = late ? 0.001 + 0.009 * uniform(random) : 0.0003 * normal(random);
         if (uniform(random) < 0.03) continue;
-        stamp = uniform(random) < 0.1 ? 0.003 * normal(random) : 0.0003 * normal(random);
       }
       if (t + stamp <= last + 0.005) continue;
       last = t + stamp;

@@ -297,7 +297,10 @@ std::vector<ObservedPower> EnergyTimeline::observations(HostTime begin, HostTime
   }
   if (shape_ && shape_->mean_window() > 0 &&
       shape_->sensor().kind != model::SensorKind::kPowerAverage) {
-    for (const PowerSample& s : shape_->samples()) {
+    const auto doubtful = shape_->doubtful_stamps();
+    for (std::size_t i = 0; i < shape_->samples().size(); ++i) {
+      if (!doubtful.empty() && doubtful[i]) continue;
+      const PowerSample& s = shape_->samples()[i];
       const double end_of_mean = shape_->mean_end(s);
       const double begin_of_mean = end_of_mean - shape_->mean_window();
       if (begin_of_mean < from || end_of_mean > to) continue;

@@ -6,11 +6,13 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/row_errors.h"
+#include "analysis/timeline/sensors/sampling_error.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -75,6 +77,7 @@ constexpr double kSampleWindow = 4e-3;  // ... and of one
 constexpr double kDoubt = 0.4e-3;       // seconds: the sigma of an offset that is certain
 constexpr double kCertain = 0.99;       // the probability of how the counter works
 constexpr std::size_t kOthers = 12;
+constexpr double kLockedError = 0.01;
 
 double log_prior(double offset, double sigma) {
   const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
@@ -103,6 +106,11 @@ class Density {
       upto_.push_back(sum);
     }
     for (double& u : upto_) u /= sum;
+  }
+  // With a spread of at least `least`, of a normal distribution around `middle` then.
+  double quantile(double u, double middle, double least) const {
+    if (spread() >= least) return quantile(u);
+    return middle + least * std::log(u / (1 - u)) / 1.702;
   }
   double quantile(double u) const {
     const auto next = std::lower_bound(upto_.begin(), upto_.end(), u);
@@ -184,13 +192,7 @@ class Timings {
     adds.counter_every = kSampled;
     adds.counter_window = kSampleWindow;
     if (samples_.size() > 1) {
-      std::vector<double> apart, lengths;
-      for (std::size_t i = 1; i < samples_.size(); ++i) {
-        apart.push_back(samples_[i].end - samples_[i - 1].end);
-        lengths.push_back(samples_[i].end - samples_[i].begin);
-      }
-      adds.counter_every = middle(apart);
-      adds.counter_window = middle(lengths);
+      std::tie(adds.counter_every, adds.counter_window) = usual_sample();
     }
     std::vector<double> lengths;
     for (const ObservedPower& s : counter_) lengths.push_back(s.end - s.begin);
@@ -243,7 +245,10 @@ class Timings {
     const auto counter = offsets(counter_found_, kBelief.counter_late);
     const bool sure_counter = std::max(integrates_, 1 - integrates_) > kCertain &&
                               (integrates_ > 0.5 || !phases_ || phases_->spread() < 2 * kDoubt);
-    const auto is_sure = [](const std::optional<Density>& d) { return !d || d->spread() < kDoubt; };
+    const double least = is_locked(best.time_constant) ? kBelief.locked_late : 0.0;
+    const auto is_sure = [&](const std::optional<Density>& d) {
+      return !d || std::max(d->spread(), least) < kDoubt;
+    };
     if (is_sure(samples) && is_sure(counter) && sure_counter) return {};
     std::vector<SensorTiming> out;
     for (std::size_t i = 0; i < kOthers; ++i) {
@@ -251,8 +256,8 @@ class Timings {
         return (static_cast<double>(i * step % kOthers) + shift) / kOthers;
       };
       SensorTiming other = best;
-      if (samples) other.samples_late = samples->quantile(u(1, 0.5));
-      if (counter) other.counter_late = counter->quantile(u(5, 0.5));
+      if (samples) other.samples_late = samples->quantile(u(1, 0.5), best.samples_late, least);
+      if (counter) other.counter_late = counter->quantile(u(5, 0.5), best.counter_late, least);
       const bool integrates = u(7, 0.5) < integrates_;
       if (integrates) other.counter_every = 0;
       if (!integrates && phases_) {
@@ -350,6 +355,33 @@ class Timings {
       log_density.push_back(value + log_prior(late, sigma));
     }
     return Density(std::move(at), log_density);
+  }
+
+  // Whether samples see one phase, or few, of a load that repeats: whatever its powers, which are
+  // not known yet.
+  bool is_locked(double time_constant) const {
+    if (samples_.size() < 2) return false;
+    SamplingSensor sensor{kSampled, kSampleWindow, time_constant};
+    std::tie(sensor.every, sensor.window) = usual_sample();
+    if (sensor.window >= 0.7 * sensor.every) return false;
+    double step = 0;
+    const auto course = load_course(table_, step, [&](const ActivityTable::Entry& entry) {
+      return entry.kernel_class < table_.classes.size()
+                 ? entry.busy * (1 + 0.618 * static_cast<double>(entry.kernel_class % 7))
+                 : 0.0;
+    });
+    return !course.empty() && sampling_error(course, step, sensor) > kLockedError &&
+           period_of(course, step) > 0;
+  }
+
+  // Seconds from one sample to the next, and of one.
+  std::pair<double, double> usual_sample() const {
+    std::vector<double> apart, lengths;
+    for (std::size_t i = 1; i < samples_.size(); ++i) {
+      apart.push_back(samples_[i].end - samples_[i - 1].end);
+      lengths.push_back(samples_[i].end - samples_[i].begin);
+    }
+    return {middle(apart), middle(lengths)};
   }
 
   static constexpr double kStep = 0.5e-3;  // seconds

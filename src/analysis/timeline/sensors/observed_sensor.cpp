@@ -1,6 +1,8 @@
 #include "analysis/timeline/sensors/observed_sensor.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -19,6 +21,16 @@ constexpr double kReadsInPeriod = 3;
 constexpr double kClearlyLonger =
     1.35;  // times the known period: an update is seen up to 1.28 late
 constexpr double kUsualPeriods[] = {0.2, 0.25, 0.5, 1, 2, 5, 10};  // seconds
+
+// Of a buffer's stamps, in periods.
+constexpr double kLateStamp = 0.05;
+constexpr double kLatestStamp = 0.6;
+constexpr double kRegular = 0.06;
+constexpr std::size_t kMostLate = 3;  // in a row
+
+bool whole_periods(double length, double period, double tolerance) {
+  return std::abs(std::remainder(length, period)) <= tolerance * period;
+}
 
 double quantile(std::vector<double>& values, double share) {
   const auto at =
@@ -45,6 +57,45 @@ std::optional<double> period_of(std::span<const model::PowerReading> readings) {
 }
 
 }  // namespace
+
+std::size_t mend_late_stamps(std::span<double> stamps, double next, double period) {
+  for (std::size_t late = 1; late <= kMostLate && late + 2 <= stamps.size(); ++late) {
+    const double before = stamps[stamps.size() - late - 1];
+    const double earlier = stamps[stamps.size() - late - 2];
+    if (!whole_periods(before - earlier, period, kRegular) ||
+        !whole_periods(next - before, period, 2 * kRegular)) {
+      continue;
+    }
+    const auto between = stamps.last(late);
+    std::array<double, kMostLate> turns{};
+    double turn = 0;
+    bool any = false;
+    for (std::size_t i = 0; i < late; ++i) {
+      const double periods = (between[i] - before) / period;
+      const double own = std::floor(periods + 1 - kLatestStamp);
+      if (own <= turn) return 0;
+      any = any || periods - own > kLateStamp;
+      turn = own;
+      turns[i] = before + own * period;
+    }
+    if (!any || next - turns[late - 1] < (1 - 2 * kRegular) * period) return 0;
+    std::copy_n(turns.begin(), late, between.begin());
+    return late;
+  }
+  return 0;
+}
+
+std::vector<bool> off_turn(std::span<const double> stamps, double period) {
+  std::vector<bool> out(stamps.size());
+  std::size_t count = 0;
+  for (std::size_t i = 1; i + 1 < stamps.size(); ++i) {
+    out[i] = !whole_periods(stamps[i] - stamps[i - 1], period, kRegular) &&
+             !whole_periods(stamps[i + 1] - stamps[i], period, kRegular);
+    count += out[i] ? 1 : 0;
+  }
+  if (count == 0 || 5 * count > stamps.size()) return {};
+  return out;
+}
 
 void CounterPeriod::see(const model::CounterReading& reading) {
   if (!first_) {

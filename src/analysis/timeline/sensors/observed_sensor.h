@@ -1,9 +1,11 @@
 // A power sensor as its readings show it.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "model/device/sensor.h"
 
@@ -14,6 +16,17 @@ namespace jouleprof::analysis {
 // driver or firmware may differ. `readings`: of this sensor, in order of time. Only polled sensors
 // change, with at least 20 new values and reads three times as frequent as these.
 model::Sensor as_observed(model::Sensor sensor, std::span<const model::PowerReading> readings);
+
+// A driver's buffer takes its samples at a fixed rate, but stamps some of them late: on H100s and
+// H200s (driver 580) one of five by 1 to 10 of 20 ms, while the value is of its turn. `stamps`: the
+// newest ones in order, `next`: the one after them, in seconds. Between two that are whole periods
+// apart, up to three that come later than their turn, by at most 0.6 periods, get the time of their
+// turn. Returns how many of the last stamps were looked at; 0: nothing has changed.
+std::size_t mend_late_stamps(std::span<double> stamps, double next, double period);
+
+// Which of such stamps are no whole periods from both of their neighbours; empty where that are
+// more than a fifth of them, or none.
+std::vector<bool> off_turn(std::span<const double> stamps, double period);
 
 // How often an energy counter's value is renewed, from its reads as they come. The table of boards
 // may say too short a time; reads then show the same value for longer than that, never two values

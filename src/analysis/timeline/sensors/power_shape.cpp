@@ -1,9 +1,11 @@
 #include "analysis/timeline/sensors/power_shape.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/timeline/sensors/error_model.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -70,8 +72,34 @@ void PowerShape::push(const model::PowerReading& reading) {
   }
   last_watts_ = watts;
   const double end = at - lag - late - (1 - kLagWindow / 2) * time_constant();
+  if (!is_polled(sensor_.kind) && traits.refresh) mend_late_stamps(end);
   add(end - window(), end, watts);
   frozen_ = drop_frozen(watts);
+}
+
+void PowerShape::mend_late_stamps(double next_end) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t count = std::min(samples_.size(), kMost);
+  std::array<double, kMost> ends{};
+  const auto first = samples_.end() - static_cast<std::ptrdiff_t>(count);
+  std::transform(first, samples_.end(), ends.begin(), [](const PowerSample& s) { return s.end; });
+  const std::size_t late = analysis::mend_late_stamps(std::span(ends).first(count), next_end,
+                                                      seconds(*sensor_.traits.refresh));
+  if (late == 0) return;
+  const std::vector<PowerSample> again(samples_.end() - static_cast<std::ptrdiff_t>(late),
+                                       samples_.end());
+  samples_.resize(samples_.size() - late);
+  for (std::size_t k = 0; k < late; ++k) {
+    const double end = ends[count - late + k];
+    add(end - window(), end, again[k].watts);
+  }
+}
+
+std::vector<bool> PowerShape::doubtful_stamps() const {
+  if (is_polled(sensor_.kind) || !sensor_.traits.refresh) return {};
+  std::vector<double> ends;
+  for (const PowerSample& s : samples_) ends.push_back(s.end);
+  return off_turn(ends, seconds(*sensor_.traits.refresh));
 }
 
 void PowerShape::leave_out(double at, const char* why) {

@@ -35,6 +35,8 @@ struct PowerSample {
 // timestamp. A first-order lag is approximated by the nearest plain mean: equally late on average,
 // 1.6 time constants longer.
 //
+// Late stamps of a driver's buffer are mended (mend_late_stamps).
+//
 // A polled value that repeats is a new sample only after the sensor's refresh period; polling
 // faster than the sensor changes nothing. Without a known refresh, every reading is a new sample.
 //
@@ -66,6 +68,9 @@ class PowerShape {
     std::size_t last = 0;  // one past
   };
   Range around(double from, double to) const;
+  // Whether each sample's stamp is still late for its turn, where those of a buffer are regular;
+  // empty: none is. Such a sample is of another moment than it says.
+  std::vector<bool> doubtful_stamps() const;
   // The difference between the highest and the lowest power near `t`, within the samples' windows.
   double swing(double t) const;
   // The variance (J^2) of the energy missed by the sampling between two times.
@@ -121,6 +126,7 @@ class PowerShape {
   void leave_out(double at, const char* why);
   void note(double at, const char* why);
   void drop_contradicted(double at);
+  void mend_late_stamps(double next_end);
   struct Recurrence {
     double period = 0;
     double certainty = 0;

@@ -1,5 +1,6 @@
 #include "analysis/timeline/sensors/power_shape.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/timeline/simulated_sensors_test.h"
@@ -24,6 +25,48 @@ TEST(PowerShape, PlacesASampleWhereItsWindowWas) {
   ASSERT_EQ(shape.samples().size(), 1u);
   EXPECT_NEAR(shape.samples()[0].begin, 1 - 0.0275, 1e-12);
   EXPECT_NEAR(shape.samples()[0].end, 1 - 0.0025, 1e-12);
+}
+
+// The value is of its turn: only the stamp is late.
+TEST(PowerShape, ALateStampBetweenRegularOnesIsMended) {
+  const auto ends = [](const std::vector<double>& stamps) {
+    PowerShape shape(GpuSensors{}.ring(), kTime);
+    for (const double t : stamps) shape.push({kRing, at(t), Power::watts(100 + t)});
+    std::vector<double> out;
+    for (const PowerSample& s : shape.samples()) out.push_back(s.end + 0.0025);
+    return out;
+  };
+  using testing::DoubleNear;
+  using testing::Pointwise;
+  const auto regular = [](const std::vector<double>& stamps) {
+    return Pointwise(DoubleNear(1e-9), stamps);
+  };
+  EXPECT_THAT(ends({1, 1.02, 1.04, 1.0694, 1.08, 1.1}), regular({1, 1.02, 1.04, 1.06, 1.08, 1.1}));
+  EXPECT_THAT(ends({1, 1.02, 1.0415, 1.0645, 1.08}), regular({1, 1.02, 1.04, 1.06, 1.08}));
+  // A sample is missing before it, or after it.
+  EXPECT_THAT(ends({1, 1.02, 1.0494, 1.08}), regular({1, 1.02, 1.04, 1.08}));
+  EXPECT_THAT(ends({1, 1.02, 1.06, 1.0894, 1.1}), regular({1, 1.02, 1.06, 1.08, 1.1}));
+  // Neighbours that are not regular, a stamp that is early, and one that is a turn late.
+  for (const auto& others : {std::vector<double>{1, 1.027, 1.044, 1.073, 1.084},
+                             std::vector<double>{1, 1.02, 1.04, 1.055, 1.08},
+                             std::vector<double>{1, 1.02, 1.04, 1.0695, 1.087}}) {
+    EXPECT_THAT(ends(others), regular(others));
+  }
+}
+
+TEST(PowerShape, AStampThatStaysLateIsDoubtful) {
+  PowerShape shape(GpuSensors{}.ring(), kTime);
+  for (int i = 0; i < 40; ++i) {
+    // The three after the tenth are late by more and more, and the one after them is missing.
+    const double late = i >= 10 && i < 13 ? 0.003 * (i - 9) : 0;
+    if (i != 13)
+      shape.push({kRing, at(1 + 0.02 * i + late + (i == 14 ? 0.004 : 0)), Power::watts(100 + i)});
+  }
+  const auto doubtful = shape.doubtful_stamps();
+  ASSERT_EQ(doubtful.size(), 39u);
+  EXPECT_TRUE(doubtful[11]);
+  EXPECT_EQ(std::count(doubtful.begin(), doubtful.begin() + 10, true), 0);
+  EXPECT_EQ(std::count(doubtful.begin() + 15, doubtful.end(), true), 0);
 }
 
 TEST(PowerShape, ARepeatedValueIsNewOnlyWhenRenewed) {

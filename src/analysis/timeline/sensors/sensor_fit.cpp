@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "analysis/timeline/sensors/observed_power.h"
+#include "analysis/timeline/sensors/observed_sensor.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -186,13 +187,28 @@ class Problem {
   Response plain_;
 };
 
+void mend(std::vector<Point>& points) {
+  std::vector<double> times;
+  for (const Point& p : points) times.push_back(p.at);
+  if (times.size() < 2) return;
+  const double period = seconds(median_interval(times).value);
+  for (std::size_t i = 2; i < times.size(); ++i) {
+    mend_late_stamps(std::span(times).first(i), times[i], period);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].at = times[i];
+}
+
 std::vector<Point> new_values(std::span<const model::PowerReading> readings, Stamps stamps,
                               TimeBase time) {
   std::vector<Point> points;
   for (const auto& r : readings) points.push_back({time.seconds_of(r.at), r.power.watts()});
   std::stable_sort(points.begin(), points.end(),
                    [](const Point& a, const Point& b) { return a.at < b.at; });
-  if (stamps == Stamps::kOfSensor || points.empty()) return points;
+  if (points.empty()) return points;
+  if (stamps == Stamps::kOfSensor) {
+    mend(points);
+    return points;
+  }
   std::vector<Point> changes;
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i].watts == points[i - 1].watts) continue;
