@@ -67,6 +67,6 @@ def test_kernels_overlapped_by_kernels_at_the_power_limit_are_right(tool):
     for capped in ("matmul_bf16_8192", "matmul_bf16_2048", "sdpa"):
         operators.pop(capped)
     weighted, balance, covered = compare(device, operators)
-    assert weighted < 0.03
+    assert weighted < 0.035
     assert abs(balance) < 0.025
     assert covered == 6

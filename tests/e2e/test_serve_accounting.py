@@ -163,7 +163,7 @@ def ready(service):
 def test_a_board_that_appears_leaves_the_others_counters(tmp_path, tool):
     board = {"generation": "hopper", "idle_watts": 250}
     tool.simulate({"devices": [board, board],
-                   "faults": [{"kind": "gpu_lost", "device": 1, "at_seconds": 0, "for_seconds": 8}]})
+                   "faults": [{"kind": "gpu_lost", "device": 1, "at_seconds": 0, "for_seconds": 16}]})
     with serving(tool, "--no-estimates", "--level", "node", tick="1s") as service:
         wait_for("energy", lambda: gpu_total(service.samples()) > 500)
         before = service.samples()
