@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -30,8 +31,9 @@ struct FakeDriver {
 
   // The handle of a kernel with two parameters: an address and a number.
   abi::cuda::Function function(const std::string& name) {
-    names.push_back(new std::string(name));  // for the life of the test program
-    return reinterpret_cast<abi::cuda::Function>(names.back());
+    static std::deque<std::string> names;  // handles are addresses, unlike those of other tests
+    names.push_back(name);
+    return reinterpret_cast<abi::cuda::Function>(&names.back());
   }
   static const std::string& name_of(abi::cuda::Function function) {
     return *reinterpret_cast<std::string*>(function);
@@ -149,7 +151,6 @@ struct FakeDriver {
   }
 
   static constexpr abi::cuda::DevicePtr kCopies = 0x7fff00000000;
-  std::vector<std::string*> names;
   std::vector<Ran> ran;
   std::set<abi::cuda::DevicePtr> set;
   std::vector<std::pair<abi::cuda::DevicePtr, abi::cuda::DevicePtr>> copies;  // to, from
