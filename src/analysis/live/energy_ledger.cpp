@@ -65,7 +65,9 @@ HostTime EnergyLedger::reached() const {
 bool EnergyLedger::knows(HostTime t) {
   if (reached() < t) return false;
   const auto extent = timeline_.extent();
-  return extent && extent->end >= t;
+  if (extent && extent->end >= t) return true;
+  // A frozen sensor does not show what was used up to `t`, however long one waits.
+  return extent && !timeline_.sensors().counter && timeline_.has_frozen_power();
 }
 
 std::optional<EnergyTimeline::Extent> EnergyLedger::known() {

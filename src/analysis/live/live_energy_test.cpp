@@ -101,6 +101,23 @@ TEST(LiveEnergyTest, WithoutASensorThereIsAReason) {
   EXPECT_EQ(m[0].error().message, "no DRAM sensor");
 }
 
+TEST(LiveEnergyTest, AFrozenSensorIsNotWaitedFor) {
+  model::Sensor sensor{kRing, kGpu0, model::SensorKind::kPowerInstant, "instant", {}, {}};
+  sensor.traits.refresh = 100ms;
+  sensor.traits.window = 100ms;
+  LiveEnergy energy({gpu0()}, {sensor}, 10min);
+  const auto append = [&](double t, double watts) {
+    model::Readings readings;
+    readings.powers.push_back({kRing, at(t), Power::watts(watts)});
+    energy.append(readings);
+  };
+  for (int i = 0; i < 40; ++i) append(0.1 * i, 100 + i % 7);
+  EXPECT_FALSE(energy.knows(at(4.5), at(4.5)));
+  for (int i = 40; i < 120; ++i) append(0.1 * i, 300);
+  EXPECT_TRUE(energy.knows(at(11.85), at(11.9)));
+  EXPECT_FALSE(energy.knows(at(12), at(12)));  // it may wake up
+}
+
 TEST(WindowTotalsTest, SumsLongWindows) {
   Live live(square(60));
   double truth = 0;

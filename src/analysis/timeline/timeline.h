@@ -83,6 +83,8 @@ class EnergyTimeline {
   // of the data; before that it is settled.
   void append(const model::CounterReading& reading);
   void append(const model::PowerReading& reading);
+  // Whether the power sensor has returned one value for seconds, and is not used since.
+  bool has_frozen_power() const { return shape_ && shape_->is_frozen(); }
   void append(const model::GaugeReading& reading);
   void append(const model::Readings& readings);
 

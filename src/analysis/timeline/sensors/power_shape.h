@@ -54,6 +54,7 @@ class PowerShape {
   void set_most(double watts) { most_ = watts; }
 
   const std::vector<PowerSample>& samples() const { return samples_; }
+  bool is_frozen() const { return frozen_; }
   // The end of the last reading's window; absent without any reading.
   std::optional<double> end() const { return end_; }
 
