@@ -9,6 +9,8 @@
 
 namespace jouleprof::abi::cuda {
 
+inline constexpr const char* kLibrary = "libcuda.so.1";
+
 // CUresult: zero is success, other values are errors; only those that the sources distinguish.
 using Result = int;
 inline constexpr Result kSuccess = 0;

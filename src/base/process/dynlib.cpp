@@ -15,6 +15,10 @@ Result<DynLib> DynLib::open(const std::string& name) {
   return DynLib(handle);
 }
 
+DynLib DynLib::loaded(const std::string& name) noexcept {
+  return DynLib(dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD));
+}
+
 DynLib::DynLib(DynLib&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
 
 DynLib& DynLib::operator=(DynLib&& other) noexcept {

@@ -11,6 +11,8 @@ class DynLib {
  public:
   // Loads `name` (a SONAME or a path). Errors: not_found with the loader's own words.
   static Result<DynLib> open(const std::string& name);
+  // The one that the process has loaded already; without symbols where it has not.
+  static DynLib loaded(const std::string& name) noexcept;
 
   DynLib() = default;
   DynLib(DynLib&& other) noexcept;
@@ -19,6 +21,7 @@ class DynLib {
   DynLib& operator=(const DynLib&) = delete;
   ~DynLib();
 
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
   // The address of a symbol, or nullptr.
   void* symbol(const char* name) const noexcept;
 

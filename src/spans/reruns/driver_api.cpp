@@ -1,18 +1,11 @@
 #include "spans/reruns/driver_api.h"
 
-#include <dlfcn.h>
-
-#include <type_traits>
-
 namespace jouleprof::reruns {
 
 bool load_driver(DriverApi& api) {
-  // Only the one that is there already, which stays.
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return false;
-  const auto bind = [driver](auto*& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(driver, name));
-    return function != nullptr;
+  api.library = DynLib::loaded(abi::cuda::kLibrary);
+  const auto bind = [&api](auto*& function, const char* name) {
+    return api.library.bind(function, name);
   };
   bind(api.function_name, "cuFuncGetName");
   bind(api.kernel_name, "cuKernelGetName");

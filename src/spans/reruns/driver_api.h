@@ -2,12 +2,14 @@
 #pragma once
 
 #include "abi/cuda_abi.h"
+#include "base/process/dynlib.h"
 
 namespace jouleprof::reruns {
 
 // Those of drivers before CUDA 12.4 may lack what follows `newer`; all others are set in what
 // load_driver() returns.
 struct DriverApi {
+  DynLib library;  // stays loaded
   abi::cuda::fn::CtxSetCurrent* set_context = nullptr;
   abi::cuda::fn::StreamCreate* create_stream = nullptr;
   abi::cuda::fn::StreamQuery* query_stream = nullptr;

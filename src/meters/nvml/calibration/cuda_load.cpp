@@ -41,14 +41,8 @@ struct CudaApi {
   tl::unexpected<Error> failed(std::string_view call, cuda::Result code) const;
 };
 
-namespace {
-
-constexpr const char* kLibrary = "libcuda.so.1";
-
-}  // namespace
-
 Result<void> CudaApi::load() {
-  auto found = DynLib::open(kLibrary);
+  auto found = DynLib::open(cuda::kLibrary);
   if (!found) {
     return fail(Errc::kNotFound,
                 fmt::format("cannot put a load on the GPU: CUDA's driver library cannot be loaded "
@@ -83,7 +77,7 @@ Result<void> CudaApi::load() {
   return fail(Errc::kUnsupported,
               fmt::format("{} has no function {}. Calibration needs an NVIDIA driver of CUDA 11 or "
                           "newer",
-                          kLibrary, absent));
+                          cuda::kLibrary, absent));
 }
 
 tl::unexpected<Error> CudaApi::failed(std::string_view call, cuda::Result code) const {

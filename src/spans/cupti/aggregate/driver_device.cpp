@@ -1,12 +1,12 @@
 #include "spans/cupti/aggregate/driver_device.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "abi/cuda_abi.h"
+#include "base/process/dynlib.h"
 
 namespace jouleprof::cupti {
 
@@ -25,12 +25,13 @@ model::TracedDevice driver_device(std::uint32_t ordinal) {
   model::TracedDevice device;
   device.ordinal = ordinal;
   // Only the one that is there already: loading a driver is not for us.
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return device;
-  const auto get = reinterpret_cast<cuda::fn::DeviceGet*>(dlsym(driver, "cuDeviceGet"));
-  const auto board = reinterpret_cast<cuda::fn::DeviceGetUuid*>(dlsym(driver, "cuDeviceGetUuid"));
-  const auto part =
-      reinterpret_cast<cuda::fn::DeviceGetUuid_v2*>(dlsym(driver, "cuDeviceGetUuid_v2"));
+  const DynLib driver = DynLib::loaded(cuda::kLibrary);
+  cuda::fn::DeviceGet* get = nullptr;
+  cuda::fn::DeviceGetUuid* board = nullptr;
+  cuda::fn::DeviceGetUuid_v2* part = nullptr;
+  driver.bind(get, "cuDeviceGet");
+  driver.bind(board, "cuDeviceGetUuid");
+  driver.bind(part, "cuDeviceGetUuid_v2");
   cuda::Device handle = 0;
   cuda::Uuid of_board{};
   if (get != nullptr && board != nullptr &&
@@ -43,18 +44,17 @@ model::TracedDevice driver_device(std::uint32_t ordinal) {
       device.uuid = uuid_text("MIG-", of_part.bytes);
     }
   }
-  dlclose(driver);
   return device;
 }
 
 DriverState driver_state() {
   namespace cuda = abi::cuda;
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return DriverState::kAbsent;
-  const auto current = reinterpret_cast<cuda::fn::CtxGetCurrent*>(dlsym(driver, "cuCtxGetCurrent"));
+  const DynLib driver = DynLib::loaded(cuda::kLibrary);
+  if (!driver) return DriverState::kAbsent;
+  cuda::fn::CtxGetCurrent* current = nullptr;
   cuda::Context context = nullptr;
-  const bool started = current != nullptr && current(&context) != cuda::kNotInitialized;
-  dlclose(driver);
+  const bool started =
+      driver.bind(current, "cuCtxGetCurrent") && current(&context) != cuda::kNotInitialized;
   return started ? DriverState::kInitialised : DriverState::kLoaded;
 }
 
