@@ -317,28 +317,20 @@ struct LaunchExParameters {  // cuLaunchKernelEx_params
   void** parameters;
   void** extra;
 };
-struct AddKernelNodeParameters {  // cuGraphAddKernelNode_v2_params
+template <class Node>
+struct AddedNodeParameters {
   cuda::GraphNode* added;
   cuda::Graph graph;
   const cuda::GraphNode* dependencies;
   std::size_t dependency_count;
-  const cuda::KernelNodeParameters* node;
+  const Node* node;
 };
-struct AddMemsetNodeParameters {  // cuGraphAddMemsetNode_params
-  cuda::GraphNode* added;
-  cuda::Graph graph;
-  const cuda::GraphNode* dependencies;
-  std::size_t dependency_count;
-  const cuda::MemsetNodeParameters* node;
-};
-struct AddNodeParameters {  // cuGraphAddNode_params
-  cuda::GraphNode* added;
-  cuda::Graph graph;
-  const cuda::GraphNode* dependencies;
-  std::size_t dependency_count;
-  const cuda::NodeParameters* node;
-};
-struct AddNode2Parameters {  // cuGraphAddNode_v2_params
+using AddKernelNodeParameters =  // cuGraphAddKernelNode_v2_params
+    AddedNodeParameters<cuda::KernelNodeParameters>;
+using AddMemsetNodeParameters =  // cuGraphAddMemsetNode_params
+    AddedNodeParameters<cuda::MemsetNodeParameters>;
+using AddNodeParameters = AddedNodeParameters<cuda::NodeParameters>;  // cuGraphAddNode_params
+struct AddNode2Parameters {                                           // cuGraphAddNode_v2_params
   cuda::GraphNode* added;
   cuda::Graph graph;
   const cuda::GraphNode* dependencies;

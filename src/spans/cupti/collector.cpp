@@ -229,21 +229,16 @@ void Collector::subscribe() {
     return;
   }
   // Enabling a call that this driver does not have fails without harm.
-  for (const DriverCall call : kDriverCalls) {
-    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
-  }
-  for (const DriverCall call : kInstantiations) {
-    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
-  }
-  for (const DriverCall call : kGraphUpdates) {
-    api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi, static_cast<std::uint32_t>(call));
-  }
-  if (listening.load() != nullptr) {
-    for (const DriverCall call : kListenedCalls) {
+  const auto enable = [this](const auto& calls) {
+    for (const DriverCall call : calls) {
       api_.enable_callback(1, subscriber_, abi::Domain::kDriverApi,
                            static_cast<std::uint32_t>(call));
     }
-  }
+  };
+  enable(kDriverCalls);
+  enable(kInstantiations);
+  enable(kGraphUpdates);
+  if (listening.load() != nullptr) enable(kListenedCalls);
   for (const ResourceCall call : kResourceCalls) {
     api_.enable_callback(1, subscriber_, abi::Domain::kResource, static_cast<std::uint32_t>(call));
   }
@@ -317,13 +312,14 @@ void Collector::on_launch(abi::Domain domain, std::uint32_t call,
     graphs_.on_instantiation(data.site);
     return;
   }
-  if (is_one_of(kGraphUpdates, domain, call) && data.site == abi::Site::kEnter) {
-    graphs_.on_update();
-  }
   if (domain == abi::Domain::kDriverApi) {
     const Listener listener = listening.load(std::memory_order_relaxed);
     if (listener != nullptr) listener(static_cast<DriverCall>(call), data);
-    if (is_one_of(kListenedCalls, domain, call) || is_one_of(kGraphUpdates, domain, call)) return;
+    if (is_one_of(kGraphUpdates, domain, call)) {
+      if (data.site == abi::Site::kEnter) graphs_.on_update();
+      return;
+    }
+    if (listener != nullptr && is_one_of(kListenedCalls, domain, call)) return;
     on_driver_call(static_cast<DriverCall>(call), data);
   }
   if (data.site != abi::Site::kEnter) return;

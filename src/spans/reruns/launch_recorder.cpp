@@ -157,6 +157,13 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
     std::memcpy(&set.value, p.value, element);
     if (enters) cleared(set);
   };
+  const auto add = [&](const auto& p) {
+    add_node(p.node, data);
+    if (!enters) node_added(p.added != nullptr ? *p.added : nullptr);
+  };
+  const auto set_node = [&](const auto& p) {
+    if (enters && p.parameters != nullptr) launched(Call::of_node(*p.parameters, context));
+  };
   switch (call) {
     case DriverCall::kMemsetD8:
     case DriverCall::kMemsetD8Ptds:
@@ -184,28 +191,14 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       if (enters) return launched(Call::of_node(*p.node, context));
       return node_added(p.added != nullptr ? *p.added : nullptr);
     }
-    case DriverCall::kGraphAddNode: {
-      const auto& p = *static_cast<const cupti::AddNodeParameters*>(parameters);
-      add_node(p.node, data);
-      if (!enters) node_added(p.added != nullptr ? *p.added : nullptr);
-      return;
-    }
-    case DriverCall::kGraphAddNode2: {
-      const auto& p = *static_cast<const cupti::AddNode2Parameters*>(parameters);
-      add_node(p.node, data);
-      if (!enters) node_added(p.added != nullptr ? *p.added : nullptr);
-      return;
-    }
-    case DriverCall::kGraphKernelNodeSetParams2: {
-      const auto& p = *static_cast<const cupti::SetKernelNodeParameters*>(parameters);
-      if (enters && p.parameters != nullptr) launched(Call::of_node(*p.parameters, context));
-      return;
-    }
-    case DriverCall::kGraphExecKernelNodeSetParams2: {
-      const auto& p = *static_cast<const cupti::SetExecKernelNodeParameters*>(parameters);
-      if (enters && p.parameters != nullptr) launched(Call::of_node(*p.parameters, context));
-      return;
-    }
+    case DriverCall::kGraphAddNode:
+      return add(*static_cast<const cupti::AddNodeParameters*>(parameters));
+    case DriverCall::kGraphAddNode2:
+      return add(*static_cast<const cupti::AddNode2Parameters*>(parameters));
+    case DriverCall::kGraphKernelNodeSetParams2:
+      return set_node(*static_cast<const cupti::SetKernelNodeParameters*>(parameters));
+    case DriverCall::kGraphExecKernelNodeSetParams2:
+      return set_node(*static_cast<const cupti::SetExecKernelNodeParameters*>(parameters));
     case DriverCall::kGraphKernelNodeSetAttribute: {
       const auto& p = *static_cast<const cupti::SetNodeAttributeParameters*>(parameters);
       if (!enters || p.value == nullptr || !is_kept(p.attribute)) return;
@@ -225,26 +218,18 @@ void LaunchRecorder::changed(DriverCall call, const abi::cupti::CallbackData& da
       if (to->second != from->second) to->second->attributes = from->second->attributes;
       return;
     }
-    case DriverCall::kModuleUnload: {
-      const auto& p = *static_cast<const cupti::ModuleUnloadParameters*>(parameters);
-      if (!enters || driver_.module_of == nullptr) return;
-      return forget(
-          [](const DriverApi& driver, const RecordedKernel& kernel, const void* module) {
-            cuda::Module of = nullptr;
-            return driver.module_of(&of, kernel.shape.function) == cuda::kSuccess && of == module;
-          },
-          p.module);
-    }
-    case DriverCall::kLibraryUnload: {
-      const auto& p = *static_cast<const cupti::LibraryUnloadParameters*>(parameters);
-      if (!enters || driver_.library_of == nullptr) return;
-      return forget(
-          [](const DriverApi& driver, const RecordedKernel& kernel, const void* library) {
-            cuda::Library of = nullptr;
-            return driver.library_of(&of, kernel.shape.function) == cuda::kSuccess && of == library;
-          },
-          p.library);
-    }
+    case DriverCall::kModuleUnload:
+      if (enters) {
+        forget(driver_.module_of,
+               static_cast<const cupti::ModuleUnloadParameters*>(parameters)->module);
+      }
+      return;
+    case DriverCall::kLibraryUnload:
+      if (enters) {
+        forget(driver_.library_of,
+               static_cast<const cupti::LibraryUnloadParameters*>(parameters)->library);
+      }
+      return;
     case DriverCall::kMemFree2:
     case DriverCall::kMemFreeAsync:
     case DriverCall::kMemFreeAsyncPtsz: {
@@ -472,12 +457,14 @@ void LaunchRecorder::find_cleared(Launch& launch) const {
   });
 }
 
-void LaunchRecorder::forget(bool (*is)(const DriverApi&, const RecordedKernel&, const void*),
-                            const void* what) {
+template <class Code>
+void LaunchRecorder::forget(cuda::Result (*owner_of)(Code*, cuda::Function), Code code) {
+  if (owner_of == nullptr) return;
   const std::scoped_lock lock(mutex_);
   bool any = false;
   for (auto at = kernels_.begin(); at != kernels_.end();) {
-    if (!is(driver_, at->second, what)) {
+    Code owner = nullptr;
+    if (owner_of(&owner, at->second.shape.function) != cuda::kSuccess || owner != code) {
       ++at;
       continue;
     }

@@ -110,7 +110,9 @@ class LaunchRecorder {
   bool is_address(std::uint64_t word);
   void find_cleared(Launch& launch) const;
   void cleared(const Cleared& memset);
-  void forget(bool (*is)(const DriverApi&, const RecordedKernel&, const void*), const void* what);
+  // Kernels of a module or library.
+  template <class Code>
+  void forget(abi::cuda::Result (*owner_of)(Code*, abi::cuda::Function), Code code);
   void freed(abi::cuda::DevicePtr begin, std::uint64_t bytes);
   bool is_there(const Launch& launch) const;
 
