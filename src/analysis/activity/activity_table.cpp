@@ -389,28 +389,6 @@ class Builder {
 
 }  // namespace
 
-std::vector<double> load_course(const ActivityTable& table, double& step,
-                                const std::function<double(const ActivityTable::Entry&)>& joules) {
-  constexpr double kFinest = 2e-3;
-  constexpr std::size_t kMostSteps = 600'000;
-  std::vector<double> power;
-  step = table.bins.empty() ? 0.0 : table.bins.front().width;
-  if (step <= 0 || step > kFinest) return power;
-  for (std::size_t i = 0; i < table.bins.size(); ++i) {
-    const double at = table.bins[i].begin;
-    if (at < table.begin || at >= table.end) continue;
-    double sum = 0;
-    for (std::size_t e = table.bins[i].first; e < table.end_of(i); ++e) {
-      sum += joules(table.entries[e]);
-    }
-    const auto place = static_cast<std::size_t>(std::lround((at - table.begin) / step));
-    if (place >= kMostSteps) break;
-    power.resize(std::max(power.size(), place + 1));
-    power[place] += sum / step;
-  }
-  return power;
-}
-
 Result<ActivityTable> activity_on(const model::Recording& recording, const model::Domain& domain,
                                   std::optional<HostTime> from, std::optional<HostTime> to) {
   return Builder(recording, domain, from, to).build();

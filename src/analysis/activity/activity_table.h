@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -119,12 +118,6 @@ struct ActivityTable {
     return bin + 1 < bins.size() ? bins[bin + 1].first : entries.size();
   }
 };
-
-// Watts of the part in steps of its bins' width (seconds, returned in `step`), where an entry has
-// the given joules; empty where bins are wider than 2 ms, which hides a frame's course. At most
-// 600,000.
-std::vector<double> load_course(const ActivityTable& table, double& step,
-                                const std::function<double(const ActivityTable::Entry&)>& joules);
 
 // The activity on `domain`; totals are of the bins that begin in [from, to), without re-runs.
 // Devices are matched by UUID; a device without one is the recording's only GPU. Where processes

@@ -13,6 +13,7 @@
 #include "analysis/kernels/kernel_evidence.h"
 #include "analysis/kernels/kernel_model.h"
 #include "analysis/kernels/regression/attribution_belief.h"
+#include "analysis/kernels/regression/power_timing.h"
 #include "analysis/kernels/remembered_kernels.h"
 #include "analysis/kernels/replay_check.h"
 #include "analysis/levels/domains.h"
@@ -20,7 +21,6 @@
 #include "analysis/processes/recorded_use.h"
 #include "analysis/processes/traced_split.h"
 #include "analysis/timeline/locked_load.h"
-#include "analysis/timeline/sensors/sampling_error.h"
 #include "base/text.h"
 #include "model/device/gauge_names.h"
 #include "model/recording.h"
@@ -30,7 +30,6 @@ namespace {
 
 constexpr double kMostHeld = 0.02;  // of the time with reduced clocks
 constexpr std::size_t kMostNamed = 5;
-constexpr double kLeastSamplingError = 0.01;
 
 class Attribution {
  public:
@@ -204,23 +203,17 @@ class Attribution {
       if (sensors.power->traits.refresh) sensor.every = seconds(*sensors.power->traits.refresh);
       if (sensors.power->traits.window) sensor.window = seconds(*sensors.power->traits.window);
     }
-    if (sensor.window >= 0.7 * sensor.every) return;
-    double step = 0;
-    const auto power =
-        load_course(table_, step, [&](const auto& entry) { return model.joules_of(entry); });
-    if (power.empty()) return;
-    const double error = sampling_error(power, step, sensor);
-    period_ = error > kLeastSamplingError ? period_of(power, step) : 0.0;
-    if (period_ <= 0) return;
-    sampling_error_ = error;
+    lock_ = sampling_lock(
+        table_, [&](const auto& entry) { return model.joules_of(entry); }, sensor);
+    if (!lock_) return;
     sampled_every_ = sensor.every;
-    model.set_sampling_error(error);
+    model.set_sampling_error(lock_->error);
   }
 
   void add_sampling_error() {
-    if (period_ <= 0) return;
+    if (!lock_) return;
     const Energy active = std::max(out_.measured.energy - out_.idle, out_.kernels);
-    const Energy doubt = Energy::joules(sampling_error_ * active.joules());
+    const Energy doubt = Energy::joules(lock_->error * active.joules());
     widen(out_.measured, doubt);
     for (auto& row : out_.by_kernel) {
       if (!row.resolvable && row.energy) bound_by_all(*row.energy, row.busy, out_.kernels + doubt);
@@ -229,7 +222,7 @@ class Attribution {
         "the load repeats every {:.1f} ms, and the sensor takes a sample every {:.0f} ms: it may "
         "see the same phase each time, so the measured energy is uncertain by {:.4g} J; by its "
         "kernels it is {:.4g} J. A period that varies by a millisecond would be measured right",
-        1e3 * period_, 1e3 * sampled_every_, doubt.joules(),
+        1e3 * lock_->period, 1e3 * sampled_every_, doubt.joules(),
         (out_.idle + out_.kernels + out_.gaps).joules()));
   }
 
@@ -357,8 +350,7 @@ class Attribution {
   std::vector<LostEnd> lost_;
   std::vector<LostEnd> lost_in_part_;
   KernelEvidence evidence_;
-  double period_ = 0;  // seconds, of a load that is locked to the samples; 0: it is not
-  double sampling_error_ = 0;
+  std::optional<SamplingLock> lock_;  // of the load, to the samples
   double sampled_every_ = 0;
   double held_ = 0;  // share of the time in which clocks were reduced, where known
   model::ActivityProfile out_;

@@ -12,7 +12,6 @@
 
 #include "analysis/kernels/regression/attribution_belief.h"
 #include "analysis/kernels/regression/row_errors.h"
-#include "analysis/timeline/sensors/sampling_error.h"
 
 namespace jouleprof::analysis {
 namespace {
@@ -77,7 +76,6 @@ constexpr double kSampleWindow = 4e-3;  // ... and of one
 constexpr double kDoubt = 0.4e-3;       // seconds: the sigma of an offset that is certain
 constexpr double kCertain = 0.99;       // the probability of how the counter works
 constexpr std::size_t kOthers = 12;
-constexpr double kLockedError = 0.01;
 
 double log_prior(double offset, double sigma) {
   const double near = std::exp(-0.5 * std::pow(offset / sigma, 2)) / (sigma * 2.507);
@@ -363,15 +361,12 @@ class Timings {
     if (samples_.size() < 2) return false;
     SamplingSensor sensor{kSampled, kSampleWindow, time_constant};
     std::tie(sensor.every, sensor.window) = usual_sample();
-    if (sensor.window >= 0.7 * sensor.every) return false;
-    double step = 0;
-    const auto course = load_course(table_, step, [&](const ActivityTable::Entry& entry) {
+    const auto any_watts = [&](const ActivityTable::Entry& entry) {
       return entry.kernel_class < table_.classes.size()
                  ? entry.busy * (1 + 0.618 * static_cast<double>(entry.kernel_class % 7))
                  : 0.0;
-    });
-    return !course.empty() && sampling_error(course, step, sensor) > kLockedError &&
-           period_of(course, step) > 0;
+    };
+    return sampling_lock(table_, any_watts, sensor).has_value();
   }
 
   // Seconds from one sample to the next, and of one.
@@ -423,6 +418,35 @@ class Columns {
 };
 
 }  // namespace
+
+std::optional<SamplingLock> sampling_lock(
+    const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,
+    const SamplingSensor& sensor) {
+  constexpr double kMostSeen = 0.7;  // of the time, by the windows
+  constexpr double kFinest = 2e-3;
+  constexpr std::size_t kMostSteps = 600'000;
+  constexpr double kLeastError = 0.01;
+  const double step = table.bins.empty() ? 0.0 : table.bins.front().width;
+  if (step <= 0 || step > kFinest || sensor.window >= kMostSeen * sensor.every) return std::nullopt;
+  std::vector<double> power;
+  for (std::size_t i = 0; i < table.bins.size(); ++i) {
+    const double at = table.bins[i].begin;
+    if (at < table.begin || at >= table.end) continue;
+    double sum = 0;
+    for (std::size_t e = table.bins[i].first; e < table.end_of(i); ++e) {
+      sum += joules(table.entries[e]);
+    }
+    const auto place = static_cast<std::size_t>(std::lround((at - table.begin) / step));
+    if (place >= kMostSteps) break;
+    power.resize(std::max(power.size(), place + 1));
+    power[place] += sum / step;
+  }
+  if (power.empty()) return std::nullopt;
+  const double error = sampling_error(power, step, sensor);
+  const double period = error > kLeastError ? period_of(power, step) : 0.0;
+  if (period <= 0) return std::nullopt;
+  return SamplingLock{period, error};
+}
 
 PlausibleTiming fit_timing(const ActivityTable& table, std::span<const ObservedPower> observed,
                            double time_constant, double clock_variation) {

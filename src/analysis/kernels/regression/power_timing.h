@@ -2,10 +2,14 @@
 // and whether the counter adds up samples; with what else the recording leaves possible.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "analysis/activity/activity_table.h"
 #include "analysis/kernels/regression/power_rows.h"
+#include "analysis/timeline/sensors/sampling_error.h"
 
 namespace jouleprof::analysis {
 
@@ -32,5 +36,18 @@ PlausibleTiming fit_timing(const ActivityTable& table, std::span<const ObservedP
 // one.
 SensorTiming fit_time_constant(const ActivityTable& table, std::span<const ObservedPower> observed,
                                double time_constant, double clock_variation);
+
+// A load that repeats itself in step with samples, which see few of its phases.
+struct SamplingLock {
+  double period = 0;  // seconds
+  double error = 0;   // of the energy that the samples add up to, at most: more than 1 %
+};
+
+// Of the part, where an entry has the given joules. Absent where the load is in no such step, where
+// the samples' windows leave little between them, and where bins are wider than 2 ms, which hides a
+// frame's course. Looks at 600,000 bins at most.
+std::optional<SamplingLock> sampling_lock(
+    const ActivityTable& table, const std::function<double(const ActivityTable::Entry&)>& joules,
+    const SamplingSensor& sensor);
 
 }  // namespace jouleprof::analysis
