@@ -265,7 +265,7 @@ std::vector<RunCurve> curves_of(const Run& run, const model::Profile& profile,
   const Duration step =
       std::max<Duration>(length / static_cast<std::int64_t>(steps), std::chrono::milliseconds{20});
   for (const std::size_t i : chosen) {
-    RunCurve curve{label_of(profile.domains[i].domain), {}, step, {}};
+    RunCurve curve{label_of(profile.domains[i].domain), step, {}};
     curve.watts.resize(static_cast<std::size_t>(length / step) + 1);
     for (const auto& s : run.curve(i, step, Part{Duration{}, length})) {
       const auto at = (s.begin - profile.begin) / step;

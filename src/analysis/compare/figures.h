@@ -53,7 +53,6 @@ struct Conditions {
 // Power of one domain over the time since the command began, in equal steps.
 struct RunCurve {
   std::string domain;  // its label
-  Duration begin{};
   Duration step{};
   std::vector<std::optional<double>> watts;  // absent where nothing was read
 };

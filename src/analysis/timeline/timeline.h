@@ -83,8 +83,6 @@ class EnergyTimeline {
   // of the data; before that it is settled.
   void append(const model::CounterReading& reading);
   void append(const model::PowerReading& reading);
-  // Whether the power sensor has returned one value for seconds, and is not used since.
-  bool has_frozen_power() const { return shape_ && shape_->is_frozen(); }
   void append(const model::GaugeReading& reading);
   void append(const model::Readings& readings);
 
@@ -105,6 +103,8 @@ class EnergyTimeline {
     HostTime end{};
   };
   std::optional<Extent> extent();
+  // Whether the power sensor has returned one value for seconds, and is not used since.
+  bool has_frozen_power() const { return shape_ && shape_->is_frozen(); }
 
   // Errors: invalid_argument when end < begin; unavailable when the window exceeds the extent by
   // more than three times resolution(), or samples are missing in most of it. O(log n) once

@@ -119,8 +119,7 @@ std::string rerun(State& s, const Limits& limits) {
     reruns::RerunRunner runner(
         s.driver, {[] { layers::replayed(model::kNone, 0); }, [] { layers::replayed_kernel(); },
                    [&s] { return s.stop.load() || s.recorder->launches_of_others() > 0; }});
-    const HostTime end = HostClock::now() + std::chrono::duration_cast<Duration>(
-                                                std::chrono::duration<double>(limits.all));
+    const HostTime end = HostClock::now() + duration_of(limits.all);
     changes = runner.save(plan);
     outcome = runner.run(plan, limits.each, end);
   }

@@ -1,5 +1,4 @@
-// Isolated re-runs of this process's kernels: when it ends (`jouleprof run --replay`), or on
-// request.
+// Isolated re-runs of this process's kernels when it ends (`jouleprof run --replay`).
 #pragma once
 
 #include <cstdint>

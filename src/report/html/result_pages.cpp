@@ -74,13 +74,15 @@ std::string unit_heroes(const BenchResult& result) {
   for (const auto& row : bench_rows(result.bench, *result.energy)) {
     const auto& per = row.device ? row.device : row.total;
     if (!per) continue;
-    const std::string device = result.bench.energy_device.empty() ? "" : result.bench.energy_device;
+    const std::string& device = result.bench.energy_device;
     return hero(
         small_energy_text(per->joules),
         per->joules > 0 ? "\u00b1" + percent_text(per->error / per->joules) : "",
         badge(per->provenance),
         fmt::format("energy of one {}{}{}", row.phase.empty() ? "" : row.phase + ", ", row.unit,
-                    row.device ? " on " + (device.empty() ? "the device" : device) : " in all"));
+                    !row.device      ? " in all"
+                    : device.empty() ? " on the device"
+                                     : " on " + device));
   }
   return "";
 }

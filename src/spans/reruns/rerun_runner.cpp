@@ -347,13 +347,16 @@ RerunRunner::Result RerunRunner::first_run(const Turn& turn) {
   return result;
 }
 
-// Empty: it ran. Else why not.
-std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
-  struct Choice {
-    const RecordedKernel* kernel;
-    const Variant* variant;
-    double launches;
-  };
+namespace {
+
+struct Choice {
+  const RecordedKernel* kernel;
+  const Variant* variant;
+  double launches;
+};
+
+// The variants that are timed: those with most launches.
+std::vector<Choice> choices_of(const Planned& planned) {
   std::vector<Choice> choices;
   for (const RecordedKernel* kernel : planned.kernels) {
     // Variants that gave way to others differed by chance, as the rarest of those that are there.
@@ -373,12 +376,18 @@ std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
            std::pair(b.launches, b.variant->last_used);
   });
   choices.resize(std::min(choices.size(), kMostVariants));
+  return choices;
+}
 
+}  // namespace
+
+// Empty: it ran. Else why not.
+std::string RerunRunner::rerun(const Planned& planned, double seconds_in_all) {
   std::vector<Loop> loops;
   double newest = 0;
   double all = 0;
   double launches = 0;
-  for (const Choice& choice : choices) {
+  for (const Choice& choice : choices_of(planned)) {
     if (const Result set = use(choice.kernel->context); set != cuda::kSuccess) {
       return failure(set, false);
     }

@@ -26,7 +26,7 @@ constexpr double kUsualPeriods[] = {0.2, 0.25, 0.5, 1, 2, 5, 10};  // seconds
 constexpr double kLateStamp = 0.05;
 constexpr double kLatestStamp = 0.6;
 constexpr double kRegular = 0.06;
-constexpr std::size_t kMostLate = 3;  // in a row
+constexpr std::size_t kMostLate = kStampsLookedAt - 2;  // in a row
 
 bool whole_periods(double length, double period, double tolerance) {
   return std::abs(std::remainder(length, period)) <= tolerance * period;

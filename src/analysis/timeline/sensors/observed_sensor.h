@@ -23,6 +23,7 @@ model::Sensor as_observed(model::Sensor sensor, std::span<const model::PowerRead
 // apart, up to three that come later than their turn, by at most 0.6 periods, get the time of their
 // turn. Returns how many of the last stamps were looked at; 0: nothing has changed.
 std::size_t mend_late_stamps(std::span<double> stamps, double next, double period);
+inline constexpr std::size_t kStampsLookedAt = 5;  // of `stamps`, the last ones
 
 // Which of such stamps are no whole periods from both of their neighbours; empty where that are
 // more than a fifth of them, or none.

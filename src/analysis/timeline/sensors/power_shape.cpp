@@ -78,9 +78,8 @@ void PowerShape::push(const model::PowerReading& reading) {
 }
 
 void PowerShape::mend_late_stamps(double next_end) {
-  constexpr std::size_t kMost = 5;
-  const std::size_t count = std::min(samples_.size(), kMost);
-  std::array<double, kMost> ends{};
+  const std::size_t count = std::min(samples_.size(), kStampsLookedAt);
+  std::array<double, kStampsLookedAt> ends{};
   const auto first = samples_.end() - static_cast<std::ptrdiff_t>(count);
   std::transform(first, samples_.end(), ends.begin(), [](const PowerSample& s) { return s.end; });
   const std::size_t late = analysis::mend_late_stamps(std::span(ends).first(count), next_end,
