@@ -180,7 +180,7 @@ function OneSweep({ sweep, runs, width, place }: { sweep: Sweep; runs: SweepRun[
       {best && best.probability_of_best_ratio !== null && (
         <p class="soft">
           The recommended setting has the best score with a probability of {percentText(best.probability_of_best_ratio)}, by
-          the bootstrap over the runs.
+          the spread of the runs.
         </p>
       )}
       <div class="panels">

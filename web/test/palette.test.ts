@@ -1,4 +1,4 @@
-// Whether people who see colours otherwise can tell those of the page apart: the difference is that of CIE 1976
+// Whether people who see colours otherwise can distinguish those of the page: by the difference of CIE 1976
 // after the simulation of Machado, Oliveira and Fernandes (2009).
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -29,8 +29,8 @@ struct AttributionBelief {
   double samples_late = 2e-3;
   double counter_late = 4e-3;
   // The same of samples that see one phase of a load: how well they fit says nothing of their times
-  // there, and the response is not exactly first-order. Measured: samples differ by 0.5 ms from the
-  // fitted response, least to most 2 ms (80 loops on an H100).
+  // there, and the response is not exactly first-order. Chosen: three standard deviations of the
+  // lags that fit 50 other loops on an H100 (1.5 to 3.4 ms).
   double locked_late = 1e-3;
   double far_share = 0.02;  // probability of any offset within `farthest`: badly converted times
   double farthest = 0.06;
