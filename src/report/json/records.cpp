@@ -87,7 +87,9 @@ void columns(const ActivityLine& line, const model::ActivityProfile& of,
   column("share_ratio", share_of(of, whole), "share of `measured_joules`, with all rows below it",
          "there is no energy");
   column("resolvable", known(whole.has_value(), row.resolvable),
-         "false: repeatability exceeds half of the energy; use the upper bound of the interval",
+         "false: repeatability exceeds half of the energy, or a fifth where the load is in step "
+         "with the "
+         "sensor; use the upper bound of the interval",
          "there is no energy");
   column("remembered", known(whole.has_value(), row.remembered),
          "true: the interval would be a quarter wider or more without earlier runs",
