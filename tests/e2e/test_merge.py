@@ -212,3 +212,72 @@ def test_parts_of_a_merged_file(gpu):
         assert gpu.report("job.jprof", "--run", number) == gpu.report(name)
     assert "has no recording 3" in gpu("report", "job.jprof", "--run", "3", status=3).err
     assert "--run N" in gpu("export", "job.jprof", status=2).err
+
+
+def a_fleet(tool, hosts, ranks, world=64, late=None):
+    """One recording for each host, with `ranks` ranks: copies of a recording with other numbers. `late`: a host
+    whose wall clock is an hour ahead."""
+    record(tool, "template.jprof", 0)
+    names = []
+    for host in hosts:
+        for local in range(ranks):
+            names.append(f"{host}-{local}.jprof")
+            (tool.folder / names[-1]).write_bytes((tool.folder / "template.jprof").read_bytes())
+            with sqlite3.connect(tool.folder / names[-1]) as db:
+                rank = host * ranks + local
+                db.execute("UPDATE identity SET rank = ?, world_size = ?, boot_id = ?", (rank, world, f"boot{host}"))
+                db.execute("UPDATE run SET host = ?", (f"node{host}",))
+                db.execute("DELETE FROM process_rank")
+                if host == late:
+                    db.execute("UPDATE clock_point SET real_nanoseconds = real_nanoseconds + 3600000000000")
+    return names
+
+
+def test_merge_names_missing_ranks(gpu):
+    names = a_fleet(gpu, range(15), 4)
+    merged = gpu("merge", *names, "-o", "job.jprof", "--json")
+    assert "of 60 of 64 ranks" in merged.err and "Missing: 60-63" in merged.err
+    found = json.loads(merged.out)
+    assert found["schema"] == "jouleprof.merge/1" and found["recordings"] == 60
+    (group,) = found["rank_groups"]
+    assert (group["world_size"], group["present"]) == (64, 60)
+    assert group["missing"] == [60, 61, 62, 63] and group["repeated"] == []
+    report = gpu("report", "job.jprof")
+    (total,) = [line for line in " ".join(report.out.split()).split("total ")[1:] if "counts once" in line]
+    assert "of 60 of 64 ranks" in total and "Missing: 60-63" in report.out
+    job = json.loads(gpu("report", "job.jprof", "--json", "--strict", status=8).out)
+    assert job["rank_groups"] == [group] and job["warnings"] == found["warnings"]
+    gpu("report", "job.jprof", "--html", "job.html", "--redact")
+    assert "Of 60 of 64 ranks." in (gpu.folder / "job.html").read_text()
+    gpu("merge", "-f", "-q", *names, "-o", "strict.jprof", "--strict", status=8)
+    gpu("merge", "-q", "job.jprof", "-o", "again.jprof", "--strict", status=8)  # of a merged file, too
+    assert (gpu.folder / "strict.jprof").stat().st_size > 0
+    gpu("report", names[0], "--strict", status=2)
+
+
+def test_merge_says_nothing_of_a_whole_job(gpu):
+    names = a_fleet(gpu, range(2), 2, world=4)
+    merged = gpu("merge", *names, "-o", "job.jprof", "--json", "--strict")
+    assert "warning" not in merged.err and "ranks" not in merged.err
+    assert json.loads(merged.out)["rank_groups"][0]["present"] == 4
+    gpu("report", "job.jprof", "--strict")
+
+
+def test_merge_names_ranks_that_come_twice(gpu):
+    names = a_fleet(gpu, range(2), 4, world=8)
+    with sqlite3.connect(gpu.folder / names[4]) as db:  # rank 4, of the other machine
+        db.execute("UPDATE identity SET rank = 1")
+    merged = gpu("merge", *names, "-o", "job.jprof", "--strict", status=8)
+    assert "rank 1 of 8 (torchrun) is in several recordings, such as 0-1.jprof of node0 and 1-0.jprof of node1" in merged.err
+    assert "Missing: 4." in merged.err
+    job = json.loads(gpu("report", "job.jprof", "--json").out)
+    assert job["rank_groups"][0]["repeated"] == [1] and job["rank_groups"][0]["missing"] == [4]
+
+
+def test_merge_names_a_clock_that_is_an_hour_ahead(gpu):
+    names = a_fleet(gpu, range(3), 1, world=3, late=2)
+    merged = gpu("merge", *names, "-o", "job.jprof", "--strict", status=8)
+    assert "node2 began 3600 s and ended 3600 s after node" in merged.err
+    assert "node0 began" not in merged.err and "node1 began" not in merged.err
+    (warning,) = json.loads(gpu("report", "job.jprof", "--json").out)["warnings"]
+    assert "check the clocks" in warning

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,8 @@
 
 namespace jouleprof::analysis {
 namespace {
+
+constexpr double kWallClockApart = 1;  // seconds; NTP keeps them within milliseconds
 
 using model::DomainKind;
 using Named = JobBuilder::Named;
@@ -243,6 +246,7 @@ Result<void> JobBuilder::add_host(const std::vector<Named>& recordings) {
     }
     placed.push_back({&named, &*profile});
     for (auto& rank : RankRows(named, *profile).make()) job_.ranks.push_back(std::move(rank));
+    census_.add(named.name, named.run.recording());
     if (!profile->run.complete) {
       job_.warnings.push_back(named.name + " was cut off before its end");
     }
@@ -341,6 +345,25 @@ void JobBuilder::align() {
   job_.is_aligned = true;
 }
 
+// After align(), which says better than wall clocks how far these are apart.
+void JobBuilder::check_ranks() {
+  std::set<std::string> aligned;
+  for (const auto& host : job_.hosts) {
+    if (!host.clock) continue;
+    aligned.insert(host.boot_id);
+    const double offset = host.clock->offset_seconds;
+    if (std::abs(offset) < kWallClockApart) continue;
+    job_.warnings.push_back(fmt::format(
+        "the wall clock of {} is {:.1f} s {} that of {}, by {} collectives. Its times of day are "
+        "wrong by as much, or those of {}; elapsed time and energies are not.",
+        host.host, std::abs(offset), offset > 0 ? "ahead of" : "behind", host.clock->reference,
+        host.clock->calls, host.clock->reference));
+  }
+  auto found = census_.finish(aligned);
+  job_.rank_groups = std::move(found.groups);
+  job_.warnings.insert(job_.warnings.end(), found.warnings.begin(), found.warnings.end());
+}
+
 // Before they are shown or sorted.
 void JobBuilder::name_machines() {
   std::vector<std::pair<std::string, std::string>> machines;
@@ -388,6 +411,7 @@ Job JobBuilder::finish() && {
   }
   if (all_timed && job_.began) job_.elapsed = *ended - *job_.began;
   align();
+  check_ranks();
   return std::move(job_);
 }
 

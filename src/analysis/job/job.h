@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/job/job_ranks.h"
 #include "analysis/run.h"
 #include "base/result.h"
 #include "model/process/owner.h"
@@ -144,7 +145,8 @@ struct Job {
   std::optional<Duration> elapsed;  // from the first begin to the last end, by the wall clocks
   std::size_t recordings = 0;
   bool is_aligned = false;  // `elapsed` and waiting are by the collectives' clocks, not wall clocks
-  std::size_t without_energy = 0;  // domains without one
+  std::size_t without_energy = 0;      // domains without one
+  std::vector<RankGroup> rank_groups;  // the largest first
   std::vector<std::string> warnings;
 };
 
@@ -170,9 +172,11 @@ class JobBuilder {
   struct Clocks;
   void name_machines();
   void align();
+  void check_ranks();
 
   JobRules rules_;
   Job job_;
+  RankCensus census_;
   std::unique_ptr<Clocks> clocks_;
 };
 

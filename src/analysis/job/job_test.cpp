@@ -328,6 +328,49 @@ TEST(Job, MachinesOfOneNameAreDistinguished) {
   EXPECT_EQ(job.hosts[2].host, "other");
 }
 
+model::Recording of_task(std::uint32_t rank, std::uint32_t world, const std::string& step) {
+  auto recording = recorded(3, 13, "node" + std::to_string(rank), "boot" + std::to_string(rank),
+                            "GPU-" + std::to_string(rank));
+  recording.run.rank = {rank, rank, world, "slurm", "4711", step};
+  return recording;
+}
+
+TEST(JobRanks, OfOneStepAreCountedTogether) {
+  const Job whole = job_of({{of_task(0, 2, "0")}, {of_task(1, 2, "0")}});
+  ASSERT_EQ(whole.rank_groups.size(), 1u);
+  EXPECT_TRUE(whole.rank_groups[0].is_whole());
+  EXPECT_THAT(whole.warnings, ElementsAre());
+  const Job apart = job_of({{of_task(0, 2, "0")}, {of_task(1, 2, "1")}});
+  ASSERT_EQ(apart.rank_groups.size(), 2u);
+  EXPECT_THAT(apart.rank_groups[0].missing, ElementsAre(1u));
+  EXPECT_THAT(apart.rank_groups[1].missing, ElementsAre(0u));
+  EXPECT_EQ(apart.warnings.size(), 2u);
+}
+
+TEST(JobRanks, ABatchScriptIsNone) {
+  for (const auto* step : {"", "4294967291"}) {
+    const Job job = job_of({{of_task(0, 64, step)}});
+    EXPECT_TRUE(job.rank_groups.empty()) << step;
+    EXPECT_THAT(job.warnings, ElementsAre()) << step;
+  }
+}
+
+TEST(JobRanks, NumbersOfADamagedFileAreNotCounted) {
+  EXPECT_TRUE(job_of({{of_task(0, 4'000'000'000, "0")}}).rank_groups.empty());
+}
+
+TEST(JobRanks, OfOneMachineMayFollowEachOther) {
+  auto first = of_task(0, 2, "0");
+  auto second = of_task(1, 2, "0");
+  auto later = of_task(0, 2, "0");
+  first.run.work_end = at(6);
+  later.run.work_begin = at(7);
+  const Job job = job_of({{first, later}, {second}});
+  EXPECT_THAT(job.rank_groups.at(0).repeated, ElementsAre());
+  later.run.work_begin = at(5);
+  EXPECT_THAT(job_of({{first, later}, {second}}).rank_groups.at(0).repeated, ElementsAre(0u));
+}
+
 TEST(Job, RejectsRecordingsOfOtherBootsAndWithoutTime) {
   JobBuilder builder;
   const auto mixed = builder.add_host(named({recorded(3, 5), recorded(3, 5, "node1", "boot2")}));

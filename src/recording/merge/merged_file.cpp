@@ -126,7 +126,7 @@ bool is_one_machine(const MergedPart& a, const MergedPart& b) {
 bool is_merged_file(const fs::path& path) { return open_merged(path).has_value(); }
 
 Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const fs::path& output,
-                                     bool overwrite) {
+                                     bool overwrite, const OfRecording& each) {
   std::error_code error;
   if (!overwrite && fs::exists(output, error)) {
     return fail(Errc::kInvalidArgument,
@@ -144,7 +144,7 @@ Result<std::size_t> merge_recordings(const std::vector<fs::path>& inputs, const 
   if (!fresh) return forward_error(fresh);
   std::vector<MergeInput> files;
   for (const auto& input : inputs) files.push_back({input});
-  auto merged = write_merged(files, fresh->path());
+  auto merged = write_merged(files, fresh->path(), each);
   remove_side_files(fresh->path());
   if (!merged) return merged;
   remove_side_files(claim->path());
@@ -253,8 +253,9 @@ Result<std::string> bytes_of_cut_off(const fs::path& path, bool is_claimed) {
 // Writes parts into a new file.
 class Merger {
  public:
-  explicit Merger(SQLite::Database& db)
+  Merger(SQLite::Database& db, const OfRecording& each)
       : db_(db),
+        each_(each),
         insert_(db,
                 "INSERT INTO part (name, host, boot_id, length_bytes, crc32, recording) "
                 "VALUES (?, ?, ?, ?, ?, ?)"),
@@ -270,6 +271,7 @@ class Merger {
     const auto bytes = has_log ? bytes_of_cut_off(path, input.is_claimed) : read_file(path);
     if (!bytes) return forward_error(bytes);
     const std::string name = input.name.empty() ? path.filename().string() : input.name;
+    if (each_) each_(name, *recording);
     return add({name, recording->run.host, recording->run.boot_id}, *bytes, path.string());
   }
 
@@ -289,6 +291,12 @@ class Merger {
                     fmt::format("{}: the recording {} is damaged", path.string(), part.name));
       }
       if (auto added = add(part, *bytes, path.string()); !added) return added;
+      if (!each_) continue;
+      const auto file = TemporaryRecording::write(*bytes);
+      if (!file) return forward_error(file);
+      const auto recording = read_recording(file->path());
+      if (!recording) return forward_error(recording);
+      each_(part.name, *recording);
     }
     return {};
   }
@@ -321,6 +329,7 @@ class Merger {
   }
 
   SQLite::Database& db_;
+  const OfRecording& each_;
   SQLite::Statement insert_;
   SQLite::Statement same_;
   std::size_t count_ = 0;
@@ -328,14 +337,15 @@ class Merger {
 
 }  // namespace
 
-Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output) {
+Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs, const fs::path& output,
+                                 const OfRecording& each) {
   try {
     SQLite::Database db(output.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 5000);
     SQLite::Transaction transaction(db);
     make_merged_tables(db);
     std::size_t count = 0;
     {
-      Merger merger(db);
+      Merger merger(db, each);
       for (const auto& input : inputs) {
         if (auto added = merger.add_file(input); !added) return forward_error(added);
       }

@@ -29,13 +29,17 @@ bool is_one_machine(const MergedPart& a, const MergedPart& b);
 // Whether the file is a merged one. False also for a file that cannot be read.
 bool is_merged_file(const std::filesystem::path& path);
 
+using OfRecording = std::function<void(const std::string& name, const model::Recording&)>;
+
 // Writes the recordings in `inputs`, which may be merged files, into `output`. Returns how many
 // they are. Reads one recording at a time. One whose writer was killed is taken up to its last
-// commit. Errors: unavailable for one that is being written; invalid_argument where the same
+// commit. Where `each` is given, it is called with the name of each and what is in it, in the order
+// of `inputs`. Errors: unavailable for one that is being written; invalid_argument where the same
 // recording comes twice, which it names, or `output` exists and may not be replaced; as
 // read_recording's. Where it fails there is no `output`.
 Result<std::size_t> merge_recordings(const std::vector<std::filesystem::path>& inputs,
-                                     const std::filesystem::path& output, bool overwrite);
+                                     const std::filesystem::path& output, bool overwrite,
+                                     const OfRecording& each = {});
 
 // The recordings of a merged file, by boot, host, name and content. Errors: as
 // read_sweep's.
@@ -61,8 +65,8 @@ struct MergeInput {
 };
 
 // Writes the recordings of `inputs` into the empty file `output`. Returns how many they are.
-// Errors: as merge_recordings'.
+// `each` and errors: as merge_recordings'.
 Result<std::size_t> write_merged(const std::vector<MergeInput>& inputs,
-                                 const std::filesystem::path& output);
+                                 const std::filesystem::path& output, const OfRecording& each = {});
 
 }  // namespace jouleprof::recording

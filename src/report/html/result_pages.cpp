@@ -279,6 +279,9 @@ Result<std::string> job_to_html(const analysis::Job& whole, const JobOptions& jo
     html += hero("no energy", "", badge(model::Provenance::kUnavailable),
                  "No domain's energy is known; the table of hosts has the reasons.");
   }
+  if (const auto ranks = ranks_text(job.rank_groups); !ranks.empty()) {
+    html += element("p", "coverage", "Of " + ranks + ".");
+  }
   const auto costs = costs_of(job, job_options.costs, job_options.whole_machine);
   if (costs) {
     for (const auto& cost : cost_lines(*costs, false)) {

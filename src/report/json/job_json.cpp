@@ -126,6 +126,18 @@ Json layer_json(const analysis::JobLayer& layer) {
   return j;
 }
 
+Json rank_group_json(const analysis::RankGroup& group) {
+  Json j = Json::object();
+  j["launcher"] = text_json(group.launcher);
+  j["job"] = text_json(group.job);
+  j["step"] = text_json(group.step);
+  j["world_size"] = group.world_size;
+  j["present"] = group.present;
+  j["missing"] = group.missing;
+  j["repeated"] = group.repeated;
+  return j;
+}
+
 template <class T>
 Json list_json(const std::vector<T>& rows, Json (*row_json)(const T&)) {
   Json list = Json::array();
@@ -146,6 +158,7 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
   j["domains_without_energy"] = job.without_energy;
   j["hosts"] = list_json(job.hosts, host_json);
   j["ranks"] = list_json(job.ranks, rank_json);
+  j["rank_groups"] = list_json(job.rank_groups, rank_group_json);
   j["jobs"] = list_json(job.shares, share_json);
   j["others_joules"] = joules_json(job.others);
   j["undivided_joules"] = joules_json(job.undivided);
@@ -169,6 +182,17 @@ Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& opti
     j["walls"].push_back(wall_json(*wall));
   }
   j["warnings"] = job.warnings;
+  return write_json(j) + '\n';
+}
+
+std::string merge_to_json(const std::string& output, std::size_t recordings,
+                          const analysis::RankCensus::Found& found) {
+  Json j = Json::object();
+  j["schema"] = "jouleprof.merge/1";
+  j["output"] = text_json(output);
+  j["recordings"] = recordings;
+  j["rank_groups"] = list_json(found.groups, rank_group_json);
+  j["warnings"] = found.warnings;
   return write_json(j) + '\n';
 }
 

@@ -23,6 +23,13 @@ std::string slurm_text(const SlurmEnergy& slurm) {
       slurm.job, energy_text(*slurm.energy));
 }
 
+std::string ranks_text(const std::vector<analysis::RankGroup>& groups) {
+  for (const auto& group : groups) {
+    if (!group.is_whole()) return fmt::format("{} of {} ranks", group.present, group.world_size);
+  }
+  return {};
+}
+
 std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine) {
   Total total;
   total.energy = job.total;

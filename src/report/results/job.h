@@ -44,6 +44,13 @@ Result<std::string> job_to_text(const analysis::Job& job, const JobOptions& opti
 // The documented JSON object (docs/json.md).
 Result<std::string> job_to_json(const analysis::Job& job, const JobOptions& options);
 
+// The documented JSON object of `merge --json` (docs/json.md).
+std::string merge_to_json(const std::string& output, std::size_t recordings,
+                          const analysis::RankCensus::Found& found);
+
+// "60 of 64 ranks", of the largest group with a missing rank; empty: none is missing.
+std::string ranks_text(const std::vector<analysis::RankGroup>& groups);
+
 // What its commands are charged with; the job's total where `whole_machine`, or where no recording
 // is of a command. Absent without an energy.
 std::optional<Quoted> quoted(const analysis::Job& job, bool whole_machine);

@@ -123,7 +123,14 @@ analysis::Job redacted(analysis::Job job) {
     rename_most(layer.joules);
     rename_most(layer.seconds);
   }
-  for (auto& warning : job.warnings) redact(warning);
+  for (auto& group : job.rank_groups) {
+    group.job.clear();
+    group.step.clear();
+  }
+  for (auto& warning : job.warnings) {
+    jobs.rename_words(warning);
+    redact(warning);
+  }
   return job;
 }
 

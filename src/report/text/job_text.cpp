@@ -254,6 +254,7 @@ class Writer {
                           provenance_word(job_.total->provenance) +
                           "; a domain that several recordings have "
                           "counts once";
+      if (const auto ranks = ranks_text(job_.rank_groups); !ranks.empty()) words += "; of " + ranks;
       if (job_.without_energy > 0) {
         words += fmt::format("; without {} domains that have no energy", job_.without_energy);
       }

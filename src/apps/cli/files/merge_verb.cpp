@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include "analysis/job/job_ranks.h"
 #include "apps/cli/terminal/exit_status.h"
+#include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 #include "recording/merge/merged_file.h"
 #include "report/cells.h"
+#include "report/results/job.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -18,17 +21,36 @@ class MergeVerb : public Verb {
     app.add_option("-o,--output", output_, "")->required();
     app.add_flag("-f,--force", force_, "");
     app.add_flag("-q,--quiet", quiet_, "");
+    app.add_flag("--json", json_, "");
+    app.add_flag("--strict", strict_, "");
   }
 
   int run(const std::vector<std::string>&) override {
     const std::vector<std::filesystem::path> inputs(files_.begin(), files_.end());
-    const auto count = recording::merge_recordings(inputs, output_, force_);
+    analysis::RankCensus census;
+    std::vector<std::string> cut_off;
+    const auto count = recording::merge_recordings(
+        inputs, output_, force_, [&](const std::string& name, const model::Recording& recording) {
+          census.add(name, recording);
+          if (!recording.run.complete) cut_off.push_back(name + " was cut off before its end");
+        });
     if (!count) return complain(count.error(), status_of_input(count.error()));
+    auto found = census.finish();
+    found.warnings.insert(found.warnings.begin(), cut_off.begin(), cut_off.end());
+    const auto ranks = report::ranks_text(found.groups);
     if (!quiet_) {
-      say("merged     {} recordings into {}\nnext       jouleprof report {}\n", *count,
-          report::printable(output_), report::printable(report::shell_word(output_)));
+      say("merged     {} recordings into {}{}\n", *count, report::printable(output_),
+          ranks.empty() ? "" : ", of " + ranks);
     }
-    return kDone;
+    for (const auto& warning : found.warnings) say("warning    {}\n", report::printable(warning));
+    if (!quiet_) {
+      say("next       jouleprof report {}\n", report::printable(report::shell_word(output_)));
+    }
+    if (json_) {
+      const auto written = write_output({}, report::merge_to_json(output_, *count, found));
+      if (!written) return complain(written.error(), kCannotWrite);
+    }
+    return strict_ && !found.warnings.empty() ? kGateFailed : kDone;
   }
 
  private:
@@ -36,6 +58,8 @@ class MergeVerb : public Verb {
   std::string output_;
   bool force_ = false;
   bool quiet_ = false;
+  bool json_ = false;
+  bool strict_ = false;
 };
 
 }  // namespace

@@ -35,15 +35,17 @@ namespace {
 
 // The report of a job: of recordings and merged files.
 
-struct JobPage {
-  Output file;          // an empty path: none
+struct JobOutput {
+  Output page;          // an empty path: to stdout
   bool redact = false;  // without names of hosts and files
+  bool json = false;
+  bool with_slurm = false;  // asks Slurm's accounting for its energies of the jobs
+  bool strict = false;      // a warning is a failure
 };
 
-// `with_slurm`: asks Slurm's accounting for its energies of the jobs.
-// Writes a page to `page.file`, or else to stdout. Returns the exit status.
-int report_job(const std::vector<std::string>& files, report::JobOptions options, bool json,
-               bool with_slurm, const JobPage& page);
+// Returns the exit status.
+int report_job(const std::vector<std::string>& files, report::JobOptions options,
+               const JobOutput& wanted);
 
 // What can be shown, and how.
 enum View : unsigned {
@@ -92,6 +94,7 @@ constexpr Allowed kAllowed[]{
     {"--run", kOneRecording, kAny, kOneText},
     {"--rest-share", kSeveral, kAny, "--by host, rank and job"},
     {"--sacct", kJobs, kAny, "--by job"},
+    {"--strict", kSeveral, kAny, "--by host, rank and job"},
 };
 
 // Errors: invalid_argument where an option was given that is of something else.
@@ -134,6 +137,7 @@ class ReportVerb : public Verb {
     app.add_option("MORE", more_, "");
     app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
     app.add_flag("--sacct", sacct_, "");
+    app.add_flag("--strict", strict_, "");
     app.add_option("--per", per_, "");
     app.add_flag("--whole-machine", whole_machine_, "");
     app.add_flag("--details", details_, "");
@@ -216,7 +220,8 @@ class ReportVerb : public Verb {
     }
     std::vector<std::string> files{input_.file};
     files.insert(files.end(), more_.begin(), more_.end());
-    const int status = report_job(files, options, json_, sacct_, {{html_, force_, files}, redact_});
+    const int status =
+        report_job(files, options, {{html_, force_, files}, redact_, json_, sacct_, strict_});
     if (status != kDone || !open_) return status;
     const auto opened = open_in_browser(html_);
     return opened ? kDone : complain(opened.error(), kDone);
@@ -248,6 +253,7 @@ class ReportVerb : public Verb {
   std::vector<std::string> more_;  // files
   std::optional<double> rest_share_;
   bool sacct_ = false;
+  bool strict_ = false;
   std::string per_;
   bool whole_machine_ = false;  // what is quoted
   bool details_ = false;
@@ -398,9 +404,9 @@ Result<analysis::Job> read_job(const std::string& file, const analysis::JobRules
   return std::move(builder).finish();
 }
 
-int report_job(const std::vector<std::string>& files, report::JobOptions options, bool json,
-               bool with_slurm, const JobPage& wanted) {
-  const Output& html = wanted.file;
+int report_job(const std::vector<std::string>& files, report::JobOptions options,
+               const JobOutput& wanted) {
+  const Output& html = wanted.page;
   if (!html.path.empty()) {
     if (const auto possible = check_output(html); !possible) {
       return complain(possible.error(), kCannotWrite);
@@ -411,7 +417,8 @@ int report_job(const std::vector<std::string>& files, report::JobOptions options
   if (!file) return complain(file.error(), status_of_input(file.error()));
   const auto job = read_job(*file, options.rules);
   if (!job) return complain(job.error(), status_of_input(job.error()));
-  if (with_slurm) {
+  const int done = wanted.strict && !job->warnings.empty() ? kGateFailed : kDone;
+  if (wanted.with_slurm) {
     std::vector<std::string> jobs;
     for (const auto& share : job->shares) {
       if (!share.job.empty()) jobs.push_back(share.job);
@@ -425,13 +432,13 @@ int report_job(const std::vector<std::string>& files, report::JobOptions options
         {JOULEPROF_VERSION, "jouleprof report " + report::shell_word(name), wanted.redact});
     if (!page) return complain(page.error(), kInternalError);
     const auto made = write_output(html, *page);
-    return made ? kDone : complain(made.error(), kCannotWrite);
+    return made ? done : complain(made.error(), kCannotWrite);
   }
-  const auto text = json ? report::job_to_json(*job, options)
-                         : report::job_to_text(*job, options, text_options(STDOUT_FILENO));
+  const auto text = wanted.json ? report::job_to_json(*job, options)
+                                : report::job_to_text(*job, options, text_options(STDOUT_FILENO));
   if (!text) return complain(text.error(), status_of_input(text.error()));
   const auto written = write_output(Output{}, *text);
-  return written ? kDone : complain(written.error(), kCannotWrite);
+  return written ? done : complain(written.error(), kCannotWrite);
 }
 
 }  // namespace
