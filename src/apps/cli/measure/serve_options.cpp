@@ -217,4 +217,34 @@ Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
   return std::optional(std::move(out));
 }
 
+void PushChoice::declare(CLI::App& app) {
+  auto* const url = app.add_option("--otlp", url_, "");
+  app.add_option("--otlp-interval", interval_, "")->needs(url);
+  app.add_option("--otlp-headers-file", headers_, "")->needs(url);
+}
+
+Result<std::unique_ptr<serve::OtlpPush>> PushChoice::start() const {
+  if (url_.empty()) return nullptr;
+  serve::OtlpPushOptions out;
+  out.url = url_;
+  const auto interval = parse_duration(interval_);
+  if (!interval) return forward_error(interval);
+  if (*interval < 1s || *interval > 1h) {
+    return fail(Errc::kInvalidArgument, "--otlp-interval must be between 1s and 1h");
+  }
+  out.interval = *interval;
+  // The names that OpenTelemetry's own exporters read.
+  for (const auto* name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"}) {
+    auto headers = serve::parse_otlp_headers(environment(name));
+    if (!headers)
+      return fail(headers.error().code, fmt::format("{}: {}", name, headers.error().message));
+    out.headers.insert(out.headers.end(), headers->begin(), headers->end());
+  }
+  out.headers_file = headers_;
+  out.certificate = environment("OTEL_EXPORTER_OTLP_CERTIFICATE");
+  out.user_agent = fmt::format("jouleprof/{}", JOULEPROF_VERSION);
+  out.say = [](const std::string& text) { say("jouleprof: {}\n", text); };
+  return serve::OtlpPush::start(std::move(out));
+}
+
 }  // namespace jouleprof::cli

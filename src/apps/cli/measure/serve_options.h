@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/serve/otlp_push.h"
 #include "base/new_file.h"
 #include "base/result.h"
 #include "session/machine/daily_recordings.h"
@@ -57,6 +58,22 @@ class ShareChoice {
   std::string group_;
   std::string mode_;
   std::string fastest_ = "10ms";
+};
+
+// The options by which `serve` sends its figures to an OpenTelemetry collector. Passwords come from
+// a file or the environment: all users see a command line.
+
+class PushChoice {
+ public:
+  void declare(CLI::App& app);
+
+  // Absent: no collector is given. Errors: invalid_argument; as OtlpPush::start's.
+  Result<std::unique_ptr<serve::OtlpPush>> start() const;
+
+ private:
+  std::string url_;
+  std::string interval_ = "1min";
+  std::string headers_;  // a file
 };
 
 }  // namespace jouleprof::cli

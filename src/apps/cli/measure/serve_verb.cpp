@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "meters/all/open_meters.h"
 #include "report/json/live_json.h"
+#include "report/otlp/machine_otlp.h"
 #include "report/quantity.h"
 #include "session/machine/machine_service.h"
 #include "session/run/signals.h"
@@ -74,6 +75,7 @@ class ServeVerb : public Verb {
         ->check(CLI::IsMember({"prometheus", "dcgm", "kepler", "aipowermeter"}));
     history_.declare(app);
     share_.declare(app);
+    push_.declare(app);
     app.add_flag("--no-estimates", no_estimates_, "");
     app.add_flag("--created", created_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
@@ -173,13 +175,14 @@ class ServeVerb : public Verb {
         say("jouleprof: the service ends, because {}: {}\n", what, why);
       };
     };
-    serve::PageOptions page_options{version,      session::run_info_here(version).host,
-                                    options.tick, !no_estimates_,
-                                    names(),      created_,
-                                    shown_,       {}};
+    const auto host = session::run_info_here(version).host;
+    serve::PageOptions page_options{version, host,     options.tick, !no_estimates_,
+                                    names(), created_, shown_,       {}};
     page_options.ask = [this](HostTime t) { service()->request_tick(t); };
     serve::Pages pages(std::move(page_options),
                        [this](const auto& reader) { service()->read(reader); });
+    auto push = push_.start();
+    if (!push) return complain(push.error(), status_of_input(push.error()));
     std::unique_ptr<serve::HttpServer> server;  // before the first tick
     options.is_watched = [&server] { return server->has_streams(); };
     options.has_last_tick = true;
@@ -187,6 +190,10 @@ class ServeVerb : public Verb {
     options.on_tick = [&](const auto& state, const auto& accounts) {
       if (!std::exchange(named_, true)) name_gap(state);
       learn_rest(state);
+      if (*push) {
+        (*push)->offer(
+            report::machine_otlp(state, accounts, {version, host, !no_estimates_, shown_}));
+      }
       const auto event = pages.update(state, accounts, server->has_streams());
       if (event) server->publish(event);
       for (; warned_ < state.warnings.size(); ++warned_) {
@@ -245,6 +252,7 @@ class ServeVerb : public Verb {
     stop.request_stop();
     measuring->join();
     server.reset();  // it uses what follows it here
+    push->reset();   // after the last tick
     return has_failed ? kInternalError : kDone;
   }
 
@@ -358,6 +366,7 @@ class ServeVerb : public Verb {
   bool created_ = false;
   History history_;
   ShareChoice share_;
+  PushChoice push_;
   RestWatch rest_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
