@@ -13,8 +13,8 @@ struct Owner {
   std::string container;  // the id that its runtime gave it: 64 hexadecimal digits, or a name (lxc)
   std::string runtime;    // docker, containerd, cri-o, podman, lxc; empty where the path lacks it
   std::string pod;        // the uid of the Kubernetes pod, with dashes
-  std::string job;        // the job's id: Slurm's, or of a mapping directory
-  std::string step;       // of the Slurm job: a number, batch, extern or interactive
+  std::string job;        // the job's id: a scheduler's, or of a mapping directory
+  std::string step;       // of Slurm's job: a number, batch, extern or interactive
   std::string unit;       // the innermost systemd service or scope that is no container
   std::optional<std::uint32_t> user;  // uid
 

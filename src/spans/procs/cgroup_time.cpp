@@ -132,7 +132,7 @@ void CgroupTimes::settle() {
 
 namespace {
 
-enum class Id { kHash, kPod, kNumber, kName, kSluid };
+enum class Id { kHash, kPod, kNumber, kName, kSluid, kPbsJob, kLsfJob, kSlot, kTask };
 enum class Field { kContainer, kPod, kJob, kStep, kUser };
 
 // A path's segment `prefix` + id + `suffix`. `below`: a segment further up has this text in it.
@@ -143,7 +143,8 @@ struct Rule {
   std::string_view suffix;
   std::string_view runtime = "";
   std::string_view below = "";
-  bool anywhere = false;  // the prefix need not begin the segment
+  bool anywhere = false;         // the prefix need not begin the segment
+  std::string_view parent = "";  // the segment just above
 };
 
 // The first rule that fits a segment decides. A segment a:b:c, as runtimes with the cgroupfs driver
@@ -162,12 +163,20 @@ constexpr std::array kRules{
     Rule{Field::kContainer, "", Id::kHash, "", "containerd", "k8s.io"},
     Rule{Field::kContainer, "", Id::kHash, ""},  // kubelet with the cgroupfs driver
     Rule{Field::kContainer, "lxc.payload.", Id::kName, "", "lxc"},
+    Rule{Field::kContainer, "", Id::kName, "", "lxc", "", false, "lxc"},
+    Rule{Field::kContainer, "", Id::kName, "", "lxc", "", false, "lxc.payload"},
     Rule{Field::kPod, "-pod", Id::kPod, ".slice", "", "", true},
     Rule{Field::kPod, "pod", Id::kPod, "", "", "kubepods"},
     Rule{Field::kJob, "job_", Id::kNumber, "", "", "slurm"},
     Rule{Field::kJob, "", Id::kSluid, "", "", "slurm"},
     Rule{Field::kStep, "step_", Id::kName, "", "", "slurm"},
     Rule{Field::kUser, "uid_", Id::kNumber, "", "", "slurm"},
+    Rule{Field::kJob, "", Id::kPbsJob, "", "", "pbs_jobs.service", false, "jobid"},  // cgroup v1
+    Rule{Field::kJob, "", Id::kPbsJob, "", "", "pbs_jobs.service", false, "jobs"},   // v2
+    Rule{Field::kJob, "", Id::kPbsJob, "", "", "", false, "torque"},
+    Rule{Field::kJob, "job.", Id::kLsfJob, "", "", "lsf"},
+    Rule{Field::kJob, "slot", Id::kSlot, "", "", "condor", true},
+    Rule{Field::kJob, "", Id::kTask, ".scope", "", "nomad.slice"},
     Rule{Field::kUser, "user-", Id::kNumber, ".slice"},
     Rule{Field::kUser, "user@", Id::kNumber, ".service"},
 };
@@ -179,8 +188,35 @@ constexpr std::string_view kSlurmScope = "slurmstepd.scope";
 constexpr std::string_view kSlurmOwn = "system";
 // What a user makes below it is named by that user, and owns nothing.
 constexpr std::string_view kUserDelegate = "user@";
+// But for Flux, whose jobs are units of the systemd of a system's account.
+constexpr std::uint32_t kFirstUser = 1000;
+constexpr std::array<std::string_view, 2> kFluxShells{"imp-shell-", "shell-"};
+constexpr std::string_view kService = ".service";
 
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
+bool is_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_printable(char c) { return c > ' ' && c < 127; }
+
+// A number, or an element of an array of jobs: 17, 17[3].
+bool is_number_of_array(std::string_view text) {
+  const auto digits = std::find_if_not(text.begin(), text.end(), is_digit) - text.begin();
+  if (digits == 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(digits));
+  return text.empty() || (text.size() > 2 && text.front() == '[' && text.back() == ']' &&
+                          std::all_of(text.begin() + 1, text.end() - 1, is_digit));
+}
+
+// An allocation of Nomad: a UUID.
+bool is_uuid(std::string_view text) {
+  return text.size() == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' &&
+         text[23] == '-' &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_hex(c) || c == '-'; });
+}
+
+std::string_view up_to_dot(std::string_view text) { return text.substr(0, text.find('.')); }
 
 bool is_id(std::string_view text, Id kind) {
   switch (kind) {
@@ -191,16 +227,28 @@ bool is_id(std::string_view text, Id kind) {
              std::all_of(text.begin(), text.end(),
                          [](char c) { return is_hex(c) || c == '-' || c == '_'; });
     case Id::kNumber:
-      return !text.empty() && text.size() <= 10 &&
-             std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+      return !text.empty() && text.size() <= 10 && std::all_of(text.begin(), text.end(), is_digit);
     case Id::kSluid:  // of Slurm 26: s, and 13 letters and digits
       return text.size() == 14 && text.front() == 's' &&
-             std::all_of(text.begin(), text.end(), [](char c) {
-               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-             });
+             std::all_of(text.begin(), text.end(), is_alphanumeric);
     case Id::kName:
       return !text.empty() && text.size() <= kLongestName &&
-             std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+             std::all_of(text.begin(), text.end(), is_printable);
+    case Id::kPbsJob: {  // 2404743.server, 12[3].server
+      const auto host = text.find('.');
+      return host != std::string_view::npos && text.size() <= kLongestName &&
+             is_number_of_array(text.substr(0, host)) &&
+             std::all_of(text.begin() + static_cast<std::ptrdiff_t>(host), text.end(),
+                         [](char c) { return is_alphanumeric(c) || c == '.' || c == '-'; });
+    }
+    case Id::kLsfJob:  // job, process and time
+      return text.size() <= kLongestName && split(text, '.').size() == 3 &&
+             is_number_of_array(up_to_dot(text));
+    case Id::kSlot:  // slot1_23@host
+      return !text.empty() && is_digit(text.front()) && text.size() + 4 <= kLongestName &&
+             std::all_of(text.begin(), text.end(), is_printable);
+    case Id::kTask:  // allocation.task
+      return text.size() <= kLongestName && is_uuid(up_to_dot(text));
   }
   return false;
 }
@@ -213,7 +261,27 @@ std::optional<std::string_view> id_in(std::string_view segment, const Rule& rule
     return std::nullopt;
   }
   const auto id = segment.substr(at + rule.prefix.size());
-  return is_id(id, rule.id) ? std::optional(id) : std::nullopt;
+  if (!is_id(id, rule.id)) return std::nullopt;
+  if (rule.id == Id::kSlot) return segment.substr(at);  // as HTCondor names it
+  return rule.id == Id::kLsfJob || rule.id == Id::kTask ? up_to_dot(id) : id;
+}
+
+// [imp-]shell-RANK-JOB.service
+std::string_view flux_job_in(std::string_view unit) {
+  const auto* const shell =
+      std::find_if(kFluxShells.begin(), kFluxShells.end(),
+                   [unit](std::string_view prefix) { return unit.starts_with(prefix); });
+  if (shell == kFluxShells.end() || !unit.ends_with(kService)) return {};
+  unit.remove_prefix(shell->size());
+  unit.remove_suffix(kService.size());
+  const auto dash = unit.find('-');
+  if (dash == 0 || dash == std::string_view::npos) return {};
+  const auto job = unit.substr(dash + 1);
+  const bool is_job =
+      job.size() > 1 && job.size() <= kLongestName && job.front() == 'f' &&
+      std::all_of(job.begin(), job.end(), is_alphanumeric) &&
+      std::all_of(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(dash), is_digit);
+  return is_job ? job : std::string_view{};
 }
 
 void assign(const Rule& rule, std::string_view id, model::Owner& owner) {
@@ -286,19 +354,30 @@ struct Named {
 Named name_of_path(std::string_view path) {
   Named out;
   std::string above;
+  std::string parent;
   bool is_below_scheduler = false;
+  bool is_below_user = false;
   for (const auto& segment : segments_of(path)) {
+    if (is_below_user) {
+      if (const auto job = flux_job_in(segment); !job.empty()) out.owner.job = job;
+      continue;
+    }
     const auto* const rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) {
-      return id_in(segment, r) && (r.below.empty() || above.find(r.below) != std::string::npos);
+      return (r.parent.empty() || parent == r.parent) && id_in(segment, r) &&
+             (r.below.empty() || above.find(r.below) != std::string::npos);
     });
     if (rule != kRules.end()) assign(*rule, *id_in(segment, *rule), out.owner);
     if (is_unit(segment) && (rule == kRules.end() || segment.starts_with(kUserDelegate))) {
       out.owner.unit = segment;
     }
-    if (segment.starts_with(kUserDelegate) && is_unit(segment)) break;
+    if (segment.starts_with(kUserDelegate) && is_unit(segment)) {
+      if (out.owner.user.value_or(kFirstUser) >= kFirstUser) break;
+      is_below_user = true;
+    }
     out.has_unknown_job |= is_below_scheduler && out.owner.job.empty() && segment != kSlurmOwn;
     is_below_scheduler = segment.ends_with(kSlurmScope);
     above += segment + "/";
+    parent = segment;
   }
   return out;
 }

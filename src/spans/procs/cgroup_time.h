@@ -1,4 +1,4 @@
-// Who is behind a control group: the naming rules of container runtimes, kubelet, Slurm and
+// Who is behind a control group: the naming rules of container runtimes, kubelet, schedulers and
 // systemd.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace jouleprof::spans {
 // The owner that a path within a cgroup hierarchy names. The deepest container, pod, job and unit
 // win, so that a cluster in a container (kind) and a container in a job are found. `user` is that
 // of the path (user-1000.slice), not of the process. Below user@UID.service, where that user names
-// the groups, nothing is read: the unit is user@UID.service.
+// the groups, nothing is read: the unit is user@UID.service. Of a system's account (UID below 1000)
+// the jobs of Flux are.
 model::Owner owner_of_cgroup_path(std::string_view path);
 
 // What one process's /proc/PID/cgroup says.

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto group = jouleprof::spans::parse_process_group(text);
   const auto& owner = group.owner;
   // An id is a label of a series: its size is bounded.
-  if (owner.container.size() > 128 || owner.pod.size() > 36 || owner.job.size() > 14 ||
+  if (owner.container.size() > 128 || owner.pod.size() > 36 || owner.job.size() > 128 ||
       owner.step.size() > 128 || owner.unit.size() > 128) {
     std::abort();
   }

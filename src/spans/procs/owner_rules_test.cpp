@@ -129,6 +129,46 @@ TEST(OwnerRules, KnowTheNamesOfEachRuntime) {
              return o;
            }(),
            "slurmstepd.scope")},
+      // PBS: OpenPBS on cgroup v1 and v2, and Torque.
+      {"/pbs_jobs.service/jobid/2404743.opbs",
+       with_unit(job("2404743.opbs", ""), "pbs_jobs.service")},
+      {"/pbs_jobs.service/jobs/12[3].head-1/x",
+       with_unit(job("12[3].head-1", ""), "pbs_jobs.service")},
+      {"/torque/88.head.example.org", job("88.head.example.org", "")},
+      {"/pbs_jobs.service/jobid/opbs", with_unit({}, "pbs_jobs.service")},
+      {"/pbs_jobs.service/jobid/7.a b", with_unit({}, "pbs_jobs.service")},
+      {"/pbs_jobs.service/7.opbs", with_unit({}, "pbs_jobs.service")},
+      {"/jobid/7.opbs", {}},
+      // LSF.
+      {"/lsf/cluster1/job.1047.16384.1551208473", job("1047", "")},
+      {"/lsf/cluster1/job.1047[12].16384.1551208473/x", job("1047[12]", "")},
+      {"/lsf/cluster1/job.x.1.2", {}},
+      {"/other/job.1047.16384.1551208473", {}},
+      // HTCondor names the slot, in which one job follows another.
+      {"/htcondor/condor_var_lib_condor_execute_slot1_2@node7", job("slot1_2@node7", "")},
+      {"/system.slice/htcondor/condor_var_lib_condor_execute_slot3@node7.example",
+       job("slot3@node7.example", "")},
+      {"/htcondor/condor_var_lib_condor_execute", {}},
+      {"/other/condor_x_slot", {}},
+      // Nomad names the allocation.
+      {fmt::format("/nomad.slice/share.slice/{}.redis.scope", kPod), job(std::string(kPod), "")},
+      {fmt::format("/nomad.slice/reserve.slice/{}.train.scope/x", kPod),
+       job(std::string(kPod), "")},
+      {"/nomad.slice/share.slice/redis.scope", with_unit({}, "redis.scope")},
+      // Flux, of its own account; another user's groups name nothing.
+      {"/user.slice/user-990.slice/user@990.service/app.slice/imp-shell-0-f2dmN8s.service/x",
+       of_user(990, with_unit(job("f2dmN8s", ""), "user@990.service"))},
+      {"/user.slice/user-990.slice/user@990.service/app.slice/shell-12-fA1.service",
+       of_user(990, with_unit(job("fA1", ""), "user@990.service"))},
+      {"/user.slice/user-990.slice/user@990.service/app.slice/imp-shell-x-fA1.service",
+       of_user(990, with_unit({}, "user@990.service"))},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/imp-shell-0-f2dmN8s.service",
+       of_user(1000, with_unit({}, "user@1000.service"))},
+      // LXC before its version 4, and with nested names.
+      {"/lxc/web-1", container("web-1", "lxc")},
+      {"/lxc/101/ns/system.slice/ssh.service", with_unit(container("101", "lxc"), "ssh.service")},
+      {"/lxc.payload/web-1/init.scope", with_unit(container("web-1", "lxc"), "init.scope")},
+      {"/lxc.monitor/web-1", {}},
       // systemd.
       {"/system.slice/ssh.service", with_unit({}, "ssh.service")},
       {"/system.slice/system-getty.slice/getty@tty1.service", with_unit({}, "getty@tty1.service")},
