@@ -25,8 +25,8 @@ PATIENCE = 60  # seconds, for what must happen at some time
 
 
 # In a PID namespace the driver's pids are not valid, and GPU energy is not divided.
-needs_pids = pytest.mark.skipif(os.readlink("/proc/self/ns/pid") != "pid:[4026531836]",
-                                reason="in a PID namespace")
+IN_PID_NAMESPACE = os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
+needs_pids = pytest.mark.skipif(IN_PID_NAMESPACE, reason="in a PID namespace")
 
 
 def wait_for(what, condition):
@@ -213,15 +213,19 @@ def prometheus(folder):
         ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
          f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    def ask(page, **form):
+        url = f"http://127.0.0.1:{port}/api/v1/{page}?{urllib.parse.urlencode(form)}"
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return json.load(answer)["data"]
+
     def query(text):
-        url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text})
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:
-                found = json.load(answer)["data"]["result"]
+            found = ask("query", query=text)["result"]
         except (urllib.error.URLError, ConnectionError):
             return None
         return float(found[0]["value"][1]) if found else None
 
+    query.ask = ask
     try:
         yield query
     finally:
@@ -273,6 +277,7 @@ def test_tls_and_passwords(tmp_path, gpu):
         assert curl(*trusted, "-u", "bob:secret", url + "/") == "401"
         # Probes have no password.
         assert curl(*trusted, url + "/healthz") == curl(*trusted, url + "/readyz") == "200"
+        assert curl(*trusted, url + "/-/healthy") == curl(*trusted, url + "/-/ready") == "200"
         assert curl(*trusted, url + "/healthz?x") == curl(*trusted, url + "/healthz/") == "401"
         assert curl("--tls-max", "1.1", *trusted, "-u", "ann:secret", url + "/metrics") == "000"
         assert curl(url.replace("https", "http") + "/metrics") == "000"  # without TLS
@@ -285,6 +290,17 @@ def test_tls_and_passwords(tmp_path, gpu):
                 "static_configs": [{"targets": [url.removeprefix("https://")]}]}]}))
         with prometheus(tmp_path) as query:
             assert wait_for("a scrape", lambda: query("up")) == 1
+        # The cipher suites that Go names.
+        suite = ("--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256")
+        probe = (*trusted, url + "/healthz")
+        assert curl(*suite, *probe) == "200"
+        before = config.read_text()
+        config.write_text(before.replace("  key_file", "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]\n"
+                                         "  curve_preferences: [CurveP384]\n  key_file"))
+        wait_for("the suites", lambda: curl(*suite, *probe) == "000")
+        assert curl("--tls-max", "1.2", *probe) == "200"
+        assert curl("--curves", "X25519", *probe) == "000"
+        config.write_text(before)
         # Another password, and what is invalid changes nothing.
         config.write_text(config.read_text().replace("ann:", "eve:"))
         wait_for("the new user", lambda: curl(*trusted, "-u", "eve:secret", url + "/metrics") == "200")
@@ -317,6 +333,47 @@ def test_pages_and_the_end(gpu):
         for s in silent:
             s.close()
         assert service.end() == 0
+
+
+def test_the_options_and_pages_of_the_ecosystem(gpu):
+    service = Service(gpu, "--web.listen-address", "127.0.0.1:0", "--web.telemetry-path", "/energy")
+    try:
+        assert service.ready().status("/metrics") == 404
+        assert "jouleprof_ticks_total" in service.get("/energy")
+        assert service.status("/-/healthy") == service.status("/-/ready") == 200
+    finally:
+        service.process.kill()
+        service.process.communicate()
+    for path in ("metrics", "/readyz", "/api/v1/snapshot"):
+        refused = gpu("serve", "--listen", "127.0.0.1:0", "--web.telemetry-path", path, status=2)
+        assert "--web.telemetry-path" in refused.err
+
+
+def test_half_open_connections_do_not_blind_it(gpu):
+    with serving(gpu) as service:
+        host, port = service.url.removeprefix("http://").split(":")
+        silent = [socket.create_connection((host, int(port))) for _ in range(400)]
+        for s in silent:
+            with contextlib.suppress(ConnectionError):
+                s.sendall(b"GET /metrics HTTP/1.1\r\n")
+        for _ in range(5):
+            assert service.status("/healthz") == 200
+            assert "jouleprof_ticks_total" in service.get("/metrics")
+        for s in silent:
+            s.close()
+
+
+def test_requests_are_limited(tmp_path, gpu):
+    config = tmp_path / "web.yml"
+    config.write_text("rate_limit:\n  interval: 1h\n  burst: 2\n")
+    service = Service(gpu, "--web.config.file", config)
+    try:
+        wait_for("a measurement", lambda: service.status("/readyz") == 200)  # a probe is not counted
+        assert [service.status("/") for _ in range(4)] == [200, 200, 429, 429]
+        assert service.status("/-/ready") == 200
+    finally:
+        service.process.kill()
+        service.process.communicate()
 
 
 def test_the_live_pages_data(gpu):

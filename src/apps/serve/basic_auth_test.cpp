@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/serve/web_security.h"
+#include "tests/support/temp_tree.h"
 
 namespace jouleprof::serve {
 namespace {
@@ -25,6 +26,41 @@ TEST(BasicAuth, ChecksNameAndPassword) {
   EXPECT_TRUE(auth.verify("bAsIC  YW5uOnNlY3JldA=="));
   EXPECT_FALSE(auth.verify(kOther));
   EXPECT_FALSE(auth.verify(kBob));
+}
+
+TEST(BasicAuth, NamesWhoAsks) {
+  EXPECT_EQ(BasicAuth::user_in(kBob), "bob");
+  EXPECT_EQ(BasicAuth::user_in("Bearer x"), "");
+}
+
+TEST(WebSecurity, ALimitOfRequestsFillsUpAgain) {
+  const TempTree tree{{"web.yml", "rate_limit:\n  interval: 2s\n  burst: 3\n"}};
+  const auto security = WebSecurity::open(tree / "web.yml");
+  ASSERT_TRUE(security) << security.error().message;
+  HostTime now{std::chrono::hours{1}};
+  const auto admitted = [&] {
+    int n = 0;
+    while (n < 100 && (*security)->admits(now)) ++n;
+    return n;
+  };
+  EXPECT_EQ(admitted(), 3);
+  now += std::chrono::seconds{4};
+  EXPECT_EQ(admitted(), 2);
+  now += std::chrono::hours{1};
+  EXPECT_EQ(admitted(), 3);
+}
+
+TEST(UserOfConnection, IsReadFromTheKernelsTable) {
+  const TempTree tree{
+      {"tcp",
+       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+       "   0: 0100007F:2695 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0   0 7\n"
+       "   1: 0100007F:C350 0100007F:2695 01 00000000:00000000 00:00000000 00000000  1000   0 "
+       "8\n"}};
+  EXPECT_EQ(user_of_connection("0100007F:C350", "0100007F:2695", tree / "tcp"), 1000u);
+  EXPECT_EQ(user_of_connection("0100007F:2695", "0100007F:C350", tree / "tcp"), 0u);
+  EXPECT_EQ(user_of_connection("0100007F:C351", "0100007F:2695", tree / "tcp"), std::nullopt);
+  EXPECT_EQ(user_of_connection("0100007F:C350", "0100007F:2695", tree / "none"), std::nullopt);
 }
 
 TEST(BasicAuth, RemembersWhatWasCorrect) {

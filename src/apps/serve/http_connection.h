@@ -8,6 +8,7 @@
 // clang-format on
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -19,6 +20,9 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <cstring>
+#include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,9 +73,12 @@ struct Shared {
   std::size_t most_hashes = 8;            // that wait
   std::size_t hashes = 0;
   std::size_t connections = 0;
-  bool loopback_only = false;  // all addresses that are listened on
+  std::list<Connection*> waiting;  // for a request, those that began first in front
+  bool loopback_only = false;      // all addresses that are listened on
   std::vector<std::weak_ptr<Connection>> streams;
   std::atomic<int> open_streams{0};
+
+  bool has_room_for_connection();
 
   bool has_room_for_stream() {
     std::erase_if(streams, [](const auto& stream) { return stream.expired(); });
@@ -95,6 +102,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(tcp::socket socket, std::shared_ptr<Shared> shared)
       : stream_(std::move(socket)), pause_(stream_.get_executor()), shared_(std::move(shared)) {
     ++shared_->connections;
+    error_code ignored;
+    address_ = stream_.socket().remote_endpoint(ignored).address();
     if (!shared_->security) return;
     shared_->security->refresh(HostClock::now());
     context_ = shared_->security->tls();
@@ -103,12 +112,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
-    --shared_->connections;
+    end_wait();
+    if (!is_closed_) --shared_->connections;
     if (is_stream_) --shared_->open_streams;
   }
 
   void start() {
     if (!tls_) return read();
+    begin_wait();
     stream_.expires_after(shared_->options.patience);
     tls_->async_handshake(net::ssl::stream_base::server,
                           [self = shared_from_this()](error_code err) {
@@ -116,7 +127,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
                           });
   }
 
+  const net::ip::address& address() const { return address_; }
+
+  // Makes room for another at once.
+  void give_way() {
+    end_wait();
+    is_closed_ = true;
+    --shared_->connections;
+    stream_.close();
+  }
+
   void read() {
+    begin_wait();
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_->options.longest_header));
     parser_->body_limit(0);
@@ -144,6 +166,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
+  void begin_wait() {
+    if (!waits_) waits_ = shared_->waiting.insert(shared_->waiting.end(), this);
+  }
+  void end_wait() {
+    if (waits_) shared_->waiting.erase(*waits_);
+    waits_.reset();
+  }
+
   template <typename Action>
   void on_stream(Action action) {
     if (tls_) {
@@ -154,6 +184,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void check(error_code err) {
+    end_wait();
     if (err == http::error::header_limit) return respond(HttpResponse::text(431, "too long\n"), 0);
     if (err == http::error::body_limit) return respond(HttpResponse::text(413, "no body\n"), 0);
     if (err.category() == http::make_error_code(http::error::end_of_stream).category() &&
@@ -187,11 +218,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // more.
   bool is_probe() const {
     const auto target = parser_->get().target();
-    return target == "/healthz" || target == "/readyz";
+    return target == "/healthz" || target == "/readyz" || target == "/-/healthy" ||
+           target == "/-/ready";
   }
 
   void authorise() {
     if (!shared_->security || is_probe()) return answer();
+    if (!shared_->security->admits(HostClock::now())) {
+      return respond(HttpResponse::text(429, "too many requests: see rate_limit\n"), 0);
+    }
     const auto auth = shared_->security->auth();
     const std::string header(parser_->get()[http::field::authorization]);
     switch (auth->look(header)) {
@@ -242,7 +277,42 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     plain.may_change =
         shared_->loopback_only || (shared_->security && shared_->security->identifies_callers());
+    if (plain.method == "POST") plain.caller = caller();
     handle(std::make_shared<const HttpRequest>(std::move(plain)), head);
+  }
+
+  std::string caller() {
+    if (shared_->security) {
+      auto user = BasicAuth::user_in(std::string(parser_->get()[http::field::authorization]));
+      if (!user.empty()) return "user " + user;
+    }
+    error_code ignored;
+    const auto client = stream_.socket().remote_endpoint(ignored);
+    const auto server = stream_.socket().local_endpoint(ignored);
+    if (client.address().is_loopback()) {
+      const char* const table = client.address().is_v6() ? "/proc/net/tcp6" : "/proc/net/tcp";
+      const auto user = user_of_connection(kernel_name(client), kernel_name(server), table);
+      if (user) return fmt::format("uid {}", *user);
+    }
+    return address_.to_string();
+  }
+
+  // As /proc/net/tcp writes it: each 32 bits in the machine's order.
+  static std::string kernel_name(const tcp::endpoint& at) {
+    std::string out;
+    const auto add = [&out](const auto& bytes) {
+      for (std::size_t i = 0; i < bytes.size(); i += 4) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, bytes.data() + i, 4);
+        out += fmt::format("{:08X}", word);
+      }
+    };
+    if (at.address().is_v6()) {
+      add(at.address().to_v6().to_bytes());
+    } else {
+      add(at.address().to_v4().to_bytes());
+    }
+    return fmt::format("{}:{:04X}", out, at.port());
   }
 
   void handle(const std::shared_ptr<const HttpRequest>& plain, bool head) {
@@ -339,7 +409,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::tcp_stream stream_;
   net::steady_timer pause_;
   std::shared_ptr<Shared> shared_;
-  std::shared_ptr<net::ssl::context> context_;  // outlives tls_
+  net::ip::address address_;                               // of the client
+  std::optional<std::list<Connection*>::iterator> waits_;  // its place there
+  bool is_closed_ = false;                                 // and counted no longer
+  std::shared_ptr<net::ssl::context> context_;             // outlives tls_
   std::optional<net::ssl::stream<beast::tcp_stream&>> tls_;
   beast::flat_buffer buffer_{16384};
   bool writing_ = false;
@@ -349,5 +422,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   http::response<SharedBody> response_;
   std::optional<http::response_serializer<SharedBody>> serializer_;
 };
+
+// One who opens connections without a request loses these first, whatever their number.
+inline bool Shared::has_room_for_connection() {
+  if (connections < options.most_connections) return true;
+  std::map<net::ip::address, std::size_t> by_address;
+  for (const auto* each : waiting) ++by_address[each->address()];
+  const auto most =
+      std::max_element(by_address.begin(), by_address.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == by_address.end()) return false;
+  const auto oldest = std::find_if(waiting.begin(), waiting.end(), [&](const auto* each) {
+    return each->address() == most->first;
+  });
+  (*oldest)->give_way();
+  return true;
+}
 
 }  // namespace jouleprof::serve

@@ -41,7 +41,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
       // The end of an answer does not wait for the client's acknowledgement of its begin.
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
-      if (self->shared_->connections < self->shared_->options.most_connections) {
+      if (self->shared_->has_room_for_connection()) {
         std::make_shared<Connection>(std::move(socket), self->shared_)->start();
       }
       self->accept();

@@ -24,6 +24,9 @@ struct HttpRequest {
   std::string method = "GET";
   HostTime received{};
   std::string peer{};  // the caller's address, without its port
+  // Who asks to change something: the name of the password, the user of a local program ("uid
+  // 1000"), or the address. Empty for other requests.
+  std::string caller{};
   // Whether the caller may change something: all addresses are of the loopback interface, or the
   // caller has shown a password or a client certificate.
   bool may_change = false;
@@ -46,8 +49,10 @@ struct HttpResponse {
 struct HttpOptions {
   // Each "HOST:PORT", ":PORT" (all interfaces) or "[IPV6]:PORT"; port 0: any free one.
   std::vector<std::string> listen;
-  std::filesystem::path web_config;    // as web_config.h's; empty: neither TLS nor passwords
-  std::size_t most_connections = 256;  // more are closed at once
+  std::filesystem::path web_config;  // as web_config.h's; empty: neither TLS nor passwords
+  // With more, one that waits for a request makes room: the oldest of the address with most of
+  // them. Where none waits, the new one is closed.
+  std::size_t most_connections = 256;
   std::size_t most_streams = 64;
   std::size_t longest_header = 8192;             // bytes
   Duration patience = std::chrono::seconds{15};  // with a request, an idle connection, a response

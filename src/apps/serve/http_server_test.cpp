@@ -22,7 +22,12 @@ using testing::StartsWith;
 
 class Client {
  public:
-  explicit Client(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Client(std::uint16_t port, const char* from = "127.0.0.1")
+      : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &own.sin_addr);
+    (void)bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own);
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(port);
@@ -182,13 +187,46 @@ TEST(HttpServer, BoundsItsConnections) {
   std::vector<Client> kept;
   for (int i = 0; i < 3; ++i) {
     kept.emplace_back(server->ports()[0]);
-    kept.back().send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    EXPECT_THAT(kept.back().until("accept \n"), StartsWith("HTTP/1.1 200"));
+    kept.back().send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_THAT(kept.back().until("first\n"), StartsWith("HTTP/1.1 200"));
   }
   EXPECT_EQ(ask(*server, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
-  // Those that are served go on.
-  kept[0].send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(kept[0].rest(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, ConnectionsWithoutARequestMakeRoom) {
+  HttpOptions options;
+  options.most_connections = 3;
+  const auto server = start(options);
+  std::vector<Client> silent;
+  silent.emplace_back(server->ports()[0], "127.0.0.2");  // alone, and the oldest
+  silent.back().send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(silent.back().until("accept \n"), StartsWith("HTTP/1.1 200"));
+  for (int i = 0; i < 10; ++i) {
+    silent.emplace_back(server->ports()[0]);
+    silent.back().send("GET / HT");
+  }
+  const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_THAT(ask(*server, request), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(silent[1].rest(), "");
+  // One of an address that does not crowd out others goes on.
+  silent.front().send(request);
+  EXPECT_THAT(silent.front().rest(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, KnowsWhichUserChangesSomething) {
+  HttpOptions options;
+  options.listen = {"127.0.0.1:0"};
+  std::string caller;
+  const auto server = HttpServer::start(options, [&caller](const HttpRequest& request) {
+    caller = request.caller;
+    return HttpResponse::text(200, "done\n");
+  });
+  ASSERT_TRUE(server);
+  const std::string rest = " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_THAT(ask(**server, "POST /api/v1/windows/a/begin" + rest), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(caller, fmt::format("uid {}", getuid()));
+  EXPECT_THAT(ask(**server, "GET /api/v1/windows/a" + rest), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(caller, "");
 }
 
 TEST(HttpServer, StreamsWhatIsPublished) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/file.h"
@@ -90,6 +91,14 @@ bool accepts_gzip(std::string_view accept_encoding) {
     });
   }
   return false;
+}
+
+bool is_free_path(std::string_view path) {
+  constexpr std::array<std::string_view, 5> kTaken{"/healthz", "/readyz", "/-/healthy", "/-/ready",
+                                                   "/"};
+  return path.starts_with('/') && !path.starts_with("/api/") &&
+         path.find_first_of(" ?#%") == std::string_view::npos &&
+         std::find(kTaken.begin(), kTaken.end(), path) == kTaken.end();
 }
 
 Pages::Text Pages::render(Kind kind, const analysis::MachineState& state,
@@ -257,15 +266,18 @@ HttpResponse Pages::ready() const {
 }
 
 HttpResponse Pages::respond(const HttpRequest& request) {
-  const bool has_figures = request.path == "/metrics" || request.path == "/api/v1/snapshot";
+  const bool is_metrics = request.path == options_.metrics_path;
+  const bool has_figures = is_metrics || request.path == "/api/v1/snapshot";
   if (has_figures && waits(request)) {
     HttpResponse out;
     out.is_final = false;
     return out;
   }
-  if (request.path == "/metrics") return metrics(request);
-  if (request.path == "/healthz") return HttpResponse::text(200, "ok\n");
-  if (request.path == "/readyz") return ready();
+  if (is_metrics) return metrics(request);
+  if (request.path == "/healthz" || request.path == "/-/healthy") {
+    return HttpResponse::text(200, "ok\n");
+  }
+  if (request.path == "/readyz" || request.path == "/-/ready") return ready();
   if (request.path == "/") {
     static const auto page = std::make_shared<const std::string>(kLivePage);
     HttpResponse out;
@@ -336,7 +348,7 @@ HttpResponse WindowApi::respond(const HttpRequest& request) {
                                        : "a window is read with GET; POST .../begin and .../end\n");
   }
   const HostTime now = request.received;
-  const auto window = begins ? windows_.begin(name, now)
+  const auto window = begins ? windows_.begin(name, now, request.caller)
                       : ends ? windows_.end(name, now)
                              : windows_.find(name);
   if (!window) {

@@ -30,8 +30,12 @@ struct PageOptions {
   std::array<bool, analysis::kFamilies> families = {true, true, true, true, true, true};
   // Asks for a tick that measures up to this instant or later, and returns at once. Empty: a
   // request is answered from the latest tick, however old it is.
-  std::function<void(HostTime)> ask;
+  std::function<void(HostTime)> ask = {};
+  std::string metrics_path = "/metrics";
 };
+
+// Whether the metrics may be at this path: it is none of another page.
+bool is_free_path(std::string_view path);
 
 // Requests for figures that are older than this wait for a tick.
 inline constexpr Duration kFreshFigures = std::chrono::milliseconds{500};

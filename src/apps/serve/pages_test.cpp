@@ -112,6 +112,22 @@ TEST(Pages, EventsAreTheSnapshotOnOneLine) {
   EXPECT_THAT(*snapshot.body, HasSubstr("\"host\": \"node7\""));
 }
 
+TEST(Pages, HaveTheNamesOfTheEcosystem) {
+  Machine machine;
+  PageOptions options;
+  options.metrics_path = "/energy";
+  Pages pages(options, machine.source());
+  pages.update(machine.state, machine.accounts, false);
+  EXPECT_EQ(*pages.respond({"/-/healthy", "", ""}).body, "ok\n");
+  EXPECT_EQ(*pages.respond({"/-/ready", "", ""}).body, *pages.respond({"/readyz", "", ""}).body);
+  EXPECT_THAT(*pages.respond({"/energy", "", ""}).body, HasSubstr("jouleprof_ticks_total"));
+  EXPECT_EQ(pages.respond({"/metrics", "", ""}).status, 404u);
+  EXPECT_TRUE(is_free_path("/metrics") && is_free_path("/energy/metrics"));
+  for (const char* path : {"", "metrics", "/", "/readyz", "/-/ready", "/api/v1/snapshot", "/a?b"}) {
+    EXPECT_FALSE(is_free_path(path)) << path;
+  }
+}
+
 TEST(Pages, AreRenderedOncePerTick) {
   Machine machine;
   Pages pages({}, machine.source());

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string_view>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace jouleprof::serve {
 namespace {
@@ -27,6 +29,33 @@ constexpr std::array<std::string_view, 5> kHeaders{"Content-Security-Policy", "X
                                                    "X-Content-Type-Options", "X-XSS-Protection",
                                                    "Strict-Transport-Security"};
 
+// Go's names, and OpenSSL's.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kCurves{
+    {{"CurveP256", "P-256"}, {"CurveP384", "P-384"}, {"CurveP521", "P-521"}, {"X25519", "X25519"}}};
+constexpr std::array<std::pair<std::string_view, double>, 6> kTimeUnits{
+    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+constexpr double kLongestInterval = 3600e9;
+
+// As Go writes a duration: 500ms, 1m30s, 0.
+std::optional<Duration> parse_go_duration(std::string_view text) {
+  if (text == "0") return Duration{};
+  double sum = 0;
+  while (!text.empty()) {
+    const auto digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const auto number = parse_number(text.substr(0, digits));
+    text.remove_prefix(digits);
+    const auto end = std::min(text.find_first_of("0123456789."), text.size());
+    const auto* const unit = std::find_if(kTimeUnits.begin(), kTimeUnits.end(), [&](const auto& u) {
+      return u.first == text.substr(0, end);
+    });
+    if (!number || unit == kTimeUnits.end()) return std::nullopt;
+    sum += *number * unit->second;
+    text.remove_prefix(end);
+  }
+  if (sum <= 0 || sum > kLongestInterval) return std::nullopt;
+  return Duration{std::llround(sum)};
+}
+
 // The first error wins.
 class Reader {
  public:
@@ -39,6 +68,8 @@ class Reader {
         config.tls = tls(value);
       } else if (key == "http_server_config") {
         http(value, config);
+      } else if (key == "rate_limit") {
+        config.rate_limit = rate_limit(value);
       } else if (key == "basic_auth_users") {
         keys(value, key, [&](const std::string& user, const YAML::Node& hash) {
           config.users[user] = bcrypt(user, text(hash, key + "." + user));
@@ -75,6 +106,40 @@ class Reader {
       return {};
     }
     return node.Scalar();
+  }
+
+  std::vector<std::string> texts(const YAML::Node& node, const std::string& key) {
+    std::vector<std::string> out;
+    if (node.IsNull()) return out;
+    if (!node.IsSequence()) {
+      add(key, "must be a list");
+      return out;
+    }
+    for (const auto& each : node) out.push_back(text(each, key));
+    return out;
+  }
+
+  std::optional<RateLimit> rate_limit(const YAML::Node& node) {
+    RateLimit limit;
+    keys(node, "rate_limit", [&](const std::string& name, const YAML::Node& value) {
+      const std::string key = "rate_limit." + name;
+      const auto word = text(value, key);
+      if (name == "interval") {
+        const auto interval = parse_go_duration(word);
+        if (!interval) return add(key, "must be a time up to 1h, such as 500ms");
+        limit.interval = *interval;
+      } else if (name == "burst") {
+        const auto burst = parse_integer(word);
+        if (!burst || *burst < 0 || *burst > 1'000'000) return add(key, "must be a whole number");
+        limit.burst = static_cast<double>(*burst);
+      } else {
+        unknown(key);
+      }
+    });
+    if (limit.interval == Duration{}) return std::nullopt;
+    // The toolkit would refuse each request.
+    if (limit.burst < 1) add("rate_limit.burst", "must be at least 1, where there is an interval");
+    return limit;
   }
 
   std::string bcrypt(const std::string& user, std::string hash) {
@@ -118,8 +183,17 @@ class Reader {
         tls.allows_1_3 = word == "TLS13";
       } else if (name == "prefer_server_cipher_suites") {
         (void)text(value, key);
-      } else if (name == "cipher_suites" || name == "curve_preferences" ||
-                 name == "client_allowed_sans" || name == "cert" || name == "key") {
+      } else if (name == "cipher_suites") {
+        tls.cipher_suites = texts(value, key);
+      } else if (name == "curve_preferences") {
+        for (const auto& word : texts(value, key)) {
+          const auto* const found = std::find_if(kCurves.begin(), kCurves.end(),
+                                                 [&](const auto& c) { return c.first == word; });
+          if (found == kCurves.end()) return add(key, fmt::format("has the unknown '{}'", word));
+          tls.curves.emplace_back(found->second);
+        }
+      } else if (name == "client_allowed_sans" || name == "cert" || name == "key" ||
+                 name == "client_ca") {
         add(key, "is not supported by jouleprof; remove it");
       } else {
         unknown(key);

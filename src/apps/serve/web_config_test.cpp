@@ -37,6 +37,24 @@ TEST(WebConfig, ReadsAllKeys) {
   EXPECT_EQ(config->headers[0].second, "deny");
 }
 
+TEST(WebConfig, ReadsCiphersCurvesAndLimits) {
+  const auto config = read(
+      "tls_server_config:\n  cert_file: a\n  key_file: b\n"
+      "  cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_AES_128_GCM_SHA256]\n"
+      "  curve_preferences: [X25519, CurveP384]\n  prefer_server_cipher_suites: true\n"
+      "rate_limit:\n  interval: 1m0.5s\n  burst: 20\n");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->tls->cipher_suites,
+            (std::vector<std::string>{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+                                      "TLS_AES_128_GCM_SHA256"}));
+  EXPECT_EQ(config->tls->curves, (std::vector<std::string>{"X25519", "P-384"}));
+  ASSERT_TRUE(config->rate_limit);
+  EXPECT_EQ(config->rate_limit->interval, std::chrono::milliseconds{60'500});
+  EXPECT_EQ(config->rate_limit->burst, 20);
+  // As the toolkit has it: an interval of 0 is no limit.
+  EXPECT_FALSE(read("rate_limit:\n  interval: 0\n  burst: 1\n")->rate_limit);
+}
+
 TEST(WebConfig, AnEmptyFileAsksForNothing) {
   const auto config = read("");
   ASSERT_TRUE(config) << config.error().message;
@@ -56,7 +74,14 @@ TEST(WebConfig, ErrorsNameTheKey) {
       {tls + "  client_auth_type: RequireAndVerifyClientCert\n", "client_ca_file' is missing"},
       {tls + "  min_version: TLS10\n", "must be TLS12 or TLS13"},
       {tls + "  min_version: TLS13\n  max_version: TLS12\n", "is below min_version"},
-      {tls + "  cipher_suites: [X]\n", "is not supported"},
+      {tls + "  cipher_suites: X\n", "'tls_server_config.cipher_suites' must be a list"},
+      {tls + "  curve_preferences: [P9]\n", "curve_preferences' has the unknown 'P9'"},
+      {tls + "  client_allowed_sans: [X]\n", "is not supported"},
+      {"rate_limit:\n  interval: 1min\n  burst: 1\n", "'rate_limit.interval' must be a time"},
+      {"rate_limit:\n  interval: -1s\n  burst: 1\n", "'rate_limit.interval' must be a time"},
+      {"rate_limit:\n  interval: 1s\n", "'rate_limit.burst' must be at least 1"},
+      {"rate_limit:\n  burst: 1.5\n", "'rate_limit.burst' must be a whole number"},
+      {"rate_limit:\n  every: 1s\n", "'rate_limit.every' is unknown"},
       {tls + "  cert: inline\n", "is not supported"},
       {tls + "  other: 1\n", "'tls_server_config.other' is unknown"},
       {"basic_auth_users:\n  ann: secret\n", "'basic_auth_users.ann' is no bcrypt hash"},

@@ -8,13 +8,16 @@
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "base/file.h"
 #include "base/say.h"
+#include "base/text.h"
 
 namespace jouleprof::serve {
 namespace {
@@ -23,12 +26,52 @@ namespace fs = std::filesystem;
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
+constexpr std::size_t kLargestTable = std::size_t{16} << 20;  // some 100,000 connections
+
+// OpenSSL's name of a suite that Go names; Go leaves the hash out of two of them.
+std::string cipher_named(const std::string& name) {
+  for (const char* end : {"", "_SHA256"}) {
+    const std::string found = OPENSSL_cipher_name((name + end).c_str());
+    if (found != "(NONE)") return found;
+  }
+  return {};
+}
+
+Result<void> set_ciphers(SSL_CTX* context, const TlsConfig& config) {
+  std::string suites;  // those of TLS 1.3 cannot be chosen
+  for (const auto& name : config.cipher_suites) {
+    const auto found = cipher_named(name);
+    if (found.empty()) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("'tls_server_config.cipher_suites' has the unknown '{}'", name));
+    }
+    if (!found.starts_with("TLS_")) suites += (suites.empty() ? "" : ":") + found;
+  }
+  if (!config.cipher_suites.empty() && suites.empty()) {
+    SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  }
+  if (!suites.empty()) {
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    if (SSL_CTX_set_cipher_list(context, suites.c_str()) != 1) {
+      return fail(Errc::kInvalidArgument,
+                  "'tls_server_config.cipher_suites' has none that this OpenSSL uses");
+    }
+  }
+  const auto curves = fmt::format("{}", fmt::join(config.curves, ":"));
+  if (!curves.empty() && SSL_CTX_set1_groups_list(context, curves.c_str()) != 1) {
+    return fail(Errc::kInvalidArgument,
+                "'tls_server_config.curve_preferences' has one that this OpenSSL does not know");
+  }
+  return {};
+}
+
 Result<std::shared_ptr<ssl::context>> make_context(const TlsConfig& config) {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   auto* const native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, config.allows_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
   SSL_CTX_set_max_proto_version(native, config.allows_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  if (auto set = set_ciphers(native, config); !set) return forward_error(set);
   const auto refused = [](const char* what, const fs::path& file, const error_code& err) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("cannot use the {} {}: {}", what, file.string(), err.message()));
@@ -77,6 +120,30 @@ bool WebSecurity::identifies_callers() const {
          (config_.tls && config_.tls->client_auth == ClientAuth::kRequireAndVerify);
 }
 
+bool WebSecurity::admits(HostTime now) {
+  if (!config_.rate_limit) return true;
+  const auto& limit = *config_.rate_limit;
+  bucket_ += seconds(now - std::exchange(filled_, now)) / seconds(limit.interval);
+  bucket_ = std::min(bucket_, limit.burst);
+  if (bucket_ < 1) return false;
+  bucket_ -= 1;
+  return true;
+}
+
+std::optional<std::uint32_t> user_of_connection(std::string_view client, std::string_view server,
+                                                const fs::path& table) {
+  const auto text = read_file(table, kLargestTable);
+  if (!text) return std::nullopt;
+  for (const auto line : split(*text, '\n')) {
+    // sl local_address rem_address st tx:rx tr:tm retrnsmt uid ... (proc_pid_net(5))
+    const auto fields = split_blanks(line);
+    if (fields.size() < 8 || fields[1] != client || fields[2] != server) continue;
+    const auto uid = parse_integer(fields[7]);
+    if (uid && *uid >= 0 && *uid <= 0xffffffff) return static_cast<std::uint32_t>(*uid);
+  }
+  return std::nullopt;
+}
+
 WebSecurity::Print WebSecurity::print() const {
   Print out;
   const auto add = [&out](const fs::path& file) {
@@ -105,6 +172,7 @@ Result<void> WebSecurity::load() {
   tls_ = std::move(tls);
   auth_ = std::make_shared<BasicAuth>(config_.users);
   print_ = print();
+  if (config_.rate_limit) bucket_ = config_.rate_limit->burst;
   return {};
 }
 
@@ -175,6 +243,11 @@ BasicAuth::Verdict BasicAuth::look(std::string_view header) const {
   if (!parse(header)) return Verdict::kDenied;
   // The digests are salted: how long a search takes says nothing of what was remembered.
   return remembered_.contains(digest(header)) ? Verdict::kAllowed : Verdict::kUnknown;
+}
+
+std::string BasicAuth::user_in(std::string_view header) {
+  const auto given = parse(header);
+  return given ? given->user : std::string();
 }
 
 bool BasicAuth::verify(std::string_view header) const {

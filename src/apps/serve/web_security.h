@@ -3,10 +3,12 @@
 
 #include <array>
 #include <boost/asio/ssl/context.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,6 +26,9 @@ class BasicAuth {
   // From the header Authorization, without computing a hash.
   enum class Verdict { kAllowed, kDenied, kUnknown };
   Verdict look(std::string_view header) const;
+
+  // The name in the header; empty: it has none.
+  static std::string user_in(std::string_view header);
 
   // Computes a hash: some 70 ms for a cost of 10, also for a user that does not exist, so that
   // nothing is learnt from the time. May be called from any thread.
@@ -57,6 +62,8 @@ class WebSecurity {
   const std::shared_ptr<boost::asio::ssl::context>& tls() const { return tls_; }
   const std::shared_ptr<BasicAuth>& auth() const { return auth_; }
   const WebConfig& config() const { return config_; }
+  // Takes a request from the bucket of the file's rate_limit. False: it is empty.
+  bool admits(HostTime now);
   // Whether every caller shows a password or a certificate.
   bool identifies_callers() const;
 
@@ -74,6 +81,13 @@ class WebSecurity {
   std::shared_ptr<BasicAuth> auth_;
   Print print_;
   HostTime next_{};
+  double bucket_ = 0;  // requests in it
+  HostTime filled_{};
 };
+
+// The user whose program is at `client` of a connection from this machine to `server`; each as
+// "ADDRESS:PORT" in /proc/net/tcp writes them. Absent: it is not known.
+std::optional<std::uint32_t> user_of_connection(std::string_view client, std::string_view server,
+                                                const std::filesystem::path& table);
 
 }  // namespace jouleprof::serve

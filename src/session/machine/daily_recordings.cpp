@@ -22,6 +22,10 @@ constexpr Duration kRetry = std::chrono::minutes{1};
 // A reading before the file that is older than this is no neighbour of the first one in it.
 constexpr Duration kNeighbour = std::chrono::minutes{1};
 constexpr std::uint64_t kPartsOfBound = 4;
+// The rate is that of this time, from so long after the begin: what a file begins with is not its
+// rate.
+constexpr Duration kBegin = std::chrono::minutes{2};
+constexpr Duration kRated = std::chrono::minutes{15};
 
 std::string day_of(RealTime t) {
   const std::chrono::year_month_day day{std::chrono::floor<std::chrono::days>(
@@ -180,6 +184,7 @@ Result<void> DailyRecordings::append(std::uint32_t trace, const model::Trace& mo
 Result<void> DailyRecordings::commit() {
   (void)write([](auto& writer) { return writer.commit(); });
   const auto now = options_.now();
+  note_rate(now.host);
   const bool is_full = writer_ && size_of(path_) >= options_.most_bytes / kPartsOfBound;
   if (writer_ && day_of(now.real) == day_ && !is_full) return {};
   if (!writer_ && now.host < retry_) return {};
@@ -194,6 +199,26 @@ Result<void> DailyRecordings::finish() {
   (void)write([](auto& writer) { return writer.finish(); });
   writer_.reset();
   return {};
+}
+
+void DailyRecordings::note_rate(HostTime now) {
+  if (!writer_ || has_rate_) return;
+  if (path_ != rated_path_) {  // another file, which is measured from its begin
+    rated_path_ = path_;
+    rated_from_ = now + kBegin;
+    rated_bytes_ = 0;
+  }
+  if (now < rated_from_) return;
+  if (rated_bytes_ == 0) {
+    rated_bytes_ = size_of(path_);
+    rated_from_ = now;
+    return;
+  }
+  if (now - rated_from_ < kRated) return;
+  has_rate_ = true;
+  const auto bytes = size_of(path_);
+  if (!options_.on_rate || bytes <= rated_bytes_) return;
+  options_.on_rate(static_cast<double>(bytes - rated_bytes_) * 86'400 / seconds(now - rated_from_));
 }
 
 void DailyRecordings::remember(const model::Readings& readings) {

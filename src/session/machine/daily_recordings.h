@@ -20,6 +20,8 @@ struct DailyOptions {
   std::function<ClockPoint()> now = [] { return ClockPoint::now(); };
   // Called with each error that ends a file, from the thread that writes.
   std::function<void(const Error&)> on_error;
+  // Called once, after some time, with the bytes that a day takes at the rate so far.
+  std::function<void(double bytes_a_day)> on_rate = {};
 };
 
 // Writes "2026-11-23.jprof" for what is read on that day (UTC); "2026-11-23-2.jprof", ... where
@@ -63,12 +65,17 @@ class DailyRecordings final : public Sink {
   void fail_file(const Error& error);
   void remember(const model::Readings& readings);
   void remove_old(RealTime now) const;
+  void note_rate(HostTime now);
 
   const DailyOptions options_;
   std::filesystem::path path_;
   std::string day_;
   std::unique_ptr<recording::Writer> writer_;  // nullptr: the last file failed
   HostTime retry_{};
+  bool has_rate_ = false;
+  std::filesystem::path rated_path_;
+  HostTime rated_from_{};
+  std::uint64_t rated_bytes_ = 0;  // of the file then; 0: not yet
   // What a new file begins with:
   model::RunInfo run_;
   std::vector<model::Domain> domains_;

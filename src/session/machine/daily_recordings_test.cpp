@@ -113,6 +113,30 @@ TEST(DailyRecordings, OldOnesAreRemovedAndOthersLeftAlone) {
                                                        "2026-11-24.jprof", "train.jprof"}));
 }
 
+TEST(DailyRecordings, TheRateIsSaidOnce) {
+  std::vector<double> rates;
+  DailyOptions options;
+  options.on_rate = [&rates](double bytes_a_day) { rates.push_back(bytes_a_day); };
+  Service service(options);
+  std::uint64_t before = 0;
+  int number = 0;
+  for (int minute = 0; minute < 40; ++minute) {
+    model::Readings some;
+    for (int i = 0; i < 5000; ++i) {
+      number = number * 1'103'515 + 12'345;
+      some.counters.push_back({model::SensorId{0}, service.now.host + Duration{i},
+                               service.now.host + Duration{i}, Energy::microjoules(number)});
+    }
+    EXPECT_TRUE(service.recordings->append(some));
+    service.pass(1min);
+    EXPECT_TRUE(service.recordings->commit());
+    if (minute == 2) before = std::filesystem::file_size(service.recordings->path());
+  }
+  ASSERT_EQ(rates.size(), 1u);
+  const auto after = std::filesystem::file_size(service.recordings->path());
+  EXPECT_NEAR(rates[0], static_cast<double>(after - before) / 37 * 1440, rates[0] / 4);
+}
+
 TEST(DailyRecordings, TheirSizeIsBounded) {
   DailyOptions options;
   options.most_bytes = 1 << 20;

@@ -27,25 +27,37 @@ Result<void> MachineWindows::check(std::string_view name) const {
                           options_.longest_name));
 }
 
-Result<MachineWindow> MachineWindows::begin(std::string_view name, HostTime now) {
+Result<MachineWindow> MachineWindows::begin(std::string_view name, HostTime now,
+                                            std::string_view caller) {
   if (auto ok = check(name); !ok) return forward_error(ok);
   const std::lock_guard lock(mutex_);
   const auto found = windows_.find(name);
-  if (found != windows_.end() && !found->second.end) {
+  if (found != windows_.end() && !found->second.window.end) {
     return fail(Errc::kUnsupported,
                 fmt::format("the window '{}' is open; end it first, or use another name", name));
   }
-  const auto open = static_cast<std::size_t>(
-      std::count_if(windows_.begin(), windows_.end(), [](const auto& w) { return !w.second.end; }));
-  if (open >= options_.most_open) {
-    return fail(Errc::kUnavailable,
-                fmt::format("{} windows are open, which is the limit; end one first", open));
+  std::size_t open = 0;
+  std::size_t own = 0;
+  for (const auto& [other, begun] : windows_) {
+    if (begun.window.end) continue;
+    ++open;
+    if (begun.caller == caller) ++own;
   }
-  MachineWindow window;
-  window.name = name;
-  window.begin = now;
+  if (own >= options_.most_open) {
+    return fail(
+        Errc::kUnavailable,
+        fmt::format("{} windows of this caller are open, which is the limit; end one first", own));
+  }
+  if (open >= options_.most_open_of_all) {
+    return fail(Errc::kUnavailable,
+                fmt::format("{} windows are open, which is the limit; try again later", open));
+  }
+  Begun begun;
+  begun.window.name = name;
+  begun.window.begin = now;
+  begun.caller = caller;
   marks_.push_back(now);
-  return windows_.insert_or_assign(window.name, window).first->second;
+  return windows_.insert_or_assign(begun.window.name, begun).first->second.window;
 }
 
 Result<MachineWindow> MachineWindows::end(std::string_view name, HostTime now) {
@@ -54,11 +66,12 @@ Result<MachineWindow> MachineWindows::end(std::string_view name, HostTime now) {
   if (found == windows_.end()) {
     return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
   }
-  if (found->second.end) return found->second;
-  found->second.end = now;
+  auto& window = found->second.window;
+  if (window.end) return window;
+  window.end = now;
   marks_.push_back(now);
   if (on_end_) on_end_();
-  return found->second;
+  return window;
 }
 
 Result<MachineWindow> MachineWindows::find(std::string_view name) const {
@@ -67,7 +80,7 @@ Result<MachineWindow> MachineWindows::find(std::string_view name) const {
   if (found == windows_.end()) {
     return fail(Errc::kNotFound, fmt::format("there is no window '{}'; begin it first", name));
   }
-  return found->second;
+  return found->second.window;
 }
 
 std::vector<HostTime> MachineWindows::take_marks() {
@@ -78,7 +91,8 @@ std::vector<HostTime> MachineWindows::take_marks() {
 std::optional<HostTime> MachineWindows::wanted() const {
   const std::lock_guard lock(mutex_);
   std::optional<HostTime> out;
-  for (const auto& [name, w] : windows_) {
+  for (const auto& [name, begun] : windows_) {
+    const auto& w = begun.window;
     if (w.end && !w.is_settled) out = std::max(out.value_or(*w.end), *w.end);
   }
   return out;
@@ -87,7 +101,8 @@ std::optional<HostTime> MachineWindows::wanted() const {
 std::optional<HostTime> MachineWindows::oldest() const {
   const std::lock_guard lock(mutex_);
   std::optional<HostTime> out;
-  for (const auto& [name, w] : windows_) {
+  for (const auto& [name, begun] : windows_) {
+    const auto& w = begun.window;
     if (!w.is_settled) out = std::min(out.value_or(w.begin), w.begin);
   }
   return out;
@@ -95,7 +110,8 @@ std::optional<HostTime> MachineWindows::oldest() const {
 
 void MachineWindows::settle(HostTime known, analysis::LiveEnergy& ledger) {
   const std::lock_guard lock(mutex_);
-  for (auto& [name, w] : windows_) {
+  for (auto& [name, begun] : windows_) {
+    auto& w = begun.window;
     if (!w.end || w.is_settled || *w.end > known) continue;
     w.energies = ledger.energy(w.begin, *w.end);
     w.is_settled = true;
@@ -104,22 +120,34 @@ void MachineWindows::settle(HostTime known, analysis::LiveEnergy& ledger) {
 
 void MachineWindows::interrupt() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(windows_, [](const auto& entry) { return entry.second.end.has_value(); });
+  std::erase_if(windows_, [](const auto& entry) { return entry.second.window.end.has_value(); });
 }
 
 void MachineWindows::tidy(HostTime now) {
   const std::lock_guard lock(mutex_);
   std::erase_if(windows_, [&](const auto& entry) {
-    const auto& w = entry.second;
+    const auto& w = entry.second.window;
     return w.end ? now - *w.end > options_.keep_ended : now - w.begin > options_.longest;
   });
-  while (windows_.size() > options_.most_open + options_.most_ended) {
+  std::map<std::string, std::size_t> ended;  // by caller
+  std::size_t all = 0;
+  for (const auto& [name, begun] : windows_) {
+    if (!begun.window.end) continue;
+    ++ended[begun.caller];
+    ++all;
+  }
+  for (; all > options_.most_ended; --all) {
+    const auto most =
+        std::max_element(ended.begin(), ended.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     auto oldest = windows_.end();
     for (auto at = windows_.begin(); at != windows_.end(); ++at) {
-      if (!at->second.end) continue;
-      if (oldest == windows_.end() || *at->second.end < *oldest->second.end) oldest = at;
+      if (!at->second.window.end || at->second.caller != most->first) continue;
+      if (oldest == windows_.end() || *at->second.window.end < *oldest->second.window.end) {
+        oldest = at;
+      }
     }
-    if (oldest == windows_.end()) return;
+    --most->second;
     windows_.erase(oldest);
   }
 }

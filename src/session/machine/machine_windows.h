@@ -21,8 +21,9 @@ namespace jouleprof::session {
 class MachineWindows {
  public:
   struct Options {
-    std::size_t most_open = 64;
-    std::size_t most_ended = 1000;              // the oldest are forgotten
+    std::size_t most_open = 64;  // of one caller
+    std::size_t most_open_of_all = 1024;
+    std::size_t most_ended = 1000;  // beyond it the oldest of the caller with most is forgotten
     Duration longest = std::chrono::hours{12};  // an older one is forgotten
     Duration keep_ended = std::chrono::minutes{60};
     std::size_t longest_name = 128;
@@ -38,8 +39,9 @@ class MachineWindows {
 
   // Names are 1 to 128 letters, digits, '.', '_' and '-'. A window of this name that ended is
   // forgotten. Errors: invalid_argument for the name; unsupported if it is open; unavailable if too
-  // many are.
-  Result<analysis::MachineWindow> begin(std::string_view name, HostTime now);
+  // many of this caller are.
+  Result<analysis::MachineWindow> begin(std::string_view name, HostTime now,
+                                        std::string_view caller = {});
   // Of one that ended, what is known of it. Errors: not_found.
   Result<analysis::MachineWindow> end(std::string_view name, HostTime now);
   Result<analysis::MachineWindow> find(std::string_view name) const;
@@ -59,12 +61,16 @@ class MachineWindows {
   void tidy(HostTime now);
 
  private:
+  struct Begun {
+    analysis::MachineWindow window;
+    std::string caller;
+  };
   Result<void> check(std::string_view name) const;
 
   const Options options_;
   mutable std::mutex mutex_;  // guards what follows
   std::function<void()> on_end_;
-  std::map<std::string, analysis::MachineWindow, std::less<>> windows_;
+  std::map<std::string, Begun, std::less<>> windows_;
   std::vector<HostTime> marks_;
 };
 

@@ -57,6 +57,25 @@ TEST(MachineWindows, NamesAreChecked) {
   EXPECT_TRUE(windows.begin("Epoch-3_b.1", kNow));
 }
 
+TEST(MachineWindows, OneCallerLeavesRoomForOthers) {
+  MachineWindows::Options options;
+  options.most_open = 2;
+  options.most_open_of_all = 5;
+  options.most_ended = 3;
+  MachineWindows windows(options);
+  for (const char* name : {"a1", "a2"}) ASSERT_TRUE(windows.begin(name, kNow, "uid 1"));
+  EXPECT_EQ(windows.begin("a3", kNow, "uid 1").error().code, Errc::kUnavailable);
+  ASSERT_TRUE(windows.begin("b1", kNow, "uid 2"));
+  ASSERT_TRUE(windows.end("b1", kNow + 1s));
+  for (const char* name : {"a1", "a2"}) ASSERT_TRUE(windows.end(name, kNow + 2s));
+  ASSERT_TRUE(windows.begin("a3", kNow, "uid 1"));
+  ASSERT_TRUE(windows.end("a3", kNow + 3s));
+  windows.tidy(kNow + 3s);
+  EXPECT_TRUE(windows.find("b1"));  // the oldest, and alone
+  EXPECT_FALSE(windows.find("a1") && windows.find("a2"));
+  EXPECT_TRUE(windows.find("a3"));
+}
+
 TEST(MachineWindows, TheirNumberAndAgeAreBounded) {
   MachineWindows::Options options;
   options.most_open = 2;

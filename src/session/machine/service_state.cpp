@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/gzip/gzip.h"
 #include "base/new_file.h"
 
 namespace jouleprof::session {
@@ -238,6 +239,25 @@ class Saved {
   std::vector<std::optional<std::size_t>> places_;  // by saved domain; absent: it is gone
 };
 
+// Also of a service before this version, which did not compress it.
+Result<std::string> read_state(const std::filesystem::path& path) {
+  auto reader = GzipReader::open(path);
+  if (!reader) return forward_error(reader);
+  std::string out;
+  for (;;) {
+    constexpr std::size_t kStep = std::size_t{1} << 16;
+    const auto had = out.size();
+    out.resize(had + kStep);
+    const auto n = reader->read(out.data() + had, kStep);
+    if (!n) return forward_error(n);
+    out.resize(had + *n);
+    if (*n == 0) return out;
+    if (out.size() > kLargestFile) {
+      return fail(Errc::kCorrupt, fmt::format("{} is too large", path.string()));
+    }
+  }
+}
+
 }  // namespace
 
 std::string service_state_text(const MachineState& state, const EnergyAccounts& accounts,
@@ -275,7 +295,9 @@ std::string service_state_text(const MachineState& state, const EnergyAccounts& 
 
 Result<void> save_service_state(const std::filesystem::path& path, const MachineState& state,
                                 const EnergyAccounts& accounts, std::string_view boot) {
-  return replace_file(path, service_state_text(state, accounts, boot));
+  const auto text = service_state_text(state, accounts, boot);
+  const auto small = gzip_text(text);
+  return replace_file(path, small.empty() ? text : small);
 }
 
 Result<void> restore_service_state_text(std::string_view text, std::string_view name,
@@ -316,7 +338,7 @@ Result<void> restore_service_state_text(std::string_view text, std::string_view 
 
 Result<bool> restore_service_state(const std::filesystem::path& path, std::string_view boot,
                                    RealTime now, MachineState& state, EnergyAccounts& accounts) {
-  const auto text = read_file(path, kLargestFile);
+  const auto text = read_state(path);
   if (!text && text.error().code == Errc::kNotFound) return false;
   if (!text) return forward_error(text);
   auto restored = restore_service_state_text(*text, path.string(), boot, now, state, accounts);

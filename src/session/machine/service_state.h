@@ -14,8 +14,8 @@ namespace jouleprof::session {
 std::string service_state_text(const analysis::MachineState& state,
                                const analysis::EnergyAccounts& accounts, std::string_view boot);
 
-// Replaces the file at `path` at once: after a crash it has the old counters or the new ones.
-// Errors: as replace_file's.
+// Replaces the file at `path`, compressed with gzip, at once: after a crash it has the old counters
+// or the new ones. Errors: as replace_file's.
 Result<void> save_service_state(const std::filesystem::path& path,
                                 const analysis::MachineState& state,
                                 const analysis::EnergyAccounts& accounts, std::string_view boot);

@@ -152,6 +152,18 @@ TEST_F(ServiceState, WhereTheCountersOfDevicesStoodIsKeptWithinABoot) {
   EXPECT_FALSE(later.domains[0].before);
 }
 
+TEST_F(ServiceState, IsCompressedAndReadAlsoWhereItIsNot) {
+  const auto text = service_state_text(before, accounts, "boot");
+  const auto small = read_file(path);
+  ASSERT_TRUE(small);
+  EXPECT_LT(small->size(), text.size() / 2);
+  tree.write("below/state.json", text);
+  auto state = machine_state({"GPU-0", "GPU-1"});
+  EnergyAccounts after(2, {});
+  ASSERT_TRUE(restore(state, after));
+  EXPECT_EQ(after.domains()[0].total, accounts.domains()[0].total);
+}
+
 TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
   auto state = machine_state({"GPU-0"});
   EnergyAccounts after(1, {});
@@ -162,11 +174,15 @@ TEST_F(ServiceState, WithoutAFileCountersBeginAtZero) {
 }
 
 TEST_F(ServiceState, ADamagedFileChangesNothing) {
-  const auto good = read_file(path);
-  ASSERT_TRUE(good);
+  const auto good = service_state_text(before, accounts, "boot");
+  const auto small = read_file(path);
+  ASSERT_TRUE(small);
   std::vector<std::string> bad = {"", "{}", "[1]", "null", R"({"schema": "another/1"})"};
-  for (std::size_t size = 0; size < good->size(); size += 97) bad.push_back(good->substr(0, size));
-  auto wrong_type = *good;
+  for (std::size_t size = 0; size < good.size(); size += 97) bad.push_back(good.substr(0, size));
+  for (std::size_t size = 1; size < small->size(); size += 41) {
+    bad.push_back(small->substr(0, size));
+  }
+  auto wrong_type = good;
   wrong_type.replace(wrong_type.find("\"total\":"), 8, "\"total\":\"x\",\"y\":");
   bad.push_back(wrong_type);
   for (const auto& text : bad) {
@@ -182,8 +198,7 @@ TEST_F(ServiceState, ADamagedFileChangesNothing) {
 }
 
 TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
-  const auto good = read_file(path);
-  ASSERT_TRUE(good);
+  const auto good = service_state_text(before, accounts, "boot");
   const std::vector<std::pair<std::string, nlohmann::json>> bad = {
       {"/domains/0/total", -1},
       {"/domains/0/total", 9'000'000},  // less than its parts
@@ -205,7 +220,7 @@ TEST_F(ServiceState, FiguresThatNoServiceWritesAreDamage) {
       {"/families/process/entities/0/7", 1},
   };
   for (const auto& [place, value] : bad) {
-    auto text = nlohmann::json::parse(*good);
+    auto text = nlohmann::json::parse(good);
     text.at(nlohmann::json::json_pointer(place)) = value;
     tree.write("below/state.json", text.dump());
     auto state = machine_state({"GPU-0", "GPU-1"});

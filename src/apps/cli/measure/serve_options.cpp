@@ -55,7 +55,8 @@ Result<void> check_state(const std::filesystem::path& path) {
                 fmt::format("--state {}: it is a folder; name a file in it", path.string()));
   }
   std::ifstream file(path, std::ios::binary);
-  if (const int first = file.get(); !file || first == '{') return {};
+  constexpr int kGzip = 0x1f;
+  if (const int first = file.get(); !file || first == '{' || first == kGzip) return {};
   return fail(Errc::kInvalidArgument,
               fmt::format("--state {}: it is no state of a service, and would be lost; name "
                           "another file",
@@ -103,6 +104,15 @@ Result<session::DailyOptions> History::bounds() const {
     return fail(Errc::kInvalidArgument, "--record-max-age must be at least 1h");
   }
   out.longest = *longest;
+  out.on_rate = [bytes = *bytes, longest = *longest](double bytes_a_day) {
+    const double days = static_cast<double>(bytes) / bytes_a_day;
+    const double most = seconds(longest) / 86'400;
+    say("jouleprof: recordings take {:.2g} GB a day: {:.2g} days of them fit in "
+        "--record-max-size{}\n",
+        bytes_a_day / 1e9, days,
+        days < most ? fmt::format(", fewer than the {:.3g} of --record-max-age", most)
+                    : std::string());
+  };
   out.on_error = [](const Error& error) {
     say("jouleprof: the recording ends: {}; another is tried in a minute\n", error.message);
   };

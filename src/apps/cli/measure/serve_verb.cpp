@@ -61,8 +61,9 @@ class ServeVerb : public Verb {
   std::string_view name() const override { return "serve"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("--listen", listen_, "");
+    app.add_option("--listen,--web.listen-address", listen_, "");
     app.add_option("--web.config.file", web_config_, "");
+    app.add_option("--web.telemetry-path", metrics_path_, "");
     app.add_option("--tick", tick_, "");
     app.add_option("--level", levels_, "")->delimiter(',');
     app.add_option("--max-series", most_series_, "")->check(not_negative());
@@ -88,6 +89,13 @@ class ServeVerb : public Verb {
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
     cpu_tdp_power_ = *cpu_tdp;
     options->demand = demand_of(options->tick);
+    if (!serve::is_free_path(metrics_path_)) {
+      return complain(Error{Errc::kInvalidArgument,
+                            fmt::format("--web.telemetry-path {}: give a path such as /metrics "
+                                        "that is none of another page",
+                                        metrics_path_)},
+                      kUsageError);
+    }
     raise_file_limit();
     auto found = open_meters(*options);
     if (!found) return complain(found.error(), kUsageError);
@@ -177,7 +185,8 @@ class ServeVerb : public Verb {
     };
     const auto host = session::run_info_here(version).host;
     serve::PageOptions page_options{version, host,     options.tick, !no_estimates_,
-                                    names(), created_, shown_,       {}};
+                                    names(), created_, shown_};
+    page_options.metrics_path = metrics_path_;
     page_options.ask = [this](HostTime t) { service()->request_tick(t); };
     serve::Pages pages(std::move(page_options),
                        [this](const auto& reader) { service()->read(reader); });
@@ -233,7 +242,7 @@ class ServeVerb : public Verb {
     server = std::move(*started);
     for (const auto& address : server->addresses()) {
       const auto url = fmt::format("{}://{}", server->is_tls() ? "https" : "http", address);
-      say("jouleprof: serving {}/ and {}/metrics\n", url, url);
+      say("jouleprof: serving {}/ and {}{}\n", url, url, metrics_path_);
     }
     if (web_config_.empty() && !server->is_loopback()) {
       say("jouleprof: all who can connect read the names of users and processes; --web.config.file "
@@ -370,6 +379,7 @@ class ServeVerb : public Verb {
   RestWatch rest_;
   std::vector<std::string> listen_{"127.0.0.1:9877"};
   std::string web_config_;
+  std::string metrics_path_ = "/metrics";
   std::string tick_ = "10s";
   std::vector<std::string> levels_;
   std::size_t most_series_ = 1000;
