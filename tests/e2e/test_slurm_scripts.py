@@ -1,14 +1,17 @@
 """packaging/slurm: a prolog or epilog that fails drains the node, so that these end with 0 whatever happens."""
 
 import fcntl
+import json
 import os
 import resource
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
-from conftest import SOURCE
+from conftest import SOURCE, TOOL, domain
+from test_kernels import PROGRAM, UUID, activity
 
 SCRIPTS = SOURCE / "packaging" / "slurm"
 
@@ -134,3 +137,63 @@ def test_a_job_that_is_no_number(node):
     node.run("prolog", job="-e", gpus="0")
     assert node.mapping() == {}
     node.run("epilog", job="-e")
+
+
+# As slurmstepd starts a task: the prolog's exports are set, then the process becomes the command.
+STEPD = """
+import os, subprocess, sys
+script, *command = sys.argv[1:]
+os.environ["SLURM_TASK_PID"] = str(os.getpid())
+said = subprocess.run([script], stdout=subprocess.PIPE, text=True, timeout=20)
+assert said.returncode == 0
+for line in said.stdout.splitlines():
+    name, _, value = line.removeprefix("export ").partition("=")
+    assert line.startswith("export ")
+    os.environ[name] = value
+os.execvp(command[0], command)
+"""
+
+
+def task(gpu, rank, *command, **variables):
+    """The status of a task, after its epilog; what a step leaves behind is killed then."""
+    environment = {**gpu.environment, "JOULEPROF_TOOL": str(TOOL), "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3",
+                   "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank), "SLURM_NTASKS": "2", **variables}
+    done = subprocess.Popen([sys.executable, "-c", STEPD, SCRIPTS / "task_prolog.sh", *map(str, command)],
+                            env=environment, cwd=gpu.folder, start_new_session=True)
+    status = done.wait(timeout=60)
+    end = subprocess.run([SCRIPTS / "task_epilog.sh"], env=environment, cwd=gpu.folder, check=True, timeout=30,
+                         capture_output=True)
+    assert end.stdout == b""
+    with pytest.raises(ProcessLookupError):  # the recorder has ended by itself
+        os.killpg(done.pid, signal.SIGKILL)
+    return status
+
+
+def test_a_task_is_recorded_without_a_change(gpu):
+    gpu.simulate({"devices": [{"generation": "hopper", "uuid": UUID, "idle_watts": 100,
+                               "power": {"shape": "constant", "watts": 300}}]})
+    library = gpu.folder / "libjouleprof_inject.so"
+    library.write_bytes(b"")
+    steps = gpu.folder / "steps"
+    kernels = [PROGRAM, UUID, "4", "gemm:1.3:0.31:0"]
+    assert task(gpu, 0, *kernels, JOULEPROF_STEP_DIR=str(steps), JOULEPROF_STEP_KERNELS="1",
+                JOULEPROF_INJECT_LIBRARY=str(library)) == 0
+    assert task(gpu, 1, "sh", "-c", "sleep 2; exit 3", JOULEPROF_STEP_DIR=str(steps)) == 3
+    found = sorted(path.name for path in steps.iterdir() if path.is_file())
+    assert found == ["jouleprof.4711.3.0.jprof", "jouleprof.4711.3.1.jprof"]
+    # The tasks followed each other here, so that nothing of them is counted twice.
+    energies = [domain(gpu.report(steps / name), "gpu")["energy_joules"] for name in found]
+    assert 300 * 3 < energies[0] < 300 * 6 and 300 * 1 < energies[1] < 300 * 4
+    assert "gemm" in {row["name"] for row in activity(gpu, "kernel", file=steps / found[0])["rows"]}
+    gpu("merge", *(steps / name for name in found), "-o", "step.jprof")
+    ranks = json.loads(gpu("report", "step.jprof", "--by", "rank", "--json").out)["ranks"]
+    assert {(row["rank"], row["job"], row["step"]) for row in ranks if row["rank"] is not None} == {
+        (0, "4711", "3"), (1, "4711", "3")}
+
+
+@pytest.mark.parametrize("variables", [
+    {}, {"JOULEPROF_STEP_DIR": "/proc/nowhere"}, {"JOULEPROF_STEP_DIR": "steps", "JOULEPROF_TOOL": "/nowhere/tool"},
+    {"JOULEPROF_STEP_DIR": "steps", "JOULEPROF_STEP_OPTIONS": "--no-such-option"}])
+def test_a_task_runs_also_where_it_cannot_be_recorded(gpu, variables):
+    assert task(gpu, 0, "sh", "-c", "exit 5", **variables) == 5
+    assert not list(gpu.folder.glob("**/*.jprof"))
