@@ -43,7 +43,7 @@ check: setup ## format, floors and documentation are in order
 	python3 tools/check_floors.py
 	tools/check_docs
 	tools/check_page
-	packaging/check
+	PATH="$$($(VENV)/bin/python3 -c 'import kubernetes_validate' 2>/dev/null && echo $(CURDIR)/$(VENV)/bin:)$$PATH" packaging/check
 
 web/node_modules/ready: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund

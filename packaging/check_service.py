@@ -115,6 +115,7 @@ def check_schemas(objects):
     try:
         import kubernetes_validate
     except ImportError:
+        print("manifests: not held against Kubernetes' schemas (no Python module kubernetes-validate)")
         return
     for made in objects:
         if made["kind"] == "ServiceMonitor":  # of the operator, which the module does not know

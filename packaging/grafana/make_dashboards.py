@@ -62,9 +62,20 @@ NODE = 'instance=~"$instance"'
 PARTS = f'{NODE}, domain=~"gpu|cpu|dram"'
 
 
+def watts(metric, labels, by):
+    """Energy over the time that it is of: rate() would beat with the time at which each scrape is answered."""
+    return (f"sum by ({by}) (increase({metric}{{{labels}}}{RATE})) / on (instance) group_left () "
+            f"(delta(jouleprof_last_tick_timestamp_seconds{RATE}) > 0)")
+
+
 def share(family, key):
-    return (f'topk(10, sum by ({key}, provenance) (rate(jouleprof_{family}_energy_joules_total'
-            f'{{{NODE}, {key}!=""}}{RATE})))')
+    power = watts(f"jouleprof_{family}_energy_joules_total", f'{NODE}, {key}!=""', f"instance, {key}, provenance")
+    return f"topk(10, sum by ({key}, provenance) ({power}))"
+
+
+def processes(count, labels, info, names):
+    power = watts("jouleprof_process_energy_joules_total", labels, "instance, pid, provenance")
+    return f"topk({count}, ({power}) * on (instance, pid) group_left ({names}) {info})"
 
 
 def machine():
@@ -73,7 +84,7 @@ def machine():
         [variable("instance", "Machine", "label_values(jouleprof_energy_joules_total, instance)")],
         [
             stacked("Power by device", "timeseries", "watt",
-                    [(f"sum by (instance, domain, device, provenance) (rate(jouleprof_energy_joules_total{{{PARTS}}}{RATE}))",
+                    [(watts("jouleprof_energy_joules_total", PARTS, "instance, domain, device, provenance"),
                       "{{instance}} {{device}} {{domain}} {{provenance}}")], width=16,
                     description="Increase of the energy counters: nothing between two scrapes is missed."),
             panel("Energy in the shown time", "stat", "joule",
@@ -84,12 +95,9 @@ def machine():
                     [(share("container", "container"), "{{container}} {{provenance}}")]),
             stacked("Power by user", "timeseries", "watt", [(share("user", "uid"), "uid {{uid}} {{provenance}}")]),
             panel("Top processes", "table", "watt",
-                  [(f'topk(15, sum by (instance, pid, provenance) (rate(jouleprof_process_energy_joules_total'
-                    f'{{{NODE}, pid!=""}}{RATE})) * on (instance, pid) group_left (comm) '
-                    f"jouleprof_process_info)", "")], description="Needs `jouleprof serve --level process,...`."),
+                  [(processes(15, f'{NODE}, pid!=""', "jouleprof_process_info", "comm"), "")], description="Needs `jouleprof serve --level process,...`."),
             panel("Unattributed energy", "timeseries", "watt",
-                  [(f"sum by (instance, device, domain, provenance) (rate("
-                    f"jouleprof_unattributed_energy_joules_total{{{NODE}}}{RATE}))",
+                  [(watts("jouleprof_unattributed_energy_joules_total", NODE, "instance, device, domain, provenance"),
                     "{{instance}} {{device}} {{domain}} {{provenance}}")],
                   description="Energy that no process explains."),
             panel("GPU utilisation", "timeseries", "percentunit",
@@ -101,6 +109,14 @@ def machine():
                   [(f'jouleprof_clock_hertz{{{NODE}, clock="sm"}}', "{{instance}} {{device}}")]),
             panel("Sensors that do not report", "timeseries", "short",
                   [(f'jouleprof_sensor_available{{{NODE}, domain="gpu"}} == 0', "{{instance}} {{device}}")]),
+            panel("Devices that are not measured", "stat", "short",
+                  [(f'count by (instance, provenance) (jouleprof_power_watts{{{NODE}, provenance!="measured"}})',
+                    "{{instance}} {{provenance}}")],
+                  description="Their figures are of a model or of a simulation."),
+            panel("Intervals that the energy lacks", "timeseries", "short",
+                  [(f"increase(jouleprof_energy_gaps_total{{{NODE}}}{RATE}) > 0", "{{instance}} {{device}} {{domain}}")]),
+            panel("Time without the service", "timeseries", "s",
+                  [(f"increase(jouleprof_missing_seconds_total{{{NODE}}}{RATE})", "{{instance}}")]),
             panel("Cost of jouleprof", "timeseries", "percentunit",
                   [(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE}) and on (instance) jouleprof_build_info",
                     "{{instance}}: share of one core")]),
@@ -114,7 +130,7 @@ def job():
         [variable("hpc_job", "Job", 'label_values(jouleprof_job_energy_joules_total{hpc_job!=""}, hpc_job)')],
         [
             stacked("Power by device", "timeseries", "watt",
-                    [(f"sum by (hpc_job, instance, device, provenance) (rate(jouleprof_job_energy_joules_total{{{mine}}}{RATE}))",
+                    [(watts("jouleprof_job_energy_joules_total", mine, "hpc_job, instance, device, provenance"),
                       "{{hpc_job}} {{instance}} {{device}} {{provenance}}")], width=16),
             panel("Energy in the shown time", "stat", "joule",
                   [(f"sum by (hpc_job, provenance) (increase(jouleprof_job_energy_joules_total{{{mine}}}[$__range]))",
@@ -127,9 +143,7 @@ def job():
                     'jouleprof_utilisation_ratio{domain="gpu", part="gpu"}',
                     "{{hpc_job}} {{instance}} {{device}}")], max=1, min=0),
             panel("Processes of the job", "table", "watt",
-                  [("topk(20, sum by (instance, pid, provenance) (rate(jouleprof_process_energy_joules_total"
-                    f'{{pid!=""}}{RATE})) * on (instance, pid) group_left (comm, hpc_job) '
-                    f"jouleprof_process_info{{{mine}}})", "")], width=24,
+                  [(processes(20, 'pid!=""', f"jouleprof_process_info{{{mine}}}", "comm, hpc_job"), "")], width=24,
                   description="Needs `jouleprof serve --level process,...`."),
         ])
 
