@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks that `jouleprof serve` stays exact and small while processes come and go.
 
-    bench/serve_soak.py BUILD [--minutes 60] [--processes-per-second 2] [--boards 4]
+    bench/serve_soak.py BUILD [--minutes 60] [--processes-per-second 2] [--boards 4] [--prometheus]
 
 Starts the service with simulated boards, starts short processes, and scrapes every five seconds. At every scrape, for
 every device and family: entities + outside + other + ended + new + unattributed + rest = energy, to the microjoule; no
-counter is lower than before. Prints memory, descriptors, series and CPU time ten times. Exits with 1 where a sum is
+counter is lower than before. With --prometheus, one scrapes it too, and each of the samples that it has stored is
+checked in the same way. Prints memory, descriptors, series and CPU time ten times. Exits with 1 where a sum is
 not exact, a counter fell, or memory grew by more than 3 MB after the first tenth.
 """
 
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 
 from serve import scrape, value
 
@@ -72,6 +75,55 @@ def counters_that_fell(before, after):
             if key[0].endswith("_total") and energy < before.get(key, 0)]
 
 
+class Prometheus:
+    """One that scrapes the service; check() looks at what it has stored since the check before."""
+
+    INTERVAL = 5
+
+    def __init__(self, folder, port):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        folder.mkdir()
+        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [{
+            "job_name": "jouleprof", "scrape_interval": f"{self.INTERVAL}s", "scrape_timeout": f"{self.INTERVAL}s",
+            "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]}))
+        self._process = subprocess.Popen(
+            ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+             f"--web.listen-address=127.0.0.1:{self._port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._from, self._before = time.time(), {}
+        self.scrapes = self.samples = 0
+
+    def check(self):
+        """Lines about what is wrong."""
+        until = time.time() - 2 * self.INTERVAL  # what is stored by now
+        query = f'{{__name__=~".+_joules_total|jouleprof_new_energy_joules"}}[{max(1, round(until - self._from))}s]'
+        form = urllib.parse.urlencode({"query": query, "time": f"{until:.3f}"})
+        url = f"http://127.0.0.1:{self._port}/api/v1/query?{form}"
+        found = json.load(urllib.request.urlopen(url, timeout=120))["data"]["result"]
+        scrapes = {}
+        for series in found:
+            labels = series["metric"]
+            name = labels.pop("__name__")
+            labels = tuple(sorted((key, value) for key, value in labels.items() if key not in ("instance", "job")))
+            for when, number in series["values"]:
+                if self._from < when <= until:
+                    scrapes.setdefault(when, {})[name, labels] = microjoules(number)
+        self._from = until
+        wrong = []
+        for when in sorted(scrapes):
+            wrong += sums_that_differ(scrapes[when]) if self.scrapes > 1 else []  # the first tick divides nothing
+            wrong += counters_that_fell(self._before, scrapes[when])
+            self._before = scrapes[when]
+            self.scrapes += 1
+            self.samples += len(scrapes[when])
+        return [f"Prometheus: {line}" for line in wrong]
+
+    def end(self):
+        self._process.kill()
+        self._process.wait()
+
+
 class Churn:
     """Short processes, some of them with children."""
 
@@ -98,8 +150,10 @@ def main():
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--processes-per-second", type=float, default=2)
     parser.add_argument("--boards", type=int, default=4)
+    parser.add_argument("--prometheus", action="store_true")
     options = parser.parse_args()
     failures = scrapes = 0
+    prometheus = None
     churn = Churn(options.processes_per_second)
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder) / "scenario.json"
@@ -109,13 +163,17 @@ def main():
             for _ in range(options.boards)]}))
         service = subprocess.Popen(
             [options.build / "src/apps/cli/jouleprof", "serve", "--listen", "127.0.0.1:0", "--keep-ended", "1min",
-             "--level", ",".join(FAMILIES)],
+             "--state", f"{folder}/state.json", "--level", ",".join(FAMILIES)],
             stderr=subprocess.PIPE, text=True,
             env={**os.environ, "JOULEPROF_NVML_SCENARIO": str(scenario),
                  "JOULEPROF_NVML_LIBRARY": str(options.build / "tests/nvml_sim/libjouleprof_nvml_sim.so")})
         try:
-            connection = socket.create_connection(
-                ("127.0.0.1", int(re.search(r":(\d+)/", service.stderr.readline()).group(1))))
+            port = int(re.search(r":(\d+)/", service.stderr.readline()).group(1))
+            if options.prometheus:
+                prometheus = Prometheus(pathlib.Path(folder) / "prometheus", port)
+                time.sleep(3 * Prometheus.INTERVAL)
+            # Another address than Prometheus': a series is zero until both have seen it.
+            connection = socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0))
             while "jouleprof_process_energy_joules_total{" not in scrape(connection)[1]:
                 time.sleep(0.5)  # the first tick divides nothing
             begin = time.monotonic()
@@ -130,11 +188,13 @@ def main():
                 series = counters(text)
                 wrong = list(sums_that_differ(series))
                 wrong += counters_that_fell(before, series)
+                tenth = int(10 * passed / (60 * options.minutes))
+                if prometheus and tenth > shown:
+                    wrong += prometheus.check()
                 failures += len(wrong)
                 for line in wrong[:5]:
                     print(line, file=sys.stderr)
                 before = series
-                tenth = int(10 * passed / (60 * options.minutes))
                 if tenth > shown:
                     shown = tenth
                     size = value(text, "process_resident_memory_bytes")
@@ -145,7 +205,14 @@ def main():
                     print(f"{passed / 60:7.1f}  {size / 1e6:5.1f}  {descriptors:11}  "
                           f"{sum(not line.startswith('#') for line in text.splitlines()):6}  {churn.started:9}  "
                           f"{100 * cpu:.2f} %", flush=True)
+            if prometheus:
+                wrong = prometheus.check()
+                failures += len(wrong)
+                print("\n".join(wrong[:5]), file=sys.stderr)
+                print(f"Prometheus stored {prometheus.scrapes} scrapes, {prometheus.samples} samples of energy")
         finally:
+            if prometheus:
+                prometheus.end()
             service.kill()
             service.wait()
             churn.end()
