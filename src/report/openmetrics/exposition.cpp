@@ -210,7 +210,7 @@ constexpr std::array kMetrics{
            "attributed of it.",
            ""},
     Metric{"jouleprof_last_tick_timestamp_seconds", kGauge, "seconds",
-           "Time of the last tick, in seconds since 1970.", ""},
+           "Time up to which the energies of the last tick reach, in seconds since 1970.", ""},
     Metric{"jouleprof_build_info", kInfo, "", "The version of jouleprof.", "version"},
     Metric{"process_cpu_seconds_total", kCounter, "seconds", "CPU time that the service used.", ""},
     Metric{"process_resident_memory_bytes", kGauge, "bytes", "Memory that the service uses.", ""},

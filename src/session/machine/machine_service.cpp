@@ -424,6 +424,9 @@ void MachineService::save() {
 void MachineService::describe(HostTime at) {
   const ClockPoint now = ClockPoint::now();
   state_.snapshot = live_.snapshot(now, last_tick_ == HostTime{} ? at : last_tick_);
+  // Of the energies, which may be known some seconds later: energy over the difference of two of
+  // these times is a power.
+  state_.snapshot.time = now.real - (now.host - at);
   state_.now = at;
   state_.cost = {own_cpu_time() - cpu_at_begin_, now.host - state_.started.host,
                  own_resident_bytes()};
