@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -25,8 +26,11 @@ constexpr Index kMostKnots = 24;
 constexpr double kFirstDrift = 4;  // ... and their first sigma, in watts
 constexpr double kLeastDrift = 0.3;
 constexpr int kDriftRounds = 5;
-constexpr double kFixed = 1e-3;   // watts: sigma of an idle power that is fixed
-constexpr double kWellKnown = 5;  // watts
+constexpr double kFixed = 1e-3;     // watts: sigma of an idle power that is fixed
+constexpr double kWellKnown = 5;    // watts
+constexpr int kMostSteps = 200;     // to the columns that are at their bounds
+constexpr int kPatience = 3;        // steps that may leave as many wrong as before
+constexpr double kRounding = 1e-9;  // watts
 
 class Solver {
  public:
@@ -171,33 +175,67 @@ class Solver {
     return MatrixXd(out.selfadjointView<Eigen::Lower>());
   }
 
-  // The minimum of x'Ax/2 - b'x within the bounds: the unbounded one where it satisfies them, else
-  // by projected Gauss-Seidel (Cryer 1971).
   VectorXd bounded_minimum() {
     const Eigen::LLT<MatrixXd> factor(information_);
-    VectorXd x = factor.solve(right_);
     effective_parameters_ = trace_of_hat(factor);
-    bool inside = true;
-    for (Index k = 0; k < n_; ++k) {
-      const double held = std::clamp(x[k], prior(k).lowest, prior(k).highest);
-      inside = inside && held == x[k];
-      x[k] = held;
-    }
-    if (inside) return x;
-    VectorXd gradient = information_ * x - right_;
-    for (int sweep = 0; sweep < 500; ++sweep) {
-      double moved = 0;
+    return within_bounds(factor, factor.solve(right_));
+  }
+
+  // The minimum of x'Ax/2 - b'x within the bounds, where `free` is that without them: by block
+  // principal pivoting (Judice and Pires 1994). Few columns are at a bound, so that each step
+  // solves for their forces alone: Ax - b is the force of a column's bound, and 0 for all others.
+  VectorXd within_bounds(const Eigen::LLT<MatrixXd>& factor, const VectorXd& free) const {
+    std::map<Index, double> held;       // columns and the bounds that they are at
+    std::map<Index, VectorXd> inverse;  // their columns of the inverse of A
+    VectorXd x = free;
+    VectorXd force = VectorXd::Zero(n_);
+    std::size_t fewest = priors_.size() + 1;
+    int patience = kPatience;
+    for (int step = 0; step < kMostSteps; ++step) {
+      std::vector<Index> wrong;
       for (Index k = 0; k < n_; ++k) {
-        const double to =
-            std::clamp(x[k] - gradient[k] / information_(k, k), prior(k).lowest, prior(k).highest);
-        const double step = to - x[k];
-        if (step == 0) continue;
-        gradient += step * information_.col(k);
-        x[k] = to;
-        moved = std::max(moved, std::abs(step));
+        const auto at = held.find(k);
+        const bool is_wrong =
+            at == held.end()
+                ? x[k] < prior(k).lowest - kRounding || x[k] > prior(k).highest + kRounding
+                : (at->second == prior(k).lowest ? force[k] < 0 : force[k] > 0);
+        if (is_wrong) wrong.push_back(k);
       }
-      if (moved < 1e-6) break;
+      if (wrong.empty()) break;
+      // One at a time always ends (Murty 1974); all at once takes fewer steps where it ends.
+      if (wrong.size() < fewest) {
+        fewest = wrong.size();
+        patience = kPatience;
+      } else if (--patience < 0) {
+        wrong.erase(wrong.begin(), wrong.end() - 1);
+      }
+      for (const Index k : wrong) {
+        if (held.erase(k) == 0)
+          held[k] = x[k] < prior(k).lowest ? prior(k).lowest : prior(k).highest;
+      }
+      const auto count = static_cast<Index>(held.size());
+      MatrixXd columns(n_, count);
+      VectorXd off(count);
+      Index i = 0;
+      for (const auto& [k, bound] : held) {
+        const auto [column, is_new] = inverse.try_emplace(k);
+        if (is_new) column->second = factor.solve(VectorXd::Unit(n_, k));
+        columns.col(i) = column->second;
+        off[i++] = bound - free[k];
+      }
+      MatrixXd among(count, count);
+      i = 0;
+      for (const auto& [k, bound] : held) among.row(i++) = columns.row(k);
+      const VectorXd forces = among.llt().solve(off);
+      x = free + columns * forces;
+      force.setZero();
+      i = 0;
+      for (const auto& [k, bound] : held) {
+        force[k] = forces[i++];
+        x[k] = bound;  // exactly
+      }
     }
+    for (Index k = 0; k < n_; ++k) x[k] = std::clamp(x[k], prior(k).lowest, prior(k).highest);
     return x;
   }
 

@@ -70,7 +70,7 @@ struct PowerSolution {
 // with independent Gaussian priors (ridge regression, Hoerl and Kennard 1970) and with bounds.
 // `priors`: idle's first, then one for each column. `others`: the same rows under another
 // assumption on the sensors; may be null. `known`: in addition to the priors. Needs at least one
-// row. Time: cubic in the columns; 2,000 take some ten seconds.
+// row. Time: cubic in the columns; 2,000 take some five seconds.
 PowerSolution solve_power(const PowerRows& rows, const std::vector<PowerPrior>& priors,
                           const PowerRows* others = nullptr,
                           std::span<const KnownPower> known = {});

@@ -102,6 +102,36 @@ TEST(PowerRegression, WattsStayWithinTheirBounds) {
   EXPECT_GT(found.watts[1], 200);
 }
 
+// Two columns nearly always run together, and a third is at its bound: the others have the watts
+// that they have without it.
+TEST(PowerRegression, ABoundMovesCollinearColumnsAllTheWay) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  PowerRows with;
+  PowerRows without;
+  with.columns = 3;
+  without.columns = 2;
+  for (int i = 0; i < 600; ++i) {
+    const double x = 0.5 * uniform(random);
+    const double y = x * (1 + 0.02 * uniform(random)) / 2;
+    const double z = 0.3 * uniform(random);
+    for (PowerRows* rows : {&with, &without}) {
+      rows->rows.push_back(
+          {0.1 * i, 0.1 * (i + 1), 90 + 400 * x + 100 * y - 80 * z, true, rows->terms.size()});
+      rows->terms.push_back({0, static_cast<float>(x)});
+      rows->terms.push_back({1, static_cast<float>(y)});
+    }
+    with.terms.push_back({2, static_cast<float>(z)});
+  }
+  std::vector<PowerPrior> priors{{90, 1, 0, 1000}, {200, 500, 0, 2000}, {200, 500, 0, 2000}};
+  const auto expected = solve_power(without, priors);
+  priors.push_back({200, 500, 0, 2000});
+  const auto found = solve_power(with, priors);
+  EXPECT_EQ(found.watts[3], 0);
+  EXPECT_NEAR(found.watts[1], expected.watts[1], 0.5);
+  EXPECT_NEAR(found.watts[2], expected.watts[2], 0.5);
+}
+
 TEST(PowerRegression, OutliersHaveLittleWeight) {
   auto rows = random_rows(400, 350, 120, 90, 2);
   for (std::size_t i = 0; i < 400; i += 40) rows.rows[i].watts += 2000;
