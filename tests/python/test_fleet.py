@@ -95,7 +95,7 @@ def test_energy_by_user_and_month_in_spark(fleet, monkeypatch):
         pytest.skip("Spark needs Java")
     folder, tables = fleet
     monkeypatch.chdir(folder)
-    snippet = re.search(r"```python\n(from pyspark.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
+    snippet = re.search(r"```python\n([^`]*from pyspark.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1]
     names = {}
     exec(snippet, names)  # pylint: disable=exec-used
     found = {(row.user, row.month): row.joules for row in names["rows"].collect()}

@@ -1,5 +1,7 @@
 """The objects of `report --json` as rows of a table: one value a column, units in the names."""
 
+import datetime
+
 _UNITS = ("_joules", "_watts", "_seconds", "_bytes", "_ratio", "_hertz", "_celsius")
 
 
@@ -47,6 +49,30 @@ def domains(report):
         rows.append({"label": label(domain), "counted": domain["id"] in report["total"]["of"], **flat(columns),
                      **flat(domain["command"] or {}, "command_")})
     return rows
+
+
+def ledger(report):
+    """One row for each device of the job's recording: what it is of, and the device's figures."""
+    (run,) = runs(report)
+    begin = run["start_time"]
+    end = None if begin is None else utc_text(nanoseconds(begin) + round(run["duration_seconds"] * 1e9))
+    whole = {name: run.get(name) for name in (
+        "job", "step", "user", "host", "boot_id", "node_list", "launcher", "world_size", "start_time", "duration_seconds",
+        "exit_status", "complete", "simulated", "command", "tool_version")}
+    return [{**whole, "end_time": end, **row} for row in domains(report)]
+
+
+def nanoseconds(text):
+    """Of "2026-11-22T02:03:02.123456789Z", since 1970."""
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    begin = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
+    return int(begin.timestamp()) * 1_000_000_000 + int((fraction + "0" * 9)[:9])
+
+
+def utc_text(nanoseconds_since_1970):
+    """The reverse of nanoseconds()."""
+    whole, fraction = divmod(nanoseconds_since_1970, 1_000_000_000)
+    return f"{datetime.datetime.fromtimestamp(whole, datetime.timezone.utc):%Y-%m-%dT%H:%M:%S}.{fraction:09d}Z"
 
 
 def processes(report):

@@ -26,7 +26,8 @@ def open_recording(path, *, run=None):
 class Recording(Tables):
     """Tables, and the figures of one domain.
 
-    `runs`, `domains`, `processes`, `shares`, `windows`, `window_names`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`:
+    `runs`, `domains`, `processes`, `shares`, `windows`, `window_names`, `kernels`, `layers`, `ranges`, `phases`, `samples`, `gauges`,
+    `ledger`:
     pandas data frames, whose columns end in their unit; arrow(), polars() and rows() give the same without pandas.
     Times given to the methods are seconds since the command began.
     `parts`: the recordings that a merged file holds. It has the tables of all of them, and no figures of a domain.
@@ -155,7 +156,16 @@ def _energy(figure):
 
 
 def _of_csv(text):
-    return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    return [_timed({name: _value(name, cell) for name, cell in row.items()}, row.get("time_unix_seconds"))
+            for row in csv.DictReader(io.StringIO(text))]
+
+
+def _timed(row, unix_seconds):
+    """With the stamp of a reading as other tables have theirs."""
+    if unix_seconds:
+        whole, _, fraction = unix_seconds.partition(".")
+        row["time"] = flat.utc_text(int(whole) * 1_000_000_000 + int((fraction + "0" * 9)[:9]))
+    return row
 
 
 def _value(name, cell):

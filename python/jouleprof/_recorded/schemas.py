@@ -28,7 +28,7 @@ def _all(kind, *names):
 
 
 _PLACE = _all("text", "device", "domain")
-_TIME = {**_all("float", "time_unix_seconds", "time_seconds"), **_PLACE}
+_TIME = {"time": "time", **_all("float", "time_unix_seconds", "time_seconds"), **_PLACE}
 _WINDOW = _of("window_energy", without=("id", "count"))
 
 COLUMNS = {
@@ -50,17 +50,22 @@ COLUMNS = {
     "layers": {**_PLACE, **_of("layer")},
     "ranges": {**_PLACE, **_of("activity")},
     "phases": {**_PLACE, **_of("activity")},
+    "ledger": {
+        **_all("text", "job", "step", "user", "host", "boot_id", "node_list", "launcher"), "world_size": "integer",
+        **_all("time", "start_time", "end_time"), "duration_seconds": "float", "exit_status": "integer",
+        **_all("flag", "complete", "simulated"), **_all("text", "command", "tool_version", "label"), "counted": "flag",
+        **_of("domain", without=("id", "parent", "visible")), **_of("command", "command_")},
     "samples": {**_TIME, "sensor": "text", "power_watts": "float", "provenance": "text"},
     "gauges": {**_TIME, "quantity": "text", "value": "float", "provenance": "text"},
 }
 
 
-def arrow_schema(table):
-    """Of a table with the columns `recording` and those of COLUMNS; the version is in its metadata."""
+def arrow_schema(table, unit="ns"):
+    """Of a table with the columns `recording` and those of COLUMNS; the version is in its metadata. `unit`: of times."""
     import pyarrow
 
     types = {"float": pyarrow.float64(), "integer": pyarrow.int64(), "flag": pyarrow.bool_(),
-             "time": pyarrow.timestamp("ns", tz="UTC"), "text": pyarrow.string()}
+             "time": pyarrow.timestamp(unit, tz="UTC"), "text": pyarrow.string()}
     fields = [pyarrow.field("recording", pyarrow.string(), nullable=False)]
     fields += [pyarrow.field(column, types[kind]) for column, kind in COLUMNS[table].items()]
     return pyarrow.schema(fields, metadata={"jouleprof.schema": SCHEMA, "jouleprof.table": table})

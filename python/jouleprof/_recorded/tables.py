@@ -1,13 +1,12 @@
 """Tables of one recording or of many, as Arrow, pandas and polars, and as Parquet files."""
 
-import datetime
 import importlib
 import os
 
 from .._errors import InvalidArgument, Unavailable
-from . import schemas
+from . import flat, schemas
 
-TABLES = tuple(schemas.COLUMNS)
+TABLES = tuple(table for table in schemas.COLUMNS if table != "ledger")  # which has files of its own (ledger.py)
 
 
 class Tables:
@@ -42,21 +41,21 @@ class Tables:
         Writing a recording again replaces its files. Returns the number of files."""
         needed("pyarrow", "a Parquet file")
         for table in tables:
-            check(table)
+            check(table, TABLES)
         return sum(_write(folder, table, part) for table in tables for part in self._parts(table))
 
     def __getattr__(self, name):
-        if name in TABLES:
+        if name in schemas.COLUMNS:
             return self.frame(name)
         raise AttributeError(name)
 
     def __dir__(self):
-        return [*super().__dir__(), *TABLES]
+        return [*super().__dir__(), *schemas.COLUMNS]
 
 
-def check(table):
-    if table not in TABLES:
-        raise InvalidArgument(f"no table '{table}'; there are: {', '.join(TABLES)}")
+def check(table, known=tuple(schemas.COLUMNS)):
+    if table not in known:
+        raise InvalidArgument(f"no table '{table}'; there are: {', '.join(known)}")
 
 
 def needed(module, what):
@@ -66,11 +65,17 @@ def needed(module, what):
         raise Unavailable(f"{what} needs {module}: pip install {module}; rows() does not") from error
 
 
+def arrow_of(table, rows):
+    """Of rows that have their `recording`."""
+    return _arrow(table, [row["recording"] for row in rows], rows)
+
+
 def _arrow(table, name, rows):
+    """`name`: of the recording, or a list of names."""
     import pyarrow
 
     schema, kinds = schemas.arrow_schema(table), schemas.COLUMNS[table]
-    columns = [pyarrow.array([name] * len(rows), pyarrow.string())]
+    columns = [pyarrow.array(name if isinstance(name, list) else [name] * len(rows), pyarrow.string())]
     for field in list(schema)[1:]:
         columns.append(pyarrow.array([_value(kinds[field.name], row.get(field.name)) for row in rows], field.type))
     return pyarrow.Table.from_arrays(columns, schema=schema)
@@ -84,15 +89,8 @@ def _value(kind, value):
     if kind == "float":
         return float(value)
     if kind == "time":
-        return _nanoseconds(value)
+        return flat.nanoseconds(value)
     return value
-
-
-def _nanoseconds(text):
-    """Of "2026-11-22T02:03:02.123456789Z", since 1970."""
-    whole, _, fraction = text.rstrip("Z").partition(".")
-    begin = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc)
-    return int(begin.timestamp()) * 1_000_000_000 + int((fraction + "0" * 9)[:9])
 
 
 def _write(folder, table, part):
@@ -102,7 +100,7 @@ def _write(folder, table, part):
     name, report, rows = part
     if not rows:
         return 0
-    day = (report["start_time"] or "")[:10] or "unknown"
+    day = (report["start_time"] or "")[:10] or "__HIVE_DEFAULT_PARTITION__"  # what engines read as NULL
     # The job is a column: as a part of the path it would be one twice, of another type to most readers.
     place = os.path.join(os.fspath(folder), table, f"day={day}")
     os.makedirs(place, exist_ok=True)

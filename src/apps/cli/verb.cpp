@@ -21,6 +21,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_report());
   verbs.push_back(make_merge());
   verbs.push_back(make_export());
+  verbs.push_back(make_ledger());
   verbs.push_back(make_import());
   verbs.push_back(make_annotate());
   verbs.push_back(make_bench());

@@ -33,6 +33,7 @@ std::unique_ptr<Verb> make_serve();
 std::unique_ptr<Verb> make_report();
 std::unique_ptr<Verb> make_merge();
 std::unique_ptr<Verb> make_export();
+std::unique_ptr<Verb> make_ledger();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_annotate();
 std::unique_ptr<Verb> make_bench();
