@@ -172,9 +172,13 @@ def main():
             if options.prometheus:
                 prometheus = Prometheus(pathlib.Path(folder) / "prometheus", port)
                 time.sleep(3 * Prometheus.INTERVAL)
-            # Another address than Prometheus': a series is zero until both have seen it.
-            connection = socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0))
-            while "jouleprof_process_energy_joules_total{" not in scrape(connection)[1]:
+            def scraped():
+                # Another address than Prometheus': a series is zero until both have seen it. A connection that is
+                # kept would be closed where a check takes long.
+                with socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) as connection:
+                    return scrape(connection)[1]
+
+            while "jouleprof_process_energy_joules_total{" not in scraped():
                 time.sleep(0.5)  # the first tick divides nothing
             begin = time.monotonic()
             before, first_size, shown = {}, None, -1
@@ -183,7 +187,7 @@ def main():
                 for _ in range(50):
                     churn.step()
                     time.sleep(0.1)
-                text = scrape(connection)[1]
+                text = scraped()
                 scrapes += 1
                 series = counters(text)
                 wrong = list(sums_that_differ(series))

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Slurm prolog: writes which job has which GPU, for `jouleprof serve --job-mapping-dir` and for
-# dcgm-exporter. In slurm.conf: Prolog=/etc/slurm/prolog.d/jouleprof.sh
+# dcgm-exporter. In slurm.conf: Prolog=/etc/slurm/prolog.d/jouleprof.sh, and PrologFlags=Alloc: without it Slurm runs
+# the prolog of a node only when the job's first step begins there.
 #
 # A prolog that fails drains the node and holds the job. This one ends with 0 within 2 s, whatever
 # happens; it logs to syslog why a mapping was not written, and the job then has no label.

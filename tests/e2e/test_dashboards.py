@@ -121,5 +121,5 @@ def test_the_rules_are_evaluated(asked):
         return found if found and float(found[0]["value"][1]) == pytest.approx(2 * WATTS, rel=0.02) else None
 
     assert wait_for("the recorded power", power)[0]["metric"]["provenance"] == "simulated"
-    per_job = asked("query", query='instance_job:jouleprof_power_watts:rate5m{hpc_job="9"}')["result"]
+    per_job = asked("query", query='instance_job:jouleprof_power_watts:rate5m{hpc_job="9", provenance="simulated"}')["result"]
     assert float(per_job[0]["value"][1]) > 0.9 * WATTS

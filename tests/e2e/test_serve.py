@@ -410,6 +410,15 @@ def test_names_of_other_exporters(gpu):
         assert {"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
                 "kepler_node_gpu_joules_total", "kepler_node_gpu_watts",
                 "power_draw_gpu", "mem_used_cpu"} <= names
+        # What dashboards of these exporters select by.
+        labels = collections.defaultdict(list)
+        for name, of in service.samples():
+            labels[name].append(dict(of))
+        assert len(labels["kepler_node_cpu_info"]) == os.cpu_count()
+        assert all(of["model_name"] for of in labels["kepler_node_cpu_info"])
+        for name in ("FB_USED", "GPU_TEMP", "POWER_USAGE", "SM_CLOCK"):
+            [of] = labels[f"DCGM_FI_DEV_{name}"]
+            assert of["Hostname"] == of["hostname"] and of["gpu"] == "0"
         assert service.get("/metrics", "application/openmetrics-text").endswith("# EOF\n")
 
 

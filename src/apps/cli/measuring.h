@@ -52,9 +52,10 @@ bool is_name_of(const std::filesystem::path& name, const std::filesystem::path& 
 inline constexpr Duration kProcessPeriod = std::chrono::milliseconds{900};
 
 // Whether the sensors of a running service may be used: not with --no-service, and not with
-// --cpu-tdp, which is an option of the program that reads the sensors.
-inline bool use_service(bool no_service, const std::string& cpu_tdp) {
-  return !no_service && cpu_tdp.empty();
+// --cpu-tdp or --guest-file, which are options of the program that reads the sensors.
+inline bool use_service(bool no_service, const std::string& cpu_tdp,
+                        const std::string& guest_file = {}) {
+  return !no_service && cpu_tdp.empty() && guest_file.empty();
 }
 
 // The option --cpu-tdp. Errors: invalid_argument.

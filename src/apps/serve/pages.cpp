@@ -106,11 +106,11 @@ Pages::Text Pages::render(Kind kind, const analysis::MachineState& state,
   std::string out;
   if (kind != kJson && kind != kEvent) {
     const bool is_text = kind == kText || kind == kTextGzip;
-    out =
-        report::machine_metrics(state, accounts,
-                                {options_.version, options_.estimates, options_.names,
-                                 options_.host, options_.created, options_.families, shown_until_},
-                                is_text ? report::Dialect::kText : report::Dialect::kOpenMetrics);
+    out = report::machine_metrics(
+        state, accounts,
+        {options_.version, options_.estimates, options_.names, options_.host, options_.created,
+         options_.families, shown_until_, options_.cpus},
+        is_text ? report::Dialect::kText : report::Dialect::kOpenMetrics);
     if (kind == kTextGzip || kind == kOpenMetricsGzip) out = gzip_text(out);
   } else {
     out = report::machine_json(state, accounts,

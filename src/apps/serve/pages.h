@@ -32,6 +32,7 @@ struct PageOptions {
   // request is answered from the latest tick, however old it is.
   std::function<void(HostTime)> ask = {};
   std::string metrics_path = "/metrics";
+  unsigned cpus = 0;  // as report::MetricsOptions has it
 };
 
 // Whether the metrics may be at this path: it is none of another page.

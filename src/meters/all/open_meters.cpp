@@ -17,6 +17,7 @@
 #include "base/process/threads.h"
 #include "base/say.h"
 #include "meters/estimate/estimate_meter.h"
+#include "meters/estimate/guest_meter.h"
 #include "meters/hwmon/hwmon_meter.h"
 #include "meters/nvml/api/nvml_api.h"
 #include "meters/nvml/calibration/calibration_file.h"
@@ -147,7 +148,18 @@ Result<MeterSet> open_own(const MeterOptions& options, std::vector<std::string> 
   const std::string no_gpu = gpus ? "" : gpus.error().message;
   all.add(std::move(gpus), "NVIDIA GPUs (NVML)");
 
-  all.add(RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
+  const auto guest_file = options.guest_file.empty()
+                              ? std::filesystem::path(environment("JOULEPROF_GUEST_FILE"))
+                              : options.guest_file;
+  if (guest_file.empty()) {
+    all.add(RaplMeter::open({.root = root, .demand = options.demand}), "CPU energy (RAPL)");
+  } else {
+    auto guest = GuestMeter::open({.file = guest_file});
+    if (!guest) {
+      notices.push_back("the host's share of the energy is not used: " + guest.error().message);
+    }
+    all.add(std::move(guest), "the host's share of the energy (--guest-file)");
+  }
   all.add(HwmonMeter::open({.root = root, .demand = options.demand}),
           "other power sensors (hwmon)");
   if (!all.has(model::DomainKind::kCpu, true)) {

@@ -24,6 +24,9 @@ struct MeterOptions {
   // Whether the sensors of a running service may take the place of all meters; see shared_socket().
   bool use_service = false;
   Duration process_period{};  // how often processes on GPUs are wanted; asked of the service only
+  // In a virtual machine: what the host hands in takes the place of RAPL; see GuestMeter. Empty:
+  // what JOULEPROF_GUEST_FILE names.
+  std::filesystem::path guest_file = {};
 };
 
 struct MeterSet {

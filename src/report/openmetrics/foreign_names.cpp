@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -93,6 +94,7 @@ class Kepler {
     node("cpu", true);
     node("gpu", false);
     node("gpu", true);
+    cpu_info();
     for (const auto family : {Family::kProcess, Family::kContainer, Family::kPod}) {
       for (const bool gpu : {false, true}) entities(family, gpu);
     }
@@ -119,6 +121,21 @@ class Kepler {
     metric_ = {name_, watts ? kGauge : kCounter, watts ? "watts" : "joules",
                watts ? "Power, as Kepler names it." : "Energy, as Kepler names it.", ""};
     out_.begin(metric_);
+  }
+
+  // Dashboards take the names of nodes from it.
+  void cpu_info() {
+    metric_ = {"kepler_node_cpu_info", kGauge, "", "A logical CPU, as Kepler names it.", ""};
+    out_.begin(metric_);
+    const auto& domains = state_.snapshot.domains;
+    const auto cpu = std::find_if(domains.begin(), domains.end(),
+                                  [](const auto& d) { return d.domain.kind == DomainKind::kCpu; });
+    if (cpu == domains.end()) return;
+    for (unsigned i = 0; i < options_.cpus; ++i) {
+      Labels labels;
+      labels.add("processor", fmt::format("{}", i)).add("model_name", cpu->domain.name);
+      out_.sample(labels.add("node_name", options_.host), 1.0);
+    }
   }
 
   void node(std::string_view what, bool watts) {
@@ -219,7 +236,8 @@ void add_dcgm_names(const MachineState& state, const EnergyAccounts& accounts,
       Labels labels;
       labels.add("gpu", fmt::format("{}", *index)).add("UUID", s.domain.uuid);
       labels.add("device", fmt::format("nvidia{}", *index)).add("modelName", s.domain.name);
-      labels.add("hostname", options.host);
+      // Before and since May 2026.
+      labels.add("Hostname", options.host).add("hostname", options.host);
       const auto job = jobs.find(d);
       if (job != jobs.end()) labels.add("hpc_job", job->second);
       out.sample(labels, *number);

@@ -30,6 +30,7 @@ struct MetricsOptions {
   // a scraper that has not seen a series at zero does not count what it begins with. Absent: all
   // have their values.
   std::optional<HostTime> shown_until = {};
+  unsigned cpus = 0;  // logical ones, where those names have them
 
   bool shows(const analysis::SeriesEnergy& series) const {
     return !shown_until || series.since <= *shown_until;

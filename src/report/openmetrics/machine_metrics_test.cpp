@@ -176,7 +176,7 @@ TEST(MachineMetrics, NamesOfDcgmExporter) {
   const auto text = Machine().text(Dialect::kText, true, {.dcgm = true});
   const std::string labels =
       "{gpu=\"0\",UUID=\"GPU-0\",device=\"nvidia0\",modelName=\"Board "
-      "\\\"X\\\"\",hostname=\"node7\","
+      "\\\"X\\\"\",Hostname=\"node7\",hostname=\"node7\","
       "hpc_job=\"7\"}";
   EXPECT_THAT(text, HasSubstr("\nDCGM_FI_DEV_POWER_USAGE" + labels + " 100.5\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"

@@ -56,6 +56,7 @@ class MonitorVerb : public Verb {
     app.add_option("-i,--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
     app.add_option("--record", record_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_option("--guest-file", guest_file_, "");
     app.add_flag("--no-service", no_service_, "");
   }
 
@@ -69,11 +70,13 @@ class MonitorVerb : public Verb {
     if (!printer) return complain(printer.error(), kUsageError);
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
-    auto found = meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
-                                      .cpu_tdp = *cpu_tdp,
-                                      .devices = {},
-                                      .use_service = use_service(no_service_, cpu_tdp_),
-                                      .process_period = kProcessPeriod});
+    auto found =
+        meters::open_meters({.demand = {.shortest_window = *delay, .poll_period = {}},
+                             .cpu_tdp = *cpu_tdp,
+                             .devices = {},
+                             .use_service = use_service(no_service_, cpu_tdp_, guest_file_),
+                             .process_period = kProcessPeriod,
+                             .guest_file = guest_file_});
     if (!found) return complain(found.error(), kUsageError);
 
     auto destination =
@@ -123,6 +126,7 @@ class MonitorVerb : public Verb {
   std::vector<std::string> devices_;
   std::string record_;
   std::string cpu_tdp_;
+  std::string guest_file_;
   bool no_service_ = false;
 };
 

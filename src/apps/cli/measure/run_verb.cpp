@@ -65,6 +65,7 @@ class RunVerb : public Verb {
     app.add_option("--counter-interval", counter_interval_, "")->check(a_duration());
     app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_option("--guest-file", guest_file_, "");
     app.add_flag("--no-service", no_service_, "");
     app.add_flag("-q,--quiet", quiet_, "");
     app.add_flag("--details", details_, "");
@@ -302,7 +303,8 @@ class RunVerb : public Verb {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return tl::unexpected(cpu_tdp.error());
     options.cpu_tdp = *cpu_tdp;
-    options.use_service = use_service(no_service_, cpu_tdp_);
+    options.use_service = use_service(no_service_, cpu_tdp_, guest_file_);
+    options.guest_file = guest_file_;
     options.process_period = kProcessPeriod;
     return meters::open_meters(options);
   }
@@ -464,6 +466,7 @@ class RunVerb : public Verb {
   std::string trace_folder_;
   std::string idle_ = "1s";
   std::string cpu_tdp_;
+  std::string guest_file_;
   bool no_service_ = false;
   bool quiet_ = false;
   bool details_ = false;

@@ -17,6 +17,7 @@
 #include "apps/cli/options/checks.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
+#include "apps/serve/guest_files.h"
 #include "apps/serve/http_server.h"
 #include "apps/serve/pages.h"
 #include "base/process/threads.h"
@@ -80,6 +81,8 @@ class ServeVerb : public Verb {
     app.add_flag("--no-estimates", no_estimates_, "");
     app.add_flag("--created", created_, "");
     app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    app.add_option("--guest", guests_, "");
+    app.add_option("--guest-file", guest_file_, "");
   }
 
   int run(const std::vector<std::string>&) override {
@@ -88,6 +91,10 @@ class ServeVerb : public Verb {
     const auto cpu_tdp = parse_cpu_tdp(cpu_tdp_);
     if (!cpu_tdp) return complain(cpu_tdp.error(), kUsageError);
     cpu_tdp_power_ = *cpu_tdp;
+    auto guest_files = serve::GuestFiles::open(guests_);
+    if (!guest_files) return complain(guest_files.error(), kUsageError);
+    guest_files_ = std::move(*guest_files);
+    if (!guest_files_.empty()) options->tick = std::min(options->tick, model::kGuestPeriod);
     options->demand = demand_of(options->tick);
     if (!serve::is_free_path(metrics_path_)) {
       return complain(Error{Errc::kInvalidArgument,
@@ -141,6 +148,10 @@ class ServeVerb : public Verb {
       shown_[static_cast<std::size_t>(*family)] = true;
       if (!levels_.empty()) options.accounts.families.push_back(*family);
     }
+    auto& families = options.accounts.families;
+    const bool has_units =
+        std::find(families.begin(), families.end(), analysis::Family::kUnit) != families.end();
+    if (!guests_.empty() && !has_units) families.push_back(analysis::Family::kUnit);
     auto share = share_.options();
     if (!share) return forward_error(share);
     options.share = std::move(*share);
@@ -158,8 +169,10 @@ class ServeVerb : public Verb {
   }
 
   Result<meters::MeterSet> open_meters(const session::ServiceOptions& options) const {
-    return meters::open_meters(
-        {.demand = options.demand, .cpu_tdp = cpu_tdp_power_, .devices = {}});
+    return meters::open_meters({.demand = options.demand,
+                                .cpu_tdp = cpu_tdp_power_,
+                                .devices = {},
+                                .guest_file = guest_file_});
   }
 
   // The service of the time: another takes its place when sensors appear.
@@ -187,6 +200,7 @@ class ServeVerb : public Verb {
     serve::PageOptions page_options{version, host,     options.tick, !no_estimates_,
                                     names(), created_, shown_};
     page_options.metrics_path = metrics_path_;
+    page_options.cpus = static_cast<unsigned>(std::max(0L, ::sysconf(_SC_NPROCESSORS_ONLN)));
     page_options.ask = [this](HostTime t) { service()->request_tick(t); };
     serve::Pages pages(std::move(page_options),
                        [this](const auto& reader) { service()->read(reader); });
@@ -199,6 +213,7 @@ class ServeVerb : public Verb {
     options.on_tick = [&](const auto& state, const auto& accounts) {
       if (!std::exchange(named_, true)) name_gap(state);
       learn_rest(state);
+      hand_in(state, accounts);
       if (*push) {
         (*push)->offer(
             report::machine_otlp(state, accounts, {version, host, !no_estimates_, shown_}));
@@ -338,6 +353,16 @@ class ServeVerb : public Verb {
     }
   }
 
+  // To the guests of this machine.
+  void hand_in(const analysis::MachineState& state, const analysis::EnergyAccounts& accounts) {
+    const auto written = guest_files_.write(state, accounts);
+    const std::string trouble = written ? "" : written.error().message;
+    if (!trouble.empty() && trouble != guest_trouble_) {
+      say("jouleprof: a guest does not get its share: {}\n", trouble);
+    }
+    guest_trouble_ = trouble;
+  }
+
   // Stored for later services and runs too. If that fails, the next one observes it again.
   void learn_rest(const analysis::MachineState& state) {
     std::vector<bool> held(state.snapshot.domains.size());
@@ -390,6 +415,10 @@ class ServeVerb : public Verb {
   std::vector<std::string> names_;
   bool no_estimates_ = false;
   std::string cpu_tdp_;
+  std::vector<std::string> guests_;
+  std::string guest_file_;
+  serve::GuestFiles guest_files_;  // the next two are of the measuring thread
+  std::string guest_trouble_;      // the last that was said
 };
 
 }  // namespace
