@@ -7,8 +7,8 @@ if ! command -v jouleprof >/dev/null; then
   exit 127
 fi
 folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/jouleprof.XXXXXX")
-options=(--pairs "${JOULEPROF_CI_PAIRS:-10}" --warmup "${JOULEPROF_CI_WARMUP:-1}" --github
-  --markdown "$folder/energy.md" --benchmark "$folder/energy.json")
+options=(--pairs "${JOULEPROF_CI_PAIRS:-10}" --warmup "${JOULEPROF_CI_WARMUP:-1}" --format github
+  --format "markdown=$folder/energy.md" --format "benchmark=$folder/energy.json")
 junit=
 while IFS= read -r limit; do
   [ -n "$limit" ] || continue
@@ -16,7 +16,7 @@ while IFS= read -r limit; do
   options+=(--fail-if "$limit")
 done <<<"${JOULEPROF_CI_FAIL_IF-}"
 if [ -n "$junit" ]; then
-  options+=(--junit "$junit" --inconclusive "${JOULEPROF_CI_INCONCLUSIVE:-fail}")
+  options+=(--format "junit=$junit" --inconclusive "${JOULEPROF_CI_INCONCLUSIVE:-fail}")
 fi
 read -ra more <<<"${JOULEPROF_CI_OPTIONS-}"
 jouleprof compare "${options[@]}" "${more[@]}" -- bash -c "$JOULEPROF_CI_BEFORE" --- bash -c "$JOULEPROF_CI_AFTER"

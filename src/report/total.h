@@ -105,6 +105,10 @@ struct PerUnit {
   double repeatability_joules = 0;       // the same without the calibration error
   std::optional<double> dynamic_joules;  // above rest; absent where rest is unknown
   model::Provenance provenance = model::Provenance::kUnavailable;
+  // What one costs, where factors were given (report/costs/costs.h).
+  std::optional<double> money = {};
+  std::string currency = {};
+  std::optional<double> carbon_grams = {};
 };
 
 PerUnit per_unit(const model::Profile& profile, const UnitCount& unit, bool whole_machine = false);

@@ -92,7 +92,7 @@ def test_found_again_or_named(tmp_path, fault, knob, order):
     guards = [pid for pid, words in processes_with(machine.environment).items() if b"guard-settings" in words]
     happen(machine, DURING.get(fault, {}).get(knob))
     status, said = end_of(machine, process, order)
-    settled = machine("restore", status=None)
+    settled = machine("apply", "--restore", status=None)
     named = "gpu0" in settled.err and settled.returncode != 0
     named = named or (status not in (None, 0) and "gpu0" in said)
     assert value(machine, knob) == found(knob) or named, (value(machine, knob), status, said, settled.err)
@@ -104,7 +104,7 @@ def test_found_again_or_named(tmp_path, fault, knob, order):
         assert machine.records() == []
     if fault == "refused":  # and is restored as soon as the driver does it
         happen(machine, "accepted")
-        machine("restore", status=None)
+        machine("apply", "--restore", status=None)
         assert value(machine, knob) == found(knob)
 
 
@@ -117,7 +117,7 @@ def test_what_a_driver_makes_of_a_limit_is_restored_after_sweep_and_apply(tmp_pa
     process = machine.sweep("--limits", "500,300", "--repeats", "2", "--min-repeats", "2")
     assert "the settings were restored" in process.err
     assert machine.limit() == found_watts
-    applied = machine("apply", "--power", "300", "--until-exit", "--", "cat", "state")
+    applied = machine("apply", "--power", "300", "--", "cat", "state")
     made = {"clamped": 450, "rounded": 294}[fault]
     assert float(applied.out.split()[-1]) == made
     assert f"the driver made {made} W of the 300 W requested" in applied.err
@@ -128,7 +128,7 @@ def test_what_a_driver_makes_of_a_limit_is_restored_after_sweep_and_apply(tmp_pa
 def test_apply_names_what_it_cannot_restore(tmp_path):
     machine = machine_with(tmp_path, "none")
     change = "open('state', 'a').write(f'{time.time_ns()} 0 555\\n')"
-    process = machine("apply", "--power", "300", "--until-exit", "--", "python3", "-c",
+    process = machine("apply", "--power", "300", "--", "python3", "-c",
                       f"import time; {change}", status=10)
     assert "gpu0: the power limit is neither what a sweep found (650 W) nor what it set" in process.err
     assert machine.limit() == 555
@@ -140,20 +140,20 @@ def test_a_sweep_that_leaves_a_board_says_so_with_its_status(tmp_path):
     assert "gpu0: the driver accepted a power limit of 650 W and reports 644 W" in process.err
     assert "were restored" not in process.err
     assert len(machine.records()) == 1
-    assert "gpu0" in machine("restore", status=10).err
+    assert "gpu0" in machine("apply", "--restore", status=10).err
 
 
 def test_restore_does_not_claim_that_nothing_is_left_while_a_sweep_runs(tmp_path):
     machine = machine_with(tmp_path, "none")
     process = start_waiting(machine, "400", "300")
-    running = machine("restore", status=10)
+    running = machine("apply", "--restore", status=10)
     assert "gpu0" in running.err and "has not ended" in running.err
     assert machine.limit() == 400
     assert "gpu0" not in machine("doctor", status=None).err.replace("gpu0  ", "")
     os.kill(pid_of(machine, b"wait.py"), signal.SIGTERM)
     finish(process)
     assert machine.limit() == FOUND
-    assert "nothing to restore" in machine("restore").err
+    assert "nothing to restore" in machine("apply", "--restore").err
 
 
 def test_a_power_cycle_ends_a_setting(tmp_path):
@@ -163,5 +163,5 @@ def test_a_power_cycle_ends_a_setting(tmp_path):
     record = machine.records()[0]
     record.write_text(json.dumps({**json.loads(record.read_text()), "boot_id": "another"}))
     machine.set_limit(700)  # as the driver starts
-    assert "ended with the restart of the machine" in machine("restore").err
+    assert "ended with the restart of the machine" in machine("apply", "--restore").err
     assert machine.records() == []

@@ -60,8 +60,8 @@ def test_self_test_shows_whether_a_gate_can_fail(recorded):
 
 def test_outputs_for_continuous_integration(recorded):
     process = recorded("compare", "a1.jprof", "b1.jprof", "--spread", "1%", "--fail-if", "power>3%",
-                       "--markdown", "c.md", "--junit", "c.xml", "--benchmark", "c.json",
-                       "--github", status=8)
+                       "--format", "markdown=c.md", "--format", "junit=c.xml", "--format", "benchmark=c.json",
+                       "--format", "github", status=8)
     assert "::error title=jouleprof gate::power>3%25: failed" in process.out
     assert "| power |" in (recorded.folder / "c.md").read_text()
     suite = xml.etree.ElementTree.parse(recorded.folder / "c.xml").getroot().find("testsuite")
@@ -81,9 +81,9 @@ def test_other_boards_keep_their_calibration_error(tool):
 
 def test_an_output_is_no_input_and_no_other_output(recorded):
     before = (recorded.folder / "a1.jprof").read_bytes()
-    for outputs in (["--html", "x", "--junit", "x"], ["--markdown", "a1.jprof"]):
+    for outputs in (["--html", "x", "--format", "junit=x"], ["--format", "markdown=a1.jprof"]):
         process = recorded("compare", "a1.jprof", "b1.jprof", *outputs, status=7)
-        assert outputs[-1] in process.err, process.err
+        assert outputs[-1].split("=")[-1] in process.err, process.err
     assert (recorded.folder / "a1.jprof").read_bytes() == before
 
 

@@ -164,9 +164,3 @@ def test_run_writes_it_as_report_does(gpu):
     assert (gpu.folder / "run.svg").read_text() == (gpu.folder / "report.svg").read_text()
     refused = gpu("run", "--svg", "run.svg", "--", "touch", "started", status=125)
     assert "--force" in refused.err and not (gpu.folder / "started").exists()
-
-
-def test_export_writes_it_too(tool):
-    shutil.copy(SOURCE / EXAMPLES[0], tool.folder / "x.jprof")
-    exported = tool("export", "x.jprof", "--format", "svg").out
-    assert ET.fromstring(exported).tag == f"{SVG}svg"

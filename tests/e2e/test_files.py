@@ -39,14 +39,13 @@ def test_export_formats(recording):
     assert len(gpu) > 20 and abs(gpu[0] - 250) < 1
     for name in ("counters", "gauges", "processes"):
         assert recording("export", "x.jprof", "--format", name).out.count("\n") > 1
-    assert json.loads(recording("export", "x.jprof", "--format", "json").out) == recording.report("x.jprof")
     recording("export", "x.jprof", "--format", "aipowermeter", "-o", "p.json")
     recording("import", "p.json", "-o", "again.jprof")
     again = recording.report("again.jprof")
     whole = recording.report("x.jprof")
     assert sum(d["energy_joules"] for d in again["domains"] if d["domain"] == "gpu") == pytest.approx(
         domain(whole, "gpu")["energy_joules"], rel=0.02)
-    assert recording("export", "x.jprof", "-o", "p.json", status=7).err.count("\n") == 1
+    assert recording("export", "x.jprof", "--format", "csv", "-o", "p.json", status=7).err.count("\n") == 1
 
 
 def newer(path):

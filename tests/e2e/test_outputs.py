@@ -40,7 +40,7 @@ def contents(folder):
     "import log.csv -f -o log.csv",
     "import --format csv --samples log.csv -f -o log.csv",
     "merge x.jprof -f -o x.jprof",
-    "compare x.jprof x.jprof --markdown x.jprof",
+    "compare x.jprof x.jprof --format markdown=x.jprof",
     "run --json log.csv --html log.csv -f -- true",
     "run -o new.jprof --json new.jprof -- true",
     "run -f -o log.csv -- cat log.csv",

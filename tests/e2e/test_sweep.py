@@ -290,7 +290,7 @@ def test_a_busy_board_is_refused(tmp_path):
 def test_apply_lasts_until_the_command_ends(machine):
     machine.set_limit(650)
     show = "import pathlib, sys; print(pathlib.Path('state').read_text().split()[-1]); sys.exit(4)"
-    command = ("--until-exit", "--", sys.executable, "-c", show)
+    command = ("--", sys.executable, "-c", show)
     process = machine("apply", "--power", "300", *command, status=4)
     assert process.out == "300\n"
     assert "the power limit is 300 W until the command ends" in process.err
@@ -301,7 +301,7 @@ def test_apply_lasts_until_the_command_ends(machine):
     assert machine.limit() == 650
     assert "the nearest is 150" in machine("apply", "--power", "10", *command, status=125).err
     assert "say for which command" in machine("apply", "--power", "300", "--", "true", status=125).err
-    machine("apply", "--power", "300", "--until-exit", "--", "/no/such/program", status=127)
+    machine("apply", "--power", "300", "--", "/no/such/program", status=127)
     assert machine.limit() == 650
 
 
@@ -372,7 +372,7 @@ def test_all_are_killed_and_the_next_verb_restores(tmp_path):
     assert "gpu0: the power limit is 700 W again" in doctor.err
     assert (machine.limit(0), machine.limit(1)) == (700, 700)
     assert machine.records() == []
-    assert "nothing to restore" in machine("restore").err
+    assert "nothing to restore" in machine("apply", "--restore").err
 
 
 def test_an_interrupt_restores(machine):

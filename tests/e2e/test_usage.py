@@ -1,6 +1,7 @@
 """Wrong and short usages: what the tool understands without "--", and what it says about words that it does not
 know."""
 
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,69 @@ def test_dashes_still_separate(tool):
 ])
 def test_a_word_that_is_not_known(tool, words, hint):
     assert hint in tool(*words, status=2).err
+
+
+@pytest.mark.parametrize("words, instead", [
+    (["restore"], "jouleprof apply --restore"),
+    (["apply", "--until-exit", "x"], "leave it out"),
+    (["compare", "a", "b", "--junit", "x"], "--format junit=FILE"),
+    (["export", "x", "--format", "html"], "jouleprof report FILE --html OUT"),
+    (["export", "x", "-o", "x.svg"], "jouleprof report FILE --svg OUT"),
+    (["export", "x", "--by", "layer"], "jouleprof report FILE --by WHAT --csv"),
+])
+def test_what_is_gone_names_what_takes_its_place(tool, words, instead):
+    assert instead in tool(*words, status=None).err
+
+
+def test_the_help_obeys_columns_and_has_all_options(tool):
+    tool.environment["COLUMNS"] = "60"
+    short, long = tool("run", "--help").out, tool("run", "--help-all").out
+    assert "--kernels" in short and "--counter-interval" not in short and "--counter-interval" in long
+    options = long[long.index("Common options:"):long.index("Examples:")]
+    assert max(map(len, options.splitlines())) <= 60
+
+
+def test_completions_and_the_manual_page(tool):
+    script = tool("completion", "bash").out
+    wanted = 'COMP_WORDS=(jouleprof run --counter-i); COMP_CWORD=2; _jouleprof; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", script + wanted], capture_output=True, text=True, check=True)
+    assert done.stdout == "--counter-interval\n"
+    assert "#compdef jouleprof" in tool("completion", "zsh").out
+    assert "-l counter-interval" in tool("completion", "fish").out
+    assert ".B \\-\\-counter\\-interval TIME" in tool("man").out
+
+
+def test_a_run_with_all_that_costs_ask_for(tool):
+    options = ["--per", "4:step", "--price", "0.30 EUR/kWh", "--carbon", "363", "--pue", "1.5"]
+    command = [sys.executable, "-c", "sum(i * i for i in range(3_000_000))"]
+    done = tool("run", "-o", "x.jprof", "--idle", "0s", *options, "--json", "x.json", "--", *command)
+    assert all(word in done.err for word in ("per step", " EUR", "g CO2e", "x PUE 1.5"))
+    report = json.loads((tool.folder / "x.json").read_text())
+    for unit, all_of_it in (("money", "money"), ("carbon_grams", "carbon_grams")):
+        assert report["per_unit"][unit] == pytest.approx(report["costs"][all_of_it] / 4, rel=0.05, abs=1e-11)
+    repeated = tool("run", "-o", "y.jprof", "--idle", "0s", "--repeat", "3", *options, "--", *command).err
+    assert "3 runs" in repeated and "standard deviation" in repeated and "per step" in repeated
+    tool("report", "y.jprof", "--run", "3")
+    assert "y.jprof exists" in tool("run", "-o", "y.jprof", "--repeat", "2", "true", status=125).err
+    failed = tool("run", "--no-record", "--idle", "0s", "--repeat", "3", "sh", "-c", "exit 3", status=3)
+    assert failed.err.count("run 1 of 3") == 1 and "run 2" not in failed.err
+
+
+def test_a_duration_ends_the_command_and_not_a_process(tool):
+    assert tool("run", "--no-record", "--idle", "0s", "--duration", "300ms", "sleep", "60", status=143).err
+    tool("run", "--no-record", "--idle", "0s", "--duration", "60s", "true")
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        tool("run", "--no-record", "--pid", str(process.pid), "--duration", "300ms")
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_two_commands_are_compared(tool):
+    done = tool("compare", "sleep 0.1", "sleep 0.2", "--pairs", "2", "--warmup", "0", "-q")
+    assert "before     sleep 0.1, 2 runs" in done.out and "time" in done.out
 
 
 def test_help_of_a_verb_and_the_version(tool):
@@ -77,7 +141,7 @@ def test_each_verb_starts_through_the_entry_point_of_the_package(tool):
                               env=tool.environment, text=True, capture_output=True, timeout=60)
 
     help_text = tool("--help").out
-    verbs = [line.split()[0] for line in help_text.split("Start with:")[0].splitlines()
+    verbs = [line.split()[0] for line in help_text.split("  -h, --help")[0].splitlines()
              if line.startswith("  ") and line[2].isalpha()]
     assert len(verbs) > 10
     for verb in verbs:

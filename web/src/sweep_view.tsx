@@ -35,7 +35,7 @@ function Accepted({ sweep, value, onChange }: { sweep: Sweep; value: number | nu
   const recommended = sweep.points.find((p) => p.setting === sweep.recommended);
   const shown = value ?? Math.min(most, Math.max(0, Math.ceil(1000 * (recommended?.slowdown_ratio ?? 0)) / 10));
   const best = value === null ? recommended ?? bestWithin(sweep, shown / 100) : bestWithin(sweep, value / 100);
-  const command = best && option ? `sudo jouleprof apply ${option} ${best.setting} --until-exit -- COMMAND` : "";
+  const command = best && option ? `sudo jouleprof apply ${option} ${best.setting} -- COMMAND` : "";
   return (
     <div class="accepted">
       <label>

@@ -9,8 +9,10 @@
 
 #include "apps/cli/control/settings.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/help.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
+#include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
 
@@ -31,12 +33,17 @@ int status_before_start(std::string_view verb) {
   return verb == "run" || verb == "apply" ? kNotStarted : kUsageError;
 }
 
-std::string_view help_of(std::string_view verb) {
-  return help_block("jouleprof " + std::string(verb));
+std::string help_of(std::string_view verb, bool all = false) {
+  constexpr std::size_t kWidest = 100;
+  return help_of_verb(
+      verb, all, std::min(kWidest, static_cast<std::size_t>(text_options(STDOUT_FILENO).width)));
 }
 
 int unknown_verb(const std::string& word) {
-  std::vector<std::string> names{"help", "version"};
+  if (word == "restore") {
+    return usage_error("restore is now an option: jouleprof apply --restore");
+  }
+  std::vector<std::string> names{"help", "version", "completion", "man"};
   for (const auto& verb : make_verbs()) names.emplace_back(verb->name());
   const std::string close = nearest(word, names);
   const std::string hint = close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
@@ -52,9 +59,9 @@ int run_verb(Verb& verb, std::vector<std::string> arguments) {
   std::vector<std::string> command(end + (has_dashes ? 1 : 0), arguments.end());
   arguments.erase(end, arguments.end());
 
-  const auto is_help = [](const std::string& a) { return a == "-h" || a == "--help"; };
-  if (std::any_of(arguments.begin(), arguments.end(), is_help)) {
-    return print(help_of(verb.name()));
+  for (const auto& argument : arguments) {
+    const bool all = argument == "--help-all";
+    if (all || argument == "-h" || argument == "--help") return print(help_of(verb.name(), all));
   }
   if (auto parsed = parse(verb, std::move(arguments)); !parsed) {
     return complain(parsed.error(), status_before_start(verb.name()));
@@ -64,13 +71,13 @@ int run_verb(Verb& verb, std::vector<std::string> arguments) {
 
 int run_words(std::vector<std::string> arguments) {
   if (arguments.empty()) {
-    say("{}", help_block("jouleprof"));
+    say("{}", help_of_tool());
     return kUsageError;
   }
   const std::string word = arguments.front();
   const bool names_verb = word == "help" && arguments.size() > 1;
   if (word == "-h" || word == "--help" || (word == "help" && !names_verb)) {
-    return print(help_block("jouleprof"));
+    return print(help_of_tool());
   }
   if (names_verb) {
     const auto help = help_of(arguments[1]);
@@ -79,12 +86,18 @@ int run_words(std::vector<std::string> arguments) {
   if (word == "--version" || word == "-V" || word == "version") {
     return print(fmt::format("jouleprof {}\n", JOULEPROF_VERSION));
   }
+  if (word == "man") return print(man_page(JOULEPROF_VERSION));
+  if (word == "completion") {
+    const auto text = completion_of(arguments.size() > 1 ? arguments[1] : "");
+    return text ? print(*text)
+                : usage_error("name the shell: jouleprof completion bash, zsh or fish");
+  }
   arguments.erase(arguments.begin());
   if (word == kGuardWord) return guard_settings(arguments);
   if (word == kServerWord) return serve_settings(arguments);
   for (const auto& verb : make_verbs()) {
     if (verb->name() != word) continue;
-    if (word != "restore") restore_settings();
+    if (word != "apply") restore_settings();
     return run_verb(*verb, std::move(arguments));
   }
   return unknown_verb(word);
@@ -103,18 +116,6 @@ int main(std::vector<std::string> arguments) {
   }
   const bool has_status = status_before_start(word) == kNotStarted;
   return has_status ? kNotStarted : kInternalError;
-}
-
-std::string_view help_block(std::string_view title, std::string_view page) {
-  constexpr std::string_view kOpen = "```text\n";
-  const auto heading = page.find("\n## " + std::string(title) + "\n");
-  if (heading == std::string_view::npos) return {};
-  const auto next_heading = page.find("\n## ", heading + 1);
-  const auto open = page.find(kOpen, heading);
-  if (open >= next_heading) return {};
-  const auto begin = open + kOpen.size();
-  const auto end = page.find("```", begin);
-  return end < next_heading ? page.substr(begin, end - begin) : std::string_view{};
 }
 
 }  // namespace jouleprof::cli

@@ -1,12 +1,15 @@
+#include "apps/cli/options/help.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <regex>
+#include <algorithm>
 #include <set>
 
-#include "apps/cli/cli.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/verb.h"
+#include "base/text.h"
 #include "report/format/format.h"
 
 namespace jouleprof::cli {
@@ -14,48 +17,84 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The long options that a verb's help describes, one at the begin of a line.
-std::set<std::string> described_options(const std::string& help) {
-  static const std::regex kOption(R"(\n {2}(?:-\w, | {4})(--[a-z][a-z.-]*))");
-  std::set<std::string> options;
-  for (std::sregex_iterator m(help.begin(), help.end(), kOption), end; m != end; ++m) {
-    options.insert((*m)[1]);
-  }
-  options.erase("--help");  // of every verb
-  return options;
-}
-
-TEST(Help, DescribesTheOptionsOfEachVerbAndNoOthers) {
-  for (const auto& verb : make_verbs()) {
-    CLI::App app;
+TEST(OptionTable, EachRowIsAnOptionThatItsVerbHas) {
+  const auto verbs = make_verbs();
+  ASSERT_EQ(verbs.size(), verb_texts().size());
+  for (std::size_t i = 0; i < verbs.size(); ++i) {
+    const VerbText& text = verb_texts()[i];
+    ASSERT_EQ(verbs[i]->name(), text.name);
+    CLI::App app("", std::string(text.name));
     app.set_help_flag();
-    verb->declare(app);
+    verbs[i]->declare(app);
     std::set<std::string> declared;
     for (const CLI::Option* option : app.get_options()) {
       for (const auto& name : option->get_lnames()) declared.insert("--" + name);
     }
-    const std::string help(help_block("jouleprof " + std::string(verb->name())));
-    EXPECT_FALSE(help.empty()) << verb->name();
-    EXPECT_EQ(described_options(help), declared) << verb->name();
+    std::set<std::string> listed;
+    for (const auto* rows : {&text.common, &text.more}) {
+      for (const auto& row : *rows) {
+        EXPECT_TRUE(listed.insert(std::string(row.long_name())).second) << row.names;
+      }
+    }
+    EXPECT_EQ(listed, declared) << text.name;
   }
 }
 
-TEST(Help, OfTheToolNamesEachVerb) {
-  for (const auto& verb : make_verbs()) {
-    EXPECT_THAT(std::string(help_block("jouleprof")),
-                HasSubstr(fmt::format("  {:<11}", verb->name())));
+TEST(Help, HasAtMost25LinesOfCommonOptionsOf80Columns) {
+  for (const VerbText& verb : verb_texts()) {
+    const std::string help = help_of_verb(verb.name, false, 80);
+    const auto lines = split(help, '\n');
+    const auto title = std::find_if(lines.begin(), lines.end(),
+                                    [](auto line) { return line.ends_with("ptions:"); });
+    ASSERT_NE(title, lines.end());
+    const auto end = std::find(title, lines.end(), "");
+    EXPECT_LE(end - title - 1, 25) << verb.name;
+    for (const auto line : lines) EXPECT_LE(line.size(), 80U) << verb.name << ": " << line;
   }
 }
 
-TEST(Help, OfExportListsTheFormatsOfTheRegistry) {
-  const std::string help(help_block("jouleprof export"));
+TEST(Help, OfAllOptionsNamesEachAndOfTheToolEachVerb) {
+  for (const VerbText& verb : verb_texts()) {
+    const std::string help = help_of_verb(verb.name, true, 80);
+    for (const auto* rows : {&verb.common, &verb.more}) {
+      for (const auto& row : *rows) EXPECT_THAT(help, HasSubstr(row.long_name()));
+    }
+    EXPECT_THAT(help_of_tool(), HasSubstr(fmt::format("\n  {:<10} ", verb.name)));
+  }
+}
+
+TEST(Help, OfExportListsTheFormatsThatAreNotOfReport) {
+  const std::string help = help_of_verb("export", false, 80);
   for (const report::Format* format : report::formats()) {
-    EXPECT_THAT(help, HasSubstr(fmt::format("  {:<13}{:<19}{}\n", format->name, format->extension,
-                                            format->shows)));
+    EXPECT_EQ(help.find(fmt::format("  {:<12} {}", format->name, format->extension)) == help.npos,
+              report_option(format->name) != nullptr)
+        << format->name;
   }
 }
 
-TEST(Help, HasNoBlockForAnUnknownTitle) { EXPECT_EQ(help_block("jouleprof fly"), ""); }
+TEST(Help, IsEmptyForAnUnknownVerb) { EXPECT_EQ(help_of_verb("fly", true, 80), ""); }
+
+TEST(ManPage, HasEachVerbAndNoLineThatBeginsWithAPlainDot) {
+  const std::string page = man_page("1.2");
+  for (const VerbText& verb : verb_texts()) {
+    EXPECT_THAT(page, HasSubstr(fmt::format(".SH \"jouleprof {}\"", verb.name)));
+  }
+  static const std::set<std::string_view> kMacros{".TH", ".SH", ".TP", ".B", ".I",
+                                                  ".br", ".PP", ".nf", ".fi"};
+  for (const auto line : split(page, '\n')) {
+    if (!line.starts_with('.')) continue;
+    EXPECT_TRUE(kMacros.contains(line.substr(0, line.find(' ')))) << line;
+  }
+}
+
+TEST(Completion, IsOfThreeShells) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const auto text = completion_of(shell);
+    ASSERT_TRUE(text) << shell;
+    EXPECT_THAT(*text, HasSubstr("per-regex"));
+  }
+  EXPECT_FALSE(completion_of("cmd"));
+}
 
 }  // namespace
 }  // namespace jouleprof::cli

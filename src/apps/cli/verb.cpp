@@ -29,7 +29,6 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_sweep());
   verbs.push_back(make_recommend());
   verbs.push_back(make_apply());
-  verbs.push_back(make_restore());
   return verbs;
 }
 
@@ -38,7 +37,7 @@ namespace {
 bool is_option_of_any_verb(const std::string& name) {
   const auto verbs = make_verbs();
   return std::any_of(verbs.begin(), verbs.end(), [&name](const auto& verb) {
-    CLI::App app;
+    CLI::App app("", std::string(verb->name()));
     verb->declare(app);
     return app.get_option_no_throw("--" + name) != nullptr;
   });
@@ -73,6 +72,26 @@ Result<void> set_from(const std::string& source, CLI::Option& option, const std:
   return {};
 }
 
+// Options of earlier versions.
+struct Removed {
+  std::string_view verb;
+  std::string_view option;
+  std::string_view instead;
+};
+constexpr std::string_view kTableOfReport = "jouleprof report FILE --by WHAT --csv";
+constexpr Removed kRemoved[] = {
+    {"compare", "--markdown", "--format markdown=FILE"},
+    {"compare", "--junit", "--format junit=FILE"},
+    {"compare", "--benchmark", "--format benchmark=FILE"},
+    {"compare", "--github", "--format github"},
+    {"apply", "--until-exit", "leave it out; a setting lasts until the command ends"},
+    {"export", "--by", kTableOfReport},
+    {"export", "--sort", kTableOfReport},
+    {"export", "--top", kTableOfReport},
+    {"export", "--depth", kTableOfReport},
+    {"export", "--fold", kTableOfReport},
+};
+
 std::string unknown_word_text(const CLI::App& app, const std::string& word) {
   if (!word.starts_with('-')) return fmt::format("'{}' is not expected here", word);
   std::vector<std::string> names;
@@ -80,6 +99,11 @@ std::string unknown_word_text(const CLI::App& app, const std::string& word) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string given = word.substr(0, word.find('='));
+  for (const auto& [verb, option, instead] : kRemoved) {
+    if (app.get_name() == verb && given == option) {
+      return fmt::format("{} is no longer an option of {}: {}", given, verb, instead);
+    }
+  }
   const std::string close = nearest(given, names);
   return fmt::format("there is no option {}{}", given,
                      close.empty() ? "" : fmt::format("; did you mean {}?", close));
@@ -91,7 +115,7 @@ std::size_t count_of_options(Verb& verb, const std::vector<std::string>& argumen
   const auto dashes = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -
                                                arguments.begin());
   if (!verb.takes_command()) return dashes;
-  CLI::App app;
+  CLI::App app("", std::string(verb.name()));
   verb.declare(app);
   std::size_t i = 0;
   while (i < arguments.size() && arguments[i].size() > 1 && arguments[i].front() == '-') {
@@ -114,7 +138,7 @@ std::size_t count_of_options(Verb& verb, const std::vector<std::string>& argumen
 }
 
 Result<void> parse(Verb& verb, std::vector<std::string> arguments) {
-  CLI::App app;
+  CLI::App app("", std::string(verb.name()));
   app.set_help_flag();
   verb.declare(app);
   check_all_options(app);

@@ -41,7 +41,6 @@ std::unique_ptr<Verb> make_compare();
 std::unique_ptr<Verb> make_sweep();
 std::unique_ptr<Verb> make_recommend();
 std::unique_ptr<Verb> make_apply();
-std::unique_ptr<Verb> make_restore();
 
 // How many of `arguments` are the verb's: what comes before "--", or before the first word of a
 // command.

@@ -144,7 +144,7 @@ Result<void> HeldBoards::open() {
     if (std::filesystem::exists(record_path(options_.folder, board.uuid()))) {
       return fail(Errc::kUnavailable,
                   fmt::format("{} still has a setting of a sweep that was killed; run as root: "
-                              "jouleprof restore",
+                              "jouleprof apply --restore",
                               board.device()));
     }
     const auto range = board.range(options_.knob);

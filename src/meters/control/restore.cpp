@@ -418,7 +418,8 @@ int run_guard(int fd, const std::filesystem::path& folder, const std::vector<std
     if (restored) {
       say("jouleprof: {}\n", describe(*record, *restored));
     } else {
-      say("jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof restore\n",
+      say("jouleprof: {}: the {} could not be restored: {}. Run as root: jouleprof apply "
+          "--restore\n",
           record->device, name_of(record->knob), restored.error().message);
       status = 1;
     }

@@ -283,6 +283,24 @@ std::string carbon_source(const Costs& costs) {
 
 }  // namespace
 
+void add_costs(PerUnit& per, const Costs& costs) {
+  if (costs.money) {
+    per.money = *costs.money / per.unit.count;
+    per.currency = costs.factors.price->currency;
+  }
+  if (costs.carbon_grams) per.carbon_grams = *costs.carbon_grams / per.unit.count;
+}
+
+std::string amounts_text(std::optional<double> money, const std::string& currency,
+                         std::optional<double> carbon_grams) {
+  std::string text;
+  if (money) text = amount(*money) + (currency.empty() ? "" : " " + currency);
+  if (carbon_grams) {
+    text += fmt::format("{}{} g CO2e", text.empty() ? "" : ", ", amount(*carbon_grams));
+  }
+  return text;
+}
+
 std::vector<CostLine> cost_lines(const Costs& costs, bool ascii) {
   std::vector<CostLine> lines;
   const auto& factors = costs.factors;

@@ -71,6 +71,14 @@ struct Costs {
 Result<Costs> costs_of(const analysis::Run& run, const analysis::Part& part,
                        const CostFactors& factors, bool whole_machine = false);
 
+// Adds to one unit its part of the costs of all.
+struct PerUnit;
+void add_costs(PerUnit& per, const Costs& costs);
+
+// "0.30 EUR", "12.1 g CO2e", of what is known.
+std::string amounts_text(std::optional<double> money, const std::string& currency,
+                         std::optional<double> carbon_grams);
+
 // What the figures do not include, for every output.
 std::string_view scope_of_costs();
 

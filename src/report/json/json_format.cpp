@@ -43,9 +43,10 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       run, part, options, out,
       [&](const auto& activity) { return activity_to_json(activity, *options.by); },
       [&](const auto& profile) {
-        const auto per =
-            options.per ? std::optional(per_unit(profile, *options.per, options.text.whole_machine))
-                        : std::nullopt;
+        auto per = options.per
+                       ? std::optional(per_unit(profile, *options.per, options.text.whole_machine))
+                       : std::nullopt;
+        if (per && costs) add_costs(*per, *costs);
         return to_json(profile, costs ? &*costs : nullptr, wall ? &*wall : nullptr,
                        per ? &*per : nullptr);
       });
@@ -107,6 +108,10 @@ Json per_unit_json(const PerUnit& per) {
   j["repeatability_joules"] = per.joules ? number_json(per.repeatability_joules) : Json(nullptr);
   j["dynamic_joules"] = optional_json(per.dynamic_joules, number_json);
   j["provenance"] = to_string(per.provenance);
+  j["money"] = optional_json(per.money, [](double v) { return decimal(fixed_decimal(v, 12)); });
+  j["currency"] = per.money ? text_json(per.currency) : Json(nullptr);
+  j["carbon_grams"] =
+      optional_json(per.carbon_grams, [](double v) { return decimal(fixed_decimal(v, 12)); });
   return j;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/cells.h"
+#include "report/costs/costs.h"
 #include "report/quantity.h"
 #include "report/render.h"
 #include "report/results/bench.h"
@@ -369,6 +370,8 @@ std::string per_unit_to_text(const PerUnit& per, const TextOptions& text) {
   } else {
     words = "no energy is known";
   }
+  const std::string costs = amounts_text(per.money, per.currency, per.carbon_grams);
+  if (!costs.empty()) words += "; costs " + costs;
   words += fmt::format("; {} for one, {} of them", duration_text(duration_of(per.seconds)),
                        shortest(per.unit.count));
   Table table({""});

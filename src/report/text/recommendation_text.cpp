@@ -236,7 +236,7 @@ Lines one(const AdvisedSweep& advised, const RecommendationOptions& options,
   }
   if (!options.sweep_file.empty()) {
     add_note(lines, "",
-             fmt::format("jouleprof apply {} --until-exit -- COMMAND   (restores it at the end)",
+             fmt::format("jouleprof apply {} -- COMMAND   (restores it at the end)",
                          shell_word(options.sweep_file)),
              text);
   }

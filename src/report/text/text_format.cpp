@@ -31,10 +31,12 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
     return {};
   }
   std::string costs;
+  std::optional<Costs> of_all;
   if (options.costs.any() && !options.by) {
-    const auto made = costs_of(run, part, options.costs, options.text.whole_machine);
+    auto made = costs_of(run, part, options.costs, options.text.whole_machine);
     if (!made) return forward_error(made);
     costs = costs_to_text(*made, options.text);
+    of_all = std::move(*made);
   }
   if (options.wall && !options.by) {
     const auto made = compare_wall(run, part, *options.wall);
@@ -45,11 +47,12 @@ Result<void> write(const analysis::Run& run, const analysis::Part& part,
       run, part, options, out,
       [&](const auto& activity) { return activity_to_text(activity, *options.by, options.text); },
       [&](const auto& profile) {
-        const std::string units =
-            options.per
-                ? per_unit_to_text(per_unit(profile, *options.per, options.text.whole_machine),
-                                   options.text)
-                : "";
+        std::string units;
+        if (options.per) {
+          auto per = per_unit(profile, *options.per, options.text.whole_machine);
+          if (of_all) add_costs(per, *of_all);
+          units = per_unit_to_text(per, options.text);
+        }
         return to_text(profile, options.text) + units + costs;
       });
 }

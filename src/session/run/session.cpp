@@ -103,12 +103,17 @@ void measure_work(const SessionOptions& options, Child& child, Engine& engine,
     engine.admit({path.empty() ? "" : std::filesystem::absolute(path, err).string(),
                   std::move(environment)});
   }
-  engine.serve(HostTime::max(), [&] {
+  const auto ended = [&] {
     if (!child.has_ended()) return false;
     engine.run.work_end = HostClock::now();
     engine.read_soon();
     return true;
-  });
+  };
+  if (options.duration) {
+    engine.serve(*engine.run.work_begin + *options.duration, ended);
+    if (!engine.run.work_end) child.send(SIGTERM);
+  }
+  if (!engine.run.work_end) engine.serve(HostTime::max(), ended);
   // It is still readable: its last figures, and those of children it waited for, are exact.
   engine.look_at_processes(true);
 }
@@ -227,7 +232,8 @@ Outcome run_attached(const SessionOptions& options, Engine& engine, SignalStream
   engine.run.work_begin = HostClock::now();
   engine.post_run();
   engine.serve(
-      HostTime::max(), [&ends] { return ends.have_ended(); }, ends.fd());
+      options.duration ? *engine.run.work_begin + *options.duration : HostTime::max(),
+      [&ends] { return ends.have_ended(); }, ends.fd());
   engine.run.work_end = HostClock::now();
   if (options.owns_attached) wait_for_members(engine);
   engine.look_at_processes(true);

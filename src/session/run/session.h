@@ -59,8 +59,10 @@ struct SessionOptions {
   std::vector<std::string> remarks;  // warnings to record
   TraceOptions trace;
 
-  // The machine: ends after this long, or after so many snapshots, or when `stop` says so.
+  // Ends after this long from the begin of the work. A command gets SIGTERM then, and is waited
+  // for; attached processes run on.
   std::optional<Duration> duration;
+  // The machine: ends after so many snapshots, or when `stop` says so.
   std::optional<std::uint64_t> snapshots;
   // With a command: called with the session's socket, where other `jouleprof run` may join
   // (job_recorder.h). The session then lasts until the last of them has left.

@@ -774,7 +774,7 @@ describe("the page in a browser", { skip: missing }, () => {
       await box.getByLabel("Accepted slowdown in percent").fill(String(accepted));
       const best = sweep.points.filter((p) => p.slowdown_ratio <= accepted / 100 + 1e-9).sort((a, b) => a.energy_joules - b.energy_joules)[0];
       assert.equal(await tab.locator("g.best text").first().textContent(), `${best.setting} W ★`);
-      assert.match(await box.innerText(), new RegExp(`apply --power ${best.setting} --until-exit`));
+      assert.match(await box.innerText(), new RegExp(`apply --power ${best.setting}`));
       assert.equal((await hash(tab)).accept, String(accepted));
     }
     await box.getByRole("button", { name: "As recommended" }).click();

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -56,16 +57,16 @@ Result<std::string> seconds_of(const char* option, const std::string& text) {
 
 std::vector<CLI::Option*> BenchWorkload::declare(CLI::App& app) {
   return {
-      app.add_option("-s,--seq-length", length, "")->check(above_zero()),
-      app.add_option("--mode", mode, "")
+      add(app, "--seq-length", length)->check(above_zero()),
+      add(app, "--mode", mode)
           ->check(CLI::IsMember({"eager", "compile", "graph", "train", "generate"})),
-      app.add_option("--new-tokens", new_tokens, "")->check(CLI::Range(2, 1'000'000)),
-      app.add_option("--dtype", dtype, "")
+      add(app, "--new-tokens", new_tokens)->check(CLI::Range(2, 1'000'000)),
+      add(app, "--dtype", dtype)
           ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16", "amp", "amp-bfloat16"})),
-      app.add_option("--device", device, ""),
-      app.add_option("--min-time", min_time, ""),
-      app.add_option("--max-warm-up", max_warm_up, ""),
-      app.add_option("--python", python, "")->envname("JOULEPROF_PYTHON"),
+      add(app, "--device", device),
+      add(app, "--min-time", min_time),
+      add(app, "--max-warm-up", max_warm_up),
+      add(app, "--python", python),
   };
 }
 

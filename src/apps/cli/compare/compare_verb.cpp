@@ -14,6 +14,7 @@
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/options/cost_choice.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
@@ -31,12 +32,9 @@ namespace {
 
 struct CompareOutputs {
   bool json = false;
-  bool github = false;
   std::string html;
-  bool redact = false;  // of `html`
-  std::string markdown;
-  std::string junit;
-  std::string benchmark;
+  bool redact = false;               // of `html`
+  std::vector<std::string> formats;  // KIND=FILE, or a KIND of the standard output
   std::size_t top = 20;
 
   void declare(CLI::App& app);
@@ -46,20 +44,52 @@ struct CompareOutputs {
   int write(report::ComparisonReport report, const std::vector<std::string>& inputs) const;
 };
 
+struct CompareFormat {
+  std::string_view kind;
+  std::string (*text)(const report::ComparisonReport&);
+};
+
+constexpr CompareFormat kCompareFormats[] = {
+    {"markdown", report::comparison_to_markdown},
+    {"junit", report::comparison_to_junit},
+    {"benchmark", report::comparison_to_benchmark},
+    {"github", report::comparison_to_github},
+};
+
+// One word of --format. An empty file: the standard output.
+Result<std::pair<const CompareFormat*, std::string>> parse_format(const std::string& word) {
+  const auto equals = word.find('=');
+  const bool has_file = equals != std::string::npos && equals + 1 < word.size();
+  for (const auto& format : kCompareFormats) {
+    // Annotations are read from the output of a workflow, and the others from files.
+    if (word.substr(0, equals) != format.kind || has_file == (format.kind == "github")) continue;
+    return std::pair(&format, has_file ? word.substr(equals + 1) : std::string());
+  }
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--format {}: give markdown=FILE, junit=FILE, benchmark=FILE or github", word));
+}
+
 void CompareOutputs::declare(CLI::App& app) {
-  app.add_option("--top", top, "");
-  auto* as_json = app.add_flag("--json", json, "");
-  app.add_flag("--github", github, "")->excludes(as_json);
-  auto* page = app.add_option("--html", html, "");
-  app.add_flag("--redact", redact, "")->needs(page);
-  app.add_option("--markdown", markdown, "");
-  app.add_option("--junit", junit, "");
-  app.add_option("--benchmark", benchmark, "");
+  add(app, "--top", top);
+  add(app, "--json", json);
+  auto* page = add(app, "--html", html);
+  add(app, "--redact", redact)->needs(page);
+  add(app, "--format", formats)->allow_extra_args(false);
 }
 
 Result<void> CompareOutputs::check(const std::vector<std::string>& inputs) const {
   std::vector<std::string> others = inputs;
-  for (const auto& path : {html, markdown, junit, benchmark}) {
+  std::vector<std::string> paths{html};
+  for (const auto& word : formats) {
+    const auto format = parse_format(word);
+    if (!format) return forward_error(format);
+    if (format->second.empty() && json) {
+      return fail(Errc::kInvalidArgument, "--format github and --json both write to stdout");
+    }
+    paths.push_back(format->second);
+  }
+  for (const auto& path : paths) {
     if (path.empty()) continue;
     if (auto possible = check_output({path, true, others}); !possible) return possible;
     others.push_back(path);
@@ -77,16 +107,21 @@ int CompareOutputs::write(report::ComparisonReport report,
   };
   std::string text = json ? report::comparison_to_json(report)
                           : report::comparison_to_text(report, text_options(STDOUT_FILENO));
-  if (github) text += report::comparison_to_github(report);
+  for (const auto& word : formats) {
+    const auto format = parse_format(word);
+    if (!format) continue;  // check() has said so
+    if (format->second.empty()) {
+      text += format->first->text(report);
+    } else {
+      to(format->second, format->first->text(report));
+    }
+  }
   to("", text);
   if (!html.empty()) {
     const auto page = report::comparison_to_html(report, {JOULEPROF_VERSION, "", redact});
     if (!page) return complain(page.error(), kInternalError);
     to(html, *page);
   }
-  if (!markdown.empty()) to(markdown, report::comparison_to_markdown(report));
-  if (!junit.empty()) to(junit, report::comparison_to_junit(report));
-  if (!benchmark.empty()) to(benchmark, report::comparison_to_benchmark(report));
   return status;
 }
 
@@ -99,39 +134,45 @@ class CompareVerb : public Verb {
   std::string_view name() const override { return "compare"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "");
-    app.add_option("--before", before_, "");
-    app.add_option("--after", after_, "");
-    app.add_option("--baseline", baseline_, "");
-    app.add_option("--save-baseline", save_baseline_, "");
-    auto* pairs = app.add_option("--pairs", pairs_, "")->check(CLI::Range(2, 1000));
-    app.add_option("--warmup", warm_ups_, "")->needs(pairs);
-    app.add_option("--keep", keep_, "")->needs(pairs);
-    app.add_option("--devices", devices_, "")->delimiter(',')->needs(pairs);
-    app.add_option("--by", by_, "");
-    app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay)->needs(pairs);
-    auto* per = app.add_option("--per", per_, "");
-    app.add_flag("--whole-machine", figure_options_.whole_machine, "")->excludes(per);
-    auto* paired = app.add_flag("--paired", paired_, "");
-    app.add_option("--spread", spread_, "")->excludes(paired)->excludes(pairs);
-    app.add_option("--same-within", same_within_, "");
-    app.add_option("--accept", accepted_, "")->delimiter(',');
-    auto* gate = app.add_option("--fail-if", gates_, "")
+    add(app, "FILES", files_);
+    add(app, "--before", before_);
+    add(app, "--after", after_);
+    add(app, "--baseline", baseline_);
+    add(app, "--save-baseline", save_baseline_);
+    auto* pairs = add(app, "--pairs", pairs_)->check(CLI::Range(2, 1000));
+    add(app, "--warmup", warm_ups_)->needs(pairs);
+    add(app, "--keep", keep_)->needs(pairs);
+    add(app, "--devices", devices_)->delimiter(',')->needs(pairs);
+    add(app, "--by", by_);
+    add(app, "--replay", replay_)->expected(0, 1)->default_str(kReplay)->needs(pairs);
+    auto* per = add(app, "--per", per_);
+    add(app, "--whole-machine", figure_options_.whole_machine)->excludes(per);
+    auto* paired = add(app, "--paired", paired_);
+    add(app, "--spread", spread_)->excludes(paired)->excludes(pairs);
+    add(app, "--same-within", same_within_);
+    add(app, "--accept", accepted_)->delimiter(',');
+    auto* gate = add(app, "--fail-if", gates_)
                      ->expected(1)
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    app.add_option("--inconclusive", inconclusive_, "")
-        ->needs(gate)
-        ->check(CLI::IsMember({"fail", "pass"}));
-    app.add_flag("--self-test", self_test_, "")->needs(gate);
+    add(app, "--inconclusive", inconclusive_)->needs(gate)->check(CLI::IsMember({"fail", "pass"}));
+    add(app, "--self-test", self_test_)->needs(gate);
     costs_.declare(app);
     outputs_.declare(app);
-    app.add_flag("-q,--quiet", quiet_, "");
+    add(app, "--quiet", quiet_);
   }
 
   int run(const std::vector<std::string>& command) override {
     if (auto chosen = choose(); !chosen) return complain(chosen.error(), kUsageError);
     if (auto distinct = outputs_.check(inputs()); !distinct) {
       return complain(distinct.error(), kCannotWrite);
+    }
+    if (command.empty() && are_commands()) {
+      if (pairs_ == 0) pairs_ = kUsualPairs;
+      report_.options.paired = true;
+      report_.before = files_[0];
+      report_.after = files_[1];
+      files_.clear();
+      return compare_commands({"sh", "-c", report_.before, "---", "sh", "-c", report_.after});
     }
     if (pairs_ > 0) return compare_commands(command);
     if (!command.empty()) {
@@ -144,6 +185,18 @@ class CompareVerb : public Verb {
   }
 
  private:
+  static constexpr unsigned kUsualPairs = 4;
+
+  // Two words for a shell: they are no files, and do not look like any.
+  bool are_commands() const {
+    if (files_.size() != 2 || !baseline_.empty() || !save_baseline_.empty()) return false;
+    return before_.empty() && after_.empty() &&
+           std::none_of(files_.begin(), files_.end(), [](const std::string& word) {
+             std::error_code ignored;
+             return fs::exists(word, ignored) || word.find(".jprof") != std::string::npos;
+           });
+  }
+
   Result<void> choose() {
     const auto by = analysis::parse_compare_by(by_);
     if (!by) {
@@ -323,8 +376,10 @@ class CompareVerb : public Verb {
         status);
     if (!runs) return complain(runs.error(), status != kDone ? status : kNothingToMeasure);
     if (!quiet_) say("\n");
-    report_.before = fmt::format("{}", fmt::join(plan.before, " "));
-    report_.after = fmt::format("{}", fmt::join(plan.after, " "));
+    if (report_.before.empty()) {
+      report_.before = fmt::format("{}", fmt::join(plan.before, " "));
+      report_.after = fmt::format("{}", fmt::join(plan.after, " "));
+    }
     return conclude(runs->before, runs->after);
   }
 

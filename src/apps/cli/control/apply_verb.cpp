@@ -5,6 +5,7 @@
 #include "analysis/sweep/recommend.h"
 #include "apps/cli/control/settings.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/say.h"
@@ -38,27 +39,31 @@ class ApplyVerb : public Verb {
   std::string_view name() const override { return "apply"; }
 
   void declare(CLI::App& app) override {
-    auto* file = app.add_option("FILE", file_, "");
-    auto* power = app.add_option("--power", power_, "")->check(above_zero())->excludes(file);
-    app.add_option("--sm-clock", clock_, "")->check(above_zero())->excludes(file)->excludes(power);
-    app.add_option("--memory-clock", memory_clock_, "")
+    auto* file = add(app, "FILE", file_);
+    auto* power = add(app, "--power", power_)->check(above_zero())->excludes(file);
+    add(app, "--sm-clock", clock_)->check(above_zero())->excludes(file)->excludes(power);
+    add(app, "--memory-clock", memory_clock_)
         ->check(above_zero())
         ->excludes(file)
         ->excludes(power)
         ->excludes("--sm-clock");
-    app.add_flag("--until-exit", until_exit_, "");
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_flag("--shared", shared_, "");
-    app.add_flag("-q,--quiet", quiet_, "");
+    add(app, "--restore", restore_);
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--shared", shared_);
+    add(app, "--quiet", quiet_);
   }
 
   int run(const std::vector<std::string>& command) override {
-    if (command.empty() || !until_exit_) {
-      return complain(
-          {Errc::kInvalidArgument,
-           "say for which command: jouleprof apply FILE --until-exit -- COMMAND. To set "
-           "a limit for longer: nvidia-smi -pl WATTS\nTry 'jouleprof apply --help'."},
-          kNotStarted);
+    if (restore_)
+      return command.empty()
+                 ? restore()
+                 : complain({Errc::kInvalidArgument, "--restore has no command"}, kNotStarted);
+    restore_settings();
+    if (command.empty()) {
+      return complain({Errc::kInvalidArgument,
+                       "say for which command: jouleprof apply FILE -- COMMAND. To set "
+                       "a limit for longer: nvidia-smi -pl WATTS\nTry 'jouleprof apply --help'."},
+                      kNotStarted);
     }
     const auto choice = chosen();
     if (!choice) return complain(choice.error(), kNotStarted);
@@ -94,6 +99,14 @@ class ApplyVerb : public Verb {
   }
 
  private:
+  static int restore() {
+    const auto outcome = restore_settings(meters::control::Leftovers::kSettle);
+    if (outcome.restored + outcome.failed == 0) {
+      say("jouleprof: nothing to restore: no killed sweep has left a setting\n");
+    }
+    return outcome.failed > 0 ? kNotPermitted : kDone;
+  }
+
   Result<Choice> chosen() const {
     if (power_) return Choice{Knob::kPowerLimit, *power_};
     if (clock_) return Choice{Knob::kSmClock, *clock_};
@@ -120,7 +133,7 @@ class ApplyVerb : public Verb {
   std::optional<double> power_;
   std::optional<double> clock_;
   std::optional<double> memory_clock_;
-  bool until_exit_ = false;
+  bool restore_ = false;
   std::vector<std::string> devices_;
   bool shared_ = false;
   bool quiet_ = false;
@@ -129,25 +142,5 @@ class ApplyVerb : public Verb {
 }  // namespace
 
 std::unique_ptr<Verb> make_apply() { return std::make_unique<ApplyVerb>(); }
-
-namespace {
-
-class RestoreVerb : public Verb {
- public:
-  std::string_view name() const override { return "restore"; }
-  void declare(CLI::App&) override {}
-
-  int run(const std::vector<std::string>&) override {
-    const auto outcome = restore_settings(meters::control::Leftovers::kSettle);
-    if (outcome.restored + outcome.failed == 0) {
-      say("jouleprof: nothing to restore: no killed sweep has left a setting\n");
-    }
-    return outcome.failed > 0 ? kNotPermitted : kDone;
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<Verb> make_restore() { return std::make_unique<RestoreVerb>(); }
 
 }  // namespace jouleprof::cli

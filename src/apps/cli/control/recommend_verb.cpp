@@ -2,6 +2,7 @@
 
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
@@ -21,20 +22,20 @@ class RecommendVerb : public Verb {
   std::string_view name() const override { return "recommend"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILE", input_.file, "")->required();
-    app.add_option("--objective", objective_, "");
-    app.add_option("--eta", eta_, "");
-    app.add_option("--max-slowdown", max_slowdown_, "");
-    app.add_option("--max-power", max_power_, "");
-    app.add_option("--reference", reference_, "");
-    auto* hours = app.add_option("--hours", hours_, "");
-    app.add_option("--price", price_, "")->needs(hours);
-    app.add_option("--carbon", carbon_, "")->needs(hours);
-    app.add_option("--profile", profile_, "");
-    auto* page = app.add_option("--html", html_, "");
-    app.add_flag("--redact", redact_, "")->needs(page);
-    app.add_option("--svg", svg_, "");
-    app.add_flag("--json", json_, "");
+    add(app, "FILE", input_.file)->required();
+    add(app, "--objective", objective_);
+    add(app, "--eta", eta_);
+    add(app, "--max-slowdown", max_slowdown_);
+    add(app, "--max-power", max_power_);
+    add(app, "--reference", reference_);
+    auto* hours = add(app, "--hours", hours_);
+    add(app, "--price", price_)->needs(hours);
+    add(app, "--carbon", carbon_)->needs(hours);
+    add(app, "--profile", profile_);
+    auto* page = add(app, "--html", html_);
+    add(app, "--redact", redact_)->needs(page);
+    add(app, "--svg", svg_);
+    add(app, "--json", json_);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -45,7 +45,7 @@ RestoreCount restore_settings(control::Leftovers what) {
     ++count.failed;
     say("jouleprof: {} does not have the setting that a sweep found: {}{}\n", leftover.device,
         leftover.outcome.error().message,
-        what == control::Leftovers::kRestore ? ". Run as root: jouleprof restore" : "");
+        what == control::Leftovers::kRestore ? ". Run as root: jouleprof apply --restore" : "");
   }
   return count;
 }

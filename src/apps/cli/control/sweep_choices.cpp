@@ -8,6 +8,7 @@
 
 #include "analysis/sweep/recommend.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -47,26 +48,26 @@ Result<double> parse_amount(std::string_view option, std::string_view text, std:
 }
 
 void SweepChoices::declare(CLI::App& app) {
-  app.add_option("--knob", knob_word, "");
-  auto* list = app.add_option("--limits", limits, "")->delimiter(',');
-  auto* between = app.add_option("--range", range, "")->excludes(list);
-  app.add_option("--step", step, "")->needs(between)->check(above_zero());
-  auto* per = app.add_option("--per", window, "");
-  auto* printed = app.add_option("--throughput", throughput, "")->excludes(per);
-  auto* benched = app.add_option("--bench", bench, "")->excludes(per)->excludes(printed);
+  add(app, "--knob", knob_word);
+  auto* list = add(app, "--limits", limits)->delimiter(',');
+  auto* between = add(app, "--range", range)->excludes(list);
+  add(app, "--step", step)->needs(between)->check(above_zero());
+  auto* per = add(app, "--per", window);
+  auto* printed = add(app, "--throughput", throughput)->excludes(per);
+  auto* benched = add(app, "--bench", bench)->excludes(per)->excludes(printed);
   for (auto* option : workload.declare(app)) option->needs(benched);
-  app.add_option("--batch", batch, "")->needs(benched)->check(above_zero());
-  app.add_flag("--observe", observe, "")->excludes(list)->excludes(between);
-  app.add_option("--objective", objective, "");
-  app.add_option("--eta", eta, "")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--max-slowdown", max_slowdown, "");
-  app.add_option("--max-power", max_power, "");
-  app.add_option("--max-time", max_time, "");
-  app.add_option("--tolerance", tolerance, "");
-  app.add_option("--min-repeats", fewest_blocks, "")->check(CLI::Range(2U, 1000U));
-  app.add_option("--repeats", most_blocks, "")->check(CLI::Range(2U, 1000U));
-  app.add_option("--seed", seed, "");
-  app.add_option("--cool-to", most_celsius, "");
+  add(app, "--batch", batch)->needs(benched)->check(above_zero());
+  add(app, "--observe", observe)->excludes(list)->excludes(between);
+  add(app, "--objective", objective);
+  add(app, "--eta", eta)->check(CLI::Range(0.0, 1.0));
+  add(app, "--max-slowdown", max_slowdown);
+  add(app, "--max-power", max_power);
+  add(app, "--max-time", max_time);
+  add(app, "--tolerance", tolerance);
+  add(app, "--min-repeats", fewest_blocks)->check(CLI::Range(2U, 1000U));
+  add(app, "--repeats", most_blocks)->check(CLI::Range(2U, 1000U));
+  add(app, "--seed", seed);
+  add(app, "--cool-to", most_celsius);
 }
 
 Result<Knob> SweepChoices::knob() const {

@@ -12,6 +12,7 @@
 #include "apps/cli/control/settings.h"
 #include "apps/cli/control/sweep_choices.h"
 #include "apps/cli/control/sweep_work.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
@@ -147,13 +148,13 @@ class SweepVerb : public Verb {
 
   void declare(CLI::App& app) override {
     choices_.declare(app);
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_flag("--shared", shared_, "");
-    auto* dry = app.add_flag("--dry-run", dry_run_, "")->excludes("--observe");
-    app.add_flag("--resume", resume_, "")->excludes(dry);
-    app.add_option("-o,--output", output_, "");
-    app.add_flag("-f,--force", force_, "");
-    app.add_flag("-q,--quiet", quiet_, "");
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--shared", shared_);
+    auto* dry = add(app, "--dry-run", dry_run_)->excludes("--observe");
+    add(app, "--resume", resume_)->excludes(dry);
+    add(app, "--output", output_);
+    add(app, "--force", force_);
+    add(app, "--quiet", quiet_);
   }
 
   int run(const std::vector<std::string>& command) override {

@@ -15,6 +15,7 @@
 #include "apps/cli/doctor/doctor_report.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
@@ -267,12 +268,12 @@ class DoctorVerb : public Verb {
   std::string_view name() const override { return "doctor"; }
 
   void declare(CLI::App& app) override {
-    app.add_flag("--json", json_, "");
-    app.add_flag("--calibrate", calibrate_, "");
-    app.add_flag("--forget", forget_, "");
-    app.add_flag("--forget-kernels", forget_kernels_, "");
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
+    add(app, "--json", json_);
+    add(app, "--calibrate", calibrate_);
+    add(app, "--forget", forget_);
+    add(app, "--forget-kernels", forget_kernels_);
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--cpu-tdp", cpu_tdp_);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 
 namespace jouleprof::cli {
 namespace {
@@ -12,11 +13,11 @@ constexpr std::size_t kUsualTop = 20;
 }  // namespace
 
 void ActivityChoice::declare(CLI::App& app) {
-  auto* asked = app.add_option("--by", by, "");
-  app.add_option("--sort", sort, "")->needs(asked);
-  app.add_option("--top", top, "")->needs(asked);
-  app.add_flag("--fold", fold, "")->needs(asked);
-  app.add_option("--depth", depth, "")->needs(asked)->check(above_zero());
+  auto* asked = add(app, "--by", by);
+  add(app, "--sort", sort)->needs(asked);
+  add(app, "--top", top)->needs(asked);
+  add(app, "--fold", fold)->needs(asked);
+  add(app, "--depth", depth)->needs(asked)->check(above_zero());
 }
 
 Result<report::ActivityOptions> ActivityChoice::options(bool all) const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/run.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
@@ -58,10 +59,10 @@ class AnnotateVerb : public Verb {
   std::string_view name() const override { return "annotate"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("TRACE", trace_, "")->required();
-    app.add_option("--power", power_, "")->required();
-    app.add_option("-o,--output", output_, "")->required();
-    app.add_flag("-f,--force", force_, "");
+    add(app, "TRACE", trace_)->required();
+    add(app, "--power", power_)->required();
+    add(app, "--output", output_)->required();
+    add(app, "--force", force_);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/files/activity_choice.h"
 #include "apps/cli/files/ledger_verb.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
@@ -38,15 +38,20 @@ class ExportVerb : public Verb {
 
   void declare(CLI::App& app) override {
     input_.declare(app);
+    const auto of_report = [](const std::string& name) {
+      const auto* option = report_option(name);
+      return option == nullptr ? std::string() : instead_text(name, option);
+    };
     std::vector<std::string> names;
-    for (const report::Format* format : report::formats()) names.emplace_back(format->name);
+    for (const report::Format* format : report::formats()) {
+      if (!report_option(format->name)) names.emplace_back(format->name);
+    }
     names.emplace_back(kParquet);
-    app.add_option("--format", format_, "")->check(CLI::IsMember(names));
-    app.add_option("-o,--output", output_, "");
-    app.add_flag("-f,--force", force_, "");
-    choice_.declare(app);
-    app.add_option("--tables", tables_, "");
-    app.add_option("--python", python_, "")->envname("JOULEPROF_PYTHON");
+    add(app, "--format", format_)->check(of_report)->check(CLI::IsMember(names));
+    add(app, "--output", output_);
+    add(app, "--force", force_);
+    add(app, "--tables", tables_);
+    add(app, "--python", python_);
   }
 
   int run(const std::vector<std::string>&) override {
@@ -56,12 +61,8 @@ class ExportVerb : public Verb {
     }
     report::FormatOptions options;
     options.version = JOULEPROF_VERSION;
-    if (choice_.by == "window") {
-      options.windows = true;
-    } else if (!choice_.by.empty()) {
-      auto by = choice_.options(true);
-      if (!by) return complain(by.error(), kUsageError);
-      options.by = std::move(*by);
+    if (const auto* option = report_option(chosen_format().name)) {
+      return complain({Errc::kInvalidArgument, instead_text(output_, option)}, kUsageError);
     }
     const Output output{output_, force_, {input_.file}};
     if (auto possible = check_output(output); !possible) {
@@ -75,17 +76,22 @@ class ExportVerb : public Verb {
  private:
   static constexpr const char* kParquet = "parquet";  // of many files, so that it is no Format
 
+  static std::string instead_text(const std::string& what, const char* option) {
+    return fmt::format("{} is of another verb: jouleprof report FILE{}", what, option);
+  }
+
   int run_tables() const {
     if (output_.empty()) {
       return complain({Errc::kInvalidArgument,
                        "--format parquet writes files into a folder: give it with -o FOLDER"},
                       kUsageError);
     }
-    if (!choice_.by.empty() || !input_.from.empty() || !input_.to.empty()) {
-      return complain({Errc::kInvalidArgument,
-                       "--format parquet has all tables of the whole recording: leave out --by, "
-                       "--from and --to"},
-                      kUsageError);
+    if (!input_.from.empty() || !input_.to.empty()) {
+      return complain(
+          {Errc::kInvalidArgument,
+           "--format parquet has all tables of the whole recording: leave out --from and "
+           "--to"},
+          kUsageError);
     }
     return export_tables({input_.file, input_.run, output_, tables_, python_});
   }
@@ -97,7 +103,6 @@ class ExportVerb : public Verb {
   }
 
   Input input_;
-  ActivityChoice choice_;
   std::string format_;  // empty: by the output's name
   std::string output_;
   bool force_ = false;
@@ -106,6 +111,15 @@ class ExportVerb : public Verb {
 };
 
 }  // namespace
+
+const char* report_option(std::string_view format) {
+  if (format == "text") return "";
+  if (format == "json") return " --json";
+  if (format == "html") return " --html OUT";
+  if (format == "svg") return " --svg OUT";
+  if (format == "png") return " --png OUT";
+  return format == "domains" ? " --csv" : nullptr;
+}
 
 std::unique_ptr<Verb> make_export() { return std::make_unique<ExportVerb>(); }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/bench/latency_energy.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
@@ -20,27 +21,26 @@ class ImportVerb : public Verb {
   std::string_view name() const override { return "import"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "");
-    app.add_option("-o,--output", output_, "")->required();
-    app.add_flag("-f,--force", force_, "");
-    app.add_option("--format", format_, "");
-    app.add_option("--interval", interval_, "");
-    app.add_option("--columns", columns_, "");
-    app.add_option("--time-column", options_.time_column, "");
-    app.add_option("--power-column", options_.power_columns, "")->allow_extra_args(false);
-    app.add_option("--device-column", options_.device_column, "");
-    app.add_flag("--trim", trim_, "");
-    app.add_option("--block", block_, "")->check(CLI::PositiveNumber);
-    app.add_option("--latency", latency_, "");
-    app.add_option("--samples", csv_.samples, "");
-    app.add_option("--counter", csv_.counter, "");
-    app.add_option("--kernels", csv_.kernels, "");
-    app.add_option("--names", csv_.names, "");
-    app.add_option("--idle", csv_.idle, "")->allow_extra_args(false);
-    app.add_option("--device-name", csv_.device_name, "");
-    app.add_option("--sampled", csv_.sampled, "")
-        ->check(CLI::IsMember({"ring", "instant", "average"}));
-    app.add_flag("--events", csv_.events, "");
+    add(app, "FILES", files_);
+    add(app, "--output", output_)->required();
+    add(app, "--force", force_);
+    add(app, "--format", format_);
+    add(app, "--interval", interval_);
+    add(app, "--columns", columns_);
+    add(app, "--time-column", options_.time_column);
+    add(app, "--power-column", options_.power_columns)->allow_extra_args(false);
+    add(app, "--device-column", options_.device_column);
+    add(app, "--trim", trim_);
+    add(app, "--block", block_)->check(CLI::PositiveNumber);
+    add(app, "--latency", latency_);
+    add(app, "--samples", csv_.samples);
+    add(app, "--counter", csv_.counter);
+    add(app, "--kernels", csv_.kernels);
+    add(app, "--names", csv_.names);
+    add(app, "--idle", csv_.idle)->allow_extra_args(false);
+    add(app, "--device-name", csv_.device_name);
+    add(app, "--sampled", csv_.sampled)->check(CLI::IsMember({"ring", "instant", "average"}));
+    add(app, "--events", csv_.events);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
@@ -30,10 +31,10 @@ class LedgerVerb : public Verb {
   std::string_view name() const override { return "ledger"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "");
-    app.add_option("-o,--output", output_, "")->required();
-    app.add_flag("--compact", compact_, "");
-    app.add_option("--python", python_, "")->envname("JOULEPROF_PYTHON");
+    add(app, "FILES", files_);
+    add(app, "--output", output_)->required();
+    add(app, "--compact", compact_);
+    add(app, "--python", python_);
   }
 
   int run(const std::vector<std::string>&) override {

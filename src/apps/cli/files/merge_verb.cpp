@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/job/job_ranks.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/verb.h"
@@ -17,12 +18,12 @@ class MergeVerb : public Verb {
   std::string_view name() const override { return "merge"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("FILES", files_, "")->required();
-    app.add_option("-o,--output", output_, "")->required();
-    app.add_flag("-f,--force", force_, "");
-    app.add_flag("-q,--quiet", quiet_, "");
-    app.add_flag("--json", json_, "");
-    app.add_flag("--strict", strict_, "");
+    add(app, "FILES", files_)->required();
+    add(app, "--output", output_)->required();
+    add(app, "--force", force_);
+    add(app, "--quiet", quiet_);
+    add(app, "--json", json_);
+    add(app, "--strict", strict_);
   }
 
   int run(const std::vector<std::string>&) override {

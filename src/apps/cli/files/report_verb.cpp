@@ -17,6 +17,7 @@
 #include "apps/cli/files/activity_choice.h"
 #include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/output.h"
 #include "apps/cli/terminal/terminal.h"
@@ -123,24 +124,24 @@ class ReportVerb : public Verb {
       }
     });
     input_.declare(app);
-    auto* json = app.add_flag("--json", json_, "");
-    auto* csv = app.add_flag("--csv", csv_, "")->excludes(json);
-    auto* html = app.add_option("--html", html_, "")->excludes(json)->excludes(csv);
-    app.add_option("--svg", svg_, "")->excludes(json)->excludes(csv);
-    app.add_option("--png", png_, "")->excludes(json)->excludes(csv);
-    app.add_flag("--open", open_, "")->needs(html);
-    app.add_flag("--redact", redact_, "");
-    app.add_flag("-f,--force", force_, "");
+    auto* json = add(app, "--json", json_);
+    auto* csv = add(app, "--csv", csv_)->excludes(json);
+    auto* html = add(app, "--html", html_)->excludes(json)->excludes(csv);
+    add(app, "--svg", svg_)->excludes(json)->excludes(csv);
+    add(app, "--png", png_)->excludes(json)->excludes(csv);
+    add(app, "--open", open_)->needs(html);
+    add(app, "--redact", redact_);
+    add(app, "--force", force_);
     choice_.declare(app);
     costs_.declare(app);
     wall_.declare(app);
-    app.add_option("MORE", more_, "");
-    app.add_option("--rest-share", rest_share_, "")->check(CLI::Range(0.0, 1.0));
-    app.add_flag("--sacct", sacct_, "");
-    app.add_flag("--strict", strict_, "");
-    app.add_option("--per", per_, "");
-    app.add_flag("--whole-machine", whole_machine_, "");
-    app.add_flag("--details", details_, "");
+    add(app, "MORE", more_);
+    add(app, "--rest-share", rest_share_)->check(CLI::Range(0.0, 1.0));
+    add(app, "--sacct", sacct_);
+    add(app, "--strict", strict_);
+    add(app, "--per", per_);
+    add(app, "--whole-machine", whole_machine_);
+    add(app, "--details", details_);
   }
 
   int run(const std::vector<std::string>&) override {

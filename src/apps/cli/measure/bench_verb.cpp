@@ -5,6 +5,7 @@
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/checks.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
@@ -25,32 +26,32 @@ class BenchVerb : public Verb {
   std::string_view name() const override { return "bench"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("WORKLOAD", word_, "");
-    app.add_option("-m,--model", model_, "");
+    add(app, "WORKLOAD", word_);
+    add(app, "--model", model_);
     workload_.declare(app);
-    app.add_option("--batch", batches_, "")->delimiter(',')->check(above_zero());
-    app.add_option("--seed", seed_, "")->check(not_negative());
-    app.add_option("--max-time", max_time_, "");
-    auto* target = app.add_option("--target-rel", target_, "");
-    auto* timer = app.add_flag("--torch-timer", torch_timer_, "");
-    app.add_option("--steady-state", steady_state_, "")
+    add(app, "--batch", batches_)->delimiter(',')->check(above_zero());
+    add(app, "--seed", seed_)->check(not_negative());
+    add(app, "--max-time", max_time_);
+    auto* target = add(app, "--target-rel", target_);
+    auto* timer = add(app, "--torch-timer", torch_timer_);
+    add(app, "--steady-state", steady_state_)
         ->check(CLI::IsMember({"ml.energy"}))
         ->excludes(target)
         ->excludes(timer);
-    app.add_flag("--card", bench_.card, "");
-    auto* layers = app.add_flag("--layers", layers_, "");
-    app.add_option("--top", top_, "")->needs(layers);
-    app.add_option("--depth", depth_, "")->needs(layers)->check(above_zero());
-    app.add_option("-o,--output", output_, "");
-    app.add_flag("-f,--force", force_, "");
-    auto* page = app.add_option("--html", html_, "");
-    app.add_flag("--redact", redact_, "")->needs(page);
-    auto* json = app.add_flag("--json", json_, "");
-    app.add_flag("--csv", csv_, "")->excludes(json);
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--idle", idle_, "")->check(a_duration())->envname("JOULEPROF_IDLE");
-    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
-    app.add_flag("--no-service", no_service_, "");
+    add(app, "--card", bench_.card);
+    auto* layers = add(app, "--layers", layers_);
+    add(app, "--top", top_)->needs(layers);
+    add(app, "--depth", depth_)->needs(layers)->check(above_zero());
+    add(app, "--output", output_);
+    add(app, "--force", force_);
+    auto* page = add(app, "--html", html_);
+    add(app, "--redact", redact_)->needs(page);
+    auto* json = add(app, "--json", json_);
+    add(app, "--csv", csv_)->excludes(json);
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--idle", idle_)->check(a_duration());
+    add(app, "--cpu-tdp", cpu_tdp_);
+    add(app, "--no-service", no_service_);
   }
 
   int run(const std::vector<std::string>&) override {

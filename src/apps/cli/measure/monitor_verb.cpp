@@ -6,6 +6,7 @@
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "base/file.h"
@@ -47,17 +48,16 @@ class MonitorVerb : public Verb {
   std::string_view name() const override { return "monitor"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("--format", format_, "")
-        ->check(CLI::IsMember({"table", "csv", "jsonl", "dmon"}));
-    app.add_option("-d,--delay", delay_, "");
-    app.add_option("-c,--count", count_, "")->check(above_zero());
-    app.add_option("-s,--select", select_, "");
-    app.add_option("-o,--options", stamps_, "");
-    app.add_option("-i,--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--record", record_, "");
-    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
-    app.add_option("--guest-file", guest_file_, "");
-    app.add_flag("--no-service", no_service_, "");
+    add(app, "--format", format_)->check(CLI::IsMember({"table", "csv", "jsonl", "dmon"}));
+    add(app, "--delay", delay_);
+    add(app, "--count", count_)->check(above_zero());
+    add(app, "--select", select_);
+    add(app, "--options", stamps_);
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--record", record_);
+    add(app, "--cpu-tdp", cpu_tdp_);
+    add(app, "--no-service", no_service_);
+    add(app, "--guest-file", guest_file_);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -6,13 +6,16 @@
 #include <utility>
 
 #include "analysis/run.h"
+#include "apps/cli/measure/repeated_runs.h"
 #include "apps/cli/measure/rest_watch.h"
 #include "apps/cli/measure/run_command.h"
 #include "apps/cli/measure/run_output.h"
 #include "apps/cli/measure/trace_files.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/cost_choice.h"
 #include "apps/cli/options/input.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/terminal/terminal.h"
 #include "apps/cli/verb.h"
@@ -31,6 +34,7 @@
 namespace jouleprof::cli {
 namespace {
 
+namespace fs = std::filesystem;
 constexpr std::size_t kShownKernels = 5;
 
 class RunVerb : public Verb {
@@ -39,36 +43,39 @@ class RunVerb : public Verb {
   bool takes_command() const override { return true; }
 
   void declare(CLI::App& app) override {
-    auto* output = app.add_option("-o,--output", output_, "");
-    app.add_flag("-f,--force", force_, "");
-    auto* append = app.add_option("--append", append_.file, "")->excludes(output);
-    app.add_flag("--no-record", no_record_, "")->excludes(output)->excludes(append);
-    app.add_option("--json", json_, "");
-    app.add_option("--html", html_, "");
-    app.add_option("--svg", svg_, "");
-    app.add_option("--per", per_, "");
-    app.add_flag("--whole-machine", whole_machine_, "");
-    app.add_option("--per-regex", per_regex_, "");
-    app.add_option("--pid", pids_, "")
-        ->check(above_zero())
-        ->allow_extra_args(false)
-        ->delimiter(',');
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--interval", interval_, "")->check(a_duration())->envname("JOULEPROF_INTERVAL");
-    app.add_option("--shortest", shortest_, "")->check(a_duration());
-    app.add_option("--idle", idle_, "")->check(a_duration())->envname("JOULEPROF_IDLE");
-    auto* kernels = app.add_flag("--kernels", kernels_, "");
-    app.add_flag("--layers", layers_, "");
-    app.add_option("--replay", replay_, "")->expected(0, 1)->default_str(kReplay);
-    app.add_flag("--trace", events_, "")->needs(kernels);
-    app.add_flag("--no-memory", no_memory_, "");
-    app.add_option("--counter-interval", counter_interval_, "")->check(a_duration());
-    app.add_option("--trace-folder", trace_folder_, "")->needs("--pid");
-    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
-    app.add_option("--guest-file", guest_file_, "");
-    app.add_flag("--no-service", no_service_, "");
-    app.add_flag("-q,--quiet", quiet_, "");
-    app.add_flag("--details", details_, "");
+    auto* output = add(app, "--output", output_);
+    auto* force = add(app, "--force", force_);
+    auto* append = add(app, "--append", append_.file)->excludes(output);
+    add(app, "--no-record", no_record_)->excludes(output)->excludes(append);
+    auto* json = add(app, "--json", json_);
+    auto* html = add(app, "--html", html_);
+    auto* svg = add(app, "--svg", svg_);
+    add(app, "--per", per_);
+    add(app, "--whole-machine", whole_machine_);
+    auto* printed = add(app, "--per-regex", per_regex_);
+    auto* attached =
+        add(app, "--pid", pids_)->check(above_zero())->allow_extra_args(false)->delimiter(',');
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--interval", interval_)->check(a_duration());
+    add(app, "--shortest", shortest_)->check(a_duration());
+    add(app, "--idle", idle_)->check(a_duration());
+    auto* kernels = add(app, "--kernels", kernels_);
+    add(app, "--layers", layers_);
+    add(app, "--replay", replay_)->expected(0, 1)->default_str(kReplay);
+    add(app, "--trace", events_)->needs(kernels);
+    add(app, "--no-memory", no_memory_);
+    add(app, "--counter-interval", counter_interval_)->check(a_duration());
+    add(app, "--trace-folder", trace_folder_)->needs("--pid");
+    add(app, "--cpu-tdp", cpu_tdp_);
+    add(app, "--guest-file", guest_file_);
+    add(app, "--no-service", no_service_);
+    add(app, "--quiet", quiet_);
+    add(app, "--details", details_);
+    costs_.declare(app);
+    add(app, "--duration", duration_)->check(a_duration());
+    auto* repeat = add(app, "--repeat", repeats_)->check(CLI::Range(2U, 1000U));
+    // What is of one run, or would have to be one file for all.
+    for (auto* option : {force, json, html, svg, attached, printed}) repeat->excludes(option);
   }
 
   int run(const std::vector<std::string>& command) override {
@@ -84,6 +91,49 @@ class RunVerb : public Verb {
                       kNotStarted);
     }
     if (auto units = choose_units(); !units) return complain(units.error(), kNotStarted);
+    auto factors = costs_.factors();
+    if (!factors) return complain(factors.error(), kNotStarted);
+    factors_ = std::move(*factors);
+    return repeats_ > 0 ? run_repeatedly(command) : run_once(command);
+  }
+
+ private:
+  // Each run is a part of one file. Ends where a run fails, with its status.
+  int run_repeatedly(const std::vector<std::string>& command) {
+    if (factors_.series) {
+      return complain({Errc::kInvalidArgument,
+                       "--carbon of --repeat is a number: runs at different hours would differ by "
+                       "the grid alone"},
+                      kNotStarted);
+    }
+    if (!no_record_ && append_.file.empty()) {
+      const auto name = output_.empty() ? default_recording_name(command) : fs::path(output_);
+      std::error_code ignored;
+      if (fs::exists(name, ignored)) {
+        return complain({Errc::kInvalidArgument,
+                         fmt::format("{} exists; choose another name, or add to it with --append",
+                                     name.string())},
+                        kNotStarted);
+      }
+      append_.file = name.string();
+    }
+    std::vector<RepeatedRun> runs;
+    runs_ = &runs;
+    for (unsigned i = 0; i < repeats_; ++i) {
+      output_.clear();
+      const int status = run_once(command);
+      if (status != kDone || runs.size() != i + 1) return status;
+    }
+    const auto text = text_options(STDERR_FILENO);
+    say(repeats_to_text(runs, unit_, factors_, text));
+    if (!no_record_ && !quiet_) {
+      say("details    jouleprof report {} --run N\n",
+          report::printable(report::shell_word(append_.file), text.ascii));
+    }
+    return kDone;
+  }
+
+  int run_once(const std::vector<std::string>& command) {
     const auto here = session::run_info_here(JOULEPROF_VERSION);
     if (auto chosen = choose_output(here); !chosen) return complain(chosen.error(), kNotStarted);
     if (auto possible = check_outputs(command); !possible) {
@@ -92,6 +142,11 @@ class RunVerb : public Verb {
     auto options = session_options(command);
     if (!options) return complain(options.error(), kNotStarted);
     JobPlace place = !pids_.empty() ? JobPlace{} : find_job_place();
+    if (place.membership && repeats_ > 0) {
+      return complain({Errc::kInvalidArgument,
+                       "--repeat: another run of this job records this command; leave it out"},
+                      kNotStarted);
+    }
     if (place.membership) {
       return run_as_member(
           command, std::move(*place.membership), is_traced(), quiet_,
@@ -122,7 +177,6 @@ class RunVerb : public Verb {
     return conclude(*result, destination);
   }
 
- private:
   Result<void> choose_output(const model::RunInfo& here) {
     std::string& chosen = append_.file.empty() ? output_ : append_.file;
     auto name = output_name(chosen, here.host, here.rank);
@@ -215,6 +269,11 @@ class RunVerb : public Verb {
     const auto idle = parse_duration(idle_);
     if (!idle) return tl::unexpected(idle.error());
     options.idle_before = options.idle_after = *idle;
+    if (!duration_.empty()) {
+      const auto duration = parse_duration(duration_);
+      if (!duration) return forward_error(duration);
+      options.duration = *duration;
+    }
     if (auto traced = choose_trace(options.trace); !traced) return forward_error(traced);
     return options;
   }
@@ -396,11 +455,28 @@ class RunVerb : public Verb {
     if (!profile) return void(complain(profile.error(), kInternalError));
     store_observed_levels(*profile);
     if (const auto& activity = run.activity()) memory.store(*activity);
-    const auto per =
+    if (runs_ != nullptr) {
+      runs_->push_back(RepeatedRun::of(*profile, whole_machine_));
+      append_.conclude(destination, true);
+      if (!quiet_) say("jouleprof: {}\n", progress_text(runs_->back(), runs_->size(), repeats_));
+      return;
+    }
+    std::optional<report::Costs> costs;
+    if (factors_.any()) {
+      auto found = report::costs_of(run, {}, factors_, whole_machine_);
+      if (found) {
+        costs = std::move(*found);
+      } else {
+        complain(found.error(), kInternalError);
+      }
+    }
+    auto per =
         unit_ ? std::optional(report::per_unit(*profile, *unit_, whole_machine_)) : std::nullopt;
+    if (per && costs) report::add_costs(*per, *costs);
     if (!json_.empty()) {
       const auto written = write_output(
-          {json_, true, {}}, report::to_json(*profile, nullptr, nullptr, per ? &*per : nullptr));
+          {json_, true, {}},
+          report::to_json(*profile, costs ? &*costs : nullptr, nullptr, per ? &*per : nullptr));
       if (!written) complain(written.error(), kCannotWrite);
     }
     const KeptRecording kept = append_.conclude(destination, quiet_);
@@ -413,6 +489,7 @@ class RunVerb : public Verb {
     text.details = details_;
     say(report::to_text(*profile, text));
     if (per) say(report::per_unit_to_text(*per, text));
+    if (costs) say(report::costs_to_text(*costs, text));
     if (is_traced()) show_kernels(run, kept);
   }
 
@@ -422,6 +499,7 @@ class RunVerb : public Verb {
     options.version = JOULEPROF_VERSION;
     options.text.recording_path = kept.path.filename().string();
     options.text.whole_machine = whole_machine_;
+    options.costs = factors_;
     write_run(run, Input{}, *report::find_format(format), options, {path, true, {}});
   }
 
@@ -452,6 +530,11 @@ class RunVerb : public Verb {
   bool whole_machine_ = false;  // what is quoted
   std::string per_regex_;
   std::optional<report::UnitCount> unit_;
+  CostChoice costs_;
+  report::CostFactors factors_;
+  std::string duration_;  // empty: to the end of the command
+  unsigned repeats_ = 0;  // 0: once, with the whole summary
+  std::vector<RepeatedRun>* runs_ = nullptr;
   std::vector<int> pids_;  // empty: the command is measured
   std::vector<std::string> devices_;
   std::string interval_;

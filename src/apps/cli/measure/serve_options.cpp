@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "apps/cli/options/option_table.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "session/sampling/recorded_sampling.h"
@@ -83,10 +84,10 @@ Result<std::uint64_t> parse_size(std::string_view text) {
 }
 
 void History::declare(CLI::App& app) {
-  auto* const record = app.add_option("--record", record_, "");
-  app.add_option("--record-max-size", most_bytes_, "")->needs(record);
-  app.add_option("--record-max-age", longest_, "")->needs(record);
-  app.add_option("--state", state_, "");
+  auto* const record = add(app, "--record", record_);
+  add(app, "--record-max-size", most_bytes_)->needs(record);
+  add(app, "--record-max-age", longest_)->needs(record);
+  add(app, "--state", state_);
 }
 
 Result<session::DailyOptions> History::bounds() const {
@@ -196,10 +197,10 @@ Result<mode_t> mode_of(const std::string& text) {
 }  // namespace
 
 void ShareChoice::declare(CLI::App& app) {
-  app.add_option("--share", path_, "");
-  app.add_option("--share-group", group_, "");
-  app.add_option("--share-mode", mode_, "");
-  app.add_option("--share-fastest", fastest_, "");
+  add(app, "--share", path_);
+  add(app, "--share-group", group_);
+  add(app, "--share-mode", mode_);
+  add(app, "--share-fastest", fastest_);
 }
 
 Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
@@ -228,9 +229,9 @@ Result<std::optional<session::ShareOptions>> ShareChoice::options() const {
 }
 
 void PushChoice::declare(CLI::App& app) {
-  auto* const url = app.add_option("--otlp", url_, "");
-  app.add_option("--otlp-interval", interval_, "")->needs(url);
-  app.add_option("--otlp-headers-file", headers_, "")->needs(url);
+  auto* const url = add(app, "--otlp", url_);
+  add(app, "--otlp-interval", interval_)->needs(url);
+  add(app, "--otlp-headers-file", headers_)->needs(url);
 }
 
 Result<std::unique_ptr<serve::OtlpPush>> PushChoice::start() const {

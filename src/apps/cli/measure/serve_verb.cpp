@@ -15,6 +15,7 @@
 #include "apps/cli/measure/serve_options.h"
 #include "apps/cli/measuring.h"
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "apps/cli/verb.h"
 #include "apps/serve/guest_files.h"
@@ -62,27 +63,28 @@ class ServeVerb : public Verb {
   std::string_view name() const override { return "serve"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("--listen,--web.listen-address", listen_, "");
-    app.add_option("--web.config.file", web_config_, "");
-    app.add_option("--web.telemetry-path", metrics_path_, "");
-    app.add_option("--tick", tick_, "");
-    app.add_option("--level", levels_, "")->delimiter(',');
-    app.add_option("--max-series", most_series_, "")->check(not_negative());
-    app.add_option("--keep-ended", keep_, "");
-    app.add_option("--job-mapping-dir", job_mapping_, "");
-    app.add_option("--kube-logs", kube_logs_, "");
-    app.add_option("--devices", devices_, "")->delimiter(',')->envname("JOULEPROF_DEVICES");
-    app.add_option("--names", names_, "")
+    auto* listen = add(app, "--listen", listen_);
+    add(app, "--web.listen-address", listen_)->excludes(listen);
+    add(app, "--web.config.file", web_config_);
+    add(app, "--web.telemetry-path", metrics_path_);
+    add(app, "--tick", tick_);
+    add(app, "--level", levels_)->delimiter(',');
+    add(app, "--max-series", most_series_)->check(not_negative());
+    add(app, "--keep-ended", keep_);
+    add(app, "--job-mapping-dir", job_mapping_);
+    add(app, "--kube-logs", kube_logs_);
+    add(app, "--devices", devices_)->delimiter(',');
+    add(app, "--names", names_)
         ->delimiter(',')
         ->check(CLI::IsMember({"prometheus", "dcgm", "kepler", "aipowermeter"}));
     history_.declare(app);
     share_.declare(app);
     push_.declare(app);
-    app.add_flag("--no-estimates", no_estimates_, "");
-    app.add_flag("--created", created_, "");
-    app.add_option("--cpu-tdp", cpu_tdp_, "")->envname("JOULEPROF_CPU_TDP");
-    app.add_option("--guest", guests_, "");
-    app.add_option("--guest-file", guest_file_, "");
+    add(app, "--no-estimates", no_estimates_);
+    add(app, "--created", created_);
+    add(app, "--cpu-tdp", cpu_tdp_);
+    add(app, "--guest", guests_);
+    add(app, "--guest-file", guest_file_);
   }
 
   int run(const std::vector<std::string>&) override {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/cli/options/option_table.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "importers/source_text.h"
@@ -15,9 +16,9 @@ constexpr std::size_t kLargestFile = 64 << 20;
 }  // namespace
 
 void CostChoice::declare(CLI::App& app) {
-  app.add_option("--price", price, "");
-  app.add_option("--carbon", carbon, "");
-  app.add_option("--pue", pue, "");
+  add(app, "--price", price);
+  add(app, "--carbon", carbon);
+  add(app, "--pue", pue);
 }
 
 Result<report::CostFactors> CostChoice::factors() const {
@@ -68,8 +69,8 @@ Result<model::WallLog> read_log(const std::string& file, const std::string& colu
 }  // namespace
 
 void WallChoice::declare(CLI::App& app) {
-  auto* wall = app.add_option("--wall", files, "")->allow_extra_args(false);
-  app.add_option("--wall-column", column, "")->needs(wall);
+  auto* wall = add(app, "--wall", files)->allow_extra_args(false);
+  add(app, "--wall-column", column)->needs(wall);
 }
 
 Result<std::optional<model::WallLog>> WallChoice::of_run() const {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "apps/cli/options/checks.h"
+#include "apps/cli/options/option_table.h"
 #include "apps/cli/terminal/exit_status.h"
 #include "base/file.h"
 #include "base/gzip/gzip.h"
@@ -18,11 +19,11 @@
 namespace jouleprof::cli {
 
 void Input::declare(CLI::App& app) {
-  app.add_option("FILE", file, "")->required();
-  app.add_option("--run", run, "")->check(above_zero());
-  app.add_flag("--no-memory", no_memory, "");
-  app.add_option("--from", from, "");
-  app.add_option("--to", to, "");
+  add(app, "FILE", file)->required();
+  add(app, "--run", run)->check(above_zero());
+  add(app, "--no-memory", no_memory);
+  add(app, "--from", from);
+  add(app, "--to", to);
 }
 
 Result<analysis::Part> Input::part() const {

@@ -11,16 +11,28 @@
 #include <string_view>
 
 #include "base/say.h"
+#include "base/text.h"
 
 namespace jouleprof::cli {
 namespace {
 
 constexpr int kLeastHeight = 24;
+constexpr int kLeastWidth = 40;
+
+// COLUMNS, which comes before the terminal's own width, and is of files and pipes too.
+std::optional<int> environment_columns() {
+  const char* text = std::getenv("COLUMNS");
+  const auto columns = parse_integer(text != nullptr ? text : "");
+  if (!columns || *columns < kLeastWidth || *columns > 10'000) return std::nullopt;
+  return static_cast<int>(*columns);
+}
 
 }  // namespace
 
 report::TextOptions text_options(int fd) {
   report::TextOptions options;
+  const auto columns = environment_columns();
+  if (columns) options.width = *columns;
   if (isatty(fd) == 0) return options;
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
@@ -29,7 +41,7 @@ report::TextOptions text_options(int fd) {
   options.height = kLeastHeight;
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
-    if (size.ws_col >= 40) options.width = size.ws_col;
+    if (size.ws_col >= kLeastWidth && !columns) options.width = size.ws_col;
     options.height = std::max(kLeastHeight, size.ws_row - 1);  // the last line is the prompt's
   }
   return options;

@@ -11,7 +11,7 @@
 namespace jouleprof::cli {
 
 // Width, height and colour for text that goes to `fd`: height and colour on a terminal only, no
-// colour with NO_COLOR.
+// colour with NO_COLOR. COLUMNS sets the width.
 report::TextOptions text_options(int fd);
 
 // Showing a page that was written.

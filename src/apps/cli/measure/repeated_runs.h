@@ -1,0 +1,33 @@
+// `run --repeat`: what several runs of one command have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/profile.h"
+#include "report/costs/costs.h"
+#include "report/render.h"
+#include "report/total.h"
+
+namespace jouleprof::cli {
+
+struct RepeatedRun {
+  std::optional<report::Quoted> energy;  // of the command, or of all devices; absent: unknown
+  double seconds = 0;
+
+  static RepeatedRun of(const model::Profile& profile, bool whole_machine);
+};
+
+// "run 2 of 5: 10.31 J, 1.203 s"
+std::string progress_text(const RepeatedRun& run, std::size_t number, std::size_t of);
+
+// Mean, standard deviation and range of energy and time; with units and factors, of one unit and in
+// money and carbon, by the mean. The interval of the mean energy holds the spread of the runs
+// (Student's t) and the error that the sensors have in all of them. Runs whose energy is not known
+// are not in its mean, and are counted.
+std::string repeats_to_text(const std::vector<RepeatedRun>& runs,
+                            const std::optional<report::UnitCount>& unit,
+                            const report::CostFactors& factors, const report::TextOptions& text);
+
+}  // namespace jouleprof::cli

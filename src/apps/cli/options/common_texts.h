@@ -1,0 +1,87 @@
+// Options that several verbs have: one text each.
+#pragma once
+
+#include "apps/cli/options/option_table.h"
+
+namespace jouleprof::cli {
+
+inline constexpr OptionText kJson{"--json", "",
+                                  "write JSON to stdout (docs/json.md) instead of text"};
+inline constexpr OptionText kDevices{
+    "-i,--devices", "LIST",
+    "these GPUs only: indices or UUIDs, with commas; default: all, of a command those that it sees",
+    "JOULEPROF_DEVICES"};
+inline constexpr OptionText kCpuTdp{
+    "--cpu-tdp", "WATTS", "thermal design power of this machine's CPU share, for the CPU estimate",
+    "JOULEPROF_CPU_TDP"};
+inline constexpr OptionText kGuestFile{
+    "--guest-file", "FILE",
+    "in a virtual machine: the share of the host's energy, which `serve --guest` on the host "
+    "writes to FILE, instead of RAPL"};
+inline constexpr OptionText kNoService{
+    "--no-service", "",
+    "read the sensors here, even if a service shares its own (docs/metrics.md); as with --cpu-tdp"};
+inline constexpr OptionText kForce{"-f,--force", "",
+                                   "overwrite files that exist; run: once the command has started"};
+inline constexpr OptionText kRedact{"--redact", "",
+                                    "of pages and figures: leave out the command line and the "
+                                    "names of files, folders, hosts and processes"};
+inline constexpr OptionText kPerUnits{
+    "--per", "N:UNIT",
+    "the work is N units, such as 22600:inference: also print energy and costs of one"};
+inline constexpr OptionText kWholeMachine{
+    "--whole-machine", "",
+    "quote the energy of all devices, also in costs and units, instead of the command's"};
+inline constexpr OptionText kDetails{"--details", "",
+                                     "also print levels, balance, own cost, all findings"};
+inline constexpr OptionText kReadMemory{"--no-memory", "",
+                                        "ignore the power of kernels that earlier runs found"};
+inline constexpr OptionText kRun{"--run", "N", "recording N of a sweep or a merged file"};
+inline constexpr OptionText kFrom{"--from", "TIME",
+                                  "only the part after this time since the start, such as 90s"};
+inline constexpr OptionText kTo{"--to", "TIME", "only the part before this time since the start"};
+inline constexpr OptionText kPrice{"--price", "PRICE",
+                                   "the price of a kilowatt-hour, such as 0.30/kWh or '0.30 "
+                                   "EUR/kWh': also print what the energy costs"};
+inline constexpr OptionText kCarbon{"--carbon", "GRAMS",
+                                    "grams of CO2e for a kilowatt-hour, such as 230, or "
+                                    "Electricity Maps' CSV of a zone: also print its carbon"};
+inline constexpr OptionText kPue{"--pue", "RATIO",
+                                 "with these: power usage effectiveness, the energy of the whole "
+                                 "site for one joule of its machines"};
+inline constexpr OptionText kPython{
+    "--python", "PATH",
+    "the Python that has jouleprof (default: that of this package, else python3)",
+    "JOULEPROF_PYTHON"};
+inline constexpr OptionText kSeqLength{"-s,--seq-length", "N",
+                                       "tokens of each sequence (default 128)"};
+inline constexpr OptionText kMode{"--mode", "MODE",
+                                  "eager (default), compile (torch.compile), graph (CUDA graph), "
+                                  "train, or generate (prefill and decode are measured apart)"};
+inline constexpr OptionText kNewTokens{"--new-tokens", "N",
+                                       "with --mode generate: tokens of each answer (default 128)"};
+inline constexpr OptionText kDtype{
+    "--dtype", "TYPE",
+    "float32, float16, bfloat16, amp (autocast to float16) or amp-bfloat16. Default on a GPU: amp; "
+    "train: amp-bfloat16; generate: bfloat16. On a CPU: float32"};
+inline constexpr OptionText kDevice{"--device", "DEVICE",
+                                    "such as cuda:1 or cpu; default: the first GPU, else the CPU"};
+inline constexpr OptionText kMinTime{"--min-time", "TIME", "measure at least so long (default 3s)"};
+inline constexpr OptionText kMaxWarmUp{
+    "--max-warm-up", "TIME",
+    "give up waiting for a steady state after TIME (default 15s); the result then says NOT STEADY"};
+inline constexpr OptionText kObjective{
+    "--objective", "WHAT",
+    "energy (default), edp (energy x time), ed2p (energy x time^2), cost (eta x energy + (1 - eta) "
+    "x highest limit x time) or time"};
+inline constexpr OptionText kEta{"--eta", "X",
+                                 "weight of energy in cost, from 0 to 1; default 0.5"};
+inline constexpr OptionText kMaxSlowdown{"--max-slowdown", "P",
+                                         "only settings at most P percent slower than the "
+                                         "reference with a probability of 95 %, such as 5%"};
+inline constexpr OptionText kMaxPower{
+    "--max-power", "W", "only settings with at most this mean power, with a probability of 95 %"};
+inline constexpr OptionText kShared{"--shared", "",
+                                    "also set GPUs that other processes use, or that MIG divides"};
+
+}  // namespace jouleprof::cli

@@ -1,0 +1,62 @@
+// The command line as one table: CLI11's options, --help, the man page, the completions of shells
+// and the blocks of docs/cli.md are made from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace jouleprof::cli {
+
+struct OptionText {
+  std::string_view names;          // "-o,--output", the long one last
+  std::string_view value;          // "FILE"; "=TIME": may be left out; empty: a flag
+  std::string_view help;           // wrapped where it is shown
+  std::string_view variable = {};  // of the environment, which sets it too
+
+  std::string_view long_name() const { return names.substr(names.find("--")); }
+};
+
+struct ListRow {
+  std::string head;  // such as a format's name
+  std::string help;
+};
+
+struct VerbText {
+  std::string_view name;
+  std::string_view brief;
+  std::vector<std::string_view> usage;
+  std::string_view about;          // a line is a paragraph; one that begins with blanks stays
+  std::vector<OptionText> common;  // at most 25 lines of 80 columns
+  std::vector<OptionText> more;    // of --help-all
+  std::string_view list_title = {};
+  std::vector<ListRow> list = {};  // after the options
+  std::vector<std::string_view> examples;
+};
+
+// In the order of docs/cli.md.
+const std::vector<VerbText>& verb_texts();
+
+// What `report` writes and `export` does not: its option, such as " --json"; else nullptr.
+const char* report_option(std::string_view format);
+
+// By its long name, of the verb that `app` is called after; else nullptr.
+const OptionText* find_text(const CLI::App& app, std::string_view name);
+
+// Declares an option that the table has, or an argument: an upper-case word, which the usage names.
+template <typename T>
+CLI::Option* add(CLI::App& app, std::string_view name, T& variable) {
+  const OptionText* text = find_text(app, name);
+  if (text == nullptr) return app.add_option(std::string(name), variable, "");
+  CLI::Option* option = nullptr;
+  if constexpr (std::is_same_v<T, bool>) {
+    option = app.add_flag(std::string(text->names), variable, std::string(text->help));
+  } else {
+    option = app.add_option(std::string(text->names), variable, std::string(text->help));
+  }
+  return text->variable.empty() ? option : option->envname(std::string(text->variable));
+}
+
+}  // namespace jouleprof::cli
