@@ -21,5 +21,15 @@ TEST(ParseSize, WhatIsNoSizeIsAnError) {
   }
 }
 
+TEST(RateText, SaysHowManyDaysFit) {
+  const auto month = std::chrono::hours{24 * 30};
+  EXPECT_EQ(
+      rate_text(743e6, std::uint64_t{4} << 30, month),
+      "recordings take 743 MB a day: 5.8 days of them fit in --record-max-size, fewer than the "
+      "30 of --record-max-age");
+  EXPECT_EQ(rate_text(2.4e6, std::uint64_t{4} << 30, month),
+            "recordings take 2 MB a day: 1789.6 days of them fit in --record-max-size");
+}
+
 }  // namespace
 }  // namespace jouleprof::cli

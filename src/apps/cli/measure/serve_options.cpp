@@ -83,6 +83,16 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(std::llround(*number * scale));
 }
 
+std::string rate_text(double bytes_a_day, std::uint64_t most_bytes, Duration longest) {
+  const double days = static_cast<double>(most_bytes) / bytes_a_day;
+  const double wanted = seconds(longest) / 86'400;
+  return fmt::format(
+      "recordings take {:.0f} MB a day: {:.1f} days of them fit in --record-max-size{}",
+      std::max(1.0, bytes_a_day / 1e6), days,
+      days < wanted ? fmt::format(", fewer than the {:.0f} of --record-max-age", wanted)
+                    : std::string());
+}
+
 void History::declare(CLI::App& app) {
   auto* const record = add(app, "--record", record_);
   add(app, "--record-max-size", most_bytes_)->needs(record);
@@ -106,13 +116,7 @@ Result<session::DailyOptions> History::bounds() const {
   }
   out.longest = *longest;
   out.on_rate = [bytes = *bytes, longest = *longest](double bytes_a_day) {
-    const double days = static_cast<double>(bytes) / bytes_a_day;
-    const double most = seconds(longest) / 86'400;
-    say("jouleprof: recordings take {:.2g} GB a day: {:.2g} days of them fit in "
-        "--record-max-size{}\n",
-        bytes_a_day / 1e9, days,
-        days < most ? fmt::format(", fewer than the {:.3g} of --record-max-age", most)
-                    : std::string());
+    say("jouleprof: {}\n", rate_text(bytes_a_day, bytes, longest));
   };
   out.on_error = [](const Error& error) {
     say("jouleprof: the recording ends: {}; another is tried in a minute\n", error.message);

@@ -21,6 +21,9 @@ namespace jouleprof::cli {
 // Errors: invalid_argument.
 Result<std::uint64_t> parse_size(std::string_view text);
 
+// How many days of recordings the bounds of size and age leave room for.
+std::string rate_text(double bytes_a_day, std::uint64_t most_bytes, Duration longest);
+
 class History {
  public:
   void declare(CLI::App& app);
