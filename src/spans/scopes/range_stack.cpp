@@ -36,8 +36,9 @@ std::atomic<std::uint64_t>& place_of(std::uint64_t number) noexcept {
 // A number for a range that opens now, never used twice; 0 when 4096 are open.
 std::uint64_t open_range() noexcept {
   // A program that never ends what it starts does not pay for the search each time.
-  const std::uint64_t ended = closed.load(std::memory_order_relaxed);
-  if (opened.load(std::memory_order_relaxed) >= ended + kPlaces) return 0;
+  // `opened` first: ranges that begin and end between the two reads must not look like open ones.
+  const std::uint64_t begun = opened.load(std::memory_order_acquire);
+  if (begun >= closed.load(std::memory_order_relaxed) + kPlaces) return 0;
   for (std::size_t tries = 0; tries != kPlaces; ++tries) {
     const std::size_t place = next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces;
     std::uint64_t turn = turns[place].load(std::memory_order_relaxed);
