@@ -62,6 +62,18 @@ TEST(KernelCoverage, ALoopThatIsNot) {
   EXPECT_TRUE(p.by_kernel.front().resolvable);
 }
 
+// The sensor sees five phases of it again and again: some other time of the samples fits them as
+// well, with the watts of the kernels exchanged.
+TEST(KernelCoverage, ALoopThatShowsFivePhases) {
+  for (const unsigned seed : {4U, 10U}) {
+    FixedRate loop{.period = 0.025, .shares = {0.1, 0.3}, .jitter = 2e-4};
+    loop.phase = 0.02 * 0.137 * seed;
+    KernelLoad load = fixed_rate(loop, seed);
+    load.sensors.sums_phase = 0.003 + 1e-3 * seed;
+    expect_covered(load);
+  }
+}
+
 TEST(KernelCoverage, KernelTimesThatAreLate) {
   KernelLoad load = bursts({.seconds = 12}, 1);
   load.late = 0.03;

@@ -69,7 +69,7 @@ std::vector<Case> cases() {
                        load.supposed_lag = 0.0025 + 1e-3 * (static_cast<int>(s % 3) - 1);
                        return load;
                      },
-                     17});
+                     42});
     }
   }
   for (const double watts : {6.0, 10.0, 20.0}) {

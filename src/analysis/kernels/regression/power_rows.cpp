@@ -172,7 +172,40 @@ std::vector<Event> events_of(std::span<const ObservedPower> observed,
   return out;
 }
 
+constexpr double kAlike = 0.1;  // share by which rows of one mix differ
+constexpr std::size_t kMostMixes = 64;
+
+bool is_alike(std::span<const PowerRows::Term> a, std::span<const PowerRows::Term> b) {
+  auto i = a.begin();
+  auto k = b.begin();
+  while (i != a.end() || k != b.end()) {
+    double differ = 0;
+    if (k == b.end() || (i != a.end() && i->column < k->column)) {
+      differ = i++->share;
+    } else if (i == a.end() || k->column < i->column) {
+      differ = k++->share;
+    } else {
+      differ = i++->share - k++->share;
+    }
+    if (std::abs(differ) > kAlike) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::optional<std::size_t> mixes_of(const PowerRows& rows) {
+  std::vector<std::size_t> first;  // row of each mix
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const bool known = std::any_of(first.begin(), first.end(), [&](std::size_t row) {
+      return is_alike(rows.of(row), rows.of(i));
+    });
+    if (known) continue;
+    if (first.size() == kMostMixes) return std::nullopt;
+    first.push_back(i);
+  }
+  return first.size();
+}
 
 PowerRows power_rows(const ActivityTable& table, std::span<const std::uint32_t> column_of,
                      std::size_t columns, std::span<const ObservedPower> observed,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,11 @@ struct PowerRows {
     return {terms.data() + rows[row].first, end - rows[row].first};
   }
 };
+
+// How many different mixes of columns the rows see: those of one mix differ by at most a tenth in
+// every share. What a model of the sensors gets wrong of one row, it gets wrong of all of its mix;
+// a load in step with its samples shows them few, however long it runs. Absent: more than 64.
+std::optional<std::size_t> mixes_of(const PowerRows& rows);
 
 // One row for each of `observed`. `column_of` gives each kernel signature its column, 0 to
 // columns - 2, and after the signatures it may give variants and overlapped times theirs

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace jouleprof::analysis {
 namespace {
@@ -55,6 +56,20 @@ TEST(PowerRows, RowsComeInOrderOfTheirEnds) {
   EXPECT_NEAR(share(rows, 0, 0), 1, 1e-6);
   EXPECT_NEAR(share(rows, 2, 0), 0.2, 1e-6);
   EXPECT_NEAR(share(rows, 3, 1), 0.5, 1e-6);
+}
+
+TEST(PowerRows, RowsThatSeeAboutTheSameAreOneMix) {
+  std::vector<ObservedPower> observed;
+  const auto mixes = [&] { return mixes_of(power_rows(two_classes(), kColumns, 3, observed, {})); };
+  for (int i = 0; i < 50; ++i) {
+    observed.push_back({0.02 * i, 0.02 * i + 0.004, 300, false});      // all of signature 0
+    observed.push_back({1 + 0.02 * i, 1.004 + 0.02 * i, 200, false});  // half of signature 1
+  }
+  EXPECT_EQ(mixes(), 2U);
+  observed.push_back({0.97, 1.07, 250, true});  // 0.3 and 0.35 of both
+  EXPECT_EQ(mixes(), 3U);
+  observed.push_back({0.965, 1.065, 250, true});
+  EXPECT_EQ(mixes(), 3U);
 }
 
 TEST(PowerRows, AFirstOrderLagDelaysActivityAndKeepsItsSum) {

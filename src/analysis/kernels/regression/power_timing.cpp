@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -144,6 +145,7 @@ class Timings {
 
   void fit_offsets(SensorTiming& timing) {
     sampled_ = {};
+    independent_ = {independent(counter_, timing), independent(samples_, timing)};
     timing.samples_late =
         best_offset(samples_, timing.time_constant, kBelief.samples_late, samples_found_);
     if (!samples_.empty()) sampled_ = moments(samples_, timing);
@@ -279,19 +281,26 @@ class Timings {
     return left_alone(moments(observed, timing));
   }
 
+  // How many rows there are that err on their own.
+  double independent(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
+    const double most = static_cast<double>(observed.size()) / kBelief.persistence;
+    const auto mixes = mixes_of(power_rows(table_, column_of_, columns_, observed, timing));
+    return mixes ? std::min(most, static_cast<double>(*mixes)) : most;
+  }
+
   // Log, up to a constant. The counter's is of both kinds by the same watts: alone, half a period
   // of a loop would pass for an offset.
   double likelihood(std::span<const ObservedPower> observed, const SensorTiming& timing) const {
     const Moments own = moments(observed, timing);
     const double alone = left_alone(own);
-    if (!sampled_.any()) return -0.5 * own.count / kBelief.persistence * std::log(alone);
+    const double worth = independent_[observed.data() == counter_.data() ? 0 : 1];
+    if (!sampled_.any()) return -0.5 * worth * std::log(alone);
     const double one = 1 / alone;
     const double other = 1 / left_alone(sampled_);
     const VectorXd watts = ridge(one * own.normal + other * sampled_.normal,
                                  one * own.right + other * sampled_.right, 1);
-    return -0.5 / kBelief.persistence *
-           (own.count * std::log(own.left(watts)) +
-            sampled_.count * std::log(sampled_.left(watts)));
+    return -0.5 *
+           (worth * std::log(own.left(watts)) + independent_[1] * std::log(sampled_.left(watts)));
   }
 
   using ByOffset = std::map<double, double>;  // log likelihood
@@ -386,8 +395,9 @@ class Timings {
   std::size_t columns_;
   std::vector<ObservedPower> counter_;
   std::vector<ObservedPower> samples_;
-  double base_ = 0;  // watts
-  Moments sampled_;  // the samples, at their offset
+  double base_ = 0;                      // watts
+  Moments sampled_;                      // the samples, at their offset
+  std::array<double, 2> independent_{};  // of counter_, of samples_
   ByOffset counter_found_;
   ByOffset samples_found_;
   double integrates_ = 1;          // probability
