@@ -196,6 +196,7 @@ class EnergyTimeline {
   bool is_short_work(double a, double b) const;
   double hidden_step(double a, double b) const;
   double contradiction(double a, double b) const;
+  double unplaced(double a, double b) const;
   void learn_period(const model::CounterReading& reading);
   void split_frozen(std::size_t first);
   void drop_frozen(std::size_t first_new);

@@ -64,6 +64,21 @@ double EnergyTimeline::contradiction(double a, double b) const {
   return std::max(apart - (doubt_at(to) - doubt_at(from)), 0.0);
 }
 
+// Of short work, whose few samples may all see one phase of it: what counter and samples differ by
+// between the anchors around it, beyond the error of their scale, and [a, b] was not given.
+double EnergyTimeline::unplaced(double a, double b) const {
+  if (!has_samples() || shape_->seen_fraction() > 0.98 || !is_short_work(a, b)) return 0;
+  auto from = next_anchor(a);
+  const auto to = next_anchor(b);
+  if (from == anchors_.begin() || to == anchors_.end()) return 0;
+  --from;
+  const auto compared = compare(*from, *to);
+  if (!compared) return 0;
+  const double given = joules_at(b) - joules_at(a) - shape_->integral(a, b);
+  const double apart = std::abs(compared->counted - compared->sampled - given);
+  return std::max(apart - kErrors.scale * compared->counted, 0.0);
+}
+
 // The watts by which the samples differ from the moving average over [a, b], and what noise may
 // cause. Absent where no average covers it.
 std::optional<double> EnergyTimeline::off_by_average(double a, double b, double& noise) const {

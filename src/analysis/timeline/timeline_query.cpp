@@ -102,7 +102,8 @@ Result<model::Measurement> EnergyTimeline::energy(HostTime begin, HostTime end) 
                                                                                  : *sensors_.power;
   m.error = Energy::joules(
       std::hypot(m.repeatability.joules(), scale.traits.gain_error * m.energy.joules()));
-  const Energy doubt = Energy::joules(doubt_at(b) - doubt_at(a) + hidden_in_samples(a, b, covered));
+  const Energy doubt =
+      Energy::joules(doubt_at(b) - doubt_at(a) + hidden_in_samples(a, b, covered) + unplaced(a, b));
   m.repeatability += doubt;
   m.error += doubt + Energy::joules(contradiction(a, b));
   m.provenance = provenance();

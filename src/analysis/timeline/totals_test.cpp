@@ -19,6 +19,16 @@ TEST_P(Totals, TheTruthIsInsideTheIntervalOrTheFigureIsAbsent) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Totals, testing::Range(std::size_t{0}, rows().size()));
 
+// Seven samples of a loop of 21 ms that saw more of its high part than there was; the counter knew.
+TEST(TotalsOfShortWork, WhatCounterAndSamplesDifferByIsInTheInterval) {
+  const auto all = rows();
+  const auto row = std::find_if(all.begin(), all.end(), [](const Row& r) {
+    return r.name == "fixed rate, counter and buffer, 0.05 to 0.2 s";
+  });
+  ASSERT_NE(row, all.end());
+  EXPECT_EQ(outcome_of(*row, 14, 1).inside, 1);
+}
+
 // As measured with the version before intervals held what counter and samples contradict, and what
 // samples do not see.
 TEST(TotalsWidth, OfHealthySensorsIsNotWider) {
